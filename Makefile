@@ -1,0 +1,137 @@
+# dcpi - see README.md. `make help` lists the targets.
+#
+# Everything is built below $(BUILD). Each room of libsample/ becomes an archive; the order of ROOMS is the order of
+# docs/design.md: a room may use the ones before it, and unit tests link no further, so a breach does not link.
+
+BUILD ?= build
+CC ?= gcc
+VERSION := 0.1.0
+
+CFLAGS ?= -O2 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
+	-Wno-missing-field-initializers
+HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+endif
+ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
+	-DDCPI_VERSION='"$(VERSION)"' -Ilibsample -I. -MMD -MP
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+
+prefix ?= /usr
+sbindir ?= $(prefix)/sbin
+bindir ?= $(prefix)/bin
+mandir ?= $(prefix)/share/man
+docdir ?= $(prefix)/share/doc/dcpi
+sysconfdir ?= /etc
+completiondir ?= $(prefix)/share/bash-completion/completions
+unitdir ?= /lib/systemd/system
+sysusersdir ?= /usr/lib/sysusers.d
+tmpfilesdir ?= /usr/lib/tmpfiles.d
+
+ROOMS := base event stream process tally profile image
+DAEMON_ROOMS := base event stream process tally profile
+
+# What each room needs from outside. The daemon must not link what image/ needs.
+LIBS_base :=
+LIBS_event :=
+LIBS_stream :=
+LIBS_process :=
+LIBS_tally :=
+LIBS_profile := -llmdb -lzstd
+LIBS_image := -ldw -lelf -liberty
+LIBS_DAEMON := -levent_core -levent_pthreads -lconfig -ljansson -lpthread
+LIBS_TOOLS := -ljansson
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+sources = $(sort $(wildcard $(1)/*.c))
+archive = $(BUILD)/lib/libdcpi-$(1).a
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+up_to = $(if $(filter $(2),$(firstword $(1))),$(2),$(firstword $(1)) $(call up_to,$(wordlist 2,$(words $(1)),$(1)),$(2)))
+archives = $(foreach r,$(call reverse,$(1)),$(call archive,$(r)))
+room_libs = $(foreach r,$(call reverse,$(1)),$(LIBS_$(r)))
+
+DAEMON_SOURCES := $(call sources,collectord)
+TOOL_COMMON := $(call sources,dcpi-tools/common)
+TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
+PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(DAEMON_SOURCES),dcpid) $(TOOLS))
+
+.DEFAULT_GOAL := all
+.PHONY: all help units fuzzers workloads manuals clean
+.SECONDARY:
+
+all: $(PROGRAMS) manuals
+
+help:
+	@echo 'make                  programs and manual pages into $(BUILD)/'
+	@echo 'make units            unit tests into $(BUILD)/tests/unit/'
+	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
+	@echo 'make workloads        the programs that system tests sample'
+	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
+	@echo 'make install DESTDIR= install below DESTDIR'
+	@echo 'make deb              the Debian package into $(BUILD)/'
+	@echo 'SANITIZE=address,undefined BUILD=build-asan make units    the same, sanitized'
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+define room_rules
+$(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$(AR) rcs $$@ $$^
+
+$(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(call archives,$(call up_to,$(ROOMS),$(1)))
+	@mkdir -p $$(@D)
+	$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $(call room_libs,$(call up_to,$(ROOMS),$(1))) -lcmocka -lpthread
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
+
+$(BUILD)/bin/dcpid: $(call objects,$(DAEMON_SOURCES)) $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON)
+
+$(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
+		$(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+
+$(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
+		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON) -lcmocka
+
+$(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
+		$(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
+
+UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
+UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
+units: $(UNITS)
+
+# Fuzz targets: one per tests/fuzz/NAME_fuzz.c, corpus in tests/fuzz/corpus/NAME/. Always clang, in a build folder of their own:
+# make fuzzers BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
+FUZZERS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+fuzzers: $(FUZZERS)
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) \
+		$(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON)
+
+MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
+manuals: $(MANUALS)
+$(BUILD)/man/%: man/%.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@
+
+-include tests/workloads/workloads.mk
+-include scripts/install.mk
+-include scripts/lint.mk
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

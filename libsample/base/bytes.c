@@ -1,0 +1,245 @@
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+reader_init(struct byte_reader *reader, const void *data, size_t size)
+{
+	reader->at = data;
+	reader->end = reader->at + size;
+	reader->failed = false;
+}
+
+size_t
+reader_left(const struct byte_reader *reader)
+{
+	return (size_t)(reader->end - reader->at);
+}
+
+const uint8_t *
+read_bytes(struct byte_reader *reader, size_t size)
+{
+	const uint8_t *data = reader->at;
+
+	if (reader->failed || size > reader_left(reader)) {
+		reader->failed = true;
+		reader->at = reader->end;
+		return NULL;
+	}
+	reader->at += size;
+	return data;
+}
+
+static uint64_t
+read_be(struct byte_reader *reader, size_t size)
+{
+	const uint8_t *data = read_bytes(reader, size);
+	uint64_t value = 0;
+
+	for (size_t i = 0; data && i < size; i++)
+		value = value << 8 | data[i];
+	return value;
+}
+
+uint8_t
+read_u8(struct byte_reader *reader)
+{
+	return (uint8_t)read_be(reader, 1);
+}
+
+uint16_t
+read_u16_be(struct byte_reader *reader)
+{
+	return (uint16_t)read_be(reader, 2);
+}
+
+uint32_t
+read_u32_be(struct byte_reader *reader)
+{
+	return (uint32_t)read_be(reader, 4);
+}
+
+uint64_t
+read_u64_be(struct byte_reader *reader)
+{
+	return read_be(reader, 8);
+}
+
+uint16_t
+read_u16_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint16_t));
+	uint16_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
+uint32_t
+read_u32_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint32_t));
+	uint32_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
+uint64_t
+read_u64_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint64_t));
+	uint64_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
+uint64_t
+read_varint(struct byte_reader *reader)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = read_u8(reader);
+
+		if (reader->failed)
+			return 0;
+		if (shift == 63 && byte > 1)
+			break;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	reader->failed = true;
+	return 0;
+}
+
+void
+read_string(struct byte_reader *reader, char *text, size_t capacity)
+{
+	uint64_t size = read_varint(reader);
+	const uint8_t *data;
+
+	text[0] = '\0';
+	if (size >= capacity) {
+		reader->failed = true;
+		return;
+	}
+	data = read_bytes(reader, size);
+	if (!data)
+		return;
+	if (memchr(data, '\0', size)) {
+		reader->failed = true;
+		return;
+	}
+	memcpy(text, data, size);
+	text[size] = '\0';
+}
+
+void
+writer_fini(struct byte_writer *writer)
+{
+	free(writer->data);
+	memset(writer, 0, sizeof(*writer));
+}
+
+void
+writer_reset(struct byte_writer *writer)
+{
+	writer->size = 0;
+	writer->failed = false;
+}
+
+static bool
+writer_reserve(struct byte_writer *writer, size_t more)
+{
+	size_t capacity = writer->capacity ? writer->capacity : 64;
+	uint8_t *data;
+
+	if (writer->failed)
+		return false;
+	if (more <= writer->capacity - writer->size)
+		return true;
+	while (capacity - writer->size < more) {
+		if (capacity > SIZE_MAX / 2) {
+			writer->failed = true;
+			return false;
+		}
+		capacity *= 2;
+	}
+	data = realloc(writer->data, capacity);
+	if (!data) {
+		writer->failed = true;
+		return false;
+	}
+	writer->data = data;
+	writer->capacity = capacity;
+	return true;
+}
+
+void
+write_bytes(struct byte_writer *writer, const void *data, size_t size)
+{
+	if (size == 0 || !writer_reserve(writer, size))
+		return;
+	memcpy(writer->data + writer->size, data, size);
+	writer->size += size;
+}
+
+static void
+write_be(struct byte_writer *writer, uint64_t value, size_t size)
+{
+	uint8_t data[8];
+
+	for (size_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(value >> 8 * (size - 1 - i));
+	write_bytes(writer, data, size);
+}
+
+void
+write_u8(struct byte_writer *writer, uint8_t value)
+{
+	write_be(writer, value, 1);
+}
+
+void
+write_u16_be(struct byte_writer *writer, uint16_t value)
+{
+	write_be(writer, value, 2);
+}
+
+void
+write_u32_be(struct byte_writer *writer, uint32_t value)
+{
+	write_be(writer, value, 4);
+}
+
+void
+write_u64_be(struct byte_writer *writer, uint64_t value)
+{
+	write_be(writer, value, 8);
+}
+
+void
+write_varint(struct byte_writer *writer, uint64_t value)
+{
+	while (value >= 0x80) {
+		write_u8(writer, (uint8_t)(value | 0x80));
+		value >>= 7;
+	}
+	write_u8(writer, (uint8_t)value);
+}
+
+void
+write_string(struct byte_writer *writer, const char *text)
+{
+	size_t size = strlen(text);
+
+	write_varint(writer, size);
+	write_bytes(writer, text, size);
+}

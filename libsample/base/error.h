@@ -1,0 +1,45 @@
+/*
+ * error.h - the one table of errors
+ *
+ * Functions return 0 or a negative number: a negative errno, or one of the negative DCPI_E... codes below, whose
+ * values lie beyond every errno. The table gives each a sentence and the exit status of a tool that ends with it.
+ * Thread rule: everything here is stateless.
+ */
+#ifndef DCPI_BASE_ERROR_H
+#define DCPI_BASE_ERROR_H
+
+/* name, value, exit status, what a user reads */
+#define DCPI_ERRORS(X)                                                                                                 \
+	X(DCPI_EDAMAGED, 5001, 3, "the data is damaged or not what it claims to be")                                   \
+	X(DCPI_ENEWER, 5002, 3, "the database was written by a newer dcpi; install that version or a later one")       \
+	X(DCPI_ERUNNING, 5003, 1, "another dcpid uses this database")                                                  \
+	X(DCPI_EFULL, 5004, 1, "the database has reached its size limit")                                              \
+	X(DCPI_EREADERS, 5005, 1, "too many programs read the database at once")                                       \
+	X(DCPI_ENODATABASE, 5006, 1, "there is no profile database here")                                              \
+	X(DCPI_ENOSELECTION, 5007, 4, "nothing in the database matches the selection")                                 \
+	X(DCPI_EBUILDID, 5008, 1, "the file is not the build that was sampled (its build-id differs)")                 \
+	X(DCPI_ENOSYMBOLS, 5009, 1, "no symbols were found")                                                           \
+	X(DCPI_ECONFIG, 5010, 2, "the configuration is not valid")                                                     \
+	X(DCPI_ENOEVENT, 5011, 2, "no such event")
+
+enum dcpi_error {
+#define DCPI_ERROR_VALUE(name, value, status, text) name = value,
+	DCPI_ERRORS(DCPI_ERROR_VALUE)
+#undef DCPI_ERROR_VALUE
+};
+
+enum exit_status {
+	STATUS_OK = 0,
+	STATUS_FAILURE = 1, /* the system said no */
+	STATUS_USAGE = 2,   /* an option or the configuration is wrong */
+	STATUS_DAMAGED = 3, /* the database cannot be read */
+	STATUS_EMPTY = 4,   /* it can be read, but holds nothing of what was asked for */
+};
+
+/* The sentence for `error` (negative or positive), never NULL; valid until the thread's next call. */
+const char *error_text(int error);
+
+/* The exit status of a tool that ends with `error`: one of enum exit_status. */
+int error_exit_status(int error);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * log.h - how the library tells its owner something in words
+ *
+ * The library never prints. Whoever owns it passes a `struct log`; a NULL log swallows everything.
+ * Thread rule: log_write() may be called from every thread, so the hook must allow that.
+ */
+#ifndef DCPI_BASE_LOG_H
+#define DCPI_BASE_LOG_H
+
+#include <stdarg.h>
+
+/* The numbers are those of syslog(3), so that "<N>" before a line means the same to systemd. */
+enum log_level {
+	LOG_LEVEL_ERROR = 3,
+	LOG_LEVEL_WARNING = 4,
+	LOG_LEVEL_NOTICE = 5,
+	LOG_LEVEL_INFO = 6,
+	LOG_LEVEL_DEBUG = 7,
+};
+
+/* `message` is one line without a newline, valid during the call. */
+typedef void log_hook(void *context, enum log_level level, const char *message);
+
+struct log {
+	log_hook *hook;
+	void *context;
+	enum log_level limit; /* messages with a higher number are not passed on */
+};
+
+void log_write(const struct log *log, enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

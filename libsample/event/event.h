@@ -1,0 +1,102 @@
+/*
+ * event.h - what can be counted on this machine, and what is counted instead of what cannot
+ *
+ * An event_spec says what the user wants. event_encode() turns its name into what perf_event_open(2) wants;
+ * event_resolve() asks the kernel, steps down to what it grants, and says in words what was not granted.
+ * A fallback is never silent: `name` is what is really counted, `requested` what was asked for, `note` why they differ.
+ * Thread rule: stateless; the opener given in the environment decides.
+ */
+#ifndef DCPI_EVENT_EVENT_H
+#define DCPI_EVENT_EVENT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EVENT_NAME_SIZE   128 /* with its NUL; `pmu/field=value,.../` forms are the longest */
+#define EVENT_NOTE_SIZE   256
+#define EVENT_UNIT_SIZE   16
+#define EVENTS_MAX        32 /* events in one epoch */
+#define EVENT_PRECISE_MAX 3
+
+struct event_spec {
+	char name[EVENT_NAME_SIZE]; /* as perf names it: cycles, LLC-load-misses, cpu-clock, r01c2, cpu/event=0xc0/ */
+	uint64_t period;            /* events per sample; 0: use rate */
+	uint64_t rate;              /* samples per second and CPU while the CPU is busy; 0: use period */
+	uint8_t precise;            /* highest precise_ip to try, 0 to EVENT_PRECISE_MAX */
+	bool user;                  /* count user mode */
+	bool kernel;                /* count kernel mode */
+	bool idle;                  /* count the idle task (matters to clocks only: halted cores count no cycles) */
+};
+
+struct event_encoding {
+	uint32_t type; /* perf_event_attr.type */
+	uint64_t config, config1, config2;
+	char unit[EVENT_UNIT_SIZE]; /* what the count counts: "cycles", "ns", "events" */
+};
+
+/* An event as it is (or is not) counted; part of the epoch. */
+struct event {
+	char name[EVENT_NAME_SIZE];      /* what is counted */
+	char requested[EVENT_NAME_SIZE]; /* what was asked for */
+	char note[EVENT_NOTE_SIZE];      /* one sentence on a fallback or an absence, else empty */
+	struct event_encoding encoding;
+	uint64_t period; /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
+	uint64_t rate;   /* samples per second and CPU that were asked for; 0: none, the period is fixed */
+	uint8_t precise; /* precise_ip that was granted */
+	bool available;  /* false: this machine cannot count it and nothing stands in */
+	bool user, kernel, idle;
+};
+
+/* Try to open `attr` on `cpu` for all processes. Returns a descriptor the caller owns, or a negative errno. */
+typedef int event_open(void *context, struct perf_event_attr *attr, int cpu);
+
+/* perf_event_open(2) itself, close-on-exec; `context` is not used. */
+int event_open_system(void *context, struct perf_event_attr *attr, int cpu);
+
+struct event_environment {
+	event_open *open;
+	void *open_context;
+	const char *sysfs;   /* "/sys" */
+	const char *procfs;  /* "/proc" */
+	int cpu;             /* an online CPU to ask on */
+	uint64_t clock_rate; /* samples per second and CPU at most when a timer must stand in for a PMU */
+};
+
+/*
+ * Encode the name of an event. 0; DCPI_ENOEVENT (negative) with a sentence in `why` (of `size` bytes) that says what
+ * is wrong and, for a near miss, what was probably meant; a negative errno when sysfs cannot be read.
+ */
+int event_encode(const char *sysfs, const char *name, struct event_encoding *encoding, char *why, size_t size);
+
+/*
+ * Find out how `spec` can be counted here: precise_ip from spec->precise down, cycles to cpu-clock where there is no
+ * PMU, flags of newer kernels given up one by one. 0 with *event filled - also when the event is not available, which
+ * event->available and event->note say. -DCPI_ENOEVENT for a name that means nothing; -EACCES or -EPERM when the kernel
+ * refuses every event of all processes: `why` then names the sysctl or capability that decides, with its value
+ * now and the one that is needed.
+ */
+int event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
+                  char *why, size_t size);
+
+/*
+ * Which optional attributes this kernel knows, found once by asking: build-ids in mmap records (5.12), cgroups
+ * (5.7), kernel symbol records (5.1), lost counts when read (6.0).
+ */
+struct event_features {
+	bool build_id;
+	bool cgroup;
+	bool ksymbol;
+	bool read_lost;
+};
+
+int event_features_probe(const struct event_environment *environment, struct event_features *features);
+
+/* The attribute that samples `event`, all processes, times in CLOCK_MONOTONIC, sample layout as in stream/record.h. */
+void event_sample_attr(const struct event *event, const struct event_features *features, struct perf_event_attr *attr);
+
+/* The attribute of the event that counts nothing and carries mmap, comm, fork, exit, cgroup and ksymbol records. */
+void event_sideband_attr(const struct event_features *features, struct perf_event_attr *attr);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * attribution.h - from (process, address) to (image, offset, context)
+ *
+ * The one place that knows which image was mapped where, in which process, since when. Records are applied in time
+ * order (stream/merge.h gives them so), samples are looked up in between, so each meets the map that was valid when it
+ * was taken. /proc is read once, at the start, and never on behalf of a sample.
+ *
+ * Rules worth knowing
+ *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit keeps it for
+ *    late samples until `exit_grace_ns` have passed in record time.
+ *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
+ *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
+ * text moved to huge pages: samples stay with the file.
+ *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROCESS_ATTRIBUTION_H
+#define DCPI_PROCESS_ATTRIBUTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "process/context_table.h"
+#include "process/image_table.h"
+#include "stream/record.h"
+#include "tally/tally.h"
+
+/* Why a sample has no image. Stored in the database: append only. Name and sentence for each. */
+#define UNKNOWN_CAUSES(X)                                                                                              \
+	X(UNKNOWN_PROCESS, "no-process", "the process was never seen")                                                 \
+	X(UNKNOWN_ADDRESS, "no-mapping", "the address lies in no known mapping of the process")                        \
+	X(UNKNOWN_NAMESPACE, "other-pid-namespace", "the process lives in another pid namespace than dcpid")           \
+	X(UNKNOWN_KERNEL_HIDDEN, "kernel-hidden",                                                                      \
+	  "kernel addresses are hidden from dcpid (kptr_restrict, CAP_SYSLOG)")                                        \
+	X(UNKNOWN_KERNEL_ADDRESS, "kernel-address", "the kernel address lies in no known module or function")          \
+	X(UNKNOWN_GUEST, "guest", "taken in a virtual machine's guest")                                                \
+	X(UNKNOWN_MODE, "mode", "the processor mode was not recorded")                                                 \
+	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the mapping")
+
+enum unknown_cause {
+#define UNKNOWN_CAUSE_VALUE(name, id, text) name,
+	UNKNOWN_CAUSES(UNKNOWN_CAUSE_VALUE)
+#undef UNKNOWN_CAUSE_VALUE
+		UNKNOWN_CAUSE_COUNT
+};
+
+const char *unknown_cause_name(unsigned cause); /* "no-process", ...; "other" for a number out of range */
+const char *unknown_cause_text(unsigned cause);
+
+struct attribution_options {
+	const char *procfs;     /* "/proc" */
+	const char *sysfs;      /* "/sys" */
+	const char *cgroupfs;   /* "/sys/fs/cgroup": ids of the cgroups that exist already are read below it */
+	uint64_t exit_grace_ns; /* how long the map of a process that ended is kept, 0: 10 s */
+	const struct log *log;  /* NULL is allowed */
+};
+
+struct attribution;
+
+/* Tables are borrowed, and must outlive the attribution. NULL and errno (ENOMEM). Reads nothing yet. */
+struct attribution *attribution_new(const struct attribution_options *options, struct image_table *images,
+                                    struct context_table *contexts);
+void attribution_free(struct attribution *attribution); /* NULL is allowed */
+
+/*
+ * Read what is there already: kernel, modules and BPF programs, cgroups, processes and their mappings. To be called
+ * once, after the events are open (so that nothing falls between) and before the first record is applied. 0, -ENOMEM,
+ * or the errno of /proc itself; a process that ends while it is read is no error.
+ */
+int attribution_scan(struct attribution *attribution);
+
+/* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0 or
+ * -ENOMEM. */
+int attribution_apply(struct attribution *attribution, const struct record *record);
+
+/* Fill key->image, ->offset and ->context for a sample. 0, or 1 + the enum unknown_cause. key->event is left alone. */
+int attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key);
+
+/* Forget processes whose grace has passed by `now_ns` (record time). Cheap; once a drain round. */
+void attribution_expire(struct attribution *attribution, uint64_t now_ns);
+
+/* How much is remembered: for status and for tests that watch memory. */
+struct attribution_stats {
+	size_t processes; /* alive or in their grace */
+	size_t mappings;  /* in all address spaces, shared ones once */
+	size_t images;
+	size_t contexts;
+	uint64_t scan_ns; /* how long attribution_scan() took */
+};
+void attribution_stats(const struct attribution *attribution, struct attribution_stats *stats);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * context_table.h - who ran: command name, cgroup and label, each combination once
+ *
+ * Numbers count from 0 in the order of first sight; they are the session's, not the database's.
+ * Thread rule: one thread; a `const struct context *` stays valid and unchanged until context_table_free(), and may be
+ * handed to another thread.
+ */
+#ifndef DCPI_PROCESS_CONTEXT_TABLE_H
+#define DCPI_PROCESS_CONTEXT_TABLE_H
+
+#include <stdint.h>
+
+#define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
+
+struct context {
+	const char *comm;   /* of the process (its main thread), at most COMM_SIZE - 1 bytes; "" when not known */
+	const char *cgroup; /* path below the hierarchy's root, "/" at the root; "" when not known */
+	const char *label;  /* "" when none */
+};
+
+struct context_table;
+
+struct context_table *context_table_new(void);        /* NULL and errno (ENOMEM) */
+void context_table_free(struct context_table *table); /* NULL is allowed */
+
+/* The number of this context, new or not; copies the strings. 0, or -ENOMEM. */
+int context_table_intern(struct context_table *table, const struct context *context, uint32_t *number);
+const struct context *context_table_get(const struct context_table *table, uint32_t number);
+uint32_t context_table_count(const struct context_table *table);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * image_table.h - the images that this session has seen, each once
+ *
+ * An image is a file with code in it, or something that stands for one. Two mappings are the same image when their
+ * identities are equal: the build-id where there is one, else the file's device, inode and generation, else - for
+ * what is no file - kind and name. Same path, new build: a new image. Numbers count from 0 in the order of first
+ * sight; they are the session's, not the database's.
+ * Thread rule: one thread; a `const struct image *` stays valid and unchanged until image_table_free(), and may be
+ * handed to another thread.
+ */
+#ifndef DCPI_PROCESS_IMAGE_TABLE_H
+#define DCPI_PROCESS_IMAGE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stream/record.h"
+
+/* Stored in the database: never renumber. The comment says what an offset is. */
+enum image_kind {
+	IMAGE_UNKNOWN = 0,
+	IMAGE_USER = 1,   /* a mapped file: bytes from the start of the file */
+	IMAGE_KERNEL = 2, /* bytes from _stext */
+	IMAGE_MODULE = 3, /* bytes from the start of the module's text */
+	IMAGE_VDSO = 4,   /* bytes from the start of the vdso */
+	IMAGE_JIT = 5,    /* code the kernel made at run time (BPF, trampolines): bytes from the symbol's start */
+	IMAGE_ANON = 6,   /* memory without a file (a user's JIT, memfd): bytes from the start of the mapping */
+};
+#define IMAGE_KINDS 7
+
+const char *image_kind_name(enum image_kind kind); /* "user", "kernel", ...; "unknown" for a number out of range */
+
+struct image {
+	enum image_kind kind;
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+	uint8_t build_id_size; /* 0: none */
+	uint32_t device_major, device_minor;
+	uint64_t inode, inode_generation; /* inode 0: not known */
+	bool deleted;                     /* the path was gone when the file was mapped */
+	const char *path; /* as the process saw it; "[kernel]", "[vdso]", "[anon]" for what is no file */
+};
+
+struct image_table;
+
+struct image_table *image_table_new(void);        /* NULL and errno (ENOMEM) */
+void image_table_free(struct image_table *table); /* NULL is allowed */
+
+/* The number of the image with this identity, new or not; copies *image and its path. 0, or -ENOMEM. */
+int image_table_intern(struct image_table *table, const struct image *image, uint32_t *number);
+
+/* Image `number`, which must be below image_table_count(). */
+const struct image *image_table_get(const struct image_table *table, uint32_t number);
+uint32_t image_table_count(const struct image_table *table);
+
+#endif

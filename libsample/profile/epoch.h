@@ -1,0 +1,77 @@
+/*
+ * epoch.h - epochs and slices as the database keeps them
+ *
+ * An epoch is a stretch of collection with one configuration; slices are its resolution in time. Encoders and decoders
+ * are inverse to each other; decoders are bounded and give -DCPI_EDAMAGED. Times are nanoseconds since 1970 (UTC).
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_PROFILE_EPOCH_H
+#define DCPI_PROFILE_EPOCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "event/event.h"
+#include "process/attribution.h"
+
+#define EPOCH_TEXT_SIZE  256
+#define EPOCH_LABEL_SIZE 64 /* with its NUL */
+
+struct epoch {
+	uint32_t id; /* the key, counts from 1 */
+	uint64_t start_ns;
+	uint64_t end_ns; /* of the last flush */
+	char label[EPOCH_LABEL_SIZE];
+	char host[EPOCH_TEXT_SIZE];
+	char kernel[EPOCH_TEXT_SIZE]; /* release, version and machine, as uname -rvm */
+	char cpu[EPOCH_TEXT_SIZE];    /* model name */
+	uint32_t cpu_count;           /* online */
+	size_t event_count;
+	struct event events[EVENTS_MAX];
+};
+
+struct slice_event {
+	uint64_t samples; /* all that reached the daemon: attributed and unknown */
+	uint64_t lost;
+	uint64_t throttled; /* times the kernel stopped the event for a tick */
+	uint64_t unknown[UNKNOWN_CAUSE_COUNT];
+};
+
+/* Losses of one event on one CPU; only those that are not all zero are kept. */
+struct slice_cpu {
+	uint32_t cpu;
+	uint16_t event; /* index into the epoch's events, or SLICE_SIDEBAND */
+	uint64_t lost;
+	uint64_t throttled;
+	uint64_t skipped; /* records that could not be decoded; a ring's, said under the CPU's first event */
+};
+#define SLICE_SIDEBAND 0xffff /* mapping and process records, not an event */
+#define SLICE_CPUS_MAX 65536
+
+struct slice {
+	uint32_t id; /* the key, counts from 1 */
+	uint32_t epoch;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t daemon_cpu_ns; /* processor time dcpid used in it */
+	uint64_t sideband_lost; /* mapping and process records lost: what follows may be unknown because of them */
+	uint64_t skipped;       /* records that could not be decoded */
+	size_t event_count;
+	struct slice_event events[EVENTS_MAX];
+	size_t cpu_count;
+	struct slice_cpu *cpus; /* sorted by cpu, event; owned by the slice */
+};
+
+void slice_fini(struct slice *slice);
+
+/* Add the numbers of `more` (same epoch and events) to `slice`; its end becomes that of `more`. 0, or -ENOMEM. */
+int slice_add(struct slice *slice, const struct slice *more);
+
+void epoch_encode(const struct epoch *epoch, struct byte_writer *writer);
+int epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch);
+void slice_encode(const struct slice *slice, struct byte_writer *writer);
+int slice_decode(uint32_t id, const void *data, size_t size, struct slice *slice);
+
+#endif

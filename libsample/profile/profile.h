@@ -1,0 +1,114 @@
+/*
+ * profile.h - the profile database: opening, writing, checking
+ *
+ * Caveats first. One process writes (a lock file in the directory sees to it), many read. Every flush is one synced
+ * transaction: a kill loses what was not flushed, a reader never sees half a flush. LMDB maps the file: a damaged
+ * file may fault the process that reads it, so programs that open a foreign database install a guard first
+ * (dcpi-tools/common/guard.h). Readers copy out and end their transaction; they never hold one while they print.
+ * Thread rule: a struct profile belongs to one thread at a time.
+ */
+#ifndef DCPI_PROFILE_PROFILE_H
+#define DCPI_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "process/context_table.h"
+#include "process/image_table.h"
+#include "profile/epoch.h"
+#include "tally/tally.h"
+
+#define PROFILE_SCHEMA       1
+#define PROFILE_DIRECTORY    "/var/lib/dcpi"
+#define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
+
+struct profile;
+
+struct profile_options {
+	bool write;            /* else read only; a writer makes the database when the directory is empty or missing */
+	uint64_t size_limit;   /* bytes the file may grow to; 0: PROFILE_SIZE_DEFAULT. Writers only */
+	const struct log *log; /* NULL is allowed; must outlive the profile */
+};
+
+/*
+ * Open the database in `directory`. 0 with *profile set; -errno; -DCPI_ENODATABASE (readers, nothing there);
+ * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENEWER; -DCPI_EDAMAGED. Files are made 0640
+ * (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic links in the
+ * directory's place are refused (-ELOOP).
+ */
+int profile_open(const char *directory, const struct profile_options *options, struct profile **profile);
+void profile_close(struct profile *profile); /* NULL is allowed */
+
+/* The process that has `directory` open for writing: its id, 0 when nobody has, or -errno. */
+int profile_owner(const char *directory);
+
+/* ---- writing ---- */
+
+/* Begin an epoch: epoch->id is assigned and set, the rest is stored as given. One synced transaction. 0 or an error. */
+int profile_begin_epoch(struct profile *profile, struct epoch *epoch);
+
+/*
+ * What one flush writes. Numbers in `entries` are the session's; images and contexts new since the last flush that
+ * succeeded are given with their session numbers, counting from first_image and first_context.
+ */
+struct profile_batch {
+	const struct tally_entry *entries; /* as tally_sort() gives them */
+	size_t entry_count;
+	uint32_t first_image, image_count;
+	const struct image *const *images;
+	uint32_t first_context, context_count;
+	const struct context *const *contexts;
+	/*
+	 * Added to the slice of this id; a slice that is not there yet (id 0 asks for a new one, set on success) begins
+	 * with it. slice->epoch must exist; the epoch's end becomes slice->end_ns.
+	 */
+	struct slice *slice;
+};
+
+/*
+ * Write a batch as one transaction. 0; -DCPI_EFULL (size limit), -ENOSPC (disk), -EIO, ...: then nothing of it
+ * was written, and the same batch may be given again.
+ */
+int profile_flush(struct profile *profile, const struct profile_batch *batch);
+
+/*
+ * Names for the offsets of an image (kernel and modules: captured kallsyms), by the session's number; the image must
+ * have been flushed. `symbols` ascending by offset. -EEXIST when the image has names already.
+ */
+struct profile_symbol {
+	uint64_t offset;
+	const char *name; /* owned by whoever made the list */
+};
+int profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols,
+                        size_t count);
+bool profile_has_symbols(struct profile *profile, uint32_t session_image);
+
+/* ---- reading: single things by the database's numbers (selection.h reads counts) ---- */
+
+/* Copies of the names of image `number`; free with profile_free_symbols(). -ENOENT when none were captured. */
+int profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symbol **symbols, size_t *count);
+void profile_free_symbols(struct profile_symbol *symbols);
+
+/* How big it is and what is in it: for status and tests. */
+struct profile_stats {
+	uint64_t file_bytes; /* of data.mdb */
+	uint64_t used_bytes; /* pages in use */
+	uint64_t size_limit;
+	uint64_t epochs, slices, images, contexts, blocks;
+};
+int profile_stats(struct profile *profile, struct profile_stats *stats);
+
+/* ---- checking ---- */
+
+/* One line on something wrong, e.g. "counts: slice 7 is not in slices". */
+typedef void profile_complaint(void *context, const char *text);
+
+/*
+ * Read everything: each value decodes, each reference meets its target, both directions of identity tables agree,
+ * totals of slices equal the sums of their counts plus unknown. Returns the number of complaints, or a negative error.
+ */
+int64_t profile_check(struct profile *profile, profile_complaint *complain, void *context);
+
+#endif

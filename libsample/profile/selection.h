@@ -1,0 +1,76 @@
+/*
+ * selection.h - the part of a database that a report is about
+ *
+ * A request names epochs, a stretch of time, a context; the selection holds the epochs, slices, images, contexts and
+ * counts that match, copied out of the database in one short read transaction.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_SELECTION_H
+#define DCPI_PROFILE_SELECTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+struct selection_request {
+	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time is
+	                       given */
+	uint64_t since_ns;  /* 0: no bound; slices that overlap [since, until) are taken whole */
+	uint64_t until_ns;  /* 0: no bound */
+	const char *comm;   /* fnmatch(3) pattern; NULL: any */
+	const char *cgroup; /* fnmatch(3) pattern, or a path that also matches everything below it; NULL: any */
+	const char *label;  /* fnmatch(3) pattern; NULL: any */
+};
+
+/* An event over all selected epochs: those with the same name are one. */
+struct selection_event {
+	char name[EVENT_NAME_SIZE];
+	char requested[EVENT_NAME_SIZE];
+	char unit[EVENT_UNIT_SIZE];
+	char note[EVENT_NOTE_SIZE]; /* of the newest epoch */
+	uint64_t period;            /* 0: it varies */
+	bool available;             /* in at least one selected epoch */
+	struct slice_event totals;  /* over the selected slices, all contexts */
+	uint64_t selected;          /* attributed samples whose context matches */
+};
+
+struct selection_count {
+	uint64_t offset;
+	uint64_t count;
+	uint32_t image; /* index into images */
+	uint16_t event; /* index into events */
+};
+
+struct selection_image {
+	uint32_t number;           /* in the database */
+	const struct image *image; /* owned by the selection */
+};
+
+struct selection {
+	size_t epoch_count;
+	struct epoch *epochs;      /* ascending by id */
+	size_t slice_count;        /* only counted */
+	uint64_t start_ns, end_ns; /* what the selected slices really cover */
+	uint64_t covered_ns;       /* sum of their lengths */
+	uint64_t cpu_ns;           /* covered time times online CPUs */
+	uint64_t daemon_cpu_ns;
+	uint64_t sideband_lost;
+	uint64_t skipped;
+	size_t event_count;
+	struct selection_event *events; /* in the order of the newest epoch, older ones after */
+	size_t image_count;
+	struct selection_image *images;
+	size_t count_count;
+	struct selection_count *counts; /* by image, offset, event; each once */
+};
+
+/*
+ * Read what `request` asks for. 0; -DCPI_ENOSELECTION with a sentence in `why` (which epochs or contexts there are);
+ * -DCPI_EDAMAGED; -ENOMEM; -EINVAL with a sentence for an epoch that is none.
+ */
+int selection_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
+                   char *why, size_t size);
+void selection_free(struct selection *selection); /* NULL is allowed */
+
+#endif

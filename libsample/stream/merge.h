@@ -1,0 +1,33 @@
+/*
+ * merge.h - the records of many rings as one stream in time order
+ *
+ * Each CPU's ring is in time order (but for an interrupt that hits while a record is written); a sample taken on one
+ * CPU may need the mapping that another CPU reported a moment before. The merge gives records by time up to a horizon
+ * that its owner chooses a little in the past, so that a record still being written elsewhere is not overtaken; later
+ * ones stay in their rings.
+ * Thread rule: one reader.
+ */
+#ifndef DCPI_STREAM_MERGE_H
+#define DCPI_STREAM_MERGE_H
+
+#include "stream/ring.h"
+
+struct merge;
+
+struct merge *merge_new(void);        /* NULL and errno (ENOMEM) on failure */
+void merge_free(struct merge *merge); /* does not free the rings; NULL is allowed */
+
+/* Take part: `ring`, whose records have `layout`, on `cpu`. 0 or -ENOMEM. The merge does not own the ring. */
+int merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
+void merge_remove(struct merge *merge, struct ring *ring);
+
+/* `record` is valid during the call. */
+typedef void merge_sink(void *context, uint32_t cpu, const struct record *record);
+
+/*
+ * Hand every record with time <= `horizon` (ns) to `sink`, oldest first, and give its space back to the kernel. A
+ * record without a time goes with the one before it. Returns how many were handed over.
+ */
+uint64_t merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * record.h - what a perf ring or file says, decoded
+ *
+ * record_decode() reads one record in this machine's byte order and checks every length against the record's size;
+ * strings stay where they are in the buffer, NUL-terminated inside it. Fuzzed by tests/fuzz/record_fuzz.c.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_STREAM_RECORD_H
+#define DCPI_STREAM_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUILD_ID_SIZE_MAX 20
+#define RECORD_SIZE_MAX   65535 /* perf_event_header.size is 16 bits wide */
+
+/* The mode a sample was taken in: perf's PERF_RECORD_MISC_CPUMODE values. */
+enum cpu_mode {
+	CPU_MODE_UNKNOWN = 0,
+	CPU_MODE_KERNEL = 1,
+	CPU_MODE_USER = 2,
+	CPU_MODE_HYPERVISOR = 3,
+	CPU_MODE_GUEST_KERNEL = 4,
+	CPU_MODE_GUEST_USER = 5,
+};
+
+enum record_type {
+	RECORD_OTHER, /* whole, but nothing that concerns us; `other` holds perf's type */
+	RECORD_SAMPLE,
+	RECORD_MMAP,
+	RECORD_COMM,
+	RECORD_FORK,
+	RECORD_EXIT,
+	RECORD_LOST, /* records the ring had no room for */
+	RECORD_THROTTLE,
+	RECORD_UNTHROTTLE,
+	RECORD_KSYMBOL,
+	RECORD_CGROUP,
+};
+
+struct record_mmap {
+	uint64_t start;       /* first address */
+	uint64_t length;      /* bytes */
+	uint64_t file_offset; /* of `start` in the file */
+	uint32_t protection;  /* PROT_... */
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+	uint8_t build_id_size; /* 0: none, and then the four below identify the file */
+	uint32_t device_major, device_minor;
+	uint64_t inode, inode_generation;
+	bool is_data;     /* not executable */
+	const char *path; /* as the kernel's d_path saw it */
+};
+
+struct record {
+	enum record_type type;
+	enum cpu_mode mode;
+	uint32_t pid, tid; /* (uint32_t)-1: none in this pid namespace */
+	uint64_t time;     /* ns, of the clock the attribute named; 0 when the record has none */
+	uint64_t id;       /* of the event; 0 when the record has none */
+	union {
+		struct {
+			uint64_t address;
+			uint64_t cgroup; /* 0: not recorded */
+		} sample;
+		struct record_mmap mmap;
+		struct {
+			const char *name;
+			bool is_exec;
+		} comm;
+		struct {
+			uint32_t parent_pid, parent_tid;
+		} task; /* fork and exit */
+		struct {
+			uint64_t count;
+		} lost;
+		struct {
+			uint64_t address;
+			uint32_t length;
+			bool is_bpf;
+			bool is_unregister;
+			const char *name;
+		} ksymbol;
+		struct {
+			uint64_t id;
+			const char *path;
+		} cgroup;
+		uint32_t other;
+	};
+};
+
+/* Which optional fields the records of a stream have: from perf_event_attr. */
+struct record_layout {
+	uint64_t sample_type; /* PERF_SAMPLE_... */
+	bool sample_id_all;   /* records that are no samples end with the id fields, too */
+};
+
+/*
+ * Check that samples of this layout can be decoded: IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD and
+ * CGROUP in any combination. 0, or -ENOTSUP.
+ */
+int record_layout_check(const struct record_layout *layout);
+
+/*
+ * Decode the record that starts at `data`, of which `size` bytes are there. Returns the record's own size (8 to
+ * RECORD_SIZE_MAX, at most `size`), with *record filled; -EAGAIN when it is not all there; -DCPI_EDAMAGED when its
+ * header or a field contradicts its size: `*consumed` is then what to skip (0: the stream cannot be followed further).
+ */
+int record_decode(const struct record_layout *layout, const void *data, size_t size, struct record *record,
+                  size_t *consumed);
+
+#endif

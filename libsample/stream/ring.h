@@ -1,0 +1,41 @@
+/*
+ * ring.h - one perf ring buffer, read in place
+ *
+ * The ring belongs to the descriptor it was made from, which must outlive it. Records stay in the ring until they are
+ * consumed, so the kernel cannot overwrite what has not been taken; what it could not write it counts as lost.
+ * Thread rule: one reader.
+ */
+#ifndef DCPI_STREAM_RING_H
+#define DCPI_STREAM_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stream/record.h"
+
+struct ring;
+
+/*
+ * Map the ring of perf descriptor `fd` with `pages` data pages (a power of two). NULL and errno: EINVAL, ENOMEM,
+ * EPERM (more locked memory than RLIMIT_MEMLOCK and perf_event_mlock_kb allow).
+ */
+struct ring *ring_new(int fd, size_t pages);
+
+/* A ring over memory laid out as the kernel does (a header page, then `pages` pages): for tests and benchmarks. */
+struct ring *ring_over(void *memory, size_t pages);
+void ring_free(struct ring *ring); /* NULL is allowed */
+
+/*
+ * Decode the first record that has not been consumed. Returns 1 with *record filled (its strings are valid until it is
+ * consumed), 0 when the ring is empty. A damaged record is skipped and counted.
+ */
+int ring_peek(struct ring *ring, const struct record_layout *layout, struct record *record);
+
+void ring_consume(struct ring *ring); /* the record that ring_peek() gave */
+void ring_publish(struct ring *ring); /* give what was consumed back to the kernel; cheap, once a round will do */
+
+size_t ring_used(const struct ring *ring);     /* bytes that wait */
+size_t ring_size(const struct ring *ring);     /* bytes it holds */
+uint64_t ring_take_skipped(struct ring *ring); /* damaged records since the last call */
+
+#endif
