@@ -1,0 +1,47 @@
+/*
+ * config.h - what dcpid.conf says
+ *
+ * config_load() starts from config_default(), reads a libconfig file and checks every value: an unknown name, a wrong
+ * type or a value out of range is refused with file, line and the accepted range. Paths are absolute or refused;
+ * nothing is ever looked for in the working directory. Fuzzed by tests/fuzz/config_fuzz.c. Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_CONFIG_H
+#define DCPI_COLLECTORD_CONFIG_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "event/event.h"
+
+#define CONFIG_FILE   "/etc/dcpi/dcpid.conf"
+#define CONFIG_SOCKET "/run/dcpid/control"
+
+struct config {
+	char database[PATH_MAX];
+	char socket[PATH_MAX];      /* "": "control" in the database's directory */
+	uint64_t size_limit;        /* bytes the database may grow to */
+	uint64_t flush_interval_ns; /* between two flushes */
+	uint64_t slice_ns;          /* resolution in time of the database */
+	size_t tally_limit;         /* distinct (image, offset, event, context) kept between flushes */
+	size_t ring_pages;          /* data pages of the sample ring of each CPU, a power of two */
+	size_t sideband_pages;      /* the same of the ring for mapping and process records */
+	uint64_t clock_rate;        /* samples per second and CPU at most when a timer stands in for a PMU */
+	enum log_level log_limit;
+	size_t event_count;
+	struct event_spec events[EVENTS_MAX];
+};
+
+void config_default(struct config *config);
+
+/*
+ * Read `path` over the defaults. 0; -ECONFIG as -DCPI_ECONFIG or -errno with a sentence in `why` (of `size` bytes) that
+ * begins with file and line. A file that root or the caller do not own, or that others may write, is refused.
+ */
+int config_load(const char *path, struct config *config, char *why, size_t size);
+
+/* The same for text in memory; `name` stands for the file in messages. */
+int config_parse(const char *name, const char *text, struct config *config, char *why, size_t size);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * flusher.h - the thread that writes to the database
+ *
+ * An fsync may take a second; the event loop must not wait for it. So the loop hands a job over and goes on; the
+ * flusher writes it, again and again until it succeeds, and rings a bell (an eventfd) when it is done or has failed.
+ * Thread rule: the functions are the event loop's; the profile belongs to the flusher between _new and _free, but for
+ * flusher_call().
+ */
+#ifndef DCPI_COLLECTORD_FLUSHER_H
+#define DCPI_COLLECTORD_FLUSHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "process/context_table.h"
+#include "process/image_table.h"
+#include "profile/profile.h"
+#include "tally/tally.h"
+
+struct flusher;
+
+struct flush_job {
+	struct tally *tally; /* filled; comes back cleared with the result */
+	struct slice slice;  /* what to add; comes back with its id, without cpus */
+};
+
+struct flush_result {
+	int error; /* 0, or why the last try failed; the job is kept and tried again */
+	bool done; /* the job was written and `job` is back */
+	struct flush_job job;
+	uint64_t duration_ns; /* of the last try */
+	uint64_t entries;     /* distinct keys written */
+	uint64_t failures;    /* tries in a row that failed */
+};
+
+/* Start the thread. `profile` and the tables (read up to the counts given with a job) are borrowed. NULL and errno. */
+struct flusher *flusher_new(struct profile *profile, const struct log *log);
+
+/* End the thread. A job that is being written is finished; one that keeps failing is given up. NULL is allowed. */
+void flusher_free(struct flusher *flusher);
+
+int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
+bool flusher_busy(const struct flusher *flusher);      /* a job is under way */
+
+/*
+ * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it.
+ * 0; -EBUSY when one is under way; -ENOMEM. On failure the caller keeps the job.
+ */
+int flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
+                   const struct context_table *contexts);
+
+/* What has happened since the last call: true with *result filled, false when nothing. Does not wait. */
+bool flusher_result(struct flusher *flusher, struct flush_result *result);
+
+/* Wait until a result is there, at most `timeout_ns`. 0, or -ETIMEDOUT. */
+int flusher_wait(struct flusher *flusher, uint64_t timeout_ns);
+
+/* Run `call` on the profile in the flusher's thread, between jobs, and wait for it: for epochs and statistics. */
+int flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
+
+#endif

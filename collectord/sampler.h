@@ -1,0 +1,71 @@
+/*
+ * sampler.h - events open on every CPU, their rings drained into a tally
+ *
+ * Per CPU there are two rings: one for the samples of all events, one for mapping and process records, so that a burst
+ * of samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
+ * SAMPLER_LAG_NS in the past, attributed and added to the tally.
+ * Thread rule: one thread (the event loop's).
+ */
+#ifndef DCPI_COLLECTORD_SAMPLER_H
+#define DCPI_COLLECTORD_SAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "collectord/config.h"
+#include "event/event.h"
+#include "process/attribution.h"
+#include "profile/epoch.h"
+#include "tally/tally.h"
+
+/* How far behind the present records are taken: longer than any CPU takes to finish writing one. */
+#define SAMPLER_LAG_NS UINT64_C(50000000)
+
+struct sampler;
+
+/*
+ * Resolve the configured events, open them on every online CPU, scan /proc. 0 with *sampler set; a negative error with
+ * a sentence in `why` when nothing at all can be sampled. Events that this machine lacks are no error: sampler_events()
+ * has them, marked. `config` is borrowed only during the call, `log` (NULL allowed) for the sampler's life.
+ */
+int sampler_open(const struct config *config, const struct log *log, struct sampler **sampler, char *why, size_t size);
+void sampler_close(struct sampler *sampler); /* NULL is allowed */
+
+/* Start or stop counting on all CPUs. 0 or -errno. */
+int sampler_enable(struct sampler *sampler);
+int sampler_disable(struct sampler *sampler);
+
+const struct event *sampler_events(const struct sampler *sampler,
+                                   size_t *count); /* in the order of the configuration */
+size_t sampler_cpu_count(const struct sampler *sampler);
+
+/* Descriptors that become readable when a ring has filled to its watermark, for the event loop. */
+size_t sampler_descriptor_count(const struct sampler *sampler);
+int sampler_descriptor(const struct sampler *sampler, size_t index);
+
+/*
+ * Take the records older than SAMPLER_LAG_NS. 0; -ENOSPC when the tally is full: what was not added is kept and
+ * goes first next time - take the counts (sampler_take) and drain again.
+ */
+int sampler_drain(struct sampler *sampler);
+
+/*
+ * Take everything that has been recorded when the call is made, for a synchronous flush: waits SAMPLER_LAG_NS first.
+ * As sampler_drain().
+ */
+int sampler_drain_all(struct sampler *sampler);
+
+/*
+ * Swap the filled tally for `empty` (which becomes the sampler's), and move the numbers counted since the last take to
+ * `slice`: samples, unknown, lost, throttled, skipped, per event and per CPU. slice->epoch, id and times are left
+ * alone. Returns the filled tally. Never fails: without memory for the per-CPU list only the totals are there.
+ */
+struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice);
+
+const struct tally *sampler_tally(const struct sampler *sampler);
+const struct image_table *sampler_images(const struct sampler *sampler);
+const struct context_table *sampler_contexts(const struct sampler *sampler);
+void sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats);
+
+#endif
