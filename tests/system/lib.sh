@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# lib.sh - what system tests share; a test sources it first
+#
+# A test says `ok - sentence`, `not ok - sentence` or `skip - sentence: reason` for each thing it looked at; its exit
+# status is 0 unless it could not go on. "# FIGURE ..." lines are printed by the runner also when all is well.
+# Everything started with `start` is ended when the test ends, and $scratch is removed.
+set -u
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${BUILD:-$top/build}
+export PATH=$build/bin:$PATH
+export LC_ALL=C.UTF-8 TZ=UTC
+unset DCPI_DB
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/dcpi-test.XXXXXX") || exit
+started_pids=()
+failures=0
+
+ok()
+{
+	printf 'ok - %s\n' "$1"
+}
+
+# not_ok SENTENCE [DETAIL...]
+not_ok()
+{
+	printf 'not ok - %s\n' "$1"
+	shift
+	[ $# = 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'
+	failures=$((failures + 1))
+}
+
+skip()
+{
+	printf 'skip - %s: %s\n' "$1" "$2"
+}
+
+figure()
+{
+	printf '# FIGURE %s\n' "$*"
+}
+
+# check SENTENCE COMMAND... - ok when the command succeeds; else its output is the detail
+check()
+{
+	local sentence=$1 output
+
+	shift
+	if output=$("$@" 2>&1); then
+		ok "$sentence"
+	else
+		not_ok "$sentence" "status $? of: $*" "$output"
+	fi
+}
+
+# check_fails SENTENCE STATUS TEXT COMMAND... - ok when it ends with STATUS and says TEXT
+check_fails()
+{
+	local sentence=$1 expected=$2 text=$3 output status
+
+	shift 3
+	output=$("$@" 2>&1)
+	status=$?
+	if [ $status != "$expected" ]; then
+		not_ok "$sentence" "status $status, expected $expected, of: $*" "$output"
+	elif [[ $output != *"$text"* ]]; then
+		not_ok "$sentence" "does not say '$text':" "$output"
+	else
+		ok "$sentence"
+	fi
+}
+
+# check_equal SENTENCE EXPECTED ACTUAL - compared whole
+check_equal()
+{
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "$(diff <(printf '%s\n' "$2") <(printf '%s\n' "$3"))"
+	fi
+}
+
+# check_at_most SENTENCE LIMIT VALUE - numbers, also with a fraction
+check_at_most()
+{
+	if awk -v value="$3" -v limit="$2" 'BEGIN { exit !(value != "" && value + 0 <= limit + 0) }'; then
+		ok "$1"
+	else
+		not_ok "$1" "$3 is more than $2"
+	fi
+}
+
+# wait_for SECONDS COMMAND... - until it succeeds; fails when it does not in that time
+wait_for()
+{
+	local deadline=$((SECONDS + $1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt "$deadline" ] || return 1
+		sleep 0.1
+	done
+}
+
+# start COMMAND... - in the background; sets $started to its pid
+start()
+{
+	"$@" &
+	started=$!
+	started_pids+=("$started")
+}
+
+# stop PID [SIGNAL] - end what `start` started; returns its exit status
+stop()
+{
+	kill -s "${2:-TERM}" "$1" 2>/dev/null
+	wait "$1"
+}
+
+# Start dcpid on database $1 with further options, its log in $1.log; sets $started; fails unless it samples in 10 s.
+start_dcpid()
+{
+	local db=$1
+
+	shift
+	start dcpid --foreground --db "$db" "$@" 2>>"$db.log"
+	wait_for 10 dcpictl --db "$db" status
+}
+
+# May this user sample all processes here? If not, say so as the reason of skipping SENTENCE.
+may_sample_or_skip()
+{
+	[ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 0 ] || {
+		skip "$1" 'not root, and perf_event_paranoid is not negative'
+		return 1
+	}
+	perf stat -a -e cpu-clock true >/dev/null 2>&1 || {
+		skip "$1" 'perf events of all processes are refused here'
+		return 1
+	}
+}
+
+end_everything()
+{
+	local pid
+
+	for pid in "${started_pids[@]}"; do
+		kill "$pid" 2>/dev/null
+	done
+	for pid in "${started_pids[@]}"; do
+		wait_for 10 eval "! kill -0 $pid" || kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	rm -rf "$scratch"
+}
+trap end_everything EXIT
+trap 'exit 1' INT TERM

@@ -1,0 +1,30 @@
+# Programs that system tests and scripts/quickstart sample, into $(BUILD)/workloads/. They are not sanitized and not
+# hardened: what is sampled should look like what users build. One .c or .cc file is one program unless listed here.
+
+WORKLOAD_CFLAGS := -O2 -g -std=gnu11 $(WARNINGS) -D_GNU_SOURCE
+WORKLOAD_CXXFLAGS := -O2 -g -std=gnu++17 -Wall -Wextra -Wshadow
+workload = $(BUILD)/workloads/$(1)
+
+WORKLOADS := $(filter-out heat,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
+	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
+workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so shares_static)
+
+$(call workload,%): tests/workloads/%.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
+
+$(call workload,%): tests/workloads/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(call workload,shares_static): tests/workloads/shares.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -static -o $@ $<
+
+$(call workload,libheat.so): tests/workloads/heat.c tests/workloads/heat.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -Wl,-soname,libheat.so -o $@ $<
+
+$(call workload,library_user): tests/workloads/library_user.c $(call workload,libheat.so)
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN'
