@@ -1,0 +1,80 @@
+#include "dcpi-tools/common/guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct guard_signal {
+	int number;
+	const char *reason;
+} guarded[] = {
+	{SIGSEGV, "a read fell outside of it"},
+	{SIGBUS, "a part of it cannot be read"},
+	{SIGABRT, "it contradicts itself"},
+};
+#define GUARDED_COUNT (sizeof(guarded) / sizeof(guarded[0]))
+
+static struct guard *volatile innermost;
+static struct sigaction before[GUARDED_COUNT];
+static char handler_stack[32768]; /* the fault may be a stack overflow */
+
+/* strlen(3) and write(2) are async-signal-safe; there is nothing to be done about a write that fails. */
+static void
+write_text(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		return;
+}
+
+static void
+speak_and_exit(int number)
+{
+	const struct guard *guard = innermost;
+	const char *reason = "?";
+
+	for (size_t i = 0; i < GUARDED_COUNT; i++)
+		if (guarded[i].number == number)
+			reason = guarded[i].reason;
+	write_text(program_invocation_short_name);
+	write_text(": ");
+	write_text(guard->subject);
+	write_text(": ");
+	write_text(guard->claim);
+	write_text(" (");
+	write_text(reason);
+	write_text("); ");
+	write_text(guard->advice);
+	write_text("\n");
+	_exit(guard->status);
+}
+
+void
+guard_enter(struct guard *guard)
+{
+	stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
+	struct sigaction action = {.sa_handler = speak_and_exit, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+
+	guard->outer = innermost;
+	innermost = guard;
+	if (guard->outer)
+		return;
+	sigaltstack(&stack, NULL);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < GUARDED_COUNT; i++)
+		sigaction(guarded[i].number, &action, &before[i]);
+}
+
+void
+guard_leave(struct guard *guard)
+{
+	stack_t off = {.ss_flags = SS_DISABLE};
+
+	innermost = guard->outer;
+	if (innermost)
+		return;
+	for (size_t i = 0; i < GUARDED_COUNT; i++)
+		sigaction(guarded[i].number, &before[i], NULL);
+	sigaltstack(&off, NULL);
+}

@@ -1,0 +1,91 @@
+#include "dcpi-tools/common/text.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "base/escape.h"
+
+void
+text_init(void)
+{
+	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* The bytes of the character at `text`, which is not at its end; its columns in *width. */
+static size_t
+character_size(const char *text, size_t *width)
+{
+	mbstate_t state = {0};
+	wchar_t wide;
+	size_t size = mbrtowc(&wide, text, strlen(text), &state);
+	int columns;
+
+	*width = 1;
+	if (size == 0 || size == (size_t)-1 || size == (size_t)-2)
+		return 1;
+	columns = wcwidth(wide);
+	if (columns >= 0)
+		*width = (size_t)columns;
+	return size;
+}
+
+size_t
+text_width(const char *text)
+{
+	size_t total = 0, width;
+
+	while (*text) {
+		text += character_size(text, &width);
+		total += width;
+	}
+	return total;
+}
+
+size_t
+text_prefix(const char *text, size_t columns)
+{
+	size_t used = 0, size = 0, width;
+
+	while (text[size]) {
+		size_t next = character_size(text + size, &width);
+
+		if (used + width > columns)
+			break;
+		used += width;
+		size += next;
+	}
+	return size;
+}
+
+size_t
+text_suffix(const char *text, size_t columns)
+{
+	size_t left = text_width(text), skipped = 0, width;
+
+	while (left > columns) {
+		skipped += character_size(text + skipped, &width);
+		left -= width;
+	}
+	return skipped;
+}
+
+char *
+text_shown(const char *text)
+{
+	size_t capacity = 4 * strlen(text) + 1; /* a byte becomes \xNN at most */
+	char *shown = malloc(capacity);
+
+	return shown ? escape_text(text, shown, capacity), shown : NULL;
+}
+
+const char *
+text_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

@@ -1,0 +1,196 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/guard.h"
+
+static char said[1024]; /* what the child wrote to standard error */
+
+/* Run `fault` in a child whose standard error is caught in `said`; its wait status. */
+static int
+run_child(void (*fault)(void))
+{
+	int ends[2], status;
+	size_t used = 0;
+	ssize_t size;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		program_invocation_short_name = (char *)"dcpiprof";
+		fault();
+		_exit(0);
+	}
+	close(ends[1]);
+	while ((size = read(ends[0], said + used, sizeof(said) - 1 - used)) > 0)
+		used += (size_t)size;
+	said[used] = '\0';
+	close(ends[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static struct guard
+database_guard(void)
+{
+	return (struct guard){
+		.subject = "/var/lib/dcpi",
+		.claim = "the database is damaged",
+		.advice = "run 'dcpictl check'",
+		.status = STATUS_DAMAGED,
+	};
+}
+
+static void
+touch_beyond_the_file(void)
+{
+	struct guard guard = database_guard();
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	volatile char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+
+	guard_enter(&guard);
+	(void)map[100]; /* the file has no such page: SIGBUS */
+}
+
+static void
+touch_nothing(void)
+{
+	struct guard guard = database_guard();
+	char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	guard_enter(&guard);
+	(void)*(volatile char *)page;
+}
+
+static void
+give_up(void)
+{
+	struct guard guard = database_guard();
+
+	guard_enter(&guard);
+	abort();
+}
+
+static void
+fault_in_an_inner_guard(void)
+{
+	struct guard outer = database_guard();
+	struct guard inner = {.subject = "libfoo.so", .claim = "it is damaged", .advice = "strip it", .status = 1};
+
+	guard_enter(&outer);
+	guard_enter(&inner);
+	raise(SIGSEGV);
+}
+
+static void
+fault_after_an_inner_guard(void)
+{
+	struct guard outer = database_guard();
+	struct guard inner = {.subject = "libfoo.so", .claim = "it is damaged", .advice = "strip it", .status = 1};
+
+	guard_enter(&outer);
+	guard_enter(&inner);
+	guard_leave(&inner);
+	raise(SIGSEGV);
+}
+
+static void
+fault_after_the_guard(void)
+{
+	struct guard guard = database_guard();
+
+	signal(SIGABRT, SIG_DFL);
+	guard_enter(&guard);
+	guard_leave(&guard);
+	raise(SIGABRT);
+}
+
+static void
+a_read_beyond_the_file_ends_with_a_sentence(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(touch_beyond_the_file);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+	assert_string_equal(said, "dcpiprof: /var/lib/dcpi: the database is damaged (a part of it cannot be read); "
+	                          "run 'dcpictl check'\n");
+}
+
+static void
+a_wild_read_ends_with_a_sentence(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(touch_nothing);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+	assert_string_equal(said, "dcpiprof: /var/lib/dcpi: the database is damaged (a read fell outside of it); "
+	                          "run 'dcpictl check'\n");
+}
+
+static void
+a_failed_assertion_ends_with_a_sentence(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(give_up);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+	assert_string_equal(said, "dcpiprof: /var/lib/dcpi: the database is damaged (it contradicts itself); "
+	                          "run 'dcpictl check'\n");
+}
+
+static void
+the_innermost_guard_speaks(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(fault_in_an_inner_guard);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_string_equal(said, "dcpiprof: libfoo.so: it is damaged (a read fell outside of it); strip it\n");
+	status = run_child(fault_after_an_inner_guard);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+}
+
+static void
+without_a_guard_a_fault_is_what_it_was(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(fault_after_the_guard);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+	assert_string_equal(said, "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_read_beyond_the_file_ends_with_a_sentence),
+		cmocka_unit_test(a_wild_read_ends_with_a_sentence),
+		cmocka_unit_test(a_failed_assertion_ends_with_a_sentence),
+		cmocka_unit_test(the_innermost_guard_speaks),
+		cmocka_unit_test(without_a_guard_a_fault_is_what_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
