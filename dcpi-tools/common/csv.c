@@ -1,0 +1,43 @@
+#include "dcpi-tools/common/csv.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void
+begin_field(struct csv *csv)
+{
+	if (csv->in_line)
+		fputc(',', csv->stream);
+	csv->in_line = true;
+}
+
+void
+csv_text(struct csv *csv, const char *text)
+{
+	begin_field(csv);
+	if (!text[strcspn(text, "\",\r\n")]) {
+		fputs(text, csv->stream);
+		return;
+	}
+	fputc('"', csv->stream);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', csv->stream);
+		fputc(*text, csv->stream);
+	}
+	fputc('"', csv->stream);
+}
+
+void
+csv_number(struct csv *csv, uint64_t number)
+{
+	begin_field(csv);
+	fprintf(csv->stream, "%" PRIu64, number);
+}
+
+void
+csv_end(struct csv *csv)
+{
+	fputc('\n', csv->stream);
+	csv->in_line = false;
+}

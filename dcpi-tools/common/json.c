@@ -1,0 +1,54 @@
+#include "dcpi-tools/common/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "dcpi-tools/common/text.h"
+
+json_t *
+json_shown(const char *text)
+{
+	char *shown;
+	json_t *value;
+
+	if (!text)
+		return json_null();
+	shown = text_shown(text);
+	value = shown ? json_string(shown) : NULL;
+	free(shown);
+	return value;
+}
+
+json_t *
+json_count(uint64_t count)
+{
+	return count <= INT64_MAX ? json_integer((json_int_t)count) : json_real((double)count);
+}
+
+json_t *
+json_time(uint64_t nanoseconds)
+{
+	time_t seconds = (time_t)(nanoseconds / 1000000000);
+	struct tm tm;
+	char text[64];
+
+	if (nanoseconds == 0)
+		return json_null();
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return NULL;
+	return json_string(text);
+}
+
+int
+json_print(json_t *root, FILE *stream)
+{
+	int err = 0;
+
+	if (!root)
+		return -ENOMEM;
+	if (json_dumpf(root, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 || fputc('\n', stream) == EOF)
+		err = -EIO;
+	json_decref(root);
+	return err;
+}

@@ -1,0 +1,50 @@
+/*
+ * table.h - rows and columns of text
+ *
+ * Columns are as wide as what is in them. Where the output is a terminal and the table wider than it, the columns that
+ * allow it are cut, the widest first, with a … where something is missing.
+ * Thread rule: one thread per table.
+ */
+#ifndef DCPI_TOOLS_TABLE_H
+#define DCPI_TOOLS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dcpi-tools/common/output.h"
+
+enum table_align {
+	TABLE_LEFT,
+	TABLE_RIGHT,
+};
+
+enum table_cut {
+	TABLE_WHOLE,     /* never cut */
+	TABLE_CUT_END,   /* names */
+	TABLE_CUT_START, /* paths: their end tells more */
+};
+
+struct table_column {
+	const char *heading;
+	enum table_align align;
+	enum table_cut cut;
+	size_t gap;       /* blanks before the column; not before the first */
+	size_t min_width; /* columns it has at least */
+};
+
+struct table;
+
+/* Headings are not copied. NULL and errno (ENOMEM). */
+struct table *table_new(const struct table_column *columns, size_t count);
+void table_free(struct table *table); /* NULL is allowed */
+
+/* The next cell, row by row, left to right; copies and escapes `text`. Failures are remembered: table_print() tells. */
+void table_text(struct table *table, enum style style, const char *text);
+void table_format(struct table *table, enum style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+size_t table_width(const struct table *table, size_t limit); /* columns of a line, at most `limit` unless that is 0 */
+
+/* 0, or -ENOMEM when a cell could not be kept (then nothing is printed). */
+int table_print(const struct table *table, const struct output *output, bool heading);
+
+#endif
