@@ -1,0 +1,162 @@
+#include "dcpi-tools/common/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+
+/* Long options without a letter; a tool's own keys stay below. */
+enum option_key {
+	KEY_DB = 0x1000,
+	KEY_EPOCH,
+	KEY_SINCE,
+	KEY_UNTIL,
+	KEY_COMM,
+	KEY_CGROUP,
+	KEY_LABEL,
+	KEY_JSON,
+	KEY_COLOR,
+	KEY_NO_PAGER,
+	KEY_CSV,
+	KEY_NO_HEADER,
+};
+
+void
+options_init(struct options *options)
+{
+	const char *directory = getenv("DCPI_DB");
+
+	memset(options, 0, sizeof(*options));
+	options->directory = directory && *directory ? directory : PROFILE_DIRECTORY;
+	options->header = true;
+	options->pager = true;
+	argp_err_exit_status = STATUS_USAGE;
+}
+
+/* Ends the program. What the user gave is escaped: it may come from elsewhere through a script. */
+static void
+refuse(const struct argp_state *state, const char *option, const char *text, const char *expected)
+{
+	char *shown = text_shown(text);
+
+	argp_error(state, "%s '%s' is not %s", option, shown ? shown : "?", expected);
+	free(shown);
+}
+
+static void
+take_time(const struct argp_state *state, const char *option, const char *text, uint64_t *time_ns)
+{
+	if (time_parse(text, time_now(), time_ns) < 0)
+		refuse(state, option, text, "a time; write " TIME_EXAMPLES);
+}
+
+static void
+take_color(const struct argp_state *state, const char *text, enum color_mode *mode)
+{
+	if (!text || strcmp(text, "always") == 0)
+		*mode = COLOR_ALWAYS;
+	else if (strcmp(text, "auto") == 0)
+		*mode = COLOR_AUTO;
+	else if (strcmp(text, "never") == 0)
+		*mode = COLOR_NEVER;
+	else
+		refuse(state, "--color", text, "one of 'auto', 'always' and 'never'");
+}
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case KEY_DB:
+		options->directory = text;
+		return 0;
+	case KEY_EPOCH:
+		options->request.epoch = text;
+		return 0;
+	case KEY_SINCE:
+		take_time(state, "--since", text, &options->request.since_ns);
+		return 0;
+	case KEY_UNTIL:
+		take_time(state, "--until", text, &options->request.until_ns);
+		return 0;
+	case KEY_COMM:
+		options->request.comm = text;
+		return 0;
+	case KEY_CGROUP:
+		options->request.cgroup = text;
+		return 0;
+	case KEY_LABEL:
+		options->request.label = text;
+		return 0;
+	case KEY_JSON:
+		options->format = FORMAT_JSON;
+		return 0;
+	case KEY_COLOR:
+		take_color(state, text, &options->color);
+		return 0;
+	case KEY_NO_PAGER:
+		options->pager = false;
+		return 0;
+	case KEY_CSV:
+		options->format = FORMAT_CSV;
+		return 0;
+	case KEY_NO_HEADER:
+		options->header = false;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option database_entries[] = {
+	{"db", KEY_DB, "DIR", 0, "Use the profile database in DIR (default: $DCPI_DB, else " PROFILE_DIRECTORY ")", 0},
+	{0},
+};
+
+static const struct argp_option selection_entries[] = {
+	{"epoch", KEY_EPOCH, "EPOCH", 0, "latest, latest-N, all, a number or a label (default: latest)", 0},
+	{"since", KEY_SINCE, "TIME", 0, "Only what was sampled from TIME on: 10m (ago), 14:30, '2026-11-21 14:30'", 0},
+	{"until", KEY_UNTIL, "TIME", 0, "Only what was sampled before TIME", 0},
+	{"comm", KEY_COMM, "NAME", 0, "Only commands whose name matches the pattern NAME", 0},
+	{"cgroup", KEY_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 0},
+	{"label", KEY_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL", 0},
+	{0},
+};
+
+static const struct argp_option output_entries[] = {
+	{"json", KEY_JSON, NULL, 0, "Print JSON", 0},
+	{"color", KEY_COLOR, "WHEN", OPTION_ARG_OPTIONAL, "Colour: auto (on a terminal), always or never", 0},
+	{"no-pager", KEY_NO_PAGER, NULL, 0, "Do not page on a terminal", 0},
+	{0},
+};
+
+static const struct argp_option table_entries[] = {
+	{"csv", KEY_CSV, NULL, 0, "Print comma-separated values", 0},
+	{"no-header", KEY_NO_HEADER, NULL, 0, "Print the rows only", 0},
+	{0},
+};
+
+const struct argp options_database = {.options = database_entries, .parser = parse_option};
+const struct argp options_selection = {.options = selection_entries, .parser = parse_option};
+const struct argp options_output = {.options = output_entries, .parser = parse_option};
+const struct argp options_table = {.options = table_entries, .parser = parse_option};
+
+double
+options_number(const struct argp_state *state, const char *option, const char *text, double least, double most)
+{
+	char expected[80], *end;
+	double number;
+
+	errno = 0;
+	number = strtod(text, &end);
+	if (!errno && end != text && !*end && number >= least && number <= most)
+		return number;
+	snprintf(expected, sizeof(expected), "a number from %g to %g", least, most);
+	refuse(state, option, text, expected);
+	return least;
+}

@@ -1,0 +1,43 @@
+/*
+ * options.h - the options that tools share, as argp children
+ *
+ * A tool names the children it wants and hands each the same `struct options` as its input (state->child_inputs).
+ * A wrong value ends the program with a sentence and STATUS_USAGE, as argp does.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_OPTIONS_H
+#define DCPI_TOOLS_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "dcpi-tools/common/output.h"
+#include "profile/selection.h"
+
+enum output_format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_CSV,
+};
+
+struct options {
+	const char *directory; /* of the database: --db, else $DCPI_DB, else PROFILE_DIRECTORY */
+	struct selection_request request;
+	enum output_format format;
+	enum color_mode color;
+	bool header; /* false: rows only */
+	bool pager;
+};
+
+/* Defaults, the environment, and argp's exit status. */
+void options_init(struct options *options);
+
+extern const struct argp options_database;  /* --db */
+extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label */
+extern const struct argp options_output;    /* --json --color --no-pager */
+extern const struct argp options_table;     /* --csv --no-header */
+
+/* A number between `least` and `most`; else the program ends with a sentence that names `option`. */
+double options_number(const struct argp_state *state, const char *option, const char *text, double least, double most);
+
+#endif
