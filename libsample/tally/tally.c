@@ -1,0 +1,215 @@
+#include "tally/tally.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tally/order.h"
+
+/*
+ * Open addressing with linear probing; a slot is free when its count is 0. Nothing is ever taken out one by one, so
+ * there are no tombstones. At most three quarters of the slots are used, so a search always meets a free one.
+ */
+#define CAPACITY_FIRST 1024
+
+static_assert(sizeof(struct tally_entry) == 32, "two entries a cache line");
+
+struct tally {
+	struct tally_entry *slots;
+	size_t capacity; /* a power of two */
+	size_t size;
+	size_t limit;
+	size_t room; /* keys that still fit into this capacity */
+	bool sorted;
+};
+
+static size_t
+capacity_keys(size_t capacity)
+{
+	return capacity / 4 * 3;
+}
+
+static struct tally_entry *
+slots_new(size_t capacity)
+{
+	return calloc(capacity, sizeof(struct tally_entry));
+}
+
+static size_t
+room_of(const struct tally *tally, size_t capacity)
+{
+	size_t keys = capacity_keys(capacity);
+
+	return (keys < tally->limit ? keys : tally->limit) - tally->size;
+}
+
+struct tally *
+tally_new(size_t limit)
+{
+	struct tally *tally;
+	size_t capacity = 4;
+
+	if (limit == 0 || limit > SIZE_MAX / sizeof(struct tally_entry) / 4) {
+		errno = EINVAL;
+		return NULL;
+	}
+	while (capacity < CAPACITY_FIRST && capacity_keys(capacity) < limit)
+		capacity *= 2;
+	tally = calloc(1, sizeof(*tally));
+	if (!tally)
+		return NULL;
+	tally->slots = slots_new(capacity);
+	if (!tally->slots) {
+		free(tally);
+		errno = ENOMEM;
+		return NULL;
+	}
+	tally->capacity = capacity;
+	tally->limit = limit;
+	tally->room = room_of(tally, capacity);
+	return tally;
+}
+
+void
+tally_free(struct tally *tally)
+{
+	if (!tally)
+		return;
+	free(tally->slots);
+	free(tally);
+}
+
+/* Folded 64x64 multiplication: every bit of the product's middle depends on every bit of the key. */
+static size_t
+key_hash(uint64_t offset, uint32_t image, uint32_t context, uint16_t event)
+{
+	uint64_t left = (offset ^ (uint64_t)event << 48) ^ UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t right = ((uint64_t)image << 32 | context) ^ UINT64_C(0xd6e8feb86659fd93);
+	unsigned __int128 product = (unsigned __int128)left * right;
+
+	return (size_t)((uint64_t)product ^ (uint64_t)(product >> 64));
+}
+
+static struct tally_entry *
+slot_free(struct tally_entry *slots, size_t capacity, size_t hash)
+{
+	size_t at = hash & (capacity - 1);
+
+	while (slots[at].count)
+		at = (at + 1) & (capacity - 1);
+	return &slots[at];
+}
+
+static int
+tally_grow(struct tally *tally)
+{
+	size_t capacity = tally->capacity * 2;
+	struct tally_entry *slots = slots_new(capacity);
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < tally->capacity; i++) {
+		const struct tally_entry *entry = &tally->slots[i];
+
+		if (entry->count)
+			*slot_free(slots, capacity,
+			           key_hash(entry->offset, entry->image, entry->context, entry->event)) = *entry;
+	}
+	free(tally->slots);
+	tally->slots = slots;
+	tally->capacity = capacity;
+	tally->room = room_of(tally, capacity);
+	return 0;
+}
+
+static int
+add_key(struct tally *tally, struct tally_entry *entry, const struct sample_key *key, size_t hash, uint64_t count)
+{
+	int err;
+
+	if (tally->size == tally->limit)
+		return -ENOSPC;
+	if (tally->room == 0) {
+		err = tally_grow(tally);
+		if (err)
+			return err;
+		entry = slot_free(tally->slots, tally->capacity, hash);
+	}
+	entry->offset = key->offset;
+	entry->image = key->image;
+	entry->context = key->context;
+	entry->event = key->event;
+	entry->count = count;
+	tally->size++;
+	tally->room--;
+	return 0;
+}
+
+int
+tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
+{
+	size_t hash = key_hash(key->offset, key->image, key->context, key->event);
+	size_t mask = tally->capacity - 1;
+	size_t at = hash & mask;
+
+	assert(!tally->sorted);
+	if (count == 0)
+		return 0;
+	for (;; at = (at + 1) & mask) {
+		struct tally_entry *entry = &tally->slots[at];
+
+		if (entry->count == 0)
+			return add_key(tally, entry, key, hash, count);
+		if (entry->offset == key->offset && entry->image == key->image && entry->context == key->context &&
+		    entry->event == key->event) {
+			if (__builtin_add_overflow(entry->count, count, &entry->count))
+				entry->count = UINT64_MAX;
+			return 0;
+		}
+	}
+}
+
+size_t
+tally_size(const struct tally *tally)
+{
+	return tally->size;
+}
+
+size_t
+tally_limit(const struct tally *tally)
+{
+	return tally->limit;
+}
+
+size_t
+tally_memory(const struct tally *tally)
+{
+	return sizeof(*tally) + tally->capacity * sizeof(struct tally_entry);
+}
+
+const struct tally_entry *
+tally_sort(struct tally *tally, size_t *count)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; !tally->sorted && i < tally->capacity; i++)
+		if (tally->slots[i].count)
+			tally->slots[used++] = tally->slots[i];
+	if (!tally->sorted)
+		entries_sort(tally->slots, used);
+	tally->sorted = true;
+	*count = tally->size;
+	return tally->slots;
+}
+
+void
+tally_clear(struct tally *tally)
+{
+	/* Sorting has moved all entries to the front, but left their old slots as they were. */
+	memset(tally->slots, 0, tally->capacity * sizeof(struct tally_entry));
+	tally->size = 0;
+	tally->room = room_of(tally, tally->capacity);
+	tally->sorted = false;
+}
