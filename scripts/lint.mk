@@ -1,0 +1,31 @@
+# make lint: what tools have to say about the sources; all of it is an error. clang-tidy looks again only at files that
+# changed, or whose headers did: its stamps are below $(BUILD)/lint/.
+
+LINT_SOURCES := $(shell find collectord dcpi-tools libsample tests -name '*.c' 2>/dev/null | sort)
+LINT_HEADERS := $(shell find collectord dcpi-tools libsample tests -name '*.h' 2>/dev/null | sort)
+LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' scripts tests/system tests/workloads \
+	completions .ci debian 2>/dev/null | sort)
+
+.PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell
+lint: lint-format lint-tidy lint-cppcheck lint-shell
+
+lint-format:
+	clang-format --dry-run -Werror $(LINT_SOURCES) $(LINT_HEADERS) $(wildcard tests/workloads/*.cc)
+
+lint-tidy: $(LINT_SOURCES:%.c=$(BUILD)/lint/%.tidy)
+$(BUILD)/lint/%.tidy: %.c .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/workloads 2>$@.err || { cat $@.err; exit 1; }
+	@clang -MM -MP -MT $@ -MF $@.d $(filter-out -MMD -MP,$(ALL_CFLAGS)) $<
+	@touch $@
+-include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
+
+lint-cppcheck:
+	@mkdir -p $(BUILD)/lint/cppcheck
+	cppcheck --quiet --enable=warning,performance,portability --suppress=invalidFunctionArg --suppress=readdirCalled \
+		--suppress='memleak:tests/unit/*' --error-exitcode=1 --std=c11 \
+		--library=posix --cppcheck-build-dir=$(BUILD)/lint/cppcheck -j$(shell nproc) -Ilibsample -I. -D_GNU_SOURCE \
+		$(LINT_SOURCES)
+
+lint-shell:
+	shellcheck -x $(LINT_SHELL)
