@@ -1,0 +1,210 @@
+#include "stream/ring.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct ring {
+	struct perf_event_mmap_page *header;
+	const uint8_t *data;
+	size_t size;        /* of data; a power of two */
+	uint64_t head;      /* end of what the kernel had written when last looked */
+	uint64_t tail;      /* end of what was consumed */
+	uint64_t published; /* the tail that the kernel knows */
+	size_t record_size; /* of the record that was peeked at; 0: none */
+	uint64_t skipped;
+	uint8_t *bounce;       /* a record that wraps, in one piece */
+	size_t bounce_size;    /* no record is larger than it */
+	size_t mapping_length; /* 0: the memory is somebody else's */
+};
+
+/* Bytes of a ring of `pages` with its header; 0 when `pages` is no power of two or too large. */
+static size_t
+mapping_length(size_t pages, size_t page_size)
+{
+	if (pages == 0 || (pages & (pages - 1)) || pages > SIZE_MAX / page_size / 2)
+		return 0;
+	return (pages + 1) * page_size;
+}
+
+static size_t
+page_size_get(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct ring *
+ring_over(void *memory, size_t pages)
+{
+	size_t page_size = page_size_get();
+	struct ring *ring;
+
+	if (!mapping_length(pages, page_size)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return NULL;
+	ring->header = memory;
+	ring->data = (const uint8_t *)memory + page_size;
+	ring->size = pages * page_size;
+	ring->bounce_size = ring->size < RECORD_SIZE_MAX ? ring->size : RECORD_SIZE_MAX;
+	ring->bounce = malloc(ring->bounce_size);
+	if (!ring->bounce) {
+		free(ring);
+		return NULL;
+	}
+	ring->tail = ring->header->data_tail;
+	ring->published = ring->tail;
+	ring->head = ring->tail;
+	return ring;
+}
+
+struct ring *
+ring_new(int fd, size_t pages)
+{
+	size_t length = mapping_length(pages, page_size_get());
+	struct ring *ring;
+	void *memory;
+
+	if (!length) {
+		errno = EINVAL;
+		return NULL;
+	}
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	ring = ring_over(memory, pages);
+	if (!ring) {
+		munmap(memory, length);
+		errno = ENOMEM;
+		return NULL;
+	}
+	ring->mapping_length = length;
+	return ring;
+}
+
+void
+ring_free(struct ring *ring)
+{
+	if (!ring)
+		return;
+	if (ring->mapping_length)
+		munmap(ring->header, ring->mapping_length);
+	free(ring->bounce);
+	free(ring);
+}
+
+/* The acquire pairs with the kernel's release of data_head: the records below it are whole. */
+static uint64_t
+head_load(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->header->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* Copy up to `size` bytes from the tail on into the bounce buffer, around the end of the ring. */
+static void
+bounce_fill(struct ring *ring, size_t size)
+{
+	size_t position = ring->tail & (ring->size - 1);
+	size_t first = ring->size - position;
+
+	if (first > size)
+		first = size;
+	memcpy(ring->bounce, ring->data + position, first);
+	memcpy(ring->bounce + first, ring->data, size - first);
+}
+
+/* Decode at the tail, in place where the record lies in one piece. `waiting` bytes are there, at most ring->size. */
+static int
+decode_at_tail(struct ring *ring, const struct record_layout *layout, size_t waiting, struct record *record,
+               size_t *consumed)
+{
+	size_t position = ring->tail & (ring->size - 1);
+	size_t in_place = ring->size - position;
+	int result;
+
+	if (waiting <= in_place)
+		return record_decode(layout, ring->data + position, waiting, record, consumed);
+	result = record_decode(layout, ring->data + position, in_place, record, consumed);
+	if (result != -EAGAIN)
+		return result;
+	if (waiting > ring->bounce_size)
+		waiting = ring->bounce_size;
+	bounce_fill(ring, waiting);
+	return record_decode(layout, ring->bounce, waiting, record, consumed);
+}
+
+int
+ring_peek(struct ring *ring, const struct record_layout *layout, struct record *record)
+{
+	for (;;) {
+		uint64_t waiting;
+		size_t consumed;
+		int result;
+
+		if (ring->tail == ring->head)
+			ring->head = head_load(ring);
+		waiting = ring->head - ring->tail;
+		if (waiting == 0)
+			return 0;
+		result = -EAGAIN;
+		if (waiting <= ring->size)
+			result = decode_at_tail(ring, layout, waiting, record, &consumed);
+		if (result > 0) {
+			ring->record_size = (size_t)result;
+			return 1;
+		}
+		/* The kernel moves its head past whole records only: what goes beyond it, or says nothing about
+		 * its length, hides where the next one begins. */
+		ring->skipped++;
+		if (result == -EAGAIN || consumed == 0)
+			ring->tail = ring->head;
+		else
+			ring->tail += consumed;
+	}
+}
+
+void
+ring_consume(struct ring *ring)
+{
+	ring->tail += ring->record_size;
+	ring->record_size = 0;
+}
+
+/* The release orders our reads of the records before the kernel may write over them. */
+void
+ring_publish(struct ring *ring)
+{
+	if (ring->tail == ring->published)
+		return;
+	ring->published = ring->tail;
+	__atomic_store_n(&ring->header->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+size_t
+ring_used(const struct ring *ring)
+{
+	uint64_t used = head_load(ring) - ring->tail;
+
+	return used < ring->size ? used : ring->size;
+}
+
+size_t
+ring_size(const struct ring *ring)
+{
+	return ring->size;
+}
+
+uint64_t
+ring_take_skipped(struct ring *ring)
+{
+	uint64_t skipped = ring->skipped;
+
+	ring->skipped = 0;
+	return skipped;
+}

@@ -1,0 +1,133 @@
+/*
+ * record_fuzz - the record decoder, the ring and the merge fed with what no kernel would write
+ *
+ * The first byte chooses the layout, the second where in the ring the records begin; the rest are records.
+ */
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "stream/merge.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define PLAIN (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+
+static const struct record_layout layouts[] = {
+	{PLAIN, true},
+	{PLAIN | PERF_SAMPLE_CGROUP, true},
+	{PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME, true},
+	{PLAIN, false},
+	{PERF_SAMPLE_IP, true},
+	{PLAIN | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+         true},
+	{PLAIN | PERF_SAMPLE_CALLCHAIN, true}, /* one that is not supported */
+};
+
+static void
+require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static size_t
+touch_text(const char *text)
+{
+	size_t length = strlen(text);
+
+	require(length < RECORD_SIZE_MAX);
+	return length;
+}
+
+/* Reads whatever the record offers, so that the sanitizers see a string that is not inside the input. */
+static void
+touch(void *context, uint32_t cpu, const struct record *record)
+{
+	size_t *bytes = context;
+
+	(void)cpu;
+	require(record->mode <= CPU_MODE_GUEST_USER);
+	switch (record->type) {
+	case RECORD_MMAP:
+		require(record->mmap.build_id_size <= BUILD_ID_SIZE_MAX);
+		*bytes += touch_text(record->mmap.path);
+		break;
+	case RECORD_COMM:
+		*bytes += touch_text(record->comm.name);
+		break;
+	case RECORD_KSYMBOL:
+		*bytes += touch_text(record->ksymbol.name);
+		break;
+	case RECORD_CGROUP:
+		*bytes += touch_text(record->cgroup.path);
+		break;
+	default:
+		require(record->type <= RECORD_CGROUP);
+	}
+}
+
+static void
+run_decoder(const struct record_layout *layout, const uint8_t *data, size_t size, size_t *bytes)
+{
+	while (size > 0) {
+		struct record record;
+		size_t consumed;
+		int result = record_decode(layout, data, size, &record, &consumed);
+
+		require(consumed <= size);
+		if (result > 0) {
+			require((size_t)result == consumed);
+			touch(bytes, 0, &record);
+		} else {
+			require(result == -DCPI_EDAMAGED || consumed == 0);
+		}
+		if (consumed == 0)
+			break;
+		data += consumed;
+		size -= consumed;
+	}
+}
+
+/* The same bytes in a ring that begins at `start`, as much of them as it holds. */
+static void
+run_ring(const struct record_layout *layout, const uint8_t *data, size_t size, uint8_t start, size_t *bytes)
+{
+	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+	struct perf_event_mmap_page *header = aligned_alloc(page_size, 2 * page_size);
+	struct merge *merge = merge_new();
+	struct ring *ring;
+	uint8_t *ring_data = (uint8_t *)header + page_size;
+
+	require(header && merge);
+	memset(header, 0, 2 * page_size);
+	header->data_tail = page_size - start;
+	if (size > page_size)
+		size = page_size;
+	for (size_t i = 0; i < size; i++)
+		ring_data[(header->data_tail + i) % page_size] = data[i];
+	header->data_head = header->data_tail + size;
+	ring = ring_over(header, 1);
+	require(ring && merge_add(merge, ring, layout, 0) == 0);
+	merge_drain(merge, UINT64_MAX, touch, bytes);
+	require(header->data_tail == header->data_head);
+	merge_free(merge);
+	ring_free(ring);
+	free(header);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct record_layout *layout;
+	size_t bytes = 0;
+
+	if (size < 2)
+		return 0;
+	layout = &layouts[data[0] % (sizeof(layouts) / sizeof(layouts[0]))];
+	run_decoder(layout, data + 2, size - 2, &bytes);
+	run_ring(layout, data + 2, size - 2, data[1], &bytes);
+	return 0;
+}

@@ -1,0 +1,257 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+#include "stream/ring.h"
+#include "tests/unit/stream/fake_ring.h"
+
+static const struct record_layout plain = {.sample_type = PLAIN_SAMPLE, .sample_id_all = false};
+
+static void
+an_empty_ring_has_nothing_to_show(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+	assert_int_equal(ring_used(fake.ring), 0);
+	assert_int_equal(ring_size(fake.ring), fake.size);
+	fake_ring_fini(&fake);
+}
+
+static void
+records_come_in_the_order_they_were_written(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake_ring_sample(&fake, 0x10, 100);
+	fake_ring_sample(&fake, 0x20, 200);
+	assert_int_equal(ring_used(fake.ring), 80);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+		assert_int_equal(record.sample.address, 0x10 * i);
+		assert_int_equal(record.time, 100 * i);
+		ring_consume(fake.ring);
+	}
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+	fake_ring_fini(&fake);
+}
+
+static void
+a_record_stays_until_it_is_consumed(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake_ring_sample(&fake, 0x10, 100);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	assert_int_equal(record.time, 100);
+	assert_int_equal(ring_used(fake.ring), 40);
+	fake_ring_fini(&fake);
+}
+
+static void
+consuming_without_a_record_moves_nothing(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake_ring_sample(&fake, 0x10, 100);
+	ring_consume(fake.ring);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	ring_consume(fake.ring);
+	ring_consume(fake.ring);
+	assert_int_equal(ring_used(fake.ring), 0);
+	fake_ring_fini(&fake);
+}
+
+static void
+the_kernel_gets_space_back_only_when_published(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake_ring_sample(&fake, 0x10, 100);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	ring_consume(fake.ring);
+	assert_int_equal(fake.header->data_tail, 0);
+	ring_publish(fake.ring);
+	assert_int_equal(fake.header->data_tail, 40);
+	fake_ring_fini(&fake);
+}
+
+/* At every position around the end of the ring, its header split or not. */
+static void
+a_record_that_wraps_is_read_in_one_piece(void **state)
+{
+	(void)state;
+	for (uint64_t before_end = 0; before_end <= 48; before_end += 4) {
+		struct fake_ring fake;
+		struct record record;
+
+		fake_ring_init(&fake, (uint64_t)sysconf(_SC_PAGESIZE) * 3 - before_end);
+		fake_ring_comm(&fake, "a-name-to-wrap"); /* 32 bytes */
+		fake_ring_sample(&fake, 0x20, 200);
+		assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+		assert_int_equal(record.type, RECORD_COMM);
+		assert_string_equal(record.comm.name, "a-name-to-wrap");
+		ring_consume(fake.ring);
+		assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+		assert_int_equal(record.sample.address, 0x20);
+		assert_int_equal(ring_take_skipped(fake.ring), 0);
+		fake_ring_fini(&fake);
+	}
+}
+
+static void
+a_ring_full_to_the_last_byte_is_read_whole(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+	size_t count = 0;
+
+	(void)state;
+	fake_ring_init(&fake, UINT64_MAX - 1000 + 1); /* positions are counted past 2^64 and around */
+	for (size_t i = 0; i < fake.size / 32; i++)
+		fake_ring_comm(&fake, "a-name-to-wrap");
+	assert_int_equal(ring_used(fake.ring), fake.size);
+	while (ring_peek(fake.ring, &plain, &record)) {
+		assert_string_equal(record.comm.name, "a-name-to-wrap");
+		ring_consume(fake.ring);
+		count++;
+	}
+	assert_int_equal(count, fake.size / 32);
+	assert_int_equal(ring_take_skipped(fake.ring), 0);
+	fake_ring_fini(&fake);
+}
+
+static void
+a_damaged_record_is_skipped_and_counted(void **state)
+{
+	struct record_builder builder;
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	build_begin(&builder, PERF_RECORD_SAMPLE, 0); /* without its fields */
+	build_end(&builder);
+	fake_ring_write(&fake, builder.data, builder.size);
+	fake_ring_sample(&fake, 0x20, 200);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	assert_int_equal(record.sample.address, 0x20);
+	assert_int_equal(ring_take_skipped(fake.ring), 1);
+	assert_int_equal(ring_take_skipped(fake.ring), 0);
+	fake_ring_fini(&fake);
+}
+
+static void
+what_cannot_be_followed_is_given_up_up_to_the_head(void **state)
+{
+	static const uint8_t no_size[16] = {PERF_RECORD_SAMPLE};
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake_ring_write(&fake, no_size, sizeof(no_size));
+	fake_ring_sample(&fake, 0x20, 200);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+	assert_int_equal(ring_take_skipped(fake.ring), 1);
+	fake_ring_sample(&fake, 0x30, 300);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	assert_int_equal(record.sample.address, 0x30);
+	fake_ring_fini(&fake);
+}
+
+static void
+a_record_that_claims_more_than_was_written_is_given_up(void **state)
+{
+	struct record_builder builder;
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	build_sample(&builder, 7, 0x10, 42, 100);
+	builder.data[offsetof(struct perf_event_header, size)] = 48;
+	fake_ring_write(&fake, builder.data, builder.size);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+	assert_int_equal(ring_take_skipped(fake.ring), 1);
+	assert_int_equal(ring_used(fake.ring), 0);
+	fake_ring_fini(&fake);
+}
+
+static void
+a_head_further_than_the_ring_is_long_is_not_believed(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	fake.header->data_head = 2 * fake.size;
+	assert_int_equal(ring_used(fake.ring), fake.size);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+	assert_int_equal(ring_take_skipped(fake.ring), 1);
+	fake_ring_fini(&fake);
+}
+
+static void
+page_counts_that_are_no_power_of_two_are_refused(void **state)
+{
+	static const size_t wrong[] = {0, 3, 6, SIZE_MAX, SIZE_MAX / 2 + 1};
+	uint64_t memory[1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		errno = 0;
+		assert_null(ring_over(memory, wrong[i]));
+		assert_int_equal(errno, EINVAL);
+		errno = 0;
+		assert_null(ring_new(-1, wrong[i]));
+		assert_int_equal(errno, EINVAL);
+	}
+}
+
+static void
+a_descriptor_that_is_no_event_is_refused(void **state)
+{
+	(void)state;
+	assert_null(ring_new(-1, 1));
+	assert_int_equal(errno, EBADF);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_ring_has_nothing_to_show),
+		cmocka_unit_test(records_come_in_the_order_they_were_written),
+		cmocka_unit_test(a_record_stays_until_it_is_consumed),
+		cmocka_unit_test(consuming_without_a_record_moves_nothing),
+		cmocka_unit_test(the_kernel_gets_space_back_only_when_published),
+		cmocka_unit_test(a_record_that_wraps_is_read_in_one_piece),
+		cmocka_unit_test(a_ring_full_to_the_last_byte_is_read_whole),
+		cmocka_unit_test(a_damaged_record_is_skipped_and_counted),
+		cmocka_unit_test(what_cannot_be_followed_is_given_up_up_to_the_head),
+		cmocka_unit_test(a_record_that_claims_more_than_was_written_is_given_up),
+		cmocka_unit_test(a_head_further_than_the_ring_is_long_is_not_believed),
+		cmocka_unit_test(page_counts_that_are_no_power_of_two_are_refused),
+		cmocka_unit_test(a_descriptor_that_is_no_event_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
