@@ -40,7 +40,7 @@ LIBS_stream :=
 LIBS_process :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
-LIBS_image := -ldw -lelf -liberty
+LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_DAEMON := -levent_core -levent_pthreads -lconfig -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 

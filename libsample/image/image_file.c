@@ -1,0 +1,121 @@
+#include "image/image_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "image/debug_file.h"
+#include "image/file_identity.h"
+#include "image/image_file_private.h"
+#include "image/vdso.h"
+
+static int
+check_identity(const struct elf_file *file, const struct image *image)
+{
+	bool same;
+
+	if (image->build_id_size)
+		same = elf_file_has_build_id(file, image->build_id, image->build_id_size);
+	else
+		same = file->fd >= 0 && file_is_image(file->fd, image);
+	return same ? 0 : -DCPI_EBUILDID;
+}
+
+static int
+open_main(struct image_file *file, const struct image *image)
+{
+	int err;
+
+	if (image->kind == IMAGE_VDSO)
+		err = vdso_open(&file->main);
+	else if (image->path[0] == '/')
+		err = elf_file_open(&file->main, image->path);
+	else
+		err = -ENOENT; /* "[name]": not a file */
+	if (err)
+		return err;
+	err = check_identity(&file->main, image);
+	if (!err)
+		err = segment_table_read(&file->segments, &file->main);
+	if (err)
+		elf_file_close(&file->main);
+	return err;
+}
+
+/* What the image's own file cannot say (it is gone or was replaced), its debug file may. */
+static int
+open_debug_only(struct image_file *file, const struct image *image)
+{
+	int err = debug_file_by_build_id(&file->debug, file->debug_root, image->build_id, image->build_id_size);
+
+	if (err)
+		return err;
+	err = segment_table_read_debug(&file->segments, &file->debug);
+	if (err)
+		elf_file_close(&file->debug);
+	return err;
+}
+
+static int
+open_any(struct image_file *file, const struct image *image)
+{
+	int err = open_main(file, image);
+
+	if (!err || err == -ENOMEM)
+		return err;
+	return open_debug_only(file, image) == 0 ? 0 : err;
+}
+
+int
+image_file_open_below(const char *debug_root, const struct image *image, struct image_file **file)
+{
+	struct image_file *opened;
+	int err;
+
+	*file = NULL;
+	if (image->kind != IMAGE_USER && image->kind != IMAGE_MODULE && image->kind != IMAGE_VDSO)
+		return -ENOENT;
+	opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		return -ENOMEM;
+	opened->main = opened->debug = (struct elf_file)ELF_FILE_INIT;
+	opened->path = strdup(image->path);
+	opened->debug_root = strdup(debug_root);
+	err = opened->path && opened->debug_root ? open_any(opened, image) : -ENOMEM;
+	if (err) {
+		image_file_close(opened);
+		return err;
+	}
+	*file = opened;
+	return 0;
+}
+
+int
+image_file_open(const struct image *image, struct image_file **file)
+{
+	return image_file_open_below(DEBUG_ROOT, image, file);
+}
+
+void
+image_file_close(struct image_file *file)
+{
+	if (!file)
+		return;
+	elf_file_close(&file->main);
+	elf_file_close(&file->debug);
+	free(file->path);
+	free(file->debug_root);
+	free(file);
+}
+
+int
+image_file_address(const struct image_file *file, uint64_t offset, uint64_t *address)
+{
+	const struct segment *segment = segment_at_offset(&file->segments, offset);
+
+	if (!segment)
+		return -ENOENT;
+	*address = segment->address + (offset - segment->offset);
+	return 0;
+}
