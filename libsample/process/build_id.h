@@ -16,6 +16,9 @@
 /* Find the build-id in notes (as in a PT_NOTE segment or /sys/kernel/notes). Its size (1 to 20), or -ENOENT. */
 int build_id_from_notes(const void *notes, size_t size, uint8_t build_id[BUILD_ID_SIZE_MAX]);
 
+/* The same for an ELF file of which the first `size` bytes are in memory. */
+int build_id_from_memory(const void *elf, size_t size, uint8_t build_id[BUILD_ID_SIZE_MAX]);
+
 /* The build-id of the ELF file open at `fd` (either class, this byte order). Its size, -ENOENT, or -errno of reading.
  */
 int build_id_from_file(int fd, uint8_t build_id[BUILD_ID_SIZE_MAX]);

@@ -2,8 +2,8 @@
  * image_table.h - the images that this session has seen, each once
  *
  * An image is a file with code in it, or something that stands for one. Two mappings are the same image when their
- * identities are equal: the build-id where there is one, else the file's device, inode and generation, else - for
- * what is no file - kind and name. Same path, new build: a new image. Numbers count from 0 in the order of first
+ * identities are equal: the kind, and the build-id where there is one, else the file's device, inode and generation,
+ * else - for what is no file - the name. Same path, new build: a new image. Numbers count from 0 in the order of first
  * sight; they are the session's, not the database's.
  * Thread rule: one thread; a `const struct image *` stays valid and unchanged until image_table_free(), and may be
  * handed to another thread.
@@ -37,7 +37,8 @@ struct image {
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation; /* inode 0: not known */
 	bool deleted;                     /* the path was gone when the file was mapped */
-	const char *path; /* as the process saw it; "[kernel]", "[vdso]", "[anon]" for what is no file */
+	const char *path; /* as the process saw it; "[kernel]", "[ext4]" (a module), "[vdso]", "[anon]" for what is
+	                      no file */
 };
 
 struct image_table;
