@@ -1,0 +1,64 @@
+/*
+ * codec.h - what the encoders and decoders of this room share (private to profile/)
+ *
+ * Every value begins with a format byte, so that it can change without a new schema; what a decoder does not know,
+ * trailing bytes included, is refused.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_PROFILE_CODEC_H
+#define DCPI_PROFILE_CODEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+#define FORMAT_1 1 /* the only format byte so far */
+
+static inline void
+read_format(struct byte_reader *reader)
+{
+	if (read_u8(reader) != FORMAT_1)
+		reader->failed = true;
+}
+
+/* Most numbers of a block are below 128: worth not calling for. */
+static inline uint64_t
+read_small(struct byte_reader *reader)
+{
+	if (reader->at < reader->end && *reader->at < 0x80)
+		return *reader->at++;
+	return read_varint(reader);
+}
+
+static inline uint64_t
+read_varint_below(struct byte_reader *reader, uint64_t bound)
+{
+	uint64_t value = read_small(reader);
+
+	if (value < bound)
+		return value;
+	reader->failed = true;
+	return 0;
+}
+
+static inline uint32_t
+read_varint_u32(struct byte_reader *reader)
+{
+	return (uint32_t)read_varint_below(reader, UINT64_C(1) << 32);
+}
+
+/* True when everything was read and nothing failed. */
+static inline bool
+reader_done(const struct byte_reader *reader)
+{
+	return !reader->failed && reader->at == reader->end;
+}
+
+static inline uint64_t
+add_saturating(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * directory.h - the directory that a database lives in (private to profile/)
+ *
+ * Everything below works on a descriptor, so that nobody can put another directory in its place half-way.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_PROFILE_DIRECTORY_H
+#define DCPI_PROFILE_DIRECTORY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define DIRECTORY_DATA "data.mdb"   /* LMDB's names */
+#define DIRECTORY_LOCK "lock.mdb"   /* of its readers and transactions */
+#define WRITER_LOCK    "dcpid.lock" /* ours: one writer, its process id inside */
+
+/*
+ * Open the directory at `path`; `write` makes a missing one with mode 0750 and refuses network file systems
+ * (-DCPI_ENETWORKFS). A descriptor, or -ELOOP for a symbolic link, -ENOTDIR, -ENOENT, -EACCES, ...
+ */
+int directory_open(const char *path, bool write);
+
+/* The size of regular file `name`; -ENOENT; -ELOOP for a symbolic link; -DCPI_EDAMAGED for what is no file. */
+off_t directory_file_size(int directory, const char *name);
+
+/* Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING. */
+int writer_lock(int directory);
+void writer_unlock(int lock);
+
+/* The process that holds the writer's lock, 0 when none does, or -errno; -EAGAIN when it is about to say who it is. */
+pid_t writer_lock_owner(int directory);
+
+#endif

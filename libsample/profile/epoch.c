@@ -1,0 +1,103 @@
+#include "profile/epoch.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/codec.h"
+
+enum event_flag {
+	EVENT_FLAG_AVAILABLE = 1,
+	EVENT_FLAG_USER = 2,
+	EVENT_FLAG_KERNEL = 4,
+	EVENT_FLAG_IDLE = 8,
+	EVENT_FLAGS_END = 16,
+};
+
+static void
+write_event(struct byte_writer *writer, const struct event *event)
+{
+	unsigned flags = 0;
+
+	flags |= event->available ? EVENT_FLAG_AVAILABLE : 0;
+	flags |= event->user ? EVENT_FLAG_USER : 0;
+	flags |= event->kernel ? EVENT_FLAG_KERNEL : 0;
+	flags |= event->idle ? EVENT_FLAG_IDLE : 0;
+	write_string(writer, event->name);
+	write_string(writer, event->requested);
+	write_string(writer, event->note);
+	write_varint(writer, event->encoding.type);
+	write_varint(writer, event->encoding.config);
+	write_varint(writer, event->encoding.config1);
+	write_varint(writer, event->encoding.config2);
+	write_string(writer, event->encoding.unit);
+	write_varint(writer, event->period);
+	write_varint(writer, event->rate);
+	write_varint(writer, event->precise);
+	write_varint(writer, flags);
+}
+
+static void
+read_event(struct byte_reader *reader, struct event *event)
+{
+	unsigned flags;
+
+	read_string(reader, event->name, sizeof(event->name));
+	read_string(reader, event->requested, sizeof(event->requested));
+	read_string(reader, event->note, sizeof(event->note));
+	event->encoding.type = read_varint_u32(reader);
+	event->encoding.config = read_varint(reader);
+	event->encoding.config1 = read_varint(reader);
+	event->encoding.config2 = read_varint(reader);
+	read_string(reader, event->encoding.unit, sizeof(event->encoding.unit));
+	event->period = read_varint(reader);
+	event->rate = read_varint(reader);
+	event->precise = (uint8_t)read_varint_below(reader, EVENT_PRECISE_MAX + 1);
+	flags = (unsigned)read_varint_below(reader, EVENT_FLAGS_END);
+	event->available = flags & EVENT_FLAG_AVAILABLE;
+	event->user = flags & EVENT_FLAG_USER;
+	event->kernel = flags & EVENT_FLAG_KERNEL;
+	event->idle = flags & EVENT_FLAG_IDLE;
+}
+
+void
+epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
+{
+	write_u8(writer, FORMAT_1);
+	write_varint(writer, epoch->start_ns);
+	/* A clock that was set back must not make a value that cannot be read. */
+	write_varint(writer, epoch->end_ns > epoch->start_ns ? epoch->end_ns - epoch->start_ns : 0);
+	write_string(writer, epoch->label);
+	write_string(writer, epoch->host);
+	write_string(writer, epoch->kernel);
+	write_string(writer, epoch->cpu);
+	write_varint(writer, epoch->cpu_count);
+	write_varint(writer, epoch->event_count);
+	for (size_t i = 0; i < epoch->event_count; i++)
+		write_event(writer, &epoch->events[i]);
+}
+
+int
+epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
+{
+	struct byte_reader reader;
+	uint64_t duration;
+
+	memset(epoch, 0, sizeof(*epoch));
+	reader_init(&reader, data, size);
+	read_format(&reader);
+	epoch->id = id;
+	epoch->start_ns = read_varint(&reader);
+	duration = read_varint(&reader);
+	if (duration > UINT64_MAX - epoch->start_ns)
+		return -DCPI_EDAMAGED;
+	epoch->end_ns = epoch->start_ns + duration;
+	read_string(&reader, epoch->label, sizeof(epoch->label));
+	read_string(&reader, epoch->host, sizeof(epoch->host));
+	read_string(&reader, epoch->kernel, sizeof(epoch->kernel));
+	read_string(&reader, epoch->cpu, sizeof(epoch->cpu));
+	epoch->cpu_count = read_varint_u32(&reader);
+	epoch->event_count = read_varint_below(&reader, EVENTS_MAX + 1);
+	for (size_t i = 0; i < epoch->event_count; i++)
+		read_event(&reader, &epoch->events[i]);
+	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+}

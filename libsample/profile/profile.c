@@ -1,0 +1,85 @@
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/handle.h"
+
+static uint64_t
+round_to_pages(uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes > UINT64_MAX - page ? bytes / page * page : (bytes + page - 1) / page * page;
+}
+
+static int
+open_files(const char *directory, struct profile *profile)
+{
+	profile->directory = directory_open(directory, profile->store.write);
+	if (profile->directory < 0)
+		return profile->directory;
+	profile->store.directory = profile->directory;
+	if (profile->store.write) {
+		profile->lock = writer_lock(profile->directory);
+		if (profile->lock < 0)
+			return profile->lock;
+	}
+	return store_open(&profile->store);
+}
+
+int
+profile_open(const char *directory, const struct profile_options *options, struct profile **profile)
+{
+	struct profile *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	new->directory = -1;
+	new->lock = -1;
+	new->store.write = options->write;
+	new->store.size_limit = round_to_pages(options->size_limit ? options->size_limit : PROFILE_SIZE_DEFAULT);
+	new->store.log = options->log;
+	err = open_files(directory, new);
+	/* What is not there is no database, whichever part of it is missing. */
+	if (err == -ENOENT && !options->write)
+		err = -DCPI_ENODATABASE;
+	if (err) {
+		profile_close(new);
+		return err;
+	}
+	*profile = new;
+	return 0;
+}
+
+void
+profile_close(struct profile *profile)
+{
+	if (!profile)
+		return;
+	if (profile->store.env)
+		store_close(&profile->store);
+	if (profile->lock >= 0)
+		writer_unlock(profile->lock);
+	if (profile->directory >= 0)
+		close(profile->directory);
+	numbers_fini(&profile->images);
+	numbers_fini(&profile->contexts);
+	free(profile);
+}
+
+int
+profile_owner(const char *directory)
+{
+	int fd = directory_open(directory, false), owner;
+
+	if (fd < 0)
+		return fd;
+	owner = writer_lock_owner(fd);
+	close(fd);
+	return owner;
+}

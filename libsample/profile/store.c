@@ -1,0 +1,246 @@
+#include "profile/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/meta.h"
+#include "profile/profile.h"
+
+#define DATA_MODE 0640
+#define LOCK_MODE 0660 /* readers of the group write their slot into it */
+
+static const char *const table_names[TABLE_COUNT] = {
+	[TABLE_META] = "meta",
+	[TABLE_EPOCHS] = "epochs",
+	[TABLE_SLICES] = "slices",
+	[TABLE_IMAGES] = "images",
+	[TABLE_IMAGE_IDS] = "image_ids",
+	[TABLE_CONTEXTS] = "contexts",
+	[TABLE_CONTEXT_IDS] = "context_ids",
+	[TABLE_COUNTS] = "counts",
+	[TABLE_SYMBOLS] = "symbols",
+};
+
+const char *
+table_name(enum table table)
+{
+	return table_names[table];
+}
+
+int
+store_error(int rc)
+{
+	if (rc >= 0)
+		return -rc; /* LMDB passes errno through as it is */
+	switch (rc) {
+	case MDB_NOTFOUND:
+		return -ENOENT;
+	case MDB_KEYEXIST:
+		return -EEXIST;
+	case MDB_MAP_FULL:
+		return -DCPI_EFULL;
+	case MDB_READERS_FULL:
+		return -DCPI_EREADERS;
+	case MDB_PAGE_NOTFOUND:
+	case MDB_CORRUPTED:
+	case MDB_VERSION_MISMATCH:
+	case MDB_INVALID:
+	case MDB_INCOMPATIBLE:
+	case MDB_BAD_VALSIZE:
+		return -DCPI_EDAMAGED;
+	case MDB_TXN_FULL:
+	case MDB_MAP_RESIZED:
+		return -EAGAIN;
+	default:
+		return -EIO; /* the environment has had a fatal error (MDB_PANIC), or we broke a rule of LMDB's */
+	}
+}
+
+static void
+log_assertion(MDB_env *env, const char *message)
+{
+	log_write(mdb_env_get_userctx(env), LOG_LEVEL_ERROR, "the profile database is damaged: %s", message);
+}
+
+static int
+configure(struct store *store)
+{
+	off_t size;
+	int rc;
+
+	rc = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
+	if (rc)
+		return store_error(rc);
+	mdb_env_set_userctx(store->env, (void *)store->log);
+	mdb_env_set_assert(store->env, log_assertion);
+	if (!store->write)
+		return 0;
+	size = directory_file_size(store->directory, DIRECTORY_DATA);
+	if (size < 0 && size != -ENOENT)
+		return (int)size;
+	if (size > 0 && (uint64_t)size > store->size_limit)
+		store->size_limit = (uint64_t)size; /* a file does not shrink */
+	return store_error(mdb_env_set_mapsize(store->env, store->size_limit));
+}
+
+/* LMDB makes both files with one mode and the process' umask; a reader that made the lock must not keep it. */
+static int
+settle_lock_mode(const struct store *store, bool made)
+{
+	struct stat data, lock;
+
+	if (fstatat(store->directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno; /* no lock on a read-only file system */
+	if (lock.st_uid != geteuid() || !S_ISREG(lock.st_mode))
+		return 0;
+	if (fchmodat(store->directory, DIRECTORY_LOCK, made ? LOCK_MODE : (lock.st_mode & 07777) | LOCK_MODE, 0) < 0)
+		return errno == EROFS ? 0 : -errno;
+	if (!made || fstatat(store->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (data.st_uid != lock.st_uid &&
+	    fchownat(store->directory, DIRECTORY_LOCK, data.st_uid, data.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		log_write(store->log, LOG_LEVEL_WARNING, "%s: cannot give it to the owner of %s: %s", DIRECTORY_LOCK,
+		          DIRECTORY_DATA, strerror(errno));
+	return 0;
+}
+
+static int
+open_environment(struct store *store)
+{
+	off_t data = directory_file_size(store->directory, DIRECTORY_DATA);
+	off_t lock = directory_file_size(store->directory, DIRECTORY_LOCK);
+	unsigned flags = MDB_NOTLS | (store->write ? 0 : MDB_RDONLY);
+	char path[sizeof("/proc/self/fd/") + 16];
+	int err;
+
+	if ((data < 0 && data != -ENOENT) || (lock < 0 && lock != -ENOENT))
+		return (int)(data < 0 && data != -ENOENT ? data : lock);
+	if (data <= 0 && !store->write)
+		return -DCPI_ENODATABASE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
+	err = store_error(mdb_env_open(store->env, path, flags, DATA_MODE));
+	if (err)
+		return err;
+	if (data < 0 && fchmodat(store->directory, DIRECTORY_DATA, DATA_MODE, 0) < 0)
+		return -errno;
+	return settle_lock_mode(store, lock < 0);
+}
+
+/* The number of tables and other things at the top: 0 when nothing has been committed yet. */
+static int
+count_top_level(MDB_txn *txn, size_t *count)
+{
+	MDB_stat stat;
+	MDB_dbi main;
+	int rc = mdb_dbi_open(txn, NULL, 0, &main);
+
+	if (!rc)
+		rc = mdb_stat(txn, main, &stat);
+	*count = rc ? 0 : stat.ms_entries;
+	return store_error(rc);
+}
+
+static int
+open_table(struct store *store, MDB_txn *txn, enum table table, unsigned flags)
+{
+	int err = store_error(mdb_dbi_open(txn, table_names[table], flags, &store->tables[table]));
+
+	return err == -ENOENT ? -DCPI_EDAMAGED : err;
+}
+
+static int
+open_tables(struct store *store, MDB_txn *txn)
+{
+	unsigned flags = store->write ? MDB_CREATE : 0;
+	size_t top_level;
+	int err;
+
+	err = count_top_level(txn, &top_level);
+	if (err)
+		return err;
+	if (top_level == 0 && !store->write)
+		return -DCPI_ENODATABASE;
+	/* The schema first: nothing is written into a database that is not ours or is newer. */
+	err = open_table(store, txn, TABLE_META, top_level == 0 ? flags : 0);
+	if (!err && top_level == 0)
+		err = meta_create(store, txn);
+	if (!err)
+		err = meta_check(store, txn);
+	for (enum table table = TABLE_META + 1; !err && table < TABLE_COUNT; table++)
+		err = open_table(store, txn, table, flags);
+	return err;
+}
+
+int
+store_open(struct store *store)
+{
+	MDB_txn *txn;
+	int err;
+
+	err = store_error(mdb_env_create(&store->env));
+	if (err)
+		return err;
+	err = configure(store);
+	if (!err)
+		err = open_environment(store);
+	if (!err)
+		err = store_begin(store, store->write, &txn);
+	if (!err)
+		err = store_end(store, txn, open_tables(store, txn));
+	if (err)
+		store_close(store);
+	return err;
+}
+
+void
+store_close(struct store *store)
+{
+	mdb_env_close(store->env);
+	store->env = NULL;
+}
+
+int
+store_begin(struct store *store, bool write, MDB_txn **txn)
+{
+	int rc, stale;
+
+	if (write) {
+		/* A reader that was killed would keep its pages from being used again. */
+		rc = mdb_reader_check(store->env, &stale);
+		if (!rc && stale > 0)
+			log_write(store->log, LOG_LEVEL_INFO, "cleared the slots of %d readers that are gone", stale);
+	}
+	rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
+	if (rc == MDB_MAP_RESIZED) { /* a writer with a larger limit came by */
+		rc = mdb_env_set_mapsize(store->env, 0);
+		if (!rc)
+			rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
+	}
+	return store_error(rc);
+}
+
+/* LMDB calls a write that the disk had no room for in the middle EIO. */
+static bool
+disk_is_full(const struct store *store)
+{
+	struct statvfs statvfs;
+
+	return fstatvfs(store->directory, &statvfs) == 0 && statvfs.f_bavail == 0;
+}
+
+int
+store_end(const struct store *store, MDB_txn *txn, int err)
+{
+	if (!err)
+		err = store_error(mdb_txn_commit(txn));
+	else
+		mdb_txn_abort(txn);
+	return err == -EIO && disk_is_full(store) ? -ENOSPC : err;
+}

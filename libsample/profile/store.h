@@ -1,0 +1,89 @@
+/*
+ * store.h - the LMDB environment below a profile (private to profile/)
+ *
+ * The only place that knows LMDB's flags and return codes. Tables are LMDB's named databases; those keyed by a number
+ * have it as four big-endian bytes.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_STORE_H
+#define DCPI_PROFILE_STORE_H
+
+#include <lmdb.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+
+enum table {
+	TABLE_META,
+	TABLE_EPOCHS,
+	TABLE_SLICES,
+	TABLE_IMAGES,
+	TABLE_IMAGE_IDS,
+	TABLE_CONTEXTS,
+	TABLE_CONTEXT_IDS,
+	TABLE_COUNTS,
+	TABLE_SYMBOLS,
+	TABLE_COUNT
+};
+
+struct store {
+	MDB_env *env;
+	MDB_dbi tables[TABLE_COUNT];
+	int directory; /* borrowed */
+	bool write;
+	uint64_t size_limit;   /* bytes; writers */
+	const struct log *log; /* borrowed */
+};
+
+const char *table_name(enum table table);
+
+/* 0 or the error that stands for `rc`, of an LMDB call. */
+int store_error(int rc);
+
+/*
+ * Open what lies in store->directory; a writer makes what is missing. Caller sets directory, write, size_limit and log.
+ * 0, or an error with nothing left open.
+ */
+int store_open(struct store *store);
+void store_close(struct store *store);
+
+int store_begin(struct store *store, bool write, MDB_txn **txn);
+
+/* Commit, or abort when `err` is not 0, which is then returned. */
+int store_end(const struct store *store, MDB_txn *txn, int err);
+
+/* -ENOENT when there is no `id`; the value is valid until the transaction writes or ends. */
+int store_get(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, MDB_val *value);
+
+/* Store what `writer` holds; -ENOMEM when it failed. */
+int store_put(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, const struct byte_writer *writer);
+
+/* The number that follows the highest one: from 1. -EOVERFLOW when there is none. */
+int store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id);
+
+int store_entries(const struct store *store, MDB_txn *txn, enum table table, uint64_t *entries);
+
+/* The number that is a key; -DCPI_EDAMAGED for other sizes. */
+int store_key_number(const MDB_val *key, uint32_t *number);
+
+/*
+ * Step through a table: `store_walk_next` gives 1 with key and value (valid until the transaction ends), 0 at the end,
+ * or an error.
+ */
+struct store_walk {
+	MDB_cursor *cursor;
+	MDB_cursor_op next;
+	bool ended;
+	MDB_val key;
+	MDB_val value;
+};
+int store_walk_begin(const struct store *store, MDB_txn *txn, enum table table, struct store_walk *walk);
+
+/* From the first key that is not below the `size` bytes at `key`. */
+int store_walk_seek(struct store_walk *walk, const void *key, size_t size);
+int store_walk_next(struct store_walk *walk);
+void store_walk_end(struct store_walk *walk); /* before the transaction ends */
+
+#endif

@@ -1,0 +1,163 @@
+#include "profile/profile.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "profile/block_writer.h"
+#include "profile/codec.h"
+#include "profile/counts.h"
+#include "profile/handle.h"
+
+static int
+put_epoch(const struct store *store, MDB_txn *txn, const struct epoch *epoch)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int err;
+
+	epoch_encode(epoch, &writer);
+	err = store_put(store, txn, TABLE_EPOCHS, epoch->id, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+int
+profile_begin_epoch(struct profile *profile, struct epoch *epoch)
+{
+	struct epoch new = *epoch;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || epoch->event_count > EVENTS_MAX)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = store_next_id(&profile->store, txn, TABLE_EPOCHS, &new.id);
+	if (!err)
+		err = put_epoch(&profile->store, txn, &new);
+	err = store_end(&profile->store, txn, err);
+	if (!err)
+		epoch->id = new.id;
+	return err;
+}
+
+static int
+get_epoch(const struct store *store, MDB_txn *txn, uint32_t id, struct epoch *epoch)
+{
+	MDB_val value;
+	int err = store_get(store, txn, TABLE_EPOCHS, id, &value);
+
+	return err ? err : epoch_decode(id, value.mv_data, value.mv_size, epoch);
+}
+
+/* What `more` is added to: the slice as it is stored, or `more` itself. */
+static int
+add_to_stored_slice(const struct store *store, MDB_txn *txn, const struct slice *more, struct byte_writer *writer)
+{
+	struct slice slice;
+	MDB_val value;
+	int err;
+
+	err = store_get(store, txn, TABLE_SLICES, more->id, &value);
+	if (err == -ENOENT) {
+		slice_encode(more, writer);
+		return 0;
+	}
+	if (!err)
+		err = slice_decode(more->id, value.mv_data, value.mv_size, &slice);
+	if (err)
+		return err;
+	err = slice_add(&slice, more);
+	if (!err)
+		slice_encode(&slice, writer);
+	slice_fini(&slice);
+	return err;
+}
+
+static int
+put_slice(const struct store *store, MDB_txn *txn, const struct slice *more)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int err;
+
+	err = add_to_stored_slice(store, txn, more, &writer);
+	if (!err)
+		err = store_put(store, txn, TABLE_SLICES, more->id, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+/*
+ * An offset that no block number can name is a sample without a place: a hostile mapping of a sparse file must not
+ * stop the flush, and no sample may disappear.
+ */
+static int
+count_far_offsets(const struct profile_batch *batch, struct slice *slice)
+{
+	for (size_t i = 0; i < batch->entry_count; i++) {
+		const struct tally_entry *entry = &batch->entries[i];
+		uint64_t *unknown;
+
+		if (entry->event >= slice->event_count)
+			return -EINVAL;
+		if (entry->offset <= COUNTS_OFFSET_MAX)
+			continue;
+		unknown = &slice->events[entry->event].unknown[UNKNOWN_ADDRESS];
+		*unknown = add_saturating(*unknown, entry->count);
+	}
+	return 0;
+}
+
+static int
+put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch, struct slice *slice)
+{
+	const struct store *store = &profile->store;
+	struct epoch epoch;
+	int err;
+
+	err = get_epoch(store, txn, slice->epoch, &epoch);
+	if (err)
+		return err;
+	if (slice->event_count != epoch.event_count)
+		return -EINVAL;
+	err = numbers_add_images(&profile->images, store, txn, batch->images, batch->image_count);
+	if (!err)
+		err = numbers_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+	if (!err && slice->id == 0)
+		err = store_next_id(store, txn, TABLE_SLICES, &slice->id);
+	if (!err)
+		err = count_far_offsets(batch, slice);
+	if (!err)
+		err = put_slice(store, txn, slice);
+	if (!err)
+		err = blocks_put(profile, txn, slice->id, batch->entries, batch->entry_count);
+	if (err)
+		return err;
+	epoch.end_ns = slice->end_ns;
+	return put_epoch(store, txn, &epoch);
+}
+
+int
+profile_flush(struct profile *profile, const struct profile_batch *batch)
+{
+	struct slice slice = *batch->slice; /* borrows its cpus */
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || batch->first_image != profile->images.count ||
+	    batch->first_context != profile->contexts.count || slice.event_count > EVENTS_MAX)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = store_end(&profile->store, txn, put_batch(profile, txn, batch, &slice));
+	if (err) {
+		numbers_abort(&profile->images);
+		numbers_abort(&profile->contexts);
+		return err;
+	}
+	numbers_commit(&profile->images);
+	numbers_commit(&profile->contexts);
+	batch->slice->id = slice.id;
+	return 0;
+}
