@@ -184,27 +184,27 @@ heap_limit(const struct merge *merge, merge_key horizon)
 	return limit;
 }
 
-/* Hand over what `source` has up to `limit`, at least its head. */
-static uint64_t
+/* Hand over what `source` has up to `limit`, at least its head. 0, or what the sink ended it with. */
+static int
 source_drain(struct source *source, merge_key limit, merge_sink *sink, void *context)
 {
-	uint64_t count = 0;
-
 	do {
-		sink(context, source->cpu, &source->head);
+		int result = sink(context, source->cpu, &source->head);
+
+		if (result)
+			return result;
 		ring_consume(source->ring);
-		count++;
 		if (++source->unpublished >= source->publish_after)
 			source_publish(source);
 	} while (source_peek(source) && source->key <= limit);
-	return count;
+	return 0;
 }
 
-uint64_t
+int
 merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context)
 {
 	merge_key last = key_make(horizon, true);
-	uint64_t count = 0;
+	int result = 0;
 
 	merge->heap_count = 0;
 	for (size_t i = 0; i < merge->count; i++) {
@@ -216,7 +216,9 @@ merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *conte
 	while (merge->heap_count > 0) {
 		struct source *source = merge->heap[0];
 
-		count += source_drain(source, heap_limit(merge, last), sink, context);
+		result = source_drain(source, heap_limit(merge, last), sink, context);
+		if (result)
+			break;
 		if (source->has_head && source->key <= last)
 			heap_sift(merge, source);
 		else
@@ -224,5 +226,5 @@ merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *conte
 	}
 	for (size_t i = 0; i < merge->count; i++)
 		source_publish(merge->sources[i]);
-	return count;
+	return result;
 }

@@ -21,13 +21,16 @@ void merge_free(struct merge *merge); /* does not free the rings; NULL is allowe
 int merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
 void merge_remove(struct merge *merge, struct ring *ring);
 
-/* `record` is valid during the call. */
-typedef void merge_sink(void *context, uint32_t cpu, const struct record *record);
+/*
+ * `record` is valid during the call. 0 to go on; anything else ends the drain, and this record is the first of the
+ * next.
+ */
+typedef int merge_sink(void *context, uint32_t cpu, const struct record *record);
 
 /*
  * Hand every record with time <= `horizon` (ns) to `sink`, oldest first, and give its space back to the kernel. A
- * record without a time goes with the one before it. Returns how many were handed over.
+ * record without a time goes with the one before it. 0, or what `sink` ended it with.
  */
-uint64_t merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context);
+int merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context);
 
 #endif

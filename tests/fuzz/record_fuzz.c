@@ -43,7 +43,7 @@ touch_text(const char *text)
 }
 
 /* Reads whatever the record offers, so that the sanitizers see a string that is not inside the input. */
-static void
+static int
 touch(void *context, uint32_t cpu, const struct record *record)
 {
 	size_t *bytes = context;
@@ -67,6 +67,7 @@ touch(void *context, uint32_t cpu, const struct record *record)
 	default:
 		require(record->type <= RECORD_CGROUP);
 	}
+	return 0;
 }
 
 static void
@@ -111,7 +112,7 @@ run_ring(const struct record_layout *layout, const uint8_t *data, size_t size, u
 	header->data_head = header->data_tail + size;
 	ring = ring_over(header, 1);
 	require(ring && merge_add(merge, ring, layout, 0) == 0);
-	merge_drain(merge, UINT64_MAX, touch, bytes);
+	require(merge_drain(merge, UINT64_MAX, touch, bytes) == 0);
 	require(header->data_tail == header->data_head);
 	merge_free(merge);
 	ring_free(ring);

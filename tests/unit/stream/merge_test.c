@@ -1,5 +1,7 @@
 #include "tests/unit/test.h"
 
+#include <errno.h>
+
 #include "stream/merge.h"
 #include "tests/unit/stream/fake_ring.h"
 
@@ -18,7 +20,7 @@ struct fixture {
 	} seen[512];
 };
 
-static void
+static int
 see(void *context, uint32_t cpu, const struct record *record)
 {
 	struct fixture *fixture = context;
@@ -28,6 +30,7 @@ see(void *context, uint32_t cpu, const struct record *record)
 	fixture->seen[fixture->count].type = record->type;
 	fixture->seen[fixture->count].time = record->time;
 	fixture->count++;
+	return 0;
 }
 
 static int
@@ -61,10 +64,7 @@ teardown(void **state)
 static void
 drain(struct fixture *fixture, uint64_t horizon)
 {
-	size_t before = fixture->count;
-	uint64_t count = merge_drain(fixture->merge, horizon, see, fixture);
-
-	assert_int_equal(count, fixture->count - before);
+	assert_int_equal(merge_drain(fixture->merge, horizon, see, fixture), 0);
 }
 
 #define assert_times(fixture, ...)                                                                                     \
@@ -199,8 +199,31 @@ space_of_damaged_records_is_given_back(void **state)
 	assert_int_equal(fixture->cpus[0].header->data_tail, sizeof(no_size));
 }
 
-/* The kernel writes on while it is drained: space must come back before the drain ends. */
+static int
+see_three(void *context, uint32_t cpu, const struct record *record)
+{
+	struct fixture *fixture = context;
+
+	if (fixture->count == 3)
+		return -ENOSPC;
+	return see(context, cpu, record);
+}
+
 static void
+a_sink_that_is_full_gets_the_same_record_next_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t time = 1; time <= 6; time++)
+		fake_ring_sample(&fixture->cpus[time % 2], 0, time);
+	assert_int_equal(merge_drain(fixture->merge, UINT64_MAX, see_three, fixture), -ENOSPC);
+	assert_times(fixture, 1, 2, 3);
+	drain(fixture, UINT64_MAX);
+	assert_times(fixture, 1, 2, 3, 4, 5, 6);
+}
+
+/* The kernel writes on while it is drained: space must come back before the drain ends. */
+static int
 write_more_while_there_is_room(void *context, uint32_t cpu, const struct record *record)
 {
 	struct fixture *fixture = context;
@@ -209,6 +232,7 @@ write_more_while_there_is_room(void *context, uint32_t cpu, const struct record 
 	fixture->count++;
 	if (record->time < 5000 && fake->header->data_head - fake->header->data_tail + 40 <= fake->size)
 		fake_ring_sample(fake, 0, record->time + 1);
+	return 0;
 }
 
 static void
@@ -217,7 +241,7 @@ space_comes_back_during_a_long_drain(void **state)
 	struct fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 1);
-	merge_drain(fixture->merge, UINT64_MAX, write_more_while_there_is_room, fixture);
+	assert_int_equal(merge_drain(fixture->merge, UINT64_MAX, write_more_while_there_is_room, fixture), 0);
 	assert_true(fixture->count > fixture->cpus[0].size / 40);
 }
 
@@ -264,6 +288,7 @@ main(void)
 		TEST(records_written_after_a_drain_come_with_the_next),
 		TEST(a_ring_that_was_removed_is_left_alone),
 		TEST(space_of_damaged_records_is_given_back),
+		TEST(a_sink_that_is_full_gets_the_same_record_next_time),
 		TEST(space_comes_back_during_a_long_drain),
 		TEST(many_rings_are_merged_in_order),
 	};
