@@ -13,7 +13,7 @@ lint-format:
 	clang-format --dry-run -Werror $(LINT_SOURCES) $(LINT_HEADERS) $(wildcard tests/workloads/*.cc)
 
 lint-tidy: $(LINT_SOURCES:%.c=$(BUILD)/lint/%.tidy)
-$(BUILD)/lint/%.tidy: %.c .clang-tidy
+$(BUILD)/lint/%.tidy: %.c .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)
 	clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/workloads 2>$@.err || { cat $@.err; exit 1; }
 	@clang -MM -MP -MT $@ -MF $@.d $(filter-out -MMD -MP,$(ALL_CFLAGS)) $<

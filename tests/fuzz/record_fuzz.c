@@ -100,9 +100,10 @@ run_ring(const struct record_layout *layout, const uint8_t *data, size_t size, u
 	struct perf_event_mmap_page *header = aligned_alloc(page_size, 2 * page_size);
 	struct merge *merge = merge_new();
 	struct ring *ring;
-	uint8_t *ring_data = (uint8_t *)header + page_size;
+	uint8_t *ring_data;
 
 	require(header && merge);
+	ring_data = (uint8_t *)header + page_size;
 	memset(header, 0, 2 * page_size);
 	header->data_tail = page_size - start;
 	if (size > page_size)
