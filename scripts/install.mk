@@ -1,0 +1,35 @@
+# make install, make deb, make lintian. Everything goes below $(DESTDIR); a configuration that is there is kept.
+
+INSTALL_PROGRAM := install -m 755
+INSTALL_DATA := install -m 644
+DEB := $(BUILD)/dcpi_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
+DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
+
+.PHONY: install deb lintian
+
+install: all
+	install -d $(addprefix $(DESTDIR),$(sbindir) $(bindir) $(completiondir) $(docdir) $(sysconfdir)/dcpi \
+		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(mandir)/man1 $(mandir)/man5 $(mandir)/man8)
+	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
+	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
+	$(foreach n,1 5 8,$(INSTALL_DATA) $(filter %.$(n),$(MANUALS)) $(DESTDIR)$(mandir)/man$(n) &&) true
+	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
+	$(INSTALL_DATA) README.md $(DESTDIR)$(docdir)
+	$(INSTALL_DATA) systemd/dcpid.sysusers $(DESTDIR)$(sysusersdir)/dcpid.conf
+	$(INSTALL_DATA) systemd/dcpid.tmpfiles $(DESTDIR)$(tmpfilesdir)/dcpid.conf
+	sed 's|/usr/sbin/|$(sbindir)/|; s|/usr/bin/|$(bindir)/|' systemd/dcpid.service \
+		> $(DESTDIR)$(unitdir)/dcpid.service && chmod 644 $(DESTDIR)$(unitdir)/dcpid.service
+	[ -e $(DESTDIR)$(sysconfdir)/dcpi/dcpid.conf ] || \
+		$(INSTALL_DATA) config/dcpid.conf $(DESTDIR)$(sysconfdir)/dcpi/dcpid.conf
+
+# Built in a copy, so that nothing of it is left in the tree, and in the environment of a package, not of this make.
+deb:
+	rm -rf $(BUILD)/deb
+	mkdir -p $(DEB_TREE)
+	tar -c --exclude-vcs --exclude='./build' --exclude='./build-*' . | tar -x -C $(DEB_TREE)
+	cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS DEB_BUILD_OPTIONS="nocheck parallel=$(shell nproc)" \
+		dpkg-buildpackage -b -us -uc > ../build.log 2>&1 || { cat ../build.log; exit 1; }
+	mv $(BUILD)/deb/$(notdir $(DEB)) $(DEB)
+
+lintian:
+	lintian --allow-root --no-tag-display-limit --fail-on error,warning $(DEB)
