@@ -1,0 +1,38 @@
+#!/bin/bash
+# service.sh - the package as its user meets it: installed, started, killed, stopped and purged in a booted system
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/container.sh"
+
+obstacle=$(container_obstacle)
+if [ -n "$obstacle" ]; then
+	skip 'the service runs in a booted container' "$obstacle"
+	exit 0
+fi
+may_sample_or_skip 'the service runs in a booted container' || exit 0
+
+package=$(find "$build" -maxdepth 1 -name 'dcpi_*.deb' | sort -V | tail -n 1)
+if [ -z "$package" ]; then
+	not_ok 'there is a package to install' "make deb puts it into $build"
+	exit 1
+fi
+# The packages it needs are in the kept root, so that nothing is fetched while the container runs.
+mapfile -t needs < <(dpkg-deb --field "$package" Depends | tr ',' '\n' | sed 's/^ *//; s/[ |:(].*//' | grep -v '^$')
+if ! container_root "${needs[@]}"; then
+	not_ok 'a root for the container can be made'
+	exit 1
+fi
+
+inside=$scratch/inside
+mkdir "$inside"
+cp "$package" "$inside/dcpi.deb"
+cp "$top/tests/system/service/inside.sh" "$top/tests/system/lib.sh" "$inside"
+cp "$build/workloads/shares" "$build/workloads/shares_static" "$inside"
+container_run 300 "$inside"
+status=$?
+cat "$inside/out" 2>/dev/null
+# The last thing the script inside says.
+if [ $status != 0 ] || ! grep -q '^# inside: done$' "$inside/out" 2>/dev/null; then
+	not_ok 'the container ran to its end' "systemd-nspawn's status: $status" "$(tail -n 30 "$inside/console")" \
+		"$(cat "$inside/err" 2>/dev/null)"
+fi
+check 'nothing of the container is left running' bash -c "! pgrep -f 'machine=dcpi-test-$$'"

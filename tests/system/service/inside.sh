@@ -1,0 +1,137 @@
+#!/bin/bash
+# inside.sh - the part of service.sh that runs inside the booted container, as root
+# shellcheck source=../lib.sh
+source /mnt/inside/lib.sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+
+as()
+{
+	local user=$1
+
+	shift
+	runuser -u "$user" -- "$@"
+}
+
+main_pid()
+{
+	systemctl show --property=MainPID --value dcpid
+}
+
+# Samples of all events that dcpiprof --json reports for image $1, in all epochs.
+samples_of()
+{
+	dcpiprof --json --epoch all --image "$1" | tr -d ' \n' | grep -o '"counts":{[^}]*}' | grep -o ':[0-9]\+' | tr -d : |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# is_more SENTENCE SMALLER LARGER
+is_more()
+{
+	if [ "$3" -gt "$2" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "$3 is not more than $2"
+	fi
+}
+
+# What the daemon itself said at warning level or above, and what systemd said about its unit.
+complaints()
+{
+	journalctl --quiet --no-pager --output=cat --priority=warning _SYSTEMD_UNIT=dcpid.service
+	journalctl --quiet --no-pager --output=cat --priority=warning UNIT=dcpid.service
+}
+
+test_install()
+{
+	check 'apt installs the package' apt-get install -y /mnt/inside/dcpi.deb
+	check_equal 'the service waits to be started' inactive "$(systemctl is-active dcpid)"
+	check_equal 'the database belongs to dcpi alone' 'dcpi dcpi 750' "$(stat -c '%U %G %a' /var/lib/dcpi)"
+	check 'the unit has no mistakes' systemd-analyze verify dcpid.service
+	useradd --no-create-home --groups dcpi insider
+	useradd --no-create-home outsider
+}
+
+test_start()
+{
+	check 'systemctl start dcpid succeeds' systemctl start dcpid
+	check_equal 'it runs as user dcpi' dcpi "$(stat -c %U "/proc/$(main_pid)")"
+	/mnt/inside/shares 3
+	check 'dcpictl flush writes what was sampled' dcpictl flush
+	is_more 'the work done is in the profile' 100 "$(samples_of shares)"
+	check 'its hottest procedure is named' bash -c 'dcpiprof --image shares | grep -w share_of_60'
+	check 'dcpictl status answers' dcpictl status
+	figure "service: $(dcpictl status --json | tr -d '\n' | cut -c 1-400)"
+}
+
+test_users()
+{
+	check 'a user in group dcpi sees the profile' as insider dcpiprof
+	check 'a user in group dcpi sees the status' as insider dcpictl status
+	check_fails 'another user is refused the profile and told why' 1 'are you in group dcpi?' as outsider dcpiprof
+	check_fails 'another user is refused the control socket' 1 'Permission denied' as outsider dcpictl status
+}
+
+test_kill()
+{
+	local before=$1 pid
+
+	pid=$(main_pid)
+	systemctl kill -s KILL dcpid
+	check 'killed, it is started again' wait_for 15 bash -c \
+		"[ \$(systemctl show -p MainPID --value dcpid) != $pid ] && systemctl is-active dcpid"
+	check 'killed, its database is whole' dcpictl check
+	is_more 'killed, what was flushed is still there' "$((before - 1))" "$(samples_of shares)"
+}
+
+test_reload_and_stop()
+{
+	check 'systemctl reload succeeds' systemctl reload dcpid
+	check_equal 'it is still running' active "$(systemctl is-active dcpid)"
+	/mnt/inside/shares_static 2
+	check 'systemctl stop succeeds' systemctl stop dcpid
+	is_more 'stopped, it flushed what it had' 100 "$(samples_of shares_static)"
+	check 'stopped, its database is whole' dcpictl check
+	check_equal 'it ended with success' success "$(systemctl show --property=Result --value dcpid)"
+}
+
+test_journal()
+{
+	# systemd warns of the kill that this test did itself.
+	check_equal 'the journal has no complaint' "dcpid.service: Failed with result 'signal'." "$(complaints)"
+}
+
+test_exposure()
+{
+	local exposure
+
+	exposure=$(systemd-analyze security --no-pager dcpid | sed -n 's/.*exposure level for dcpid.service: \([0-9.]*\).*/\1/p')
+	check_at_most 'systemd-analyze finds an exposure of at most 2.0' 2.0 "$exposure"
+	figure "exposure of the service: $exposure"
+}
+
+test_wrong_configuration()
+{
+	printf 'nonsense = ;\n' >/etc/dcpi/dcpid.conf
+	check_fails 'a wrong configuration does not start' 1 '' systemctl start dcpid
+	sleep 3
+	check_equal 'and is not tried again and again' 'failed 0' \
+		"$(systemctl is-active dcpid) $(systemctl show --property=NRestarts --value dcpid)"
+}
+
+test_purge()
+{
+	check 'apt purges the package' apt-get purge -y dcpi
+	check_equal 'nothing of it is left' '' "$(find / -xdev -name '*dcpi*' -not -path '/proc/*' -not -path '/sys/*')"
+	check_fails 'its user is gone' 2 '' getent passwd dcpi
+}
+
+test_install
+test_start
+test_users
+test_kill "$(samples_of shares)"
+test_reload_and_stop
+test_journal
+test_exposure
+test_wrong_configuration
+test_purge
+echo '# inside: done'
