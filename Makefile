@@ -55,7 +55,7 @@ room_libs = $(foreach r,$(call reverse,$(1)),$(LIBS_$(r)))
 DAEMON_SOURCES := $(call sources,collectord)
 TOOL_COMMON := $(call sources,dcpi-tools/common)
 TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
-PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(DAEMON_SOURCES),dcpid) $(TOOLS))
+PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
 .PHONY: all help units fuzzers workloads manuals clean

@@ -41,7 +41,7 @@ struct flusher *flusher_new(struct profile *profile, const struct log *log);
 void flusher_free(struct flusher *flusher);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
-bool flusher_busy(const struct flusher *flusher);      /* a job is under way */
+bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 
 /*
  * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it.

@@ -1,0 +1,23 @@
+/*
+ * cpu_list.h - lists of CPUs as the kernel prints them ("0-3,8,10-11")
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_CPU_LIST_H
+#define DCPI_COLLECTORD_CPU_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CPU_NUMBER_MAX 65535
+
+/*
+ * Parse `text` into *cpus (ascending as given, the caller frees it). How many (at least 1), -EINVAL for what is no list
+ * or names a CPU above CPU_NUMBER_MAX, -ENOMEM.
+ */
+int cpu_list_parse(const char *text, uint32_t **cpus);
+
+/* The list in file `path`, e.g. /sys/devices/system/cpu/online. As cpu_list_parse(), or -errno. */
+int cpu_list_read(const char *path, uint32_t **cpus);
+
+#endif

@@ -1,0 +1,387 @@
+#include "collectord/flusher.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collectord/kernel_names.h"
+
+#define RETRY_FIRST_S 1
+#define RETRY_MAX_S   30
+
+/* What the flusher's thread works on; filled by flusher_submit(), emptied when the job has been written. */
+struct work {
+	struct flush_job job;
+	const struct tally_entry *entries; /* the tally's, sorted; NULL before the first try */
+	size_t entry_count;
+	uint32_t first_image, image_count;
+	uint32_t first_context, context_count;
+	const struct image **images;
+	const struct context **contexts;
+};
+
+struct flusher {
+	struct profile *profile;
+	const struct log *log;
+	pthread_t thread;
+	int bell;
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t changed;
+	bool stop;
+	bool has_work;
+	bool has_result;
+	struct work work; /* the thread's while has_work, the loop's otherwise */
+	struct flush_result result;
+	uint32_t images_written, contexts_written;
+	unsigned failures;
+	struct timespec retry_at;
+	int (*call)(struct profile *profile, void *context);
+	void *call_context;
+	int call_result;
+};
+
+static uint64_t
+elapsed_ns(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)(now.tv_sec - since->tv_sec) * 1000000000 + (uint64_t)now.tv_nsec - (uint64_t)since->tv_nsec;
+}
+
+static bool
+retry_is_due(const struct flusher *flusher)
+{
+	struct timespec now;
+
+	if (flusher->failures == 0)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > flusher->retry_at.tv_sec ||
+	       (now.tv_sec == flusher->retry_at.tv_sec && now.tv_nsec >= flusher->retry_at.tv_nsec);
+}
+
+static void
+ring_bell(struct flusher *flusher)
+{
+	uint64_t one = 1;
+
+	/* an eventfd takes this unless it is at its limit, and then it is readable already */
+	if (write(flusher->bell, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void
+schedule_retry(struct flusher *flusher)
+{
+	unsigned delay_s = RETRY_FIRST_S;
+
+	for (unsigned i = 0; i < flusher->failures && delay_s < RETRY_MAX_S; i++)
+		delay_s *= 2;
+	flusher->failures++;
+	clock_gettime(CLOCK_MONOTONIC, &flusher->retry_at);
+	flusher->retry_at.tv_sec += delay_s < RETRY_MAX_S ? delay_s : RETRY_MAX_S;
+}
+
+/* Functions of the kernel and its modules are named once, when the image first comes to the database. */
+static void
+name_kernel_images(struct flusher *flusher, const struct work *work)
+{
+	for (uint32_t i = 0; i < work->image_count; i++) {
+		const struct image *image = work->images[i];
+		uint32_t number = work->first_image + i;
+		int err;
+
+		if (image->kind != IMAGE_KERNEL && image->kind != IMAGE_MODULE)
+			continue;
+		if (profile_has_symbols(flusher->profile, number))
+			continue;
+		err = kernel_names_store(flusher->profile, number, image);
+		if (err)
+			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names: %s",
+			          image->path, error_text(err));
+	}
+}
+
+static void
+finish_work(struct flusher *flusher, struct work *work)
+{
+	flusher->images_written += work->image_count;
+	flusher->contexts_written += work->context_count;
+	flusher->failures = 0;
+	free(work->images);
+	free(work->contexts);
+	slice_fini(&work->job.slice);
+	tally_clear(work->job.tally);
+	flusher->result.job = work->job;
+	memset(work, 0, sizeof(*work));
+	flusher->has_work = false;
+}
+
+/* Called with the lock held; gives it up while it writes. */
+static void
+write_work(struct flusher *flusher)
+{
+	struct work *work = &flusher->work;
+	struct timespec start;
+	struct profile_batch batch = {
+		.first_image = work->first_image,
+		.image_count = work->image_count,
+		.images = work->images,
+		.first_context = work->first_context,
+		.context_count = work->context_count,
+		.contexts = work->contexts,
+		.slice = &work->job.slice,
+	};
+	int err;
+
+	pthread_mutex_unlock(&flusher->lock);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (!work->entries)
+		work->entries = tally_sort(work->job.tally, &work->entry_count);
+	batch.entries = work->entries;
+	batch.entry_count = work->entry_count;
+	err = profile_flush(flusher->profile, &batch);
+	if (!err)
+		name_kernel_images(flusher, work);
+	pthread_mutex_lock(&flusher->lock);
+
+	flusher->result = (struct flush_result){
+		.error = err,
+		.done = !err,
+		.duration_ns = elapsed_ns(&start),
+		.entries = batch.entry_count,
+	};
+	if (err)
+		schedule_retry(flusher);
+	else
+		finish_work(flusher, work);
+	flusher->result.failures = flusher->failures;
+	flusher->has_result = true;
+	ring_bell(flusher);
+}
+
+static void
+run_call(struct flusher *flusher)
+{
+	int (*call)(struct profile *, void *) = flusher->call;
+	int result;
+
+	pthread_mutex_unlock(&flusher->lock);
+	result = call(flusher->profile, flusher->call_context);
+	pthread_mutex_lock(&flusher->lock);
+	flusher->call_result = result;
+	flusher->call = NULL;
+	pthread_cond_broadcast(&flusher->changed);
+}
+
+static void *
+run(void *context)
+{
+	struct flusher *flusher = context;
+
+	pthread_mutex_lock(&flusher->lock);
+	for (;;) {
+		if (flusher->call)
+			run_call(flusher);
+		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
+			write_work(flusher);
+		else if (!flusher->stop && flusher->has_work)
+			pthread_cond_timedwait(&flusher->changed, &flusher->lock, &flusher->retry_at);
+		else if (!flusher->stop)
+			pthread_cond_wait(&flusher->changed, &flusher->lock);
+		if (flusher->stop && (!flusher->has_work || flusher->failures))
+			break;
+	}
+	pthread_mutex_unlock(&flusher->lock);
+	return NULL;
+}
+
+static int
+start_thread(struct flusher *flusher)
+{
+	sigset_t all, before;
+	int err;
+
+	/* signals are the event loop's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&flusher->thread, NULL, run, flusher);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+struct flusher *
+flusher_new(struct profile *profile, const struct log *log)
+{
+	struct flusher *flusher = calloc(1, sizeof(*flusher));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (!flusher)
+		return NULL;
+	flusher->profile = profile;
+	flusher->log = log;
+	flusher->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (flusher->bell < 0) {
+		free(flusher);
+		return NULL;
+	}
+	pthread_mutex_init(&flusher->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&flusher->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	err = start_thread(flusher);
+	if (err) {
+		close(flusher->bell);
+		free(flusher);
+		errno = err;
+		return NULL;
+	}
+	return flusher;
+}
+
+void
+flusher_free(struct flusher *flusher)
+{
+	if (!flusher)
+		return;
+	pthread_mutex_lock(&flusher->lock);
+	flusher->stop = true;
+	pthread_cond_broadcast(&flusher->changed);
+	pthread_mutex_unlock(&flusher->lock);
+	pthread_join(flusher->thread, NULL);
+	tally_free(flusher->work.job.tally);
+	slice_fini(&flusher->work.job.slice);
+	free(flusher->work.images);
+	free(flusher->work.contexts);
+	if (flusher->has_result && flusher->result.done)
+		tally_free(flusher->result.job.tally);
+	pthread_mutex_destroy(&flusher->lock);
+	pthread_cond_destroy(&flusher->changed);
+	close(flusher->bell);
+	free(flusher);
+}
+
+int
+flusher_descriptor(const struct flusher *flusher)
+{
+	return flusher->bell;
+}
+
+bool
+flusher_busy(struct flusher *flusher)
+{
+	bool busy;
+
+	pthread_mutex_lock(&flusher->lock);
+	busy = flusher->has_work;
+	pthread_mutex_unlock(&flusher->lock);
+	return busy;
+}
+
+/* Point to what the tables gained since the last job; entries of the tables stay where they are for the session. */
+static int
+collect_new(struct work *work, const struct image_table *images, const struct context_table *contexts)
+{
+	work->image_count = image_table_count(images) - work->first_image;
+	work->context_count = context_table_count(contexts) - work->first_context;
+	work->images = calloc(work->image_count + 1, sizeof(*work->images));
+	work->contexts = calloc(work->context_count + 1, sizeof(*work->contexts));
+	if (!work->images || !work->contexts) {
+		free(work->images);
+		free(work->contexts);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < work->image_count; i++)
+		work->images[i] = image_table_get(images, work->first_image + i);
+	for (uint32_t i = 0; i < work->context_count; i++)
+		work->contexts[i] = context_table_get(contexts, work->first_context + i);
+	return 0;
+}
+
+int
+flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
+               const struct context_table *contexts)
+{
+	struct work work = {.job = *job};
+	int err;
+
+	pthread_mutex_lock(&flusher->lock);
+	if (flusher->has_work || (flusher->has_result && flusher->result.done)) {
+		pthread_mutex_unlock(&flusher->lock);
+		return -EBUSY;
+	}
+	work.first_image = flusher->images_written;
+	work.first_context = flusher->contexts_written;
+	err = collect_new(&work, images, contexts);
+	if (!err) {
+		flusher->work = work;
+		flusher->has_work = true;
+		pthread_cond_broadcast(&flusher->changed);
+	}
+	pthread_mutex_unlock(&flusher->lock);
+	return err;
+}
+
+bool
+flusher_result(struct flusher *flusher, struct flush_result *result)
+{
+	uint64_t rings;
+	bool has_result;
+
+	pthread_mutex_lock(&flusher->lock);
+	if (read(flusher->bell, &rings, sizeof(rings)) < 0)
+		rings = 0;
+	has_result = flusher->has_result;
+	if (has_result)
+		*result = flusher->result;
+	flusher->has_result = false;
+	pthread_mutex_unlock(&flusher->lock);
+	return has_result;
+}
+
+int
+flusher_wait(struct flusher *flusher, uint64_t timeout_ns)
+{
+	struct pollfd bell = {.fd = flusher->bell, .events = POLLIN};
+	struct timespec start;
+	uint64_t waited = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (waited < timeout_ns) {
+		int ready = poll(&bell, 1, (int)((timeout_ns - waited + 999999) / 1000000));
+
+		if (ready > 0)
+			return 0;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		waited = elapsed_ns(&start);
+	}
+	return -ETIMEDOUT;
+}
+
+int
+flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+{
+	int result;
+
+	pthread_mutex_lock(&flusher->lock);
+	flusher->call = call;
+	flusher->call_context = context;
+	pthread_cond_broadcast(&flusher->changed);
+	while (flusher->call)
+		pthread_cond_wait(&flusher->changed, &flusher->lock);
+	result = flusher->call_result;
+	pthread_mutex_unlock(&flusher->lock);
+	return result;
+}

@@ -1,0 +1,269 @@
+#include "collectord/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/sampler_internal.h"
+
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
+static size_t
+find_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_t id)
+{
+	for (size_t i = 0; i < sampler->event_count; i++)
+		if (cpu->counters[i].id == id && cpu->counters[i].fd >= 0)
+			return i;
+	return sampler->event_count;
+}
+
+static int
+take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
+{
+	size_t event = find_event(sampler, cpu, record->id);
+	struct sample_key key;
+	int cause;
+
+	if (event == sampler->event_count) {
+		cpu->skipped++;
+		return 0;
+	}
+	cause = attribution_sample(sampler->attribution, record, &key);
+	if (cause) {
+		sampler->totals[event].unknown[cause - 1]++;
+	} else {
+		int err;
+
+		key.event = (uint16_t)event;
+		err = tally_add(sampler->tally, &key, 1);
+		if (err)
+			return err;
+	}
+	sampler->totals[event].samples++;
+	return 0;
+}
+
+/* The losses of whatever counter has `id`: a ring's lost records are said by the event that next finds room. */
+static struct sampler_loss *
+find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
+{
+	size_t event = find_event(sampler, cpu, id);
+
+	return event < sampler->event_count ? &cpu->counters[event].loss : &cpu->sideband_counter.loss;
+}
+
+static int
+take_record(void *context, uint32_t index, const struct record *record)
+{
+	struct sampler *sampler = context;
+	struct sampler_cpu *cpu = &sampler->cpus[index];
+
+	switch (record->type) {
+	case RECORD_SAMPLE:
+		return take_sample(sampler, cpu, record);
+	case RECORD_LOST:
+		/* where the kernel counts losses itself, those are read instead: they include what no record told yet
+		 */
+		if (!sampler->features.read_lost)
+			find_loss(sampler, cpu, record->id)->lost += record->lost.count;
+		return 0;
+	case RECORD_THROTTLE:
+		find_loss(sampler, cpu, record->id)->throttled++;
+		return 0;
+	case RECORD_UNTHROTTLE:
+	case RECORD_OTHER:
+		return 0;
+	default:
+		/* out of memory for a mapping: its samples will be counted as unknown */
+		(void)attribution_apply(sampler->attribution, record);
+		return 0;
+	}
+}
+
+static int
+drain_until(struct sampler *sampler, uint64_t horizon)
+{
+	int err = merge_drain(sampler->merge, horizon, take_record, sampler);
+
+	if (!err)
+		attribution_expire(sampler->attribution, horizon);
+	return err == -ENOMEM ? -ENOSPC : err;
+}
+
+int
+sampler_drain(struct sampler *sampler)
+{
+	return drain_until(sampler, monotonic_ns() - SAMPLER_LAG_NS);
+}
+
+int
+sampler_drain_all(struct sampler *sampler)
+{
+	uint64_t now = monotonic_ns();
+	struct timespec lag = {.tv_nsec = (long)SAMPLER_LAG_NS};
+
+	while (nanosleep(&lag, &lag) && errno == EINTR)
+		;
+	return drain_until(sampler, now);
+}
+
+static int
+control_counters(struct sampler *sampler, unsigned long request)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		for (size_t e = 0; e < sampler->event_count; e++)
+			if (sampler->cpus[i].counters[e].fd >= 0 && ioctl(sampler->cpus[i].counters[e].fd, request, 0))
+				return -errno;
+	return 0;
+}
+
+int
+sampler_enable(struct sampler *sampler)
+{
+	return control_counters(sampler, PERF_EVENT_IOC_ENABLE);
+}
+
+int
+sampler_disable(struct sampler *sampler)
+{
+	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
+}
+
+/* Add what the kernel has counted as lost since the last reading (linux 6.0: PERF_FORMAT_LOST). */
+static void
+read_lost(struct sampler_counter *counter)
+{
+	/* value, id, lost: as event_sample_attr() and event_sideband_attr() ask for them */
+	uint64_t values[3];
+
+	if (counter->fd < 0 || read(counter->fd, values, sizeof(values)) != sizeof(values))
+		return;
+	counter->loss.lost += values[2] - counter->loss.lost_read;
+	counter->loss.lost_read = values[2];
+}
+
+static void
+move_loss(struct slice *slice, struct sampler_counter *counter, uint32_t cpu, uint16_t event, uint64_t skipped)
+{
+	struct sampler_loss *loss = &counter->loss;
+
+	if (slice->cpus && (loss->lost || loss->throttled || skipped))
+		slice->cpus[slice->cpu_count++] = (struct slice_cpu){
+			.cpu = cpu,
+			.event = event,
+			.lost = loss->lost,
+			.throttled = loss->throttled,
+			.skipped = skipped,
+		};
+	if (event == SLICE_SIDEBAND) {
+		slice->sideband_lost += loss->lost;
+	} else {
+		slice->events[event].lost += loss->lost;
+		slice->events[event].throttled += loss->throttled;
+	}
+	slice->skipped += skipped;
+	loss->lost = 0;
+	loss->throttled = 0;
+}
+
+static void
+move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *slice)
+{
+	uint64_t skipped = cpu->skipped + ring_take_skipped(cpu->samples);
+
+	cpu->skipped = 0;
+	for (size_t e = 0; e < sampler->event_count; e++) {
+		if (sampler->features.read_lost)
+			read_lost(&cpu->counters[e]);
+		move_loss(slice, &cpu->counters[e], cpu->number, (uint16_t)e, skipped);
+		skipped = 0;
+	}
+	if (sampler->features.read_lost)
+		read_lost(&cpu->sideband_counter);
+	move_loss(slice, &cpu->sideband_counter, cpu->number, SLICE_SIDEBAND, ring_take_skipped(cpu->sideband));
+}
+
+struct tally *
+sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
+{
+	struct tally *filled = sampler->tally;
+
+	sampler->tally = empty;
+	slice->event_count = sampler->event_count;
+	memcpy(slice->events, sampler->totals, sizeof(sampler->totals));
+	memset(sampler->totals, 0, sizeof(sampler->totals));
+	slice->sideband_lost = 0;
+	slice->skipped = 0;
+	slice->cpu_count = 0;
+	slice->cpus = calloc(sampler->cpu_count * (sampler->event_count + 1), sizeof(*slice->cpus));
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		move_cpu_losses(sampler, &sampler->cpus[i], slice);
+	return filled;
+}
+
+const struct event *
+sampler_events(const struct sampler *sampler, size_t *count)
+{
+	*count = sampler->event_count;
+	return sampler->events;
+}
+
+size_t
+sampler_cpu_count(const struct sampler *sampler)
+{
+	return sampler->cpu_count;
+}
+
+size_t
+sampler_descriptor_count(const struct sampler *sampler)
+{
+	return 2 * sampler->cpu_count;
+}
+
+int
+sampler_descriptor(const struct sampler *sampler, size_t index)
+{
+	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
+
+	if (index % 2 == 0)
+		return cpu->sideband_counter.fd;
+	for (size_t e = 0; e < sampler->event_count; e++)
+		if (cpu->counters[e].fd >= 0)
+			return cpu->counters[e].fd; /* the first that opened owns the ring */
+	return -1;
+}
+
+const struct tally *
+sampler_tally(const struct sampler *sampler)
+{
+	return sampler->tally;
+}
+
+const struct image_table *
+sampler_images(const struct sampler *sampler)
+{
+	return sampler->images;
+}
+
+const struct context_table *
+sampler_contexts(const struct sampler *sampler)
+{
+	return sampler->contexts;
+}
+
+void
+sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats)
+{
+	attribution_stats(sampler->attribution, stats);
+}
