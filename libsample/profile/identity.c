@@ -23,7 +23,7 @@ identify_image(const MDB_val *value, struct byte_writer *identity)
 	int err = image_decode(value->mv_data, value->mv_size, &record);
 
 	if (!err)
-		image_identity(&record.image, identity);
+		image_identity_encode(&record.image, identity);
 	return err;
 }
 

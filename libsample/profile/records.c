@@ -55,7 +55,7 @@ image_decode(const void *data, size_t size, struct image_record *record)
 }
 
 void
-image_identity(const struct image *image, struct byte_writer *writer)
+image_identity_encode(const struct image *image, struct byte_writer *writer)
 {
 	write_varint(writer, image->kind);
 	write_varint(writer, image->build_id_size);

@@ -44,7 +44,7 @@ int image_decode(const void *data, size_t size, struct image_record *record);
 int context_decode(const void *data, size_t size, struct context_record *record);
 
 /* What makes the image the one it is. */
-void image_identity(const struct image *image, struct byte_writer *writer);
+void image_identity_encode(const struct image *image, struct byte_writer *writer);
 
 uint64_t identity_hash(const void *data, size_t size);
 void record_id_encode(uint64_t hash, uint32_t number, uint8_t key[RECORD_ID_SIZE]);
