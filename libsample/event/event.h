@@ -66,16 +66,21 @@ struct event_environment {
 
 /*
  * Encode the name of an event. 0; DCPI_ENOEVENT (negative) with a sentence in `why` (of `size` bytes) that says what
- * is wrong and, for a near miss, what was probably meant; a negative errno when sysfs cannot be read.
+ * is wrong and, for a near miss, what was probably meant; -ENODEV when it is for a PMU that this machine has not;
+ * another negative errno when sysfs cannot be read. Modifiers behind the name are checked and have no part in the
+ * encoding.
  */
 int event_encode(const char *sysfs, const char *name, struct event_encoding *encoding, char *why, size_t size);
 
 /*
  * Find out how `spec` can be counted here: precise_ip from spec->precise down, cycles to cpu-clock where there is no
  * PMU, flags of newer kernels given up one by one. 0 with *event filled - also when the event is not available, which
- * event->available and event->note say. -DCPI_ENOEVENT for a name that means nothing; -EACCES or -EPERM when the kernel
- * refuses every event of all processes: `why` then names the sysctl or capability that decides, with its value
- * now and the one that is needed.
+ * event->available and event->note say. -DCPI_ENOEVENT for a name that means nothing; -EINVAL when the spec leaves
+ * nothing to count or says neither period nor rate; -EACCES or -EPERM when the kernel refuses every event of all
+ * processes: `why` then names the sysctl or capability that decides, with its value now and the one that is needed;
+ * -EMFILE, -ENFILE, -ENOMEM, -ENOSYS, or -ENODEV when environment->cpu is offline. `why` always says it in a sentence.
+ * Modifiers behind the name (:u :k :p :pp :ppp :P :I) narrow what the spec says; event->name ends with :u or :k when
+ * only that mode is counted.
  */
 int event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
                   char *why, size_t size);
@@ -91,9 +96,11 @@ struct event_features {
 	bool read_lost;
 };
 
+/* 0, or the negative errno with which even the plainest event is refused. */
 int event_features_probe(const struct event_environment *environment, struct event_features *features);
 
-/* The attribute that samples `event`, all processes, times in CLOCK_MONOTONIC, sample layout as in stream/record.h. */
+/* The attribute that samples `event`, all processes, times in CLOCK_MONOTONIC, sample layout as in stream/record.h.
+ * Begins disabled; when to wake the reader (wakeup_events, watermark) is the caller's. */
 void event_sample_attr(const struct event *event, const struct event_features *features, struct perf_event_attr *attr);
 
 /* The attribute of the event that counts nothing and carries mmap, comm, fork, exit, cgroup and ksymbol records. */

@@ -1,0 +1,252 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "event/encode.h"
+#include "event/modifiers.h"
+#include "event/refusal.h"
+#include "event/small_file.h"
+
+#define SECOND_NS          UINT64_C(1000000000)
+#define CLOCK_PERIOD_MIN   10000 /* ns; the kernel makes shorter ones so long, and says nothing */
+#define NO_TYPE            UINT32_MAX
+#define CLOCK_RATE_DEFAULT 250 /* where neither the user nor the environment names one */
+
+static int
+refuse(char *why, size_t size, const char *name, const char *reason, int err)
+{
+	snprintf(why, size, "%s: %s", name, reason);
+	return err;
+}
+
+static void event_set_note(struct event *event, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+event_set_note(struct event *event, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(event->note, sizeof(event->note), format, arguments);
+	va_end(arguments);
+}
+
+/* A name says so when only one mode is counted, as perf's do. */
+static void
+event_set_name(struct event *event, const char *canonical)
+{
+	const char *suffix = event->user && event->kernel ? "" : event->user ? ":u" : ":k";
+
+	snprintf(event->name, sizeof(event->name), "%s%s", canonical, suffix);
+}
+
+/* Sample a clock `rate` times a second: a clock's period is time, so the kernel need not look for it. */
+static void
+clock_set_rate(struct event *event, uint64_t rate)
+{
+	event->rate = rate;
+	event->period = SECOND_NS / rate;
+	if (event->period < CLOCK_PERIOD_MIN) {
+		event->period = CLOCK_PERIOD_MIN;
+		event->rate = SECOND_NS / CLOCK_PERIOD_MIN;
+	}
+}
+
+/* The encoding and the usual name of `bare`; a PMU that is not here leaves an encoding that nothing can open. */
+static int
+event_init_encoding(struct event *event, const char *sysfs, const char *bare, char canonical[EVENT_NAME_SIZE],
+                    char *why, size_t size)
+{
+	int err = event_encode_bare(sysfs, bare, &event->encoding, canonical, why, size);
+
+	if (err != -ENODEV)
+		return err;
+	event_set_note(event, "%s", why);
+	event->encoding = (struct event_encoding){.type = NO_TYPE, .unit = "events"};
+	return 0;
+}
+
+/* What is asked for, before anybody was asked. */
+static int
+event_init(struct event *event, const char *sysfs, const struct event_spec *spec, char *why, size_t size)
+{
+	struct event_modifiers modifiers;
+	char canonical[EVENT_NAME_SIZE];
+	char bare[EVENT_NAME_SIZE];
+	int err;
+
+	memset(event, 0, sizeof(*event));
+	err = event_modifiers_split(spec->name, bare, &modifiers, why, size);
+	if (err)
+		return err;
+	err = event_init_encoding(event, sysfs, bare, canonical, why, size);
+	if (err)
+		return err;
+	snprintf(event->requested, sizeof(event->requested), "%s", spec->name);
+	event->user = spec->user && (modifiers.user || !modifiers.kernel);
+	event->kernel = spec->kernel && (modifiers.kernel || !modifiers.user);
+	event->idle = spec->idle && !modifiers.no_idle;
+	event->precise = modifiers.has_precise ? modifiers.precise : spec->precise;
+	event->period = spec->period;
+	event->rate = spec->period ? 0 : spec->rate;
+	if (!event->user && !event->kernel)
+		return refuse(why, size, spec->name, "neither user mode nor kernel mode is to be counted", -EINVAL);
+	if (!event->period && !event->rate)
+		return refuse(why, size, spec->name, "neither a period nor a rate is given", -EINVAL);
+	if (event->precise > EVENT_PRECISE_MAX)
+		event->precise = EVENT_PRECISE_MAX;
+	if (strlen(canonical) + strlen(":u") >= sizeof(event->name))
+		return refuse(why, size, spec->name, "the name is too long", -DCPI_ENOEVENT);
+	event_set_name(event, canonical);
+	return 0;
+}
+
+static int
+try_open(const struct event_environment *environment, const struct event *event)
+{
+	const struct event_features none = {0};
+	struct perf_event_attr attr;
+
+	event_sample_attr(event, &none, &attr);
+	return refusal_probe(environment, &attr);
+}
+
+/* Is it this event that is refused, or every one? 0, or how the event that counts nothing is refused. */
+static int
+try_open_any(const struct event_environment *environment)
+{
+	const struct event_features none = {0};
+	struct perf_event_attr attr;
+
+	event_sideband_attr(&none, &attr);
+	return refusal_probe(environment, &attr);
+}
+
+/* The kernel refuses a frequency above its limit, which it lowers by itself when interrupts take long. */
+static void
+limit_rate(const struct event_environment *environment, struct event *event)
+{
+	int64_t limit;
+
+	if (event->period ||
+	    small_file_read_number(&limit, "%s/sys/kernel/perf_event_max_sample_rate", environment->procfs))
+		return;
+	if (limit <= 0 || event->rate <= (uint64_t)limit)
+		return;
+	event_set_note(event, "kernel.perf_event_max_sample_rate allows %lld samples a second, %llu were asked for",
+	               (long long)limit, (unsigned long long)event->rate);
+	event->rate = (uint64_t)limit;
+}
+
+/* From the highest precise_ip down: the kernel's answer names no level that it would grant. */
+static int
+try_precise_levels(const struct event_environment *environment, struct event *event)
+{
+	int err;
+
+	for (;;) {
+		err = try_open(environment, event);
+		if (!err || refusal_is_shortage(err) || event->precise == 0)
+			return err;
+		event->precise--;
+	}
+}
+
+static bool
+is_cycles(const struct event *event)
+{
+	return event->encoding.type == PERF_TYPE_HARDWARE && event->encoding.config == PERF_COUNT_HW_CPU_CYCLES;
+}
+
+/* Make the event one of the CPU clock, which counts time where a PMU would count cycles. */
+static void
+event_become_clock(struct event *event, const struct event_environment *environment, const struct event_spec *spec)
+{
+	uint64_t rate = spec->period ? 0 : spec->rate;
+
+	if (!rate || (environment->clock_rate && rate > environment->clock_rate))
+		rate = environment->clock_rate ? environment->clock_rate : CLOCK_RATE_DEFAULT;
+	event->encoding = (struct event_encoding){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.unit = "ns",
+	};
+	event->precise = 0;
+	event_set_name(event, "cpu-clock");
+	clock_set_rate(event, rate);
+}
+
+static int
+stand_in(const struct event_environment *environment, const struct event_spec *spec, const char *reason,
+         struct event *event)
+{
+	char asked[64] = "";
+	int err;
+
+	event_become_clock(event, environment, spec);
+	err = try_open(environment, event);
+	if (err)
+		return err;
+	if (event->rate < spec->rate && !spec->period)
+		snprintf(asked, sizeof(asked), " instead of %llu", (unsigned long long)spec->rate);
+	event_set_note(event, "%s: %s stands in, a timer, %llu times a second%s", reason, event->name,
+	               (unsigned long long)event->rate, asked);
+	event->available = true;
+	return 0;
+}
+
+/* `err` keeps the event from being opened: put something in its place, say that nothing can be, or fail for good. */
+static int
+give_way(const struct event_environment *environment, const struct event_spec *spec, int err, struct event *event,
+         char *why, size_t size)
+{
+	char reason[EVENT_NOTE_SIZE];
+	int any = 0;
+
+	if (refusal_is_shortage(err))
+		any = err;
+	else if (refusal_is_permission(err) || err == -ENODEV)
+		any = try_open_any(environment);
+	if (any) {
+		refusal_explain(environment, any, why, size);
+		return any;
+	}
+	refusal_describe(environment, event, err, reason, sizeof(reason));
+	if (is_cycles(event)) {
+		err = stand_in(environment, spec, reason, event);
+		if (err)
+			refusal_explain(environment, err, why, size);
+		return err;
+	}
+	event->precise = 0;
+	event_set_note(event, "%s", reason);
+	return 0;
+}
+
+int
+event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
+              char *why, size_t size)
+{
+	int err;
+
+	if (size > 0)
+		why[0] = '\0';
+	err = event_init(event, environment->sysfs, spec, why, size);
+	if (err)
+		return err;
+	/* Software events take precise_ip and mean nothing by it. */
+	if (event->encoding.type == PERF_TYPE_SOFTWARE || event->encoding.type == NO_TYPE)
+		event->precise = 0;
+	if (event->encoding.type == NO_TYPE)
+		return 0;
+	if (event_is_clock(&event->encoding) && !event->period)
+		clock_set_rate(event, event->rate);
+	limit_rate(environment, event);
+	err = try_precise_levels(environment, event);
+	if (err)
+		return give_way(environment, spec, err, event, why, size);
+	event->available = true;
+	return 0;
+}
