@@ -1,0 +1,34 @@
+/*
+ * context_filter.h - the contexts that a selection is about (private to profile/)
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_CONTEXT_FILTER_H
+#define DCPI_PROFILE_CONTEXT_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/selection.h"
+#include "profile/store.h"
+
+struct context_filter {
+	bool all;          /* nothing was asked for */
+	uint32_t *numbers; /* ascending */
+	size_t count;
+};
+
+/*
+ * 0; -DCPI_ENOSELECTION with a sentence in `why` when no context matches. *filter is the caller's to finish, also after
+ * an error.
+ */
+int context_filter_init(const struct store *store, MDB_txn *txn, const struct selection_request *request,
+                        struct context_filter *filter, char *why, size_t size);
+bool context_filter_has(const struct context_filter *filter, uint32_t number);
+void context_filter_fini(struct context_filter *filter);
+
+/* Does `cgroup` match? A pattern with wildcards by fnmatch(3); a path matches itself and everything below it. */
+bool cgroup_matches(const char *pattern, const char *cgroup);
+
+#endif

@@ -1,0 +1,187 @@
+#include "profile/epoch_choice.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/epoch.h"
+#include "profile/grow.h"
+#include "profile/why.h"
+
+struct epoch_name {
+	uint32_t id;
+	char label[EPOCH_LABEL_SIZE];
+};
+
+struct epoch_names {
+	struct epoch_name *names; /* ascending by id */
+	size_t count, capacity;
+};
+
+static int
+names_add(struct epoch_names *list, const struct epoch *epoch)
+{
+	struct epoch_name *names = array_grow(list->names, &list->capacity, list->count + 1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	list->names = names;
+	names[list->count].id = epoch->id;
+	memcpy(names[list->count].label, epoch->label, sizeof(epoch->label));
+	list->count++;
+	return 0;
+}
+
+static int
+names_read(const struct store *store, MDB_txn *txn, struct epoch_names *list)
+{
+	struct store_walk walk;
+	struct epoch epoch;
+	uint32_t id;
+	int result, err;
+
+	err = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	if (err)
+		return err;
+	while ((result = store_walk_next(&walk)) > 0) {
+		err = store_key_number(&walk.key, &id);
+		if (!err)
+			err = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, &epoch);
+		if (!err)
+			err = names_add(list, &epoch);
+		if (err)
+			break;
+	}
+	store_walk_end(&walk);
+	return err ? err : result;
+}
+
+static void
+list_epochs(const struct epoch_names *list, char *why, size_t size)
+{
+	size_t first = list->count > WHY_LIST_MAX ? list->count - WHY_LIST_MAX : 0;
+
+	why_append(why, size, "; there %s %s", list->count == 1 ? "is" : "are", first > 0 ? "..., " : "");
+	for (size_t i = first; i < list->count; i++) {
+		why_append(why, size, "%s%u", i > first ? ", " : "", list->names[i].id);
+		if (!list->names[i].label[0])
+			continue;
+		why_append(why, size, " (");
+		why_append_name(why, size, list->names[i].label);
+		why_append(why, size, ")");
+	}
+}
+
+/* "12" in all of `text`; false for anything else and for what does not fit. */
+static bool
+parse_number(const char *text, uint32_t *number)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end || value > UINT32_MAX)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+/* Is `expression` "latest" or "latest-N"? */
+static bool
+parse_latest(const char *expression, uint32_t *back)
+{
+	const size_t size = strlen("latest");
+
+	*back = 0;
+	if (strncmp(expression, "latest", size) != 0)
+		return false;
+	return !expression[size] || (expression[size] == '-' && parse_number(expression + size + 1, back));
+}
+
+static size_t
+find_number(const struct epoch_names *list, uint32_t number, uint32_t *ids)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->names[i].id != number)
+			continue;
+		ids[0] = number;
+		return 1;
+	}
+	return 0;
+}
+
+static size_t
+find_label(const struct epoch_names *list, const char *label, uint32_t *ids)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!label || strcmp(list->names[i].label, label) == 0)
+			ids[count++] = list->names[i].id;
+	return count;
+}
+
+static int
+choose(const struct epoch_names *list, const char *expression, uint32_t *ids, size_t *count, char *why, size_t size)
+{
+	uint32_t number, back;
+
+	if (list->count == 0) {
+		why_append(why, size, "the database holds no epoch yet");
+		return -DCPI_ENOSELECTION;
+	}
+	if (strcmp(expression, "all") == 0)
+		*count = find_label(list, NULL, ids);
+	else if (parse_latest(expression, &back))
+		*count = back < list->count ? find_number(list, list->names[list->count - 1 - back].id, ids) : 0;
+	else if (parse_number(expression, &number))
+		*count = find_number(list, number, ids);
+	if (*count == 0) /* a label may be a number, too */
+		*count = find_label(list, expression, ids);
+	if (*count > 0)
+		return 0;
+	why_append(why, size, "there is no epoch ");
+	why_append_name(why, size, expression);
+	list_epochs(list, why, size);
+	return -DCPI_ENOSELECTION;
+}
+
+/* "latest" and something that is no number is a slip rather than a label. */
+static bool
+is_expression(const char *expression)
+{
+	uint32_t back;
+
+	return *expression &&
+	       (strncmp(expression, "latest-", strlen("latest-")) != 0 || parse_latest(expression, &back));
+}
+
+int
+epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, uint32_t **ids, size_t *count, char *why,
+             size_t size)
+{
+	struct epoch_names list = {0};
+	int err;
+
+	*count = 0;
+	*ids = NULL;
+	if (!is_expression(expression)) {
+		why_append(why, size, "an epoch is latest, latest-N, all, a number or a label, not '");
+		why_append_name(why, size, expression);
+		why_append(why, size, "'");
+		return -EINVAL;
+	}
+	err = names_read(store, txn, &list);
+	if (!err) {
+		*ids = calloc(list.count ? list.count : 1, sizeof(**ids));
+		err = *ids ? choose(&list, expression, *ids, count, why, size) : -ENOMEM;
+	}
+	free(list.names);
+	return err;
+}

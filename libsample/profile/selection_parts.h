@@ -1,0 +1,42 @@
+/*
+ * selection_parts.h - the steps of selection_read() (private to profile/)
+ *
+ * Each fills its part of the selection from the open transaction; 0 or an error.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_SELECTION_PARTS_H
+#define DCPI_PROFILE_SELECTION_PARTS_H
+
+#include "profile/block_list.h"
+#include "profile/context_filter.h"
+#include "profile/scope.h"
+#include "profile/selection.h"
+#include "profile/store.h"
+
+#define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
+
+/* For the events of one epoch, where they are in the selection. */
+struct event_map {
+	uint16_t events[EVENTS_MAX];
+};
+
+struct selection_parts {
+	struct store *store;
+	MDB_txn *txn;
+	struct scope scope;
+	struct context_filter filter;
+	struct event_map *event_maps; /* one for each epoch of the selection */
+	size_t event_capacity;        /* of selection->events */
+	struct block_list blocks;
+	struct selection *selection;
+};
+
+int selection_read_epochs(struct selection_parts *parts); /* and events */
+int selection_read_slices(struct selection_parts *parts); /* totals and times */
+int selection_read_blocks(struct selection_parts *parts);
+int selection_read_images(struct selection_parts *parts);
+
+/* The place of epoch `id` among the selected ones, which must have it. */
+size_t selection_epoch_index(const struct selection *selection, uint32_t id);
+
+#endif

@@ -1,0 +1,178 @@
+#include "profile/selection_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/codec.h"
+#include "profile/grow.h"
+
+size_t
+selection_epoch_index(const struct selection *selection, uint32_t id)
+{
+	size_t low = 0, high = selection->epoch_count;
+
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (selection->epochs[middle].id <= id)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void
+event_begin(struct selection_event *event, const struct event *from)
+{
+	memcpy(event->name, from->name, sizeof(event->name));
+	memcpy(event->requested, from->requested, sizeof(event->requested));
+	memcpy(event->unit, from->encoding.unit, sizeof(event->unit));
+	memcpy(event->note, from->note, sizeof(event->note));
+	event->period = from->period;
+	event->available = from->available;
+}
+
+/* Find or make the event that `from` is one with; its place, or an error. */
+static int
+merge_event(struct selection_parts *parts, const struct event *from)
+{
+	struct selection *selection = parts->selection;
+	struct selection_event *events = selection->events;
+	size_t count = selection->event_count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(events[i].name, from->name) != 0)
+			continue;
+		if (events[i].period != from->period)
+			events[i].period = 0;
+		events[i].available |= from->available;
+		return (int)i;
+	}
+	if (count == SELECTION_EVENTS_MAX)
+		return -E2BIG;
+	events = array_grow(events, &parts->event_capacity, count + 1, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	selection->events = events;
+	memset(&events[count], 0, sizeof(events[count]));
+	event_begin(&events[count], from);
+	return (int)selection->event_count++;
+}
+
+static int
+read_epoch(struct selection_parts *parts, size_t index)
+{
+	struct epoch *epoch = &parts->selection->epochs[index];
+	uint32_t id = parts->scope.epochs[index];
+	MDB_val value;
+	int err;
+
+	err = store_get(parts->store, parts->txn, TABLE_EPOCHS, id, &value);
+	return err ? err : epoch_decode(id, value.mv_data, value.mv_size, epoch);
+}
+
+static int
+merge_events(struct selection_parts *parts, size_t index)
+{
+	const struct epoch *epoch = &parts->selection->epochs[index];
+
+	for (size_t i = 0; i < epoch->event_count; i++) {
+		int place = merge_event(parts, &epoch->events[i]);
+
+		if (place < 0)
+			return place;
+		parts->event_maps[index].events[i] = (uint16_t)place;
+	}
+	return 0;
+}
+
+int
+selection_read_epochs(struct selection_parts *parts)
+{
+	struct selection *selection = parts->selection;
+	size_t count = parts->scope.epoch_count;
+	int err = 0;
+
+	selection->epochs = calloc(count, sizeof(*selection->epochs));
+	parts->event_maps = calloc(count, sizeof(*parts->event_maps));
+	if (!selection->epochs || !parts->event_maps)
+		return -ENOMEM;
+	selection->epoch_count = count;
+	/* The newest epoch first: it decides on order, names and notes. */
+	for (size_t i = count; !err && i-- > 0;) {
+		err = read_epoch(parts, i);
+		if (!err)
+			err = merge_events(parts, i);
+	}
+	return err;
+}
+
+static uint64_t
+multiply_saturating(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static void
+add_slice_event(struct slice_event *totals, const struct slice_event *event)
+{
+	totals->samples = add_saturating(totals->samples, event->samples);
+	totals->lost = add_saturating(totals->lost, event->lost);
+	totals->throttled = add_saturating(totals->throttled, event->throttled);
+	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
+		totals->unknown[i] = add_saturating(totals->unknown[i], event->unknown[i]);
+}
+
+static void
+add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice)
+{
+	struct selection *selection = parts->selection;
+	uint64_t length_ns = slice->end_ns - slice->start_ns;
+
+	if (selection->slice_count == 0 || slice->start_ns < selection->start_ns)
+		selection->start_ns = slice->start_ns;
+	if (slice->end_ns > selection->end_ns)
+		selection->end_ns = slice->end_ns;
+	selection->slice_count++;
+	selection->covered_ns = add_saturating(selection->covered_ns, length_ns);
+	selection->cpu_ns =
+		add_saturating(selection->cpu_ns, multiply_saturating(length_ns, selection->epochs[epoch].cpu_count));
+	selection->daemon_cpu_ns = add_saturating(selection->daemon_cpu_ns, slice->daemon_cpu_ns);
+	selection->sideband_lost = add_saturating(selection->sideband_lost, slice->sideband_lost);
+	selection->skipped = add_saturating(selection->skipped, slice->skipped);
+	for (size_t i = 0; i < slice->event_count; i++) {
+		uint16_t place = parts->event_maps[epoch].events[i];
+
+		add_slice_event(&selection->events[place].totals, &slice->events[i]);
+	}
+}
+
+int
+selection_read_slices(struct selection_parts *parts)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < parts->scope.slice_count; i++) {
+		const struct scope_slice *chosen = &parts->scope.slices[i];
+		size_t epoch = selection_epoch_index(parts->selection, chosen->epoch);
+		struct slice slice;
+		MDB_val value;
+
+		err = store_get(parts->store, parts->txn, TABLE_SLICES, chosen->id, &value);
+		if (!err)
+			err = slice_decode(chosen->id, value.mv_data, value.mv_size, &slice);
+		if (err)
+			break;
+		if (slice.event_count == parts->selection->epochs[epoch].event_count)
+			add_slice(parts, epoch, &slice);
+		else
+			err = -DCPI_EDAMAGED;
+		slice_fini(&slice);
+	}
+	return err;
+}
