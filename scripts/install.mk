@@ -32,4 +32,4 @@ deb:
 	mv $(BUILD)/deb/$(notdir $(DEB)) $(DEB)
 
 lintian:
-	lintian --allow-root --no-tag-display-limit --fail-on error,warning $(DEB)
+	lintian --allow-root --tag-display-limit 0 --fail-on error,warning $(DEB)
