@@ -35,4 +35,4 @@ if [ $status != 0 ] || ! grep -q '^# inside: done$' "$inside/out" 2>/dev/null; t
 	not_ok 'the container ran to its end' "systemd-nspawn's status: $status" "$(tail -n 30 "$inside/console")" \
 		"$(cat "$inside/err" 2>/dev/null)"
 fi
-check 'nothing of the container is left running' bash -c "! pgrep -f 'machine=dcpi-test-$$'"
+check 'nothing of the container is left running' bash -c "! pgrep -f '[m]achine=dcpi-test-$$'"
