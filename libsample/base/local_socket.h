@@ -1,0 +1,24 @@
+/*
+ * local_socket.h - Unix stream sockets by path, also where the path is longer than an address has room for
+ *
+ * A socket address holds 107 bytes of path. A longer one is reached through its directory: /proc/self/fd/N/name.
+ * Descriptors are close-on-exec. Thread rule: stateless.
+ */
+#ifndef DCPI_BASE_LOCAL_SOCKET_H
+#define DCPI_BASE_LOCAL_SOCKET_H
+
+#include <sys/types.h>
+
+/* A connected socket that the caller owns; -ENOENT or -ECONNREFUSED when nobody listens there, else -errno. */
+int local_socket_connect(const char *path);
+
+/*
+ * A listening, non-blocking socket at `path`, made with permissions `mode`. A socket there that nobody listens to is
+ * replaced; -EADDRINUSE when somebody does, -EEXIST when `path` is no socket, else -errno.
+ */
+int local_socket_listen(const char *path, mode_t mode, int backlog);
+
+/* The process that listens at `path`; 0 when nobody does or it cannot be told. */
+pid_t local_socket_owner(const char *path);
+
+#endif
