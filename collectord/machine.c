@@ -1,0 +1,159 @@
+#include "collectord/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CPUINFO_SIZE     16384              /* the first processor's part is what is looked for */
+#define PID_NAMESPACE_IN "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
+
+/* The beginning of file `directory`/`name` in `text`, "" when it cannot be read. */
+static void
+read_beginning(const char *directory, const char *name, char *text, size_t size)
+{
+	char path[256];
+	ssize_t got = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = TEMP_FAILURE_RETRY(read(fd, text, size - 1));
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+}
+
+/* The value of the first "key : value" line whose key is `key`; NULL when there is none. */
+static const char *
+find_value(const char *cpuinfo, const char *key, char *value, size_t size)
+{
+	size_t length = strlen(key);
+
+	for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, length) == 0 && line[length + strspn(line + length, " \t")] == ':') {
+			const char *start = strchr(line, ':') + 1;
+
+			start += strspn(start, " \t");
+			snprintf(value, size, "%.*s", (int)strcspn(start, "\n"), start);
+			return value;
+		}
+	}
+	return NULL;
+}
+
+void
+machine_cpu_model(const char *cpuinfo, char *model, size_t size)
+{
+	static const char *const keys[] = {"model name", "cpu model", "cpu", "uarch"}; /* x86, MIPS, POWER, RISC-V */
+	char implementer[32], part[32];
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (find_value(cpuinfo, keys[i], model, size) && *model)
+			return;
+	if (find_value(cpuinfo, "CPU implementer", implementer, sizeof(implementer)) &&
+	    find_value(cpuinfo, "CPU part", part, sizeof(part)))
+		snprintf(model, size, "ARM implementer %s, part %s", implementer, part);
+	else
+		*model = '\0';
+}
+
+void
+machine_describe(const char *procfs, struct epoch *epoch)
+{
+	struct utsname name;
+	char *cpuinfo = malloc(CPUINFO_SIZE);
+
+	if (uname(&name) == 0) {
+		snprintf(epoch->host, sizeof(epoch->host), "%s", name.nodename);
+		snprintf(epoch->kernel, sizeof(epoch->kernel), "%s %s %s", name.release, name.version, name.machine);
+	}
+	if (cpuinfo) {
+		read_beginning(procfs, "cpuinfo", cpuinfo, CPUINFO_SIZE);
+		machine_cpu_model(cpuinfo, epoch->cpu, sizeof(epoch->cpu));
+	}
+	free(cpuinfo);
+	if (!*epoch->cpu)
+		read_beginning(procfs, "device-tree/model", epoch->cpu, sizeof(epoch->cpu));
+}
+
+bool
+machine_is_pid_namespace(const char *procfs)
+{
+	char path[256], target[64];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	return strcmp(target, PID_NAMESPACE_IN) != 0;
+}
+
+static void
+raise_limit(int resource, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		return;
+	if (limit.rlim_max == RLIM_INFINITY || (most != RLIM_INFINITY && limit.rlim_max > most))
+		most = limit.rlim_max;
+	/* more than the hard limit is for the privileged only; all of it is for everybody */
+	if (setrlimit(resource, &(struct rlimit){.rlim_cur = most, .rlim_max = most}) == 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(resource, &limit);
+}
+
+void
+machine_raise_limits(void)
+{
+	raise_limit(RLIMIT_NOFILE, 1 << 20); /* a descriptor per event and CPU; fs.nr_open, which is the ceiling */
+	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+}
+
+static uint64_t
+time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+uint64_t
+machine_cpu_time_ns(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		return 0;
+	return time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+}
+
+uint64_t
+machine_resident_bytes(void)
+{
+	unsigned long long total, resident;
+	char text[128];
+
+	read_beginning("/proc/self", "statm", text, sizeof(text));
+	if (sscanf(text, "%llu %llu", &total, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+machine_clock_ns(int clock_id)
+{
+	struct timespec now;
+
+	clock_gettime((clockid_t)clock_id, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,31 @@
+/*
+ * machine.h - what dcpid must know of the machine it runs on, and what it asks of it
+ *
+ * Thread rule: stateless; machine_raise_limits() concerns the whole process.
+ */
+#ifndef DCPI_COLLECTORD_MACHINE_H
+#define DCPI_COLLECTORD_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/epoch.h"
+
+/* Fill host, kernel and cpu of `epoch` from uname(2) and files below `procfs` ("/proc"). Never fails: "" is unknown. */
+void machine_describe(const char *procfs, struct epoch *epoch);
+
+/* The model of the first processor in the text of /proc/cpuinfo; "" when it has none. */
+void machine_cpu_model(const char *cpuinfo, char *model, size_t size);
+
+/* Does dcpid see only the processes of a container's pid namespace? */
+bool machine_is_pid_namespace(const char *procfs);
+
+/* Raise the limits on open files and locked memory as far as this process may. */
+void machine_raise_limits(void);
+
+uint64_t machine_cpu_time_ns(void);      /* processor time this process has used, user and system */
+uint64_t machine_resident_bytes(void);   /* memory it has resident; 0 when it cannot be told */
+uint64_t machine_clock_ns(int clock_id); /* clock_gettime(2) */
+
+#endif
