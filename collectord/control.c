@@ -1,0 +1,276 @@
+#include "collectord/control.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/local_socket.h"
+
+struct client {
+	struct control *control;
+	struct bufferevent *stream; /* NULL: the place is free */
+	uint64_t id;
+	struct peer peer;
+	bool waits;   /* for a reply */
+	bool leaving; /* to be closed when the reply is out */
+};
+
+struct control {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	struct peer_rules rules;
+	control_handler *handler;
+	void *context;
+	const struct log *log;
+	char *path;
+	uint64_t next_id;
+	struct client clients[CONTROL_CLIENTS_MAX];
+};
+
+json_t *
+control_success(void)
+{
+	return json_pack("{s:b}", "ok", 1);
+}
+
+json_t *
+control_failure(const char *sentence)
+{
+	json_t *text = json_string(sentence);
+
+	/* what is not UTF-8 is no JSON string; the sentence quotes what came from outside */
+	return json_pack("{s:b,s:o}", "ok", 0, "error", text ? text : json_string("the request failed"));
+}
+
+static void
+client_close(struct client *client)
+{
+	bufferevent_free(client->stream);
+	memset(client, 0, sizeof(*client));
+}
+
+static void
+send_reply(struct client *client, json_t *reply)
+{
+	struct evbuffer *output = bufferevent_get_output(client->stream);
+	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
+
+	evbuffer_add_printf(output, "%s\n", text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
+	free(text);
+	json_decref(reply);
+	client->waits = false;
+}
+
+static void
+refuse(struct client *client, const char *sentence)
+{
+	send_reply(client, control_failure(sentence));
+}
+
+static void
+serve_line(struct client *client, const char *line, size_t length)
+{
+	struct control *control = client->control;
+	struct request request;
+	char why[256];
+
+	if (request_parse(line, length, &request, why, sizeof(why)) ||
+	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why))) {
+		refuse(client, why);
+		return;
+	}
+	client->waits = true;
+	bufferevent_disable(client->stream, EV_READ); /* a client that waits for us is not idle */
+	control->handler(control->context, client->id, &request);
+}
+
+static void
+serve(struct client *client)
+{
+	struct evbuffer *input = bufferevent_get_input(client->stream);
+
+	while (client->stream && !client->waits && !client->leaving) {
+		size_t length;
+		char *line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+
+		if (!line)
+			break;
+		serve_line(client, line, length);
+		free(line);
+	}
+	if (client->stream && !client->waits && evbuffer_get_length(input) >= REQUEST_SIZE_MAX) {
+		client->leaving = true;
+		bufferevent_disable(client->stream, EV_READ);
+		refuse(client, "the request is too long");
+	}
+}
+
+static void
+on_readable(struct bufferevent *stream, void *context)
+{
+	(void)stream;
+	serve(context);
+}
+
+static void
+on_written(struct bufferevent *stream, void *context)
+{
+	struct client *client = context;
+
+	(void)stream;
+	if (client->leaving)
+		client_close(client);
+}
+
+static void
+on_end(struct bufferevent *stream, short what, void *context)
+{
+	struct client *client = context;
+
+	/* who says no more may still listen */
+	if ((what & BEV_EVENT_EOF) && (client->waits || evbuffer_get_length(bufferevent_get_output(stream))))
+		client->leaving = true;
+	else
+		client_close(client);
+}
+
+static void
+admit(struct client *client, struct control *control, evutil_socket_t fd)
+{
+	static const struct timeval idle = {.tv_sec = CONTROL_IDLE_S};
+	struct peer peer;
+	int err;
+
+	err = peer_read(fd, &control->rules, &peer);
+	if (err) {
+		log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot tell who connects: %s",
+		          error_text(err));
+		close(fd);
+		return;
+	}
+	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream) {
+		close(fd);
+		return;
+	}
+	client->control = control;
+	client->peer = peer;
+	client->id = control->next_id++;
+	bufferevent_setcb(client->stream, on_readable, on_written, on_end, client);
+	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_SIZE_MAX);
+	bufferevent_set_timeouts(client->stream, &idle, &idle);
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void
+on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length, void *context)
+{
+	static const char busy[] = "{\"ok\":false,\"error\":\"too many programs talk to dcpid; try again\"}\n";
+	struct control *control = context;
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		if (!control->clients[i].stream) {
+			admit(&control->clients[i], control, fd);
+			return;
+		}
+	}
+	/* as much of it as fits: nobody waits for this client */
+	if (send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_write(control->log, LOG_LEVEL_DEBUG, "control socket: %s", strerror(errno));
+	close(fd);
+}
+
+static int
+cannot_listen(const char *path, int err, char *why, size_t size)
+{
+	if (err == -EADDRINUSE)
+		snprintf(why, size, "%s: another dcpid listens there (process %d)", path,
+		         (int)local_socket_owner(path));
+	else if (err == -EEXIST)
+		snprintf(why, size, "%s: exists and is not a socket", path);
+	else
+		snprintf(why, size, "%s: cannot make the control socket: %s", path, error_text(err));
+	return err;
+}
+
+int
+control_open(struct event_base *base, const char *path, control_handler *handler, void *context, const struct log *log,
+             struct control **control, char *why, size_t size)
+{
+	struct control *made = calloc(1, sizeof(*made));
+	int fd;
+
+	*control = NULL;
+	if (!made)
+		return cannot_listen(path, -ENOMEM, why, size);
+	made->base = base;
+	made->handler = handler;
+	made->context = context;
+	made->log = log;
+	made->next_id = 1;
+	peer_rules_init(&made->rules);
+	fd = local_socket_listen(path, 0660, CONTROL_CLIENTS_MAX);
+	if (fd < 0) {
+		control_close(made);
+		return cannot_listen(path, fd, why, size);
+	}
+	made->path = strdup(path);
+	made->listener =
+		evconnlistener_new(base, on_connect, made, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (!made->listener || !made->path) {
+		if (!made->listener)
+			close(fd);
+		control_close(made);
+		return cannot_listen(path, -ENOMEM, why, size);
+	}
+	*control = made;
+	return 0;
+}
+
+void
+control_close(struct control *control)
+{
+	if (!control)
+		return;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (!client->stream)
+			continue;
+		evbuffer_write(bufferevent_get_output(client->stream), bufferevent_getfd(client->stream));
+		client_close(client);
+	}
+	if (control->listener)
+		evconnlistener_free(control->listener);
+	if (control->path)
+		unlink(control->path);
+	free(control->path);
+	free(control);
+}
+
+void
+control_reply(struct control *control, uint64_t id, json_t *reply)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (!client->stream || client->id != id || !client->waits)
+			continue;
+		send_reply(client, reply);
+		bufferevent_enable(client->stream, EV_READ);
+		bufferevent_trigger(client->stream, EV_READ, BEV_OPT_DEFER_CALLBACKS); /* what it sent meanwhile */
+		return;
+	}
+	json_decref(reply);
+}

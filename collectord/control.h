@@ -1,0 +1,41 @@
+/*
+ * control.h - the socket that dcpictl talks to
+ *
+ * One JSON object a line in each direction. A client sends its next request after the reply to the one before; a reply
+ * may come late (after a flush), and a client that has left by then is no error. At most CONTROL_CLIENTS_MAX at a
+ * time; one that is silent for CONTROL_IDLE_S seconds is sent away.
+ * Thread rule: the event loop's thread.
+ */
+#ifndef DCPI_COLLECTORD_CONTROL_H
+#define DCPI_COLLECTORD_CONTROL_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "collectord/peer.h"
+#include "collectord/request.h"
+
+#define CONTROL_CLIENTS_MAX 16
+#define CONTROL_IDLE_S      30
+
+struct control;
+
+/* A request whose sender may make it. Answer `client` now or later by control_reply(). */
+typedef void control_handler(void *context, uint64_t client, const struct request *request);
+
+/* Listen at `path`. 0 with *control set, or -errno with a sentence in `why`. `base` and `log` are borrowed. */
+int control_open(struct event_base *base, const char *path, control_handler *handler, void *context,
+                 const struct log *log, struct control **control, char *why, size_t size);
+void
+control_close(struct control *control); /* sends what is written but not sent, removes the socket. NULL is allowed */
+
+/* Send `reply`, which is given away (NULL, for want of memory, becomes an error). */
+void control_reply(struct control *control, uint64_t client, json_t *reply);
+
+json_t *control_success(void);                 /* {"ok":true} */
+json_t *control_failure(const char *sentence); /* {"ok":false,"error":"..."} */
+
+#endif

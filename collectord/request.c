@@ -1,0 +1,102 @@
+#include "collectord/request.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/suggest.h"
+
+static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit"};
+
+const char *
+command_name(enum command command)
+{
+	return command_names[command];
+}
+
+int
+label_check(const char *label, char *why, size_t size)
+{
+	char shown[4 * EPOCH_LABEL_SIZE];
+
+	if (strlen(label) >= EPOCH_LABEL_SIZE) {
+		snprintf(why, size, "the label is %zu bytes long; at most %d are accepted", strlen(label),
+		         EPOCH_LABEL_SIZE - 1);
+		return -EINVAL;
+	}
+	/* What shows as it is has nothing in it that must be escaped. */
+	if (strcmp(escape_text(label, shown, sizeof(shown)), label) != 0 || strchr(label, '/')) {
+		snprintf(why, size, "the label may have neither \"/\", \"\\\" nor control characters");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+find_command(const char *name, enum command *command, char *why, size_t size)
+{
+	const char *near = suggest_name(name, command_names, COMMANDS);
+	char shown[64];
+
+	for (int i = 0; i < COMMANDS; i++) {
+		if (strcmp(command_names[i], name) == 0) {
+			*command = (enum command)i;
+			return 0;
+		}
+	}
+	snprintf(why, size, "there is no command %s%s%s%s", escape_text(name, shown, sizeof(shown)),
+	         near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return -EINVAL;
+}
+
+static int
+read_request(const json_t *object, struct request *request, char *why, size_t size)
+{
+	const json_t *label = json_object_get(object, "label");
+	const char *name = json_string_value(json_object_get(object, "command"));
+	int err;
+
+	if (!name) {
+		snprintf(why, size, "the request has no \"command\"");
+		return -EINVAL;
+	}
+	err = find_command(name, &request->command, why, size);
+	if (err || !label)
+		return err;
+	if (!json_is_string(label)) {
+		snprintf(why, size, "the label is not a string");
+		return -EINVAL;
+	}
+	if (request->command != COMMAND_EPOCH) {
+		snprintf(why, size, "%s takes no label", name);
+		return -EINVAL;
+	}
+	err = label_check(json_string_value(label), why, size);
+	if (!err)
+		snprintf(request->label, sizeof(request->label), "%s", json_string_value(label));
+	return err;
+}
+
+int
+request_parse(const char *line, size_t length, struct request *request, char *why, size_t size)
+{
+	json_error_t error;
+	json_t *object;
+	int err;
+
+	memset(request, 0, sizeof(*request));
+	if (length > REQUEST_SIZE_MAX) {
+		snprintf(why, size, "the request is longer than %d bytes", REQUEST_SIZE_MAX);
+		return -EINVAL;
+	}
+	object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+	if (!object) {
+		snprintf(why, size, "the request is not a JSON object: %s", error.text);
+		return -EINVAL;
+	}
+	err = read_request(object, request, why, size);
+	json_decref(object);
+	return err;
+}

@@ -1,0 +1,39 @@
+/*
+ * request.h - what a client of the control socket asks for
+ *
+ * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}. It comes from outside and is bounded
+ * before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_REQUEST_H
+#define DCPI_COLLECTORD_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profile/epoch.h"
+
+#define REQUEST_SIZE_MAX 4096 /* bytes, with the newline */
+
+enum command {
+	COMMAND_STATUS,
+	COMMAND_FLUSH,
+	COMMAND_EPOCH,
+	COMMAND_RELOAD,
+	COMMAND_QUIT,
+};
+#define COMMANDS 5
+
+const char *command_name(enum command command);
+
+struct request {
+	enum command command;
+	char label[EPOCH_LABEL_SIZE]; /* of an epoch; "" for none */
+};
+
+/* 0; -EINVAL with a sentence in `why` for what is no request. */
+int request_parse(const char *line, size_t length, struct request *request, char *why, size_t size);
+
+/* Is `label` fit for an epoch: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8 without "/"? 0, or -EINVAL. */
+int label_check(const char *label, char *why, size_t size);
+
+#endif
