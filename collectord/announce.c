@@ -1,0 +1,69 @@
+#include "collectord/announce.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectord/machine.h"
+
+/* How often: the one of period and rate that is fixed. */
+static int
+format_frequency(uint64_t period, uint64_t rate, const char *unit, char *text, size_t size)
+{
+	if (rate)
+		return snprintf(text, size, "%" PRIu64 " samples/s per CPU", rate);
+	return snprintf(text, size, "a sample every %" PRIu64 " %s", period, unit);
+}
+
+void
+announce_event(const struct event *event, char *text, size_t size)
+{
+	char frequency[96], precise[32] = "";
+
+	if (!event->available) {
+		snprintf(text, size, "%s: not available here%s%s%s", event->requested, *event->note ? " (" : "",
+		         event->note, *event->note ? ")" : "");
+		return;
+	}
+	format_frequency(event->period, event->rate, event->encoding.unit, frequency, sizeof(frequency));
+	if (event->precise)
+		snprintf(precise, sizeof(precise), ", precise level %u", event->precise);
+	snprintf(text, size, "%s: %s%s%s%s%s%s%s", event->name, frequency, precise,
+	         event->user ? "" : ", kernel mode only", event->kernel ? "" : ", user mode only",
+	         *event->note ? " (" : "", event->note, *event->note ? ")" : "");
+}
+
+void
+announce_spec(const struct event_spec *spec, char *text, size_t size)
+{
+	char frequency[96], precise[40] = "";
+
+	format_frequency(spec->period, spec->rate, "events", frequency, sizeof(frequency));
+	if (spec->precise)
+		snprintf(precise, sizeof(precise), ", precise level %u or less", spec->precise);
+	snprintf(text, size, "%s: %s%s%s%s", spec->name, frequency, precise, spec->user ? "" : ", kernel mode only",
+	         spec->kernel ? "" : ", user mode only");
+}
+
+void
+announce_epoch(const struct log *log, const struct config *config, const struct epoch *epoch)
+{
+	bool has_clock = false;
+	char text[512];
+
+	log_write(log, LOG_LEVEL_INFO, "epoch %" PRIu32 "%s%s%s of %s: %zu events on %" PRIu32 " CPUs", epoch->id,
+	          *epoch->label ? " \"" : "", epoch->label, *epoch->label ? "\"" : "", config->database,
+	          epoch->event_count, epoch->cpu_count);
+	for (size_t i = 0; i < epoch->event_count; i++) {
+		const struct event *event = &epoch->events[i];
+
+		announce_event(event, text, sizeof(text));
+		log_write(log, *event->note ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "%s", text);
+		has_clock |= event->available && !event->idle && strstr(event->name, "-clock");
+	}
+	if (has_clock)
+		log_write(log, LOG_LEVEL_INFO, "time in which a CPU is idle is not counted");
+	if (machine_is_pid_namespace("/proc"))
+		log_write(log, LOG_LEVEL_WARNING,
+		          "this is a pid namespace: samples of processes outside it stay unknown");
+}

@@ -1,0 +1,24 @@
+/*
+ * announce.h - saying once, at the start, what is counted and what is not
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_ANNOUNCE_H
+#define DCPI_COLLECTORD_ANNOUNCE_H
+
+#include <stddef.h>
+
+#include "base/log.h"
+#include "collectord/config.h"
+#include "profile/epoch.h"
+
+/* "cpu-clock, 250 samples/s per CPU (note)" into `text`. */
+void announce_event(const struct event *event, char *text, size_t size);
+
+/* The same for what the configuration asks for: "cycles, every 2,000,003 events, precise up to 3". */
+void announce_spec(const struct event_spec *spec, char *text, size_t size);
+
+/* Log the epoch, each of its events, and what else limits what will be seen. */
+void announce_epoch(const struct log *log, const struct config *config, const struct epoch *epoch);
+
+#endif

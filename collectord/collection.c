@@ -1,0 +1,286 @@
+#include "collectord/collection.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "collectord/announce.h"
+#include "collectord/collection_internal.h"
+#include "collectord/machine.h"
+
+#define PATIENCE_NS UINT64_C(10000000000) /* for the last flush of an epoch */
+
+static int
+say(char *why, size_t size, const char *subject, const char *action, int err)
+{
+	snprintf(why, size, "%s: cannot %s: %s", subject, action, error_text(err));
+	return err;
+}
+
+static int
+open_profile(struct collection *collection, char *why, size_t size)
+{
+	const struct profile_options options = {
+		.write = true,
+		.size_limit = collection->config.size_limit,
+		.log = collection->log,
+	};
+	const char *directory = collection->config.database;
+	int err = profile_open(directory, &options, &collection->profile);
+	int owner;
+
+	if (err == -DCPI_ERUNNING) {
+		owner = profile_owner(directory);
+		if (owner > 0)
+			snprintf(why, size, "%s: %s (process %d)", directory, error_text(err), owner);
+		else
+			snprintf(why, size, "%s: %s", directory, error_text(err));
+		return err;
+	}
+	return err ? say(why, size, directory, "open the profile database", err) : 0;
+}
+
+static int
+begin_epoch(struct profile *profile, void *context)
+{
+	return profile_begin_epoch(profile, context);
+}
+
+/* Begin an epoch of the sampler's events; the old one, if any, has been written whole. */
+static int
+start_epoch(struct collection *collection, const char *label, char *why, size_t size)
+{
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	size_t count;
+	const struct event *events = sampler_events(collection->sampler, &count);
+	int err;
+
+	if (!epoch)
+		return say(why, size, collection->config.database, "begin an epoch", -ENOMEM);
+	machine_describe("/proc", epoch);
+	snprintf(epoch->label, sizeof(epoch->label), "%s", label);
+	epoch->cpu_count = (uint32_t)sampler_cpu_count(collection->sampler);
+	epoch->event_count = count;
+	memcpy(epoch->events, events, count * sizeof(*events));
+	epoch->start_ns = machine_clock_ns(CLOCK_REALTIME);
+	epoch->end_ns = epoch->start_ns;
+	err = flusher_call(collection->flusher, begin_epoch, epoch);
+	if (err) {
+		free(epoch);
+		return say(why, size, collection->config.database, "begin an epoch", err);
+	}
+	collection->epoch = *epoch;
+	collection->slice_id = 0;
+	collection->slice_ends = false;
+	memset(&collection->totals, 0, sizeof(collection->totals));
+	collection->totals.event_count = epoch->event_count;
+	free(epoch);
+	announce_epoch(collection->log, &collection->config, &collection->epoch);
+	return 0;
+}
+
+/* Everything but the sampler: it may be there already. */
+static void
+close_writer(struct collection *collection)
+{
+	flusher_free(collection->flusher);
+	collection->flusher = NULL;
+	tally_free(collection->spare);
+	collection->spare = NULL;
+	tally_free(collection->kept.tally);
+	slice_fini(&collection->kept.slice);
+	memset(&collection->kept, 0, sizeof(collection->kept));
+	profile_close(collection->profile);
+	collection->profile = NULL;
+	collection->submitted = 0;
+	collection->committed = 0;
+}
+
+/* Start to write what `sampler` counts, in a new epoch, and begin to count. */
+static int
+start(struct collection *collection, const char *label, char *why, size_t size)
+{
+	int err;
+
+	collection->spare = tally_new(collection->config.tally_limit);
+	if (!collection->spare)
+		return say(why, size, "tally", "be made", -errno);
+	collection->flusher = flusher_new(collection->profile, collection->log);
+	if (!collection->flusher)
+		return say(why, size, "flusher", "be started", -errno);
+	err = start_epoch(collection, label, why, size);
+	if (err)
+		return err;
+	collection_mark(collection);
+	collection->commit_monotonic_ns = collection->taken_monotonic_ns;
+	collection_update_stats(collection);
+	err = sampler_enable(collection->sampler);
+	return err ? say(why, size, "perf events", "be enabled", err) : 0;
+}
+
+int
+collection_open(const struct config *config, const char *label, const struct log *log, struct collection **made,
+                char *why, size_t size)
+{
+	struct collection *collection = calloc(1, sizeof(*collection));
+	int err;
+
+	*made = NULL;
+	if (!collection)
+		return say(why, size, config->database, "collect", -ENOMEM);
+	collection->config = *config;
+	collection->log = log;
+	err = open_profile(collection, why, size);
+	if (!err)
+		err = sampler_open(config, log, &collection->sampler, why, size);
+	if (!err)
+		err = start(collection, label, why, size);
+	if (err) {
+		collection_close(collection);
+		return err;
+	}
+	*made = collection;
+	return 0;
+}
+
+void
+collection_close(struct collection *collection)
+{
+	if (!collection)
+		return;
+	close_writer(collection);
+	sampler_close(collection->sampler);
+	free(collection);
+}
+
+void
+collection_stop(struct collection *collection)
+{
+	int err = sampler_disable(collection->sampler);
+
+	if (err)
+		log_write(collection->log, LOG_LEVEL_WARNING, "cannot stop counting: %s", error_text(err));
+}
+
+int
+collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size)
+{
+	int err = collection_commit(collection, PATIENCE_NS);
+
+	if (err) {
+		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
+		return err;
+	}
+	return start_epoch(collection, label, why, size);
+}
+
+/* Members are compared one by one: what lies between them, and behind the end of a name, is not defined. */
+static bool
+events_differ(const struct config *a, const struct config *b)
+{
+	if (a->event_count != b->event_count)
+		return true;
+	for (size_t i = 0; i < a->event_count; i++) {
+		const struct event_spec *x = &a->events[i], *y = &b->events[i];
+
+		if (strcmp(x->name, y->name) != 0 || x->period != y->period || x->rate != y->rate ||
+		    x->precise != y->precise || x->user != y->user || x->kernel != y->kernel || x->idle != y->idle)
+			return true;
+	}
+	return false;
+}
+
+bool
+collection_must_reopen(const struct collection *collection, const struct config *config)
+{
+	const struct config *now = &collection->config;
+
+	return events_differ(now, config) || now->clock_rate != config->clock_rate ||
+	       now->ring_pages != config->ring_pages || now->sideband_pages != config->sideband_pages ||
+	       now->tally_limit != config->tally_limit || now->size_limit != config->size_limit;
+}
+
+/*
+ * Images and contexts have numbers of the session, and the session is the sampler's: with a new sampler, the database
+ * is opened anew as well.
+ */
+static int
+reopen(struct collection *collection, struct sampler *sampler, const struct config *config, char *why, size_t size)
+{
+	char label[EPOCH_LABEL_SIZE];
+	int err;
+
+	snprintf(label, sizeof(label), "%s", collection->epoch.label);
+	close_writer(collection);
+	sampler_close(collection->sampler);
+	collection->sampler = sampler;
+	collection->config = *config;
+	err = open_profile(collection, why, size);
+	if (!err)
+		err = start(collection, label, why, size);
+	return err ? -ECANCELED : 0;
+}
+
+int
+collection_reconfigure(struct collection *collection, const struct config *config, char *why, size_t size)
+{
+	struct sampler *sampler;
+	int err;
+
+	if (!collection_must_reopen(collection, config)) {
+		collection->config = *config;
+		return 0;
+	}
+	err = sampler_open(config, collection->log, &sampler, why, size);
+	if (err)
+		return err;
+	collection_stop(collection);
+	err = collection_commit(collection, PATIENCE_NS);
+	if (err) {
+		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
+		sampler_close(sampler);
+		return sampler_enable(collection->sampler) ? -ECANCELED : err;
+	}
+	return reopen(collection, sampler, config, why, size);
+}
+
+struct sampler *
+collection_sampler(struct collection *collection)
+{
+	return collection->sampler;
+}
+
+struct flusher *
+collection_flusher(struct collection *collection)
+{
+	return collection->flusher;
+}
+
+void
+collection_view(const struct collection *collection, struct collection_view *view)
+{
+	const struct tally *tally = sampler_tally(collection->sampler);
+
+	*view = (struct collection_view){
+		.config = &collection->config,
+		.epoch = &collection->epoch,
+		.totals = &collection->totals,
+		.samples = collection->samples,
+		.unknown = collection->unknown,
+		.lost = collection->lost,
+		.slice = collection->slice_newest,
+		.tally_size = tally_size(tally),
+		.tally_limit = tally_limit(tally),
+		.profile = collection->profile_stats,
+		.flush_time_ns = collection->flush_time_ns,
+		.flush_duration_ns = collection->flush_duration_ns,
+		.flush_entries = collection->flush_entries,
+		.flush_error = collection->flush_error,
+		.stalled = collection->stalled,
+	};
+	sampler_attribution_stats(collection->sampler, &view->attribution);
+}

@@ -1,0 +1,109 @@
+/*
+ * collection.h - from the rings into the database: sampler, two tallies, flusher, and the epoch and slice they fill
+ *
+ * One tally is filled while the flusher's thread writes the other. While writing fails, counts are kept and tried
+ * again; when the second tally is full as well, draining stops, and what the kernel then has no room for it counts as
+ * lost: nothing disappears unseen.
+ * Functions that "wait" hold up the event loop; the rings take what is sampled meanwhile.
+ * Thread rule: the event loop's thread.
+ */
+#ifndef DCPI_COLLECTORD_COLLECTION_H
+#define DCPI_COLLECTORD_COLLECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "collectord/config.h"
+#include "collectord/flusher.h"
+#include "collectord/sampler.h"
+#include "profile/epoch.h"
+#include "profile/profile.h"
+
+struct collection;
+
+/*
+ * Open the database, the events and an epoch called `label`, and begin to count. 0 with *collection set, or an error
+ * with a sentence in `why`. `config` is copied, `log` borrowed.
+ */
+int collection_open(const struct config *config, const char *label, const struct log *log,
+                    struct collection **collection, char *why, size_t size);
+void collection_close(struct collection *collection); /* what is not written is lost. NULL is allowed */
+
+/*
+ * Take what the rings hold, hand a tally that fills up to the flusher. 0, also when both tallies are full and the rings
+ * must wait; else what the sampler says.
+ */
+int collection_drain(struct collection *collection);
+
+/* Hand what there is to the flusher. 0; -EBUSY while it still writes; -ENOMEM. */
+int collection_flush(struct collection *collection);
+
+/* Take notice of what the flusher has done. True when it wrote something or failed. */
+bool collection_settle(struct collection *collection);
+
+/*
+ * Make sure that all that was recorded before the call will be written. 0 with *ticket set: it is in the database when
+ * collection_committed() has reached the ticket. -EAGAIN: not before the flusher is done; ask again after
+ * collection_settle(). Waits SAMPLER_LAG_NS.
+ */
+int collection_request_commit(struct collection *collection, uint64_t *ticket);
+uint64_t collection_committed(const struct collection *collection);
+
+/*
+ * Write everything that was recorded up to now, and wait for it, for `patience_ns` when it fails. 0, or why not (the
+ * counts are kept).
+ */
+int collection_commit(struct collection *collection, uint64_t patience_ns);
+
+/* Commit, then begin a new epoch of the same events. 0, or an error with a sentence, the old epoch going on. */
+int collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size);
+
+/*
+ * Take a new configuration over: what can change on the way does, a change of events or sizes begins a new epoch.
+ * 0; an error with a sentence, the old configuration going on; -ECANCELED when collection had to end over it.
+ * Descriptors change: ask for them again.
+ */
+int collection_reconfigure(struct collection *collection, const struct config *config, char *why, size_t size);
+
+/* Does taking `config` over begin a new epoch? */
+bool collection_must_reopen(const struct collection *collection, const struct config *config);
+
+/* Stop counting (samples are no more taken after it, those recorded are still to be committed). */
+void collection_stop(struct collection *collection);
+
+/* Everything in order for the watchdog: the last drain succeeded, and flushes succeed or none is overdue. */
+bool collection_is_healthy(const struct collection *collection);
+
+struct sampler *collection_sampler(struct collection *collection);
+struct flusher *collection_flusher(struct collection *collection);
+
+/* ---- what has been counted ---- */
+
+struct collection_totals {
+	size_t event_count;
+	struct slice_event events[EVENTS_MAX];
+	uint64_t sideband_lost;
+	uint64_t skipped;
+};
+
+struct collection_view {
+	const struct config *config;
+	const struct epoch *epoch;
+	const struct collection_totals *totals; /* of the epoch, up to the last take */
+	uint64_t samples, unknown, lost;        /* of all epochs since the collection was opened, up to the last take */
+	uint32_t slice;                         /* the newest in the database; 0: none yet */
+	size_t tally_size, tally_limit;
+	struct attribution_stats attribution;
+	struct profile_stats profile;
+	uint64_t flush_time_ns; /* when the last flush succeeded, ns since 1970; 0: never */
+	uint64_t flush_duration_ns;
+	uint64_t flush_entries;
+	int flush_error; /* why the last try failed; 0: it did not */
+	bool stalled;    /* both tallies full, the rings must wait */
+};
+
+void collection_view(const struct collection *collection, struct collection_view *view);
+
+#endif

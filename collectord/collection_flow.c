@@ -1,0 +1,283 @@
+/* Draining, flushing, committing: see collection.h. */
+#include "collectord/collection_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "collectord/machine.h"
+
+#define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
+
+void
+collection_mark(struct collection *collection)
+{
+	collection->taken_ns = machine_clock_ns(CLOCK_REALTIME);
+	collection->taken_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	collection->cpu_time_ns = machine_cpu_time_ns();
+}
+
+static int
+read_stats(struct profile *profile, void *context)
+{
+	return profile_stats(profile, context);
+}
+
+void
+collection_update_stats(struct collection *collection)
+{
+	struct profile_stats stats;
+
+	if (flusher_call(collection->flusher, read_stats, &stats) == 0)
+		collection->profile_stats = stats;
+}
+
+/*
+ * Give `slice` its times and its share of our cost. When the clock was set meanwhile, the old slice could not be
+ * stretched to the new time: another begins.
+ */
+static void
+date_slice(struct collection *collection, struct slice *slice)
+{
+	const uint64_t taken_ns = collection->taken_ns;
+	const uint64_t begin_ns = collection->taken_monotonic_ns;
+	const uint64_t cpu_time_ns = collection->cpu_time_ns;
+	uint64_t length_ns;
+	int64_t step_ns;
+
+	collection_mark(collection);
+	length_ns = collection->taken_monotonic_ns - begin_ns;
+	step_ns = (int64_t)(collection->taken_ns - taken_ns - length_ns);
+	slice->start_ns = taken_ns;
+	if (step_ns > (int64_t)CLOCK_STEP_NS || step_ns < -(int64_t)CLOCK_STEP_NS || collection->taken_ns < taken_ns) {
+		slice->start_ns = collection->taken_ns - length_ns;
+		collection->slice_ends = true;
+	}
+	slice->end_ns = collection->taken_ns;
+	slice->daemon_cpu_ns = collection->cpu_time_ns - cpu_time_ns;
+	slice->epoch = collection->epoch.id;
+	if (collection->slice_ends || collection->slice_id == 0) {
+		collection->slice_id = 0;
+		collection->slice_begin_ns = begin_ns;
+	}
+	slice->id = collection->slice_id;
+	collection->slice_ends =
+		collection->taken_monotonic_ns - collection->slice_begin_ns >= collection->config.slice_ns;
+}
+
+static void
+add_totals(struct collection *collection, const struct slice *slice)
+{
+	struct collection_totals *totals = &collection->totals;
+
+	totals->event_count = slice->event_count;
+	totals->sideband_lost += slice->sideband_lost;
+	totals->skipped += slice->skipped;
+	for (size_t i = 0; i < slice->event_count; i++) {
+		const struct slice_event *more = &slice->events[i];
+		struct slice_event *event = &totals->events[i];
+
+		event->samples += more->samples;
+		event->lost += more->lost;
+		event->throttled += more->throttled;
+		collection->samples += more->samples;
+		collection->lost += more->lost;
+		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+			event->unknown[cause] += more->unknown[cause];
+			collection->unknown += more->unknown[cause];
+		}
+	}
+}
+
+/* Move what was counted to `kept`; there must be a spare tally. */
+static void
+take(struct collection *collection)
+{
+	struct flush_job *job = &collection->kept;
+
+	memset(job, 0, sizeof(*job));
+	job->tally = sampler_take(collection->sampler, collection->spare, &job->slice);
+	collection->spare = NULL;
+	date_slice(collection, &job->slice);
+	add_totals(collection, &job->slice);
+}
+
+static int
+submit_kept(struct collection *collection)
+{
+	int err;
+
+	err = flusher_submit(collection->flusher, &collection->kept, sampler_images(collection->sampler),
+	                     sampler_contexts(collection->sampler));
+	if (err)
+		return err;
+	memset(&collection->kept, 0, sizeof(collection->kept));
+	collection->submitted++;
+	return 0;
+}
+
+int
+collection_flush(struct collection *collection)
+{
+	collection_settle(collection);
+	if (flusher_busy(collection->flusher))
+		return -EBUSY;
+	if (!collection->kept.tally)
+		take(collection);
+	return submit_kept(collection);
+}
+
+/* Say it when the error changes, not each time: a full disk is full for long. */
+static void
+note_flush_error(struct collection *collection, int error)
+{
+	if (error == collection->flush_error)
+		return;
+	if (error)
+		log_write(collection->log, LOG_LEVEL_ERROR,
+		          "%s: cannot write to the database: %s; counts are kept in memory and tried again",
+		          collection->config.database, error_text(error));
+	else
+		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: the database can be written to again",
+		          collection->config.database);
+	collection->flush_error = error;
+}
+
+bool
+collection_settle(struct collection *collection)
+{
+	struct flush_result result;
+
+	if (!flusher_result(collection->flusher, &result))
+		return false;
+	collection->flush_duration_ns = result.duration_ns;
+	note_flush_error(collection, result.error);
+	if (!result.done)
+		return true;
+	collection->committed++;
+	collection->spare = result.job.tally;
+	collection->slice_id = result.job.slice.id;
+	collection->slice_newest = result.job.slice.id;
+	collection->flush_entries = result.entries;
+	collection->flush_time_ns = machine_clock_ns(CLOCK_REALTIME);
+	collection->commit_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	collection_update_stats(collection);
+	return true;
+}
+
+static void
+note_stall(struct collection *collection, bool stalled)
+{
+	if (stalled && !collection->stalled)
+		log_write(collection->log, LOG_LEVEL_WARNING,
+		          "memory for counts is full and the database does not take them: samples may be lost");
+	collection->stalled = stalled;
+}
+
+/* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0; -ENOSPC: it does not. */
+static int
+drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
+{
+	int err;
+
+	while ((err = drain(collection->sampler)) == -ENOSPC)
+		if (collection_flush(collection))
+			break;
+	note_stall(collection, err == -ENOSPC);
+	return err;
+}
+
+static void
+note_drain_error(struct collection *collection, int error)
+{
+	if (error && error != collection->drain_error)
+		log_write(collection->log, LOG_LEVEL_ERROR, "cannot take samples from the kernel: %s",
+		          error_text(error));
+	collection->drain_error = error;
+}
+
+int
+collection_drain(struct collection *collection)
+{
+	const struct tally *tally;
+	int err;
+
+	err = drain_with(collection, sampler_drain);
+	if (err == -ENOSPC)
+		return 0;
+	note_drain_error(collection, err);
+	tally = sampler_tally(collection->sampler);
+	if (!err && tally_size(tally) >= tally_limit(tally) / 4 * 3)
+		collection_flush(collection); /* when it is busy, the tally has a quarter left to wait in */
+	return err;
+}
+
+int
+collection_request_commit(struct collection *collection, uint64_t *ticket)
+{
+	int err;
+
+	err = drain_with(collection, sampler_drain_all);
+	if (err)
+		return err == -ENOSPC ? -EAGAIN : err;
+	err = collection_flush(collection);
+	if (err)
+		return err == -EBUSY ? -EAGAIN : err;
+	*ticket = collection->submitted;
+	return 0;
+}
+
+uint64_t
+collection_committed(const struct collection *collection)
+{
+	return collection->committed;
+}
+
+/* Wait until all that was taken is written. 0; why a try failed; -ETIMEDOUT at `deadline_ns`. */
+static int
+wait_until_idle(struct collection *collection, uint64_t deadline_ns)
+{
+	int err = collection->kept.tally ? submit_kept(collection) : 0;
+
+	if (err)
+		return err;
+	while (flusher_busy(collection->flusher) || collection->submitted != collection->committed) {
+		uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns >= deadline_ns)
+			return collection->flush_error ? collection->flush_error : -ETIMEDOUT;
+		flusher_wait(collection->flusher, deadline_ns - now_ns);
+		if (collection_settle(collection) && collection->flush_error)
+			return collection->flush_error;
+	}
+	return 0;
+}
+
+int
+collection_commit(struct collection *collection, uint64_t patience_ns)
+{
+	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + patience_ns;
+	int err;
+
+	do {
+		/* first, so that the job that ends the commit holds all the rest */
+		err = wait_until_idle(collection, deadline_ns);
+		if (err)
+			return err;
+		err = drain_with(collection, sampler_drain_all);
+		if (err && err != -ENOSPC)
+			return err;
+	} while (err);
+	err = collection_flush(collection);
+	return err == 0 || err == -EBUSY ? wait_until_idle(collection, deadline_ns) : err;
+}
+
+bool
+collection_is_healthy(const struct collection *collection)
+{
+	const uint64_t silence_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->commit_monotonic_ns;
+
+	/* a flush is overdue when not even the one after it is done */
+	return collection->drain_error == 0 && silence_ns <= 2 * collection->config.flush_interval_ns;
+}

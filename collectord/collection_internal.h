@@ -1,0 +1,49 @@
+/*
+ * collection_internal.h - what collection.c and collection_flow.c share
+ */
+#ifndef DCPI_COLLECTORD_COLLECTION_INTERNAL_H
+#define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
+
+#include "collectord/collection.h"
+
+struct collection {
+	struct config config;
+	const struct log *log;
+	struct profile *profile;
+	struct sampler *sampler;
+	struct flusher *flusher;
+	struct epoch epoch;
+
+	struct tally *spare;   /* empty; NULL while a job has it */
+	struct flush_job kept; /* taken, but the flusher could not have it yet; without a tally there is none */
+	uint64_t submitted;    /* jobs the flusher was given */
+	uint64_t committed;    /* jobs it has written */
+
+	/* the job before this one ended at: */
+	uint64_t taken_ns;           /* CLOCK_REALTIME */
+	uint64_t taken_monotonic_ns; /* CLOCK_MONOTONIC */
+	uint64_t cpu_time_ns;        /* processor time used until then */
+	uint64_t slice_begin_ns;     /* CLOCK_MONOTONIC */
+	uint32_t slice_id;           /* 0: the next job begins a slice */
+	uint32_t slice_newest;       /* the last that was written to */
+	bool slice_ends;             /* the next job belongs to another slice */
+
+	struct collection_totals totals;
+	uint64_t samples, unknown, lost;
+	struct profile_stats profile_stats;
+	uint64_t commit_monotonic_ns; /* of the last flush that succeeded, or of the beginning */
+	uint64_t flush_time_ns;
+	uint64_t flush_duration_ns;
+	uint64_t flush_entries;
+	int flush_error;
+	int drain_error;
+	bool stalled;
+};
+
+/* Count from here on: what the next job holds begins now. */
+void collection_mark(struct collection *collection);
+
+/* Ask the database how big it is; to be called while no job is under way. */
+void collection_update_stats(struct collection *collection);
+
+#endif
