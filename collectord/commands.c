@@ -1,0 +1,249 @@
+/* What a client or SIGHUP may ask of the daemon: see control.h. */
+#include "collectord/daemon_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "collectord/machine.h"
+#include "collectord/status.h"
+
+static void
+reply(struct daemon *daemon, uint64_t client, json_t *answer)
+{
+	control_reply(daemon->control, client, answer);
+}
+
+static void
+reply_error(struct daemon *daemon, uint64_t client, const char *sentence)
+{
+	reply(daemon, client, control_failure(sentence));
+}
+
+static void
+reply_epoch(struct daemon *daemon, uint64_t client, const char *note)
+{
+	struct collection_view view;
+
+	collection_view(daemon->collection, &view);
+	reply(daemon, client, json_pack("{s:b,s:I,s:s}", "ok", 1, "epoch", (json_int_t)view.epoch->id, "note", note));
+}
+
+static void
+command_status(struct daemon *daemon, uint64_t client)
+{
+	const struct status_process process = {
+		.since_ns = daemon->since_ns,
+		.elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - daemon->since_monotonic_ns,
+		.cpu_time_ns = machine_cpu_time_ns(),
+		.resident_bytes = machine_resident_bytes(),
+		.socket = daemon->socket,
+	};
+	struct collection_view view;
+
+	collection_view(daemon->collection, &view);
+	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status_json(&view, &process)));
+}
+
+static int
+failure(const struct daemon *daemon)
+{
+	struct collection_view view;
+
+	collection_view(daemon->collection, &view);
+	return view.flush_error;
+}
+
+/* Give every client that still needs one a ticket, if there is one to be had. */
+static void
+take_tickets(struct daemon *daemon)
+{
+	uint64_t ticket;
+	bool wanted = false;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		wanted |= daemon->waiters[i].client && !daemon->waiters[i].ticket;
+	if (!wanted || flusher_busy(collection_flusher(daemon->collection)))
+		return;
+	if (collection_request_commit(daemon->collection, &ticket))
+		return;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (daemon->waiters[i].client && !daemon->waiters[i].ticket)
+			daemon->waiters[i].ticket = ticket;
+}
+
+void
+daemon_answer_waiters(struct daemon *daemon)
+{
+	const uint64_t committed = collection_committed(daemon->collection);
+	const int err = daemon->result ? daemon->result : failure(daemon);
+	char why[256];
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct waiter *waiter = &daemon->waiters[i];
+
+		if (!waiter->client)
+			continue;
+		if (waiter->ticket && committed >= waiter->ticket) {
+			reply(daemon, waiter->client, control_success());
+			waiter->client = 0;
+		} else if (err) {
+			snprintf(why, sizeof(why), "the database cannot be written to: %s; counts are kept%s",
+			         error_text(err), daemon->leaving ? " no longer" : " and tried again");
+			reply_error(daemon, waiter->client, why);
+			waiter->client = 0;
+		}
+	}
+	if (!daemon->leaving)
+		take_tickets(daemon);
+}
+
+static void
+command_flush(struct daemon *daemon, uint64_t client)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct waiter *waiter = &daemon->waiters[i];
+
+		if (waiter->client)
+			continue;
+		*waiter = (struct waiter){.client = client};
+		daemon_answer_waiters(daemon); /* takes the ticket */
+		return;
+	}
+	reply_error(daemon, client, "too many programs wait for a flush; try again");
+}
+
+static void
+command_epoch(struct daemon *daemon, uint64_t client, const char *label)
+{
+	char why[512];
+
+	if (collection_begin_epoch(daemon->collection, label, why, sizeof(why)))
+		reply_error(daemon, client, why);
+	else
+		reply_epoch(daemon, client, "");
+	daemon_answer_waiters(daemon);
+}
+
+/* What a running daemon holds on to stays as it is. */
+static void
+keep_places(const struct daemon *daemon, const struct config *now, struct config *config, char *note, size_t size)
+{
+	const bool other_database = strcmp(now->database, config->database) != 0;
+	const bool other_socket = strcmp(daemon->socket, config->socket) != 0;
+
+	*note = '\0';
+	if (other_database || other_socket)
+		snprintf(note, size, "%s%s%s cannot change while dcpid runs: restart it",
+		         other_database ? "the database" : "", other_database && other_socket ? " and " : "",
+		         other_socket ? "the socket" : "");
+	memcpy(config->database, now->database, sizeof(config->database));
+	memcpy(config->socket, now->socket, sizeof(config->socket));
+}
+
+static int
+take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size)
+{
+	struct collection_view view;
+	struct config config;
+	int err, watch_err;
+
+	err = options_read_config(daemon->options, &config, why, size);
+	if (err)
+		return err;
+	collection_view(daemon->collection, &view);
+	keep_places(daemon, view.config, &config, note, note_size);
+	if (*note)
+		log_write(&daemon->logging->log, LOG_LEVEL_WARNING, "%s", note);
+	daemon_unwatch(daemon); /* the descriptors may go away */
+	err = collection_reconfigure(daemon->collection, &config, why, size);
+	if (err == -ECANCELED)
+		return err;
+	watch_err = daemon_watch(daemon);
+	if (watch_err) {
+		snprintf(why, size, "cannot set up the event loop: %s", error_text(watch_err));
+		return -ECANCELED;
+	}
+	if (!err)
+		daemon->logging->log.limit = config.log_limit;
+	return err;
+}
+
+int
+daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size)
+{
+	int err;
+
+	*note = '\0';
+	notify_reloading(daemon->notify);
+	err = take_over(daemon, note, note_size, why, size);
+	if (err == -ECANCELED) {
+		/* the old collection is gone and the new one did not come to be: better restarted than deaf */
+		snprintf(daemon->why, daemon->size, "%s", why);
+		daemon->result = err;
+		daemon->leaving = true;
+		loop_leave(daemon->loop);
+		return err;
+	}
+	notify_ready(daemon->notify, err ? why : "collecting");
+	if (!err)
+		log_write(&daemon->logging->log, LOG_LEVEL_INFO, "configuration %s taken over", daemon->options->file);
+	return err;
+}
+
+static void
+command_reload(struct daemon *daemon, uint64_t client)
+{
+	char note[256], why[1024];
+	int err = daemon_reload(daemon, note, sizeof(note), why, sizeof(why));
+
+	if (err) {
+		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
+		reply_error(daemon, client, why);
+	} else {
+		reply_epoch(daemon, client, note);
+	}
+	if (err != -ECANCELED)
+		daemon_answer_waiters(daemon);
+}
+
+static void
+command_quit(struct daemon *daemon, uint64_t client)
+{
+	if (daemon_leave(daemon))
+		reply_error(daemon, client, daemon->why);
+	else
+		reply(daemon, client, control_success());
+}
+
+void
+daemon_command(void *context, uint64_t client, const struct request *request)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->leaving) {
+		reply_error(daemon, client, "dcpid is about to leave");
+		return;
+	}
+	log_write(&daemon->logging->log, LOG_LEVEL_DEBUG, "asked for %s", command_name(request->command));
+	switch (request->command) {
+	case COMMAND_STATUS:
+		command_status(daemon, client);
+		return;
+	case COMMAND_FLUSH:
+		command_flush(daemon, client);
+		return;
+	case COMMAND_EPOCH:
+		command_epoch(daemon, client, request->label);
+		return;
+	case COMMAND_RELOAD:
+		command_reload(daemon, client);
+		return;
+	case COMMAND_QUIT:
+		command_quit(daemon, client);
+		return;
+	}
+}

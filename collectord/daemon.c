@@ -1,0 +1,253 @@
+#include "collectord/daemon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "collectord/daemon_internal.h"
+#include "collectord/machine.h"
+
+#define DRAIN_INTERVAL_NS UINT64_C(200000000)   /* rings also ask for it themselves, half full */
+#define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
+#define SECOND_NS         UINT64_C(1000000000)
+
+/* The watchdog is fed by work that succeeded, and not more often than it needs. */
+static void
+feed_watchdog(struct daemon *daemon)
+{
+	uint64_t interval_ns = notify_watchdog_ns(daemon->notify);
+	uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	if (interval_ns == 0 || now_ns - daemon->fed_ns < interval_ns / 4 || !collection_is_healthy(daemon->collection))
+		return;
+	if (notify_watchdog(daemon->notify) == 0)
+		daemon->fed_ns = now_ns;
+}
+
+static void
+on_rings(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (collection_drain(daemon->collection) == 0)
+		feed_watchdog(daemon);
+	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
+}
+
+static void
+on_flush_timer(void *context)
+{
+	struct daemon *daemon = context;
+
+	collection_flush(daemon->collection); /* while it is busy, the bell or the next time will do */
+	daemon_answer_waiters(daemon);
+}
+
+static void
+on_bell(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (collection_settle(daemon->collection))
+		daemon_tell_status(daemon);
+	daemon_answer_waiters(daemon);
+}
+
+static void
+on_leave(void *context)
+{
+	daemon_leave(context);
+}
+
+static void
+on_hangup(void *context)
+{
+	struct daemon *daemon = context;
+	char note[256], why[1024];
+
+	if (daemon_reload(daemon, note, sizeof(note), why, sizeof(why)))
+		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
+}
+
+void
+daemon_tell_status(struct daemon *daemon)
+{
+	struct collection_view view;
+	char status[256];
+
+	collection_view(daemon->collection, &view);
+	if (view.flush_error)
+		snprintf(status, sizeof(status), "cannot write to the database: %s", error_text(view.flush_error));
+	else
+		snprintf(status, sizeof(status),
+		         "epoch %" PRIu32 ": %" PRIu64 " samples, %.2f %% unknown, %" PRIu64 " lost", view.epoch->id,
+		         view.samples, view.samples ? 100.0 * (double)view.unknown / (double)view.samples : 0,
+		         view.lost);
+	notify_status(daemon->notify, status);
+}
+
+void
+daemon_unwatch(struct daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->ring_count; i++)
+		loop_watch_free(daemon->rings[i]);
+	free(daemon->rings);
+	daemon->rings = NULL;
+	daemon->ring_count = 0;
+	loop_watch_free(daemon->bell);
+	daemon->bell = NULL;
+	loop_watch_free(daemon->flush_timer);
+	daemon->flush_timer = NULL;
+}
+
+int
+daemon_watch(struct daemon *daemon)
+{
+	const struct sampler *sampler = collection_sampler(daemon->collection);
+	const size_t count = sampler_descriptor_count(sampler);
+	struct collection_view view;
+
+	daemon_unwatch(daemon);
+	collection_view(daemon->collection, &view);
+	daemon->rings = calloc(count + 1, sizeof(struct loop_watch *));
+	if (!daemon->rings)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int fd = sampler_descriptor(sampler, i);
+
+		if (fd < 0)
+			continue;
+		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_rings, daemon);
+		if (!daemon->rings[daemon->ring_count])
+			return -errno;
+		daemon->ring_count++;
+	}
+	daemon->bell = loop_watch_descriptor(daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)),
+	                                     on_bell, daemon);
+	daemon->flush_timer = loop_watch_timer(daemon->loop, view.config->flush_interval_ns, on_flush_timer, daemon);
+	return daemon->bell && daemon->flush_timer ? 0 : -ENOMEM;
+}
+
+static void
+log_summary(struct daemon *daemon)
+{
+	const uint64_t elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - daemon->since_monotonic_ns;
+	struct collection_view view;
+
+	collection_view(daemon->collection, &view);
+	log_write(&daemon->logging->log, LOG_LEVEL_NOTICE,
+	          "%" PRIu64 " samples in %.1f s (%" PRIu64 " unknown, %" PRIu64 " lost) in %s", view.samples,
+	          (double)elapsed_ns / 1e9, view.unknown, view.lost, view.config->database);
+}
+
+int
+daemon_leave(struct daemon *daemon)
+{
+	int err;
+
+	if (daemon->leaving)
+		return daemon->result;
+	daemon->leaving = true;
+	notify_stopping(daemon->notify, "writing the last samples");
+	daemon_unwatch(daemon);
+	collection_stop(daemon->collection);
+	err = collection_commit(daemon->collection, LAST_COMMIT_NS);
+	if (err) {
+		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
+		daemon->result = err;
+	}
+	log_summary(daemon);
+	daemon_answer_waiters(daemon);
+	loop_leave(daemon->loop);
+	return err;
+}
+
+static int
+watch_always(struct daemon *daemon)
+{
+	struct loop *loop = daemon->loop;
+
+	daemon->terminate = loop_watch_signal(loop, SIGTERM, on_leave, daemon);
+	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
+	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
+	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_rings, daemon);
+	if (daemon->options->seconds) {
+		daemon->end_timer = loop_watch_timer(loop, daemon->options->seconds * SECOND_NS, on_leave, daemon);
+		if (!daemon->end_timer)
+			return -ENOMEM;
+	}
+	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer ? 0 : -ENOMEM;
+}
+
+static void
+unwatch_always(struct daemon *daemon)
+{
+	loop_watch_free(daemon->terminate);
+	loop_watch_free(daemon->interrupt);
+	loop_watch_free(daemon->hangup);
+	loop_watch_free(daemon->drain_timer);
+	loop_watch_free(daemon->end_timer);
+}
+
+static int
+open_all(struct daemon *daemon, const struct config *config)
+{
+	const struct log *log = &daemon->logging->log;
+	int err;
+
+	err = collection_open(config, daemon->options->label, log, &daemon->collection, daemon->why, daemon->size);
+	if (err)
+		return err;
+	daemon->since_ns = machine_clock_ns(CLOCK_REALTIME);
+	daemon->since_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	err = control_open(loop_base(daemon->loop), config->socket, daemon_command, daemon, log, &daemon->control,
+	                   daemon->why, daemon->size);
+	if (err)
+		return err;
+	/* from here on signals wait for the loop; before, they end a process that has nothing to write yet */
+	err = watch_always(daemon);
+	if (!err)
+		err = daemon_watch(daemon);
+	if (err)
+		snprintf(daemon->why, daemon->size, "cannot set up the event loop: %s", error_text(err));
+	return err;
+}
+
+int
+daemon_run(const struct options *options, const struct config *config, struct logging *logging, struct notify *notify,
+           char *why, size_t size)
+{
+	struct daemon daemon = {
+		.options = options,
+		.logging = logging,
+		.notify = notify,
+		.loop = loop_new(),
+		.why = why,
+		.size = size,
+	};
+
+	if (!daemon.loop) {
+		snprintf(why, size, "cannot make an event loop: %s", error_text(errno));
+		return -ENOMEM;
+	}
+	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
+	daemon.result = open_all(&daemon, config);
+	if (!daemon.result) {
+		notify_ready(notify, "collecting");
+		if (loop_run(daemon.loop) && !daemon.result) {
+			snprintf(why, size, "the event loop failed");
+			daemon.result = -EIO;
+		}
+	}
+	daemon_unwatch(&daemon);
+	unwatch_always(&daemon);
+	control_close(daemon.control);
+	collection_close(daemon.collection);
+	loop_free(daemon.loop);
+	return daemon.result;
+}

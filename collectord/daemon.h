@@ -1,0 +1,25 @@
+/*
+ * daemon.h - the life of dcpid: the event loop, its timers, signals and commands
+ *
+ * Callbacks only forward: samples and flushes to the collection, requests to commands.c, states to the service
+ * manager. Thread rule: one thread, one daemon a process (it takes the signals over).
+ */
+#ifndef DCPI_COLLECTORD_DAEMON_H
+#define DCPI_COLLECTORD_DAEMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectord/config.h"
+#include "collectord/logging.h"
+#include "collectord/notify.h"
+#include "collectord/options.h"
+
+/*
+ * Collect until told to leave. `config` is what `options` gave. 0, or an error with a sentence in `why`. The limit of
+ * `logging` follows a configuration that is read again.
+ */
+int daemon_run(const struct options *options, const struct config *config, struct logging *logging,
+               struct notify *notify, char *why, size_t size);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * daemon_internal.h - what daemon.c and commands.c share
+ */
+#ifndef DCPI_COLLECTORD_DAEMON_INTERNAL_H
+#define DCPI_COLLECTORD_DAEMON_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "collectord/collection.h"
+#include "collectord/control.h"
+#include "collectord/daemon.h"
+#include "collectord/loop.h"
+
+/* A client that wants all that was recorded when it asked to be in the database. */
+struct waiter {
+	uint64_t client; /* 0: the place is free */
+	uint64_t ticket; /* 0: not yet all handed to the flusher */
+};
+
+struct daemon {
+	const struct options *options;
+	struct logging *logging;
+	struct notify *notify;
+	struct loop *loop;
+	struct collection *collection;
+	struct control *control;
+	char socket[PATH_MAX];
+	struct waiter waiters[CONTROL_CLIENTS_MAX];
+
+	struct loop_watch *terminate, *interrupt, *hangup;
+	struct loop_watch *drain_timer, *flush_timer, *end_timer;
+	struct loop_watch *bell;
+	struct loop_watch **rings;
+	size_t ring_count;
+
+	uint64_t since_ns;           /* when collection began, CLOCK_REALTIME */
+	uint64_t since_monotonic_ns; /* the same, CLOCK_MONOTONIC */
+	uint64_t fed_ns;             /* the watchdog, CLOCK_MONOTONIC */
+
+	bool leaving;
+	int result; /* what daemon_run() returns */
+	char *why;
+	size_t size;
+};
+
+/* ---- daemon.c ---- */
+
+/* (Re)make what depends on the collection: ring descriptors, the flusher's bell, the flush timer. 0 or -errno. */
+int daemon_watch(struct daemon *daemon);
+void daemon_unwatch(struct daemon *daemon);
+
+/* Write what is recorded and leave the loop. 0, or why counts were lost. */
+int daemon_leave(struct daemon *daemon);
+
+/* "collecting epoch 3: ..." to the service manager */
+void daemon_tell_status(struct daemon *daemon);
+
+/* ---- commands.c ---- */
+
+control_handler daemon_command;
+
+/* Answer the clients whose flush is done, or has failed. */
+void daemon_answer_waiters(struct daemon *daemon);
+
+/* Read the configuration again and take it over; `note` says what could not be. 0, or an error with a sentence. */
+int daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size);
+
+#endif

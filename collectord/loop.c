@@ -1,0 +1,123 @@
+#include "collectord/loop.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+
+struct loop {
+	struct event_base *base;
+};
+
+struct loop_watch {
+	struct event *event;
+	loop_callback *callback;
+	void *context;
+};
+
+struct loop *
+loop_new(void)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	struct event_config *config = event_config_new();
+
+	if (loop && config) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		loop->base = event_base_new_with_config(config);
+	}
+	if (config)
+		event_config_free(config);
+	if (!loop || !loop->base) {
+		free(loop);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return loop;
+}
+
+void
+loop_free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	event_base_free(loop->base);
+	free(loop);
+}
+
+struct event_base *
+loop_base(struct loop *loop)
+{
+	return loop->base;
+}
+
+int
+loop_run(struct loop *loop)
+{
+	return event_base_dispatch(loop->base) < 0 ? -EIO : 0;
+}
+
+void
+loop_leave(struct loop *loop)
+{
+	event_base_loopbreak(loop->base);
+}
+
+static void
+on_event(evutil_socket_t fd, short what, void *context)
+{
+	const struct loop_watch *watch = context;
+
+	(void)fd;
+	(void)what;
+	watch->callback(watch->context);
+}
+
+static struct loop_watch *
+watch_new(struct loop *loop, int fd, short what, const struct timeval *interval, loop_callback *callback, void *context)
+{
+	struct loop_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->callback = callback;
+	watch->context = context;
+	watch->event = event_new(loop->base, fd, (short)(what | EV_PERSIST), on_event, watch);
+	if (!watch->event || event_add(watch->event, interval)) {
+		loop_watch_free(watch);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return watch;
+}
+
+struct loop_watch *
+loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *context)
+{
+	return watch_new(loop, fd, EV_READ, NULL, callback, context);
+}
+
+struct loop_watch *
+loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context)
+{
+	return watch_new(loop, number, EV_SIGNAL, NULL, callback, context);
+}
+
+struct loop_watch *
+loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context)
+{
+	const struct timeval interval = {
+		.tv_sec = (time_t)(interval_ns / 1000000000),
+		.tv_usec = (suseconds_t)(interval_ns % 1000000000 / 1000),
+	};
+
+	return watch_new(loop, -1, 0, &interval, callback, context);
+}
+
+void
+loop_watch_free(struct loop_watch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->event)
+		event_free(watch->event);
+	free(watch);
+}

@@ -1,0 +1,31 @@
+/*
+ * loop.h - libevent's loop, as little of it as dcpid needs
+ *
+ * Here libevent's `struct event` stays apart from ours (event/event.h), which is something else.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_COLLECTORD_LOOP_H
+#define DCPI_COLLECTORD_LOOP_H
+
+#include <stdint.h>
+
+struct event_base;
+struct loop;
+struct loop_watch;
+
+typedef void loop_callback(void *context);
+
+struct loop *loop_new(void);       /* NULL and errno (ENOMEM) */
+void loop_free(struct loop *loop); /* after what it watches. NULL is allowed */
+struct event_base *loop_base(struct loop *loop);
+
+int loop_run(struct loop *loop); /* until loop_leave(). 0 or -EIO */
+void loop_leave(struct loop *loop);
+
+/* Call `callback` again and again; each NULL and errno (ENOMEM). */
+struct loop_watch *loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *context);
+struct loop_watch *loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context);
+struct loop_watch *loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context);
+void loop_watch_free(struct loop_watch *watch); /* NULL is allowed */
+
+#endif

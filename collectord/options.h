@@ -1,0 +1,39 @@
+/*
+ * options.h - what the command line of dcpid says, and the configuration that follows from it
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_OPTIONS_H
+#define DCPI_COLLECTORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectord/config.h"
+#include "profile/epoch.h"
+
+struct options {
+	const char *file;        /* of the configuration */
+	bool file_given;         /* by the user: it must be there; else its absence means the defaults */
+	char database[PATH_MAX]; /* absolute; "": as the configuration says */
+	char socket[PATH_MAX];   /* the same */
+	char label[EPOCH_LABEL_SIZE];
+	uint64_t seconds; /* 0: until told to leave */
+	bool check;       /* only check the configuration */
+	bool foreground;  /* not as the service */
+};
+
+void options_init(struct options *options);
+
+/* `path` made absolute by the working directory, into `absolute`. 0; -EINVAL for "", -ENAMETOOLONG, or -errno. */
+int options_absolute_path(const char *path, char absolute[PATH_MAX]);
+
+/*
+ * Read the configuration file and lay the command line over it. A socket that neither names is `control` in the
+ * database's directory when the command line names that, so that one started by hand meets no other. 0 or an error
+ * with a sentence in `why`.
+ */
+int options_read_config(const struct options *options, struct config *config, char *why, size_t size);
+
+#endif

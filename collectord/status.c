@@ -1,0 +1,148 @@
+#include "collectord/status.h"
+
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "process/attribution.h"
+
+/* Text that came from outside, as JSON allows it: jansson refuses what is not UTF-8. */
+static json_t *
+shown(const char *text)
+{
+	char escaped[4 * PATH_MAX];
+
+	return json_string(escape_text(text, escaped, sizeof(escaped)));
+}
+
+/* Counters stay below 2^63 for centuries; one that does not is damaged, and no reason to show a negative number. */
+static json_t *
+number(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *
+moment(uint64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	struct tm broken;
+	char text[64];
+
+	if (!time_ns || !gmtime_r(&seconds, &broken) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &broken))
+		return json_null();
+	return json_string(text);
+}
+
+static json_t *
+unknown_json(const struct slice_event *event)
+{
+	json_t *causes = json_object();
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		if (event->unknown[cause])
+			json_object_set_new(causes, unknown_cause_name(cause), number(event->unknown[cause]));
+	return causes;
+}
+
+static json_t *
+event_json(const struct event *event, const struct slice_event *counted)
+{
+	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o}", "name", shown(event->name),
+	                 "requested", shown(event->requested), "available", (int)event->available, "note",
+	                 shown(event->note), "unit", event->encoding.unit, "period", number(event->period), "rate",
+	                 number(event->rate), "precise", (int)event->precise, "user", (int)event->user, "kernel",
+	                 (int)event->kernel, "samples", number(counted->samples), "lost", number(counted->lost),
+	                 "throttled", number(counted->throttled), "unknown", unknown_json(counted));
+}
+
+static json_t *
+events_json(const struct collection_view *view)
+{
+	json_t *events = json_array();
+
+	for (size_t i = 0; i < view->epoch->event_count; i++)
+		json_array_append_new(events, event_json(&view->epoch->events[i], &view->totals->events[i]));
+	return events;
+}
+
+static json_t *
+database_json(const struct collection_view *view)
+{
+	const struct profile_stats *stats = &view->profile;
+
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "path", shown(view->config->database), "bytes",
+	                 number(stats->file_bytes), "used", number(stats->used_bytes), "limit",
+	                 number(stats->size_limit), "epochs", number(stats->epochs), "slices", number(stats->slices),
+	                 "images", number(stats->images), "contexts", number(stats->contexts), "blocks",
+	                 number(stats->blocks));
+}
+
+static json_t *
+epoch_json(const struct epoch *epoch)
+{
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "id", number(epoch->id), "label", shown(epoch->label), "start",
+	                 moment(epoch->start_ns), "host", shown(epoch->host), "kernel", shown(epoch->kernel), "cpu",
+	                 shown(epoch->cpu));
+}
+
+static json_t *
+flush_json(const struct collection_view *view)
+{
+	json_t *error = view->flush_error ? json_string(error_text(view->flush_error)) : json_null();
+
+	return json_pack("{s:o,s:f,s:o,s:o}", "at", moment(view->flush_time_ns), "ms",
+	                 (double)view->flush_duration_ns / 1e6, "keys", number(view->flush_entries), "error", error);
+}
+
+static json_t *
+rings_json(const struct collection_view *view)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return json_pack("{s:o,s:o,s:o}", "cpus", number(view->epoch->cpu_count), "sample_bytes",
+	                 number(view->config->ring_pages * page), "sideband_bytes",
+	                 number(view->config->sideband_pages * page));
+}
+
+double
+status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
+{
+	if (elapsed_ns == 0 || cpu_count == 0)
+		return 0;
+	return 100.0 * (double)cpu_time_ns / ((double)elapsed_ns * (double)cpu_count);
+}
+
+json_t *
+status_json(const struct collection_view *view, const struct status_process *process)
+{
+	const struct attribution_stats *attribution = &view->attribution;
+	const double overhead =
+		status_overhead_percent(process->cpu_time_ns, process->elapsed_ns, view->epoch->cpu_count);
+	json_t *status;
+
+	status = json_pack("{s:s,s:s,s:i,s:o,s:f,s:o,s:o,s:o,s:o}", "schema", "dcpictl-status/1", "version",
+	                   DCPI_VERSION, "pid", (int)getpid(), "since", moment(process->since_ns), "seconds",
+	                   (double)process->elapsed_ns / 1e9, "database", database_json(view), "socket",
+	                   shown(process->socket), "epoch", epoch_json(view->epoch), "slice", number(view->slice));
+	if (!status)
+		return NULL;
+	json_object_set_new(status, "events", events_json(view));
+	json_object_set_new(status, "tally",
+	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
+	                              number(view->tally_limit), "full", (int)view->stalled));
+	json_object_set_new(status, "rings", rings_json(view));
+	json_object_set_new(status, "processes", number(attribution->processes));
+	json_object_set_new(status, "mappings", number(attribution->mappings));
+	json_object_set_new(status, "images", number(attribution->images));
+	json_object_set_new(status, "contexts", number(attribution->contexts));
+	json_object_set_new(status, "last_flush", flush_json(view));
+	json_object_set_new(status, "cpu_seconds", json_real((double)process->cpu_time_ns / 1e9));
+	json_object_set_new(status, "overhead_percent", json_real(overhead));
+	json_object_set_new(status, "rss_bytes", number(process->resident_bytes));
+	json_object_set_new(status, "sideband_lost", number(view->totals->sideband_lost));
+	json_object_set_new(status, "skipped", number(view->totals->skipped));
+	return status;
+}
