@@ -30,8 +30,8 @@ read_beginning(const char *directory, const char *name, char *text, size_t size)
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* The value of the first "key : value" line whose key is `key`; NULL when there is none. */
-static const char *
+/* The value of the first "key : value" line whose key is `key`; false when there is none. */
+static bool
 find_value(const char *cpuinfo, const char *key, char *value, size_t size)
 {
 	size_t length = strlen(key);
@@ -43,10 +43,10 @@ find_value(const char *cpuinfo, const char *key, char *value, size_t size)
 
 			start += strspn(start, " \t");
 			snprintf(value, size, "%.*s", (int)strcspn(start, "\n"), start);
-			return value;
+			return true;
 		}
 	}
-	return NULL;
+	return false;
 }
 
 void
