@@ -3,7 +3,8 @@
  *
  * The one place that knows which image was mapped where, in which process, since when. Records are applied in time
  * order (stream/merge.h gives them so), samples are looked up in between, so each meets the map that was valid when it
- * was taken. /proc is read once, at the start, and never on behalf of a sample.
+ * was taken. /proc is read once, at the start, and never on behalf of a sample; the one exception is the list of kernel
+ * modules, which is read again at most once a second when a kernel address lies nowhere.
  *
  * Rules worth knowing
  *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit keeps it for
@@ -58,7 +59,8 @@ struct attribution_options {
 
 struct attribution;
 
-/* Tables are borrowed, and must outlive the attribution. NULL and errno (ENOMEM). Reads nothing yet. */
+/* Tables, and the strings of the options, are borrowed and must outlive the attribution. NULL and errno (ENOMEM). Reads
+ * nothing yet. */
 struct attribution *attribution_new(const struct attribution_options *options, struct image_table *images,
                                     struct context_table *contexts);
 void attribution_free(struct attribution *attribution); /* NULL is allowed */

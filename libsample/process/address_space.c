@@ -1,0 +1,297 @@
+#include "process/address_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct address_space {
+	struct mapping_budget *budget;
+	struct mapping *mappings;
+	size_t count, capacity;
+	size_t last; /* where the last search ended; a hint only */
+	size_t references;
+	uint64_t insertions;
+};
+
+struct address_space *
+address_space_share(struct address_space *space)
+{
+	if (space)
+		space->references++;
+	return space;
+}
+
+void
+address_space_release(struct address_space *space)
+{
+	if (!space || --space->references > 0)
+		return;
+	for (size_t i = 0; i < space->count; i++)
+		mapped_image_release(space->mappings[i].image);
+	space->budget->used -= space->count;
+	free(space->mappings);
+	free(space);
+}
+
+/* Index of the first mapping that ends behind `address`. */
+static size_t
+first_behind(const struct address_space *space, uint64_t address)
+{
+	size_t low = 0, high = space->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (space->mappings[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static struct address_space *
+space_new(struct mapping_budget *budget)
+{
+	struct address_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->budget = budget;
+	space->references = 1;
+	return space;
+}
+
+static struct address_space *
+space_copy(const struct address_space *from)
+{
+	struct address_space *space;
+
+	if (from->budget->limit - from->budget->used < from->count)
+		return NULL;
+	space = space_new(from->budget);
+	if (!space)
+		return NULL;
+	space->mappings = malloc((from->count ? from->count : 1) * sizeof(struct mapping));
+	if (!space->mappings) {
+		free(space);
+		return NULL;
+	}
+	if (from->count)
+		memcpy(space->mappings, from->mappings, from->count * sizeof(struct mapping));
+	for (size_t i = 0; i < from->count; i++)
+		mapped_image_share(from->mappings[i].image);
+	space->count = space->capacity = from->count;
+	space->insertions = from->insertions;
+	space->budget->used += space->count;
+	return space;
+}
+
+/* Make *space one that nobody else shares. */
+static int
+own(struct address_space **space, struct mapping_budget *budget)
+{
+	struct address_space *mine;
+
+	if (*space && (*space)->references == 1)
+		return 0;
+	mine = *space ? space_copy(*space) : space_new(budget);
+	if (!mine)
+		return -ENOMEM;
+	address_space_release(*space);
+	*space = mine;
+	return 0;
+}
+
+static int
+reserve(struct address_space *space, size_t more)
+{
+	size_t capacity = space->capacity ? space->capacity : 4;
+	struct mapping *mappings;
+
+	if (space->budget->limit - space->budget->used < more)
+		return -ENOMEM;
+	if (space->capacity - space->count >= more)
+		return 0;
+	while (capacity - space->count < more)
+		capacity *= 2;
+	mappings = realloc(space->mappings, capacity * sizeof(struct mapping));
+	if (!mappings)
+		return -ENOMEM;
+	space->mappings = mappings;
+	space->capacity = capacity;
+	return 0;
+}
+
+static void
+forget_older(struct address_space *space, uint64_t born, bool files_too)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < space->count; i++) {
+		struct mapping *mapping = &space->mappings[i];
+
+		if (mapping->born < born && (files_too || mapped_image_kind(mapping->image) == IMAGE_ANON))
+			mapped_image_release(mapping->image);
+		else
+			space->mappings[kept++] = *mapping;
+	}
+	space->budget->used -= space->count - kept;
+	space->count = kept;
+}
+
+/* An insertion adds two mappings at most, so those of the last quarter of insertions fill half at most. */
+static void
+make_room(struct address_space *space)
+{
+	uint64_t born = space->insertions - ADDRESS_SPACE_MAPPINGS_MAX / 4;
+
+	if (space->count + 2 <= ADDRESS_SPACE_MAPPINGS_MAX)
+		return;
+	forget_older(space, born, false);
+	if (space->count > ADDRESS_SPACE_MAPPINGS_MAX / 4 * 3)
+		forget_older(space, born, true);
+}
+
+/*
+ * Replace what lies in [start, end) by `middle` (nothing when its image is NULL); what sticks out to the left and
+ * to the right stays. Room for two mappings more has been made.
+ */
+static void
+replace(struct address_space *space, uint64_t start, uint64_t end, const struct mapping *middle)
+{
+	size_t first = first_behind(space, start), behind = first, added = 0;
+	struct mapping pieces[3];
+
+	while (behind < space->count && space->mappings[behind].start < end)
+		behind++;
+	if (first < behind && space->mappings[first].start < start) {
+		pieces[added] = space->mappings[first];
+		pieces[added++].end = start;
+	}
+	if (middle->image)
+		pieces[added++] = *middle;
+	if (first < behind && space->mappings[behind - 1].end > end) {
+		pieces[added] = space->mappings[behind - 1];
+		pieces[added].file_offset += end - pieces[added].start;
+		pieces[added++].start = end;
+	}
+	for (size_t i = 0; i < added; i++)
+		mapped_image_share(pieces[i].image);
+	for (size_t i = first; i < behind; i++)
+		mapped_image_release(space->mappings[i].image);
+	memmove(&space->mappings[first + added], &space->mappings[behind],
+	        (space->count - behind) * sizeof(struct mapping));
+	memcpy(&space->mappings[first], pieces, added * sizeof(struct mapping));
+	space->budget->used += added;
+	space->budget->used -= behind - first;
+	space->count = space->count - (behind - first) + added;
+}
+
+/* The same mapping, if it is there already. */
+static struct mapping *
+find_same(struct address_space *space, const struct mapping *mapping)
+{
+	size_t at = first_behind(space, mapping->start);
+	struct mapping *found = &space->mappings[at];
+
+	if (at == space->count || found->start != mapping->start || found->end != mapping->end ||
+	    found->file_offset != mapping->file_offset || found->image != mapping->image)
+		return NULL;
+	return found;
+}
+
+int
+address_space_insert(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end,
+                     uint64_t file_offset, struct mapped_image *image)
+{
+	struct mapping mapping = {.start = start, .end = end, .file_offset = file_offset, .image = image};
+	struct mapping *same = *space ? find_same(*space, &mapping) : NULL;
+	int err;
+
+	if (same) { /* mprotect(2) tells a mapping again */
+		if ((*space)->references == 1)
+			same->born = (*space)->insertions;
+		return 0;
+	}
+	err = own(space, budget);
+	if (err)
+		return err;
+	make_room(*space);
+	err = reserve(*space, 2);
+	if (err)
+		return err;
+	mapping.born = ++(*space)->insertions;
+	replace(*space, start, end, &mapping);
+	return 0;
+}
+
+int
+address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end)
+{
+	struct mapping nothing = {0};
+	size_t at;
+	int err;
+
+	if (!*space)
+		return 0;
+	at = first_behind(*space, start);
+	if (at == (*space)->count || (*space)->mappings[at].start >= end)
+		return 0;
+	err = own(space, budget);
+	if (err)
+		return err;
+	err = reserve(*space, 1);
+	if (err)
+		return err;
+	replace(*space, start, end, &nothing);
+	return 0;
+}
+
+const struct mapping *
+address_space_find(struct address_space *space, uint64_t address)
+{
+	const struct mapping *mapping;
+	size_t at;
+
+	if (!space)
+		return NULL;
+	if (space->last < space->count) {
+		mapping = &space->mappings[space->last];
+		if (address >= mapping->start && address < mapping->end)
+			return mapping;
+	}
+	at = first_behind(space, address);
+	if (at == space->count || space->mappings[at].start > address)
+		return NULL;
+	space->last = at;
+	return &space->mappings[at];
+}
+
+bool
+address_space_is_file(const struct address_space *space, uint64_t start, uint64_t end)
+{
+	const struct mapping *first, *mapping;
+	size_t at;
+
+	if (!space)
+		return false;
+	at = first_behind(space, start);
+	first = &space->mappings[at];
+	if (at == space->count || first->start > start || mapped_image_kind(first->image) != IMAGE_USER)
+		return false;
+	for (mapping = first; mapping->end < end; mapping++) {
+		const struct mapping *next = mapping + 1;
+
+		if (++at == space->count || next->start != mapping->end || next->image != first->image ||
+		    next->file_offset - first->file_offset != next->start - first->start)
+			return false;
+	}
+	return true;
+}
+
+size_t
+address_space_size(const struct address_space *space)
+{
+	return space ? space->count : 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * address_space.h - which image lies where, for one process or several that still agree
+ *
+ * A sorted array of mappings that do not overlap. A fork shares its parent's array; the first change by either makes a
+ * copy. NULL is the empty address space. There is no record of munmap, so mappings that are gone pile up in a process
+ * that always maps elsewhere: beyond ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory without a file
+ * first.
+ * Thread rule: one thread for all address spaces of a budget.
+ */
+#ifndef DCPI_PROCESS_ADDRESS_SPACE_H
+#define DCPI_PROCESS_ADDRESS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/mapped_image.h"
+
+#define ADDRESS_SPACE_MAPPINGS_MAX 16384
+
+struct mapping {
+	uint64_t start, end;  /* first address, and first one behind */
+	uint64_t file_offset; /* of `start` */
+	struct mapped_image *image;
+	uint64_t born; /* counts the insertions into this address space */
+};
+
+/* Mappings of all address spaces together, shared ones once. */
+struct mapping_budget {
+	size_t used, limit;
+};
+
+struct address_space;
+
+struct address_space *address_space_share(struct address_space *space); /* one reference more */
+void address_space_release(struct address_space *space);                /* one less */
+
+/*
+ * Put [start, end) into *space, which is made or copied when it must be; what it covers is cut, split or removed. Takes
+ * a reference to `image` of its own. 0; -ENOMEM, also when the budget is spent: then *space is as it was.
+ */
+int address_space_insert(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end,
+                         uint64_t file_offset, struct mapped_image *image);
+
+/* Take whatever lies in [start, end) out. 0 or -ENOMEM. */
+int address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end);
+
+/* The mapping that holds `address`, or NULL; valid until the next change. */
+const struct mapping *address_space_find(struct address_space *space, uint64_t address);
+
+/* Whether one file of a user covers all of [start, end), in one piece or in pieces that continue each other. */
+bool address_space_is_file(const struct address_space *space, uint64_t start, uint64_t end);
+
+size_t address_space_size(const struct address_space *space);
+
+#endif

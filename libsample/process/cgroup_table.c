@@ -1,0 +1,194 @@
+#include "process/cgroup_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "process/hash.h"
+
+#define DEPTH_MAX 64 /* directories below each other */
+
+struct cgroup_node {
+	uint64_t id;
+	UT_hash_handle hh;
+	char path[];
+};
+
+struct cgroup_table {
+	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head is the oldest */
+};
+
+struct cgroup_table *
+cgroup_table_new(void)
+{
+	return calloc(1, sizeof(struct cgroup_table));
+}
+
+static void
+forget(struct cgroup_table *table, struct cgroup_node *node)
+{
+	HASH_DELETE(hh, table->by_id, node);
+	free(node);
+}
+
+void
+cgroup_table_free(struct cgroup_table *table)
+{
+	if (!table)
+		return;
+	while (table->by_id)
+		forget(table, table->by_id);
+	free(table);
+}
+
+static struct cgroup_node *
+node_find(struct cgroup_table *table, uint64_t id)
+{
+	struct cgroup_node *node;
+
+	HASH_FIND(hh, table->by_id, &id, sizeof(id), node);
+	return node;
+}
+
+int
+cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path)
+{
+	size_t size = strnlen(path, PATH_MAX - 1) + 1;
+	struct cgroup_node *node = node_find(table, id);
+
+	if (node)
+		forget(table, node);
+	if (cgroup_table_size(table) >= CGROUP_TABLE_MAX)
+		forget(table, table->by_id);
+	node = calloc(1, sizeof(*node) + size);
+	if (!node)
+		return -ENOMEM;
+	node->id = id;
+	memcpy(node->path, path, size - 1);
+	HASH_ADD(hh, table->by_id, id, sizeof(id), node);
+	if (!hash_added(node)) {
+		free(node);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+const char *
+cgroup_table_find(struct cgroup_table *table, uint64_t id)
+{
+	struct cgroup_node *node = node_find(table, id);
+
+	if (!node)
+		return "";
+	if (!node->hh.next)
+		return node->path;
+	/* To the end of the order: it is in use. */
+	HASH_DELETE(hh, table->by_id, node);
+	HASH_ADD(hh, table->by_id, id, sizeof(id), node);
+	if (!hash_added(node)) {
+		free(node);
+		return "";
+	}
+	return node->path;
+}
+
+size_t
+cgroup_table_size(const struct cgroup_table *table)
+{
+	return HASH_COUNT(table->by_id);
+}
+
+/* A path that grows and shrinks with the walk. */
+struct walk {
+	struct cgroup_table *table;
+	size_t length;
+	char path[PATH_MAX];
+};
+
+static int walk_directory(struct walk *walk, int fd, unsigned depth);
+
+static int
+walk_child(struct walk *walk, int parent, const char *name, unsigned depth)
+{
+	size_t length = walk->length, more = strlen(name);
+	int fd, err;
+
+	if (length + 1 + more >= sizeof(walk->path))
+		return 0;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* removed meanwhile, or not ours to see */
+	walk->path[length] = '/';
+	memcpy(walk->path + length + 1, name, more + 1);
+	walk->length += 1 + more;
+	err = walk_directory(walk, fd, depth + 1);
+	walk->length = length;
+	walk->path[length] = '\0';
+	return err;
+}
+
+/* Takes `fd` over. */
+static int
+walk_directory(struct walk *walk, int fd, unsigned depth)
+{
+	struct dirent *entry;
+	struct stat status;
+	DIR *directory = NULL;
+	int err;
+
+	if (fstat(fd, &status) == 0)
+		err = cgroup_table_set(walk->table, status.st_ino, walk->length ? walk->path : "/");
+	else
+		err = -errno;
+	if (!err && depth < DEPTH_MAX)
+		directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(directory)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			err = walk_child(walk, dirfd(directory), entry->d_name, depth);
+	closedir(directory);
+	return err;
+}
+
+/* The directory of the hierarchy, or -errno. */
+static int
+open_hierarchy(const char *cgroupfs)
+{
+	static const char *const candidates[] = {"perf_event", "unified"};
+	struct statfs status;
+	int root, fd;
+
+	root = open(cgroupfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	if (fstatfs(root, &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC)
+		return root;
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		fd = openat(root, candidates[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0) {
+			close(root);
+			return fd;
+		}
+	}
+	return root;
+}
+
+int
+cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs)
+{
+	struct walk walk = {.table = table};
+	int fd = open_hierarchy(cgroupfs);
+
+	return fd < 0 ? fd : walk_directory(&walk, fd, 0);
+}

@@ -1,0 +1,35 @@
+/*
+ * cgroup_table.h - the paths of cgroups by the number that samples carry
+ *
+ * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). Nobody tells when a cgroup is gone: beyond
+ * CGROUP_TABLE_MAX the one that was neither made nor asked for longest is forgotten.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROCESS_CGROUP_TABLE_H
+#define DCPI_PROCESS_CGROUP_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CGROUP_TABLE_MAX 32768
+
+struct cgroup_table;
+
+struct cgroup_table *cgroup_table_new(void); /* NULL and errno (ENOMEM) */
+void cgroup_table_free(struct cgroup_table *table);
+
+/*
+ * Read the hierarchy that perf sees below `cgroupfs`: version 1's perf_event where it is mounted, else version 2, which
+ * is `cgroupfs` itself or its directory `unified`. 0, -ENOMEM, or the errno of opening it.
+ */
+int cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs);
+
+/* Cgroup `id` has this path from now on. 0 or -ENOMEM. */
+int cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path);
+
+/* Its path, "" when it is not known; valid until the next change. */
+const char *cgroup_table_find(struct cgroup_table *table, uint64_t id);
+
+size_t cgroup_table_size(const struct cgroup_table *table);
+
+#endif

@@ -1,0 +1,327 @@
+#include "process/kernel_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "process/address_space.h"
+#include "process/attribution.h"
+#include "process/build_id.h"
+#include "process/kallsyms.h"
+#include "process/kernel_modules.h"
+
+#define NOTES_SIZE_MAX  65536
+#define JIT_NAME_SIZE   512   /* KSYM_NAME_LEN */
+#define JIT_SIZE_GUESS  65536 /* of run-time code that was there before us: kallsyms tells no sizes */
+#define MAPPINGS_MAX    ADDRESS_SPACE_MAPPINGS_MAX
+#define REREAD_INTERVAL UINT64_C(1000000000) /* ns */
+
+struct kernel_map {
+	const char *procfs, *sysfs;
+	struct mapped_images *images;
+	const struct log *log;
+	struct mapping_budget budget;
+	bool hidden;
+	uint64_t text_start, text_end;
+	struct mapped_image *text; /* NULL: bounds are not known */
+	struct address_space *jit; /* looked up first: its bounds are exact */
+	struct address_space *modules;
+	struct kernel_modules list; /* what `modules` was made of */
+	bool reread;                /* the list was read again at reread_ns */
+	uint64_t reread_ns;
+};
+
+struct kernel_map *
+kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images, const struct log *log)
+{
+	struct kernel_map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->procfs = procfs;
+	map->sysfs = sysfs;
+	map->images = images;
+	map->log = log;
+	map->budget.limit = 2 * MAPPINGS_MAX;
+	return map;
+}
+
+void
+kernel_map_free(struct kernel_map *map)
+{
+	if (!map)
+		return;
+	mapped_image_release(map->text);
+	address_space_release(map->jit);
+	address_space_release(map->modules);
+	kernel_modules_fini(&map->list);
+	free(map);
+}
+
+/* The build-id in a file of notes below sysfs; none leaves the image without. */
+static void
+read_notes(const struct kernel_map *map, const char *name, struct image *image)
+{
+	char path[PATH_MAX];
+	uint8_t *notes;
+	ssize_t size;
+	int fd, found;
+
+	if (snprintf(path, sizeof(path), "%s/%s", map->sysfs, name) >= (int)sizeof(path))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	notes = malloc(NOTES_SIZE_MAX);
+	do
+		size = notes ? read(fd, notes, NOTES_SIZE_MAX) : 0;
+	while (size < 0 && errno == EINTR);
+	found = size > 0 ? build_id_from_notes(notes, (size_t)size, image->build_id) : 0;
+	if (found > 0)
+		image->build_id_size = (uint8_t)found;
+	free(notes);
+	close(fd);
+}
+
+static int
+insert_jit(struct kernel_map *map, uint64_t start, uint64_t end, const char *name)
+{
+	char path[JIT_NAME_SIZE + 2];
+	struct image image = {.kind = IMAGE_JIT, .path = path};
+	struct mapped_image *mapped;
+	int err;
+
+	snprintf(path, sizeof(path), "[%.*s]", JIT_NAME_SIZE - 1, name);
+	mapped = mapped_image_get(map->images, &image);
+	if (!mapped)
+		return -ENOMEM;
+	err = address_space_insert(&map->jit, &map->budget, start, end, 0, mapped);
+	mapped_image_release(mapped);
+	return err;
+}
+
+/* What one pass over the symbols looks for. */
+struct findings {
+	uint64_t start, end;
+	struct jit_symbol {
+		uint64_t address;
+		char *name;
+	} * jit;
+	size_t count, capacity;
+};
+
+static int
+note_jit(struct findings *findings, const struct kallsyms_symbol *symbol)
+{
+	size_t capacity = findings->capacity ? findings->capacity * 2 : 64;
+	struct jit_symbol *more;
+	char *name;
+
+	if (findings->count == MAPPINGS_MAX / 2)
+		return 0;
+	if (findings->count == findings->capacity) {
+		more = realloc(findings->jit, capacity * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		findings->jit = more;
+		findings->capacity = capacity;
+	}
+	name = strdup(symbol->name);
+	if (!name)
+		return -ENOMEM;
+	findings->jit[findings->count++] = (struct jit_symbol){symbol->address, name};
+	return 0;
+}
+
+static int
+visit_symbol(void *context, const struct kallsyms_symbol *symbol)
+{
+	struct findings *findings = context;
+
+	if (strcmp(symbol->module, "bpf") == 0 || strncmp(symbol->module, "__builtin__", 11) == 0)
+		return note_jit(findings, symbol);
+	if (symbol->module[0] != '\0')
+		return 0;
+	if (strcmp(symbol->name, "_stext") == 0)
+		findings->start = symbol->address;
+	else if (strcmp(symbol->name, "_etext") == 0)
+		findings->end = symbol->address;
+	return 0;
+}
+
+static int
+compare_address(const void *left, const void *right)
+{
+	const struct jit_symbol *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int
+insert_findings(struct kernel_map *map, const struct findings *findings)
+{
+	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
+	int err = 0;
+
+	/* In ascending order each cuts the guessed end of the one before. */
+	for (size_t i = 0; !err && i < findings->count; i++) {
+		uint64_t start = findings->jit[i].address;
+
+		if (start <= UINT64_MAX - JIT_SIZE_GUESS)
+			err = insert_jit(map, start, start + JIT_SIZE_GUESS, findings->jit[i].name);
+	}
+	if (err || !findings->start || findings->end <= findings->start)
+		return err;
+	read_notes(map, "kernel/notes", &image);
+	mapped_image_release(map->text);
+	map->text = mapped_image_get(map->images, &image);
+	if (!map->text)
+		return -ENOMEM;
+	map->text_start = findings->start;
+	map->text_end = findings->end;
+	return 0;
+}
+
+static int
+scan_symbols(struct kernel_map *map)
+{
+	struct findings findings = {0};
+	int err = kallsyms_read(map->procfs, visit_symbol, &findings);
+
+	if (findings.count > 1)
+		qsort(findings.jit, findings.count, sizeof(*findings.jit), compare_address);
+	if (!err)
+		err = insert_findings(map, &findings);
+	for (size_t i = 0; i < findings.count; i++)
+		free(findings.jit[i].name);
+	free(findings.jit);
+	return err;
+}
+
+static int
+insert_module(struct kernel_map *map, struct address_space **space, const struct kernel_module *module)
+{
+	char path[MODULE_NAME_SIZE + 2], notes[MODULE_NAME_SIZE + 40];
+	struct image image = {.kind = IMAGE_MODULE, .path = path};
+	struct mapped_image *mapped;
+	int err;
+
+	snprintf(path, sizeof(path), "[%s]", module->name);
+	snprintf(notes, sizeof(notes), "module/%s/notes/.note.gnu.build-id", module->name);
+	if (!strchr(module->name, '/'))
+		read_notes(map, notes, &image);
+	mapped = mapped_image_get(map->images, &image);
+	if (!mapped)
+		return -ENOMEM;
+	err = address_space_insert(space, &map->budget, module->start, module->start + module->size, 0, mapped);
+	mapped_image_release(mapped);
+	return err;
+}
+
+/* Read the list of modules; nothing changes when it is the same as before. */
+static int
+read_modules(struct kernel_map *map)
+{
+	struct kernel_modules list = {0};
+	struct address_space *space = NULL;
+	int err = kernel_modules_read(map->procfs, &list);
+
+	if (err == -ENOENT)
+		err = 0;
+	if (err ||
+	    (list.count == map->list.count &&
+	     (list.count == 0 || memcmp(list.modules, map->list.modules, list.count * sizeof(*list.modules)) == 0))) {
+		kernel_modules_fini(&list);
+		return err;
+	}
+	for (size_t i = 0; !err && i < list.count; i++)
+		err = insert_module(map, &space, &list.modules[i]);
+	if (err) {
+		address_space_release(space);
+		kernel_modules_fini(&list);
+		return err;
+	}
+	address_space_release(map->modules);
+	map->modules = space;
+	kernel_modules_fini(&map->list);
+	map->list = list;
+	return 0;
+}
+
+int
+kernel_map_scan(struct kernel_map *map)
+{
+	int err = scan_symbols(map);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err || !map->text) {
+		map->hidden = true;
+		log_write(
+			map->log, LOG_LEVEL_WARNING,
+			"%s/kallsyms: %s: kernel samples will be counted as unknown (kernel.kptr_restrict, CAP_SYSLOG)",
+			map->procfs, err ? error_text(err) : "no text is listed");
+	}
+	err = read_modules(map);
+	if (err && err != -ENOMEM)
+		log_write(map->log, LOG_LEVEL_WARNING, "%s/modules: %s", map->procfs, error_text(err));
+	return err == -ENOMEM ? err : 0;
+}
+
+int
+kernel_map_apply(struct kernel_map *map, const struct record *record)
+{
+	uint64_t start = record->ksymbol.address, end = start + record->ksymbol.length;
+
+	if (end <= start)
+		return 0;
+	if (record->ksymbol.is_unregister)
+		return address_space_remove(&map->jit, &map->budget, start, end);
+	return insert_jit(map, start, end, record->ksymbol.name ? record->ksymbol.name : "");
+}
+
+static const struct mapping *
+find_outside_text(struct kernel_map *map, uint64_t address)
+{
+	const struct mapping *mapping = address_space_find(map->jit, address);
+
+	return mapping ? mapping : address_space_find(map->modules, address);
+}
+
+static bool
+may_reread(struct kernel_map *map, uint64_t time_ns)
+{
+	if (map->hidden)
+		return false;
+	if (map->reread && time_ns < map->reread_ns + REREAD_INTERVAL)
+		return false;
+	map->reread = true;
+	map->reread_ns = time_ns;
+	return true;
+}
+
+int
+kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, struct mapped_image **image,
+                uint64_t *offset)
+{
+	const struct mapping *mapping;
+
+	if (address >= map->text_start && address < map->text_end) {
+		*image = map->text;
+		*offset = address - map->text_start;
+		return 0;
+	}
+	mapping = find_outside_text(map, address);
+	if (!mapping && may_reread(map, time_ns) && read_modules(map) == 0)
+		mapping = find_outside_text(map, address);
+	if (!mapping)
+		return 1 + (map->hidden ? UNKNOWN_KERNEL_HIDDEN : UNKNOWN_KERNEL_ADDRESS);
+	*image = mapping->image;
+	*offset = address - mapping->start + mapping->file_offset;
+	return 0;
+}

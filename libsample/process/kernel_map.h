@@ -1,0 +1,38 @@
+/*
+ * kernel_map.h - what lies where in the kernel
+ *
+ * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records tell. Loading a
+ * module is told by nobody: an address that lies nowhere makes the list of modules be read again, at most once a
+ * second.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROCESS_KERNEL_MAP_H
+#define DCPI_PROCESS_KERNEL_MAP_H
+
+#include <stdint.h>
+
+#include "base/log.h"
+#include "process/mapped_image.h"
+#include "stream/record.h"
+
+struct kernel_map;
+
+/* Everything is borrowed and must outlive the map. NULL and errno (ENOMEM). */
+struct kernel_map *kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images,
+                                  const struct log *log);
+void kernel_map_free(struct kernel_map *map); /* NULL is allowed */
+
+/* Read text, modules and run-time code. 0 or -ENOMEM; a kernel that hides its addresses is no error. */
+int kernel_map_scan(struct kernel_map *map);
+
+/* Apply a RECORD_KSYMBOL. 0 or -ENOMEM. */
+int kernel_map_apply(struct kernel_map *map, const struct record *record);
+
+/*
+ * The image that holds `address` at `time_ns` (record time), and the offset in it; the image is borrowed, valid until
+ * the next call. 0, or 1 + UNKNOWN_KERNEL_HIDDEN or UNKNOWN_KERNEL_ADDRESS.
+ */
+int kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, struct mapped_image **image,
+                    uint64_t *offset);
+
+#endif

@@ -1,0 +1,134 @@
+#include "process/mapped_image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/hash.h"
+#include "process/image_identity.h"
+
+struct mapped_image {
+	struct mapped_images *set;
+	size_t references;
+	uint32_t number;
+	bool numbered, identified;
+	struct image image;
+	struct image_identity identity;
+	UT_hash_handle hh;
+	char path[];
+};
+
+struct mapped_images {
+	struct image_table *table;
+	struct mapped_image *by_identity;
+	struct mapped_image *by_name[IMAGE_KINDS];
+};
+
+struct mapped_images *
+mapped_images_new(struct image_table *table)
+{
+	struct mapped_images *images = calloc(1, sizeof(*images));
+
+	if (images)
+		images->table = table;
+	return images;
+}
+
+void
+mapped_images_free(struct mapped_images *images)
+{
+	free(images);
+}
+
+static struct mapped_image *
+image_new(struct mapped_images *images, const struct image *image, const char *path)
+{
+	size_t size = strlen(path) + 1;
+	struct mapped_image *mapped = calloc(1, sizeof(*mapped) + size);
+
+	if (!mapped)
+		return NULL;
+	memcpy(mapped->path, path, size);
+	mapped->set = images;
+	mapped->references = 1;
+	mapped->image = *image;
+	mapped->image.kind = image_kind_checked(image->kind);
+	mapped->image.path = mapped->path;
+	return mapped;
+}
+
+struct mapped_image *
+mapped_image_get(struct mapped_images *images, const struct image *image)
+{
+	struct mapped_image **by_name = &images->by_name[image_kind_checked(image->kind)];
+	const char *path = image->path ? image->path : "";
+	struct image_identity identity;
+	bool identified = image_identity(image, &identity);
+	struct mapped_image *mapped;
+
+	if (identified)
+		HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), mapped);
+	else
+		HASH_FIND_STR(*by_name, path, mapped);
+	if (mapped)
+		return mapped_image_share(mapped);
+	mapped = image_new(images, image, path);
+	if (!mapped)
+		return NULL;
+	mapped->identity = identity;
+	mapped->identified = identified;
+	if (identified)
+		HASH_ADD(hh, images->by_identity, identity, sizeof(identity), mapped);
+	else
+		HASH_ADD_STR(*by_name, path, mapped);
+	if (!hash_added(mapped)) {
+		free(mapped);
+		return NULL;
+	}
+	return mapped;
+}
+
+struct mapped_image *
+mapped_image_share(struct mapped_image *image)
+{
+	image->references++;
+	return image;
+}
+
+void
+mapped_image_release(struct mapped_image *image)
+{
+	if (!image || --image->references > 0)
+		return;
+	if (image->identified)
+		HASH_DELETE(hh, image->set->by_identity, image);
+	else
+		HASH_DELETE(hh, image->set->by_name[image->image.kind], image);
+	free(image);
+}
+
+enum image_kind
+mapped_image_kind(const struct mapped_image *image)
+{
+	return image->image.kind;
+}
+
+const char *
+mapped_image_path(const struct mapped_image *image)
+{
+	return image->path;
+}
+
+int
+mapped_image_number(struct mapped_image *image, uint32_t *number)
+{
+	int err;
+
+	if (!image->numbered) {
+		err = image_table_intern(image->set->table, &image->image, &image->number);
+		if (err)
+			return err;
+		image->numbered = true;
+	}
+	*number = image->number;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/*
+ * mapped_image.h - the images that are mapped now, each once, whether it was sampled or not
+ *
+ * Thousands of mappings share a few hundred images, and most images are never sampled: an image gets its number
+ * in the session's table with its first sample and is forgotten here with its last mapping.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROCESS_MAPPED_IMAGE_H
+#define DCPI_PROCESS_MAPPED_IMAGE_H
+
+#include "process/image_table.h"
+
+struct mapped_images; /* the set */
+struct mapped_image;
+
+/* `table` is borrowed and must outlive the set. NULL and errno (ENOMEM). */
+struct mapped_images *mapped_images_new(struct image_table *table);
+void mapped_images_free(struct mapped_images *images); /* after every image was released; NULL is allowed */
+
+/* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory. */
+struct mapped_image *mapped_image_get(struct mapped_images *images, const struct image *image);
+struct mapped_image *mapped_image_share(struct mapped_image *image); /* one reference more */
+void mapped_image_release(struct mapped_image *image);               /* one less; NULL is allowed */
+
+enum image_kind mapped_image_kind(const struct mapped_image *image);
+const char *mapped_image_path(const struct mapped_image *image);
+
+/* Its number in the session's table, given now if it has none. 0 or -ENOMEM. */
+int mapped_image_number(struct mapped_image *image, uint32_t *number);
+
+#endif

@@ -1,0 +1,189 @@
+#include "process/proc_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* linux/fs.h from 6.11 on */
+struct procmap_query {
+	uint64_t size;
+	uint64_t query_flags; /* in */
+	uint64_t query_addr;  /* in */
+	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset;
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t vma_name_size; /* in: room, out: bytes with the NUL, 0: no name */
+	uint32_t build_id_size; /* in: room, out: bytes, 0: none */
+	uint64_t vma_name_addr; /* in */
+	uint64_t build_id_addr; /* in */
+};
+#define QUERY_PROCMAP             _IOWR('f', 17, struct procmap_query)
+#define QUERY_VMA_EXECUTABLE      0x04
+#define QUERY_COVERING_OR_NEXT    0x10
+#define MAPPINGS_OF_A_PROCESS_MAX 1000000 /* far above vm.max_map_count's default */
+
+_Static_assert(sizeof(struct procmap_query) == 104, "the kernel's layout");
+
+static bool
+parse_protection(const char *at, uint32_t *protection)
+{
+	if (strnlen(at, 5) < 5 || at[4] != ' ')
+		return false;
+	*protection = (at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) | (at[2] == 'x' ? PROT_EXEC : 0);
+	return true;
+}
+
+/* The kernel writes a newline in a path as \012, and nothing else. */
+static void
+unescape_newlines(char *path)
+{
+	char *to = path;
+
+	while (*path) {
+		if (strncmp(path, "\\012", 4) == 0) {
+			*to++ = '\n';
+			path += 4;
+		} else {
+			*to++ = *path++;
+		}
+	}
+	*to = '\0';
+}
+
+bool
+proc_maps_parse(char *line, struct record_mmap *mmap)
+{
+	const char *at = line;
+	uint64_t end, major, minor;
+
+	memset(mmap, 0, sizeof(*mmap));
+	if (!parse_hex(&at, &mmap->start) || *at++ != '-' || !parse_hex(&at, &end) || *at++ != ' ')
+		return false;
+	if (end <= mmap->start || !parse_protection(at, &mmap->protection))
+		return false;
+	at += 5;
+	if (!parse_hex(&at, &mmap->file_offset) || *at++ != ' ' || !parse_hex(&at, &major) || *at++ != ':' ||
+	    !parse_hex(&at, &minor) || *at++ != ' ' || !parse_decimal(&at, &mmap->inode))
+		return false;
+	if (major > UINT32_MAX || minor > UINT32_MAX || (*at != ' ' && *at != '\0'))
+		return false;
+	mmap->length = end - mmap->start;
+	mmap->device_major = (uint32_t)major;
+	mmap->device_minor = (uint32_t)minor;
+	mmap->is_data = !(mmap->protection & PROT_EXEC);
+	at += strspn(at, " ");
+	unescape_newlines(line + (at - line));
+	mmap->path = at;
+	return true;
+}
+
+static int
+visit_one(struct proc_maps *maps, uint32_t pid, struct record_mmap *mmap, proc_maps_visit *visit, void *context)
+{
+	if (mmap->inode != 0 && mmap->build_id_size == 0)
+		file_identity_complete(maps->files, maps->procfs, pid, mmap);
+	return visit(context, mmap);
+}
+
+static int
+read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, void *context)
+{
+	struct record_mmap mmap;
+	char *line;
+	int result;
+
+	lines_init(maps->lines, fd);
+	while ((result = lines_next(maps->lines, &line)) > 0) {
+		if (!proc_maps_parse(line, &mmap) || mmap.is_data)
+			continue;
+		result = visit_one(maps, pid, &mmap, visit, context);
+		if (result)
+			return result;
+	}
+	return result;
+}
+
+static int
+query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mmap)
+{
+	struct procmap_query query = {
+		.size = sizeof(query),
+		.query_flags = QUERY_VMA_EXECUTABLE | QUERY_COVERING_OR_NEXT,
+		.query_addr = address,
+		.vma_name_size = PATH_MAX,
+		.vma_name_addr = (uint64_t)(uintptr_t)path,
+		.build_id_size = BUILD_ID_SIZE_MAX,
+		.build_id_addr = (uint64_t)(uintptr_t)mmap->build_id,
+	};
+	int result;
+
+	memset(mmap, 0, sizeof(*mmap));
+	path[0] = '\0';
+	do
+		result = ioctl(fd, QUERY_PROCMAP, &query);
+	while (result < 0 && errno == EINTR);
+	if (result < 0)
+		return -errno;
+	mmap->start = query.vma_start;
+	mmap->length = query.vma_end - query.vma_start;
+	mmap->file_offset = query.vma_offset;
+	mmap->protection = PROT_EXEC;
+	mmap->path = query.vma_name_size ? path : "";
+	if (query.build_id_size > 0 && query.build_id_size <= BUILD_ID_SIZE_MAX) {
+		mmap->build_id_size = (uint8_t)query.build_id_size;
+		return 0;
+	}
+	mmap->device_major = query.dev_major;
+	mmap->device_minor = query.dev_minor;
+	mmap->inode = query.inode;
+	return 0;
+}
+
+/* -ENOTTY: this kernel, or this file, cannot be asked. */
+static int
+read_queries(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, void *context)
+{
+	struct record_mmap mmap;
+	char path[PATH_MAX];
+	uint64_t address = 0;
+	int result = 0;
+
+	for (unsigned i = 0; i < MAPPINGS_OF_A_PROCESS_MAX; i++) {
+		result = query_next(fd, address, path, &mmap);
+		if (result == -ENOENT || (result == -ESRCH && i == 0)) /* no more; a kernel thread */
+			return 0;
+		if (result)
+			return result;
+		address = mmap.start + mmap.length;
+		result = visit_one(maps, pid, &mmap, visit, context);
+		if (result || address == 0)
+			return result;
+	}
+	return 0;
+}
+
+int
+proc_maps_read(struct proc_maps *maps, uint32_t pid, proc_maps_visit *visit, void *context)
+{
+	int fd, result = -ENOTTY;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%" PRIu32 "/maps", pid);
+	fd = openat(maps->procfs, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!maps->no_query)
+		result = read_queries(maps, fd, pid, visit, context);
+	if (result == -ENOTTY) {
+		maps->no_query = true;
+		result = read_text(maps, fd, pid, visit, context);
+	}
+	close(fd);
+	return result;
+}

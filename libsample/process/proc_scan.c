@@ -1,0 +1,137 @@
+#include "process/proc_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/context_table.h"
+#include "process/proc_maps.h"
+
+struct scan {
+	const struct proc_scan_visitor *visitor;
+	struct proc_maps maps;
+	uint32_t pid;
+	unsigned refused; /* processes whose maps we may not read */
+};
+
+/* /proc shows a worker with what it works on ("kworker/0:1-events"), records show its name ("kworker/0:1"). */
+static void
+strip_work(char *comm)
+{
+	char *at = strncmp(comm, "kworker/", 8) == 0 ? strchr(comm, ':') : NULL;
+
+	at = at ? strpbrk(at, "+-") : NULL;
+	if (at)
+		*at = '\0';
+}
+
+/* "" when the process is gone. */
+static void
+read_comm(int procfs, uint32_t pid, char *comm, size_t size)
+{
+	char name[32];
+	ssize_t got;
+	int fd;
+
+	comm[0] = '\0';
+	snprintf(name, sizeof(name), "%" PRIu32 "/comm", pid);
+	fd = openat(procfs, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	do
+		got = read(fd, comm, size - 1);
+	while (got < 0 && errno == EINTR);
+	close(fd);
+	comm[got > 0 ? got : 0] = '\0';
+	got = (ssize_t)strlen(comm);
+	if (got > 0 && comm[got - 1] == '\n')
+		comm[got - 1] = '\0';
+	strip_work(comm);
+}
+
+static int
+visit_mapping(void *context, const struct record_mmap *mmap)
+{
+	struct scan *scan = context;
+
+	return scan->visitor->mapping(scan->visitor->context, scan->pid, mmap);
+}
+
+static int
+scan_process(struct scan *scan, uint32_t pid)
+{
+	char comm[64]; /* a worker's is longer than COMM_SIZE */
+	int result;
+
+	read_comm(scan->maps.procfs, pid, comm, sizeof(comm));
+	result = scan->visitor->process(scan->visitor->context, pid, comm);
+	if (result)
+		return result;
+	scan->pid = pid;
+	result = proc_maps_read(&scan->maps, pid, visit_mapping, scan);
+	if (result == -EACCES || result == -EPERM)
+		scan->refused++;
+	/* Only memory ends the scan: whatever else went wrong is this process's own. */
+	return result == -ENOMEM ? result : 0;
+}
+
+static bool
+parse_pid(const char *name, uint32_t *pid)
+{
+	uint64_t value;
+
+	if (!parse_decimal(&name, &value) || *name != '\0' || value == 0 || value >= UINT32_MAX)
+		return false;
+	*pid = (uint32_t)value;
+	return true;
+}
+
+static int
+scan_all(struct scan *scan, DIR *directory)
+{
+	struct dirent *entry;
+	uint32_t pid;
+	int result = 0;
+
+	for (;;) {
+		errno = 0;
+		entry = readdir(directory);
+		if (!entry)
+			return -errno;
+		if (!parse_pid(entry->d_name, &pid))
+			continue;
+		result = scan_process(scan, pid);
+		if (result)
+			return result;
+	}
+}
+
+int
+proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visitor *visitor)
+{
+	struct scan scan = {.visitor = visitor};
+	DIR *directory = opendir(procfs);
+	int result = -ENOMEM;
+
+	if (!directory)
+		return -errno;
+	scan.maps.procfs = dirfd(directory);
+	scan.maps.files = file_identities_new();
+	scan.maps.lines = malloc(sizeof(*scan.maps.lines));
+	if (scan.maps.files && scan.maps.lines)
+		result = scan_all(&scan, directory);
+	if (scan.refused)
+		log_write(log, LOG_LEVEL_WARNING,
+		          "%s: not allowed to read the mappings of %u processes (CAP_SYS_PTRACE): samples of what they "
+		          "mapped before now will be unknown",
+		          procfs, scan.refused);
+	free(scan.maps.lines);
+	file_identities_free(scan.maps.files);
+	closedir(directory);
+	return result;
+}

@@ -1,0 +1,176 @@
+#include "process/process_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "process/hash.h"
+
+struct process_node {
+	struct process process; /* first: the outside sees only this */
+	UT_hash_handle hh;
+	struct process_node *prev, *next; /* in the order of endings */
+};
+
+struct process_table {
+	struct process_node *by_pid;
+	struct process_node *ended; /* the one that ended first is the head */
+	size_t ended_count;
+	struct process_node *last; /* found last; NULL when it is gone */
+};
+
+struct process_table *
+process_table_new(void)
+{
+	return calloc(1, sizeof(struct process_table));
+}
+
+static void
+node_free(struct process_node *node)
+{
+	address_space_release(node->process.space);
+	free(node);
+}
+
+void
+process_table_free(struct process_table *table)
+{
+	struct process_node *node, *next;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->by_pid, node, next) {
+		HASH_DELETE(hh, table->by_pid, node);
+		node_free(node);
+	}
+	free(table);
+}
+
+static struct process_node *
+node_find(struct process_table *table, uint32_t pid)
+{
+	struct process_node *node;
+
+	if (table->last && table->last->process.pid == pid)
+		return table->last;
+	HASH_FIND(hh, table->by_pid, &pid, sizeof(pid), node);
+	if (node)
+		table->last = node;
+	return node;
+}
+
+struct process *
+process_find(struct process_table *table, uint32_t pid)
+{
+	struct process_node *node = node_find(table, pid);
+
+	return node ? &node->process : NULL;
+}
+
+static struct process_node *
+node_new(struct process_table *table, uint32_t pid)
+{
+	struct process_node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	node->process.pid = pid;
+	HASH_ADD(hh, table->by_pid, process.pid, sizeof(pid), node);
+	if (!hash_added(node)) {
+		free(node);
+		return NULL;
+	}
+	return node;
+}
+
+static void
+revive(struct process_table *table, struct process_node *node)
+{
+	if (!node->process.ended)
+		return;
+	node->process.ended = false;
+	DL_DELETE(table->ended, node);
+	table->ended_count--;
+}
+
+struct process *
+process_ensure(struct process_table *table, uint32_t pid)
+{
+	struct process_node *node = node_find(table, pid);
+
+	if (!node)
+		node = node_new(table, pid);
+	if (!node)
+		return NULL;
+	revive(table, node);
+	return &node->process;
+}
+
+struct process *
+process_renew(struct process_table *table, uint32_t pid)
+{
+	struct process *process = process_ensure(table, pid);
+
+	if (process)
+		process_exec(process, "");
+	return process;
+}
+
+static void
+forget_first(struct process_table *table)
+{
+	struct process_node *node = table->ended;
+
+	DL_DELETE(table->ended, node);
+	table->ended_count--;
+	HASH_DELETE(hh, table->by_pid, node);
+	if (table->last == node)
+		table->last = NULL;
+	node_free(node);
+}
+
+void
+process_end(struct process_table *table, struct process *process, uint64_t now_ns)
+{
+	struct process_node *node = (struct process_node *)process;
+
+	revive(table, node);
+	if (table->ended_count == PROCESS_TABLE_ENDED_MAX)
+		forget_first(table);
+	process->ended = true;
+	process->ended_ns = now_ns;
+	DL_APPEND(table->ended, node);
+	table->ended_count++;
+}
+
+void
+process_rename(struct process *process, const char *comm)
+{
+	size_t length = strnlen(comm, COMM_SIZE - 1);
+
+	memcpy(process->comm, comm, length);
+	process->comm[length] = '\0';
+	process->context.valid = false;
+}
+
+void
+process_exec(struct process *process, const char *comm)
+{
+	address_space_release(process->space);
+	process->space = NULL;
+	process->incomplete = false;
+	process_rename(process, comm);
+}
+
+void
+process_table_expire(struct process_table *table, uint64_t until_ns)
+{
+	while (table->ended && table->ended->process.ended_ns <= until_ns)
+		forget_first(table);
+}
+
+size_t
+process_table_size(const struct process_table *table)
+{
+	return HASH_COUNT(table->by_pid);
+}

@@ -1,0 +1,64 @@
+/*
+ * process_table.h - the processes that live, and those that ended a moment ago
+ *
+ * A process that ended waits in the order of endings for its late samples; any sign of life takes it back. At most
+ * PROCESS_TABLE_ENDED_MAX wait; the one that has waited longest goes first.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROCESS_PROCESS_TABLE_H
+#define DCPI_PROCESS_PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/address_space.h"
+#include "process/context_table.h"
+
+#define PROCESS_TABLE_ENDED_MAX 65536
+
+/* The context a process had with its last sample, valid while the cgroup and the name stay. */
+struct context_cache {
+	bool valid;
+	uint64_t cgroup;
+	uint32_t number;
+};
+
+struct process {
+	uint32_t pid;
+	bool ended;
+	bool incomplete;   /* a mapping could not be remembered */
+	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
+	char comm[COMM_SIZE];
+	struct address_space *space; /* NULL: empty */
+	struct context_cache context;
+};
+
+struct process_table;
+
+struct process_table *process_table_new(void); /* NULL and errno (ENOMEM) */
+void process_table_free(struct process_table *table);
+
+/* The process, or NULL; valid until it is replaced or expires. */
+struct process *process_find(struct process_table *table, uint32_t pid);
+
+/* The process, made when it is not there, alive again when it had ended. NULL: no memory. */
+struct process *process_ensure(struct process_table *table, uint32_t pid);
+
+/* A new process under this pid, nameless and without mappings, whatever was there before. NULL: no memory. */
+struct process *process_renew(struct process_table *table, uint32_t pid);
+
+/* Begin its grace, or begin it anew. */
+void process_end(struct process_table *table, struct process *process, uint64_t now_ns);
+
+void process_rename(struct process *process, const char *comm);
+
+/* What exec does to it: another name, no mappings. */
+void process_exec(struct process *process, const char *comm);
+
+/* Forget those that ended at `until_ns` or before. */
+void process_table_expire(struct process_table *table, uint64_t until_ns);
+
+size_t process_table_size(const struct process_table *table);
+
+#endif

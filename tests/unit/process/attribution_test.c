@@ -1,0 +1,527 @@
+/* Processes come, change and go; their samples find the map that was valid when they were taken. */
+#include "tests/unit/process/story.h"
+
+static void
+a_process_that_lived_a_millisecond_is_attributed(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 10, "sh");
+	story_map(story, 0, 10, "/bin/sh", 1, 0x400000, 0x1000, 0x1000);
+	story_fork(story, 100, 10, 42);
+	story_exec(story, 100, 42, "true");
+	story_map(story, 100, 42, "/bin/true", 2, 0x400000, 0x1000, 0x2000);
+	assert_sample(story, 101, 42, 0x400010, "/bin/true", 0x2010);
+	story_exit(story, 101, 42, 42);
+	assert_sample(story, 102, 42, 0x400010, "/bin/true", 0x2010); /* read late */
+}
+
+static void
+a_sample_in_the_grace_is_attributed_one_behind_it_is_not(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "true");
+	story_map(story, 0, 42, "/bin/true", 2, 0x400000, 0x1000, 0);
+	story_exit(story, 500, 42, 42);
+	attribution_expire(story->attribution, 1499 * MS);
+	assert_sample(story, 500, 42, 0x400000, "/bin/true", 0);
+	attribution_expire(story->attribution, 1500 * MS);
+	assert_unknown(story, 500, 42, 0x400000, UNKNOWN_PROCESS);
+	assert_int_equal(story_stats(story).processes, 0);
+	assert_int_equal(story_stats(story).mappings, 0);
+}
+
+static void
+exec_in_place_replaces_everything(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "wrapper");
+	story_map(story, 0, 42, "/bin/wrapper", 1, 0x400000, 0x1000, 0);
+	story_map(story, 0, 42, "/lib/plugin.so", 3, 0x7f0000, 0x1000, 0);
+	assert_comm(story, 1, 42, 0x400000, "wrapper");
+	story_exec(story, 2, 42, "real");
+	story_map(story, 2, 42, "/bin/real", 2, 0x400000, 0x1000, 0);
+	assert_sample(story, 3, 42, 0x400123, "/bin/real", 0x123);
+	assert_comm(story, 3, 42, 0x400000, "real");
+	assert_unknown(story, 3, 42, 0x7f0000, UNKNOWN_ADDRESS);
+}
+
+static void
+a_fork_without_exec_keeps_its_parents_map_and_name(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 10, "server");
+	story_map(story, 0, 10, "/bin/server", 1, 0x400000, 0x1000, 0x1000);
+	story_fork(story, 1, 10, 11);
+	assert_sample(story, 2, 11, 0x400010, "/bin/server", 0x1010);
+	assert_comm(story, 2, 11, 0x400010, "server");
+}
+
+static void
+what_a_child_maps_is_its_own_and_its_parents_stays_its_parents(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 10, "server");
+	story_map(story, 0, 10, "/bin/server", 1, 0x400000, 0x1000, 0);
+	story_fork(story, 1, 10, 11);
+	story_map(story, 2, 11, "/lib/child.so", 2, 0x700000, 0x1000, 0);
+	story_map(story, 2, 10, "/lib/parent.so", 3, 0x700000, 0x1000, 0);
+	assert_sample(story, 3, 11, 0x700000, "/lib/child.so", 0);
+	assert_sample(story, 3, 10, 0x700000, "/lib/parent.so", 0);
+	assert_sample(story, 3, 11, 0x400000, "/bin/server", 0);
+	story_exit(story, 4, 10, 10);
+	attribution_expire(story->attribution, 5000 * MS);
+	assert_sample(story, 5000, 11, 0x400000, "/bin/server", 0); /* outlives its parent */
+}
+
+static void
+fork_shares_the_mappings(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 10, "server");
+	for (uint64_t i = 0; i < 100; i++)
+		story_map(story, 0, 10, "/bin/server", 1, 0x400000 + i * 0x2000, 0x1000, i * 0x10000);
+	assert_int_equal(story_stats(story).mappings, 100);
+	for (uint32_t child = 100; child < 200; child++)
+		story_fork(story, 1, 10, child);
+	assert_int_equal(story_stats(story).processes, 101);
+	assert_int_equal(story_stats(story).mappings, 100);
+}
+
+static void
+a_pid_that_is_used_again_is_a_fresh_process(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 10, "sh");
+	story_map(story, 0, 10, "/bin/sh", 1, 0x400000, 0x1000, 0);
+	story_fork(story, 1, 10, 42);
+	story_exec(story, 1, 42, "old");
+	story_map(story, 1, 42, "/bin/old", 2, 0x400000, 0x1000, 0);
+	story_map(story, 1, 42, "/lib/old.so", 3, 0x700000, 0x1000, 0);
+	story_exit(story, 2, 42, 42);
+	story_fork(story, 3, 10, 42);
+	assert_sample(story, 4, 42, 0x400000, "/bin/sh", 0);
+	assert_unknown(story, 4, 42, 0x700000, UNKNOWN_ADDRESS);
+	attribution_expire(story->attribution, 5000 * MS);
+	assert_sample(story, 5000, 42, 0x400000, "/bin/sh", 0); /* the old one's end does not end the new one */
+}
+
+static void
+the_end_of_a_thread_is_not_the_end_of_its_process(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "server");
+	story_map(story, 0, 42, "/bin/server", 1, 0x400000, 0x1000, 0);
+	story_thread(story, 1, 42, 43);
+	story_exit(story, 2, 42, 43);
+	attribution_expire(story->attribution, 60000 * MS);
+	assert_sample(story, 60000, 42, 0x400000, "/bin/server", 0);
+	assert_int_equal(story_stats(story).processes, 1);
+}
+
+static void
+threads_that_outlive_the_main_one_keep_the_map(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "server");
+	story_map(story, 0, 42, "/bin/server", 1, 0x400000, 0x1000, 0);
+	story_thread(story, 1, 42, 43);
+	story_exit(story, 2, 42, 42); /* pthread_exit() in main */
+	assert_sample(story, 3, 42, 0x400000, "/bin/server", 0);
+	story_thread(story, 500, 42, 44); /* a sign of life */
+	attribution_expire(story->attribution, 60000 * MS);
+	assert_sample(story, 60000, 42, 0x400000, "/bin/server", 0);
+}
+
+static void
+user_samples_after_the_main_threads_end_keep_the_map(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "server");
+	story_map(story, 0, 42, "/bin/server", 1, 0x400000, 0x1000, 0);
+	story_thread(story, 1, 42, 43);
+	story_exit(story, 2, 42, 42);
+	for (uint64_t at = 700; at < 60000; at += 700) {
+		attribution_expire(story->attribution, at * MS);
+		assert_sample(story, at, 42, 0x400000, "/bin/server", 0);
+	}
+	attribution_expire(story->attribution, 70000 * MS);
+	assert_int_equal(story_stats(story).processes, 0);
+}
+
+static void
+a_library_at_the_place_of_another_replaces_it(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 42, "server");
+	story_map(story, 0, 42, "/lib/one.so", 1, 0x700000, 0x3000, 0); /* dlopen */
+	assert_sample(story, 1, 42, 0x702000, "/lib/one.so", 0x2000);
+	story_map(story, 2, 42, "/lib/two.so", 2, 0x700000, 0x1000, 0x5000); /* dlclose, dlopen of a smaller one */
+	assert_sample(story, 3, 42, 0x700123, "/lib/two.so", 0x5123);
+	assert_sample(story, 3, 42, 0x702000, "/lib/one.so", 0x2000); /* nobody has told that it is gone */
+	story_map(story, 4, 42, "/lib/three.so", 3, 0x6ff000, 0x10000, 0);
+	assert_sample(story, 5, 42, 0x700123, "/lib/three.so", 0x1123);
+	assert_sample(story, 5, 42, 0x702000, "/lib/three.so", 0x3000);
+}
+
+static void
+a_replaced_file_is_another_image(void **state)
+{
+	struct story *story = *state;
+	struct sample_key before, after;
+
+	story_exec(story, 0, 1, "app");
+	story_map(story, 0, 1, "/bin/app (deleted)", 1, 0x400000, 0x1000, 0);
+	story_exec(story, 1, 2, "app");
+	story_map(story, 1, 2, "/bin/app", 2, 0x400000, 0x1000, 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 1, 0x400000, &before), 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 2, 0x400000, &after), 0);
+	assert_int_not_equal(before.image, after.image);
+	assert_string_equal(image_table_get(story->images, before.image)->path, "/bin/app");
+	assert_string_equal(image_table_get(story->images, after.image)->path, "/bin/app");
+	assert_true(image_table_get(story->images, before.image)->deleted);
+	assert_false(image_table_get(story->images, after.image)->deleted);
+}
+
+/* The same path, the same name, two mount namespaces. */
+static void
+containers_with_different_files_at_one_path_are_told_apart(void **state)
+{
+	struct story *story = *state;
+	struct sample_key one, other, again;
+
+	for (uint32_t pid = 1; pid <= 3; pid++)
+		story_exec(story, 0, pid, "app");
+	story_map(story, 0, 1, "/usr/bin/app", 1, 0x400000, 0x1000, 0);
+	story_map(story, 0, 2, "/usr/bin/app", 2, 0x400000, 0x1000, 0);
+	story_map(story, 0, 3, "/usr/bin/app", 1, 0x400000, 0x1000, 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 1, 0x400000, &one), 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 2, 0x400000, &other), 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 3, 0x400000, &again), 0);
+	assert_int_not_equal(one.image, other.image);
+	assert_int_equal(one.image, again.image);
+}
+
+static void
+a_file_without_a_build_id_is_known_by_its_inode(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	story_exec(story, 0, 1, "app");
+	story_map(story, 0, 1, "/bin/app", 0, 0x400000, 0x1000, 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 1, 0x400000, &key), 0);
+	assert_int_equal(image_table_get(story->images, key.image)->inode, 77);
+	assert_int_equal(image_table_get(story->images, key.image)->build_id_size, 0);
+}
+
+static void
+made_code_counts_from_the_start_of_its_memory(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "java");
+	story_map_memory(story, 0, 1, "//anon", 0x7f0000100000, 0x10000);
+	story_map_memory(story, 0, 1, "/memfd:doublemapper (deleted)", 0x7f0000200000, 0x10000);
+	story_map_memory(story, 0, 1, "[heap]", 0x1000000, 0x1000);
+	assert_sample(story, 1, 1, 0x7f0000100040, "[anon]", 0x40);
+	assert_sample(story, 1, 1, 0x7f0000200080, "memfd:doublemapper", 0x80);
+	assert_sample(story, 1, 1, 0x1000010, "[heap]", 0x10);
+	story_map_memory(story, 2, 1, "//anon", 0x7f0000104000, 0x1000); /* splits the first */
+	assert_sample(story, 3, 1, 0x7f0000105000, "[anon]", 0x5000);
+	assert_sample(story, 3, 1, 0x7f0000104010, "[anon]", 0x10);
+}
+
+static void
+a_program_in_a_memfd_is_a_program(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "runc");
+	story_map(story, 0, 1, "/memfd:runc_cloned:/proc/self/exe (deleted)", 9, 0x400000, 0x1000, 0x3000);
+	assert_sample(story, 1, 1, 0x400001, "/memfd:runc_cloned:/proc/self/exe", 0x3001);
+}
+
+static void
+the_vdso_is_one_image_for_all(void **state)
+{
+	struct story *story = *state;
+	struct sample_key one, other;
+
+	story_exec(story, 0, 1, "a");
+	story_exec(story, 0, 2, "b");
+	story_map_memory(story, 0, 1, "[vdso]", 0x7ffc00001000, 0x2000);
+	story_map_memory(story, 0, 2, "[vdso]", 0x7ffd00003000, 0x2000);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_USER, 1, 0x7ffc00001a00, &one), 0);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_USER, 2, 0x7ffd00003a00, &other), 0);
+	assert_int_equal(one.image, other.image);
+	assert_int_equal(one.offset, 0xa00);
+	assert_int_equal(other.offset, 0xa00);
+	assert_int_equal(image_table_get(story->images, one.image)->kind, IMAGE_VDSO);
+}
+
+static void
+the_vdso_of_32_bit_programs_is_another(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "a");
+	story_map_memory(story, 0, 1, "[vdso]", 0xf7fc0000, 0x2000);
+	assert_sample(story, 1, 1, 0xf7fc0010, "[vdso32]", 0x10);
+}
+
+static void
+the_vsyscall_page_needs_no_mapping(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "old");
+	assert_sample(story, 1, 1, 0xffffffffff600400, "[vsyscall]", 0x400);
+	assert_unknown(story, 1, 1, 0xffffffffff601000, UNKNOWN_ADDRESS);
+}
+
+#define MIB (UINT64_C(1) << 20)
+
+static void
+text_moved_to_huge_pages_is_still_the_files(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "big");
+	story_map(story, 0, 1, "/bin/big", 1, 3 * MIB, 8 * MIB, 0x1000);
+	story_map_memory(story, 1, 1, "//anon", 4 * MIB, 6 * MIB);
+	assert_sample(story, 2, 1, 5 * MIB, "/bin/big", 2 * MIB + 0x1000);
+	assert_sample(story, 2, 1, 10 * MIB, "/bin/big", 7 * MIB + 0x1000);
+}
+
+static void
+memory_over_text_that_is_not_whole_huge_pages_is_memory(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "big");
+	story_map(story, 0, 1, "/bin/big", 1, 3 * MIB, 8 * MIB, 0x1000);
+	story_map_memory(story, 1, 1, "//anon", 4 * MIB, 0x1000); /* a patched page */
+	assert_sample(story, 2, 1, 4 * MIB + 8, "[anon]", 8);
+	story_map_memory(story, 3, 1, "//anon", 10 * MIB, 2 * MIB); /* sticks out */
+	assert_sample(story, 4, 1, 10 * MIB, "[anon]", 0);
+}
+
+static void
+data_mappings_are_not_looked_at(void **state)
+{
+	struct story *story = *state;
+	struct record record = {.type = RECORD_MMAP, .pid = 1, .tid = 1};
+
+	record.mmap.start = 0x400000;
+	record.mmap.length = 0x1000;
+	record.mmap.path = "/usr/share/data";
+	record.mmap.is_data = true;
+	story_exec(story, 0, 1, "app");
+	story_map(story, 0, 1, "/bin/app", 1, 0x400000, 0x1000, 0);
+	story_apply(story, &record);
+	assert_sample(story, 1, 1, 0x400000, "/bin/app", 0);
+}
+
+static void
+a_thread_that_names_itself_does_not_rename_the_process(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 0, 1, "firefox");
+	story_map(story, 0, 1, "/bin/firefox", 1, 0x400000, 0x1000, 0);
+	story_thread(story, 1, 1, 2);
+	story_rename(story, 1, 1, 2, "Socket Thread");
+	assert_comm(story, 2, 1, 0x400000, "firefox");
+	story_rename(story, 3, 1, 1, "renamed");
+	assert_comm(story, 4, 1, 0x400000, "renamed");
+}
+
+static void
+a_process_whose_fork_was_lost_is_made_by_what_it_does(void **state)
+{
+	struct story *story = *state;
+
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0x1000, 0);
+	assert_sample(story, 1, 5, 0x400000, "/bin/five", 0);
+	assert_comm(story, 1, 5, 0x400000, "");
+	story_rename(story, 2, 6, 6, "six");
+	assert_unknown(story, 3, 6, 0x400000, UNKNOWN_ADDRESS);
+	story_fork(story, 4, 777, 7); /* by a parent never seen */
+	assert_unknown(story, 5, 7, 0x400000, UNKNOWN_ADDRESS);
+}
+
+static void
+a_process_never_seen_is_unknown(void **state)
+{
+	struct story *story = *state;
+
+	assert_unknown(story, 1, 5, 0x400000, UNKNOWN_PROCESS);
+	story_exit(story, 2, 5, 5);
+	assert_int_equal(story_stats(story).processes, 0);
+}
+
+static void
+a_process_of_another_namespace_is_told_so(void **state)
+{
+	struct story *story = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t pid = i ? UINT32_MAX : 0;
+
+		story_fork(story, 0, 1, pid);
+		story_exec(story, 0, pid, "elsewhere");
+		story_map(story, 0, pid, "/bin/elsewhere", 1, 0x400000, 0x1000, 0);
+		story_exit(story, 0, pid, pid);
+		assert_unknown(story, 1, pid, 0x400000, UNKNOWN_NAMESPACE);
+	}
+	assert_int_equal(story_stats(story).processes, 0);
+}
+
+static void
+guests_and_unrecorded_modes_are_told_so(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0x1000, 0);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_GUEST_USER, 5, 0x400000, &key), 1 + UNKNOWN_GUEST);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_GUEST_KERNEL, 5, 0x400000, &key), 1 + UNKNOWN_GUEST);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_HYPERVISOR, 5, 0x400000, &key), 1 + UNKNOWN_GUEST);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_UNKNOWN, 5, 0x400000, &key), 1 + UNKNOWN_MODE);
+}
+
+static void
+an_offset_beyond_what_the_database_holds_is_unknown(void **state)
+{
+	struct story *story = *state;
+
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0x2000, (UINT64_C(1) << 44) - 0x1000);
+	assert_sample(story, 1, 5, 0x400fff, "/bin/five", (UINT64_C(1) << 44) - 1);
+	assert_unknown(story, 1, 5, 0x401000, UNKNOWN_ADDRESS);
+}
+
+static void
+mappings_that_cannot_be_are_ignored(void **state)
+{
+	struct story *story = *state;
+
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0, 0);
+	story_map(story, 0, 5, "/bin/five", 1, UINT64_MAX - 10, 0x1000, 0);
+	assert_int_equal(story_stats(story).mappings, 0);
+}
+
+static void
+a_sample_knows_the_cgroup_it_was_taken_in(void **state)
+{
+	struct story *story = *state;
+	struct record made = {.type = RECORD_CGROUP, .cgroup = {.id = 700, .path = "/user.slice"}};
+	struct record sample = {.type = RECORD_SAMPLE, .mode = CPU_MODE_USER, .pid = 5, .tid = 5};
+	struct sample_key key;
+
+	story_apply(story, &made);
+	story_rename(story, 0, 5, 5, "five");
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0x1000, 0);
+	sample.sample.address = 0x400000;
+	sample.sample.cgroup = 700;
+	assert_int_equal(attribution_sample(story->attribution, &sample, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->cgroup, "/user.slice");
+	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "five");
+	sample.sample.cgroup = 701; /* moved to one never told */
+	assert_int_equal(attribution_sample(story->attribution, &sample, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->cgroup, "");
+	sample.sample.cgroup = 700;
+	assert_int_equal(attribution_sample(story->attribution, &sample, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->cgroup, "/user.slice");
+	assert_int_equal(story_stats(story).contexts, 2);
+}
+
+/* 200000 processes that each live a millisecond: what is remembered is what the grace holds. */
+static void
+a_storm_of_forks_leaves_memory_flat(void **state)
+{
+	struct story *story = *state;
+	size_t most = 0;
+
+	story_exec(story, 0, 10, "sh");
+	story_map(story, 0, 10, "/bin/sh", 1, 0x400000, 0x1000, 0);
+	for (uint64_t at = 1; at <= 200000; at++) {
+		uint32_t pid = 1000 + (uint32_t)(at % 30000);
+
+		story_fork(story, at, 10, pid);
+		story_exec(story, at, pid, "true");
+		story_map(story, at, pid, "/bin/true", 2, 0x400000, 0x1000, 0);
+		story_exit(story, at, pid, pid);
+		attribution_expire(story->attribution, at * MS);
+		if (story_stats(story).processes > most)
+			most = story_stats(story).processes;
+	}
+	assert_int_equal(most, 1001); /* a second's worth, and the shell */
+	assert_int_equal(story_stats(story).mappings, 1001);
+	assert_int_equal(story_stats(story).images, 0); /* none was sampled */
+}
+
+static void
+an_image_is_told_of_when_it_is_first_sampled(void **state)
+{
+	struct story *story = *state;
+
+	story_map(story, 0, 5, "/bin/five", 1, 0x400000, 0x1000, 0);
+	story_map(story, 0, 5, "/lib/libc.so", 2, 0x700000, 0x1000, 0);
+	assert_int_equal(story_stats(story).images, 0);
+	assert_sample(story, 1, 5, 0x700000, "/lib/libc.so", 0);
+	assert_int_equal(story_stats(story).images, 1);
+}
+
+#define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY_TEST(a_process_that_lived_a_millisecond_is_attributed),
+		STORY_TEST(a_sample_in_the_grace_is_attributed_one_behind_it_is_not),
+		STORY_TEST(exec_in_place_replaces_everything),
+		STORY_TEST(a_fork_without_exec_keeps_its_parents_map_and_name),
+		STORY_TEST(what_a_child_maps_is_its_own_and_its_parents_stays_its_parents),
+		STORY_TEST(fork_shares_the_mappings),
+		STORY_TEST(a_pid_that_is_used_again_is_a_fresh_process),
+		STORY_TEST(the_end_of_a_thread_is_not_the_end_of_its_process),
+		STORY_TEST(threads_that_outlive_the_main_one_keep_the_map),
+		STORY_TEST(user_samples_after_the_main_threads_end_keep_the_map),
+		STORY_TEST(a_library_at_the_place_of_another_replaces_it),
+		STORY_TEST(a_replaced_file_is_another_image),
+		STORY_TEST(containers_with_different_files_at_one_path_are_told_apart),
+		STORY_TEST(a_file_without_a_build_id_is_known_by_its_inode),
+		STORY_TEST(made_code_counts_from_the_start_of_its_memory),
+		STORY_TEST(a_program_in_a_memfd_is_a_program),
+		STORY_TEST(the_vdso_is_one_image_for_all),
+		STORY_TEST(the_vdso_of_32_bit_programs_is_another),
+		STORY_TEST(the_vsyscall_page_needs_no_mapping),
+		STORY_TEST(text_moved_to_huge_pages_is_still_the_files),
+		STORY_TEST(memory_over_text_that_is_not_whole_huge_pages_is_memory),
+		STORY_TEST(data_mappings_are_not_looked_at),
+		STORY_TEST(a_thread_that_names_itself_does_not_rename_the_process),
+		STORY_TEST(a_process_whose_fork_was_lost_is_made_by_what_it_does),
+		STORY_TEST(a_process_never_seen_is_unknown),
+		STORY_TEST(a_process_of_another_namespace_is_told_so),
+		STORY_TEST(guests_and_unrecorded_modes_are_told_so),
+		STORY_TEST(an_offset_beyond_what_the_database_holds_is_unknown),
+		STORY_TEST(mappings_that_cannot_be_are_ignored),
+		STORY_TEST(a_sample_knows_the_cgroup_it_was_taken_in),
+		STORY_TEST(a_storm_of_forks_leaves_memory_flat),
+		STORY_TEST(an_image_is_told_of_when_it_is_first_sampled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
