@@ -68,6 +68,7 @@ touch(void *context, uint32_t cpu, const struct record *record)
 		require(record->type <= RECORD_CGROUP);
 	}
 	return 0;
+	return 0;
 }
 
 static void

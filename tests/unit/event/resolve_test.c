@@ -1,0 +1,521 @@
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "event/event.h"
+#include "tests/unit/event/fake_tree.h"
+#include "tests/unit/event/scripted_kernel.h"
+
+#define HARDWARE PERF_TYPE_HARDWARE
+#define SOFTWARE PERF_TYPE_SOFTWARE
+#define CYCLES   PERF_COUNT_HW_CPU_CYCLES
+#define MISSES   PERF_COUNT_HW_CACHE_MISSES
+
+struct fixture {
+	struct fake_tree tree;
+	struct scripted_kernel kernel;
+	struct event_environment environment;
+	struct event event;
+	char why[1024];
+};
+
+static int
+setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fake_tree_init(&fixture->tree);
+	fake_tree_add_cpu_pmu(&fixture->tree);
+	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_paranoid", "2\n");
+	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "100000\n");
+	fixture->environment = (struct event_environment){
+		.open = scripted_open,
+		.open_context = &fixture->kernel,
+		.sysfs = fixture->tree.root,
+		.procfs = fixture->tree.root,
+		.cpu = 2,
+		.clock_rate = 250,
+	};
+	*state = fixture;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fake_tree_fini(&fixture->tree);
+	free(fixture);
+	return 0;
+}
+
+static struct event_spec
+spec_of(const char *name)
+{
+	struct event_spec spec = {.rate = 4000, .precise = 3, .user = true, .kernel = true};
+
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	return spec;
+}
+
+static int
+resolve(struct fixture *fixture, const struct event_spec *spec, const struct answer *answers, size_t count)
+{
+	int before = next_descriptor();
+	int err;
+
+	fixture->kernel.answers = answers;
+	fixture->kernel.count = count;
+	fixture->kernel.asked = 0;
+	err = event_resolve(&fixture->environment, spec, &fixture->event, fixture->why, sizeof(fixture->why));
+	assert_int_equal(next_descriptor(), before); /* nothing is left open */
+	return err;
+}
+
+/* Resolve `name` by the answers that follow, if any; else by a machine without a PMU. */
+#define RESOLVE(fixture, name, ...)                                                                                    \
+	({                                                                                                             \
+		const struct answer answers_[] = {__VA_ARGS__};                                                        \
+		struct event_spec spec_ = spec_of(name);                                                               \
+		resolve(fixture, &spec_, answers_, sizeof(answers_) / sizeof(answers_[0]));                            \
+	})
+
+static void
+what_the_kernel_grants_is_taken_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct event *event = &fixture->event;
+
+	assert_int_equal(RESOLVE(fixture, "cache-misses", {HARDWARE, MISSES, ANY, 0}), 0);
+	assert_true(event->available);
+	assert_string_equal(event->name, "cache-misses");
+	assert_string_equal(event->requested, "cache-misses");
+	assert_string_equal(event->note, "");
+	assert_int_equal(event->precise, 3);
+	assert_int_equal(event->period, 0);
+	assert_int_equal(event->rate, 4000);
+	assert_int_equal(event->encoding.config, MISSES);
+	assert_int_equal(fixture->kernel.asked, 1);
+	assert_int_equal(fixture->kernel.cpu, 2);
+	assert_true(fixture->kernel.attrs[0].freq);
+}
+
+static void
+precise_goes_down_to_what_is_granted(void **state)
+{
+	static const int refusals[] = {-EOPNOTSUPP, -EINVAL, -ENOENT, -EBUSY, -ENODEV, -EACCES};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, CYCLES, 3, refusals[i]},
+		                         {HARDWARE, CYCLES, 2, refusals[i]}, {HARDWARE, CYCLES, ANY, 0}),
+		                 0);
+		assert_int_equal(fixture->event.precise, 1);
+		assert_true(fixture->event.available);
+		assert_string_equal(fixture->event.name, "cycles");
+		assert_string_equal(fixture->event.note, "");
+		assert_int_equal(fixture->kernel.asked, 3);
+	}
+}
+
+static void
+precise_begins_where_the_spec_says(void **state)
+{
+	struct fixture *fixture = *state;
+	struct answer granted = {HARDWARE, CYCLES, ANY, 0};
+	struct event_spec spec = spec_of("cycles");
+
+	spec.precise = 1;
+	assert_int_equal(resolve(fixture, &spec, &granted, 1), 0);
+	assert_int_equal(fixture->event.precise, 1);
+	assert_int_equal(RESOLVE(fixture, "cycles:pp", {HARDWARE, CYCLES, ANY, 0}), 0);
+	assert_int_equal(fixture->event.precise, 2);
+	spec = spec_of("cycles:P");
+	spec.precise = 0;
+	assert_int_equal(resolve(fixture, &spec, &granted, 1), 0);
+	assert_int_equal(fixture->event.precise, 3);
+}
+
+/* AMD: cycles become IBS, which goes no higher than 2 and refuses whatever excludes anything. */
+static void
+ibs_is_precise_for_both_modes_and_not_for_one(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct answer ibs[] = {
+		{HARDWARE, CYCLES, 3, -EOPNOTSUPP},
+		{HARDWARE, CYCLES, 2, -EINVAL, .excludes_only = true},
+		{HARDWARE, CYCLES, 1, -EINVAL, .excludes_only = true},
+		{HARDWARE, CYCLES, ANY, 0},
+	};
+	struct event_spec spec = spec_of("cycles");
+
+	assert_int_equal(resolve(fixture, &spec, ibs, 4), 0);
+	assert_int_equal(fixture->event.precise, 2);
+	spec = spec_of("cycles:u");
+	assert_int_equal(resolve(fixture, &spec, ibs, 4), 0);
+	assert_int_equal(fixture->event.precise, 0);
+	assert_false(fixture->event.kernel);
+	assert_string_equal(fixture->event.name, "cycles:u");
+}
+
+static void
+without_a_pmu_cycles_become_the_clock_and_say_so(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct event *event = &fixture->event;
+	const struct perf_event_attr *last;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -ENOENT}), 0);
+	assert_true(event->available);
+	assert_string_equal(event->name, "cpu-clock");
+	assert_string_equal(event->requested, "cycles");
+	assert_string_equal(
+		event->note,
+		"no hardware performance counters here (perf_event_open: No such file or directory): cpu-clock "
+		"stands in, a timer, 250 times a second instead of 4000");
+	assert_int_equal(event->encoding.type, PERF_TYPE_SOFTWARE);
+	assert_int_equal(event->encoding.config, PERF_COUNT_SW_CPU_CLOCK);
+	assert_string_equal(event->encoding.unit, "ns");
+	assert_int_equal(event->rate, 250);
+	assert_int_equal(event->period, 4000000);
+	assert_int_equal(event->precise, 0);
+	last = &fixture->kernel.attrs[fixture->kernel.asked - 1];
+	assert_false(last->freq);
+	assert_int_equal(last->sample_period, 4000000);
+	assert_int_equal(last->precise_ip, 0);
+	assert_true(last->exclude_idle);
+}
+
+static void
+every_way_of_having_no_pmu_leads_to_the_clock(void **state)
+{
+	static const struct {
+		int err;
+		const char *note;
+	} ways[] = {
+		{-ENOENT, "no hardware performance counters here (perf_event_open: No such file or directory)"},
+		{-ENXIO, "no hardware performance counters here (perf_event_open: No such device or address)"},
+		{-ENODEV, "no hardware performance counters here (perf_event_open: No such device)"},
+		{-EOPNOTSUPP,
+	         "the hardware performance counters here cannot interrupt, so nothing can be sampled by them "
+	         "(perf_event_open: Operation not supported)"},
+		{-EINVAL, "its PMU cannot sample it (perf_event_open: Invalid argument)"},
+		{-EBUSY,
+	         "someone else holds the hardware performance counters (firmware, a hypervisor, or another profiler's "
+	         "driver) (perf_event_open: Device or resource busy)"},
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		size_t length = strlen(ways[i].note);
+
+		assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, ways[i].err}), 0);
+		assert_true(fixture->event.available);
+		assert_string_equal(fixture->event.name, "cpu-clock");
+		assert_memory_equal(fixture->event.note, ways[i].note, length);
+		assert_string_equal(fixture->event.note + length,
+		                    ": cpu-clock stands in, a timer, 250 times a second instead of 4000");
+		/* The same for an event for which nothing stands in. */
+		assert_int_equal(RESOLVE(fixture, "cache-misses", {HARDWARE, ANY, ANY, ways[i].err}), 0);
+		assert_false(fixture->event.available);
+		assert_string_equal(fixture->event.name, "cache-misses");
+		assert_string_equal(fixture->event.note, ways[i].note);
+		assert_int_equal(fixture->event.precise, 0);
+	}
+}
+
+static void
+an_event_that_only_this_pmu_lacks_is_told_from_no_pmu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "LLC-load-misses", {HARDWARE, CYCLES, ANY, 0}), 0);
+	assert_false(fixture->event.available);
+	assert_string_equal(fixture->event.note,
+	                    "the hardware performance counters here do not count it (perf_event_open: "
+	                    "No such file or directory)");
+	assert_int_equal(RESOLVE(fixture, "LLC-load-misses"), 0);
+	assert_false(fixture->event.available);
+	assert_string_equal(fixture->event.note,
+	                    "no hardware performance counters here (perf_event_open: No such file or directory)");
+}
+
+static void
+a_clock_that_stands_in_keeps_a_rate_below_the_cap(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cycles");
+
+	spec.rate = 100;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_int_equal(fixture->event.rate, 100);
+	assert_int_equal(fixture->event.period, 10000000);
+	assert_null(strstr(fixture->event.note, "instead of"));
+}
+
+static void
+a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cycles");
+
+	spec.period = 62000;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_int_equal(fixture->event.rate, 250);
+	assert_int_equal(fixture->event.period, 4000000);
+	fixture->environment.clock_rate = 0;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_true(fixture->event.rate > 0);
+}
+
+static void
+a_clock_that_is_asked_for_keeps_its_own_rate(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cpu-clock"), 0);
+	assert_string_equal(fixture->event.note, "");
+	assert_int_equal(fixture->event.rate, 4000);
+	assert_int_equal(fixture->event.period, 250000);
+	assert_int_equal(fixture->kernel.asked, 1);
+	assert_false(fixture->kernel.attrs[0].freq);
+}
+
+static void
+a_clock_runs_no_faster_than_the_kernel_lets_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("task-clock");
+
+	spec.rate = 1000000;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_int_equal(fixture->event.period, 10000);
+	assert_int_equal(fixture->event.rate, 100000);
+}
+
+static void
+software_events_are_not_asked_to_be_precise(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "faults"), 0);
+	assert_string_equal(fixture->event.name, "page-faults");
+	assert_string_equal(fixture->event.requested, "faults");
+	assert_int_equal(fixture->event.precise, 0);
+	assert_int_equal(fixture->kernel.attrs[0].precise_ip, 0);
+	assert_true(fixture->kernel.attrs[0].freq);
+}
+
+static void
+a_software_event_that_the_kernel_does_not_know_is_not_available(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cgroup-switches", {SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES, ANY, -EINVAL}),
+	                 0);
+	assert_false(fixture->event.available);
+	assert_string_equal(fixture->event.note, "this kernel does not know it (perf_event_open: Invalid argument)");
+}
+
+static void
+a_rate_above_the_kernels_limit_is_lowered_and_said(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, CYCLES, ANY, 0}), 0);
+	assert_int_equal(fixture->event.rate, 1500);
+	assert_int_equal(fixture->kernel.attrs[0].sample_freq, 1500);
+	assert_string_equal(fixture->event.note,
+	                    "kernel.perf_event_max_sample_rate allows 1500 samples a second, 4000 were asked for");
+}
+
+static void
+a_refusal_of_every_event_is_an_error_that_says_what_to_change(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -EACCES}), -EACCES);
+	assert_non_null(strstr(fixture->why, "kernel.perf_event_paranoid is 2 and must be 0 or less"));
+	assert_int_equal(RESOLVE(fixture, "cpu-clock", {ANY, ANY, ANY, -EPERM}), -EPERM);
+	assert_non_null(strstr(fixture->why, "CAP_PERFMON"));
+}
+
+static void
+a_refusal_of_hardware_alone_is_no_error(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -EACCES}), 0);
+	assert_string_equal(fixture->event.name, "cpu-clock");
+	assert_int_equal(RESOLVE(fixture, "cache-misses", {HARDWARE, ANY, ANY, -EACCES}), 0);
+	assert_false(fixture->event.available);
+	assert_string_equal(fixture->event.note, "the kernel refuses it to this process, though not other events "
+	                                         "(perf_event_open: Permission denied)");
+}
+
+static void
+a_cpu_that_is_offline_is_not_taken_for_a_missing_pmu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -ENODEV}), -ENODEV);
+	assert_string_equal(fixture->why, "CPU 2 is offline (perf_event_open: No such device)");
+	assert_int_equal(RESOLVE(fixture, "cpu-clock", {ANY, ANY, ANY, -ENODEV}), -ENODEV);
+}
+
+static void
+a_lack_of_descriptors_is_an_error_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -EMFILE}), -EMFILE);
+	assert_int_equal(fixture->kernel.asked, 1);
+	assert_non_null(strstr(fixture->why, "LimitNOFILE="));
+}
+
+static void
+a_clock_that_cannot_stand_in_is_an_error(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -ENOENT}, {SOFTWARE, 0, ANY, -EINVAL}),
+	                 -EINVAL);
+	assert_string_equal(fixture->why, "perf_event_open: Invalid argument");
+}
+
+static void
+counters_that_count_but_cannot_sample_are_not_called_absent(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -EOPNOTSUPP, .samples_only = true},
+	                         {HARDWARE, ANY, ANY, 0}),
+	                 0);
+	assert_string_equal(fixture->event.name, "cpu-clock");
+	assert_non_null(strstr(fixture->event.note, "cannot interrupt"));
+}
+
+static void
+modifiers_narrow_what_the_spec_says(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cpu-clock:k");
+
+	spec.idle = true;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_string_equal(fixture->event.name, "cpu-clock:k");
+	assert_string_equal(fixture->event.requested, "cpu-clock:k");
+	assert_false(fixture->event.user);
+	assert_true(fixture->event.kernel);
+	assert_true(fixture->event.idle);
+	spec = spec_of("cpu-clock:I");
+	spec.idle = true;
+	spec.kernel = false;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_string_equal(fixture->event.name, "cpu-clock:u");
+	assert_false(fixture->event.idle);
+	assert_true(fixture->kernel.attrs[0].exclude_idle);
+}
+
+static void
+the_clock_that_stands_in_counts_the_same_mode(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cycles:u"), 0);
+	assert_string_equal(fixture->event.name, "cpu-clock:u");
+	assert_string_equal(fixture->event.requested, "cycles:u");
+	assert_true(fixture->kernel.attrs[fixture->kernel.asked - 1].exclude_kernel);
+}
+
+static void
+a_spec_that_leaves_nothing_to_count_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cycles:k");
+
+	spec.kernel = false;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), -EINVAL);
+	assert_string_equal(fixture->why, "cycles:k: neither user mode nor kernel mode is to be counted");
+	spec = spec_of("cycles");
+	spec.rate = 0;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), -EINVAL);
+	assert_string_equal(fixture->why, "cycles: neither a period nor a rate is given");
+	assert_int_equal(fixture->kernel.asked, 0);
+}
+
+static void
+a_name_that_means_nothing_is_refused_before_the_kernel_is_asked(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cylces"), -DCPI_ENOEVENT);
+	assert_string_equal(fixture->why, "there is no event \"cylces\"; did you mean \"cycles\"?");
+	assert_int_equal(fixture->kernel.asked, 0);
+}
+
+static void
+an_event_of_a_pmu_is_resolved_by_its_fields(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "cpu/event=0xc0,umask=1/p", {4, 0x1c0, 1, -EINVAL}, {4, 0x1c0, 0, 0}), 0);
+	assert_true(fixture->event.available);
+	assert_int_equal(fixture->event.precise, 0);
+	assert_string_equal(fixture->event.name, "cpu/event=0xc0,umask=1/");
+	assert_string_equal(fixture->event.requested, "cpu/event=0xc0,umask=1/p");
+	assert_int_equal(fixture->kernel.asked, 2);
+}
+
+static void
+an_event_of_a_pmu_that_is_not_here_is_not_available(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(RESOLVE(fixture, "arm_spe_0/event=1/"), 0);
+	assert_false(fixture->event.available);
+	assert_non_null(strstr(fixture->event.note, "this machine has no PMU \"arm_spe_0\""));
+	assert_int_equal(fixture->kernel.asked, 0);
+	assert_true(fixture->event.encoding.type != PERF_TYPE_HARDWARE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_the_kernel_grants_is_taken_as_it_is),
+		TEST(precise_goes_down_to_what_is_granted),
+		TEST(precise_begins_where_the_spec_says),
+		TEST(ibs_is_precise_for_both_modes_and_not_for_one),
+		TEST(without_a_pmu_cycles_become_the_clock_and_say_so),
+		TEST(every_way_of_having_no_pmu_leads_to_the_clock),
+		TEST(an_event_that_only_this_pmu_lacks_is_told_from_no_pmu),
+		TEST(a_clock_that_stands_in_keeps_a_rate_below_the_cap),
+		TEST(a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap),
+		TEST(a_clock_that_is_asked_for_keeps_its_own_rate),
+		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
+		TEST(software_events_are_not_asked_to_be_precise),
+		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),
+		TEST(a_rate_above_the_kernels_limit_is_lowered_and_said),
+		TEST(a_refusal_of_every_event_is_an_error_that_says_what_to_change),
+		TEST(a_refusal_of_hardware_alone_is_no_error),
+		TEST(a_cpu_that_is_offline_is_not_taken_for_a_missing_pmu),
+		TEST(a_lack_of_descriptors_is_an_error_at_once),
+		TEST(a_clock_that_cannot_stand_in_is_an_error),
+		TEST(counters_that_count_but_cannot_sample_are_not_called_absent),
+		TEST(modifiers_narrow_what_the_spec_says),
+		TEST(the_clock_that_stands_in_counts_the_same_mode),
+		TEST(a_spec_that_leaves_nothing_to_count_is_refused),
+		TEST(a_name_that_means_nothing_is_refused_before_the_kernel_is_asked),
+		TEST(an_event_of_a_pmu_is_resolved_by_its_fields),
+		TEST(an_event_of_a_pmu_that_is_not_here_is_not_available),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
