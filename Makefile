@@ -58,7 +58,7 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help units fuzzers workloads manuals clean
+.PHONY: all help units fuzzers benches workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) manuals
@@ -67,6 +67,7 @@ help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
 	@echo 'make units            unit tests into $(BUILD)/tests/unit/'
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
+	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
@@ -120,6 +121,13 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(filter-out c
 		$(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON)
+
+# Measurements of one room alone; `make benches`, then run them by hand on a quiet machine.
+BENCHES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+benches: $(BENCHES)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
 manuals: $(MANUALS)
