@@ -8,14 +8,6 @@
 #include "profile/codec.h"
 #include "profile/records.h"
 
-/* One of the two kinds of things that are kept by identity. */
-struct identity_kind {
-	enum table things; /* number -> value */
-	enum table ids;    /* hash of identity, number -> nothing */
-	/* Append the identity of an encoded value to `identity`: 0 or -DCPI_EDAMAGED. */
-	int (*identify)(const MDB_val *value, struct byte_writer *identity);
-};
-
 static int
 identify_image(const MDB_val *value, struct byte_writer *identity)
 {
@@ -30,12 +22,15 @@ identify_image(const MDB_val *value, struct byte_writer *identity)
 static int
 identify_context(const MDB_val *value, struct byte_writer *identity)
 {
+	struct context_record record;
+	int err = context_decode(value->mv_data, value->mv_size, &record);
+
 	write_bytes(identity, value->mv_data, value->mv_size);
-	return 0;
+	return err;
 }
 
-static const struct identity_kind image_kind = {TABLE_IMAGES, TABLE_IMAGE_IDS, identify_image};
-static const struct identity_kind context_kind = {TABLE_CONTEXTS, TABLE_CONTEXT_IDS, identify_context};
+const struct identity_kind identity_images = {TABLE_IMAGES, TABLE_IMAGE_IDS, identify_image};
+const struct identity_kind identity_contexts = {TABLE_CONTEXTS, TABLE_CONTEXT_IDS, identify_context};
 
 /* 1 when thing `number` has `identity`, 0 when not, or an error. */
 static int
@@ -128,6 +123,21 @@ intern(const struct identity_kind *kind, const struct store *store, MDB_txn *txn
 	return err;
 }
 
+/*
+ * The path that was seen last is where the file most likely still is: a program that moved, or was first seen while it
+ * was being replaced.
+ */
+static int
+update_path(const struct store *store, MDB_txn *txn, uint32_t number, const struct byte_writer *value)
+{
+	MDB_val stored;
+	int err = store_get(store, txn, TABLE_IMAGES, number, &stored);
+
+	if (err || (stored.mv_size == value->size && memcmp(stored.mv_data, value->data, value->size) == 0))
+		return err;
+	return store_put(store, txn, TABLE_IMAGES, number, value);
+}
+
 int
 identity_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
 {
@@ -135,7 +145,9 @@ identity_intern_image(const struct store *store, MDB_txn *txn, const struct imag
 	int err;
 
 	image_encode(image, &value);
-	err = intern(&image_kind, store, txn, &value, number);
+	err = intern(&identity_images, store, txn, &value, number);
+	if (!err && !image->deleted)
+		err = update_path(store, txn, *number, &value);
 	writer_fini(&value);
 	return err;
 }
@@ -147,7 +159,65 @@ identity_intern_context(const struct store *store, MDB_txn *txn, const struct co
 	int err;
 
 	context_encode(context, &value);
-	err = intern(&context_kind, store, txn, &value, number);
+	err = intern(&identity_contexts, store, txn, &value, number);
 	writer_fini(&value);
 	return err;
+}
+
+static int
+hash_of(const struct identity_kind *kind, const MDB_val *value, uint64_t *hash)
+{
+	struct byte_writer identity = BYTE_WRITER_INIT;
+	int err = kind->identify(value, &identity);
+
+	if (!err && identity.failed)
+		err = -ENOMEM;
+	if (!err)
+		*hash = identity_hash(identity.data, identity.size);
+	writer_fini(&identity);
+	return err;
+}
+
+int
+identity_check(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+               const MDB_val *value)
+{
+	uint8_t data[RECORD_ID_SIZE];
+	MDB_val key = {sizeof(data), data}, nothing;
+	uint64_t hash;
+	int err;
+
+	err = hash_of(kind, value, &hash);
+	if (err)
+		return err;
+	record_id_encode(hash, number, data);
+	return store_error(mdb_get(txn, store->tables[kind->ids], &key, &nothing));
+}
+
+int
+identity_check_hash(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+                    uint64_t hash)
+{
+	uint64_t actual = 0;
+	MDB_val value;
+	int err;
+
+	err = store_get(store, txn, kind->things, number, &value);
+	if (!err)
+		err = hash_of(kind, &value, &actual);
+	if (!err && actual != hash)
+		err = -ENOENT;
+	return err;
+}
+
+int
+identity_key_decode(const MDB_val *key, const MDB_val *value, uint64_t *hash, uint32_t *number)
+{
+	struct byte_reader reader;
+
+	reader_init(&reader, value->mv_data, value->mv_size);
+	read_format(&reader);
+	if (!reader_done(&reader))
+		return -DCPI_EDAMAGED;
+	return record_id_decode(key->mv_data, key->mv_size, hash, number);
 }

@@ -16,4 +16,25 @@
 int identity_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
 int identity_intern_context(const struct store *store, MDB_txn *txn, const struct context *context, uint32_t *number);
 
+/* One of the two kinds of things that are kept by identity. */
+struct identity_kind {
+	enum table things; /* number -> value */
+	enum table ids;    /* hash of identity, number -> nothing */
+	/* Append the identity of an encoded value to `identity`: 0 or -DCPI_EDAMAGED. */
+	int (*identify)(const MDB_val *value, struct byte_writer *identity);
+};
+extern const struct identity_kind identity_images;
+extern const struct identity_kind identity_contexts;
+
+/* Does the identity of `value` lead to `number`? 0; -ENOENT; -DCPI_EDAMAGED when it cannot be read; an error. */
+int identity_check(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+                   const MDB_val *value);
+
+/* Has thing `number` an identity of this hash? 0; -ENOENT; an error. */
+int identity_check_hash(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+                        uint64_t hash);
+
+/* An entry of image_ids or context_ids: 0 or -DCPI_EDAMAGED. */
+int identity_key_decode(const MDB_val *key, const MDB_val *value, uint64_t *hash, uint32_t *number);
+
 #endif

@@ -1,0 +1,400 @@
+#include "tests/unit/profile/raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static mode_t
+mode_of(const char *directory, const char *name)
+{
+	char path[128];
+	struct stat stat;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	assert_int_equal(lstat(path, &stat), 0);
+	return stat.st_mode & 07777;
+}
+
+static int
+try_open(const char *directory, bool write)
+{
+	const struct profile_options options = {.write = write};
+	struct profile *profile = NULL;
+	int err = profile_open(directory, &options, &profile);
+
+	profile_close(profile);
+	return err;
+}
+
+/* Run `body` in a process of its own; what it returns, or -1 when it ends otherwise. */
+static int
+in_child(int (*body)(const char *directory), const char *directory)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(body(directory) & 0xff);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void
+file_modes_do_not_depend_on_the_umask(void **state)
+{
+	const struct fixture *fixture = *state;
+	const mode_t masks[] = {0, 0077};
+
+	for (size_t i = 0; i < 2; i++) {
+		char directory[80];
+		mode_t before = umask(masks[i]);
+
+		snprintf(directory, sizeof(directory), "%s%zu", fixture->directory, i);
+		assert_int_equal(try_open(directory, true), 0);
+		umask(before);
+		assert_int_equal(mode_of(directory, "."), 0750);
+		assert_int_equal(mode_of(directory, "data.mdb"), 0640);
+		assert_int_equal(mode_of(directory, "lock.mdb"), 0660);
+		assert_int_equal(mode_of(directory, "dcpid.lock"), 0640);
+	}
+}
+
+static void
+a_directory_that_exists_keeps_its_mode(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	assert_int_equal(chmod(fixture->directory, 02755), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(mode_of(fixture->directory, "."), 02755);
+}
+
+static void
+a_symbolic_link_in_the_place_of_the_directory_is_refused(void **state)
+{
+	const struct fixture *fixture = *state;
+	char link[80], with_slash[96];
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	snprintf(link, sizeof(link), "%s/link", fixture->parent);
+	snprintf(with_slash, sizeof(with_slash), "%s//", link);
+	assert_int_equal(symlink(fixture->directory, link), 0);
+	assert_int_equal(try_open(link, true), -ELOOP);
+	assert_int_equal(try_open(with_slash, true), -ELOOP);
+	assert_int_equal(try_open(link, false), -ELOOP);
+}
+
+static void
+symbolic_links_in_the_place_of_files_are_refused(void **state)
+{
+	const struct fixture *fixture = *state;
+	char target[80], link[96];
+
+	snprintf(target, sizeof(target), "%s/target", fixture->parent);
+	close(creat(target, 0600));
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock"};
+		struct stat stat;
+
+		snprintf(link, sizeof(link), "%s/%s", fixture->directory, names[i]);
+		unlink(link);
+		assert_int_equal(symlink(target, link), 0);
+		assert_int_equal(try_open(fixture->directory, true), -ELOOP);
+		assert_int_equal(unlink(link), 0);
+		assert_int_equal(lstat(target, &stat), 0);
+		assert_int_equal(stat.st_size, 0);
+	}
+}
+
+static void
+a_missing_parent_is_told_from_a_missing_database(void **state)
+{
+	const struct fixture *fixture = *state;
+	char deep[96];
+
+	snprintf(deep, sizeof(deep), "%s/no/db", fixture->parent);
+	assert_int_equal(try_open(deep, true), -ENOENT);
+	assert_int_equal(try_open(deep, false), -DCPI_ENODATABASE);
+	assert_int_equal(try_open(fixture->parent, false), -DCPI_ENODATABASE);
+}
+
+/* Hold the database until killed; tell through `ready` when it is open. */
+static pid_t
+hold_database(const char *directory)
+{
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		const struct profile_options options = {.write = true};
+		struct profile *profile;
+
+		if (profile_open(directory, &options, &profile) || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return child;
+}
+
+static void
+a_second_writer_is_refused_and_the_first_is_known(void **state)
+{
+	const struct fixture *fixture = *state;
+	pid_t child = hold_database(fixture->directory);
+
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_ERUNNING);
+	assert_int_equal(profile_owner(fixture->directory), child);
+	assert_int_equal(try_open(fixture->directory, false), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(profile_owner(fixture->directory), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(profile_owner(fixture->directory), 0);
+}
+
+static void
+a_directory_without_a_writer_ever_has_no_owner(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	assert_int_equal(profile_owner(fixture->parent), 0);
+	assert_int_equal(profile_owner(fixture->directory), -ENOENT);
+}
+
+#define READER_GROUP 64999
+#define READER_USER  64998
+
+static int
+read_as_member(const char *directory)
+{
+	const gid_t groups[] = {READER_GROUP};
+
+	if (setgroups(1, groups) || setgid(READER_USER) || setuid(READER_USER))
+		return 100;
+	return -try_open(directory, false);
+}
+
+static int
+read_as_stranger(const char *directory)
+{
+	if (setgroups(0, NULL) || setgid(READER_USER) || setuid(READER_USER))
+		return 100;
+	return -try_open(directory, false);
+}
+
+static void
+the_group_may_read_and_others_may_not(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[128];
+
+	if (geteuid() != 0)
+		skip_because("needs root to become another user");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(chmod(fixture->parent, 0755), 0);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const names[] = {".", "data.mdb", "lock.mdb", "dcpid.lock"};
+
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(chown(path, 0, READER_GROUP), 0);
+	}
+	assert_int_equal(in_child(read_as_member, fixture->directory), 0);
+	assert_int_equal(in_child(read_as_stranger, fixture->directory), EACCES);
+}
+
+static int
+read_on_read_only_mount(const char *directory)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(directory, directory, NULL, MS_BIND, NULL) ||
+	    mount(NULL, directory, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL))
+		return 100;
+	if (try_open(directory, true) != -EROFS)
+		return 101;
+	return -try_open(directory, false);
+}
+
+static void
+a_read_only_file_system_can_be_read(void **state)
+{
+	const struct fixture *fixture = *state;
+	char lock[96];
+	int status;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	status = in_child(read_on_read_only_mount, fixture->directory);
+	if (status == 100)
+		skip_because("mounting is not permitted");
+	assert_int_equal(status, 0);
+	snprintf(lock, sizeof(lock), "%s/lock.mdb", fixture->directory);
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(in_child(read_on_read_only_mount, fixture->directory), 0);
+}
+
+static void
+a_lock_that_a_reader_of_root_made_belongs_to_the_owner_of_the_data(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[96];
+	struct stat stat;
+
+	if (geteuid() != 0)
+		skip_because("needs root");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(chown(path, READER_USER, READER_GROUP), 0);
+	assert_int_equal(try_open(fixture->directory, false), 0);
+	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
+	assert_int_equal(lstat(path, &stat), 0);
+	assert_int_equal(stat.st_uid, READER_USER);
+	assert_int_equal(stat.st_gid, READER_GROUP);
+	assert_int_equal(stat.st_mode & 07777, 0660);
+}
+
+static void
+a_newer_schema_is_refused_and_left_alone(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct raw_entry entry = {0};
+	struct raw raw;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	raw_open(&raw, fixture->directory);
+	raw_put(&raw, "meta", "schema", 6, "\1\2", 2);
+	assert_int_equal(mdb_drop(raw.txn, raw_table(&raw, "symbols"), 1), 0);
+	raw_close(&raw);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_ENEWER);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_ENEWER);
+	raw_open(&raw, fixture->directory);
+	assert_true(raw_entry_at(&raw, "meta", 2, &entry)); /* created, host, schema */
+	assert_memory_equal(entry.value, "\1\2", 2);
+	free(entry.key);
+	free(entry.value);
+	raw_close(&raw);
+}
+
+static void
+a_schema_that_cannot_be_read_is_damage(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const struct {
+		const char *value;
+		size_t size;
+	} values[] = {{"\1\0", 2}, {"\1", 1}, {"\2\1", 2}, {"\1\1\1", 3}, {"", 0}};
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		raw_put_once(fixture->directory, "meta", "schema", 6, values[i].value, values[i].size);
+		assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+		assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+	}
+	raw_delete_once(fixture->directory, "meta", "schema", 6);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+}
+
+static void
+a_table_that_is_missing_is_damage_to_a_reader(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct raw raw;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	raw_open(&raw, fixture->directory);
+	assert_int_equal(mdb_drop(raw.txn, raw_table(&raw, "counts"), 1), 0);
+	raw_close(&raw);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+}
+
+static void
+a_database_of_someone_else_is_refused_and_left_alone(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct raw raw;
+	MDB_stat stat;
+
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	raw_put_once(fixture->directory, "recipes", "cake", 4, "sugar", 5);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+	raw_open(&raw, fixture->directory);
+	assert_int_equal(mdb_stat(raw.txn, 1, &stat), 0); /* LMDB's table of tables */
+	assert_int_equal(stat.ms_entries, 1);
+	raw_close(&raw);
+}
+
+static void
+a_file_that_is_no_database_is_damage(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[96], garbage[8192];
+	FILE *file;
+
+	memset(garbage, 'x', sizeof(garbage));
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	file = fopen(path, "w");
+	assert_int_equal(fwrite(garbage, sizeof(garbage), 1, file), 1);
+	fclose(file);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+}
+
+static void
+an_empty_file_is_no_database_yet(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[96];
+
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	close(creat(path, 0600));
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_ENODATABASE);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(try_open(fixture->directory, false), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(file_modes_do_not_depend_on_the_umask),
+		TEST(a_directory_that_exists_keeps_its_mode),
+		TEST(a_symbolic_link_in_the_place_of_the_directory_is_refused),
+		TEST(symbolic_links_in_the_place_of_files_are_refused),
+		TEST(a_missing_parent_is_told_from_a_missing_database),
+		TEST(a_second_writer_is_refused_and_the_first_is_known),
+		TEST(a_directory_without_a_writer_ever_has_no_owner),
+		TEST(the_group_may_read_and_others_may_not),
+		TEST(a_read_only_file_system_can_be_read),
+		TEST(a_lock_that_a_reader_of_root_made_belongs_to_the_owner_of_the_data),
+		TEST(a_newer_schema_is_refused_and_left_alone),
+		TEST(a_schema_that_cannot_be_read_is_damage),
+		TEST(a_table_that_is_missing_is_damage_to_a_reader),
+		TEST(a_database_of_someone_else_is_refused_and_left_alone),
+		TEST(a_file_that_is_no_database_is_damage),
+		TEST(an_empty_file_is_no_database_yet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
