@@ -97,7 +97,11 @@ $(BUILD)/bin/dcpid: $(call objects,$(DAEMON_SOURCES)) $(call archives,$(DAEMON_R
 $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
 		$(call archives,$(ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+
+# A tool that grew has a folder.
+CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl))
+$(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
@@ -105,7 +109,7 @@ $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON) -lcmocka
 
 $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
-		$(call archives,$(ROOMS))
+		$(CTL_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 

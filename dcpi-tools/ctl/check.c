@@ -1,0 +1,91 @@
+#include "dcpi-tools/ctl/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/guard.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/ctl/status_text.h"
+#include "profile/profile.h"
+
+#define COMPLAINTS_SHOWN 100
+
+struct complaints {
+	const char *directory;
+	uint64_t count;
+};
+
+static void
+complain(void *context, const char *text)
+{
+	struct complaints *complaints = context;
+
+	if (complaints->count++ < COMPLAINTS_SHOWN)
+		message_print(complaints->directory, "%s", text);
+}
+
+static int
+print_contents(const char *shown, const struct profile_stats *stats)
+{
+	char epochs[NUMBER_TEXT_SIZE], slices[NUMBER_TEXT_SIZE], images[NUMBER_TEXT_SIZE], blocks[NUMBER_TEXT_SIZE];
+
+	printf("%s: %s epochs, %s slices, %s images, %s blocks: no damage found\n", shown,
+	       count_format(stats->epochs, epochs), count_format(stats->slices, slices),
+	       count_format(stats->images, images), count_format(stats->blocks, blocks));
+	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
+}
+
+static int
+check_profile(struct profile *profile, const char *directory, const char *shown)
+{
+	struct complaints complaints = {.directory = directory};
+	struct profile_stats stats;
+	int64_t found;
+	int err;
+
+	found = profile_check(profile, complain, &complaints);
+	if (found < 0)
+		return message_cannot(directory, "check the profile database", (int)found, NULL);
+	if (found > COMPLAINTS_SHOWN)
+		message_print(directory, "... and %" PRId64 " more", found - COMPLAINTS_SHOWN);
+	if (found > 0) {
+		message_print(directory, "the database is damaged; keep a copy, empty the directory and let dcpid "
+		                         "begin a new one");
+		return STATUS_DAMAGED;
+	}
+	err = profile_stats(profile, &stats);
+	return err ? message_cannot(directory, "read the profile database", err, NULL) : print_contents(shown, &stats);
+}
+
+int
+check_database(const char *directory)
+{
+	const struct profile_options options = {.write = false};
+	struct guard guard = {
+		.claim = "the database is damaged",
+		.advice = "keep a copy, empty the directory and let dcpid begin a new one",
+		.status = STATUS_DAMAGED,
+	};
+	char *shown = text_shown(directory);
+	struct profile *profile = NULL;
+	int status, err;
+
+	if (!shown)
+		return message_cannot(directory, "check the profile database", -ENOMEM, NULL);
+	guard.subject = shown;
+	guard_enter(&guard);
+	err = profile_open(directory, &options, &profile);
+	if (err)
+		status = message_cannot(directory, "open the profile database", err,
+		                        err == -EACCES ? "are you in group dcpi?" : NULL);
+	else
+		status = check_profile(profile, directory, shown);
+	profile_close(profile);
+	guard_leave(&guard);
+	free(shown);
+	return status;
+}

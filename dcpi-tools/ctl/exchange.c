@@ -1,0 +1,104 @@
+#include "dcpi-tools/ctl/exchange.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/local_socket.h"
+
+static int
+send_all(int fd, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t sent = TEMP_FAILURE_RETRY(send(fd, text, length, MSG_NOSIGNAL));
+
+		if (sent < 0)
+			return -errno;
+		text += sent;
+		length -= (size_t)sent;
+	}
+	return 0;
+}
+
+static int
+send_request(int fd, const json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = send_all(fd, text, strlen(text));
+	free(text);
+	return err ? err : send_all(fd, "\n", 1);
+}
+
+/* Read up to a newline. */
+static int
+receive_line(int fd, struct byte_writer *line)
+{
+	char piece[4096];
+
+	while (line->size <= EXCHANGE_REPLY_MAX) {
+		ssize_t got = TEMP_FAILURE_RETRY(recv(fd, piece, sizeof(piece), 0));
+		const char *end;
+
+		if (got < 0)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (got == 0)
+			return -ECONNRESET;
+		end = memchr(piece, '\n', (size_t)got);
+		write_bytes(line, piece, end ? (size_t)(end - piece) : (size_t)got);
+		if (line->failed)
+			return -ENOMEM;
+		if (end)
+			return 0;
+	}
+	return -EPROTO;
+}
+
+static int
+receive_reply(int fd, json_t **reply)
+{
+	struct byte_writer line = BYTE_WRITER_INIT;
+	int err = receive_line(fd, &line);
+
+	if (!err)
+		*reply = json_loadb((const char *)line.data, line.size, JSON_REJECT_DUPLICATES, NULL);
+	writer_fini(&line);
+	if (!err && !json_is_object(*reply)) {
+		json_decref(*reply);
+		*reply = NULL;
+		err = -EPROTO;
+	}
+	return err;
+}
+
+int
+exchange(const char *path, json_t *request, json_t **reply)
+{
+	static const struct timeval patience = {.tv_sec = EXCHANGE_SECONDS};
+	int err, fd;
+
+	*reply = NULL;
+	if (!request)
+		return -ENOMEM;
+	fd = local_socket_connect(path);
+	if (fd < 0) {
+		json_decref(request);
+		return fd;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	err = send_request(fd, request);
+	json_decref(request);
+	/* who refuses at once may have answered before it read what was sent */
+	if (!err || err == -EPIPE)
+		err = receive_reply(fd, reply);
+	close(fd);
+	return err;
+}

@@ -1,0 +1,21 @@
+/*
+ * exchange.h - one request to dcpid and its reply
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CTL_EXCHANGE_H
+#define DCPI_TOOLS_CTL_EXCHANGE_H
+
+#include <jansson.h>
+
+#define EXCHANGE_REPLY_MAX (1 << 20) /* bytes */
+#define EXCHANGE_SECONDS   60        /* that dcpid may take: it answers when the work is done */
+
+/*
+ * Send `request` (given away) to the socket at `path` and read the reply. 0 with *reply, an object; -ENOENT or
+ * -ECONNREFUSED when no dcpid listens; -ETIMEDOUT; -ECONNRESET when it left without a word; -EPROTO for what is no
+ * reply; else -errno.
+ */
+int exchange(const char *path, json_t *request, json_t **reply);
+
+#endif

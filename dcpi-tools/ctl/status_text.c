@@ -1,0 +1,220 @@
+#include "dcpi-tools/ctl/status_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static uint64_t
+count_of(const json_t *object, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static double
+real_of(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+const char *
+count_format(uint64_t count, char text[NUMBER_TEXT_SIZE])
+{
+	char digits[NUMBER_TEXT_SIZE];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	char *at = text;
+
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return text;
+}
+
+const char *
+size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, NUMBER_TEXT_SIZE, value < 100 && value != (uint64_t)value ? "%.1f %s" : "%.0f %s", value,
+	         units[unit]);
+	return text;
+}
+
+static void
+print_head(const json_t *status, FILE *stream)
+{
+	const json_t *epoch = json_object_get(status, "epoch");
+	const char *label = text_of(epoch, "label");
+	char duration[TIME_TEXT_SIZE];
+
+	fprintf(stream, "dcpid %s (process %" PRIu64 "), collecting for %s, epoch %" PRIu64 "%s%s%s\n",
+	        text_of(status, "version"), count_of(status, "pid"),
+	        duration_format((uint64_t)(real_of(status, "seconds") * 1e9), duration), count_of(epoch, "id"),
+	        *label ? " \"" : "", label, *label ? "\"" : "");
+}
+
+static void
+print_label(const char *label, size_t width, FILE *stream)
+{
+	size_t used = text_width(label);
+
+	fprintf(stream, "  %s%*s", label, (int)(used < width ? width - used : 0) + 2, "");
+}
+
+static void
+print_event(const json_t *event, size_t width, FILE *stream)
+{
+	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], often[NUMBER_TEXT_SIZE];
+	const bool available = json_is_true(json_object_get(event, "available"));
+	const uint64_t rate = count_of(event, "rate");
+	const char *note = text_of(event, "note");
+
+	print_label(text_of(event, available ? "name" : "requested"), width, stream);
+	if (!available)
+		fprintf(stream, "not available here\n");
+	else if (rate)
+		fprintf(stream, "%s samples/s per CPU, ", count_format(rate, often));
+	else
+		fprintf(stream, "a sample every %s %s, ", count_format(count_of(event, "period"), often),
+		        text_of(event, "unit"));
+	if (available)
+		fprintf(stream, "%s samples, %s lost, %s throttled\n",
+		        count_format(count_of(event, "samples"), samples), count_format(count_of(event, "lost"), lost),
+		        count_format(count_of(event, "throttled"), throttled));
+	if (*note) {
+		print_label("", width, stream);
+		fprintf(stream, "%s\n", note);
+	}
+}
+
+/* The causes of all events together: which event an unknown sample belongs to matters less than why it is unknown. */
+static void
+print_unknown(const json_t *events, size_t width, FILE *stream)
+{
+	json_t *causes = json_object(), *counts;
+	uint64_t unknown = 0, samples = 0;
+	const char *cause, *separator = " (";
+	char text[NUMBER_TEXT_SIZE];
+	json_t *event, *count;
+	size_t i;
+
+	json_array_foreach (events, i, event) {
+		samples += count_of(event, "samples");
+		counts = json_object_get(event, "unknown");
+		json_object_foreach (counts, cause, count) {
+			uint64_t more = count_of(counts, cause);
+
+			unknown += more;
+			json_object_set_new(causes, cause, json_integer((json_int_t)(count_of(causes, cause) + more)));
+		}
+	}
+	print_label("unknown", width, stream);
+	fprintf(stream, "%.2f %% of the samples", samples ? 100.0 * (double)unknown / (double)samples : 0);
+	json_object_foreach (causes, cause, count) {
+		fprintf(stream, "%s%s %s", separator, cause, count_format(count_of(causes, cause), text));
+		separator = ", ";
+	}
+	fprintf(stream, "%s\n", unknown ? ")" : "");
+	json_decref(causes);
+}
+
+static void
+print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream)
+{
+	const json_t *database = json_object_get(status, "database");
+	const json_t *flush = json_object_get(status, "last_flush");
+	const char *error = text_of(flush, "error");
+	char used[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE], ago[TIME_TEXT_SIZE];
+	uint64_t at_ns = 0;
+
+	print_label("database", width, stream);
+	fprintf(stream, "%s %s of %s, ", text_of(database, "path"), size_format(count_of(database, "used"), used),
+	        size_format(count_of(database, "limit"), limit));
+	if (time_parse(text_of(flush, "at"), now_ns, &at_ns))
+		fprintf(stream, "nothing flushed yet\n");
+	else
+		fprintf(stream, "last flush %s ago took %.0f ms\n",
+		        duration_format(now_ns > at_ns ? now_ns - at_ns : 0, ago), real_of(flush, "ms"));
+	if (*error) {
+		print_label("trouble", width, stream);
+		fprintf(stream, "cannot write to the database: %s; counts are kept in memory and tried again\n", error);
+	}
+}
+
+static void
+print_losses(const json_t *status, size_t width, FILE *stream)
+{
+	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
+	char text[NUMBER_TEXT_SIZE];
+
+	if (json_is_true(json_object_get(json_object_get(status, "tally"), "full"))) {
+		print_label("trouble", width, stream);
+		fprintf(stream, "memory for counts is full: samples may be lost until the database takes them\n");
+	}
+	if (lost) {
+		print_label("records", width, stream);
+		fprintf(stream, "%s on mappings and processes lost: what came after them may be unknown\n",
+		        count_format(lost, text));
+	}
+	if (skipped) {
+		print_label("records", width, stream);
+		fprintf(stream, "%s could not be decoded\n", count_format(skipped, text));
+	}
+}
+
+static void
+print_cost(const json_t *status, size_t width, FILE *stream)
+{
+	char resident[NUMBER_TEXT_SIZE];
+
+	print_label("cost", width, stream);
+	fprintf(stream, "dcpid used %.2f %% of the machine's CPU time, %s of memory\n",
+	        real_of(status, "overhead_percent"), size_format(count_of(status, "rss_bytes"), resident));
+}
+
+int
+status_print(const json_t *status, uint64_t now_ns, FILE *stream)
+{
+	const json_t *events = json_object_get(status, "events");
+	size_t width = text_width("database");
+	json_t *event;
+	size_t i;
+
+	json_array_foreach (events, i, event) {
+		const bool available = json_is_true(json_object_get(event, "available"));
+		size_t needed = text_width(text_of(event, available ? "name" : "requested"));
+
+		if (needed > width)
+			width = needed;
+	}
+	print_head(status, stream);
+	json_array_foreach (events, i, event)
+		print_event(event, width, stream);
+	print_unknown(events, width, stream);
+	print_database(status, now_ns, width, stream);
+	print_losses(status, width, stream);
+	print_cost(status, width, stream);
+	return fflush(stream) || ferror(stream) ? -EIO : 0;
+}
