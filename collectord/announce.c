@@ -21,16 +21,16 @@ announce_event(const struct event *event, char *text, size_t size)
 	char frequency[96], precise[32] = "";
 
 	if (!event->available) {
-		snprintf(text, size, "%s: not available here%s%s%s", event->requested, *event->note ? " (" : "",
-		         event->note, *event->note ? ")" : "");
+		snprintf(text, size, "%s: not available here%s%s", event->requested, *event->note ? "; " : "",
+		         event->note);
 		return;
 	}
 	format_frequency(event->period, event->rate, event->encoding.unit, frequency, sizeof(frequency));
 	if (event->precise)
 		snprintf(precise, sizeof(precise), ", precise level %u", event->precise);
-	snprintf(text, size, "%s: %s%s%s%s%s%s%s", event->name, frequency, precise,
+	snprintf(text, size, "%s: %s%s%s%s%s%s", event->name, frequency, precise,
 	         event->user ? "" : ", kernel mode only", event->kernel ? "" : ", user mode only",
-	         *event->note ? " (" : "", event->note, *event->note ? ")" : "");
+	         *event->note ? "; " : "", event->note);
 }
 
 void
@@ -46,14 +46,19 @@ announce_spec(const struct event_spec *spec, char *text, size_t size)
 }
 
 void
-announce_epoch(const struct log *log, const struct config *config, const struct epoch *epoch)
+announce_epoch(const struct log *log, const char *database, const struct epoch *epoch)
+{
+	log_write(log, LOG_LEVEL_INFO, "epoch %" PRIu32 "%s%s%s in %s", epoch->id, *epoch->label ? " \"" : "",
+	          epoch->label, *epoch->label ? "\"" : "", database);
+}
+
+void
+announce_events(const struct log *log, const struct epoch *epoch)
 {
 	bool has_clock = false;
 	char text[512];
 
-	log_write(log, LOG_LEVEL_INFO, "epoch %" PRIu32 "%s%s%s of %s: %zu events on %" PRIu32 " CPUs", epoch->id,
-	          *epoch->label ? " \"" : "", epoch->label, *epoch->label ? "\"" : "", config->database,
-	          epoch->event_count, epoch->cpu_count);
+	log_write(log, LOG_LEVEL_INFO, "%zu events on %" PRIu32 " CPUs:", epoch->event_count, epoch->cpu_count);
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		const struct event *event = &epoch->events[i];
 

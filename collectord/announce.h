@@ -12,13 +12,16 @@
 #include "collectord/config.h"
 #include "profile/epoch.h"
 
-/* "cpu-clock, 250 samples/s per CPU (note)" into `text`. */
+/* "cpu-clock: 250 samples/s per CPU; note" into `text`. */
 void announce_event(const struct event *event, char *text, size_t size);
 
-/* The same for what the configuration asks for: "cycles, every 2,000,003 events, precise up to 3". */
+/* The same for what the configuration asks for: "cycles: a sample every 2000003 events, precise level 3 or less". */
 void announce_spec(const struct event_spec *spec, char *text, size_t size);
 
-/* Log the epoch, each of its events, and what else limits what will be seen. */
-void announce_epoch(const struct log *log, const struct config *config, const struct epoch *epoch);
+/* Log that the epoch begins. */
+void announce_epoch(const struct log *log, const char *database, const struct epoch *epoch);
+
+/* Log each of its events, and what else limits what will be seen. */
+void announce_events(const struct log *log, const struct epoch *epoch);
 
 #endif

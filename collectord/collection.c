@@ -79,7 +79,7 @@ start_epoch(struct collection *collection, const char *label, char *why, size_t 
 	memset(&collection->totals, 0, sizeof(collection->totals));
 	collection->totals.event_count = epoch->event_count;
 	free(epoch);
-	announce_epoch(collection->log, &collection->config, &collection->epoch);
+	announce_epoch(collection->log, collection->config.database, &collection->epoch);
 	return 0;
 }
 
@@ -115,6 +115,7 @@ start(struct collection *collection, const char *label, char *why, size_t size)
 	err = start_epoch(collection, label, why, size);
 	if (err)
 		return err;
+	announce_events(collection->log, &collection->epoch);
 	collection_mark(collection);
 	collection->commit_monotonic_ns = collection->taken_monotonic_ns;
 	collection_update_stats(collection);

@@ -190,7 +190,7 @@ daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, si
 	}
 	notify_ready(daemon->notify, err ? why : "collecting");
 	if (!err)
-		log_write(&daemon->logging->log, LOG_LEVEL_INFO, "configuration %s taken over", daemon->options->file);
+		log_write(&daemon->logging->log, LOG_LEVEL_INFO, "%s: taken over", options_source(daemon->options));
 	return err;
 }
 

@@ -238,6 +238,17 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	return 0;
 }
 
+/* Send what libevent has not sent, as much of it as the kernel takes at once: a reply to "quit" is short. */
+static void
+send_rest(struct client *client)
+{
+	struct evbuffer *output = bufferevent_get_output(client->stream);
+
+	evbuffer_unfreeze(output, 1); /* its beginning is the bufferevent's own, which ends here */
+	if (evbuffer_get_length(output) && evbuffer_write(output, bufferevent_getfd(client->stream)) < 0)
+		log_write(client->control->log, LOG_LEVEL_DEBUG, "control socket: %s", strerror(errno));
+}
+
 void
 control_close(struct control *control)
 {
@@ -248,7 +259,7 @@ control_close(struct control *control)
 
 		if (!client->stream)
 			continue;
-		evbuffer_write(bufferevent_get_output(client->stream), bufferevent_getfd(client->stream));
+		send_rest(client);
 		client_close(client);
 	}
 	if (control->listener)

@@ -31,6 +31,14 @@ options_absolute_path(const char *path, char absolute[PATH_MAX])
 	return 0;
 }
 
+const char *
+options_source(const struct options *options)
+{
+	if (!options->file_given && access(options->file, F_OK))
+		return "built-in configuration (there is no " CONFIG_FILE ")";
+	return options->file;
+}
+
 static void
 set_socket(const struct options *options, struct config *config)
 {

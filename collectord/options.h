@@ -29,6 +29,9 @@ void options_init(struct options *options);
 /* `path` made absolute by the working directory, into `absolute`. 0; -EINVAL for "", -ENAMETOOLONG, or -errno. */
 int options_absolute_path(const char *path, char absolute[PATH_MAX]);
 
+/* What the configuration is read from, for messages: the file, or what is built in when there is none. */
+const char *options_source(const struct options *options);
+
 /*
  * Read the configuration file and lay the command line over it. A socket that neither names is `control` in the
  * database's directory when the command line names that, so that one started by hand meets no other. 0 or an error
