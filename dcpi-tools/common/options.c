@@ -113,31 +113,32 @@ parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
+/* Groups 2 and 3, so that a tool can put a heading over each; its own options come first. */
 static const struct argp_option database_entries[] = {
-	{"db", KEY_DB, "DIR", 0, "Use the profile database in DIR (default: $DCPI_DB, else " PROFILE_DIRECTORY ")", 0},
+	{"db", KEY_DB, "DIR", 0, "Use the profile database in DIR (default: $DCPI_DB, else " PROFILE_DIRECTORY ")", 2},
 	{0},
 };
 
 static const struct argp_option selection_entries[] = {
-	{"epoch", KEY_EPOCH, "EPOCH", 0, "latest, latest-N, all, a number or a label (default: latest)", 0},
-	{"since", KEY_SINCE, "TIME", 0, "Only what was sampled from TIME on: 10m (ago), 14:30, '2026-11-21 14:30'", 0},
-	{"until", KEY_UNTIL, "TIME", 0, "Only what was sampled before TIME", 0},
-	{"comm", KEY_COMM, "NAME", 0, "Only commands whose name matches the pattern NAME", 0},
-	{"cgroup", KEY_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 0},
-	{"label", KEY_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL", 0},
+	{"epoch", KEY_EPOCH, "EPOCH", 0, "latest, latest-N, all, a number or a label (default: latest)", 2},
+	{"since", KEY_SINCE, "TIME", 0, "Only what was sampled from TIME on: 10m (ago), 14:30, '2026-11-21 14:30'", 2},
+	{"until", KEY_UNTIL, "TIME", 0, "Only what was sampled before TIME", 2},
+	{"comm", KEY_COMM, "NAME", 0, "Only commands whose name matches the pattern NAME", 2},
+	{"cgroup", KEY_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 2},
+	{"label", KEY_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL", 2},
 	{0},
 };
 
 static const struct argp_option output_entries[] = {
-	{"json", KEY_JSON, NULL, 0, "Print JSON", 0},
-	{"color", KEY_COLOR, "WHEN", OPTION_ARG_OPTIONAL, "Colour: auto (on a terminal), always or never", 0},
-	{"no-pager", KEY_NO_PAGER, NULL, 0, "Do not page on a terminal", 0},
+	{"json", KEY_JSON, NULL, 0, "Print JSON", 3},
+	{"color", KEY_COLOR, "WHEN", OPTION_ARG_OPTIONAL, "Colour: auto (on a terminal), always or never", 3},
+	{"no-pager", KEY_NO_PAGER, NULL, 0, "Do not page on a terminal", 3},
 	{0},
 };
 
 static const struct argp_option table_entries[] = {
-	{"csv", KEY_CSV, NULL, 0, "Print comma-separated values", 0},
-	{"no-header", KEY_NO_HEADER, NULL, 0, "Print the rows only", 0},
+	{"csv", KEY_CSV, NULL, 0, "Print comma-separated values", 3},
+	{"no-header", KEY_NO_HEADER, NULL, 0, "Print the rows only", 3},
 	{0},
 };
 
@@ -159,4 +160,17 @@ options_number(const struct argp_state *state, const char *option, const char *t
 	snprintf(expected, sizeof(expected), "a number from %g to %g", least, most);
 	refuse(state, option, text, expected);
 	return least;
+}
+
+size_t
+options_count(const struct argp_state *state, const char *option, const char *text)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || end == text || *end || number < 1 || text[0] == '-')
+		refuse(state, option, text, "a whole number from 1 on");
+	return (size_t)number;
 }

@@ -39,5 +39,6 @@ extern const struct argp options_table;     /* --csv --no-header */
 
 /* A number between `least` and `most`; else the program ends with a sentence that names `option`. */
 double options_number(const struct argp_state *state, const char *option, const char *text, double least, double most);
+size_t options_count(const struct argp_state *state, const char *option, const char *text); /* a whole one, from 1 on */
 
 #endif

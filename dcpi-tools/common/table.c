@@ -16,7 +16,8 @@ struct cell {
 };
 
 struct table {
-	struct table_column *columns;
+	struct table_column *columns; /* their headings are not used: */
+	char **headings;              /* these are copies, escaped */
 	size_t *widths;
 	size_t column_count;
 	struct cell *cells;
@@ -25,6 +26,21 @@ struct table {
 	bool failed;
 };
 
+static bool
+copy_headings(struct table *table, const struct table_column *columns)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		size_t width;
+
+		table->headings[i] = text_shown(columns[i].heading);
+		if (!table->headings[i])
+			return false;
+		width = text_width(table->headings[i]);
+		table->widths[i] = width > columns[i].min_width ? width : columns[i].min_width;
+	}
+	return true;
+}
+
 struct table *
 table_new(const struct table_column *columns, size_t count)
 {
@@ -32,20 +48,16 @@ table_new(const struct table_column *columns, size_t count)
 
 	if (!table)
 		return NULL;
+	table->column_count = count;
 	table->columns = calloc(count, sizeof(*columns));
+	table->headings = calloc(count, sizeof(*table->headings));
 	table->widths = calloc(count, sizeof(*table->widths));
-	if (!table->columns || !table->widths) {
+	if (!table->columns || !table->headings || !table->widths || !copy_headings(table, columns)) {
 		table_free(table);
 		errno = ENOMEM;
 		return NULL;
 	}
 	memcpy(table->columns, columns, count * sizeof(*columns));
-	table->column_count = count;
-	for (size_t i = 0; i < count; i++) {
-		size_t width = text_width(columns[i].heading);
-
-		table->widths[i] = width > columns[i].min_width ? width : columns[i].min_width;
-	}
 	return table;
 }
 
@@ -56,7 +68,10 @@ table_free(struct table *table)
 		return;
 	for (size_t i = 0; i < table->cell_count; i++)
 		free(table->cells[i].text);
+	for (size_t i = 0; table->headings && i < table->column_count; i++)
+		free(table->headings[i]);
 	free(table->cells);
+	free(table->headings);
 	free(table->columns);
 	free(table->widths);
 	free(table);
@@ -212,7 +227,7 @@ print_heading(const struct table *table, const struct output *output, const size
 	size_t blanks = 0;
 
 	for (size_t i = 0; i < table->column_count; i++) {
-		struct cell cell = {.text = (char *)table->columns[i].heading, .style = STYLE_HEADING};
+		struct cell cell = {.text = table->headings[i], .style = STYLE_HEADING};
 
 		print_cell(table, output, i, widths[i], &cell, &blanks);
 	}

@@ -34,7 +34,7 @@ struct table_column {
 
 struct table;
 
-/* Headings are not copied. NULL and errno (ENOMEM). */
+/* Headings are copied and escaped. NULL and errno (ENOMEM). */
 struct table *table_new(const struct table_column *columns, size_t count);
 void table_free(struct table *table); /* NULL is allowed */
 

@@ -1,0 +1,83 @@
+#include "dcpi-tools/common/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+static const char *
+open_hint(int err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		return "are you in group dcpi?";
+	case ENOENT:
+	case DCPI_ENODATABASE:
+		return "start the daemon with 'systemctl start dcpid', or name a database with --db DIR";
+	case DCPI_EDAMAGED:
+		return "run 'dcpictl check'";
+	case DCPI_EREADERS:
+		return "try again in a moment";
+	default:
+		return NULL;
+	}
+}
+
+int
+database_open(struct database *database, const char *directory)
+{
+	struct profile_options options = {.write = false};
+	int err;
+
+	memset(database, 0, sizeof(*database));
+	database->directory = directory;
+	database->shown = text_shown(directory);
+	if (!database->shown)
+		return message_cannot(directory, "open the profile database", -ENOMEM, NULL);
+	database->guard = (struct guard){
+		.subject = database->shown,
+		.claim = "the database is damaged",
+		.advice = "run 'dcpictl check'",
+		.status = STATUS_DAMAGED,
+	};
+	guard_enter(&database->guard);
+	err = profile_open(directory, &options, &database->profile);
+	if (!err)
+		return 0;
+	database->profile = NULL;
+	database_close(database);
+	return message_cannot(directory, "open the profile database", err, open_hint(err));
+}
+
+int
+database_select(struct database *database, const struct selection_request *request, struct selection **selection)
+{
+	char why[512] = "";
+	int err;
+
+	*selection = NULL;
+	if (request->since_ns && request->until_ns && request->since_ns >= request->until_ns) {
+		message_print(NULL, "--since is not before --until");
+		return STATUS_USAGE;
+	}
+	err = selection_read(database->profile, request, selection, why, sizeof(why));
+	if (!err)
+		return 0;
+	if (!why[0])
+		return message_cannot(database->directory, "read the profile database", err, open_hint(err));
+	message_print(database->directory, "%s", why);
+	return err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
+}
+
+void
+database_close(struct database *database)
+{
+	profile_close(database->profile);
+	guard_leave(&database->guard);
+	free(database->shown);
+	memset(database, 0, sizeof(*database));
+}

@@ -1,0 +1,29 @@
+/*
+ * database.h - a tool's way to the profile database
+ *
+ * Opens it behind a guard (common/guard.h), reads a selection, and says in words what went wrong.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DATABASE_H
+#define DCPI_TOOLS_DATABASE_H
+
+#include "dcpi-tools/common/guard.h"
+#include "profile/profile.h"
+#include "profile/selection.h"
+
+struct database {
+	struct profile *profile;
+	const char *directory;
+	char *shown; /* the directory, escaped */
+	struct guard guard;
+};
+
+/* 0, or an exit status after a message. The database must not move and `directory` must live until it is closed. */
+int database_open(struct database *database, const char *directory);
+
+/* 0 with *selection (the caller frees it), or an exit status after a message. */
+int database_select(struct database *database, const struct selection_request *request, struct selection **selection);
+
+void database_close(struct database *database);
+
+#endif

@@ -1,0 +1,231 @@
+#include "dcpi-tools/common/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows while they are made. */
+struct maker {
+	const struct histogram_request *request;
+	struct histogram *histogram;
+	size_t capacity;
+};
+
+static struct histogram_row *
+add_row(struct maker *maker, uint32_t image, const struct procedure *procedure)
+{
+	struct histogram *histogram = maker->histogram;
+	struct histogram_row *row;
+
+	if (histogram->row_count == maker->capacity) {
+		size_t capacity = maker->capacity ? 2 * maker->capacity : 256;
+
+		row = reallocarray(histogram->rows, capacity, sizeof(*row));
+		if (!row)
+			return NULL;
+		histogram->rows = row;
+		maker->capacity = capacity;
+	}
+	row = &histogram->rows[histogram->row_count];
+	memset(row, 0, sizeof(*row));
+	row->counts = calloc(histogram->event_count, sizeof(*row->counts));
+	if (!row->counts)
+		return NULL;
+	row->image = image;
+	row->image_title = maker->request->image_titles[image];
+	row->procedure = *procedure;
+	histogram->row_count++;
+	return row;
+}
+
+static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+	const struct histogram_row *left = a, *right = b;
+	int order = compare_numbers(left->image, right->image);
+
+	if (!order)
+		order = compare_numbers(left->procedure.kind, right->procedure.kind);
+	return order ? order : compare_numbers(left->procedure.offset, right->procedure.offset);
+}
+
+/* Add `count` to the row at the end if it is this procedure's, else to a new one. */
+static int
+count_samples(struct maker *maker, const struct selection_count *count, const struct procedure *procedure)
+{
+	struct histogram *histogram = maker->histogram;
+	struct histogram_row here = {.image = count->image, .procedure = *procedure};
+	struct histogram_row *row = NULL;
+
+	if (histogram->row_count > 0)
+		row = &histogram->rows[histogram->row_count - 1];
+	if (!row || compare_places(row, &here) != 0)
+		row = add_row(maker, count->image, procedure);
+	if (!row)
+		return -ENOMEM;
+	row->counts[count->event] += count->count;
+	histogram->totals[count->event] += count->count;
+	return 0;
+}
+
+static int
+count_all(struct maker *maker)
+{
+	const struct histogram_request *request = maker->request;
+	const struct selection *selection = request->selection;
+
+	for (size_t i = 0; i < selection->count_count; i++) {
+		const struct selection_count *count = &selection->counts[i];
+		struct procedure procedure = {0};
+		int err = 0;
+
+		if (request->wanted && !request->wanted[count->image])
+			continue;
+		if (request->symbolizer)
+			err = symbolizer_find(request->symbolizer, &selection->images[count->image], count->offset,
+			                      &procedure);
+		if (!err)
+			err = count_samples(maker, count, &procedure);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void
+fini_row(struct histogram_row *row)
+{
+	free(row->counts);
+	free(row->title);
+}
+
+/* A procedure that another one splits has a row for each piece; make them one. */
+static void
+join_rows(struct histogram *histogram)
+{
+	size_t kept = 0;
+
+	if (histogram->row_count == 0)
+		return;
+	qsort(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_places);
+	for (size_t i = 1; i < histogram->row_count; i++) {
+		struct histogram_row *row = &histogram->rows[i], *last = &histogram->rows[kept];
+
+		if (compare_places(last, row) != 0) {
+			histogram->rows[++kept] = *row;
+			continue;
+		}
+		for (size_t event = 0; event < histogram->event_count; event++)
+			last->counts[event] += row->counts[event];
+		fini_row(row);
+	}
+	histogram->row_count = kept + 1;
+}
+
+static int
+name_rows(const struct histogram_request *request, struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count && request->symbolizer; i++) {
+		struct histogram_row *row = &histogram->rows[i];
+
+		row->title = procedure_title(&row->procedure, request->selection->images[row->image].image,
+		                             request->demangle);
+		if (!row->title)
+			return -ENOMEM;
+		row->procedure.name = NULL; /* the symbolizer may go now */
+	}
+	return 0;
+}
+
+int
+histogram_make(const struct histogram_request *request, struct histogram *histogram)
+{
+	struct maker maker = {.request = request, .histogram = histogram};
+	int err;
+
+	memset(histogram, 0, sizeof(*histogram));
+	histogram->event_count = request->selection->event_count;
+	err = count_all(&maker);
+	if (!err) {
+		join_rows(histogram);
+		err = name_rows(request, histogram);
+	}
+	if (err)
+		histogram_fini(histogram);
+	return err;
+}
+
+void
+histogram_fini(struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count; i++)
+		fini_row(&histogram->rows[i]);
+	free(histogram->rows);
+	memset(histogram, 0, sizeof(*histogram));
+}
+
+static int
+compare_titles(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int
+compare_rows(const void *a, const void *b, void *context)
+{
+	const struct histogram_row *left = a, *right = b;
+	const struct columns *columns = context;
+	int order = 0;
+
+	for (size_t i = 0; i < columns->count && !order; i++)
+		order = compare_numbers(right->counts[columns->events[i]], left->counts[columns->events[i]]);
+	if (!order)
+		order = compare_titles(left->title, right->title);
+	if (!order)
+		order = compare_titles(left->image_title, right->image_title);
+	return order ? order : compare_places(left, right);
+}
+
+void
+histogram_sort(struct histogram *histogram, const struct columns *columns)
+{
+	if (histogram->row_count > 0)
+		qsort_r(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_rows, (void *)columns);
+}
+
+/* Rows are sorted, but by more than one column: those without samples need not be at the end. */
+static bool
+has_samples(const struct histogram_row *row, const struct columns *columns)
+{
+	for (size_t i = 0; i < columns->count; i++)
+		if (row->counts[columns->events[i]] > 0)
+			return true;
+	return false;
+}
+
+size_t
+histogram_cut(const struct histogram *histogram, const struct columns *columns, uint64_t total, double keep_percent,
+              size_t limit)
+{
+	long double needed = (long double)total * keep_percent / 100;
+	uint64_t sum = 0;
+	size_t shown = 0;
+
+	while (shown < histogram->row_count) {
+		const struct histogram_row *row = &histogram->rows[shown];
+
+		if (!has_samples(row, columns) || (limit && shown == limit))
+			break;
+		if (keep_percent < 100 && (long double)sum >= needed)
+			break;
+		sum += row->counts[columns->events[0]];
+		shown++;
+	}
+	return shown;
+}

@@ -1,0 +1,36 @@
+/*
+ * image_name.h - how images are called: in a report, and by the user who asks for one
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_TOOLS_IMAGE_NAME_H
+#define DCPI_TOOLS_IMAGE_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profile/selection.h"
+
+#define BUILD_ID_TEXT_SIZE (2 * BUILD_ID_SIZE_MAX + 1)
+
+/* The build-id as hexadecimal digits into `text`, which it returns; "" when there is none. */
+const char *build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE]);
+
+/*
+ * What to call each image of the selection: its path, followed by the beginning of its build-id (or its inode) where
+ * two have the same. An array as long as selection->images; free it with image_titles_free(). NULL when memory ends.
+ */
+char **image_titles(const struct selection *selection);
+void image_titles_free(char **titles, size_t count);
+
+/*
+ * Mark in `wanted` (as long as selection->images, not cleared here) the images that `pattern` means: by path, file
+ * name, or an fnmatch(3) pattern for either; by name without brackets or .ko for kernel and modules; by a path that
+ * leads to the same file; when none of these, by the first four or more digits of the build-id. Returns how many.
+ */
+size_t images_match(const struct selection *selection, const char *pattern, bool *wanted);
+
+/* A file name in the selection that looks like `pattern`, NULL when none does; owned by the selection. */
+const char *image_suggest(const struct selection *selection, const char *pattern);
+
+#endif

@@ -1,0 +1,268 @@
+#include "dcpi-tools/common/symbolizer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/guard.h"
+#include "dcpi-tools/common/text.h"
+#include "image/symbols.h"
+
+struct image_symbols {
+	uint32_t number;             /* of the image in the database: the key */
+	struct symbol_table *table;  /* NULL: `missing` says why */
+	enum procedure_kind missing; /* what the whole image is then */
+	UT_hash_handle hh;
+};
+
+struct symbolizer {
+	struct profile *profile;
+	struct image_symbols *images;
+};
+
+const char *
+procedure_kind_text(enum procedure_kind kind)
+{
+	static const char *const texts[PROCEDURE_KINDS] = {
+		[PROCEDURE_NAMED] = "",
+		[PROCEDURE_UNNAMED] = "",
+		[PROCEDURE_NO_SYMBOL] = "no symbol",
+		[PROCEDURE_OTHER_BUILD] = "another build",
+		[PROCEDURE_NO_FILE] = "file not found",
+		[PROCEDURE_NOT_READABLE] = "file not readable",
+		[PROCEDURE_NOT_ELF] = "not an ELF file",
+		[PROCEDURE_NO_NAMES] = "no names",
+		[PROCEDURE_ANON] = "memory without a file",
+	};
+
+	return texts[kind];
+}
+
+struct symbolizer *
+symbolizer_new(struct profile *profile)
+{
+	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (symbolizer)
+		symbolizer->profile = profile;
+	return symbolizer;
+}
+
+void
+symbolizer_free(struct symbolizer *symbolizer)
+{
+	struct image_symbols *symbols, *next;
+
+	if (!symbolizer)
+		return;
+	HASH_ITER (hh, symbolizer->images, symbols, next) {
+		HASH_DEL(symbolizer->images, symbols);
+		symbol_table_free(symbols->table);
+		free(symbols);
+	}
+	free(symbolizer);
+}
+
+static int
+table_from_profile(struct profile *profile, uint32_t number, struct symbol_table **table)
+{
+	struct profile_symbol *captured;
+	struct symbol *symbols;
+	size_t count;
+	int err;
+
+	err = profile_get_symbols(profile, number, &captured, &count);
+	if (err)
+		return err;
+	symbols = calloc(count + 1, sizeof(*symbols));
+	for (size_t i = 0; symbols && i < count; i++)
+		symbols[i] = (struct symbol){.offset = captured[i].offset, .name = captured[i].name};
+	err = symbols ? symbol_table_from_list(symbols, count, table) : -ENOMEM;
+	free(symbols);
+	profile_free_symbols(captured);
+	return err;
+}
+
+static int
+table_from_file(const struct image *image, struct symbol_table **table)
+{
+	struct image_file *file;
+	int err;
+
+	err = image_file_open(image, &file);
+	if (err)
+		return err;
+	err = symbol_table_from_file(file, table);
+	image_file_close(file);
+	return err;
+}
+
+static enum procedure_kind
+file_error_kind(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+		return PROCEDURE_NO_FILE;
+	case DCPI_EBUILDID:
+		return PROCEDURE_OTHER_BUILD;
+	case DCPI_EDAMAGED:
+		return PROCEDURE_NOT_ELF;
+	default:
+		return PROCEDURE_NOT_READABLE;
+	}
+}
+
+/* A fault inside libelf or libdw is the file's, not the database's. */
+static int
+read_file(const struct image *image, struct image_symbols *symbols)
+{
+	struct guard guard = {
+		.claim = "its symbols cannot be read: the file is damaged",
+		.advice = "leave it out with --image, or use -i",
+		.status = STATUS_FAILURE,
+	};
+	char *shown = text_shown(image->path);
+	int err;
+
+	if (!shown)
+		return -ENOMEM;
+	guard.subject = shown;
+	guard_enter(&guard);
+	err = table_from_file(image, &symbols->table);
+	guard_leave(&guard);
+	free(shown);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		symbols->missing = file_error_kind(err);
+	return 0;
+}
+
+static int
+read_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+{
+	int err = table_from_profile(profile, image->number, &symbols->table);
+
+	if (err != -ENOENT)
+		return err;
+	/* generated code is an image of its own, named as the code is */
+	symbols->missing = image->image->kind == IMAGE_JIT ? PROCEDURE_NAMED : PROCEDURE_NO_NAMES;
+	return 0;
+}
+
+static int
+read_symbols(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+{
+	switch (image->image->kind) {
+	case IMAGE_USER:
+	case IMAGE_VDSO:
+		return read_file(image->image, symbols);
+	case IMAGE_KERNEL:
+	case IMAGE_MODULE:
+	case IMAGE_JIT:
+		return read_captured(profile, image, symbols);
+	case IMAGE_ANON:
+		symbols->missing = PROCEDURE_ANON;
+		return 0;
+	default:
+		symbols->missing = PROCEDURE_NO_SYMBOL;
+		return 0;
+	}
+}
+
+static int
+find_symbols(struct symbolizer *symbolizer, const struct selection_image *image, struct image_symbols **found)
+{
+	struct image_symbols *symbols;
+	int err;
+
+	HASH_FIND(hh, symbolizer->images, &image->number, sizeof(image->number), *found);
+	if (*found)
+		return 0;
+	symbols = calloc(1, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	symbols->number = image->number;
+	err = read_symbols(symbolizer->profile, image, symbols);
+	if (err) {
+		free(symbols);
+		return err;
+	}
+	HASH_ADD(hh, symbolizer->images, number, sizeof(symbols->number), symbols);
+	*found = symbols;
+	return 0;
+}
+
+int
+symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
+                struct procedure *procedure)
+{
+	struct image_symbols *symbols;
+	const struct symbol *symbol;
+	int err;
+
+	err = find_symbols(symbolizer, image, &symbols);
+	if (err)
+		return err;
+	memset(procedure, 0, sizeof(*procedure));
+	if (!symbols->table) {
+		procedure->kind = symbols->missing;
+		procedure->name = symbols->missing == PROCEDURE_NAMED ? image->image->path : NULL;
+		return 0;
+	}
+	symbol = symbol_table_find(symbols->table, offset);
+	if (!symbol) {
+		procedure->kind = PROCEDURE_NO_SYMBOL;
+		return 0;
+	}
+	procedure->kind = symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED;
+	procedure->offset = symbol->offset;
+	procedure->name = symbol->name;
+	return 0;
+}
+
+/* "libfoo.so" of /usr/lib/libfoo.so, "ext4" of [ext4]. */
+static char *
+short_name(const struct image *image)
+{
+	const char *name = text_basename(image->path);
+	size_t length = strlen(name);
+
+	if (image->kind != IMAGE_USER && length > 2 && name[0] == '[' && name[length - 1] == ']')
+		return strndup(name + 1, length - 2);
+	return strdup(name);
+}
+
+static char *
+name_title(const char *name, bool demangle)
+{
+	char *title = demangle ? symbol_demangle(name) : NULL;
+
+	return title ? title : strdup(name);
+}
+
+char *
+procedure_title(const struct procedure *procedure, const struct image *image, bool demangle)
+{
+	char *title, *name;
+	int length;
+
+	if (procedure->kind == PROCEDURE_NAMED)
+		return name_title(procedure->name, demangle);
+	if (procedure->kind == PROCEDURE_ANON)
+		return strdup("[anon]");
+	name = short_name(image);
+	if (!name)
+		return NULL;
+	if (procedure->kind == PROCEDURE_UNNAMED)
+		length = asprintf(&title, "%s+0x%" PRIx64, name, procedure->offset);
+	else
+		length = asprintf(&title, "[%s: %s]", procedure_kind_text(procedure->kind), name);
+	free(name);
+	return length < 0 ? NULL : title;
+}

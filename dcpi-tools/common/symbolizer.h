@@ -1,0 +1,51 @@
+/*
+ * symbolizer.h - from (image, offset) to a procedure
+ *
+ * Symbols of user images come from the files on this machine, if they are the build that was sampled; those of the
+ * kernel, its modules and its generated code were captured in the database. Tables are read once and kept.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_SYMBOLIZER_H
+#define DCPI_TOOLS_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/selection.h"
+
+/* What is known about a piece of code; all but the first two stand for the whole image. */
+enum procedure_kind {
+	PROCEDURE_NAMED,
+	PROCEDURE_UNNAMED,     /* begins at `offset`, has no name */
+	PROCEDURE_NO_SYMBOL,   /* in no symbol table, in no unwind table */
+	PROCEDURE_OTHER_BUILD, /* the file there now is not the one that was sampled */
+	PROCEDURE_NO_FILE,
+	PROCEDURE_NOT_READABLE,
+	PROCEDURE_NOT_ELF,
+	PROCEDURE_NO_NAMES, /* the kernel's names were not captured */
+	PROCEDURE_ANON,     /* memory without a file */
+};
+#define PROCEDURE_KINDS 9
+
+const char *procedure_kind_text(enum procedure_kind kind); /* "another build", ...; "" for named and unnamed ones */
+
+struct procedure {
+	enum procedure_kind kind;
+	uint64_t offset;  /* where it begins, as image_table.h says; 0 when it stands for the whole image */
+	const char *name; /* as linked; NULL but for PROCEDURE_NAMED. Owned by the symbolizer */
+};
+
+struct symbolizer;
+
+/* The profile is borrowed and must outlive it. NULL and errno (ENOMEM). */
+struct symbolizer *symbolizer_new(struct profile *profile);
+void symbolizer_free(struct symbolizer *symbolizer); /* NULL is allowed */
+
+/* The procedure that `offset` of `image` lies in. 0, or an error that concerns more than this image: -ENOMEM, ... */
+int symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
+                    struct procedure *procedure);
+
+/* What to call it: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". Not escaped. Free it; NULL: no memory. */
+char *procedure_title(const struct procedure *procedure, const struct image *image, bool demangle);
+
+#endif

@@ -1,0 +1,93 @@
+#include "tests/unit/test.h"
+
+#include "base/error.h"
+#include "dcpi-tools/common/columns.h"
+#include "tests/unit/dcpi-tools/fixture.h"
+
+static struct columns columns;
+static char why[1024];
+
+static int
+choose(const struct columns_request *request)
+{
+	struct fixture fixture;
+
+	fixture_init(&fixture);
+	return columns_choose(&fixture.selection, request, &columns, why, sizeof(why));
+}
+
+static void
+all_that_could_be_counted_are_shown(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(&(struct columns_request){0}), 0);
+	assert_int_equal(columns.count, 2);
+	assert_int_equal(columns.events[0], 0);
+	assert_int_equal(columns.events[1], 1);
+}
+
+static void
+the_sort_event_comes_first(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(&(struct columns_request){.sort = "page-faults"}), 0);
+	assert_int_equal(columns.count, 2);
+	assert_int_equal(columns.events[0], 1);
+	assert_int_equal(columns.events[1], 0);
+}
+
+static void
+only_the_events_asked_for_are_shown_once(void **state)
+{
+	struct columns_request request = {.events = {"page-faults", "page-faults"}, .event_count = 2};
+
+	(void)state;
+	assert_int_equal(choose(&request), 0);
+	assert_int_equal(columns.count, 1);
+	assert_int_equal(columns.events[0], 1);
+	request.sort = "cpu-clock"; /* not asked for, but needed */
+	assert_int_equal(choose(&request), 0);
+	assert_int_equal(columns.count, 2);
+	assert_int_equal(columns.events[0], 0);
+}
+
+static void
+what_stands_in_is_not_passed_off_as_what_was_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(&(struct columns_request){.events = {"cycles"}, .event_count = 1}), -DCPI_ENOSELECTION);
+	assert_string_equal(why, "cycles was not counted; cpu-clock stands in for it (--event cpu-clock)");
+}
+
+static void
+an_event_that_could_not_be_counted_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(&(struct columns_request){.sort = "cache-misses"}), -DCPI_ENOSELECTION);
+	assert_string_equal(why, "cache-misses was not available on this machine");
+}
+
+static void
+a_misspelt_event_is_recognised(void **state)
+{
+	(void)state;
+	assert_int_equal(choose(&(struct columns_request){.sort = "page-fault"}), -DCPI_ENOEVENT);
+	assert_string_equal(why, "no event 'page-fault' in the selected epochs; did you mean page-faults?");
+	assert_int_equal(choose(&(struct columns_request){.sort = "\033[2Jx"}), -DCPI_ENOEVENT);
+	assert_string_equal(why, "no event '\\x1b[2Jx' in the selected epochs; there are cpu-clock, page-faults");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_could_be_counted_are_shown),
+		cmocka_unit_test(the_sort_event_comes_first),
+		cmocka_unit_test(only_the_events_asked_for_are_shown_once),
+		cmocka_unit_test(what_stands_in_is_not_passed_off_as_what_was_asked_for),
+		cmocka_unit_test(an_event_that_could_not_be_counted_is_refused),
+		cmocka_unit_test(a_misspelt_event_is_recognised),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
