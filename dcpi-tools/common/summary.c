@@ -1,0 +1,257 @@
+#include "dcpi-tools/common/summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+
+#define IMAGES_NAMED 3 /* at most, for each reason that symbols are missing */
+
+double
+share_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* One paragraph: its heading once, then lines below each other. */
+struct paragraph {
+	const struct output *output;
+	const char *heading;
+};
+
+static void
+begin_line(struct paragraph *paragraph)
+{
+	const struct output *output = paragraph->output;
+
+	fprintf(output->stream, "%s%-9s%s ", output_style(output, STYLE_FAINT), paragraph->heading,
+	        output_plain(output, STYLE_FAINT));
+	paragraph->heading = "";
+}
+
+static void print_line(struct paragraph *paragraph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+print_line(struct paragraph *paragraph, const char *format, ...)
+{
+	va_list arguments;
+
+	begin_line(paragraph);
+	va_start(arguments, format);
+	vfprintf(paragraph->output->stream, format, arguments);
+	va_end(arguments);
+	fputc('\n', paragraph->output->stream);
+}
+
+static void
+print_escaped(FILE *stream, const char *text)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", stream);
+	free(shown);
+}
+
+static void
+print_time(const struct selection *selection, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Time:"};
+	char range[2 * TIME_TEXT_SIZE], covered[TIME_TEXT_SIZE];
+	const struct epoch *first;
+
+	if (selection->epoch_count == 0)
+		return;
+	first = &selection->epochs[0];
+	begin_line(&paragraph);
+	fprintf(output->stream, "%s (%s), ", time_format_range(selection->start_ns, selection->end_ns, range),
+	        duration_format(selection->covered_ns, covered));
+	if (selection->epoch_count > 1) {
+		fprintf(output->stream, "%zu epochs, %" PRIu32 " to %" PRIu32 "\n", selection->epoch_count, first->id,
+		        selection->epochs[selection->epoch_count - 1].id);
+		return;
+	}
+	fprintf(output->stream, "epoch %" PRIu32, first->id);
+	if (first->label[0]) {
+		fputs(" '", output->stream);
+		print_escaped(output->stream, first->label);
+		fputc('\'', output->stream);
+	}
+	fputc('\n', output->stream);
+}
+
+/* "1 per 4 ms", "1 per 62000 cycles" */
+static void
+print_period(const struct selection_event *event, FILE *stream)
+{
+	if (event->period == 0)
+		fputs("period varied", stream);
+	else if (strcmp(event->unit, "ns") != 0)
+		fprintf(stream, "1 per %" PRIu64 " %s", event->period, event->unit);
+	else if (event->period >= 1000000)
+		fprintf(stream, "1 per %.4g ms", (double)event->period / 1e6);
+	else
+		fprintf(stream, "1 per %.4g us", (double)event->period / 1e3);
+}
+
+static uint64_t
+unknown_total(const struct slice_event *totals)
+{
+	uint64_t total = 0;
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		total += totals->unknown[cause];
+	return total;
+}
+
+static void
+print_samples(const struct summary *summary, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Samples:"};
+
+	for (size_t i = 0; i < summary->columns->count; i++) {
+		const struct selection_event *event = &summary->selection->events[summary->columns->events[i]];
+		uint64_t unknown = unknown_total(&event->totals);
+
+		begin_line(&paragraph);
+		print_escaped(output->stream, event->name);
+		fprintf(output->stream, " %" PRIu64 " (", event->totals.samples);
+		print_period(event, output->stream);
+		fprintf(output->stream, "), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost", unknown,
+		        share_percent(unknown, event->totals.samples), event->totals.lost);
+		if (event->totals.throttled)
+			fprintf(output->stream, ", throttled %" PRIu64 " time%s", event->totals.throttled,
+			        event->totals.throttled == 1 ? "" : "s");
+		fputc('\n', output->stream);
+	}
+}
+
+static void
+print_unknown(const struct summary *summary, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Unknown:"};
+
+	for (size_t i = 0; i < summary->columns->count; i++) {
+		const struct selection_event *event = &summary->selection->events[summary->columns->events[i]];
+
+		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+			uint64_t count = event->totals.unknown[cause];
+
+			if (count == 0)
+				continue;
+			begin_line(&paragraph);
+			print_escaped(output->stream, event->name);
+			fprintf(output->stream, " %" PRIu64 " (%.2f%%) %s: %s\n", count,
+			        share_percent(count, event->totals.samples), unknown_cause_name(cause),
+			        unknown_cause_text(cause));
+		}
+	}
+}
+
+/* Images whose symbols are missing for one reason, the hottest (rows are sorted) first. */
+static void
+print_missing(const struct summary *summary, struct paragraph *paragraph, enum procedure_kind kind)
+{
+	const struct histogram *histogram = summary->histogram;
+	uint16_t event = summary->columns->events[0];
+	FILE *stream = paragraph->output->stream;
+	uint64_t count = 0;
+	size_t images = 0;
+
+	for (size_t i = 0; i < histogram->row_count; i++)
+		if (histogram->rows[i].procedure.kind == kind)
+			count += histogram->rows[i].counts[event];
+	if (count == 0)
+		return;
+	begin_line(paragraph);
+	print_escaped(stream, summary->selection->events[event].name);
+	fprintf(stream, " %" PRIu64 " (%.2f%%) %s:", count, share_percent(count, summary->totals[event]),
+	        procedure_kind_text(kind));
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		if (histogram->rows[i].procedure.kind != kind || ++images > IMAGES_NAMED)
+			continue;
+		fputs(images == 1 ? " " : ", ", stream);
+		print_escaped(stream, histogram->rows[i].image_title);
+	}
+	if (images > IMAGES_NAMED)
+		fprintf(stream, " and %zu more", images - IMAGES_NAMED);
+	fputc('\n', stream);
+}
+
+static void
+print_symbols(const struct summary *summary, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Symbols:"};
+
+	for (int kind = PROCEDURE_NO_SYMBOL; kind < PROCEDURE_KINDS && summary->histogram; kind++)
+		print_missing(summary, &paragraph, (enum procedure_kind)kind);
+}
+
+static void
+print_records(const struct selection *selection, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Records:"};
+
+	if (selection->sideband_lost)
+		print_line(&paragraph, "%" PRIu64 " on processes and mappings lost: samples after them may be unknown",
+		           selection->sideband_lost);
+	if (selection->skipped)
+		print_line(&paragraph, "%" PRIu64 " could not be decoded", selection->skipped);
+}
+
+static void
+print_cost(const struct selection *selection, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Cost:"};
+
+	if (selection->cpu_ns)
+		print_line(&paragraph, "dcpid used %.2f%% of the machine's processor time, besides taking the samples",
+		           share_percent(selection->daemon_cpu_ns, selection->cpu_ns));
+}
+
+static void
+print_events(const struct selection *selection, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Events:"};
+
+	for (size_t i = 0; i < selection->event_count; i++) {
+		const struct selection_event *event = &selection->events[i];
+		bool stands_in = strcmp(event->name, event->requested) != 0;
+
+		if (event->available && !stands_in && !event->note[0])
+			continue;
+		begin_line(&paragraph);
+		print_escaped(output->stream, event->name);
+		if (!event->available)
+			fputs(" is not available here", output->stream);
+		else if (stands_in) {
+			fputs(" stands in for ", output->stream);
+			print_escaped(output->stream, event->requested);
+		}
+		if (event->note[0]) {
+			fputs(": ", output->stream);
+			print_escaped(output->stream, event->note);
+		}
+		fputc('\n', output->stream);
+	}
+}
+
+void
+summary_print(const struct summary *summary, const struct output *output)
+{
+	struct paragraph rows = {.output = output, .heading = "Rows:"};
+
+	fputc('\n', output->stream);
+	print_time(summary->selection, output);
+	print_samples(summary, output);
+	print_unknown(summary, output);
+	print_symbols(summary, output);
+	print_records(summary->selection, output);
+	print_cost(summary->selection, output);
+	print_events(summary->selection, output);
+	if (summary->histogram && summary->shown < summary->histogram->row_count)
+		print_line(&rows, "%zu of %zu", summary->shown, summary->histogram->row_count);
+}

@@ -1,0 +1,35 @@
+/*
+ * summary.h - what a report says about its samples as a whole
+ *
+ * How many there are, since when, what is missing from them and why, what they cost, and what the counts really are.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_SUMMARY_H
+#define DCPI_TOOLS_SUMMARY_H
+
+#include <jansson.h>
+
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/histogram.h"
+#include "dcpi-tools/common/output.h"
+#include "profile/selection.h"
+
+struct summary {
+	const struct selection *selection;
+	const struct columns *columns;
+	const struct histogram *histogram; /* NULL: nothing on symbols */
+	const uint64_t *totals;            /* what shares are of, by event */
+	size_t shown;                      /* rows of the histogram that are shown */
+};
+
+/* The lines below a table. */
+void summary_print(const struct summary *summary, const struct output *output);
+
+/* Add the keys start, end, epochs and events to the object `root`; those that are totals. 0, or -ENOMEM. */
+int summary_json_events(const struct summary *summary, json_t *root);
+int summary_json_totals(const struct summary *summary, json_t *root);
+
+/* `part` of `whole` in percent; 0 of 0 is 0. */
+double share_percent(uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,120 @@
+#include "dcpi-tools/common/summary.h"
+
+#include <errno.h>
+
+#include "dcpi-tools/common/json.h"
+
+static json_t *
+event_json(const struct summary *summary, size_t index)
+{
+	const struct selection_event *event = &summary->selection->events[index];
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", json_shown(event->name),
+	                 "requested", json_shown(event->requested), "unit", json_shown(event->unit), "period",
+	                 json_count(event->period), "samples", json_count(event->totals.samples), "selected",
+	                 json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "throttled",
+	                 json_count(event->totals.throttled), "available", event->available, "note",
+	                 json_shown(event->note));
+}
+
+static bool
+is_column(const struct columns *columns, size_t index)
+{
+	for (size_t i = 0; i < columns->count; i++)
+		if (columns->events[i] == index)
+			return true;
+	return false;
+}
+
+/* Those that are shown, then the others. */
+static json_t *
+events_json(const struct summary *summary)
+{
+	json_t *events = json_array();
+	int failed = !events;
+
+	for (size_t i = 0; i < summary->columns->count; i++)
+		failed |= json_array_append_new(events, event_json(summary, summary->columns->events[i]));
+	for (size_t i = 0; i < summary->selection->event_count; i++)
+		if (!is_column(summary->columns, i))
+			failed |= json_array_append_new(events, event_json(summary, i));
+	if (!failed)
+		return events;
+	json_decref(events);
+	return NULL;
+}
+
+static json_t *
+epochs_json(const struct selection *selection)
+{
+	json_t *epochs = json_array();
+	int failed = !epochs;
+
+	for (size_t i = 0; i < selection->epoch_count; i++)
+		failed |= json_array_append_new(epochs, json_integer(selection->epochs[i].id));
+	if (!failed)
+		return epochs;
+	json_decref(epochs);
+	return NULL;
+}
+
+static json_t *
+unknown_json(const struct selection *selection)
+{
+	json_t *unknown = json_object();
+	int failed = !unknown;
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+		uint64_t count = 0;
+
+		for (size_t i = 0; i < selection->event_count; i++)
+			count += selection->events[i].totals.unknown[cause];
+		failed |= json_object_set_new(unknown, unknown_cause_name(cause), json_count(count));
+	}
+	if (!failed)
+		return unknown;
+	json_decref(unknown);
+	return NULL;
+}
+
+static json_t *
+overhead_json(const struct selection *selection)
+{
+	if (selection->cpu_ns == 0)
+		return json_null();
+	return json_real(share_percent(selection->daemon_cpu_ns, selection->cpu_ns));
+}
+
+/* After the rows, so that a reader of the text meets the table first. */
+int
+summary_json_totals(const struct summary *summary, json_t *root)
+{
+	const struct selection *selection = summary->selection;
+	uint64_t lost = 0, throttled = 0;
+	int failed = 0;
+
+	for (size_t i = 0; i < selection->event_count; i++) {
+		lost += selection->events[i].totals.lost;
+		throttled += selection->events[i].totals.throttled;
+	}
+	failed |= json_object_set_new(root, "unknown", unknown_json(selection));
+	failed |= json_object_set_new(root, "lost", json_count(lost));
+	failed |= json_object_set_new(root, "throttled", json_count(throttled));
+	failed |= json_object_set_new(root, "sideband_lost", json_count(selection->sideband_lost));
+	failed |= json_object_set_new(root, "skipped", json_count(selection->skipped));
+	failed |= json_object_set_new(root, "overhead_percent", overhead_json(selection));
+	return failed ? -ENOMEM : 0;
+}
+
+int
+summary_json_events(const struct summary *summary, json_t *root)
+{
+	const struct selection *selection = summary->selection;
+	int failed = 0;
+
+	failed |= json_object_set_new(root, "start", json_time(selection->start_ns));
+	failed |= json_object_set_new(root, "end", json_time(selection->end_ns));
+	failed |= json_object_set_new(root, "epochs", epochs_json(selection));
+	failed |= json_object_set_new(root, "events", events_json(summary));
+	return failed ? -ENOMEM : 0;
+}
