@@ -117,6 +117,12 @@ UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
 units: $(UNITS)
 
+# Databases that tests of the tools read.
+$(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
+workloads: $(BUILD)/tests/system/make_database
+
 # Fuzz targets: one per tests/fuzz/NAME_fuzz.c, corpus in tests/fuzz/corpus/NAME/. Always clang, in a build folder of their own:
 # make fuzzers BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
