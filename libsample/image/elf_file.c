@@ -146,3 +146,25 @@ elf_file_bytes(const struct elf_file *file, Elf_Scn *section)
 	data = elf_rawdata(section, NULL);
 	return data && data->d_buf ? data : NULL;
 }
+
+int
+elf_file_names(const struct elf_file *file, size_t number, struct elf_names *names)
+{
+	Elf_Scn *section = elf_getscn(file->elf, number);
+	const Elf_Data *data = section ? elf_file_bytes(file, section) : NULL;
+	const char *last = data ? memrchr(data->d_buf, '\0', data->d_size) : NULL;
+
+	if (!last)
+		return -DCPI_EDAMAGED;
+	names->text = data->d_buf;
+	names->size = (size_t)(last - names->text);
+	return 0;
+}
+
+size_t
+symbol_name_length(const char *name)
+{
+	const char *at = *name ? strchr(name + 1, '@') : NULL;
+
+	return at ? (size_t)(at - name) : strlen(name);
+}

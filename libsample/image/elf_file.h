@@ -51,4 +51,16 @@ Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Sh
 /* The bytes of a section as they are in the file, NULL when it has none, is compressed, too large or cut short. */
 const Elf_Data *elf_file_bytes(const struct elf_file *file, Elf_Scn *section);
 
+/* A string table; every name below `size` ends inside of it. */
+struct elf_names {
+	const char *text;
+	size_t size;
+};
+
+/* The string table in section `number`. 0 or -DCPI_EDAMAGED. */
+int elf_file_names(const struct elf_file *file, size_t number, struct elf_names *names);
+
+/* The length of a symbol's name without its version: `memcpy@@GLIBC_2.14` is memcpy. */
+size_t symbol_name_length(const char *name);
+
 #endif

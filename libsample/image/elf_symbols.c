@@ -10,8 +10,7 @@ struct reader {
 	struct symbol_builder *builder;
 	const struct elf_file *file;
 	const struct segment_table *segments;
-	const char *names;
-	size_t names_size;   /* up to the last NUL, so that every name below it ends */
+	struct elf_names names;
 	GElf_Shdr *sections; /* by number; read once, for they are asked for every symbol */
 	size_t section_count;
 };
@@ -52,20 +51,6 @@ read_sections(struct reader *reader)
 	return 0;
 }
 
-static int
-read_names(struct reader *reader, size_t number)
-{
-	Elf_Scn *section = elf_getscn(reader->file->elf, number);
-	const Elf_Data *data = section ? elf_file_bytes(reader->file, section) : NULL;
-	const char *last = data ? memrchr(data->d_buf, '\0', data->d_size) : NULL;
-
-	if (!last)
-		return -DCPI_EDAMAGED;
-	reader->names = data->d_buf;
-	reader->names_size = (size_t)(last - reader->names);
-	return 0;
-}
-
 /* Labels that tell a disassembler where code and data begin (AArch64, ARM, RISC-V ELF ABIs): $x, $d.12, $xrv64. */
 static bool
 is_mapping_symbol(const struct reader *reader, const char *name)
@@ -88,7 +73,7 @@ is_wanted(const struct reader *reader, const GElf_Sym *symbol, const GElf_Shdr *
 	case STT_GNU_IFUNC:
 		return true;
 	case STT_NOTYPE: {
-		const char *name = reader->names + symbol->st_name;
+		const char *name = reader->names.text + symbol->st_name;
 
 		return section->sh_flags & SHF_EXECINSTR && strncmp(name, ".L", 2) != 0 &&
 		       !is_mapping_symbol(reader, name);
@@ -111,14 +96,6 @@ binding_of(const GElf_Sym *symbol)
 	}
 }
 
-static size_t
-length_without_version(const char *name)
-{
-	const char *at = *name ? strchr(name + 1, '@') : NULL;
-
-	return at ? (size_t)(at - name) : strlen(name);
-}
-
 static int
 add_symbol(struct reader *reader, const GElf_Sym *symbol)
 {
@@ -129,7 +106,7 @@ add_symbol(struct reader *reader, const GElf_Sym *symbol)
 	uint64_t room;
 
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= reader->section_count || symbol->st_name == 0 ||
-	    symbol->st_name >= reader->names_size)
+	    symbol->st_name >= reader->names.size)
 		return 0;
 	section = &reader->sections[symbol->st_shndx];
 	if (!is_wanted(reader, symbol, section))
@@ -146,8 +123,8 @@ add_symbol(struct reader *reader, const GElf_Sym *symbol)
 	candidate = (struct candidate){
 		.offset = segment->offset + (address - segment->address),
 		.size = symbol->st_size,
-		.name = reader->names + symbol->st_name,
-		.name_length = length_without_version(reader->names + symbol->st_name),
+		.name = reader->names.text + symbol->st_name,
+		.name_length = symbol_name_length(reader->names.text + symbol->st_name),
 		.binding = binding_of(symbol),
 		.label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE,
 	};
@@ -189,7 +166,7 @@ elf_symbols_add(struct symbol_builder *builder, const struct elf_file *file, con
 
 	if (!section || header.sh_type == SHT_NOBITS)
 		return 0;
-	err = read_names(&reader, header.sh_link);
+	err = elf_file_names(file, header.sh_link, &reader.names);
 	if (!err)
 		err = read_sections(&reader);
 	if (!err)

@@ -3,10 +3,12 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "image/call_frames.h"
 #include "image/debug_file.h"
 #include "image/elf_symbols.h"
 #include "image/image_file_private.h"
 #include "image/minidebug.h"
+#include "image/plt.h"
 #include "image/symbol_builder.h"
 
 /* A debug file that cannot be found or read only costs names. */
@@ -32,6 +34,24 @@ add_helper(struct symbol_builder *builder, const struct elf_file *helper, const 
 	return err == -DCPI_EDAMAGED ? 0 : err;
 }
 
+/* Symbols that were split from the image: in its debug file or, where there is none, in its minidebuginfo. */
+static int
+add_split_symbols(struct symbol_builder *builder, struct image_file *file, struct elf_file *mini)
+{
+	int err;
+
+	if (elf_symbols_exist(&file->main, SHT_SYMTAB))
+		return 0;
+	find_debug_file(file);
+	err = add_helper(builder, &file->debug, &file->segments);
+	if (err || file->debug.elf)
+		return err;
+	err = minidebug_open(mini, &file->main);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return add_helper(builder, mini, &file->segments);
+}
+
 /* `mini` stays open until the table is made: names point into it. */
 static int
 collect(struct symbol_builder *builder, struct image_file *file, struct elf_file *mini)
@@ -43,12 +63,12 @@ collect(struct symbol_builder *builder, struct image_file *file, struct elf_file
 	err = elf_symbols_add(builder, &file->main, &file->segments, SHT_SYMTAB);
 	if (!err)
 		err = elf_symbols_add(builder, &file->main, &file->segments, SHT_DYNSYM);
-	if (!err && !elf_symbols_exist(&file->main, SHT_SYMTAB)) {
-		find_debug_file(file);
-		err = add_helper(builder, &file->debug, &file->segments);
-		if (!err && !file->debug.elf && minidebug_open(mini, &file->main) == 0)
-			err = add_helper(builder, mini, &file->segments);
-	}
+	if (!err)
+		err = add_split_symbols(builder, file, mini);
+	if (!err)
+		err = call_frames_add(builder, &file->main, &file->segments);
+	if (!err)
+		err = plt_add(builder, &file->main, &file->segments);
 	return err;
 }
 

@@ -1,0 +1,17 @@
+/*
+ * call_frames.h - the bounds of functions in a program without symbols, from .eh_frame (private to this room)
+ */
+#ifndef DCPI_IMAGE_CALL_FRAMES_H
+#define DCPI_IMAGE_CALL_FRAMES_H
+
+#include "image/elf_file.h"
+#include "image/segments.h"
+#include "image/symbol_builder.h"
+
+/*
+ * Add an unnamed range for each frame description in .eh_frame, which is found by its section or, without section
+ * headers, by PT_GNU_EH_FRAME. 0 or -ENOMEM; what is damaged ends the pass.
+ */
+int call_frames_add(struct symbol_builder *builder, const struct elf_file *file, const struct segment_table *segments);
+
+#endif
