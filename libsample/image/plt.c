@@ -215,7 +215,6 @@ add_section(const struct slots *slots, const char *name)
 	plt.code = data->d_buf;
 	plt.size = data->d_size;
 	plt.address = header.sh_addr;
-	plt.stride = header.sh_entsize == 8 ? 8 : 16;
 	while (!err && plt_code_next(&plt, &at, &stub)) {
 		const struct slot *slot = find_slot(slots, &stub);
 		struct candidate candidate = {.size = stub.size, .suffix = "@plt"};

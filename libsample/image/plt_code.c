@@ -9,44 +9,54 @@ read_u32_le(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
+static bool
+has_bytes(const struct plt_code *plt, size_t at, const char *bytes, size_t size)
+{
+	return at <= plt->size && plt->size - at >= size && memcmp(plt->code + at, bytes, size) == 0;
+}
+
 /*
- * jmp *slot(%rip) is ff 25 rel32, after an endbr64, a bnd prefix or a mov of the index (mold). With IBT, the lazy
- * half of the table (.plt) only pushes the index: 68 imm32.
+ * jmp *slot(%rip) is ff 25 rel32; before it may stand endbr64, then a bnd prefix or mold's mov of the index to %r11d.
+ * With IBT the lazy half of the table (.plt) jumps through no slot, it pushes the index: 68 imm32.
  */
 static bool
 decode_x86_64(const struct plt_code *plt, size_t at, struct plt_stub *stub)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	const uint8_t *code = plt->code + at;
-	size_t start = 0;
+	size_t jump = at;
 
-	*stub = (struct plt_stub){.at = at, .size = plt->stride};
-	if (memcmp(code, endbr64, sizeof(endbr64)) == 0) {
-		start = sizeof(endbr64);
-		if (plt->stride >= start + 5 && code[start] == 0x68) {
-			stub->index = read_u32_le(code + start + 1);
+	*stub = (struct plt_stub){.at = at};
+	if (has_bytes(plt, jump, "\xf3\x0f\x1e\xfa", 4)) {
+		jump += 4;
+		if (has_bytes(plt, jump, "\x68", 1) && plt->size - jump >= 5) {
+			stub->index = read_u32_le(plt->code + jump + 1);
 			return true;
 		}
+		if (has_bytes(plt, jump, "\x41\xbb", 2))
+			jump += 6;
 	}
-	for (size_t i = start; i + 6 <= plt->stride; i++) {
-		if (code[i] != 0xff || code[i + 1] != 0x25)
-			continue;
-		stub->has_slot = true;
-		stub->slot = plt->address + at + i + 6 + (uint64_t)(int64_t)(int32_t)read_u32_le(code + i + 2);
-		return true;
-	}
-	return false;
+	if (has_bytes(plt, jump, "\xf2", 1))
+		jump++;
+	if (!has_bytes(plt, jump, "\xff\x25", 2) || plt->size - jump < 6)
+		return false;
+	stub->has_slot = true;
+	stub->slot = plt->address + jump + 6 + (uint64_t)(int64_t)(int32_t)read_u32_le(plt->code + jump + 2);
+	return true;
 }
 
+/* Stubs of 8 bytes (.plt.got; .plt of static programs) fill up with a nop of two, and all others have 16. */
 static bool
 next_x86_64(const struct plt_code *plt, size_t *at, struct plt_stub *stub)
 {
-	while (plt->stride >= 8 && *at <= plt->size && plt->size - *at >= plt->stride) {
-		size_t here = *at;
+	for (; *at < plt->size; *at += 8) {
+		size_t left = plt->size - *at;
 
-		*at += plt->stride;
-		if (decode_x86_64(plt, here, stub))
-			return true;
+		if (!decode_x86_64(plt, *at, stub))
+			continue;
+		stub->size = has_bytes(plt, *at, "\xff\x25", 2) && has_bytes(plt, *at + 6, "\x66\x90", 2) ? 8 : 16;
+		if (stub->size > left)
+			stub->size = left;
+		*at += stub->size;
+		return true;
 	}
 	return false;
 }

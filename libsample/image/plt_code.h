@@ -17,7 +17,6 @@ struct plt_code {
 	const uint8_t *code;
 	size_t size;
 	uint64_t address; /* of the first byte */
-	size_t stride;    /* bytes from stub to stub, x86-64 only */
 };
 
 struct plt_stub {
