@@ -1,0 +1,224 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collectord/flusher.h"
+
+#define WAIT_NS UINT64_C(20000000000)
+
+struct fixture {
+	char directory[64];
+	struct profile *profile;
+	struct image_table *images;
+	struct context_table *contexts;
+	struct flusher *flusher;
+	struct epoch epoch;
+};
+
+static int
+begin_epoch(struct profile *profile, void *context)
+{
+	return profile_begin_epoch(profile, context);
+}
+
+static int
+setup(void **state)
+{
+	const struct profile_options options = {.write = true, .size_limit = 16 << 20};
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/flusher_test.XXXXXX");
+	if (!mkdtemp(fixture->directory))
+		return -1;
+	if (profile_open(fixture->directory, &options, &fixture->profile))
+		return -1;
+	fixture->images = image_table_new();
+	fixture->contexts = context_table_new();
+	fixture->flusher = flusher_new(fixture->profile, NULL);
+	fixture->epoch.start_ns = 1000;
+	fixture->epoch.event_count = 1;
+	snprintf(fixture->epoch.events[0].name, EVENT_NAME_SIZE, "cpu-clock");
+	fixture->epoch.events[0].available = true;
+	*state = fixture;
+	return flusher_call(fixture->flusher, begin_epoch, &fixture->epoch);
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[128];
+
+	flusher_free(fixture->flusher);
+	profile_close(fixture->profile);
+	context_table_free(fixture->contexts);
+	image_table_free(fixture->images);
+	snprintf(command, sizeof(command), "rm -r %s", fixture->directory);
+	free(fixture);
+	return system(command);
+}
+
+/* A job with `count` samples of one new image. */
+static struct flush_job
+make_job(struct fixture *fixture, const char *path, uint64_t inode, uint64_t count, uint32_t slice)
+{
+	const struct image image = {.kind = IMAGE_USER, .inode = inode, .path = path};
+	const struct context context = {.comm = "test", .cgroup = "/", .label = ""};
+	struct sample_key key = {.offset = 0x1234};
+	struct flush_job job = {
+		.tally = tally_new(16),
+		.slice = {.id = slice, .epoch = fixture->epoch.id, .start_ns = 1000, .end_ns = 2000, .event_count = 1},
+	};
+
+	assert_int_equal(image_table_intern(fixture->images, &image, &key.image), 0);
+	assert_int_equal(context_table_intern(fixture->contexts, &context, &key.context), 0);
+	assert_int_equal(tally_add(job.tally, &key, count), 0);
+	job.slice.events[0].samples = count;
+	return job;
+}
+
+static struct flush_result
+flush(struct fixture *fixture, const struct flush_job *job)
+{
+	struct flush_result result;
+
+	assert_int_equal(flusher_submit(fixture->flusher, job, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
+	assert_true(flusher_result(fixture->flusher, &result));
+	return result;
+}
+
+static int
+check(struct profile *profile, void *context)
+{
+	(void)context;
+	return (int)profile_check(profile, NULL, NULL);
+}
+
+static int
+count_blocks(struct profile *profile, void *context)
+{
+	struct profile_stats *stats = context;
+
+	return profile_stats(profile, stats);
+}
+
+static void
+a_job_is_written_and_comes_back_empty(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result = flush(fixture, &job);
+	struct profile_stats stats;
+
+	assert_true(result.done);
+	assert_int_equal(result.error, 0);
+	assert_int_equal(result.entries, 1);
+	assert_ptr_equal(result.job.tally, job.tally);
+	assert_int_equal(tally_size(result.job.tally), 0);
+	assert_int_equal(result.job.slice.id, 1);
+	assert_false(flusher_busy(fixture->flusher));
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.images, 1);
+	assert_int_equal(stats.blocks, 1);
+	tally_free(result.job.tally);
+}
+
+static void
+only_what_is_new_goes_with_the_second_job(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result = flush(fixture, &first);
+	struct flush_job second = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	struct profile_stats stats;
+
+	tally_free(result.job.tally);
+	result = flush(fixture, &second);
+	assert_true(result.done);
+	assert_int_equal(result.job.slice.id, 1);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.contexts, 1);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	tally_free(result.job.tally);
+}
+
+static void
+a_second_job_has_to_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_job second = make_job(fixture, "/bin/b", 2, 5, 0);
+	struct flush_result result;
+
+	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts), 0);
+	/* also when it has been written already, until its result is taken */
+	assert_int_equal(flusher_submit(fixture->flusher, &second, fixture->images, fixture->contexts), -EBUSY);
+	assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
+	assert_true(flusher_result(fixture->flusher, &result));
+	tally_free(result.job.tally);
+	tally_free(second.tally);
+}
+
+/* An epoch that is not there makes the write fail; once it is there, the same job goes through. */
+static void
+a_job_that_fails_is_kept_and_tried_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct epoch epoch = fixture->epoch;
+	struct flush_result result;
+	struct profile_stats stats;
+
+	job.slice.epoch = fixture->epoch.id + 1;
+	result = flush(fixture, &job);
+	assert_false(result.done);
+	assert_int_not_equal(result.error, 0);
+	assert_int_equal(result.failures, 1);
+	assert_true(flusher_busy(fixture->flusher));
+
+	assert_int_equal(flusher_call(fixture->flusher, begin_epoch, &epoch), 0);
+	do
+		assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
+	while (!flusher_result(fixture->flusher, &result) || !result.done);
+	assert_int_equal(result.error, 0);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.slices, 1);
+	tally_free(result.job.tally);
+}
+
+static void
+freeing_writes_the_job_under_way(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct profile_stats stats;
+
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	flusher_free(fixture->flusher);
+	fixture->flusher = NULL;
+	assert_int_equal(profile_stats(fixture->profile, &stats), 0);
+	assert_int_equal(stats.slices, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_job_is_written_and_comes_back_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_what_is_new_goes_with_the_second_job, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_second_job_has_to_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(freeing_writes_the_job_under_way, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/sampler.h"
+
+#define WHY_SIZE 512
+
+/* A cpu-clock at a modest rate: what every machine has. Skips where all-CPU events are refused. */
+static struct sampler *
+open_sampler(size_t tally_limit)
+{
+	struct config config;
+	struct sampler *sampler;
+	char why[WHY_SIZE];
+	int err;
+
+	memset(&config, 0, sizeof(config));
+	config.tally_limit = tally_limit;
+	config.ring_pages = 16;
+	config.sideband_pages = 64;
+	config.clock_rate = 500;
+	config.event_count = 1;
+	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
+	if (err == -EACCES || err == -EPERM)
+		skip_because(why);
+	assert_int_equal(err, 0);
+	return sampler;
+}
+
+static __attribute__((noinline)) void
+burn(unsigned milliseconds)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		for (volatile int i = 0; i < 10000; i++)
+			;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
+}
+
+/* Samples of images whose path is `path`. */
+static uint64_t
+count_image(struct sampler *sampler, struct tally *tally, const char *path)
+{
+	size_t count;
+	const struct tally_entry *entries = tally_sort(tally, &count);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(image_table_get(sampler_images(sampler), entries[i].image)->path, path))
+			sum += entries[i].count;
+	return sum;
+}
+
+static void
+own_path(char path[PATH_MAX])
+{
+	ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	assert_true(size > 0);
+	path[size] = '\0';
+}
+
+static void
+what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
+{
+	struct sampler *sampler = open_sampler(4096);
+	char path[PATH_MAX];
+	struct slice slice = {0};
+	struct tally *tally;
+	uint64_t own;
+
+	(void)state;
+	own_path(path);
+	assert_int_equal(sampler_enable(sampler), 0);
+	burn(600);
+	assert_int_equal(sampler_disable(sampler), 0);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally = sampler_take(sampler, tally_new(4096), &slice);
+	own = count_image(sampler, tally, path);
+	/* 300 if this process had a CPU to itself; most of it is in the loop here, some in libc and the kernel */
+	assert_in_range(own, 60, 330);
+	assert_int_equal(slice.event_count, 1);
+	assert_true(slice.events[0].samples >= own);
+	assert_int_equal(slice.events[0].lost, 0);
+	assert_int_equal(slice.sideband_lost, 0);
+	assert_int_equal(slice.skipped, 0);
+	slice_fini(&slice);
+	tally_free(tally);
+	sampler_close(sampler);
+}
+
+/* The child execs, so its map comes from the ring and is gone before anything is drained. */
+static void
+a_process_that_is_gone_is_attributed(void **state)
+{
+	struct sampler *sampler = open_sampler(4096);
+	struct slice slice = {0};
+	struct tally *tally;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	child = fork();
+	if (child == 0) {
+		execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done", (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally = sampler_take(sampler, tally_new(4096), &slice);
+	assert_true(count_image(sampler, tally, realpath("/bin/sh", NULL)) > 10);
+	assert_int_equal(slice.events[0].unknown[UNKNOWN_PROCESS], 0);
+	slice_fini(&slice);
+	tally_free(tally);
+	sampler_close(sampler);
+}
+
+static void
+a_full_tally_keeps_what_did_not_fit(void **state)
+{
+	struct sampler *sampler = open_sampler(1);
+	struct slice first = {0}, all = {0};
+	uint64_t counted = 0;
+	int err;
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	burn(300);
+	assert_int_equal(sampler_disable(sampler), 0);
+	err = sampler_drain_all(sampler);
+	assert_int_equal(err, -ENOSPC);
+	do {
+		struct tally *tally = sampler_take(sampler, tally_new(1), &first);
+		size_t count;
+		const struct tally_entry *entries = tally_sort(tally, &count);
+
+		for (size_t i = 0; i < count; i++)
+			counted += entries[i].count;
+		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+			counted += first.events[0].unknown[cause];
+		all.events[0].samples += first.events[0].samples;
+		all.events[0].lost += first.events[0].lost;
+		slice_fini(&first);
+		tally_free(tally);
+		if (!err)
+			break;
+		err = sampler_drain_all(sampler);
+	} while (true);
+	assert_int_equal(all.events[0].samples, counted);
+	assert_int_equal(all.events[0].lost, 0);
+	assert_true(counted >= 60);
+	sampler_close(sampler);
+}
+
+static void
+a_machine_that_can_count_nothing_of_it_is_said(void **state)
+{
+	struct config config;
+	struct sampler *sampler;
+	char why[WHY_SIZE];
+
+	(void)state;
+	memset(&config, 0, sizeof(config));
+	config.tally_limit = 16;
+	config.ring_pages = 16;
+	config.sideband_pages = 16;
+	config.event_count = 1;
+	config.events[0] = (struct event_spec){.name = "no-such-event", .rate = 1, .user = true, .kernel = true};
+	assert_true(sampler_open(&config, NULL, &sampler, why, sizeof(why)) < 0);
+	assert_non_null(strstr(why, "no-such-event"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_runs_is_sampled_at_the_rate_that_was_asked_for),
+		cmocka_unit_test(a_process_that_is_gone_is_attributed),
+		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
+		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
