@@ -1,7 +1,7 @@
 /*
- * suggestion.h - what was probably meant by a word that means nothing
+ * suggestion.h - what was probably meant by a word, where candidates come one by one
  *
- * Private to the room. Thread rule: one thread per suggestion.
+ * base/suggest.h decides what is near. Private to the room. Thread rule: one thread per suggestion.
  */
 #ifndef DCPI_EVENT_SUGGESTION_H
 #define DCPI_EVENT_SUGGESTION_H
@@ -10,18 +10,14 @@
 
 struct suggestion {
 	const char *word;
-	unsigned distance; /* a candidate must be nearer than this */
-	char best[EVENT_NAME_SIZE];
+	char best[EVENT_NAME_SIZE]; /* so far; empty: nothing near */
 };
 
 /* `word` must outlive the suggestion. */
 void suggestion_init(struct suggestion *suggestion, const char *word);
 void suggestion_consider(struct suggestion *suggestion, const char *candidate);
 
-/* The nearest candidate, NULL when none is near: at most one edit in three letters. */
+/* The nearest candidate, the first of equals; NULL when none is near. Valid as long as the suggestion. */
 const char *suggestion_get(const struct suggestion *suggestion);
-
-/* Letters to insert, delete, change or swap with their neighbour to make `a` from `b`, without regard to case. */
-unsigned edit_distance(const char *a, const char *b);
 
 #endif

@@ -34,10 +34,10 @@ static int
 probe(struct feature_kernel *kernel, struct event_features *features)
 {
 	struct event_environment environment = {.open = feature_open, .open_context = kernel, .cpu = 5};
-	int before = next_descriptor();
+	unsigned before = open_descriptors();
 	int err = event_features_probe(&environment, features);
 
-	assert_int_equal(next_descriptor(), before);
+	assert_int_equal(open_descriptors(), before);
 	return err;
 }
 

@@ -64,14 +64,14 @@ spec_of(const char *name)
 static int
 resolve(struct fixture *fixture, const struct event_spec *spec, const struct answer *answers, size_t count)
 {
-	int before = next_descriptor();
+	unsigned before = open_descriptors();
 	int err;
 
 	fixture->kernel.answers = answers;
 	fixture->kernel.count = count;
 	fixture->kernel.asked = 0;
 	err = event_resolve(&fixture->environment, spec, &fixture->event, fixture->why, sizeof(fixture->why));
-	assert_int_equal(next_descriptor(), before); /* nothing is left open */
+	assert_int_equal(open_descriptors(), before); /* nothing is left open */
 	return err;
 }
 

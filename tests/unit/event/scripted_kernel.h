@@ -7,6 +7,7 @@
 #ifndef DCPI_TESTS_SCRIPTED_KERNEL_H
 #define DCPI_TESTS_SCRIPTED_KERNEL_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -63,14 +64,18 @@ scripted_open(void *context, struct perf_event_attr *attr, int cpu)
 	return result ? result : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* The next descriptor to be given: the same before and after when nothing was left open. */
-static inline int
-next_descriptor(void)
+/* How many descriptors this process has open: the same before and after when nothing was left open. */
+static inline unsigned
+open_descriptors(void)
 {
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned count = 0;
 
-	close(fd);
-	return fd;
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
 }
 
 #endif

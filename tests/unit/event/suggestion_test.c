@@ -3,22 +3,6 @@
 #include "event/names.h"
 #include "event/suggestion.h"
 
-static void
-an_edit_is_a_letter_more_less_changed_or_swapped(void **state)
-{
-	(void)state;
-	assert_int_equal(edit_distance("cycles", "cycles"), 0);
-	assert_int_equal(edit_distance("cycles", "CYCLES"), 0);
-	assert_int_equal(edit_distance("cycle", "cycles"), 1);
-	assert_int_equal(edit_distance("cyycles", "cycles"), 1);
-	assert_int_equal(edit_distance("cycled", "cycles"), 1);
-	assert_int_equal(edit_distance("cylces", "cycles"), 1);
-	assert_int_equal(edit_distance("kitten", "sitting"), 3);
-	assert_int_equal(edit_distance("", "abc"), 3);
-	assert_int_equal(edit_distance("abc", ""), 3);
-	assert_int_equal(edit_distance("ca", "abc"), 3); /* what was swapped is not edited again */
-}
-
 static const char *
 suggest(const char *word)
 {
@@ -41,6 +25,23 @@ a_near_miss_finds_the_name_that_was_meant(void **state)
 }
 
 static void
+a_nearer_candidate_replaces_a_farther_one_only(void **state)
+{
+	struct suggestion suggestion;
+
+	(void)state;
+	suggestion_init(&suggestion, "umasks");
+	assert_null(suggestion_get(&suggestion));
+	suggestion_consider(&suggestion, "masks_");
+	assert_string_equal(suggestion_get(&suggestion), "masks_");
+	suggestion_consider(&suggestion, "umask");
+	assert_string_equal(suggestion_get(&suggestion), "umask");
+	suggestion_consider(&suggestion, "event");
+	suggestion_consider(&suggestion, "masks");
+	assert_string_equal(suggestion_get(&suggestion), "umask");
+}
+
+static void
 what_is_near_to_nothing_suggests_nothing(void **state)
 {
 	(void)state;
@@ -52,7 +53,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_edit_is_a_letter_more_less_changed_or_swapped),
+		cmocka_unit_test(a_nearer_candidate_replaces_a_farther_one_only),
 		cmocka_unit_test(a_near_miss_finds_the_name_that_was_meant),
 		cmocka_unit_test(what_is_near_to_nothing_suggests_nothing),
 	};
