@@ -231,11 +231,7 @@ read_modules(struct kernel_map *map)
 	struct address_space *space = NULL;
 	int err = kernel_modules_read(map->procfs, &list);
 
-	if (err == -ENOENT)
-		err = 0;
-	if (err ||
-	    (list.count == map->list.count &&
-	     (list.count == 0 || memcmp(list.modules, map->list.modules, list.count * sizeof(*list.modules)) == 0))) {
+	if (err || kernel_modules_equal(&list, &map->list)) {
 		kernel_modules_fini(&list);
 		return err;
 	}
@@ -268,7 +264,7 @@ kernel_map_scan(struct kernel_map *map)
 			map->procfs, err ? error_text(err) : "no text is listed");
 	}
 	err = read_modules(map);
-	if (err && err != -ENOMEM)
+	if (err && err != -ENOMEM && !map->hidden)
 		log_write(map->log, LOG_LEVEL_WARNING, "%s/modules: %s", map->procfs, error_text(err));
 	return err == -ENOMEM ? err : 0;
 }

@@ -1,15 +1,16 @@
 /*
- * kernel_modules.h - the list of loaded modules
+ * kernel_modules.h - the loaded modules as a list
  *
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MODULES_H
 #define DCPI_PROCESS_KERNEL_MODULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define MODULE_NAME_SIZE 64 /* the kernel's names have at most 55 bytes */
+#include "process/modules.h"
 
 struct kernel_module {
 	uint64_t start; /* of its text */
@@ -24,10 +25,9 @@ struct kernel_modules {
 
 void kernel_modules_fini(struct kernel_modules *modules);
 
-/*
- * Read `procfs`/modules into *modules, which is empty; modules whose address is hidden are left out. 0, -ENOMEM,
- * -errno (-ENOENT: a kernel without modules).
- */
+/* Read `procfs`/modules into *modules, which is empty. 0, -ENOMEM, -EACCES (addresses are hidden), -errno. */
 int kernel_modules_read(const char *procfs, struct kernel_modules *modules);
+
+bool kernel_modules_equal(const struct kernel_modules *left, const struct kernel_modules *right);
 
 #endif

@@ -1,0 +1,129 @@
+#include "process/attribution_state.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#define HUGE_PAGE_SIZE (UINT64_C(2) << 20)
+
+/* Text that a program has copied to huge pages: it is still the file's. */
+static bool
+is_huge_text(const struct process *process, const struct record_mmap *mmap, const struct mapped_image *image)
+{
+	return mapped_image_kind(image) == IMAGE_ANON && mmap->start % HUGE_PAGE_SIZE == 0 &&
+	       mmap->length % HUGE_PAGE_SIZE == 0 &&
+	       address_space_is_file(process->space, mmap->start, mmap->start + mmap->length);
+}
+
+static int
+map_image(struct attribution *attribution, struct process *process, const struct record_mmap *mmap)
+{
+	struct mapped_image *mapped;
+	struct image image;
+	char buffer[PATH_MAX];
+	uint64_t file_offset;
+	int err = 0;
+
+	image_of_mapping(mmap, &attribution->vdso, &image, buffer);
+	mapped = mapped_image_get(attribution->images, &image);
+	if (!mapped)
+		return -ENOMEM;
+	file_offset = image.kind == IMAGE_USER ? mmap->file_offset : 0;
+	if (!is_huge_text(process, mmap, mapped))
+		err = address_space_insert(&process->space, &attribution->budget, mmap->start,
+		                           mmap->start + mmap->length, file_offset, mapped);
+	mapped_image_release(mapped);
+	return err;
+}
+
+int
+attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap)
+{
+	struct process *process;
+	int err;
+
+	if (is_foreign(pid) || mmap->is_data || mmap->length == 0 || mmap->length > UINT64_MAX - mmap->start)
+		return 0;
+	process = process_ensure(attribution->processes, pid);
+	if (!process)
+		return -ENOMEM;
+	err = map_image(attribution, process, mmap);
+	if (err)
+		process->incomplete = true;
+	return err;
+}
+
+static int
+apply_comm(struct attribution *attribution, const struct record *record)
+{
+	const char *comm = record->comm.name ? record->comm.name : "";
+	struct process *process;
+
+	if (is_foreign(record->pid))
+		return 0;
+	if (!record->comm.is_exec && record->tid != record->pid)
+		return 0; /* a thread has named itself */
+	process = process_ensure(attribution->processes, record->pid);
+	if (!process)
+		return -ENOMEM;
+	if (record->comm.is_exec)
+		process_exec(process, comm);
+	else
+		process_rename(process, comm);
+	return 0;
+}
+
+static int
+apply_fork(struct attribution *attribution, const struct record *record)
+{
+	struct process *parent, *child;
+
+	if (is_foreign(record->pid))
+		return 0;
+	if (record->pid == record->task.parent_pid) /* a thread */
+		return process_ensure(attribution->processes, record->pid) ? 0 : -ENOMEM;
+	child = process_renew(attribution->processes, record->pid);
+	if (!child)
+		return -ENOMEM;
+	parent = process_find(attribution->processes, record->task.parent_pid);
+	if (!parent)
+		return 0;
+	process_rename(child, parent->comm);
+	child->space = address_space_share(parent->space);
+	child->incomplete = parent->incomplete;
+	return 0;
+}
+
+static int
+apply_exit(struct attribution *attribution, const struct record *record)
+{
+	struct process *process;
+
+	if (record->tid != record->pid)
+		return 0;
+	process = process_find(attribution->processes, record->pid);
+	if (process)
+		process_end(attribution->processes, process, record->time);
+	return 0;
+}
+
+int
+attribution_apply(struct attribution *attribution, const struct record *record)
+{
+	switch (record->type) {
+	case RECORD_MMAP:
+		return attribution_map(attribution, record->pid, &record->mmap);
+	case RECORD_COMM:
+		return apply_comm(attribution, record);
+	case RECORD_FORK:
+		return apply_fork(attribution, record);
+	case RECORD_EXIT:
+		return apply_exit(attribution, record);
+	case RECORD_KSYMBOL:
+		return kernel_map_apply(attribution->kernel, record);
+	case RECORD_CGROUP:
+		return cgroup_table_set(attribution->cgroups, record->cgroup.id,
+		                        record->cgroup.path ? record->cgroup.path : "");
+	default:
+		return 0;
+	}
+}

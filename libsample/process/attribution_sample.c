@@ -1,0 +1,119 @@
+#include "process/attribution_state.h"
+
+#define OFFSET_MAX     ((UINT64_C(1) << 44) - 1) /* the database's blocks end here */
+#define VSYSCALL_START UINT64_C(0xffffffffff600000)
+#define VSYSCALL_SIZE  UINT64_C(0x1000)
+
+static int
+intern_context(struct attribution *attribution, struct context_cache *cache, const char *comm, uint64_t cgroup)
+{
+	struct context context = {.comm = comm, .cgroup = "", .label = ""};
+	int err;
+
+	if (cgroup != 0)
+		context.cgroup = cgroup_table_find(attribution->cgroups, cgroup);
+	err = context_table_intern(attribution->context_table, &context, &cache->number);
+	cache->cgroup = cgroup;
+	cache->valid = err == 0;
+	return err;
+}
+
+/* `process` may be NULL. 0, or 1 + UNKNOWN_MEMORY. */
+static int
+fill_context(struct attribution *attribution, const struct record *record, struct process *process,
+             struct sample_key *key)
+{
+	struct context_cache *cache = &attribution->nameless;
+	const char *comm = "";
+
+	if (process) {
+		cache = &process->context;
+		comm = process->comm;
+	} else if (record->pid == PID_IDLE && record->tid == PID_IDLE) {
+		cache = &attribution->idle;
+		comm = "swapper";
+	}
+	if (!cache->valid || cache->cgroup != record->sample.cgroup)
+		if (intern_context(attribution, cache, comm, record->sample.cgroup))
+			return 1 + UNKNOWN_MEMORY;
+	key->context = cache->number;
+	return 0;
+}
+
+static int
+fill_image(struct mapped_image *image, uint64_t offset, struct sample_key *key)
+{
+	if (offset > OFFSET_MAX)
+		return 1 + UNKNOWN_ADDRESS;
+	if (mapped_image_number(image, &key->image))
+		return 1 + UNKNOWN_MEMORY;
+	key->offset = offset;
+	return 0;
+}
+
+static int
+sample_kernel(struct attribution *attribution, const struct record *record, struct sample_key *key)
+{
+	struct process *process = NULL;
+	struct mapped_image *image;
+	uint64_t offset;
+	int cause;
+
+	cause = kernel_map_find(attribution->kernel, record->sample.address, record->time, &image, &offset);
+	if (!cause)
+		cause = fill_image(image, offset, key);
+	if (cause)
+		return cause;
+	if (!is_foreign(record->pid))
+		process = process_find(attribution->processes, record->pid);
+	return fill_context(attribution, record, process, key);
+}
+
+/* User code that still runs after the main thread's end is another thread's: its process lives on. */
+static void
+renew_grace(struct attribution *attribution, struct process *process, uint64_t time_ns)
+{
+	if (process->ended && time_ns > process->ended_ns + attribution->options.exit_grace_ns / 2)
+		process_end(attribution->processes, process, time_ns);
+}
+
+static int
+sample_user(struct attribution *attribution, const struct record *record, struct sample_key *key)
+{
+	uint64_t address = record->sample.address;
+	const struct mapping *mapping;
+	struct process *process;
+	int cause;
+
+	if (is_foreign(record->pid))
+		return 1 + UNKNOWN_NAMESPACE;
+	process = process_find(attribution->processes, record->pid);
+	if (!process)
+		return 1 + UNKNOWN_PROCESS;
+	renew_grace(attribution, process, record->time);
+	mapping = address_space_find(process->space, address);
+	if (mapping)
+		cause = fill_image(mapping->image, address - mapping->start + mapping->file_offset, key);
+	else if (address >= VSYSCALL_START && address - VSYSCALL_START < VSYSCALL_SIZE)
+		cause = fill_image(attribution->vsyscall, address - VSYSCALL_START, key);
+	else
+		cause = 1 + (process->incomplete ? UNKNOWN_MEMORY : UNKNOWN_ADDRESS);
+	return cause ? cause : fill_context(attribution, record, process, key);
+}
+
+int
+attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key)
+{
+	switch (record->mode) {
+	case CPU_MODE_USER:
+		return sample_user(attribution, record, key);
+	case CPU_MODE_KERNEL:
+		return sample_kernel(attribution, record, key);
+	case CPU_MODE_HYPERVISOR:
+	case CPU_MODE_GUEST_KERNEL:
+	case CPU_MODE_GUEST_USER:
+		return 1 + UNKNOWN_GUEST;
+	default:
+		return 1 + UNKNOWN_MODE;
+	}
+}

@@ -1,0 +1,43 @@
+/*
+ * attribution_state.h - what attribution.c, attribution_apply.c and attribution_sample.c share
+ */
+#ifndef DCPI_PROCESS_ATTRIBUTION_STATE_H
+#define DCPI_PROCESS_ATTRIBUTION_STATE_H
+
+#include "process/address_space.h"
+#include "process/attribution.h"
+#include "process/cgroup_table.h"
+#include "process/image_of_mapping.h"
+#include "process/kernel_map.h"
+#include "process/process_table.h"
+
+#define PID_IDLE    0
+#define PID_FOREIGN UINT32_MAX
+
+struct attribution {
+	struct attribution_options options;
+	struct image_table *image_table;
+	struct context_table *context_table;
+	struct mapped_images *images;
+	struct kernel_map *kernel;
+	struct cgroup_table *cgroups;
+	struct process_table *processes;
+	struct mapping_budget budget;
+	struct vdso_identity vdso;
+	struct mapped_image *vsyscall;
+	struct context_cache idle;     /* of the idle task */
+	struct context_cache nameless; /* of processes never seen */
+	uint64_t scan_ns;
+};
+
+/* A process that is no process here: the idle task, or one of another pid namespace. */
+static inline bool
+is_foreign(uint32_t pid)
+{
+	return pid == PID_IDLE || pid == PID_FOREIGN;
+}
+
+/* What a mapping record says, told by a record or by the scan. 0 or -ENOMEM. */
+int attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap);
+
+#endif

@@ -1,0 +1,305 @@
+#include "tests/unit/process/fake.h"
+
+#include <errno.h>
+
+#include "process/address_space.h"
+
+/* Images a, b and memory, and one address space to play with. */
+struct ground {
+	struct image_table *table;
+	struct mapped_images *images;
+	struct mapped_image *a, *b, *memory;
+	struct mapping_budget budget;
+	struct address_space *space;
+};
+
+static int
+setup(void **state)
+{
+	struct ground *ground = calloc(1, sizeof(*ground));
+	struct image a = {.kind = IMAGE_USER, .path = "a", .build_id = {1}, .build_id_size = 20};
+	struct image b = {.kind = IMAGE_USER, .path = "b", .build_id = {2}, .build_id_size = 20};
+	struct image memory = {.kind = IMAGE_ANON, .path = "[anon]"};
+
+	ground->table = image_table_new();
+	ground->images = mapped_images_new(ground->table);
+	ground->a = mapped_image_get(ground->images, &a);
+	ground->b = mapped_image_get(ground->images, &b);
+	ground->memory = mapped_image_get(ground->images, &memory);
+	ground->budget.limit = 100000;
+	*state = ground;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct ground *ground = *state;
+
+	address_space_release(ground->space);
+	assert_int_equal(ground->budget.used, 0);
+	mapped_image_release(ground->a);
+	mapped_image_release(ground->b);
+	mapped_image_release(ground->memory);
+	mapped_images_free(ground->images);
+	image_table_free(ground->table);
+	free(ground);
+	return 0;
+}
+
+static void
+put(struct ground *ground, uint64_t start, uint64_t end, uint64_t file_offset, struct mapped_image *image)
+{
+	assert_int_equal(address_space_insert(&ground->space, &ground->budget, start, end, file_offset, image), 0);
+	assert_int_equal(ground->budget.used, address_space_size(ground->space));
+}
+
+/* "a 10-20+0, ..." of what is found when every address up to 100 is asked for. */
+static void
+assert_space(struct address_space *space, const char *expected)
+{
+	char text[512] = "";
+	size_t used = 0;
+
+	for (uint64_t address = 0; address < 100;) {
+		const struct mapping *mapping = address_space_find(space, address);
+
+		if (!mapping) {
+			address++;
+			continue;
+		}
+		assert_int_equal(mapping->start, address);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %llu-%llu+%llu", used ? ", " : "",
+		                         mapped_image_path(mapping->image), (unsigned long long)mapping->start,
+		                         (unsigned long long)mapping->end, (unsigned long long)mapping->file_offset);
+		address = mapping->end;
+	}
+	assert_string_equal(text, expected);
+}
+
+static void
+nothing_is_found_in_an_empty_space(void **state)
+{
+	(void)state;
+	assert_space(NULL, "");
+	assert_int_equal(address_space_size(NULL), 0);
+	assert_false(address_space_is_file(NULL, 0, 1));
+}
+
+static void
+mappings_are_found_from_their_first_to_their_last_address(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 30, 40, 0, ground->b);
+	put(ground, 10, 20, 5, ground->a);
+	assert_space(ground->space, "a 10-20+5, b 30-40+0");
+	assert_null(address_space_find(ground->space, 9));
+	assert_non_null(address_space_find(ground->space, 10));
+	assert_non_null(address_space_find(ground->space, 19));
+	assert_null(address_space_find(ground->space, 20));
+}
+
+static void
+a_new_mapping_splits_the_one_it_falls_into(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 40, 100, ground->a);
+	put(ground, 20, 25, 7, ground->b);
+	assert_space(ground->space, "a 10-20+100, b 20-25+7, a 25-40+115");
+}
+
+static void
+a_new_mapping_cuts_its_neighbours_and_removes_what_it_covers(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 20, 0, ground->a);
+	put(ground, 22, 24, 0, ground->a);
+	put(ground, 25, 28, 0, ground->a);
+	put(ground, 30, 40, 50, ground->a);
+	put(ground, 15, 35, 0, ground->b);
+	assert_space(ground->space, "a 10-15+0, b 15-35+0, a 35-40+55");
+}
+
+static void
+mappings_that_only_touch_stay_whole(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 20, 0, ground->a);
+	put(ground, 30, 40, 0, ground->a);
+	put(ground, 20, 30, 0, ground->b);
+	assert_space(ground->space, "a 10-20+0, b 20-30+0, a 30-40+0");
+}
+
+static void
+the_same_mapping_again_changes_nothing(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 20, 3, ground->a);
+	put(ground, 10, 20, 3, ground->a);
+	assert_int_equal(address_space_size(ground->space), 1);
+	put(ground, 10, 20, 4, ground->a);
+	assert_space(ground->space, "a 10-20+4");
+}
+
+static void
+what_is_removed_is_gone(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 40, 0, ground->a);
+	assert_int_equal(address_space_remove(&ground->space, &ground->budget, 20, 30), 0);
+	assert_space(ground->space, "a 10-20+0, a 30-40+20");
+	assert_int_equal(address_space_remove(&ground->space, &ground->budget, 0, 100), 0);
+	assert_space(ground->space, "");
+	assert_int_equal(address_space_remove(&ground->space, &ground->budget, 0, 100), 0);
+}
+
+static void
+a_shared_space_is_copied_by_the_first_change(void **state)
+{
+	struct ground *ground = *state;
+	struct address_space *child;
+
+	put(ground, 10, 20, 0, ground->a);
+	child = address_space_share(ground->space);
+	assert_int_equal(ground->budget.used, 1);
+	assert_int_equal(address_space_insert(&child, &ground->budget, 30, 40, 0, ground->b), 0);
+	assert_ptr_not_equal(child, ground->space);
+	assert_space(ground->space, "a 10-20+0");
+	assert_space(child, "a 10-20+0, b 30-40+0");
+	assert_int_equal(ground->budget.used, 3);
+	address_space_release(child);
+}
+
+static void
+a_spent_budget_changes_nothing(void **state)
+{
+	struct ground *ground = *state;
+	struct address_space *child;
+
+	put(ground, 10, 20, 0, ground->a);
+	ground->budget.limit = 2;
+	assert_int_equal(address_space_insert(&ground->space, &ground->budget, 12, 14, 0, ground->b), -ENOMEM);
+	assert_space(ground->space, "a 10-20+0");
+	child = address_space_share(ground->space);
+	ground->budget.limit = 1;
+	assert_int_equal(address_space_insert(&child, &ground->budget, 30, 40, 0, ground->b), -ENOMEM);
+	assert_ptr_equal(child, ground->space);
+	address_space_release(child);
+}
+
+/* A program that makes code at ever new addresses: nobody tells what it gave back. */
+static void
+too_many_mappings_forget_old_memory_before_files(void **state)
+{
+	struct ground *ground = *state;
+	size_t most = 0;
+
+	put(ground, 1, 2, 0, ground->a);
+	for (uint64_t i = 1; i <= 10 * ADDRESS_SPACE_MAPPINGS_MAX; i++) {
+		put(ground, i * 16, i * 16 + 8, 0, ground->memory);
+		if (address_space_size(ground->space) > most)
+			most = address_space_size(ground->space);
+	}
+	assert_true(most <= ADDRESS_SPACE_MAPPINGS_MAX);
+	assert_non_null(address_space_find(ground->space, 1)); /* the program itself */
+	assert_null(address_space_find(ground->space, 16));
+	for (uint64_t i = 10 * ADDRESS_SPACE_MAPPINGS_MAX; i > 10 * ADDRESS_SPACE_MAPPINGS_MAX - 4000; i--)
+		assert_non_null(address_space_find(ground->space, i * 16));
+}
+
+static void
+too_many_pieces_of_files_are_forgotten_too(void **state)
+{
+	struct ground *ground = *state;
+
+	for (uint64_t i = 1; i <= 3 * ADDRESS_SPACE_MAPPINGS_MAX; i++) {
+		put(ground, i * 16, i * 16 + 8, i, ground->b);
+		assert_true(address_space_size(ground->space) <= ADDRESS_SPACE_MAPPINGS_MAX);
+	}
+	assert_non_null(address_space_find(ground->space, 48 * ADDRESS_SPACE_MAPPINGS_MAX));
+}
+
+static void
+pieces_that_continue_each_other_are_one_file(void **state)
+{
+	struct ground *ground = *state;
+
+	put(ground, 10, 20, 100, ground->a);
+	put(ground, 20, 30, 110, ground->a);
+	put(ground, 30, 40, 5, ground->a); /* does not continue it */
+	put(ground, 50, 60, 0, ground->memory);
+	assert_true(address_space_is_file(ground->space, 10, 30));
+	assert_true(address_space_is_file(ground->space, 12, 28));
+	assert_false(address_space_is_file(ground->space, 9, 20));
+	assert_false(address_space_is_file(ground->space, 12, 31));
+	assert_false(address_space_is_file(ground->space, 35, 45));
+	assert_false(address_space_is_file(ground->space, 50, 60));
+	assert_false(address_space_is_file(ground->space, 70, 80));
+}
+
+/* Random insertions into a small space, against a plain array with one entry an address. */
+static void
+it_agrees_with_an_array_of_addresses(void **state)
+{
+	enum { SIZE = 100 };
+	struct ground *ground = *state;
+	struct mapped_image *plain[SIZE] = {0}, *images[3] = {ground->a, ground->b, ground->memory};
+	uint64_t offsets[SIZE] = {0}, seed = 12345;
+
+	for (unsigned round = 0; round < 20000; round++) {
+		uint64_t start, end;
+		unsigned what;
+
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		start = (seed >> 33) % (SIZE - 1);
+		end = start + 1 + (seed >> 43) % 12;
+		what = (unsigned)(seed >> 60) % 4;
+		if (end > SIZE)
+			end = SIZE;
+		if (what == 3)
+			assert_int_equal(address_space_remove(&ground->space, &ground->budget, start, end), 0);
+		else
+			put(ground, start, end, start * 1000, images[what]);
+		for (uint64_t i = start; i < end; i++) {
+			plain[i] = what == 3 ? NULL : images[what];
+			offsets[i] = start * 1000 + (i - start);
+		}
+		for (uint64_t i = 0; i < SIZE; i++) {
+			const struct mapping *mapping = address_space_find(ground->space, i);
+
+			assert_ptr_equal(mapping ? mapping->image : NULL, plain[i]);
+			if (mapping)
+				assert_int_equal(i - mapping->start + mapping->file_offset, offsets[i]);
+		}
+	}
+}
+
+#define SPACE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SPACE_TEST(nothing_is_found_in_an_empty_space),
+		SPACE_TEST(mappings_are_found_from_their_first_to_their_last_address),
+		SPACE_TEST(a_new_mapping_splits_the_one_it_falls_into),
+		SPACE_TEST(a_new_mapping_cuts_its_neighbours_and_removes_what_it_covers),
+		SPACE_TEST(mappings_that_only_touch_stay_whole),
+		SPACE_TEST(the_same_mapping_again_changes_nothing),
+		SPACE_TEST(what_is_removed_is_gone),
+		SPACE_TEST(a_shared_space_is_copied_by_the_first_change),
+		SPACE_TEST(a_spent_budget_changes_nothing),
+		SPACE_TEST(too_many_mappings_forget_old_memory_before_files),
+		SPACE_TEST(too_many_pieces_of_files_are_forgotten_too),
+		SPACE_TEST(pieces_that_continue_each_other_are_one_file),
+		SPACE_TEST(it_agrees_with_an_array_of_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+#include "tests/unit/process/fake.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "process/cgroup_table.h"
+
+struct ground {
+	struct fake fake;
+	struct cgroup_table *table;
+};
+
+static int
+setup(void **state)
+{
+	struct ground *ground = calloc(1, sizeof(*ground));
+
+	fake_init(&ground->fake);
+	ground->table = cgroup_table_new();
+	*state = ground;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct ground *ground = *state;
+
+	cgroup_table_free(ground->table);
+	fake_fini(&ground->fake);
+	free(ground);
+	return 0;
+}
+
+static uint64_t
+inode_of(struct ground *ground, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat status;
+
+	assert_int_equal(stat(fake_path(&ground->fake, name, path), &status), 0);
+	return status.st_ino;
+}
+
+static void
+a_path_is_known_by_its_number(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_int_equal(cgroup_table_set(ground->table, 7, "/user.slice"), 0);
+	assert_int_equal(cgroup_table_set(ground->table, 8, "/system.slice"), 0);
+	assert_string_equal(cgroup_table_find(ground->table, 7), "/user.slice");
+	assert_string_equal(cgroup_table_find(ground->table, 8), "/system.slice");
+	assert_string_equal(cgroup_table_find(ground->table, 9), "");
+	assert_int_equal(cgroup_table_set(ground->table, 7, "/renamed"), 0);
+	assert_string_equal(cgroup_table_find(ground->table, 7), "/renamed");
+	assert_int_equal(cgroup_table_size(ground->table), 2);
+}
+
+static void
+directories_are_cgroups_numbered_by_inode(void **state)
+{
+	struct ground *ground = *state;
+
+	fake_text(&ground->fake, "system.slice/cron.service/cgroup.procs", "");
+	fake_directory(&ground->fake, "user.slice");
+	assert_int_equal(cgroup_table_scan(ground->table, ground->fake.path), 0);
+	assert_int_equal(cgroup_table_size(ground->table), 4);
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, ".")), "/");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "system.slice")), "/system.slice");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "system.slice/cron.service")),
+	                    "/system.slice/cron.service");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "user.slice")), "/user.slice");
+}
+
+static void
+in_a_hybrid_layout_the_unified_hierarchy_is_read(void **state)
+{
+	struct ground *ground = *state;
+
+	fake_directory(&ground->fake, "cpu/docker");
+	fake_directory(&ground->fake, "unified/a");
+	assert_int_equal(cgroup_table_scan(ground->table, ground->fake.path), 0);
+	assert_int_equal(cgroup_table_size(ground->table), 2);
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "unified")), "/");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "unified/a")), "/a");
+}
+
+static void
+a_perf_event_hierarchy_goes_before_it(void **state)
+{
+	struct ground *ground = *state;
+
+	fake_directory(&ground->fake, "unified/a");
+	fake_directory(&ground->fake, "perf_event/b");
+	assert_int_equal(cgroup_table_scan(ground->table, ground->fake.path), 0);
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "perf_event/b")), "/b");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "unified/a")), "");
+}
+
+static void
+a_loop_of_links_is_not_followed(void **state)
+{
+	struct ground *ground = *state;
+	char path[PATH_MAX];
+
+	fake_directory(&ground->fake, "a");
+	assert_int_equal(symlink("..", fake_path(&ground->fake, "a/up", path)), 0);
+	assert_int_equal(cgroup_table_scan(ground->table, ground->fake.path), 0);
+	assert_int_equal(cgroup_table_size(ground->table), 2);
+}
+
+static void
+a_file_system_that_is_not_there_is_an_error(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_int_equal(cgroup_table_scan(ground->table, "/no/such/directory"), -ENOENT);
+}
+
+static void
+beyond_the_limit_the_longest_unused_is_forgotten(void **state)
+{
+	struct ground *ground = *state;
+
+	for (uint64_t id = 1; id <= CGROUP_TABLE_MAX; id++)
+		assert_int_equal(cgroup_table_set(ground->table, id, "/x"), 0);
+	assert_string_equal(cgroup_table_find(ground->table, 1), "/x"); /* in use */
+	assert_int_equal(cgroup_table_set(ground->table, CGROUP_TABLE_MAX + 1, "/x"), 0);
+	assert_int_equal(cgroup_table_size(ground->table), CGROUP_TABLE_MAX);
+	assert_string_equal(cgroup_table_find(ground->table, 1), "/x");
+	assert_string_equal(cgroup_table_find(ground->table, 2), "");
+}
+
+/* The directory of a cgroup made for the purpose, on the real file system. */
+static void
+a_real_cgroup_is_found(void **state)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+	struct ground *ground = *state;
+	char path[PATH_MAX], expected[64];
+	struct stat status;
+	bool made = false;
+
+	if (access("/sys/fs/cgroup/perf_event", F_OK) == 0)
+		skip_because("perf_event is in a version 1 hierarchy");
+	snprintf(expected, sizeof(expected), "/dcpi-unit-test-%d", getpid());
+	for (unsigned i = 0; i < 2 && !made; i++) {
+		snprintf(path, sizeof(path), "%s%s", roots[i], expected);
+		made = (i == 0 || access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0) && mkdir(path, 0755) == 0;
+	}
+	if (!made)
+		skip_because("no cgroup can be made here");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(cgroup_table_scan(ground->table, "/sys/fs/cgroup"), 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_string_equal(cgroup_table_find(ground->table, status.st_ino), expected);
+}
+
+#define CGROUP_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CGROUP_TEST(a_path_is_known_by_its_number),
+		CGROUP_TEST(directories_are_cgroups_numbered_by_inode),
+		CGROUP_TEST(in_a_hybrid_layout_the_unified_hierarchy_is_read),
+		CGROUP_TEST(a_perf_event_hierarchy_goes_before_it),
+		CGROUP_TEST(a_loop_of_links_is_not_followed),
+		CGROUP_TEST(a_file_system_that_is_not_there_is_an_error),
+		CGROUP_TEST(beyond_the_limit_the_longest_unused_is_forgotten),
+		CGROUP_TEST(a_real_cgroup_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+
+#include "process/mapped_image.h"
+
+struct ground {
+	struct image_table *table;
+	struct mapped_images *images;
+};
+
+static int
+setup(void **state)
+{
+	struct ground *ground = calloc(1, sizeof(*ground));
+
+	ground->table = image_table_new();
+	ground->images = mapped_images_new(ground->table);
+	*state = ground;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct ground *ground = *state;
+
+	mapped_images_free(ground->images);
+	image_table_free(ground->table);
+	free(ground);
+	return 0;
+}
+
+static const struct image file = {.kind = IMAGE_USER, .path = "/bin/a", .build_id = {1}, .build_id_size = 20};
+static const struct image memory = {.kind = IMAGE_ANON, .path = "[anon]"};
+
+static void
+equal_images_are_one(void **state)
+{
+	struct ground *ground = *state;
+	struct image elsewhere = file;
+	struct mapped_image *one, *other;
+
+	elsewhere.path = "/container/a";
+	one = mapped_image_get(ground->images, &file);
+	other = mapped_image_get(ground->images, &elsewhere);
+	assert_ptr_equal(one, other);
+	mapped_image_release(one);
+	assert_string_equal(mapped_image_path(other), "/bin/a"); /* still held */
+	mapped_image_release(other);
+	one = mapped_image_get(ground->images, &memory);
+	other = mapped_image_get(ground->images, &memory);
+	assert_ptr_equal(one, other);
+	mapped_image_release(one);
+	mapped_image_release(other);
+}
+
+static void
+a_number_is_given_when_it_is_asked_for(void **state)
+{
+	struct ground *ground = *state;
+	struct mapped_image *first = mapped_image_get(ground->images, &file);
+	struct mapped_image *second = mapped_image_get(ground->images, &memory);
+	uint32_t number = 99;
+
+	assert_int_equal(image_table_count(ground->table), 0);
+	assert_int_equal(mapped_image_number(second, &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(mapped_image_number(first, &number), 0);
+	assert_int_equal(number, 1);
+	assert_int_equal(mapped_image_number(second, &number), 0);
+	assert_int_equal(number, 0);
+	mapped_image_release(first);
+	mapped_image_release(second);
+}
+
+static void
+an_image_that_comes_back_has_the_number_it_had(void **state)
+{
+	struct ground *ground = *state;
+	struct mapped_image *image = mapped_image_get(ground->images, &memory);
+	uint32_t number;
+
+	assert_int_equal(mapped_image_number(image, &number), 0);
+	mapped_image_release(image);
+	image = mapped_image_get(ground->images, &file);
+	assert_int_equal(mapped_image_number(image, &number), 0);
+	assert_int_equal(number, 1);
+	mapped_image_release(image);
+	image = mapped_image_get(ground->images, &memory);
+	assert_int_equal(mapped_image_number(image, &number), 0);
+	assert_int_equal(number, 0);
+	mapped_image_release(image);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(equal_images_are_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_number_is_given_when_it_is_asked_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_image_that_comes_back_has_the_number_it_had, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
