@@ -1,5 +1,6 @@
 #include "collectord/config_events.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ read_name(const struct config_source *source, const config_setting_t *setting, s
 	if (err)
 		return err;
 	err = event_encode("/sys", event->name, &encoding, reason, sizeof(reason));
-	if (err)
+	if (err && err != -ENODEV) /* a PMU that another machine has: the event is not available here */
 		return config_refuse(source, setting, "event %s: %s", event->name, *reason ? reason : error_text(err));
 	return 0;
 }

@@ -59,11 +59,15 @@ static int
 event_init_encoding(struct event *event, const char *sysfs, const char *bare, char canonical[EVENT_NAME_SIZE],
                     char *why, size_t size)
 {
-	int err = event_encode_bare(sysfs, bare, &event->encoding, canonical, why, size);
+	char reason[EVENT_NAME_SIZE + EVENT_NOTE_SIZE] = "";
+	int err = event_encode_bare(sysfs, bare, &event->encoding, canonical, reason, sizeof(reason));
 
-	if (err != -ENODEV)
+	if (err != -ENODEV) {
+		if (err)
+			snprintf(why, size, "%s", reason);
 		return err;
-	event_set_note(event, "%s", why);
+	}
+	event_set_note(event, "%s", reason + strlen(bare) + strlen(": ")); /* the event is named beside its note */
 	event->encoding = (struct event_encoding){.type = NO_TYPE, .unit = "events"};
 	return 0;
 }
