@@ -139,6 +139,12 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 
+# The rooms that the daemon does not link have fuzz targets of their own.
+IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)
+$(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
+
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
 manuals: $(MANUALS)
 $(BUILD)/man/%: man/%.scd

@@ -31,7 +31,8 @@ append(const char *piece, size_t size, void *context)
 
 	if (size >= DEMANGLED_SIZE_MAX - output->size)
 		longjmp(output->give_up, 1);
-	memcpy(output->text + output->size, piece, size);
+	if (size) /* an empty piece may be NULL */
+		memcpy(output->text + output->size, piece, size);
 	output->size += size;
 }
 
