@@ -16,7 +16,7 @@ block_list_add(struct block_list *list, uint32_t image, uint32_t number, uint16_
 {
 	struct block *blocks;
 
-	if (size > UINT32_MAX)
+	if (size == 0 || size > UINT32_MAX)
 		return -DCPI_EDAMAGED;
 	blocks = array_grow(list->blocks, &list->capacity, list->count + 1, sizeof(*blocks));
 	if (!blocks)

@@ -28,7 +28,7 @@ struct block_list {
 	struct byte_writer bytes;
 };
 
-/* Copy the value of a block in. 0, -ENOMEM, or -DCPI_EDAMAGED for one that is too long. */
+/* Copy the value of a block in. 0, -ENOMEM, or -DCPI_EDAMAGED for one that is empty or too long. */
 int block_list_add(struct block_list *list, uint32_t image, uint32_t number, uint16_t event, const void *data,
                    size_t size);
 
