@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifndef STEPS_PER_SHARE
 #define STEPS_PER_SHARE 20000
+#endif
 
 static volatile uint64_t result;
 

@@ -1,0 +1,70 @@
+#!/bin/bash
+# complete.sh - a storm of short processes: what they did is known, and nothing is lost
+#
+# Two storms, at the default configuration: a parallel compilation of a few hundred files, and a shell that starts
+# /bin/true over and over. Of the samples at most 0.5 % may stay unknown, and none may be lost.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+may_sample_or_skip 'a storm of short processes is attributed' || exit 0
+
+compile_files()
+{
+	mkdir -p "$scratch/source"
+	for i in $(seq 300); do
+		printf '#include <stdio.h>\n#include <stdlib.h>\nint f%d(int x) { return printf("%%d", x + %d); }\n' "$i" "$i" \
+			>"$scratch/source/f$i.c"
+	done
+	find "$scratch/source" -name '*.c' -print0 | xargs -0 -P 4 -I '{}' gcc -O1 -c '{}' -o '{}.o'
+}
+
+start_processes()
+{
+	local end=$((SECONDS + 10))
+
+	while [ $SECONDS -lt $end ]; do
+		/bin/true
+	done
+}
+
+# $1: name of the storm, and label of its epoch
+judge()
+{
+	local json samples unknown lost
+
+	json=$(dcpiprof --db "$scratch/db" --epoch "$1" --json) || {
+		not_ok "$1: there is a profile" "$json"
+		return
+	}
+	samples=$(jq '[.events[].samples] | add' <<<"$json")
+	unknown=$(jq '[.unknown[]] | add // 0' <<<"$json")
+	lost=$(jq .lost <<<"$json")
+	figure "$1: $samples samples, $unknown unknown ($(jq -c .unknown <<<"$json")), $lost lost," \
+		"$(cat "$scratch/$1.processes") processes"
+	check "$1: at least 1000 samples" test "$samples" -ge 1000
+	check_at_most "$1: at most 0.5 % of the samples are unknown" 0.5 \
+		"$(awk "BEGIN { print 100 * $unknown / $samples }")"
+	check_equal "$1: no sample is lost" 0 "$lost"
+}
+
+processes_so_far()
+{
+	awk '$1 == "processes" { print $2 }' /proc/stat
+}
+
+start_dcpid "$scratch/db" || {
+	not_ok 'dcpid starts' "$(cat "$scratch/db.log")"
+	exit 0
+}
+for storm in compile_files start_processes; do
+	dcpictl --db "$scratch/db" epoch --label $storm >/dev/null
+	before=$(processes_so_far)
+	$storm
+	echo $(($(processes_so_far) - before)) >"$scratch/$storm.processes"
+done
+dcpictl --db "$scratch/db" epoch --label over >/dev/null
+check_equal 'no mapping or process record is lost' 0 "$(dcpictl --db "$scratch/db" status --json | jq .sideband_lost)"
+stop "$started"
+judge compile_files
+judge start_processes
+check 'the database is whole' dcpictl --db "$scratch/db" check

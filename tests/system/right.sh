@@ -1,0 +1,99 @@
+#!/bin/bash
+# right.sh - dcpiprof says what perf says: the same workload, sampled by both at once, has the same shares
+#
+# Two samples of one population differ by chance. With shares p and q of n and m samples, (p - q) divided by
+# sqrt(s (1 - s) (1/n + 1/m)), s the pooled share, is a standard normal variable (the two-proportion z-test). With some
+# tens of procedures compared, a value beyond 4.5 (1 in 150,000) is no chance. The rates differ, so that the two timers
+# do not keep step.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+SECONDS_RUN=${SECONDS_RUN:-24}
+sentence='every procedure above 1 % has the share that perf sees'
+may_sample_or_skip "$sentence" || exit 0
+workloads=$build/workloads
+
+# Two containers: mount namespaces in which one path is two different programs, neither of which is anywhere else.
+container()
+{
+	local steps=$1 seconds=$2
+
+	# shellcheck disable=SC2016 # the inner shell expands its arguments
+	unshare --mount sh -c 'mount -t tmpfs none "$1" && gcc -O2 -D_GNU_SOURCE -DSTEPS_PER_SHARE="$2" -o "$1/program" \
+		"$3" && "$1/program" "$4"' sh "$scratch/mnt" "$steps" "$top/tests/workloads/shares.c" "$seconds"
+}
+
+mkdir "$scratch/mnt"
+mix()
+{
+	local share=$((SECONDS_RUN / 4))
+
+	{
+		"$workloads/shares" $share
+		"$workloads/library_user" $share
+		"$workloads/kernel_work" $share
+		container 5000 $share
+	} &
+	"$workloads/templates" $share
+	"$workloads/shares_static" $share
+	"$workloads/library_opener" $share "$workloads/libheat.so"
+	container 7000 $share
+	wait $!
+}
+
+cat >"$scratch/dcpid.conf" <<EOF
+events = ( { name = "cpu-clock"; rate = 211; } );
+EOF
+start_dcpid "$scratch/db" --config "$scratch/dcpid.conf" || {
+	not_ok 'dcpid starts' "$(cat "$scratch/db.log")"
+	exit 0
+}
+dcpid=$started
+start perf record -q -a -e cpu-clock:I -c 5025125 -o "$scratch/perf.data"
+perf=$started
+sleep 1
+dcpictl --db "$scratch/db" epoch --label mix >/dev/null
+mix
+dcpictl --db "$scratch/db" epoch --label after >/dev/null
+stop "$perf" INT
+stop "$dcpid"
+
+# TAB-separated: samples, image's base name, procedure. Both name the kernel's functions after kallsyms; its images are
+# called differently. What perf has no name for is "[unknown]".
+dcpiprof --db "$scratch/db" --epoch mix --no-demangle --json |
+	jq -r '.rows[] | [.counts["cpu-clock"], (.image | sub(".*/"; "")), .procedure] | @tsv' >"$scratch/ours.tsv"
+perf script -i "$scratch/perf.data" -F ip,sym,dso --no-demangle 2>/dev/null |
+	awk '{ image = $NF; gsub(/[()]/, "", image); sub(/.*\//, "", image)
+		if (image == "[kernel.kallsyms]") image = "[kernel]"
+		count[image "\t" $2]++ }
+	END { for (key in count) print count[key] "\t" key }' >"$scratch/perf.tsv"
+
+# Compared are all images, and the procedures of those in which perf knows every name: where it does not, dcpiprof has
+# the bounds of functions and perf has not.
+awk -F'\t' '
+NR == FNR { perf[$2 "\t" $3] += $1; perf[$2 "\t*"] += $1; m += $1; if ($3 == "[unknown]") partly[$2]; next }
+{ ours[$2 "\t" $3] += $1; ours[$2 "\t*"] += $1; n += $1 }
+END {
+	for (key in ours) all[key]; for (key in perf) all[key]
+	for (key in all) {
+		split(key, part, "\t")
+		p = ours[key] / n; q = perf[key] / m; s = (ours[key] + perf[key]) / (n + m)
+		if ((p < 0.01 && q < 0.01) || (part[2] != "*" && part[1] in partly)) continue
+		z = (p - q) / sqrt(s * (1 - s) * (1 / n + 1 / m))
+		printf "%6.2f%% %6.2f%% %6.2f  %s\n", 100 * p, 100 * q, z, key
+		compared++; if (z > 4.5 || z < -4.5) wrong++; if (z < 0) z = -z; if (z > worst) worst = z
+	}
+	printf "%d %d %d %d %.2f\n", n, m, compared, wrong, worst
+}' "$scratch/perf.tsv" "$scratch/ours.tsv" | sort -k1,1nr >"$scratch/compared"
+read -r ours theirs compared wrong worst < <(grep -v % "$scratch/compared")
+figure "dcpid $ours samples, perf $theirs; $compared images and procedures above 1 %, largest |z| $worst"
+if [ "${wrong:-1}" = 0 ] && [ "${compared:-0}" -ge 20 ]; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "dcpiprof, perf, z, image and procedure:" "$(cat "$scratch/compared")"
+fi
+
+# The same path in two mount namespaces was two builds: two rows, with the procedures of each.
+builds=$(dcpiprof --db "$scratch/db" --epoch mix --json |
+	jq '[.rows[] | select(.image == "'"$scratch"'/mnt/program") | .build_id] | unique | length')
+check_equal 'two containers with different files at one path are two images' 2 "$builds"
