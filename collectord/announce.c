@@ -18,7 +18,7 @@ format_frequency(uint64_t period, uint64_t rate, const char *unit, char *text, s
 void
 announce_event(const struct event *event, char *text, size_t size)
 {
-	char frequency[96], precise[32] = "";
+	char frequency[96], precise[32] = "", stands_in[EVENT_NAME_SIZE + 32] = "";
 
 	if (!event->available) {
 		snprintf(text, size, "%s: not available here%s%s", event->requested, *event->note ? "; " : "",
@@ -28,9 +28,14 @@ announce_event(const struct event *event, char *text, size_t size)
 	format_frequency(event->period, event->rate, event->encoding.unit, frequency, sizeof(frequency));
 	if (event->precise)
 		snprintf(precise, sizeof(precise), ", precise level %u", event->precise);
-	snprintf(text, size, "%s: %s%s%s%s%s%s", event->name, frequency, precise,
-	         event->user ? "" : ", kernel mode only", event->kernel ? "" : ", user mode only",
-	         *event->note ? "; " : "", event->note);
+	if (strcmp(event->name, event->requested) != 0)
+		snprintf(stands_in, sizeof(stands_in), "; stands in for %s", event->requested);
+	snprintf(text, size, "%s: %s%s%s%s%s%s%s", event->name, frequency, precise,
+	         event->user ? "" : ", kernel mode only", event->kernel ? "" : ", user mode only", stands_in,
+	         !*event->note ? ""
+	         : *stands_in  ? ": "
+	                       : "; ",
+	         event->note);
 }
 
 void

@@ -90,6 +90,7 @@ print_event(const json_t *event, size_t width, FILE *stream)
 	const bool available = json_is_true(json_object_get(event, "available"));
 	const uint64_t rate = count_of(event, "rate");
 	const char *note = text_of(event, "note");
+	const bool stands_in = available && strcmp(text_of(event, "name"), text_of(event, "requested")) != 0;
 
 	print_label(text_of(event, available ? "name" : "requested"), width, stream);
 	if (!available)
@@ -105,6 +106,8 @@ print_event(const json_t *event, size_t width, FILE *stream)
 		        count_format(count_of(event, "throttled"), throttled));
 	if (*note) {
 		print_label("", width, stream);
+		if (stands_in)
+			fprintf(stream, "stands in for %s: ", text_of(event, "requested"));
 		fprintf(stream, "%s\n", note);
 	}
 }

@@ -194,9 +194,9 @@ stand_in(const struct event_environment *environment, const struct event_spec *s
 	if (err)
 		return err;
 	if (event->rate < spec->rate && !spec->period)
-		snprintf(asked, sizeof(asked), " instead of %llu", (unsigned long long)spec->rate);
-	event_set_note(event, "%s: %s stands in, a timer, %llu times a second%s", reason, event->name,
-	               (unsigned long long)event->rate, asked);
+		snprintf(asked, sizeof(asked), "; %llu samples a second were asked for",
+		         (unsigned long long)spec->rate);
+	event_set_note(event, "%s%s", reason, asked);
 	event->available = true;
 	return 0;
 }
