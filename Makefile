@@ -135,9 +135,9 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(filter-out c
 # Measurements of one room alone; `make benches`, then run them by hand on a quiet machine.
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 benches: $(BENCHES)
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(DAEMON_ROOMS))
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)

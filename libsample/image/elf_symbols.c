@@ -26,14 +26,6 @@ find_by_type(const struct elf_file *file, uint32_t type, GElf_Shdr *header)
 	return NULL;
 }
 
-bool
-elf_symbols_exist(const struct elf_file *file, uint32_t type)
-{
-	GElf_Shdr header;
-
-	return find_by_type(file, type, &header) != NULL;
-}
-
 static int
 read_sections(struct reader *reader)
 {

@@ -4,8 +4,6 @@
 #ifndef DCPI_IMAGE_ELF_SYMBOLS_H
 #define DCPI_IMAGE_ELF_SYMBOLS_H
 
-#include <stdbool.h>
-
 #include "image/elf_file.h"
 #include "image/segments.h"
 #include "image/symbol_builder.h"
@@ -16,6 +14,5 @@
  */
 int elf_symbols_add(struct symbol_builder *builder, const struct elf_file *file, const struct segment_table *segments,
                     uint32_t type);
-bool elf_symbols_exist(const struct elf_file *file, uint32_t type);
 
 #endif

@@ -22,17 +22,22 @@ check_identity(const struct elf_file *file, const struct image *image)
 	return same ? 0 : -DCPI_EBUILDID;
 }
 
+/* Without a build-id, what is called vdso is the vsyscall page or the vdso of 32-bit programs; "[name]" is no file. */
+static int
+open_unchecked(struct elf_file *file, const struct image *image)
+{
+	if (image->kind == IMAGE_VDSO && image->build_id_size)
+		return vdso_open(file);
+	if (image->kind != IMAGE_VDSO && image->path[0] == '/')
+		return elf_file_open(file, image->path);
+	return -ENOENT;
+}
+
 static int
 open_main(struct image_file *file, const struct image *image)
 {
-	int err;
+	int err = open_unchecked(&file->main, image);
 
-	if (image->kind == IMAGE_VDSO)
-		err = vdso_open(&file->main);
-	else if (image->path[0] == '/')
-		err = elf_file_open(&file->main, image->path);
-	else
-		err = -ENOENT; /* "[name]": not a file */
 	if (err)
 		return err;
 	err = check_identity(&file->main, image);

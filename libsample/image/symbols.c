@@ -40,8 +40,6 @@ add_split_symbols(struct symbol_builder *builder, struct image_file *file, struc
 {
 	int err;
 
-	if (elf_symbols_exist(&file->main, SHT_SYMTAB))
-		return 0;
 	find_debug_file(file);
 	err = add_helper(builder, &file->debug, &file->segments);
 	if (err || file->debug.elf)

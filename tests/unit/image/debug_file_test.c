@@ -1,5 +1,7 @@
 #include "tests/unit/image/nm_fixture.h"
 
+#include <unistd.h>
+
 /* Split the debug file of a new program off into `debug_folder`, where a link finds it. */
 static struct image
 build_linked(const struct folder *folder, const char *debug_folder, char path[PATH_MAX], char twin[PATH_MAX])
@@ -58,8 +60,31 @@ a_debug_file_is_found_by_build_id(void **state)
 	assert_true(compare_with_nm(folder, &image, twin, false) > 3);
 	assert_true(run_in(folder, "rm program"));
 	assert_true(compare_with_nm(folder, &image, twin, false) > 3);
-	build_program(folder, "-DANOTHER", path, twin);
-	assert_true(run_in(folder, "rm -rf debug"));
+}
+
+static void
+count_line(void *context, const char *line)
+{
+	(void)line;
+	++*(size_t *)context;
+}
+
+/* elfutils asks a server through libdebuginfod, which it loads when it first looks for a debug file. */
+static void
+no_server_is_asked_for_a_debug_file(void **state)
+{
+	char path[PATH_MAX], twin[PATH_MAX];
+	struct image image;
+	size_t loaded = 0;
+
+	need_binutils();
+	image = build_program(*state, "", path, twin);
+	assert_true(run_in(*state, "strip program"));
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9/", 1), 0);
+	compare_with_nm(*state, &image, twin, true);
+	assert_int_equal(unsetenv("DEBUGINFOD_URLS"), 0);
+	each_line(count_line, &loaded, "awk '/libdebuginfod|libcurl/' /proc/%d/maps", getpid());
+	assert_int_equal(loaded, 0);
 }
 
 int
@@ -69,6 +94,7 @@ main(void)
 		cmocka_unit_test(a_debug_file_is_found_by_its_link),
 		cmocka_unit_test(a_debug_file_that_differs_from_its_link_is_not_used),
 		cmocka_unit_test(a_debug_file_is_found_by_build_id),
+		cmocka_unit_test(no_server_is_asked_for_a_debug_file),
 	};
 
 	return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
