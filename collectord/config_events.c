@@ -30,7 +30,7 @@ read_name(const struct config_source *source, const config_setting_t *setting, s
 		return err;
 	err = event_encode("/sys", event->name, &encoding, reason, sizeof(reason));
 	if (err && err != -ENODEV) /* a PMU that another machine has: the event is not available here */
-		return config_refuse(source, setting, "event %s: %s", event->name, *reason ? reason : error_text(err));
+		return config_refuse(source, setting, "%s", *reason ? reason : error_text(err));
 	return 0;
 }
 
