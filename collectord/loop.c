@@ -39,6 +39,7 @@ loop_free(struct loop *loop)
 {
 	if (!loop)
 		return;
+	event_base_loop(loop->base, EVLOOP_NONBLOCK); /* libevent puts off the end of streams to a turn of its loop */
 	event_base_free(loop->base);
 	free(loop);
 }
