@@ -23,8 +23,9 @@
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 
-#define HOT_PERCENT 5 /* rows from here on are coloured */
-#define COLUMNS_MAX (2 * EVENTS_MAX + 3)
+#define HOT_PERCENT     5 /* rows from here on are coloured */
+#define COLUMNS_MAX     (2 * EVENTS_MAX + 3)
+#define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
 
 const char *argp_program_version = "dcpiprof " DCPI_VERSION;
 
@@ -275,7 +276,8 @@ make_table(const struct report *report)
 				.heading = "cum%", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
 	}
 	if (!report->request->by_image)
-		columns[count++] = (struct table_column){.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1};
+		columns[count++] = (struct table_column){
+			.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1, .max_width = PROCEDURE_WIDTH};
 	columns[count++] = (struct table_column){
 		.heading = "image", .cut = TABLE_CUT_START, .gap = report->request->by_image ? 1 : 2};
 	return table_new(columns, count);

@@ -212,6 +212,47 @@ print_cost(const struct selection *selection, const struct output *output)
 		           share_percent(selection->daemon_cpu_ns, selection->cpu_ns));
 }
 
+/* A halted CPU does not stop a clock, but its samples are left out. */
+static bool
+leaves_out_idle_time(const struct selection *selection, const struct selection_event *event)
+{
+	const struct epoch *newest;
+
+	if (selection->epoch_count == 0 || !event->available || strcmp(event->unit, "ns") != 0)
+		return false;
+	newest = &selection->epochs[selection->epoch_count - 1];
+	for (size_t i = 0; i < newest->event_count; i++)
+		if (strcmp(newest->events[i].name, event->name) == 0)
+			return !newest->events[i].idle;
+	return false;
+}
+
+/* Notes are whole sentences on what was asked for. */
+static void
+print_event(const struct selection_event *event, bool is_without_idle, FILE *stream)
+{
+	const char *separator = ": ";
+
+	print_escaped(stream, event->requested);
+	if (!event->available) {
+		fputs(": not available here", stream);
+		separator = "; ";
+	} else if (!event->note[0] && strcmp(event->name, event->requested) != 0) {
+		fputs(": ", stream);
+		print_escaped(stream, event->name);
+		fputs(" stands in", stream);
+		separator = "; ";
+	}
+	if (event->note[0]) {
+		fputs(separator, stream);
+		print_escaped(stream, event->note);
+		separator = "; ";
+	}
+	if (is_without_idle)
+		fprintf(stream, "%sidle time is not counted", separator);
+	fputc('\n', stream);
+}
+
 static void
 print_events(const struct selection *selection, const struct output *output)
 {
@@ -219,23 +260,13 @@ print_events(const struct selection *selection, const struct output *output)
 
 	for (size_t i = 0; i < selection->event_count; i++) {
 		const struct selection_event *event = &selection->events[i];
-		bool stands_in = strcmp(event->name, event->requested) != 0;
+		bool is_without_idle = leaves_out_idle_time(selection, event);
 
-		if (event->available && !stands_in && !event->note[0])
+		if (event->available && strcmp(event->name, event->requested) == 0 && !event->note[0] &&
+		    !is_without_idle)
 			continue;
 		begin_line(&paragraph);
-		print_escaped(output->stream, event->name);
-		if (!event->available)
-			fputs(" is not available here", output->stream);
-		else if (stands_in) {
-			fputs(" stands in for ", output->stream);
-			print_escaped(output->stream, event->requested);
-		}
-		if (event->note[0]) {
-			fputs(": ", output->stream);
-			print_escaped(output->stream, event->note);
-		}
-		fputc('\n', output->stream);
+		print_event(event, is_without_idle, output->stream);
 	}
 }
 

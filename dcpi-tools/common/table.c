@@ -128,13 +128,21 @@ table_format(struct table *table, enum style style, const char *format, ...)
 	free(text);
 }
 
+static size_t
+column_width(const struct table *table, size_t column, bool is_terminal)
+{
+	size_t limit = table->columns[column].max_width, width = table->widths[column];
+
+	return limit && width > limit && !is_terminal ? limit : width;
+}
+
 size_t
 table_width(const struct table *table, size_t limit)
 {
 	size_t width = 0;
 
 	for (size_t i = 0; i < table->column_count; i++)
-		width += (i ? table->columns[i].gap : 0) + table->widths[i];
+		width += (i ? table->columns[i].gap : 0) + column_width(table, i, limit > 0);
 	return limit && width > limit ? limit : width;
 }
 
@@ -157,11 +165,14 @@ static size_t *
 fit_widths(const struct table *table, size_t limit)
 {
 	size_t *widths = calloc(table->column_count, sizeof(*widths));
-	size_t total = table_width(table, 0);
+	size_t total = 0;
 
 	if (!widths)
 		return NULL;
-	memcpy(widths, table->widths, table->column_count * sizeof(*widths));
+	for (size_t i = 0; i < table->column_count; i++) {
+		widths[i] = column_width(table, i, limit > 0);
+		total += (i ? table->columns[i].gap : 0) + widths[i];
+	}
 	while (limit && total > limit) {
 		size_t widest = widest_to_cut(table, widths);
 
@@ -211,7 +222,7 @@ print_cell(const struct table *table, const struct output *output, size_t column
 		print_blanks(output, *blanks);
 		*blanks = 0;
 		fputs(output_style(output, cell->style), output->stream);
-		if (used > width && layout->cut != TABLE_WHOLE)
+		if (used > width && layout->cut != TABLE_WHOLE && output->width)
 			used = print_cut(output, cell->text, layout->cut, width);
 		else
 			fputs(cell->text, output->stream);

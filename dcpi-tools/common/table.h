@@ -2,7 +2,7 @@
  * table.h - rows and columns of text
  *
  * Columns are as wide as what is in them. Where the output is a terminal and the table wider than it, the columns that
- * allow it are cut, the widest first, with a … where something is missing.
+ * allow it are cut, the widest first, with a … where something is missing. Elsewhere nothing is cut.
  * Thread rule: one thread per table.
  */
 #ifndef DCPI_TOOLS_TABLE_H
@@ -30,6 +30,8 @@ struct table_column {
 	enum table_cut cut;
 	size_t gap;       /* blanks before the column; not before the first */
 	size_t min_width; /* columns it has at least */
+	size_t max_width; /* and at most, so that one endless name does not move all others; what is wider sticks out
+	                     (not on a terminal: there it is cut only where the table does not fit). 0: no limit */
 };
 
 struct table;

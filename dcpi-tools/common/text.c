@@ -21,10 +21,13 @@ character_size(const char *text, size_t *width)
 {
 	mbstate_t state = {0};
 	wchar_t wide;
-	size_t size = mbrtowc(&wide, text, strlen(text), &state);
+	size_t size;
 	int columns;
 
 	*width = 1;
+	if ((unsigned char)*text < 0x80) /* nearly all names, and much faster */
+		return 1;
+	size = mbrtowc(&wide, text, strlen(text), &state);
 	if (size == 0 || size == (size_t)-1 || size == (size_t)-2)
 		return 1;
 	columns = wcwidth(wide);

@@ -29,9 +29,8 @@
 #include "profile/profile.h"
 #include "tally/tally.h"
 
-#define SECOND_NS  UINT64_C(1000000000)
-#define FIELDS_MAX 64
-#define ITEMS_MAX  1024
+#define SECOND_NS UINT64_C(1000000000)
+#define ITEMS_MAX 1024
 
 struct builder {
 	struct profile *profile;
@@ -157,7 +156,7 @@ static void
 add_image(struct builder *builder, char **fields)
 {
 	struct image image = {.kind = kind_named(builder, fields[1]), .path = fields[3]};
-	uint32_t found;
+	uint32_t before = image_table_count(builder->images), found;
 
 	for (const char *at = fields[2]; *at; at += 2) {
 		unsigned byte;
@@ -167,7 +166,7 @@ add_image(struct builder *builder, char **fields)
 		image.build_id[image.build_id_size++] = (uint8_t)byte;
 	}
 	require(builder, image_table_intern(builder->images, &image, &found), "image");
-	if (found + 1 != image_table_count(builder->images))
+	if (found != before)
 		fail(builder, "this image is there already");
 }
 
@@ -248,13 +247,16 @@ flush_slice(struct builder *builder, char **fields)
 static void
 put_symbols(struct builder *builder, char **fields, size_t count)
 {
-	struct profile_symbol symbols[FIELDS_MAX];
+	struct profile_symbol *symbols = calloc(count, sizeof(*symbols));
 	size_t used = 0;
 
+	if (!symbols)
+		fail(builder, "out of memory");
 	for (size_t i = 2; i + 1 < count; i += 2)
 		symbols[used++] = (struct profile_symbol){.offset = number(builder, fields[i]), .name = fields[i + 1]};
 	require(builder, profile_put_symbols(builder->profile, (uint32_t)number(builder, fields[1]), symbols, used),
 	        "symbols");
+	free(symbols);
 }
 
 static void
@@ -296,23 +298,42 @@ obey(struct builder *builder, char **fields, size_t count)
 		fail(builder, "no such command");
 }
 
+/* Split `line`, whose fields point into it then; the array grows as it must. */
+static size_t
+split_line(const struct builder *builder, char *line, char ***fields, size_t *capacity)
+{
+	size_t count = 0;
+	char *field;
+
+	while ((field = strsep(&line, " \t\n"))) {
+		if (!*field)
+			continue;
+		if (count == *capacity) {
+			*capacity = *capacity ? 2 * *capacity : 64;
+			*fields = reallocarray(*fields, *capacity, sizeof(**fields));
+			if (!*fields)
+				fail(builder, "out of memory");
+		}
+		(*fields)[count++] = unescape(field);
+	}
+	return count;
+}
+
 static void
 read_description(struct builder *builder, FILE *description)
 {
-	char *line = NULL;
-	size_t size = 0;
+	char *line = NULL, **fields = NULL;
+	size_t size = 0, capacity = 0;
 
 	while (getline(&line, &size, description) >= 0) {
-		char *fields[FIELDS_MAX], *rest = line, *field;
-		size_t count = 0;
+		size_t count;
 
 		builder->line++;
-		while ((field = strsep(&rest, " \t\n")) && count < FIELDS_MAX)
-			if (*field)
-				fields[count++] = unescape(field);
+		count = split_line(builder, line, &fields, &capacity);
 		if (count > 0 && fields[0][0] != '#')
 			obey(builder, fields, count);
 	}
+	free(fields);
 	free(line);
 }
 

@@ -120,6 +120,33 @@ a_terminal_is_not_driven_by_names(void **state)
 }
 
 static void
+an_endless_name_does_not_move_the_others(void **state)
+{
+	static const struct table_column narrow[] = {
+		{.heading = "procedure", .cut = TABLE_CUT_END, .max_width = 10},
+		{.heading = "image", .gap = 2},
+	};
+	struct table *table = table_new(narrow, 2);
+
+	(void)state;
+	table_text(table, STYLE_PLAIN, "main");
+	table_text(table, STYLE_PLAIN, "a");
+	table_text(table, STYLE_PLAIN, "std::vector<std::string>");
+	table_text(table, STYLE_PLAIN, "b");
+	assert_int_equal(table_width(table, 0), 17);
+	assert_int_equal(table_width(table, 80), 31);
+	assert_printed(table, 0, false,
+	               "procedure   image\n"
+	               "main        a\n"
+	               "std::vector<std::string>  b\n");
+	assert_printed(table, 80, false,
+	               "procedure                 image\n"
+	               "main                      a\n"
+	               "std::vector<std::string>  b\n");
+	table_free(table);
+}
+
+static void
 colours_do_not_move_columns(void **state)
 {
 	struct table *table = table_new(figure, FIGURE_COLUMNS);
@@ -142,6 +169,7 @@ main(void)
 		cmocka_unit_test(a_narrow_terminal_cuts_the_widest_names),
 		cmocka_unit_test(paths_keep_their_end),
 		cmocka_unit_test(a_terminal_is_not_driven_by_names),
+		cmocka_unit_test(an_endless_name_does_not_move_the_others),
 		cmocka_unit_test(colours_do_not_move_columns),
 	};
 
