@@ -90,8 +90,10 @@ add_image(struct request *request, const char *image, const struct argp_state *s
 {
 	const char **images = reallocarray(request->images, request->image_count + 1, sizeof(*images));
 
-	if (!images)
+	if (!images) {
 		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
+		return;
+	}
 	request->images = images;
 	request->images[request->image_count++] = image;
 }

@@ -17,7 +17,7 @@ add_row(struct maker *maker, uint32_t image, const struct procedure *procedure)
 	struct histogram *histogram = maker->histogram;
 	struct histogram_row *row;
 
-	if (histogram->row_count == maker->capacity) {
+	if (!histogram->rows || histogram->row_count == maker->capacity) {
 		size_t capacity = maker->capacity ? 2 * maker->capacity : 256;
 
 		row = reallocarray(histogram->rows, capacity, sizeof(*row));

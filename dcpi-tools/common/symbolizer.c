@@ -59,8 +59,10 @@ symbolizer_free(struct symbolizer *symbolizer)
 
 	if (!symbolizer)
 		return;
-	HASH_ITER (hh, symbolizer->images, symbols, next) {
-		HASH_DEL(symbolizer->images, symbols);
+	symbols = symbolizer->images;
+	HASH_CLEAR(hh, symbolizer->images);
+	for (; symbols; symbols = next) {
+		next = symbols->hh.next;
 		symbol_table_free(symbols->table);
 		free(symbols);
 	}

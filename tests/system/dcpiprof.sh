@@ -128,4 +128,35 @@ cp -r "$db" "$scratch/short"
 truncate -s 8192 "$scratch/short/data.mdb"
 check_fails 'a database that was cut short' 3 "run 'dcpictl check'" dcpiprof --db "$scratch/short"
 
+# Ten million samples at 60,000 places: this program's own libraries, and a kernel of 100,000 functions.
+describe_large()
+{
+	local library offset size number=0
+
+	echo 'event cpu-clock cpu-clock ns 1000000 yes -'
+	echo 'event cache-misses cache-misses events 1000003 yes -'
+	echo 'epoch 1795271400 -'
+	echo 'context gcc / -'
+	echo 'image kernel - [kernel]'
+	awk 'BEGIN { for (i = 0; i < 40000; i++) print "count", i % 4 ? "cpu-clock" : "cache-misses", 0, 0, i * 150, 170 }'
+	for library in $(ldd "$build/bin/dcpiprof" | awk '$3 ~ "^/" { print $3 }'); do
+		number=$((number + 1))
+		echo "image user $(readelf -n "$library" | awk '/Build ID/ { print $3 }') $(realpath "$library")"
+		read -r offset size < <(readelf -lW "$library" | awk '$1 == "LOAD" && / R E / { print $2, $5 }')
+		awk -v image=$number -v offset=$((offset)) -v size=$((size)) \
+			'BEGIN { for (i = 0; i < 2000; i++) print "count cpu-clock", image, 0, offset + int(size * i / 2000), 170 }'
+	done
+	echo 'slice 1795271400 1795272000'
+	awk 'BEGIN { printf "symbols 0"; for (i = 0; i < 100000; i++) printf " %d kernel_function_%d", i * 64, i; print "" }'
+}
+
+describe_large >"$scratch/large.description"
+check 'a large database is made' "$build/tests/system/make_database" "$scratch/large" <"$scratch/large.description"
+samples=$(dcpiprof --db "$scratch/large" -i --json | jq '[.events[].samples] | add')
+TIMEFORMAT='%U %S'
+read -r user kernel < <({ time dcpiprof --db "$scratch/large" >"$scratch/large.out"; } 2>&1)
+cpu_ms=$(awk -v user="$user" -v kernel="$kernel" 'BEGIN { print int((user + kernel) * 1000) }')
+figure "dcpiprof on $samples samples: $cpu_ms ms of processor time, $(wc -l <"$scratch/large.out") lines"
+check_at_most 'a report on many samples is quick' 500 "$cpu_ms"
+
 [ $failures = 0 ]
