@@ -1,0 +1,207 @@
+/* What was there before us: processes on a fake /proc, and this very process on the real one. */
+#include "tests/unit/process/story.h"
+
+#include <errno.h>
+#include <link.h>
+
+static void
+put_process(struct story *story, const char *pid, const char *comm, const char *maps)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s/comm", pid);
+	fake_text(&story->fake, name, comm);
+	snprintf(name, sizeof(name), "%s/maps", pid);
+	fake_text(&story->fake, name, maps);
+}
+
+static void
+what_was_mapped_before_is_found(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "gzip\n",
+	            "00400000-00401000 r--p 00000000 08:01 77       /usr/bin/gzip\n"
+	            "00401000-00404000 r-xp 00001000 08:01 77       /usr/bin/gzip\n"
+	            "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+	            "7ffc00001000-7ffc00003000 r-xp 00000000 00:00 0                          [vdso]\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_sample(story, 1, 42, 0x401010, "/usr/bin/gzip", 0x1010);
+	assert_comm(story, 1, 42, 0x401010, "gzip");
+	assert_sample(story, 1, 42, 0x7f0000000010, "[anon]", 0x10);
+	assert_sample(story, 1, 42, 0x7ffc00001010, "[vdso]", 0x10);
+	assert_unknown(story, 1, 42, 0x400010, UNKNOWN_ADDRESS); /* not executable */
+	assert_true(story_stats(story).scan_ns > 0);
+}
+
+static void
+entries_that_are_no_processes_are_passed_by(void **state)
+{
+	struct story *story = *state;
+
+	fake_text(&story->fake, "uptime", "1 2\n");
+	fake_text(&story->fake, "12x/comm", "no\n");
+	fake_text(&story->fake, "0/comm", "no\n");
+	fake_text(&story->fake, "4294967295/comm", "no\n");
+	fake_text(&story->fake, "99999999999999999999/comm", "no\n");
+	put_process(story, "1", "init\n", "");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_stats(story).processes, 1);
+}
+
+static void
+a_process_that_ends_while_it_is_read_is_no_error(void **state)
+{
+	struct story *story = *state;
+
+	fake_directory(&story->fake, "42"); /* neither name nor maps any more */
+	put_process(story, "43", "next\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/next\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_sample(story, 1, 43, 0x401000, "/bin/next", 0x1000);
+}
+
+static void
+without_proc_there_is_nothing_to_begin_with(void **state)
+{
+	struct attribution_options options = {.procfs = "/no/such", .sysfs = "/no/such", .cgroupfs = "/no/such"};
+	struct image_table *images = image_table_new();
+	struct context_table *contexts = context_table_new();
+	struct attribution *attribution = attribution_new(&options, images, contexts);
+
+	(void)state;
+	assert_int_equal(attribution_scan(attribution), -ENOENT);
+	attribution_free(attribution);
+	context_table_free(contexts);
+	image_table_free(images);
+}
+
+static void
+records_go_on_where_the_scan_ended(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_fork(story, 1, 42, 43);
+	assert_sample(story, 2, 43, 0x401010, "/usr/bin/gzip", 0x1010);
+	story_exec(story, 3, 42, "other");
+	story_map(story, 3, 42, "/usr/bin/other", 2, 0x401000, 0x1000, 0);
+	assert_sample(story, 4, 42, 0x401010, "/usr/bin/other", 0x10);
+	assert_sample(story, 4, 43, 0x401010, "/usr/bin/gzip", 0x1010);
+}
+
+static void
+a_fork_replaces_what_the_scan_saw_under_its_pid(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
+	put_process(story, "10", "sh\n", "00501000-00504000 r-xp 00001000 08:01 78 /bin/sh\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_fork(story, 1, 10, 42); /* the scan saw the pid's user before or after this one */
+	assert_unknown(story, 2, 42, 0x401010, UNKNOWN_ADDRESS);
+	assert_sample(story, 2, 42, 0x501010, "/bin/sh", 0x1010);
+}
+
+static void
+a_kernel_worker_is_named_without_its_work(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff82000000 T _etext\n");
+	put_process(story, "7", "kworker/0:1-events_power_efficient\n", "");
+	put_process(story, "8", "kworker/R-netns\n", "");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 7, 0xffffffff81000000, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "kworker/0:1");
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 8, 0xffffffff81000000, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "kworker/R-netns");
+}
+
+/* A function of this program, to be found; and where its file holds it, from the program headers. */
+static uint64_t
+function_to_find(void)
+{
+	return (uint64_t)(uintptr_t)function_to_find;
+}
+
+static int
+find_file_offset(struct dl_phdr_info *info, size_t size, void *context)
+{
+	uint64_t *offset = context, address = function_to_find() - info->dlpi_addr;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && address - segment->p_vaddr < segment->p_filesz)
+			*offset = address - segment->p_vaddr + segment->p_offset;
+	}
+	return 1; /* the program itself comes first */
+}
+
+static void
+ask_readelf(char *build_id, size_t size)
+{
+	char line[256];
+	FILE *readelf;
+
+	build_id[0] = '\0';
+	snprintf(line, sizeof(line), "readelf -n /proc/%d/exe", getpid());
+	readelf = popen(line, "r");
+	while (fgets(line, sizeof(line), readelf)) {
+		char *at = strstr(line, "Build ID: ");
+
+		if (at)
+			snprintf(build_id, size, "%.*s", (int)strspn(at + 10, "0123456789abcdef"), at + 10);
+	}
+	pclose(readelf);
+}
+
+static void
+this_process_is_found_on_the_real_proc(void **state)
+{
+	struct attribution_options options = {.procfs = "/proc", .sysfs = "/sys", .cgroupfs = "/sys/fs/cgroup"};
+	struct story *fake = *state, story = {.images = fake->images, .contexts = fake->contexts};
+	char expected[64], text[64] = "", program[PATH_MAX] = "";
+	const struct image *image;
+	struct sample_key key;
+	uint64_t offset = 0;
+
+	if (access("/usr/bin/readelf", X_OK) != 0)
+		skip_because("readelf is not installed");
+	dl_iterate_phdr(find_file_offset, &offset);
+	ask_readelf(expected, sizeof(expected));
+	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+
+	story.attribution = attribution_new(&options, story.images, story.contexts);
+	assert_int_equal(attribution_scan(story.attribution), 0);
+	assert_int_equal(story_sample(&story, 1, CPU_MODE_USER, (uint32_t)getpid(), function_to_find(), &key), 0);
+	assert_int_equal(key.offset, offset);
+	image = image_table_get(story.images, key.image);
+	assert_string_equal(image->path, program);
+	for (int i = 0; i < image->build_id_size; i++)
+		snprintf(text + i * 2, 3, "%02x", image->build_id[i]);
+	assert_string_equal(text, expected);
+	attribution_free(story.attribution);
+}
+
+#define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY_TEST(what_was_mapped_before_is_found),
+		STORY_TEST(entries_that_are_no_processes_are_passed_by),
+		STORY_TEST(a_process_that_ends_while_it_is_read_is_no_error),
+		cmocka_unit_test(without_proc_there_is_nothing_to_begin_with),
+		STORY_TEST(records_go_on_where_the_scan_ended),
+		STORY_TEST(a_fork_replaces_what_the_scan_saw_under_its_pid),
+		STORY_TEST(a_kernel_worker_is_named_without_its_work),
+		STORY_TEST(this_process_is_found_on_the_real_proc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* What other processes have mapped: the text of /proc/PID/maps, the kernel's answers, and real processes. */
+#include "tests/unit/process/fake.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "process/build_id.h"
+#include "process/proc_maps.h"
+
+#define SEEN_MAX 64
+
+struct seen {
+	struct record_mmap mmaps[SEEN_MAX];
+	char paths[SEEN_MAX][256];
+	size_t count;
+};
+
+static int
+see(void *context, const struct record_mmap *mmap)
+{
+	struct seen *seen = context;
+
+	if (seen->count == SEEN_MAX)
+		return 0;
+	snprintf(seen->paths[seen->count], sizeof(seen->paths[0]), "%s", mmap->path);
+	seen->mmaps[seen->count] = *mmap;
+	seen->mmaps[seen->count].path = seen->paths[seen->count];
+	seen->count++;
+	return 0;
+}
+
+struct ground {
+	struct fake fake;
+	struct proc_maps maps;
+	struct seen seen;
+	pid_t child;
+};
+
+static int
+setup(void **state)
+{
+	struct ground *ground = calloc(1, sizeof(*ground));
+
+	fake_init(&ground->fake);
+	ground->maps.procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ground->maps.files = file_identities_new();
+	ground->maps.lines = malloc(sizeof(*ground->maps.lines));
+	*state = ground;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct ground *ground = *state;
+
+	if (ground->child > 0) {
+		kill(ground->child, SIGKILL);
+		waitpid(ground->child, NULL, 0);
+	}
+	close(ground->maps.procfs);
+	file_identities_free(ground->maps.files);
+	free(ground->maps.lines);
+	fake_fini(&ground->fake);
+	free(ground);
+	return 0;
+}
+
+static void
+a_line_is_read_field_by_field(void **state)
+{
+	char line[] = "7fcb684fd000-7fcb68653000 r-xp 00026000 fe:1f 332835                     /usr/lib/libc.so.6";
+	struct record_mmap mmap;
+
+	(void)state;
+	assert_true(proc_maps_parse(line, &mmap));
+	assert_int_equal(mmap.start, 0x7fcb684fd000);
+	assert_int_equal(mmap.length, 0x156000);
+	assert_int_equal(mmap.protection, PROT_READ | PROT_EXEC);
+	assert_false(mmap.is_data);
+	assert_int_equal(mmap.file_offset, 0x26000);
+	assert_int_equal(mmap.device_major, 0xfe);
+	assert_int_equal(mmap.device_minor, 0x1f);
+	assert_int_equal(mmap.inode, 332835);
+	assert_string_equal(mmap.path, "/usr/lib/libc.so.6");
+}
+
+static void
+a_line_without_a_path_has_an_empty_one(void **state)
+{
+	char with_space[] = "7fcb684fd000-7fcb68653000 rwxp 00000000 00:00 0 ";
+	char without[] = "7fcb684fd000-7fcb68653000 rw-p 00000000 00:00 0";
+	struct record_mmap mmap;
+
+	(void)state;
+	assert_true(proc_maps_parse(with_space, &mmap));
+	assert_string_equal(mmap.path, "");
+	assert_true(proc_maps_parse(without, &mmap));
+	assert_true(mmap.is_data);
+}
+
+static void
+spaces_and_newlines_in_a_path_stay(void **state)
+{
+	char line[] = "1000-2000 r-xp 00000000 08:01 7                          /tmp/a b\\012c (deleted)";
+	struct record_mmap mmap;
+
+	(void)state;
+	assert_true(proc_maps_parse(line, &mmap));
+	assert_string_equal(mmap.path, "/tmp/a b\nc (deleted)");
+}
+
+static void
+lines_of_another_form_are_refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"1000",
+		"1000-",
+		"1000-2000",
+		"2000-1000 r-xp 00000000 08:01 7 /a",
+		"1000-1000 r-xp 00000000 08:01 7 /a",
+		"1000-2000 r-x",
+		"1000-2000 r-xpp 00000000 08:01 7 /a",
+		"1000-2000 r-xp",
+		"1000-2000 r-xp 00000000",
+		"1000-2000 r-xp 00000000 08",
+		"1000-2000 r-xp 00000000 08:01",
+		"1000-2000 r-xp 00000000 08:01 x",
+		"1000-2000 r-xp 00000000 08:01 7x",
+		"1000-2000 r-xp 00000000 fffffffff:01 7 /a",
+		"10000000000000000-2000 r-xp 00000000 08:01 7 /a",
+	};
+	struct record_mmap mmap;
+	char line[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		snprintf(line, sizeof(line), "%s", lines[i]);
+		assert_false(proc_maps_parse(line, &mmap));
+	}
+}
+
+static void
+a_process_that_is_gone_is_an_error(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_int_equal(proc_maps_read(&ground->maps, 0x7ffffffe, see, &ground->seen), -ENOENT);
+}
+
+/* Two ways through the kernel: its answers to PROCMAP_QUERY, and its text with our reading of the files. */
+static void
+text_and_answers_say_the_same_of_this_process(void **state)
+{
+	struct ground *ground = *state;
+	struct seen text = {0};
+	size_t compared = 0;
+
+	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)getpid(), see, &ground->seen), 0);
+	if (ground->maps.no_query)
+		skip_because("this kernel does not know PROCMAP_QUERY");
+	ground->maps.no_query = true;
+	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)getpid(), see, &text), 0);
+	for (size_t i = 0; i < text.count; i++) {
+		const struct record_mmap *a = &text.mmaps[i], *b = &ground->seen.mmaps[i];
+
+		if (strcmp(a->path, "[vsyscall]") == 0)
+			continue; /* no mapping of the process, only shown as one */
+		assert_true(i < ground->seen.count);
+		assert_int_equal(a->start, b->start);
+		assert_int_equal(a->length, b->length);
+		assert_int_equal(a->file_offset, b->file_offset);
+		assert_string_equal(a->path, b->path);
+		assert_int_equal(a->build_id_size, b->build_id_size);
+		assert_memory_equal(a->build_id, b->build_id, BUILD_ID_SIZE_MAX);
+		assert_int_equal(a->inode, b->inode);
+		compared += a->build_id_size > 0;
+	}
+	assert_true(compared > 0); /* libc, at least */
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+	char buffer[65536];
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	ssize_t got;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((got = read(in, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(out, buffer, (size_t)got), got);
+	close(in);
+	close(out);
+}
+
+/* Run the program at `path` with "60"; returns when exec has happened. With `tmpfs`, in a mount namespace of its own
+ * where `tmpfs` is an empty file system to which /bin/sleep is copied first. False: not allowed. */
+static bool
+run(struct ground *ground, const char *path, const char *tmpfs)
+{
+	int ready[2];
+	char byte;
+	ssize_t got;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	ground->child = fork();
+	if (ground->child == 0) {
+		if (tmpfs) {
+			if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+			    mount("none", tmpfs, "tmpfs", 0, NULL) != 0) {
+				if (write(ready[1], "x", 1) != 1)
+					_exit(2);
+				_exit(1);
+			}
+			copy_file("/bin/sleep", path);
+		}
+		execl(path, path, "60", (char *)NULL);
+		_exit(127);
+	}
+	close(ready[1]);
+	got = read(ready[0], &byte, 1);
+	close(ready[0]);
+	return got == 0;
+}
+
+static void
+assert_main_program(struct ground *ground, const char *path, const char *same_build_as)
+{
+	uint8_t expected[BUILD_ID_SIZE_MAX] = {0};
+	int fd = open(same_build_as, O_RDONLY | O_CLOEXEC), size = build_id_from_file(fd, expected);
+
+	close(fd);
+	assert_true(size > 0);
+	ground->seen.count = 0;
+	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)ground->child, see, &ground->seen), 0);
+	for (size_t i = 0; i < ground->seen.count; i++) {
+		if (strcmp(ground->seen.paths[i], path) != 0)
+			continue;
+		assert_int_equal(ground->seen.mmaps[i].build_id_size, size);
+		assert_memory_equal(ground->seen.mmaps[i].build_id, expected, (size_t)size);
+		return;
+	}
+	fail_msg("%s is not mapped", path);
+}
+
+static void
+assert_both_ways(struct ground *ground, const char *path, const char *same_build_as)
+{
+	assert_main_program(ground, path, same_build_as);
+	ground->maps.no_query = true;
+	assert_main_program(ground, path, same_build_as);
+}
+
+static void
+a_deleted_program_still_has_its_build_id(void **state)
+{
+	struct ground *ground = *state;
+	char path[PATH_MAX], shown[PATH_MAX + 16];
+
+	copy_file("/bin/sleep", fake_path(&ground->fake, "program", path));
+	assert_true(run(ground, path, NULL));
+	assert_int_equal(unlink(path), 0);
+	snprintf(shown, sizeof(shown), "%s (deleted)", path);
+	assert_both_ways(ground, shown, "/bin/sleep");
+}
+
+static void
+the_file_that_replaced_a_program_is_not_taken_for_it(void **state)
+{
+	struct ground *ground = *state;
+	char path[PATH_MAX], other[PATH_MAX], shown[PATH_MAX + 16];
+
+	copy_file("/bin/sleep", fake_path(&ground->fake, "program", path));
+	copy_file("/bin/cat", fake_path(&ground->fake, "other", other));
+	assert_true(run(ground, path, NULL));
+	assert_int_equal(rename(other, path), 0);
+	snprintf(shown, sizeof(shown), "%s (deleted)", path);
+	assert_both_ways(ground, shown, "/bin/sleep");
+}
+
+static void
+a_program_that_only_its_mount_namespace_has_is_read_there(void **state)
+{
+	struct ground *ground = *state;
+	char directory[PATH_MAX], path[PATH_MAX];
+
+	fake_directory(&ground->fake, "mount");
+	fake_path(&ground->fake, "mount", directory);
+	copy_file("/bin/cat", fake_path(&ground->fake, "mount/program", path)); /* what we see at this path */
+	if (!run(ground, path, directory))
+		skip_because("no mount namespace can be made here");
+	assert_both_ways(ground, path, "/bin/sleep");
+}
+
+static void
+a_file_without_a_build_id_has_its_inodes_generation(void **state)
+{
+	struct ground *ground = *state;
+	union {
+		unsigned generation;
+		long room;
+	} answer = {0};
+	const struct record_mmap *found = NULL;
+	char path[PATH_MAX], page[4096] = "no ELF file";
+	struct stat status;
+	void *mapped;
+	int fd;
+
+	fake_bytes(&ground->fake, "data", page, sizeof(page));
+	fd = open(fake_path(&ground->fake, "data", path), O_RDONLY | O_CLOEXEC);
+	mapped = mmap(NULL, sizeof(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	assert_int_equal(fstat(fd, &status), 0);
+	if (ioctl(fd, FS_IOC_GETVERSION, &answer) != 0)
+		answer.generation = 0;
+	close(fd);
+	for (unsigned way = 0; way < 2; way++) {
+		ground->seen.count = 0;
+		ground->maps.no_query = way == 1;
+		assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)getpid(), see, &ground->seen), 0);
+		for (size_t i = 0; i < ground->seen.count; i++)
+			if (ground->seen.mmaps[i].start == (uintptr_t)mapped)
+				found = &ground->seen.mmaps[i];
+		assert_non_null(found);
+		assert_int_equal(found->build_id_size, 0);
+		assert_int_equal(found->inode, status.st_ino);
+		assert_int_equal(found->inode_generation, answer.generation);
+	}
+	munmap(mapped, sizeof(page));
+}
+
+#define MAPS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_is_read_field_by_field),
+		cmocka_unit_test(a_line_without_a_path_has_an_empty_one),
+		cmocka_unit_test(spaces_and_newlines_in_a_path_stay),
+		cmocka_unit_test(lines_of_another_form_are_refused),
+		MAPS_TEST(a_process_that_is_gone_is_an_error),
+		MAPS_TEST(text_and_answers_say_the_same_of_this_process),
+		MAPS_TEST(a_deleted_program_still_has_its_build_id),
+		MAPS_TEST(the_file_that_replaced_a_program_is_not_taken_for_it),
+		MAPS_TEST(a_program_that_only_its_mount_namespace_has_is_read_there),
+		MAPS_TEST(a_file_without_a_build_id_has_its_inodes_generation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
