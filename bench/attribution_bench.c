@@ -3,8 +3,8 @@
  *
  * A made-up machine: PROCESSES processes, each with its program and a set of libraries out of IMAGES, chosen by Zipf's
  * law as are the processes and the addresses; a quarter of the samples is the kernel's. The samples are made before
- * the clock starts, so that what is measured is attribution_sample() and tally_add().
- * Usage: attribution_bench [samples] [processes] [images] [tally limit]
+ * the clock starts, so that what is measured is attribution_sample(), tally_add() and tally_sort().
+ * Usage: attribution_bench [samples] [processes] [images] [samples a flush]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,25 +168,45 @@ seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void
-run(struct machine *machine, const struct record *samples, size_t count, struct tally *tally, const char *name)
+struct result {
+	double seconds;
+	size_t unknown, flushes, keys;
+};
+
+/* Samples go nowhere without a tally; with one it is emptied after every `flush` samples, sorted before if `sort`. */
+static struct result
+run(struct machine *machine, const struct record *samples, size_t count, struct tally *tally, size_t flush, bool sort)
 {
-	double start = seconds(CLOCK_THREAD_CPUTIME_ID), taken;
-	size_t unknown = 0;
+	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+	struct result result = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		struct sample_key key = {.event = 0};
+		size_t keys = 0;
 
 		if (attribution_sample(machine->attribution, &samples[i], &key))
-			unknown++;
+			result.unknown++;
 		else if (tally && tally_add(tally, &key, 1))
 			die("the tally is full");
+		if (!tally || (i + 1) % flush)
+			continue;
+		if (sort)
+			tally_sort(tally, &keys);
+		result.flushes++;
+		result.keys += tally_size(tally);
+		tally_clear(tally);
 	}
-	taken = seconds(CLOCK_THREAD_CPUTIME_ID) - start;
-	printf("%-24s %8.1f M samples/s %7.1f ns/sample  %zu unknown", name, (double)count / taken / 1e6,
-	       taken / (double)count * 1e9, unknown);
-	if (tally)
-		printf("  %zu keys, %.1f MiB", tally_size(tally), (double)tally_memory(tally) / 1048576);
+	result.seconds = seconds(CLOCK_THREAD_CPUTIME_ID) - start;
+	return result;
+}
+
+static void
+print(const char *name, const struct result *result, size_t count)
+{
+	printf("%-26s %6.1f M samples/s %6.1f ns/sample  %zu unknown", name, (double)count / result->seconds / 1e6,
+	       result->seconds / (double)count * 1e9, result->unknown);
+	if (result->flushes)
+		printf("  %zu keys a flush", result->keys / result->flushes);
 	printf("\n");
 }
 
@@ -207,19 +227,18 @@ argument(int argc, char **argv, int index, size_t otherwise)
 int
 main(int argc, char **argv)
 {
-	size_t count = argument(argc, argv, 1, 4000000), limit = argument(argc, argv, 4, 1u << 20);
+	size_t count = argument(argc, argv, 1, 4000000), flush = argument(argc, argv, 4, 100000);
 	struct machine machine = {.seed = 88172645463325252u};
 	struct zipf *images = malloc(sizeof(*images));
-	const struct tally_entry *entries;
 	struct record *samples;
+	struct result result;
 	struct tally *tally;
-	double start;
 
 	machine.process_count = (uint32_t)argument(argc, argv, 2, 500);
 	machine.image_count = (uint32_t)argument(argc, argv, 3, 1000);
 	machine.images = image_table_new();
 	machine.contexts = context_table_new();
-	tally = tally_new(limit);
+	tally = tally_new(flush);
 	if (!images || !machine.images || !machine.contexts || !tally)
 		die("out of memory");
 	scan_kernel(&machine);
@@ -228,13 +247,12 @@ main(int argc, char **argv)
 		make_process(&machine, 1000 + i, images);
 	samples = make_samples(&machine, count);
 
-	run(&machine, samples, count, NULL, "attribution");
-	run(&machine, samples, count, tally, "attribution and tally");
-	run(&machine, samples, count, tally, "again, keys known");
-	start = seconds(CLOCK_THREAD_CPUTIME_ID);
-	entries = tally_sort(tally, &limit);
-	printf("%-24s %8.2f ms for %zu keys (first count %llu)\n", "sort",
-	       (seconds(CLOCK_THREAD_CPUTIME_ID) - start) * 1e3, limit, (unsigned long long)entries[0].count);
+	result = run(&machine, samples, count, NULL, flush, false);
+	print("attribution", &result, count);
+	result = run(&machine, samples, count, tally, flush, false);
+	print("attribution, tally", &result, count);
+	result = run(&machine, samples, count, tally, flush, true);
+	print("attribution, tally, sort", &result, count);
 
 	free(samples);
 	free(images);

@@ -48,8 +48,10 @@ file_identities_free(struct file_identities *files)
 
 	if (!files)
 		return;
-	HASH_ITER (hh, files->by_key, node, next) {
-		HASH_DELETE(hh, files->by_key, node);
+	node = files->by_key;
+	HASH_CLEAR(hh, files->by_key);
+	for (; node; node = next) {
+		next = node->hh.next;
 		free(node);
 	}
 	free(files);
@@ -157,6 +159,7 @@ find_or_read(struct file_identities *files, int procfs, uint32_t pid, const stru
 	struct file_node *node;
 	int fd;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the key is whole, and hashed as bytes */
 	HASH_FIND(hh, files->by_key, &key, sizeof(key), node);
 	if (node)
 		return node;

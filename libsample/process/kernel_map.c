@@ -120,7 +120,6 @@ note_jit(struct findings *findings, const struct kallsyms_symbol *symbol)
 {
 	size_t capacity = findings->capacity ? findings->capacity * 2 : 64;
 	struct jit_symbol *more;
-	char *name;
 
 	if (findings->count == MAPPINGS_MAX / 2)
 		return 0;
@@ -131,10 +130,12 @@ note_jit(struct findings *findings, const struct kallsyms_symbol *symbol)
 		findings->jit = more;
 		findings->capacity = capacity;
 	}
-	name = strdup(symbol->name);
-	if (!name)
+	more = &findings->jit[findings->count];
+	more->address = symbol->address;
+	more->name = strdup(symbol->name);
+	if (!more->name)
 		return -ENOMEM;
-	findings->jit[findings->count++] = (struct jit_symbol){symbol->address, name};
+	findings->count++;
 	return 0;
 }
 

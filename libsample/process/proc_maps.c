@@ -109,6 +109,7 @@ read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, 
 	return result;
 }
 
+/* *mmap is zero. */
 static int
 query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mmap)
 {
@@ -123,7 +124,6 @@ query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mm
 	};
 	int result;
 
-	memset(mmap, 0, sizeof(*mmap));
 	path[0] = '\0';
 	do
 		result = ioctl(fd, QUERY_PROCMAP, &query);
@@ -149,12 +149,13 @@ query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mm
 static int
 read_queries(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, void *context)
 {
-	struct record_mmap mmap;
 	char path[PATH_MAX];
 	uint64_t address = 0;
 	int result = 0;
 
 	for (unsigned i = 0; i < MAPPINGS_OF_A_PROCESS_MAX; i++) {
+		struct record_mmap mmap = {0};
+
 		result = query_next(fd, address, path, &mmap);
 		if (result == -ENOENT || (result == -ESRCH && i == 0)) /* no more; a kernel thread */
 			return 0;

@@ -6,6 +6,8 @@
 
 #include "process/hash.h"
 
+#define RECENT_SLOTS 1024
+
 struct process_node {
 	struct process process; /* first: the outside sees only this */
 	UT_hash_handle hh;
@@ -16,7 +18,7 @@ struct process_table {
 	struct process_node *by_pid;
 	struct process_node *ended; /* the one that ended first is the head */
 	size_t ended_count;
-	struct process_node *last; /* found last; NULL when it is gone */
+	struct process_node *recent[RECENT_SLOTS]; /* found last under a pid of this slot; NULL when it is gone */
 };
 
 struct process_table *
@@ -39,23 +41,31 @@ process_table_free(struct process_table *table)
 
 	if (!table)
 		return;
-	HASH_ITER (hh, table->by_pid, node, next) {
-		HASH_DELETE(hh, table->by_pid, node);
+	node = table->by_pid;
+	HASH_CLEAR(hh, table->by_pid);
+	for (; node; node = next) {
+		next = node->hh.next;
 		node_free(node);
 	}
 	free(table);
 }
 
+static struct process_node **
+recent_slot(struct process_table *table, uint32_t pid)
+{
+	return &table->recent[pid % RECENT_SLOTS];
+}
+
 static struct process_node *
 node_find(struct process_table *table, uint32_t pid)
 {
-	struct process_node *node;
+	struct process_node **recent = recent_slot(table, pid), *node = *recent;
 
-	if (table->last && table->last->process.pid == pid)
-		return table->last;
+	if (node && node->process.pid == pid)
+		return node;
 	HASH_FIND(hh, table->by_pid, &pid, sizeof(pid), node);
 	if (node)
-		table->last = node;
+		*recent = node;
 	return node;
 }
 
@@ -119,13 +129,14 @@ process_renew(struct process_table *table, uint32_t pid)
 static void
 forget_first(struct process_table *table)
 {
-	struct process_node *node = table->ended;
+	struct process_node *node = table->ended, **recent = recent_slot(table, node->process.pid);
 
 	DL_DELETE(table->ended, node);
 	table->ended_count--;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in the table */
 	HASH_DELETE(hh, table->by_pid, node);
-	if (table->last == node)
-		table->last = NULL;
+	if (*recent == node)
+		*recent = NULL;
 	node_free(node);
 }
 
