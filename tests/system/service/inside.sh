@@ -34,10 +34,12 @@ is_more()
 	fi
 }
 
-# What the daemon itself said at warning level or above, and what systemd said about its unit.
+# What the daemon itself said at warning level or above, and what systemd said about its unit. That a container does not
+# see all processes is true here.
 complaints()
 {
-	journalctl --quiet --no-pager --output=cat --priority=warning _SYSTEMD_UNIT=dcpid.service
+	journalctl --quiet --no-pager --output=cat --priority=warning _SYSTEMD_UNIT=dcpid.service |
+		grep -v '^this is a pid namespace'
 	journalctl --quiet --no-pager --output=cat --priority=warning UNIT=dcpid.service
 }
 
