@@ -63,8 +63,10 @@ take_command(struct argp_state *state, struct request *request, const char *text
 static void
 check_options(const struct argp_state *state, const struct request *request)
 {
-	if (!request->command)
+	if (!request->command) {
 		argp_usage(state);
+		return;
+	}
 	if (request->label && strcmp(request->command, "epoch") != 0)
 		argp_error(state, "--label goes with epoch");
 	if (request->json && strcmp(request->command, "status") != 0)

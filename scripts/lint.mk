@@ -13,19 +13,19 @@ lint-format:
 	clang-format --dry-run -Werror $(LINT_SOURCES) $(LINT_HEADERS) $(wildcard tests/workloads/*.cc)
 
 lint-tidy: $(LINT_SOURCES:%.c=$(BUILD)/lint/%.tidy)
-$(BUILD)/lint/%.tidy: %.c .clang-tidy tests/.clang-tidy
+$(BUILD)/lint/%.tidy: %.c $(wildcard .clang-tidy */.clang-tidy libsample/*/.clang-tidy)
 	@mkdir -p $(@D)
-	clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/workloads 2>$@.err || { cat $@.err; exit 1; }
+	clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/workloads >$@.log 2>&1 || \
+		{ grep -A 2 -E '(error|warning):' $@.log; echo 'The way there: $@.log'; exit 1; }
 	@clang -MM -MP -MT $@ -MF $@.d $(filter-out -MMD -MP,$(ALL_CFLAGS)) $<
 	@touch $@
 -include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
 
 lint-cppcheck:
 	@mkdir -p $(BUILD)/lint/cppcheck
-	cppcheck --quiet --enable=warning,performance,portability --suppress=invalidFunctionArg --suppress=readdirCalled --suppress=getpwuidCalled \
-		--suppress=getgrgidCalled --suppress='memleak:tests/unit/*' --error-exitcode=1 --std=c11 \
-		--library=posix --cppcheck-build-dir=$(BUILD)/lint/cppcheck -j$(shell nproc) -Ilibsample -I. -D_GNU_SOURCE \
-		$(LINT_SOURCES)
+	cppcheck --quiet --enable=warning,performance,portability --suppressions-list=scripts/cppcheck-suppressions \
+		--error-exitcode=1 --std=c11 --library=posix --cppcheck-build-dir=$(BUILD)/lint/cppcheck -j$(shell nproc) \
+		--library=scripts/cppcheck-jansson.cfg -Ilibsample -I. -D_GNU_SOURCE $(LINT_SOURCES)
 
 lint-shell:
 	shellcheck -x $(LINT_SHELL)
