@@ -1,0 +1,151 @@
+#include "collectord/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/unit/test.h"
+
+static void
+assert_model(const char *cpuinfo, const char *expected)
+{
+	char model[64] = "?";
+
+	machine_cpu_model(cpuinfo, model, sizeof(model));
+	assert_string_equal(model, expected);
+}
+
+static void
+the_model_is_found_in_the_words_of_each_architecture(void **state)
+{
+	(void)state;
+	assert_model("processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 1\nmodel name\t: AMD EPYC 7B13\n"
+	             "stepping\t: 0\n\nprocessor\t: 1\nmodel name\t: another\n",
+	             "AMD EPYC 7B13");
+	assert_model("processor\t: 0\ncpu\t\t: POWER9 (raw), altivec supported\n", "POWER9 (raw), altivec supported");
+	assert_model("processor\t: 0\nhart\t\t: 1\nuarch\t\t: sifive,u74-mc\n", "sifive,u74-mc");
+	assert_model("processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
+	             "CPU part\t: 0xd0c\n",
+	             "ARM implementer 0x41, part 0xd0c");
+}
+
+static void
+a_model_that_is_not_there_is_empty(void **state)
+{
+	(void)state;
+	assert_model("", "");
+	assert_model("processor : 0\nflags : model name\n", "");
+	assert_model("CPU implementer : 0x41", "");
+	assert_model("model name", "");
+	assert_model("model name :\n", "");
+}
+
+static void
+a_model_too_long_is_cut(void **state)
+{
+	char model[8];
+
+	(void)state;
+	machine_cpu_model("model name : 0123456789\n", model, sizeof(model));
+	assert_string_equal(model, "0123456");
+}
+
+/* As uname(1) prints it. */
+static void
+the_epoch_says_where_it_was_collected(void **state)
+{
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	struct utsname name;
+
+	(void)state;
+	assert_int_equal(uname(&name), 0);
+	machine_describe("/proc", epoch);
+	assert_string_equal(epoch->host, name.nodename);
+	assert_memory_equal(epoch->kernel, name.release, strlen(name.release));
+	assert_non_null(strstr(epoch->kernel, name.version));
+	assert_string_equal(epoch->kernel + strlen(epoch->kernel) - strlen(name.machine), name.machine);
+	free(epoch);
+}
+
+static void
+a_processor_that_only_the_device_tree_knows_is_named(void **state)
+{
+	char procfs[64] = "/tmp/dcpi-machine.XXXXXX", path[128];
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(procfs));
+	snprintf(path, sizeof(path), "%s/device-tree", procfs);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/device-tree/model", procfs);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs("Raspberry Pi 4 Model B", file);
+	fclose(file);
+	machine_describe(procfs, epoch);
+	assert_string_equal(epoch->cpu, "Raspberry Pi 4 Model B");
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/device-tree", procfs);
+	rmdir(path);
+	rmdir(procfs);
+	free(epoch);
+}
+
+static void
+a_pid_namespace_is_known_by_its_number(void **state)
+{
+	char procfs[64] = "/tmp/dcpi-machine.XXXXXX", path[128];
+	const char *folders[] = {"", "/self", "/self/ns"};
+
+	(void)state;
+	assert_non_null(mkdtemp(procfs));
+	for (int i = 1; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
+	assert_false(machine_is_pid_namespace(procfs)); /* not to be told: not claimed */
+	assert_int_equal(symlink("pid:[4026531836]", path), 0);
+	assert_false(machine_is_pid_namespace(procfs));
+	unlink(path);
+	assert_int_equal(symlink("pid:[4026532300]", path), 0);
+	assert_true(machine_is_pid_namespace(procfs));
+	unlink(path);
+	for (int i = 2; i >= 0; i--) {
+		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
+		rmdir(path);
+	}
+}
+
+static void
+our_own_cost_grows_with_work(void **state)
+{
+	const uint64_t before_ns = machine_cpu_time_ns(), start_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	volatile unsigned spin = 0;
+
+	(void)state;
+	while (machine_clock_ns(CLOCK_MONOTONIC) - start_ns < 20000000)
+		spin++;
+	assert_true(machine_cpu_time_ns() > before_ns);
+	assert_in_range(machine_resident_bytes(), 100 << 10, UINT64_C(64) << 30);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_model_is_found_in_the_words_of_each_architecture),
+		cmocka_unit_test(a_model_that_is_not_there_is_empty),
+		cmocka_unit_test(a_model_too_long_is_cut),
+		cmocka_unit_test(the_epoch_says_where_it_was_collected),
+		cmocka_unit_test(a_processor_that_only_the_device_tree_knows_is_named),
+		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
+		cmocka_unit_test(our_own_cost_grows_with_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

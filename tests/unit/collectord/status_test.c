@@ -1,0 +1,212 @@
+#include "collectord/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tests/unit/test.h"
+
+struct scene {
+	struct config config;
+	struct epoch epoch;
+	struct collection_totals totals;
+	struct collection_view view;
+	struct status_process process;
+};
+
+/* A daemon after 100 s on 2 CPUs, of which it used 0.5 s. */
+static int
+make_scene(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	config_default(&scene->config);
+	scene->epoch.id = 3;
+	scene->epoch.start_ns = UINT64_C(1700000000000000000); /* date -u -d @1700000000: 2023-11-14 22:13:20 */
+	scene->epoch.cpu_count = 2;
+	scene->epoch.event_count = 1;
+	snprintf(scene->epoch.label, sizeof(scene->epoch.label), "nightly");
+	scene->epoch.events[0] = (struct event){.name = "cpu-clock",
+	                                        .requested = "cycles",
+	                                        .note = "a timer",
+	                                        .encoding = {.unit = "ns"},
+	                                        .period = 4000000,
+	                                        .rate = 250,
+	                                        .available = true,
+	                                        .user = true,
+	                                        .kernel = true};
+	scene->totals.event_count = 1;
+	scene->totals.events[0] = (struct slice_event){.samples = 50000, .lost = 7, .throttled = 2};
+	scene->totals.events[0].unknown[UNKNOWN_ADDRESS] = 12;
+	scene->totals.events[0].unknown[UNKNOWN_GUEST] = 1;
+	scene->view = (struct collection_view){
+		.config = &scene->config,
+		.epoch = &scene->epoch,
+		.totals = &scene->totals,
+		.slice = 9,
+		.tally_size = 5,
+		.tally_limit = 131072,
+		.profile = {.file_bytes = 8192, .used_bytes = 4096, .size_limit = 65536, .images = 11},
+		.flush_time_ns = UINT64_C(1700000090000000000),
+		.flush_duration_ns = 31000000,
+		.flush_entries = 42,
+	};
+	scene->process = (struct status_process){
+		.since_ns = UINT64_C(1700000000000000000),
+		.elapsed_ns = UINT64_C(100000000000),
+		.cpu_time_ns = 500000000,
+		.resident_bytes = 4194304,
+		.socket = "/run/dcpid/control",
+	};
+	*state = scene;
+	return 0;
+}
+
+static int
+free_scene(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void
+assert_text(const json_t *object, const char *key, const char *expected)
+{
+	assert_string_equal(json_string_value(json_object_get(object, key)), expected);
+}
+
+static void
+assert_count(const json_t *object, const char *key, json_int_t expected)
+{
+	const json_t *value = json_object_get(object, key);
+
+	assert_true(json_is_integer(value));
+	assert_int_equal(json_integer_value(value), expected);
+}
+
+static void
+the_daemon_describes_itself(void **state)
+{
+	struct scene *scene = *state;
+	json_t *status = status_json(&scene->view, &scene->process);
+
+	assert_text(status, "schema", "dcpictl-status/1");
+	assert_text(status, "version", DCPI_VERSION);
+	assert_count(status, "pid", getpid());
+	assert_text(status, "since", "2023-11-14T22:13:20Z");
+	assert_text(status, "socket", "/run/dcpid/control");
+	assert_true(json_real_value(json_object_get(status, "seconds")) == 100.0);
+	assert_true(json_real_value(json_object_get(status, "cpu_seconds")) == 0.5);
+	assert_true(json_real_value(json_object_get(status, "overhead_percent")) == 0.25);
+	assert_count(status, "rss_bytes", 4194304);
+	assert_count(status, "slice", 9);
+	json_decref(status);
+}
+
+static void
+the_epoch_and_its_events_are_described(void **state)
+{
+	struct scene *scene = *state;
+	json_t *status = status_json(&scene->view, &scene->process);
+	const json_t *epoch = json_object_get(status, "epoch");
+	const json_t *event = json_array_get(json_object_get(status, "events"), 0);
+	char *unknown;
+
+	assert_count(epoch, "id", 3);
+	assert_text(epoch, "label", "nightly");
+	assert_text(epoch, "start", "2023-11-14T22:13:20Z");
+	assert_int_equal(json_array_size(json_object_get(status, "events")), 1);
+	assert_text(event, "name", "cpu-clock");
+	assert_text(event, "requested", "cycles");
+	assert_text(event, "note", "a timer");
+	assert_text(event, "unit", "ns");
+	assert_true(json_is_true(json_object_get(event, "available")));
+	assert_count(event, "rate", 250);
+	assert_count(event, "samples", 50000);
+	assert_count(event, "lost", 7);
+	assert_count(event, "throttled", 2);
+	unknown = json_dumps(json_object_get(event, "unknown"), JSON_COMPACT | JSON_SORT_KEYS);
+	assert_string_equal(unknown, "{\"guest\":1,\"no-mapping\":12}");
+	free(unknown);
+	json_decref(status);
+}
+
+static void
+the_last_flush_has_an_error_only_when_it_failed(void **state)
+{
+	struct scene *scene = *state;
+	json_t *status = status_json(&scene->view, &scene->process);
+	const json_t *flush = json_object_get(status, "last_flush");
+
+	assert_text(flush, "at", "2023-11-14T22:14:50Z");
+	assert_true(json_real_value(json_object_get(flush, "ms")) == 31.0);
+	assert_count(flush, "keys", 42);
+	assert_true(json_is_null(json_object_get(flush, "error")));
+	json_decref(status);
+
+	scene->view.flush_error = -DCPI_EFULL;
+	scene->view.flush_time_ns = 0;
+	status = status_json(&scene->view, &scene->process);
+	flush = json_object_get(status, "last_flush");
+	assert_text(flush, "error", "the database has reached its size limit");
+	assert_true(json_is_null(json_object_get(flush, "at")));
+	json_decref(status);
+}
+
+static void
+text_that_is_not_utf8_does_not_take_the_status_away(void **state)
+{
+	struct scene *scene = *state;
+	json_t *status;
+
+	snprintf(scene->epoch.host, sizeof(scene->epoch.host),
+	         "a\xff"
+	         "b");
+	snprintf(scene->config.database, sizeof(scene->config.database), "/\xfe");
+	scene->process.socket = "/\xfe/control";
+	status = status_json(&scene->view, &scene->process);
+	assert_non_null(status);
+	assert_text(json_object_get(status, "epoch"), "host", "a\\xffb");
+	assert_text(json_object_get(status, "database"), "path", "/\\xfe");
+	assert_text(status, "socket", "/\\xfe/control");
+	json_decref(status);
+}
+
+static void
+counts_beyond_what_json_holds_stay_positive(void **state)
+{
+	struct scene *scene = *state;
+	json_t *status;
+
+	scene->totals.events[0].samples = UINT64_MAX;
+	status = status_json(&scene->view, &scene->process);
+	assert_count(json_array_get(json_object_get(status, "events"), 0), "samples", INT64_MAX);
+	json_decref(status);
+}
+
+static void
+a_share_of_no_time_is_zero(void **state)
+{
+	(void)state;
+	assert_true(status_overhead_percent(5, 0, 2) == 0);
+	assert_true(status_overhead_percent(5, 10, 0) == 0);
+	assert_true(status_overhead_percent(5, 10, 2) == 25.0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, make_scene, free_scene)
+		SCENE_TEST(the_daemon_describes_itself),
+		SCENE_TEST(the_epoch_and_its_events_are_described),
+		SCENE_TEST(the_last_flush_has_an_error_only_when_it_failed),
+		SCENE_TEST(text_that_is_not_utf8_does_not_take_the_status_away),
+		SCENE_TEST(counts_beyond_what_json_holds_stay_positive),
+		cmocka_unit_test(a_share_of_no_time_is_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
