@@ -1,6 +1,7 @@
 #include "profile/block_list.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,13 +37,10 @@ block_list_fini(struct block_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-static int
-block_compare(const void *left, const void *right)
+static bool
+is_same_place(const struct block *a, const struct block *b)
 {
-	const struct block *a = left, *b = right;
-	uint64_t a_place = (uint64_t)a->image << 32 | a->number, b_place = (uint64_t)b->image << 32 | b->number;
-
-	return (a_place > b_place) - (a_place < b_place);
+	return a->image == b->image && a->number == b->number;
 }
 
 /* The blocks of one place: a sum for each offset and event, and which offsets have one. */
@@ -124,7 +122,7 @@ add_all(struct adder *adder, const struct block_list *list)
 
 	for (size_t i = 0; !err && i < list->count; i++) {
 		err = add_block(adder, &list->blocks[i], list->bytes.data);
-		if (!err && (i + 1 == list->count || block_compare(&list->blocks[i], &list->blocks[i + 1]) != 0))
+		if (!err && (i + 1 == list->count || !is_same_place(&list->blocks[i], &list->blocks[i + 1])))
 			err = take_place(adder, &list->blocks[i]);
 	}
 	return err;
@@ -144,9 +142,9 @@ block_list_sum(struct block_list *list, size_t event_count, struct selection_cou
 		return -ENOMEM;
 	adder->event_count = event_count;
 	adder->selected = selected;
-	if (list->count > 1)
-		qsort(list->blocks, list->count, sizeof(*list->blocks), block_compare);
-	err = add_all(adder, list);
+	err = block_list_sort(list);
+	if (!err)
+		err = add_all(adder, list);
 	*counts = adder->counts;
 	*count = adder->count;
 	free(adder);

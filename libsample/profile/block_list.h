@@ -39,6 +39,9 @@ int block_list_add(struct block_list *list, uint32_t image, uint32_t number, uin
  */
 int block_list_sum(struct block_list *list, size_t event_count, struct selection_count **counts, size_t *count,
                    uint64_t *selected);
+
+/* Sort by image and number; blocks of one place keep their order. 0 or -ENOMEM. */
+int block_list_sort(struct block_list *list);
 void block_list_fini(struct block_list *list);
 
 #endif

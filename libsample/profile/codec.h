@@ -18,16 +18,26 @@
 static inline void
 read_format(struct byte_reader *reader)
 {
-	if (read_u8(reader) != FORMAT_1)
+	if (reader->at < reader->end && *reader->at == FORMAT_1)
+		reader->at++;
+	else
 		reader->failed = true;
 }
 
-/* Most numbers of a block are below 128: worth not calling for. */
+/* Most numbers of a block have one byte or two: worth not calling for. */
 static inline uint64_t
 read_small(struct byte_reader *reader)
 {
-	if (reader->at < reader->end && *reader->at < 0x80)
-		return *reader->at++;
+	const uint8_t *at = reader->at;
+
+	if (at < reader->end && at[0] < 0x80) {
+		reader->at = at + 1;
+		return at[0];
+	}
+	if (reader->end - at >= 2 && at[1] < 0x80) {
+		reader->at = at + 2;
+		return (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+	}
 	return read_varint(reader);
 }
 

@@ -20,18 +20,30 @@ counts_key_encode(const struct counts_key *key, uint8_t data[COUNTS_KEY_SIZE])
 	put_be(data + 14, key->block, 4);
 }
 
+static uint32_t
+get_be(const uint8_t *data, size_t size)
+{
+	uint32_t value = 0;
+
+	for (size_t i = 0; i < size; i++)
+		value = value << 8 | data[i];
+	return value;
+}
+
+/* By hand and not by a byte_reader: a selection decodes every key of its slices. */
 int
 counts_key_decode(const void *data, size_t size, struct counts_key *key)
 {
-	struct byte_reader reader;
+	const uint8_t *bytes = data;
 
-	reader_init(&reader, data, size);
-	key->slice = read_u32_be(&reader);
-	key->event = read_u16_be(&reader);
-	key->image = read_u32_be(&reader);
-	key->context = read_u32_be(&reader);
-	key->block = read_u32_be(&reader);
-	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+	if (size != COUNTS_KEY_SIZE)
+		return -DCPI_EDAMAGED;
+	key->slice = get_be(bytes, 4);
+	key->event = (uint16_t)get_be(bytes + 4, 2);
+	key->image = get_be(bytes + 6, 4);
+	key->context = get_be(bytes + 10, 4);
+	key->block = get_be(bytes + 14, 4);
+	return 0;
 }
 
 void
