@@ -145,6 +145,12 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
+# And so have the tools.
+$(BUILD)/tests/fuzz/time_text_fuzz: $(BUILD)/obj/tests/fuzz/time_text_fuzz.o $(call objects,$(TOOL_COMMON)) \
+		$(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
 manuals: $(MANUALS)
 $(BUILD)/man/%: man/%.scd

@@ -59,7 +59,7 @@ struct report {
 	char **titles;               /* of images */
 	bool *wanted;                /* by image; NULL: all */
 	uint64_t totals[EVENTS_MAX]; /* what shares are of, by event */
-	size_t shown;                /* rows */
+	size_t shown, row_count;     /* rows, and what they would be without --keep and --limit */
 };
 
 static const struct argp_option entries[] = {
@@ -325,6 +325,7 @@ summary_of(const struct report *report)
 		.histogram = &report->histogram,
 		.totals = report->totals,
 		.shown = report->shown,
+		.row_count = report->row_count,
 	};
 }
 
@@ -551,6 +552,7 @@ static int
 make_report(struct report *report, struct database *database)
 {
 	int status, err;
+	uint64_t total;
 
 	status = database_select(database, &report->request->options.request, &report->selection);
 	if (status)
@@ -566,8 +568,10 @@ make_report(struct report *report, struct database *database)
 		return message_cannot(database->directory, "read the profile database", err, NULL);
 	choose_totals(report);
 	histogram_sort(&report->histogram, &report->columns);
-	report->shown = histogram_cut(&report->histogram, &report->columns, report->totals[report->columns.events[0]],
-	                              report->request->keep_percent, report->request->limit);
+	total = report->totals[report->columns.events[0]];
+	report->shown = histogram_cut(&report->histogram, &report->columns, total, report->request->keep_percent,
+	                              report->request->limit);
+	report->row_count = histogram_cut(&report->histogram, &report->columns, total, 100, 0);
 	return STATUS_OK;
 }
 

@@ -199,7 +199,7 @@ histogram_sort(struct histogram *histogram, const struct columns *columns)
 		qsort_r(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_rows, (void *)columns);
 }
 
-/* Rows are sorted, but by more than one column: those without samples need not be at the end. */
+/* Rows are sorted by all columns, so those without samples come last. */
 static bool
 has_samples(const struct histogram_row *row, const struct columns *columns)
 {

@@ -283,6 +283,6 @@ summary_print(const struct summary *summary, const struct output *output)
 	print_records(summary->selection, output);
 	print_cost(summary->selection, output);
 	print_events(summary->selection, output);
-	if (summary->histogram && summary->shown < summary->histogram->row_count)
-		print_line(&rows, "%zu of %zu", summary->shown, summary->histogram->row_count);
+	if (summary->shown < summary->row_count)
+		print_line(&rows, "%zu of %zu", summary->shown, summary->row_count);
 }

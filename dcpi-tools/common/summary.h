@@ -19,7 +19,7 @@ struct summary {
 	const struct columns *columns;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
 	const uint64_t *totals;            /* what shares are of, by event */
-	size_t shown;                      /* rows of the histogram that are shown */
+	size_t shown, row_count;           /* rows of the table, and what they would be without --keep and --limit */
 };
 
 /* The lines below a table. */

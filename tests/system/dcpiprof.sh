@@ -69,6 +69,8 @@ check_equal '--no-demangle keeps the linker'\''s names' '1' \
 	"$(dcpiprof --db "$db" --no-demangle | grep -c ' _ZN3foo3barEi ')"
 check_equal 'the rule is as wide as the table' "$(dcpiprof --db "$db" | grep '^==*$' | wc -L)" \
 	"$(dcpiprof --db "$db" | sed -n '/^==/,/^$/p' | grep -v '^=' | wc -L)"
+check_equal 'rows without samples of the event are not missed' '' \
+	"$(dcpiprof --db "$db" --event page-faults | grep '^Rows:')"
 DCPI_DB=$db check 'the database may come from the environment' dcpiprof
 
 check 'JSON has every key that is promised' jq -e '
