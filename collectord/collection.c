@@ -261,6 +261,24 @@ collection_flusher(struct collection *collection)
 	return collection->flusher;
 }
 
+/* What is in the sampler, not yet taken, counts as well. */
+static void
+view_add_counted(const struct collection *collection, struct collection_view *view)
+{
+	const struct slice_event *counted = sampler_counted(collection->sampler);
+
+	for (size_t i = 0; i < view->totals.event_count; i++) {
+		struct slice_event *event = &view->totals.events[i];
+
+		event->samples += counted[i].samples;
+		view->samples += counted[i].samples;
+		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+			event->unknown[cause] += counted[i].unknown[cause];
+			view->unknown += counted[i].unknown[cause];
+		}
+	}
+}
+
 void
 collection_view(const struct collection *collection, struct collection_view *view)
 {
@@ -269,7 +287,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	*view = (struct collection_view){
 		.config = &collection->config,
 		.epoch = &collection->epoch,
-		.totals = &collection->totals,
+		.totals = collection->totals,
 		.samples = collection->samples,
 		.unknown = collection->unknown,
 		.lost = collection->lost,
@@ -283,5 +301,6 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
 	};
+	view_add_counted(collection, view);
 	sampler_attribution_stats(collection->sampler, &view->attribution);
 }

@@ -91,9 +91,9 @@ struct collection_totals {
 struct collection_view {
 	const struct config *config;
 	const struct epoch *epoch;
-	const struct collection_totals *totals; /* of the epoch, up to the last take */
-	uint64_t samples, unknown, lost;        /* of all epochs since the collection was opened, up to the last take */
-	uint32_t slice;                         /* the newest in the database; 0: none yet */
+	struct collection_totals totals; /* of the epoch; losses up to the last take */
+	uint64_t samples, unknown, lost; /* of all epochs since the collection was opened */
+	uint32_t slice;                  /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;
 	struct attribution_stats attribution;
 	struct profile_stats profile;

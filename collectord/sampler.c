@@ -244,6 +244,12 @@ sampler_descriptor(const struct sampler *sampler, size_t index)
 	return -1;
 }
 
+const struct slice_event *
+sampler_counted(const struct sampler *sampler)
+{
+	return sampler->totals;
+}
+
 const struct tally *
 sampler_tally(const struct sampler *sampler)
 {

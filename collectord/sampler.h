@@ -63,6 +63,12 @@ int sampler_drain_all(struct sampler *sampler);
  */
 struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice);
 
+/*
+ * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
+ * take.
+ */
+const struct slice_event *sampler_counted(const struct sampler *sampler);
+
 const struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);

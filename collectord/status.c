@@ -64,7 +64,7 @@ events_json(const struct collection_view *view)
 	json_t *events = json_array();
 
 	for (size_t i = 0; i < view->epoch->event_count; i++)
-		json_array_append_new(events, event_json(&view->epoch->events[i], &view->totals->events[i]));
+		json_array_append_new(events, event_json(&view->epoch->events[i], &view->totals.events[i]));
 	return events;
 }
 
@@ -142,7 +142,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "cpu_seconds", json_real((double)process->cpu_time_ns / 1e9));
 	json_object_set_new(status, "overhead_percent", json_real(overhead));
 	json_object_set_new(status, "rss_bytes", number(process->resident_bytes));
-	json_object_set_new(status, "sideband_lost", number(view->totals->sideband_lost));
-	json_object_set_new(status, "skipped", number(view->totals->skipped));
+	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
+	json_object_set_new(status, "skipped", number(view->totals.skipped));
 	return status;
 }

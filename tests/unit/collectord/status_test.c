@@ -11,7 +11,6 @@
 struct scene {
 	struct config config;
 	struct epoch epoch;
-	struct collection_totals totals;
 	struct collection_view view;
 	struct status_process process;
 };
@@ -37,14 +36,9 @@ make_scene(void **state)
 	                                        .available = true,
 	                                        .user = true,
 	                                        .kernel = true};
-	scene->totals.event_count = 1;
-	scene->totals.events[0] = (struct slice_event){.samples = 50000, .lost = 7, .throttled = 2};
-	scene->totals.events[0].unknown[UNKNOWN_ADDRESS] = 12;
-	scene->totals.events[0].unknown[UNKNOWN_GUEST] = 1;
 	scene->view = (struct collection_view){
 		.config = &scene->config,
 		.epoch = &scene->epoch,
-		.totals = &scene->totals,
 		.slice = 9,
 		.tally_size = 5,
 		.tally_limit = 131072,
@@ -53,6 +47,10 @@ make_scene(void **state)
 		.flush_duration_ns = 31000000,
 		.flush_entries = 42,
 	};
+	scene->view.totals.event_count = 1;
+	scene->view.totals.events[0] = (struct slice_event){.samples = 50000, .lost = 7, .throttled = 2};
+	scene->view.totals.events[0].unknown[UNKNOWN_ADDRESS] = 12;
+	scene->view.totals.events[0].unknown[UNKNOWN_GUEST] = 1;
 	scene->process = (struct status_process){
 		.since_ns = UINT64_C(1700000000000000000),
 		.elapsed_ns = UINT64_C(100000000000),
@@ -180,7 +178,7 @@ counts_beyond_what_json_holds_stay_positive(void **state)
 	struct scene *scene = *state;
 	json_t *status;
 
-	scene->totals.events[0].samples = UINT64_MAX;
+	scene->view.totals.events[0].samples = UINT64_MAX;
 	status = status_json(&scene->view, &scene->process);
 	assert_count(json_array_get(json_object_get(status, "events"), 0), "samples", INT64_MAX);
 	json_decref(status);
