@@ -30,8 +30,8 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream process tally profile image
-DAEMON_ROOMS := base event stream process tally profile
+ROOMS := base event stream tally process profile image
+DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ needs.
 LIBS_base :=

@@ -1,6 +1,8 @@
 #include "process/attribution_state.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -8,6 +10,7 @@
 #include "process/proc_scan.h"
 
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
+#define CHECKS_A_ROUND   4
 #define MAPPINGS_MAX     (1u << 20) /* of all processes: 40 MiB */
 
 static struct mapped_image *
@@ -106,6 +109,7 @@ attribution_scan(struct attribution *attribution)
 	uint64_t start = monotonic_ns();
 	int err;
 
+	attribution->live = true;
 	err = kernel_map_scan(attribution->kernel);
 	if (err)
 		return err;
@@ -120,9 +124,28 @@ attribution_scan(struct attribution *attribution)
 	return err;
 }
 
+/*
+ * A lost record of an end would leave its process here for ever. So the kernel is asked whether a few of those that
+ * should live do, in turn; asking for a signal that is none is allowed to tell even about what we may not see.
+ */
+static void
+check_living(struct attribution *attribution, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < CHECKS_A_ROUND; i++) {
+		struct process *process = process_next_living(attribution->processes);
+
+		if (!process)
+			return;
+		if (process->pid <= INT_MAX && kill((pid_t)process->pid, 0) != 0 && errno == ESRCH)
+			process_end(attribution->processes, process, time_ns);
+	}
+}
+
 void
 attribution_expire(struct attribution *attribution, uint64_t now_ns)
 {
+	if (attribution->live)
+		check_living(attribution, now_ns);
 	if (now_ns >= attribution->options.exit_grace_ns)
 		process_table_expire(attribution->processes, now_ns - attribution->options.exit_grace_ns);
 }

@@ -79,7 +79,10 @@ int attribution_apply(struct attribution *attribution, const struct record *reco
 /* Fill key->image, ->offset and ->context for a sample. 0, or 1 + the enum unknown_cause. key->event is left alone. */
 int attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key);
 
-/* Forget processes whose grace has passed by `now_ns` (record time). Cheap; once a drain round. */
+/*
+ * Forget processes whose grace has passed by `now_ns` (record time). After a scan it also asks the kernel about a few
+ * of those that live, so that a lost record of an end does not keep a process for ever. Cheap; once a drain round.
+ */
 void attribution_expire(struct attribution *attribution, uint64_t now_ns);
 
 /* How much is remembered: for status and for tests that watch memory. */

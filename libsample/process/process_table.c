@@ -11,12 +11,13 @@
 struct process_node {
 	struct process process; /* first: the outside sees only this */
 	UT_hash_handle hh;
-	struct process_node *prev, *next; /* in the order of endings */
+	struct process_node *prev, *next; /* in the list of those that live, or of those that ended */
 };
 
 struct process_table {
 	struct process_node *by_pid;
-	struct process_node *ended; /* the one that ended first is the head */
+	struct process_node *living; /* the head is the one whose turn it is */
+	struct process_node *ended;  /* the one that ended first is the head */
 	size_t ended_count;
 	struct process_node *recent[RECENT_SLOTS]; /* found last under a pid of this slot; NULL when it is gone */
 };
@@ -90,6 +91,7 @@ node_new(struct process_table *table, uint32_t pid)
 		free(node);
 		return NULL;
 	}
+	DL_APPEND(table->living, node);
 	return node;
 }
 
@@ -100,7 +102,20 @@ revive(struct process_table *table, struct process_node *node)
 		return;
 	node->process.ended = false;
 	DL_DELETE(table->ended, node);
+	DL_APPEND(table->living, node);
 	table->ended_count--;
+}
+
+struct process *
+process_next_living(struct process_table *table)
+{
+	struct process_node *node = table->living;
+
+	if (!node)
+		return NULL;
+	DL_DELETE(table->living, node);
+	DL_APPEND(table->living, node);
+	return &node->process;
 }
 
 struct process *
@@ -150,6 +165,8 @@ process_end(struct process_table *table, struct process *process, uint64_t now_n
 		forget_first(table);
 	process->ended = true;
 	process->ended_ns = now_ns;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that has not ended is in this list */
+	DL_DELETE(table->living, node);
 	DL_APPEND(table->ended, node);
 	table->ended_count++;
 }

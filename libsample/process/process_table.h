@@ -56,6 +56,9 @@ void process_rename(struct process *process, const char *comm);
 /* What exec does to it: another name, no mappings. */
 void process_exec(struct process *process, const char *comm);
 
+/* A process that has not ended, each in its turn; NULL when there is none. */
+struct process *process_next_living(struct process_table *table);
+
 /* Forget those that ended at `until_ns` or before. */
 void process_table_expire(struct process_table *table, uint64_t until_ns);
 

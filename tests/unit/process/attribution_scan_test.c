@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <sys/wait.h>
 
 static void
 put_process(struct story *story, const char *pid, const char *comm, const char *maps)
@@ -119,6 +120,29 @@ a_kernel_worker_is_named_without_its_work(void **state)
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "kworker/R-netns");
 }
 
+/* The record of its end was lost: the kernel knows that it is gone. */
+static void
+a_process_whose_end_was_lost_is_found_out(void **state)
+{
+	struct story *story = *state;
+	pid_t gone = fork();
+
+	if (gone == 0)
+		_exit(0);
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_exec(story, 0, (uint32_t)gone, "gone");
+	story_map(story, 0, (uint32_t)gone, "/bin/gone", 1, 0x400000, 0x1000, 0);
+	story_exec(story, 0, (uint32_t)getpid(), "here");
+	story_map(story, 0, (uint32_t)getpid(), "/bin/here", 2, 0x400000, 0x1000, 0);
+	attribution_expire(story->attribution, 1000 * MS);
+	assert_sample(story, 1000, (uint32_t)gone, 0x400000, "/bin/gone", 0); /* late samples may still come */
+	attribution_expire(story->attribution, 2000 * MS);
+	assert_unknown(story, 2000, (uint32_t)gone, 0x400000, UNKNOWN_PROCESS);
+	attribution_expire(story->attribution, 60000 * MS);
+	assert_sample(story, 60000, (uint32_t)getpid(), 0x400000, "/bin/here", 0);
+}
+
 /* A function of this program, to be found; and where its file holds it, from the program headers. */
 static uint64_t
 function_to_find(void)
@@ -200,6 +224,7 @@ main(void)
 		STORY_TEST(records_go_on_where_the_scan_ended),
 		STORY_TEST(a_fork_replaces_what_the_scan_saw_under_its_pid),
 		STORY_TEST(a_kernel_worker_is_named_without_its_work),
+		STORY_TEST(a_process_whose_end_was_lost_is_found_out),
 		STORY_TEST(this_process_is_found_on_the_real_proc),
 	};
 

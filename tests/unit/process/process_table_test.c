@@ -101,6 +101,21 @@ not_more_than_the_limit_wait(void **state)
 	assert_non_null(process_find(*state, 11));
 }
 
+static void
+the_living_take_turns(void **state)
+{
+	assert_null(process_next_living(*state));
+	for (uint32_t pid = 1; pid <= 3; pid++)
+		process_ensure(*state, pid);
+	process_end(*state, process_find(*state, 2), 10);
+	assert_int_equal(process_next_living(*state)->pid, 1);
+	assert_int_equal(process_next_living(*state)->pid, 3);
+	process_ensure(*state, 2);
+	assert_int_equal(process_next_living(*state)->pid, 1);
+	assert_int_equal(process_next_living(*state)->pid, 3);
+	assert_int_equal(process_next_living(*state)->pid, 2);
+}
+
 int
 main(void)
 {
@@ -112,6 +127,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(ending_again_begins_the_grace_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_renewed_process_has_no_past, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_more_than_the_limit_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_living_take_turns, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
