@@ -32,6 +32,7 @@ struct kernel_map {
 	struct address_space *jit; /* looked up first: its bounds are exact */
 	struct address_space *modules;
 	struct kernel_modules list; /* what `modules` was made of */
+	bool scanned;               /* else nothing of the machine is read */
 	bool reread;                /* the list was read again at reread_ns */
 	uint64_t reread_ns;
 };
@@ -253,8 +254,10 @@ read_modules(struct kernel_map *map)
 int
 kernel_map_scan(struct kernel_map *map)
 {
-	int err = scan_symbols(map);
+	int err;
 
+	map->scanned = true;
+	err = scan_symbols(map);
 	if (err == -ENOMEM)
 		return err;
 	if (err || !map->text) {
@@ -293,7 +296,7 @@ find_outside_text(struct kernel_map *map, uint64_t address)
 static bool
 may_reread(struct kernel_map *map, uint64_t time_ns)
 {
-	if (map->hidden)
+	if (!map->scanned || map->hidden)
 		return false;
 	if (map->reread && time_ns < map->reread_ns + REREAD_INTERVAL)
 		return false;

@@ -1,6 +1,8 @@
 /* Processes come, change and go; their samples find the map that was valid when they were taken. */
 #include "tests/unit/process/story.h"
 
+#include <errno.h>
+
 static void
 a_process_that_lived_a_millisecond_is_attributed(void **state)
 {
@@ -471,6 +473,47 @@ a_storm_of_forks_leaves_memory_flat(void **state)
 	assert_int_equal(story_stats(story).images, 0); /* none was sampled */
 }
 
+/* All mappings together are bounded; what no longer fits is told apart from what was never told. */
+static void
+mappings_beyond_the_limit_are_told_so(void **state)
+{
+	struct story *story = *state;
+	struct record record = {.type = RECORD_MMAP, .pid = 1, .tid = 1};
+	uint32_t full = 0;
+
+	record.mmap.path = "/bin/many";
+	record.mmap.inode = 1;
+	record.mmap.length = 0x1000;
+	for (uint32_t pid = 100; !full && pid < 300; pid++) {
+		record.pid = record.tid = pid;
+		for (uint64_t i = 0; !full && i < 16000; i++) {
+			record.mmap.start = i * 0x2000;
+			if (attribution_apply(story->attribution, &record) == -ENOMEM)
+				full = pid;
+		}
+	}
+	assert_int_not_equal(full, 0);
+	assert_unknown(story, 1, full, 16000 * 0x2000, UNKNOWN_MEMORY);
+	assert_unknown(story, 1, 100, 16000 * 0x2000, UNKNOWN_ADDRESS); /* this one has all it asked for */
+	story_exit(story, 1, 100, 100);
+	attribution_expire(story->attribution, 5000 * MS);
+	story_exec(story, 5000, full, "again");
+	story_map(story, 5000, full, "/bin/again", 1, 0x400000, 0x1000, 0);
+	assert_sample(story, 5000, full, 0x400000, "/bin/again", 0);
+	assert_unknown(story, 5000, full, 0x500000, UNKNOWN_ADDRESS);
+}
+
+static void
+before_a_scan_nothing_is_read(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	fake_text(&story->fake, "modules", "ext4 1048576 1 jbd2, Live 0xffffffffc0201000 (E)\n");
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 1, 0xffffffffc0201000, &key),
+	                 1 + UNKNOWN_KERNEL_ADDRESS);
+}
+
 static void
 an_image_is_told_of_when_it_is_first_sampled(void **state)
 {
@@ -520,6 +563,8 @@ main(void)
 		STORY_TEST(mappings_that_cannot_be_are_ignored),
 		STORY_TEST(a_sample_knows_the_cgroup_it_was_taken_in),
 		STORY_TEST(a_storm_of_forks_leaves_memory_flat),
+		STORY_TEST(mappings_beyond_the_limit_are_told_so),
+		STORY_TEST(before_a_scan_nothing_is_read),
 		STORY_TEST(an_image_is_told_of_when_it_is_first_sampled),
 	};
 
