@@ -175,15 +175,17 @@ note_stall(struct collection *collection, bool stalled)
 	collection->stalled = stalled;
 }
 
-/* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0; -ENOSPC: it does not. */
+/*
+ * Drain, first with `drain`, handing full tallies over as long as the flusher takes them. 0; -ENOSPC: it does not. Once
+ * sampler_drain_all() has waited, what it was asked for is old enough for sampler_drain().
+ */
 static int
 drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
 {
-	int err;
+	int err = drain(collection->sampler);
 
-	while ((err = drain(collection->sampler)) == -ENOSPC)
-		if (collection_flush(collection))
-			break;
+	while (err == -ENOSPC && collection_flush(collection) == 0)
+		err = sampler_drain(collection->sampler);
 	note_stall(collection, err == -ENOSPC);
 	return err;
 }
@@ -258,6 +260,7 @@ int
 collection_commit(struct collection *collection, uint64_t patience_ns)
 {
 	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + patience_ns;
+	int (*drain)(struct sampler *) = sampler_drain_all;
 	int err;
 
 	do {
@@ -265,9 +268,10 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 		err = wait_until_idle(collection, deadline_ns);
 		if (err)
 			return err;
-		err = drain_with(collection, sampler_drain_all);
+		err = drain_with(collection, drain);
 		if (err && err != -ENOSPC)
 			return err;
+		drain = sampler_drain;
 	} while (err);
 	err = collection_flush(collection);
 	return err == 0 || err == -EBUSY ? wait_until_idle(collection, deadline_ns) : err;
