@@ -199,11 +199,11 @@ a_new_epoch_begins_with_nothing(void **state)
 	assert_int_equal(collection_begin_epoch(site->collection, "second", site->why, sizeof(site->why)), 0);
 	assert_int_equal(view_of(site).epoch->id, 2);
 	assert_string_equal(view_of(site).epoch->label, "second");
-	assert_int_equal(view_of(site).totals->events[0].samples, 0);
+	assert_int_equal(view_of(site).totals.events[0].samples, 0);
 	assert_in_range(view_of(site).samples, 20, 2000); /* of all epochs */
 	work_for(100000000);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
-	assert_in_range(view_of(site).totals->events[0].samples, 20, 2000);
+	assert_in_range(view_of(site).totals.events[0].samples, 20, 2000);
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->epoch_count, 2);
 	assert_int_equal(selection->slice_count, 2);
