@@ -102,6 +102,8 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 # A tool that grew has a folder.
 CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
+PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
+$(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))

@@ -1,0 +1,155 @@
+#include "dcpi-tools/prof/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/image_choice.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/message.h"
+
+static bool
+is_by_context(const struct request *request)
+{
+	const struct selection_request *wanted = &request->options.request;
+
+	return wanted->comm || wanted->cgroup || wanted->label;
+}
+
+/* Unknown samples have no image and no context: they are part of the whole only. */
+static void
+choose_totals(struct report *report)
+{
+	for (size_t i = 0; i < report->selection->event_count; i++) {
+		const struct selection_event *event = &report->selection->events[i];
+
+		report->totals[i] = event->totals.samples;
+		if (is_by_context(report->request))
+			report->totals[i] = event->selected;
+		if (report->request->image_count > 0)
+			report->totals[i] = report->histogram.totals[i];
+	}
+}
+
+static int
+choose_images(struct report *report)
+{
+	const struct request *request = report->request;
+	const struct image_request images = {
+		.patterns = request->images,
+		.count = request->image_count,
+		.event = report->columns.events[0],
+	};
+
+	report->titles = image_titles(report->selection);
+	if (!report->titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	return images_choose(report->selection, report->titles, &images, &report->wanted);
+}
+
+static int
+make_histogram(struct report *report, struct profile *profile)
+{
+	struct histogram_request request = {
+		.selection = report->selection,
+		.wanted = report->wanted,
+		.image_titles = report->titles,
+		.demangle = report->request->demangle,
+	};
+	int err;
+
+	if (!report->request->by_image)
+		request.symbolizer = symbolizer_new(profile);
+	err = report->request->by_image || request.symbolizer ? 0 : -ENOMEM;
+	if (!err)
+		err = histogram_make(&request, &report->histogram);
+	symbolizer_free(request.symbolizer);
+	return err;
+}
+
+static int
+choose_columns(struct report *report, const char *directory)
+{
+	char why[1024];
+	int err;
+
+	err = columns_choose(report->selection, &report->request->columns, &report->columns, why, sizeof(why));
+	if (!err)
+		return 0;
+	message_print(directory, "%s", why);
+	return error_exit_status(err);
+}
+
+static int
+select_and_sort(struct report *report, struct database *database)
+{
+	int status, err;
+	uint64_t total;
+
+	status = database_select(database, &report->request->options.request, &report->selection);
+	if (status)
+		return status;
+	status = choose_columns(report, database->directory);
+	if (status)
+		return status;
+	status = choose_images(report);
+	if (status)
+		return status;
+	err = make_histogram(report, database->profile);
+	if (err)
+		return message_cannot(database->directory, "read the profile database", err, NULL);
+	choose_totals(report);
+	histogram_sort(&report->histogram, &report->columns);
+	total = report->totals[report->columns.events[0]];
+	report->shown = histogram_cut(&report->histogram, &report->columns, total, report->request->keep_percent,
+	                              report->request->limit);
+	report->row_count = histogram_cut(&report->histogram, &report->columns, total, 100, 0);
+	return STATUS_OK;
+}
+
+/* Whether there is nothing to report on: then a sentence says more than an empty table. */
+static bool
+is_empty(const struct report *report)
+{
+	for (size_t i = 0; i < report->columns.count; i++)
+		if (report->totals[report->columns.events[i]] > 0)
+			return false;
+	return true;
+}
+
+int
+report_make(struct report *report, const struct request *request, struct database *database)
+{
+	int status;
+
+	memset(report, 0, sizeof(*report));
+	report->request = request;
+	status = select_and_sort(report, database);
+	if (status || !is_empty(report))
+		return status;
+	message_print(database->directory, "no samples in what was selected");
+	return STATUS_EMPTY;
+}
+
+void
+report_fini(struct report *report)
+{
+	histogram_fini(&report->histogram);
+	image_titles_free(report->titles, report->selection ? report->selection->image_count : 0);
+	free(report->wanted);
+	selection_free(report->selection);
+}
+
+struct summary
+report_summary(const struct report *report)
+{
+	return (struct summary){
+		.selection = report->selection,
+		.columns = &report->columns,
+		.histogram = &report->histogram,
+		.totals = report->totals,
+		.shown = report->shown,
+		.row_count = report->row_count,
+	};
+}

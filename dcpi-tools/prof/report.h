@@ -1,0 +1,52 @@
+/*
+ * report.h - what dcpiprof shows, and the three ways it shows it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_PROF_REPORT_H
+#define DCPI_TOOLS_PROF_REPORT_H
+
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/histogram.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/summary.h"
+
+/* What the user asked for. */
+struct request {
+	struct options options;
+	struct columns_request columns;
+	const char **images;
+	size_t image_count;
+	bool by_image;
+	bool demangle;
+	double keep_percent;
+	size_t limit; /* rows; 0: all */
+};
+
+/* What is shown. */
+struct report {
+	const struct request *request;
+	struct selection *selection;
+	struct columns columns;
+	struct histogram histogram;
+	char **titles;               /* of images */
+	bool *wanted;                /* by image; NULL: all */
+	uint64_t totals[EVENTS_MAX]; /* what shares are of, by event */
+	size_t shown, row_count;     /* rows, and what they would be without --keep and --limit */
+};
+
+/* Read and sort what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* What goes below or around the rows. */
+struct summary report_summary(const struct report *report);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_csv(const struct report *report, FILE *stream);
+int report_print_json(const struct report *report, FILE *stream);
+
+#endif

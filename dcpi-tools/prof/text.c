@@ -1,0 +1,161 @@
+/* The layout of figure 1 of the DCPI paper. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/prof/report.h"
+
+#define HOT_PERCENT     5  /* rows from here on are coloured */
+#define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
+#define COLUMNS_MAX     (2 * EVENTS_MAX + 3)
+
+static bool
+is_restricted(const struct report *report)
+{
+	const struct selection_request *wanted = &report->request->options.request;
+
+	return wanted->comm || wanted->cgroup || wanted->label || report->wanted;
+}
+
+static void
+print_shown(const char *text, FILE *stream)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", stream);
+	free(shown);
+}
+
+/* "comm gzip, image /usr/bin/gzip" */
+static void
+print_restriction(const struct report *report, FILE *stream)
+{
+	const struct selection_request *wanted = &report->request->options.request;
+	const struct {
+		const char *what, *text;
+	} parts[] = {{"comm ", wanted->comm}, {"cgroup ", wanted->cgroup}, {"label ", wanted->label}};
+	const char *separator = "";
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!parts[i].text)
+			continue;
+		fprintf(stream, "%s%s", separator, parts[i].what);
+		print_shown(parts[i].text, stream);
+		separator = ", ";
+	}
+	for (size_t i = 0; report->wanted && i < report->selection->image_count; i++) {
+		if (!report->wanted[i])
+			continue;
+		fprintf(stream, "%simage ", separator);
+		print_shown(report->titles[i], stream);
+		separator = ", ";
+	}
+}
+
+static void
+print_totals(const struct report *report, const struct output *output)
+{
+	uint16_t first = report->columns.events[0];
+	const struct selection_event *event = &report->selection->events[first];
+	FILE *stream = output->stream;
+
+	fputs("Total samples for event type ", stream);
+	for (size_t i = 0; i < report->columns.count; i++) {
+		uint16_t index = report->columns.events[i];
+
+		fputs(i ? ", " : "", stream);
+		print_shown(report->selection->events[index].name, stream);
+		fprintf(stream, " = %" PRIu64, report->totals[index]);
+	}
+	fputc('\n', stream);
+	if (is_restricted(report)) {
+		fputs("Only ", stream);
+		print_restriction(report, stream);
+		fprintf(stream, ": %" PRIu64 " of %" PRIu64 " ", report->totals[first], event->totals.samples);
+		print_shown(event->name, stream);
+		fprintf(stream, " samples (%.2f%%)\n", share_percent(report->totals[first], event->totals.samples));
+	}
+	fputs("\nThe counts given below are the number of samples for each listed event type.\n", stream);
+}
+
+static struct table *
+make_table(const struct report *report)
+{
+	struct table_column columns[COLUMNS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->columns.count; i++) {
+		const char *name = report->selection->events[report->columns.events[i]].name;
+
+		columns[count++] =
+			(struct table_column){.heading = name, .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+		columns[count++] =
+			(struct table_column){.heading = "%", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+		if (i == 0)
+			columns[count++] = (struct table_column){
+				.heading = "cum%", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+	}
+	if (!report->request->by_image)
+		columns[count++] = (struct table_column){
+			.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1, .max_width = PROCEDURE_WIDTH};
+	columns[count++] = (struct table_column){
+		.heading = "image", .cut = TABLE_CUT_START, .gap = report->request->by_image ? 1 : 2};
+	return table_new(columns, count);
+}
+
+static enum style
+title_style(const struct histogram_row *row)
+{
+	return row->procedure.kind > PROCEDURE_UNNAMED ? STYLE_WARNING : STYLE_PLAIN;
+}
+
+static void
+fill_table(const struct report *report, struct table *table)
+{
+	uint64_t sum = 0;
+
+	for (size_t row_index = 0; row_index < report->shown; row_index++) {
+		const struct histogram_row *row = &report->histogram.rows[row_index];
+
+		for (size_t i = 0; i < report->columns.count; i++) {
+			uint16_t event = report->columns.events[i];
+			double percent = share_percent(row->counts[event], report->totals[event]);
+
+			table_format(table, STYLE_PLAIN, "%" PRIu64, row->counts[event]);
+			table_format(table, percent >= HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN, "%.2f%%", percent);
+			if (i > 0)
+				continue;
+			sum += row->counts[event];
+			table_format(table, STYLE_PLAIN, "%.2f%%", share_percent(sum, report->totals[event]));
+		}
+		if (row->title)
+			table_text(table, title_style(row), row->title);
+		table_text(table, STYLE_PLAIN, row->image_title);
+	}
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	bool header = report->request->options.header;
+	struct summary summary = report_summary(report);
+	struct table *table = make_table(report);
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	fill_table(report, table);
+	if (header) {
+		print_totals(report, output);
+		for (size_t i = table_width(table, output->width); i > 0; i--)
+			fputc('=', output->stream);
+		fputc('\n', output->stream);
+	}
+	err = table_print(table, output, header);
+	if (!err && header)
+		summary_print(&summary, output);
+	table_free(table);
+	return err;
+}
