@@ -46,7 +46,7 @@ static int
 explain_unknown(const struct selection *selection, const char *name, char *why, size_t size)
 {
 	const struct selection_event *stand_in = stand_in_for(selection, name);
-	const char *names[EVENTS_MAX], *near;
+	const char *names[SELECTION_EVENTS_MAX], *near;
 	char list[512], shown[4 * EVENT_NAME_SIZE];
 	size_t count = 0;
 
@@ -56,7 +56,7 @@ explain_unknown(const struct selection *selection, const char *name, char *why, 
 		         stand_in->name);
 		return -DCPI_ENOSELECTION;
 	}
-	for (size_t i = 0; i < selection->event_count && count < EVENTS_MAX; i++)
+	for (size_t i = 0; i < selection->event_count && count < SELECTION_EVENTS_MAX; i++)
 		names[count++] = selection->events[i].name;
 	near = suggest_name(name, names, count);
 	list_events(selection, list, sizeof(list));
@@ -84,7 +84,7 @@ add_event(const struct selection *selection, const char *name, struct columns *c
 	for (size_t i = 0; i < columns->count; i++)
 		if (columns->events[i] == index)
 			return 0;
-	if (columns->count < EVENTS_MAX)
+	if (columns->count < SELECTION_EVENTS_MAX)
 		columns->events[columns->count++] = index;
 	return 0;
 }

@@ -18,8 +18,8 @@ struct columns_request {
 };
 
 struct columns {
-	size_t count;                /* at least 1 */
-	uint16_t events[EVENTS_MAX]; /* indices into selection->events */
+	size_t count;                          /* at least 1 */
+	uint16_t events[SELECTION_EVENTS_MAX]; /* indices into selection->events */
 };
 
 /*

@@ -26,7 +26,7 @@ struct histogram {
 	size_t row_count;
 	struct histogram_row *rows;
 	size_t event_count;
-	uint64_t totals[EVENTS_MAX]; /* of all rows, by event */
+	uint64_t totals[SELECTION_EVENTS_MAX]; /* of all rows, by event */
 };
 
 struct histogram_request {

@@ -31,10 +31,10 @@ struct report {
 	struct selection *selection;
 	struct columns columns;
 	struct histogram histogram;
-	char **titles;               /* of images */
-	bool *wanted;                /* by image; NULL: all */
-	uint64_t totals[EVENTS_MAX]; /* what shares are of, by event */
-	size_t shown, row_count;     /* rows, and what they would be without --keep and --limit */
+	char **titles;                         /* of images */
+	bool *wanted;                          /* by image; NULL: all */
+	uint64_t totals[SELECTION_EVENTS_MAX]; /* what shares are of, by event */
+	size_t shown, row_count;               /* rows, and what they would be without --keep and --limit */
 };
 
 /* Read and sort what the request asks for. An exit status: 0, or another after a message. The request must stay. */

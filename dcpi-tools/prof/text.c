@@ -9,7 +9,7 @@
 
 #define HOT_PERCENT     5  /* rows from here on are coloured */
 #define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
-#define COLUMNS_MAX     (2 * EVENTS_MAX + 3)
+#define COLUMNS_MAX     (2 * SELECTION_EVENTS_MAX + 3)
 
 static bool
 is_restricted(const struct report *report)

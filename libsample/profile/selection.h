@@ -13,6 +13,8 @@
 
 #include "profile/profile.h"
 
+#define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
+
 struct selection_request {
 	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time is
 	                       given */

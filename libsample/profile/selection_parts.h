@@ -13,8 +13,6 @@
 #include "profile/selection.h"
 #include "profile/store.h"
 
-#define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
-
 /* For the events of one epoch, where they are in the selection. */
 struct event_map {
 	uint16_t events[EVENTS_MAX];

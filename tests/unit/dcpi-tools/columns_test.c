@@ -77,6 +77,23 @@ a_misspelt_event_is_recognised(void **state)
 	assert_string_equal(why, "no event '\\x1b[2Jx' in the selected epochs; there are cpu-clock, page-faults");
 }
 
+/* Epochs with different events have more together than one can have. */
+static void
+events_of_many_epochs_are_all_shown(void **state)
+{
+	static struct selection_event events[2 * EVENTS_MAX];
+	struct selection selection = {.event_count = 2 * EVENTS_MAX, .events = events};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * EVENTS_MAX; i++) {
+		snprintf(events[i].name, sizeof(events[i].name), "r%04x", i);
+		events[i].available = true;
+	}
+	assert_int_equal(columns_choose(&selection, &(struct columns_request){0}, &columns, why, sizeof(why)), 0);
+	assert_int_equal(columns.count, 2 * EVENTS_MAX);
+	assert_int_equal(columns.events[2 * EVENTS_MAX - 1], 2 * EVENTS_MAX - 1);
+}
+
 int
 main(void)
 {
@@ -87,6 +104,7 @@ main(void)
 		cmocka_unit_test(what_stands_in_is_not_passed_off_as_what_was_asked_for),
 		cmocka_unit_test(an_event_that_could_not_be_counted_is_refused),
 		cmocka_unit_test(a_misspelt_event_is_recognised),
+		cmocka_unit_test(events_of_many_epochs_are_all_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
