@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collectord/kernel_names.h"
+#include "collectord/machine.h"
 
 #define RETRY_FIRST_S 1
 #define RETRY_MAX_S   30
@@ -42,31 +43,16 @@ struct flusher {
 	struct flush_result result;
 	uint32_t images_written, contexts_written;
 	unsigned failures;
-	struct timespec retry_at;
+	uint64_t retry_at_ns; /* CLOCK_MONOTONIC */
 	int (*call)(struct profile *profile, void *context);
 	void *call_context;
 	int call_result;
 };
 
-static uint64_t
-elapsed_ns(const struct timespec *since)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec - since->tv_sec) * 1000000000 + (uint64_t)now.tv_nsec - (uint64_t)since->tv_nsec;
-}
-
 static bool
 retry_is_due(const struct flusher *flusher)
 {
-	struct timespec now;
-
-	if (flusher->failures == 0)
-		return true;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > flusher->retry_at.tv_sec ||
-	       (now.tv_sec == flusher->retry_at.tv_sec && now.tv_nsec >= flusher->retry_at.tv_nsec);
+	return flusher->failures == 0 || machine_clock_ns(CLOCK_MONOTONIC) >= flusher->retry_at_ns;
 }
 
 static void
@@ -85,10 +71,9 @@ schedule_retry(struct flusher *flusher)
 	unsigned delay_s = RETRY_FIRST_S;
 
 	for (unsigned i = 0; i < flusher->failures && delay_s < RETRY_MAX_S; i++)
-		delay_s *= 2;
+		delay_s = 2 * delay_s < RETRY_MAX_S ? 2 * delay_s : RETRY_MAX_S;
 	flusher->failures++;
-	clock_gettime(CLOCK_MONOTONIC, &flusher->retry_at);
-	flusher->retry_at.tv_sec += delay_s < RETRY_MAX_S ? delay_s : RETRY_MAX_S;
+	flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC) + delay_s * UINT64_C(1000000000);
 }
 
 /* Functions of the kernel and its modules are named once, when the image first comes to the database. */
@@ -131,7 +116,7 @@ static void
 write_work(struct flusher *flusher)
 {
 	struct work *work = &flusher->work;
-	struct timespec start;
+	uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	struct profile_batch batch = {
 		.first_image = work->first_image,
 		.image_count = work->image_count,
@@ -144,7 +129,6 @@ write_work(struct flusher *flusher)
 	int err;
 
 	pthread_mutex_unlock(&flusher->lock);
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (!work->entries)
 		work->entries = tally_sort(work->job.tally, &work->entry_count);
 	batch.entries = work->entries;
@@ -157,7 +141,7 @@ write_work(struct flusher *flusher)
 	flusher->result = (struct flush_result){
 		.error = err,
 		.done = !err,
-		.duration_ns = elapsed_ns(&start),
+		.duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns,
 		.entries = batch.entry_count,
 	};
 	if (err)
@@ -183,6 +167,17 @@ run_call(struct flusher *flusher)
 	pthread_cond_broadcast(&flusher->changed);
 }
 
+static void
+wait_for_retry(struct flusher *flusher)
+{
+	const struct timespec at = {
+		.tv_sec = (time_t)(flusher->retry_at_ns / 1000000000),
+		.tv_nsec = (long)(flusher->retry_at_ns % 1000000000),
+	};
+
+	pthread_cond_timedwait(&flusher->changed, &flusher->lock, &at);
+}
+
 static void *
 run(void *context)
 {
@@ -195,7 +190,7 @@ run(void *context)
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
 			write_work(flusher);
 		else if (!flusher->stop && flusher->has_work)
-			pthread_cond_timedwait(&flusher->changed, &flusher->lock, &flusher->retry_at);
+			wait_for_retry(flusher);
 		else if (!flusher->stop)
 			pthread_cond_wait(&flusher->changed, &flusher->lock);
 		if (flusher->stop && (!flusher->has_work || flusher->failures))
@@ -353,19 +348,17 @@ flusher_result(struct flusher *flusher, struct flush_result *result)
 int
 flusher_wait(struct flusher *flusher, uint64_t timeout_ns)
 {
+	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	struct pollfd bell = {.fd = flusher->bell, .events = POLLIN};
-	struct timespec start;
-	uint64_t waited = 0;
+	uint64_t now_ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	while (waited < timeout_ns) {
-		int ready = poll(&bell, 1, (int)((timeout_ns - waited + 999999) / 1000000));
+	while ((now_ns = machine_clock_ns(CLOCK_MONOTONIC)) < deadline_ns) {
+		int ready = poll(&bell, 1, (int)((deadline_ns - now_ns + 999999) / 1000000));
 
 		if (ready > 0)
 			return 0;
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		waited = elapsed_ns(&start);
 	}
 	return -ETIMEDOUT;
 }

@@ -7,16 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
-
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
 static size_t
@@ -104,13 +96,13 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 int
 sampler_drain(struct sampler *sampler)
 {
-	return drain_until(sampler, monotonic_ns() - SAMPLER_LAG_NS);
+	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
 }
 
 int
 sampler_drain_all(struct sampler *sampler)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = machine_clock_ns(CLOCK_MONOTONIC);
 	struct timespec lag = {.tv_nsec = (long)SAMPLER_LAG_NS};
 
 	while (nanosleep(&lag, &lag) && errno == EINTR)

@@ -1,12 +1,7 @@
 #include "process/kallsyms.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "process/lines.h"
 
@@ -36,50 +31,32 @@ parse_symbol(char *line, struct kallsyms_symbol *symbol)
 	return true;
 }
 
-static int
-visit_all(struct line_reader *reader, kallsyms_visit *visit, void *context)
-{
-	struct kallsyms_symbol symbol;
-	bool any = false, shown = false;
-	char *line;
-	int result;
+struct pass {
+	kallsyms_visit *visit;
+	void *context;
+	bool any, shown; /* symbols; those with an address */
+};
 
-	while ((result = lines_next(reader, &line)) > 0) {
-		if (!parse_symbol(line, &symbol))
-			continue;
-		any = true;
-		if (symbol.address == 0)
-			continue;
-		shown = true;
-		result = visit(context, &symbol);
-		if (result)
-			return result;
-	}
-	if (result == 0 && any && !shown)
-		return -EACCES;
-	return result;
+static int
+visit_line(void *context, char *line)
+{
+	struct pass *pass = context;
+	struct kallsyms_symbol symbol;
+
+	if (!parse_symbol(line, &symbol))
+		return 0;
+	pass->any = true;
+	if (symbol.address == 0)
+		return 0;
+	pass->shown = true;
+	return pass->visit(pass->context, &symbol);
 }
 
 int
 kallsyms_read(const char *procfs, kallsyms_visit *visit, void *context)
 {
-	struct line_reader *reader;
-	char path[PATH_MAX];
-	int fd, result;
+	struct pass pass = {.visit = visit, .context = context};
+	int result = lines_read(procfs, "kallsyms", visit_line, &pass);
 
-	if (snprintf(path, sizeof(path), "%s/kallsyms", procfs) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	reader = malloc(sizeof(*reader));
-	if (reader) {
-		lines_init(reader, fd);
-		result = visit_all(reader, visit, context);
-		free(reader);
-	} else {
-		result = -ENOMEM;
-	}
-	close(fd);
-	return result;
+	return result == 0 && pass.any && !pass.shown ? -EACCES : result;
 }

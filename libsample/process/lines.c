@@ -1,6 +1,10 @@
 #include "process/lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,6 +78,41 @@ lines_next(struct line_reader *reader, char **line)
 		if (err)
 			return err;
 	}
+}
+
+static int
+visit_all(int fd, lines_visit *visit, void *context)
+{
+	struct line_reader *reader = malloc(sizeof(*reader));
+	char *line;
+	int result;
+
+	if (!reader)
+		return -ENOMEM;
+	lines_init(reader, fd);
+	while ((result = lines_next(reader, &line)) > 0) {
+		result = visit(context, line);
+		if (result)
+			break;
+	}
+	free(reader);
+	return result;
+}
+
+int
+lines_read(const char *directory, const char *name, lines_visit *visit, void *context)
+{
+	char path[PATH_MAX];
+	int fd, result;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	result = visit_all(fd, visit, context);
+	close(fd);
+	return result;
 }
 
 static bool

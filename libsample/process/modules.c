@@ -1,12 +1,7 @@
 #include "process/modules.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "process/lines.h"
 
@@ -31,49 +26,34 @@ parse_module(char *line, struct module *module)
 	return parse_hex(&at, &module->address);
 }
 
-static int
-visit_all(struct line_reader *reader, modules_visit *visit, void *context)
-{
-	struct module module;
-	bool any = false, shown = false;
-	char *line;
-	int result;
+struct pass {
+	modules_visit *visit;
+	void *context;
+	bool any, shown; /* modules; those with an address */
+};
 
-	while ((result = lines_next(reader, &line)) > 0) {
-		if (!parse_module(line, &module))
-			continue;
-		any = true;
-		if (module.address == 0)
-			continue;
-		shown = true;
-		result = visit(context, &module);
-		if (result)
-			return result;
-	}
-	if (result == 0 && any && !shown)
-		return -EACCES;
-	return result;
+static int
+visit_line(void *context, char *line)
+{
+	struct pass *pass = context;
+	struct module module;
+
+	if (!parse_module(line, &module))
+		return 0;
+	pass->any = true;
+	if (module.address == 0)
+		return 0;
+	pass->shown = true;
+	return pass->visit(pass->context, &module);
 }
 
 int
 modules_read(const char *procfs, modules_visit *visit, void *context)
 {
-	struct line_reader *reader;
-	char path[PATH_MAX];
-	int fd, result;
+	struct pass pass = {.visit = visit, .context = context};
+	int result = lines_read(procfs, "modules", visit_line, &pass);
 
-	if (snprintf(path, sizeof(path), "%s/modules", procfs) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	reader = malloc(sizeof(*reader));
-	result = -ENOMEM;
-	if (reader) {
-		lines_init(reader, fd);
-		result = visit_all(reader, visit, context);
-	}
-	free(reader);
-	close(fd);
-	return result;
+	if (result == -ENOENT)
+		return 0;
+	return result == 0 && pass.any && !pass.shown ? -EACCES : result;
 }
