@@ -227,21 +227,17 @@ leaves_out_idle_time(const struct selection *selection, const struct selection_e
 	return false;
 }
 
-/* Notes are whole sentences on what was asked for. */
 static void
 print_event(const struct selection_event *event, bool is_without_idle, FILE *stream)
 {
 	const char *separator = ": ";
 
-	print_escaped(stream, event->requested);
+	print_escaped(stream, event->name);
 	if (!event->available) {
-		fputs(": not available here", stream);
-		separator = "; ";
-	} else if (!event->note[0] && strcmp(event->name, event->requested) != 0) {
-		fputs(": ", stream);
-		print_escaped(stream, event->name);
-		fputs(" stands in", stream);
-		separator = "; ";
+		fputs(" is not available here", stream);
+	} else if (strcmp(event->name, event->requested) != 0) {
+		fputs(" stands in for ", stream);
+		print_escaped(stream, event->requested);
 	}
 	if (event->note[0]) {
 		fputs(separator, stream);
