@@ -312,6 +312,7 @@ main(int argc, char **argv)
 	snprintf(directory, sizeof(directory), "%s/flush_bench-XXXXXX", parent ? parent : "/tmp");
 	if (!bench || !mkdtemp(directory)) {
 		perror("flush_bench");
+		free(bench);
 		return 1;
 	}
 	bench->state = 1997;

@@ -5,6 +5,8 @@
  * transaction: a kill loses what was not flushed, a reader never sees half a flush. LMDB maps the file: a damaged
  * file may fault the process that reads it, so programs that open a foreign database install a guard first
  * (dcpi-tools/common/guard.h). Readers copy out and end their transaction; they never hold one while they print.
+ * A process opens one database once at a time: a second LMDB environment on the same files would release the locks of
+ * the first. A writer's profile reads as well.
  * Thread rule: a struct profile belongs to one thread at a time.
  */
 #ifndef DCPI_PROFILE_PROFILE_H
@@ -27,21 +29,22 @@
 struct profile;
 
 struct profile_options {
-	bool write;            /* else read only; a writer makes the database when the directory is empty or missing */
+	bool write;            /* else read only; a writer makes the database where none is, and the directory */
 	uint64_t size_limit;   /* bytes the file may grow to; 0: PROFILE_SIZE_DEFAULT. Writers only */
 	const struct log *log; /* NULL is allowed; must outlive the profile */
 };
 
 /*
  * Open the database in `directory`. 0 with *profile set; -errno; -DCPI_ENODATABASE (readers, nothing there);
- * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENEWER; -DCPI_EDAMAGED. Files are made 0640
+ * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
+ * -DCPI_ENEWER; -DCPI_EDAMAGED, also for an LMDB database that is not ours. Files are made 0640
  * (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic links in the
- * directory's place are refused (-ELOOP).
+ * directory's place or a file's are refused (-ELOOP).
  */
 int profile_open(const char *directory, const struct profile_options *options, struct profile **profile);
 void profile_close(struct profile *profile); /* NULL is allowed */
 
-/* The process that has `directory` open for writing: its id, 0 when nobody has, or -errno. */
+/* The process that has `directory` open for writing: its id, 0 when nobody has, or -errno; -EAGAIN: ask again. */
 int profile_owner(const char *directory);
 
 /* ---- writing ---- */
@@ -69,7 +72,9 @@ struct profile_batch {
 
 /*
  * Write a batch as one transaction. 0; -DCPI_EFULL (size limit), -ENOSPC (disk), -EIO, ...: then nothing of it
- * was written, and the same batch may be given again.
+ * was written, and the same batch may be given again. -EINVAL for a batch that contradicts itself, -ENOENT for an epoch
+ * that is not there. Entries whose offset is past COUNTS_OFFSET_MAX are counted as UNKNOWN_ADDRESS. An image that is
+ * in the database already takes over its new path, unless it is deleted.
  */
 int profile_flush(struct profile *profile, const struct profile_batch *batch);
 

@@ -1,6 +1,7 @@
 #include "tests/unit/profile/fixture.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -65,6 +66,7 @@ kill_while_flushing(const char *directory, long microseconds)
 	assert_int_equal(pipe(pipe_ends), 0);
 	child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the test fails */
 		close(pipe_ends[0]);
 		flush_forever(directory, pipe_ends[1]);
 	}

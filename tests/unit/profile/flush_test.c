@@ -60,6 +60,33 @@ later_flushes_are_added_to_the_blocks_that_are_there(void **state)
 }
 
 static void
+what_was_flushed_is_counted(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const struct tally_entry entries[] = {
+		{.offset = 0x1000, .count = 5, .image = 0, .context = 0},
+		{.offset = 0x1004, .count = 1, .image = 0, .context = 0},
+		{.offset = 0x1000, .count = 2, .image = 0, .context = 1},
+		{.offset = 0x1000, .count = 2, .image = 1, .context = 1},
+	};
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
+	struct profile_stats stats;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, entries, 4), 0);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.epochs, 2);
+	assert_int_equal(stats.slices, 1);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.contexts, 2);
+	assert_int_equal(stats.blocks, 3);
+	assert_int_equal(stats.size_limit, PROFILE_SIZE_DEFAULT);
+	assert_true(stats.used_bytes > 0 && stats.used_bytes <= stats.file_bytes);
+	profile_close(profile);
+}
+
+static void
 an_epoch_ends_with_its_last_flush(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -387,6 +414,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(later_flushes_are_added_to_the_blocks_that_are_there),
+		TEST(what_was_flushed_is_counted),
 		TEST(an_epoch_ends_with_its_last_flush),
 		TEST(an_image_keeps_its_number_in_the_next_session),
 		TEST(an_image_of_the_same_build_id_is_the_same_wherever_it_lies),

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static mode_t
@@ -139,6 +140,7 @@ hold_database(const char *directory)
 		const struct profile_options options = {.write = true};
 		struct profile *profile;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the test fails */
 		if (profile_open(directory, &options, &profile) || write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)

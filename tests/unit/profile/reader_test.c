@@ -1,0 +1,237 @@
+#include "tests/unit/profile/fixture.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "profile/handle.h"
+#include "profile/selection.h"
+
+#define KEYS 500
+
+/* One sample for each of KEYS offsets; `round` 0 brings images and contexts. */
+static int
+flush_keys(struct profile *profile, unsigned round, uint32_t *slice, uint64_t step)
+{
+	static struct tally_entry entries[KEYS];
+
+	for (size_t i = 0; i < KEYS; i++)
+		entries[i] = (struct tally_entry){.offset = i * step, .count = 1};
+	return flush_entries(profile, 1, 1, slice, round == 0, entries, KEYS);
+}
+
+struct peer {
+	pid_t pid;
+	int to, from; /* pipes: a byte each way */
+};
+
+/* Another process, since one process opens a database once. */
+static struct peer
+start_peer(const char *directory, void (*body)(const char *directory, int from, int to))
+{
+	int to[2], from[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when a test fails */
+		close(to[1]);
+		close(from[0]);
+		body(directory, to[0], from[1]);
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	return (struct peer){pid, to[1], from[0]};
+}
+
+static void
+wait_for_peer(const struct peer *peer)
+{
+	char byte;
+
+	assert_int_equal(read(peer->from, &byte, 1), 1);
+}
+
+static void
+say_ready(int to)
+{
+	if (write(to, "x", 1) != 1)
+		_exit(1);
+}
+
+static void
+stop_peer(const struct peer *peer)
+{
+	kill(peer->pid, SIGKILL);
+	waitpid(peer->pid, NULL, 0);
+	close(peer->to);
+	close(peer->from);
+}
+
+static void
+write_forever(const char *directory, int from, int to)
+{
+	const struct profile_options options = {.write = true};
+	struct epoch epoch = {.event_count = 1, .events[0].name = "cpu-clock"};
+	struct profile *profile;
+	uint32_t slice = 0;
+
+	(void)from;
+	if (profile_open(directory, &options, &profile) || profile_begin_epoch(profile, &epoch))
+		_exit(1);
+	for (unsigned round = 0;; round++) {
+		if (flush_keys(profile, round, &slice, 512))
+			_exit(1);
+		if (round == 0)
+			say_ready(to);
+	}
+}
+
+static void
+a_reader_never_sees_half_a_flush(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct peer writer = start_peer(fixture->directory, write_forever);
+	uint64_t first = 0, last = 0;
+	struct profile *profile;
+
+	wait_for_peer(&writer);
+	profile = open_reader(fixture->directory);
+	/* Until it has been written twenty times meanwhile. */
+	for (unsigned i = 0; i < 200 || last < first + 20; i++) {
+		struct selection *selection = NULL;
+		char why[256];
+
+		assert_int_equal(selection_read(profile, &(struct selection_request){0}, &selection, why, sizeof(why)),
+		                 0);
+		assert_int_equal(selection->count_count, KEYS);
+		last = selection->counts[0].count;
+		first = i == 0 ? last : first;
+		for (size_t j = 0; j < KEYS; j++)
+			assert_int_equal(selection->counts[j].count, last);
+		assert_int_equal(selection->events[0].totals.samples, last * KEYS);
+		selection_free(selection);
+	}
+	profile_close(profile);
+	stop_peer(&writer);
+}
+
+static void
+hold_a_transaction(const char *directory, int from, int to)
+{
+	const struct profile_options options = {.write = false};
+	struct profile *profile;
+	MDB_txn *txn;
+
+	(void)from;
+	if (profile_open(directory, &options, &profile) || store_begin(&profile->store, false, &txn))
+		_exit(1);
+	say_ready(to);
+	for (;;)
+		pause();
+}
+
+static uint64_t
+file_size_after_flushes(struct profile *profile, unsigned count, uint32_t *slice)
+{
+	struct profile_stats stats;
+
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(flush_keys(profile, 1, slice, 4096), 0);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	return stats.file_bytes;
+}
+
+static void
+a_reader_that_was_killed_does_not_make_the_file_grow(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint64_t settled, held, after;
+	struct peer reader;
+	uint32_t slice = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	settled = file_size_after_flushes(profile, 20, &slice);
+	assert_int_equal(file_size_after_flushes(profile, 20, &slice), settled);
+	reader = start_peer(fixture->directory, hold_a_transaction);
+	wait_for_peer(&reader);
+	held = file_size_after_flushes(profile, 20, &slice);
+	assert_true(held > settled); /* as long as it lives it keeps its pages: that is how it is seen here */
+	stop_peer(&reader);
+	after = file_size_after_flushes(profile, 40, &slice);
+	assert_int_equal(after, held);
+	profile_close(profile);
+}
+
+/* Open, and read only when told: by then the map has grown. */
+static void
+read_when_told(const char *directory, int from, int to)
+{
+	const struct profile_options options = {.write = false};
+	struct selection *selection;
+	struct profile *profile;
+	char byte, why[256];
+
+	if (profile_open(directory, &options, &profile))
+		_exit(1);
+	say_ready(to);
+	if (read(from, &byte, 1) != 1)
+		_exit(2);
+	if (selection_read(profile, &(struct selection_request){0}, &selection, why, sizeof(why)))
+		_exit(3);
+	if (selection->count_count < 20 * KEYS)
+		_exit(4);
+	selection_free(selection);
+	profile_close(profile);
+	_exit(0);
+}
+
+static void
+a_reader_follows_a_limit_that_was_raised(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 128 << 10);
+	struct profile_stats stats;
+	struct peer reader;
+	uint32_t slice = 0;
+	int status;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 8), 0);
+	profile_close(profile);
+	reader = start_peer(fixture->directory, read_when_told);
+	wait_for_peer(&reader);
+	profile = open_writer(fixture->directory, 64 << 20);
+	for (unsigned round = 0; round < 20; round++) {
+		slice = 0;
+		assert_int_equal(flush_keys(profile, round, &slice, 4096 + round * 4), 0);
+	}
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_true(stats.file_bytes > 128 << 10);
+	assert_int_equal(write(reader.to, "x", 1), 1);
+	assert_int_equal(waitpid(reader.pid, &status, 0), reader.pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	close(reader.to);
+	close(reader.from);
+	profile_close(profile);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_reader_never_sees_half_a_flush),
+		TEST(a_reader_that_was_killed_does_not_make_the_file_grow),
+		TEST(a_reader_follows_a_limit_that_was_raised),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
