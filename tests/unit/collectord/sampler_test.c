@@ -106,6 +106,7 @@ a_process_that_is_gone_is_attributed(void **state)
 {
 	struct sampler *sampler = open_sampler(4096);
 	struct slice slice = {0};
+	char *shell = realpath("/bin/sh", NULL);
 	struct tally *tally;
 	pid_t child;
 
@@ -119,10 +120,11 @@ a_process_that_is_gone_is_attributed(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	tally = sampler_take(sampler, tally_new(4096), &slice);
-	assert_true(count_image(sampler, tally, realpath("/bin/sh", NULL)) > 10);
+	assert_true(count_image(sampler, tally, shell) > 10);
 	assert_int_equal(slice.events[0].unknown[UNKNOWN_PROCESS], 0);
 	slice_fini(&slice);
 	tally_free(tally);
+	free(shell);
 	sampler_close(sampler);
 }
 
