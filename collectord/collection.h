@@ -40,6 +40,9 @@ int collection_drain(struct collection *collection);
 /* Hand what there is to the flusher. 0; -EBUSY while it still writes; -ENOMEM. */
 int collection_flush(struct collection *collection);
 
+/* Is something being written? Until collection_settle() has said that it is done, whatever the flusher says. */
+bool collection_is_busy(const struct collection *collection);
+
 /* Take notice of what the flusher has done. True when it wrote something or failed. */
 bool collection_settle(struct collection *collection);
 

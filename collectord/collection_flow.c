@@ -117,11 +117,17 @@ submit_kept(struct collection *collection)
 	return 0;
 }
 
+bool
+collection_is_busy(const struct collection *collection)
+{
+	return collection->submitted != collection->committed;
+}
+
 int
 collection_flush(struct collection *collection)
 {
 	collection_settle(collection);
-	if (flusher_busy(collection->flusher))
+	if (collection_is_busy(collection))
 		return -EBUSY;
 	if (!collection->kept.tally)
 		take(collection);
@@ -244,7 +250,7 @@ wait_until_idle(struct collection *collection, uint64_t deadline_ns)
 
 	if (err)
 		return err;
-	while (flusher_busy(collection->flusher) || collection->submitted != collection->committed) {
+	while (collection_is_busy(collection)) {
 		uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
 		if (now_ns >= deadline_ns)
@@ -261,20 +267,20 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 {
 	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + patience_ns;
 	int (*drain)(struct sampler *) = sampler_drain_all;
-	int err;
+	int err, wait_err;
 
 	do {
-		/* first, so that the job that ends the commit holds all the rest */
-		err = wait_until_idle(collection, deadline_ns);
-		if (err)
-			return err;
 		err = drain_with(collection, drain);
 		if (err && err != -ENOSPC)
 			return err;
 		drain = sampler_drain;
+		/* a full tally may be with the flusher; the last one, with all the rest, goes after it */
+		wait_err = wait_until_idle(collection, deadline_ns);
+		if (wait_err)
+			return wait_err;
 	} while (err);
 	err = collection_flush(collection);
-	return err == 0 || err == -EBUSY ? wait_until_idle(collection, deadline_ns) : err;
+	return err ? err : wait_until_idle(collection, deadline_ns);
 }
 
 bool

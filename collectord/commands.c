@@ -66,7 +66,7 @@ take_tickets(struct daemon *daemon)
 
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		wanted |= daemon->waiters[i].client && !daemon->waiters[i].ticket;
-	if (!wanted || flusher_busy(collection_flusher(daemon->collection)))
+	if (!wanted || collection_is_busy(daemon->collection))
 		return;
 	if (collection_request_commit(daemon->collection, &ticket))
 		return;
