@@ -29,8 +29,8 @@
 #define NCP_NET_MAGIC 0x564c
 
 /* LMDB needs locks and a page cache that all writers and readers share: not there, whatever the mount says. */
-static bool
-is_network_file_system(uint32_t magic)
+bool
+directory_is_network(uint32_t magic)
 {
 	static const uint32_t magics[] = {
 		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CIFS_MAGIC,   SMB2_MAGIC,    V9FS_MAGIC,  CODA_SUPER_MAGIC,
@@ -51,7 +51,7 @@ check_file_system(int directory)
 
 	if (fstatfs(directory, &statfs) < 0)
 		return -errno;
-	return is_network_file_system((uint32_t)statfs.f_type) ? -DCPI_ENETWORKFS : 0;
+	return directory_is_network((uint32_t)statfs.f_type) ? -DCPI_ENETWORKFS : 0;
 }
 
 /* Without the slashes at its end: with them, the kernel follows a symbolic link whatever the flags say. */

@@ -8,6 +8,7 @@
 #define DCPI_PROFILE_DIRECTORY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define DIRECTORY_DATA "data.mdb"   /* LMDB's names */
@@ -19,6 +20,9 @@
  * (-DCPI_ENETWORKFS). A descriptor, or -ELOOP for a symbolic link, -ENOTDIR, -ENOENT, -EACCES, ...
  */
 int directory_open(const char *path, bool write);
+
+/* Is a file system of this statfs(2) type shared with other machines? */
+bool directory_is_network(uint32_t magic);
 
 /* The size of regular file `name`; -ENOENT; -ELOOP for a symbolic link; -DCPI_EDAMAGED for what is no file. */
 off_t directory_file_size(int directory, const char *name);

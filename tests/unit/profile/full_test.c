@@ -8,23 +8,42 @@
 
 #include "profile/selection.h"
 
-#define ENTRIES 2000
-#define KIB     UINT64_C(1024)
+#define ENTRIES    2000
+#define ROUNDS_MAX 200
+#define KIB        UINT64_C(1024)
 
-/* Flush `round` touches other offsets than the rounds before it, so that the database grows. */
+/* Flush `round` brings an image and a context of its own, and samples only them, so that the database grows. */
 struct rounds {
 	struct tally_entry entries[ENTRIES];
+	char names[ROUNDS_MAX][COMM_SIZE];
+	struct image images[ROUNDS_MAX];
+	const struct image *image_list[ROUNDS_MAX];
+	struct context contexts[ROUNDS_MAX];
+	const struct context *context_list[ROUNDS_MAX];
 	struct slice slice;
 	struct profile_batch batch;
 };
 
 static void
+prepare_names(struct rounds *rounds, unsigned round)
+{
+	snprintf(rounds->names[round], sizeof(rounds->names[round]), "/bin/%u", round);
+	rounds->images[round] = (struct image){.kind = IMAGE_USER, .inode = 1, .path = rounds->names[round]};
+	rounds->image_list[round] = &rounds->images[round];
+	rounds->contexts[round] = (struct context){rounds->names[round], "/", ""};
+	rounds->context_list[round] = &rounds->contexts[round];
+}
+
+static void
 prepare_round(struct rounds *rounds, unsigned round)
 {
+	prepare_names(rounds, round);
 	for (unsigned i = 0; i < ENTRIES; i++)
 		rounds->entries[i] = (struct tally_entry){
-			.offset = (uint64_t)i * 0x1000 + round * 4,
+			.offset = (uint64_t)i * 0x1000,
 			.count = round + 1,
+			.image = round,
+			.context = round,
 		};
 	rounds->slice = (struct slice){
 		.id = rounds->slice.id,
@@ -37,21 +56,32 @@ prepare_round(struct rounds *rounds, unsigned round)
 	rounds->batch = (struct profile_batch){
 		.entries = rounds->entries,
 		.entry_count = ENTRIES,
-		.first_image = round ? 2 : 0,
-		.image_count = round ? 0 : 2,
-		.images = two_images,
-		.first_context = round ? 2 : 0,
-		.context_count = round ? 0 : 2,
-		.contexts = two_contexts,
+		.first_image = round,
+		.image_count = 1,
+		.images = &rounds->image_list[round],
+		.first_context = round,
+		.context_count = 1,
+		.contexts = &rounds->context_list[round],
 		.slice = &rounds->slice,
 	};
+}
+
+/* The batch as it is given to a session that has seen nothing yet. */
+static void
+begin_session(struct rounds *rounds)
+{
+	rounds->batch.image_count += rounds->batch.first_image;
+	rounds->batch.context_count += rounds->batch.first_context;
+	rounds->batch.first_image = rounds->batch.first_context = 0;
+	rounds->batch.images = rounds->image_list;
+	rounds->batch.contexts = rounds->context_list;
 }
 
 /* Flush rounds from *round on until one fails: its error, with *round being the one that failed. */
 static int
 flush_until_full(struct profile *profile, struct rounds *rounds, unsigned *round)
 {
-	for (; *round < 1000; ++*round) {
+	for (; *round < ROUNDS_MAX; ++*round) {
 		int err;
 
 		prepare_round(rounds, *round);
@@ -75,7 +105,7 @@ holds_rounds(struct profile *profile, unsigned last)
 		return false;
 	holds = selection->count_count == (size_t)ENTRIES * (last + 1);
 	for (size_t i = 0; holds && i < selection->count_count; i++)
-		holds = selection->counts[i].count == selection->counts[i].offset % 0x1000 / 4 + 1;
+		holds = selection->counts[i].count == i / ENTRIES + 1 && selection->counts[i].image == i / ENTRIES;
 	selection_free(selection);
 	return holds;
 }
@@ -102,8 +132,7 @@ a_full_map_takes_nothing_and_the_batch_again_when_there_is_room(void **state)
 
 	profile = open_writer(fixture->directory, 16 * limit);
 	failed = round;
-	rounds->batch.first_image = rounds->batch.first_context = 0; /* a new session */
-	rounds->batch.image_count = rounds->batch.context_count = 2;
+	begin_session(rounds);
 	assert_int_equal(profile_flush(profile, &rounds->batch), 0);
 	assert_true(holds_rounds(profile, failed));
 	profile_close(profile);

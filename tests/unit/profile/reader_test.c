@@ -114,6 +114,7 @@ a_reader_never_sees_half_a_flush(void **state)
 			assert_int_equal(selection->counts[j].count, last);
 		assert_int_equal(selection->events[0].totals.samples, last * KEYS);
 		selection_free(selection);
+		assert_int_equal(waitpid(writer.pid, NULL, WNOHANG), 0); /* still writing */
 	}
 	profile_close(profile);
 	stop_peer(&writer);
