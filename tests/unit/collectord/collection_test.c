@@ -120,7 +120,7 @@ what_was_sampled_is_in_the_database_after_a_commit(void **state)
 	collection_stop(site->collection);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
 	samples = view_of(site).samples;
-	assert_in_range(samples, 50, 2000); /* 1000 a second on the CPU that worked, and what the others did */
+	assert_true(samples >= 50); /* 1000 a second on the CPU that worked, and what the others did */
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->epoch_count, 1);
 	assert_string_equal(selection->epochs[0].label, "first");
@@ -193,6 +193,7 @@ a_new_epoch_begins_with_nothing(void **state)
 	struct site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
+	uint64_t first;
 
 	needs_perf_events(site);
 	work_for(100000000);
@@ -200,10 +201,12 @@ a_new_epoch_begins_with_nothing(void **state)
 	assert_int_equal(view_of(site).epoch->id, 2);
 	assert_string_equal(view_of(site).epoch->label, "second");
 	assert_int_equal(view_of(site).totals.events[0].samples, 0);
-	assert_in_range(view_of(site).samples, 20, 2000); /* of all epochs */
+	first = view_of(site).samples; /* of all epochs */
+	assert_true(first >= 20);
 	work_for(100000000);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
-	assert_in_range(view_of(site).totals.events[0].samples, 20, 2000);
+	assert_true(view_of(site).totals.events[0].samples >= 20);
+	assert_int_equal(view_of(site).samples, first + view_of(site).totals.events[0].samples);
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->epoch_count, 2);
 	assert_int_equal(selection->slice_count, 2);
@@ -229,7 +232,7 @@ other_events_begin_an_epoch_and_lose_nothing(void **state)
 	assert_int_equal(view_of(site).epoch->id, 2);
 	assert_int_equal(view_of(site).epoch->event_count, 2);
 	assert_string_equal(view_of(site).epoch->label, "first");
-	assert_in_range(view_of(site).samples, 20, 2000);
+	assert_true(view_of(site).samples >= 20);
 	work_for(100000000);
 	collection_stop(site->collection);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
@@ -271,7 +274,7 @@ a_configuration_that_cannot_be_opened_leaves_the_old_one(void **state)
 	work_for(100000000);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
 	assert_int_equal(view_of(site).epoch->id, 1);
-	assert_in_range(view_of(site).samples, 20, 2000);
+	assert_true(view_of(site).samples >= 20);
 }
 
 /* A tally of one key is full at once; each further key has to wait for a flush. */
@@ -296,7 +299,7 @@ a_tally_too_small_is_flushed_and_not_lost(void **state)
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
 	assert_int_equal(view_of(site).lost, 0);
 	samples = view_of(site).samples;
-	assert_in_range(samples, 50, 2000);
+	assert_true(samples >= 50);
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->events[0].totals.samples, samples);
 	selection_free(selection);
