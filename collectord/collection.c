@@ -167,15 +167,24 @@ collection_stop(struct collection *collection)
 		log_write(collection->log, LOG_LEVEL_WARNING, "cannot stop counting: %s", error_text(err));
 }
 
+/* Write the old epoch whole. A database that is known to refuse is not waited for. */
+static int
+finish_epoch(struct collection *collection, char *why, size_t size)
+{
+	int err = collection->flush_error ? collection->flush_error : collection_commit(collection, PATIENCE_NS);
+
+	if (err)
+		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
+	return err;
+}
+
 int
 collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size)
 {
-	int err = collection_commit(collection, PATIENCE_NS);
+	int err = finish_epoch(collection, why, size);
 
-	if (err) {
-		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
+	if (err)
 		return err;
-	}
 	return start_epoch(collection, label, why, size);
 }
 
@@ -240,9 +249,8 @@ collection_reconfigure(struct collection *collection, const struct config *confi
 	if (err)
 		return err;
 	collection_stop(collection);
-	err = collection_commit(collection, PATIENCE_NS);
+	err = finish_epoch(collection, why, size);
 	if (err) {
-		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
 		sampler_close(sampler);
 		return sampler_enable(collection->sampler) ? -ECANCELED : err;
 	}

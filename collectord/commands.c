@@ -63,16 +63,27 @@ take_tickets(struct daemon *daemon)
 {
 	uint64_t ticket;
 	bool wanted = false;
+	int err;
 
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		wanted |= daemon->waiters[i].client && !daemon->waiters[i].ticket;
 	if (!wanted || collection_is_busy(daemon->collection))
 		return;
-	if (collection_request_commit(daemon->collection, &ticket))
+	err = collection_request_commit(daemon->collection, &ticket);
+	if (err == -EAGAIN)
 		return;
-	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
-		if (daemon->waiters[i].client && !daemon->waiters[i].ticket)
-			daemon->waiters[i].ticket = ticket;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct waiter *waiter = &daemon->waiters[i];
+
+		if (!waiter->client || waiter->ticket)
+			continue;
+		if (!err) {
+			waiter->ticket = ticket;
+			continue;
+		}
+		reply_error(daemon, waiter->client, error_text(err));
+		waiter->client = 0;
+	}
 }
 
 void
@@ -87,7 +98,8 @@ daemon_answer_waiters(struct daemon *daemon)
 
 		if (!waiter->client)
 			continue;
-		if (waiter->ticket && committed >= waiter->ticket) {
+		/* who leaves without an error has written everything */
+		if ((waiter->ticket && committed >= waiter->ticket) || (daemon->leaving && !err)) {
 			reply(daemon, waiter->client, control_success());
 			waiter->client = 0;
 		} else if (err) {

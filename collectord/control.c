@@ -1,6 +1,7 @@
 #include "collectord/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -204,6 +206,21 @@ cannot_listen(const char *path, int err, char *why, size_t size)
 	return err;
 }
 
+/* The service manager makes /run/dcpid; who starts us by hand does not. Only the last part of the path is made. */
+static int
+make_directory(const char *path)
+{
+	char directory[PATH_MAX];
+	char *slash;
+
+	snprintf(directory, sizeof(directory), "%s", path);
+	slash = strrchr(directory, '/');
+	if (!slash || slash == directory)
+		return -ENOENT;
+	*slash = '\0';
+	return mkdir(directory, 0750) ? -errno : 0;
+}
+
 int
 control_open(struct event_base *base, const char *path, control_handler *handler, void *context, const struct log *log,
              struct control **control, char *why, size_t size)
@@ -221,6 +238,8 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	made->next_id = 1;
 	peer_rules_init(&made->rules);
 	fd = local_socket_listen(path, 0660, CONTROL_CLIENTS_MAX);
+	if (fd == -ENOENT && make_directory(path) == 0)
+		fd = local_socket_listen(path, 0660, CONTROL_CLIENTS_MAX);
 	if (fd < 0) {
 		control_close(made);
 		return cannot_listen(path, fd, why, size);

@@ -243,6 +243,41 @@ test_ends()
 	end "$daemon" INT 0 'on SIGINT dcpid leaves with 0'
 }
 
+# A database with a page overwritten is damaged wherever it is read: said so, with 3, not by a crash.
+test_damage()
+{
+	local page pages copy=$scratch/damaged found=0 wrong=''
+
+	pages=$(($(stat -c %s "$db/data.mdb") / 4096))
+	mkdir "$copy"
+	for ((page = 2; page < pages; page += pages / 12 + 1)); do
+		cp "$db/data.mdb" "$copy/"
+		yes 'damage' | dd of="$copy/data.mdb" bs=4096 seek="$page" count=1 conv=notrunc iflag=fullblock 2>/dev/null
+		dcpictl --db "$copy" check >"$scratch/check.out" 2>&1
+		case $? in
+		0) ;; # a free page, or one of an older transaction
+		3) found=$((found + 1)) ;;
+		*) wrong+="page $page: status $?; $(head -n 3 "$scratch/check.out")"$'\n' ;;
+		esac
+	done
+	check_equal 'a damaged database is never a crash' '' "$wrong"
+	check_at_most 'and most damage is found' "$found" 3
+	head -c 6000 "$db/data.mdb" >"$copy/data.mdb"
+	check_fails 'a database cut short is damaged' 3 "$copy" dcpictl --db "$copy" check
+}
+
+# Who may not sample is told what would be needed.
+test_refusal()
+{
+	if [ "$(id -u)" != 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 0 ]; then
+		skip 'who may not sample is told why' 'only root can become others, and all may sample here'
+		return
+	fi
+	mkdir -m 777 "$scratch/anybody"
+	check_fails 'who may not sample is told what decides' 1 perf_event_paranoid \
+		as 4711 4711 "$build/bin/dcpid" --foreground --db "$scratch/anybody/db"
+}
+
 test_long_path()
 {
 	local long
@@ -323,7 +358,9 @@ test_status
 test_flush_and_epoch
 test_reload
 test_permissions
+test_refusal
 test_ends
+test_damage
 test_long_path
 test_notify
 test_full_disk

@@ -290,6 +290,25 @@ a_socket_in_use_is_refused_with_its_owner(void **state)
 	assert_string_equal(why, expected);
 }
 
+static void
+the_directory_of_the_socket_is_made(void **state)
+{
+	struct service *service = *state;
+	char path[192], why[256];
+	struct control *second;
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/made/control", service->directory);
+	assert_int_equal(control_open(loop_base(service->loop), path, serve, NULL, NULL, &second, why, sizeof(why)), 0);
+	assert_int_equal(stat(path, &status), 0);
+	control_close(second);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/not/made/control", service->directory);
+	assert_int_equal(control_open(loop_base(service->loop), path, serve, NULL, NULL, &second, why, sizeof(why)),
+	                 -ENOENT);
+}
+
 int
 main(void)
 {
@@ -307,6 +326,7 @@ main(void)
 		SERVICE_TEST(what_is_written_when_it_ends_is_still_sent),
 		SERVICE_TEST(the_socket_is_for_user_and_group),
 		SERVICE_TEST(a_socket_in_use_is_refused_with_its_owner),
+		SERVICE_TEST(the_directory_of_the_socket_is_made),
 	};
 
 	signal(SIGPIPE, SIG_IGN); /* as dcpid does: clients leave when they like */

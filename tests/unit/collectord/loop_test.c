@@ -1,0 +1,123 @@
+#include "collectord/loop.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/machine.h"
+#include "tests/unit/test.h"
+
+struct counter {
+	struct loop *loop;
+	int calls;
+	int leave_after;
+	int fd; /* read from at each call; -1: none */
+};
+
+static void
+count_call(void *context)
+{
+	struct counter *counter = context;
+	char byte;
+
+	if (counter->fd >= 0)
+		assert_int_equal(read(counter->fd, &byte, 1), 1);
+	if (++counter->calls == counter->leave_after)
+		loop_leave(counter->loop);
+}
+
+static int
+make_counter(void **state)
+{
+	struct counter *counter = calloc(1, sizeof(*counter));
+
+	counter->loop = loop_new();
+	counter->fd = -1;
+	*state = counter;
+	return counter->loop ? 0 : -1;
+}
+
+static int
+free_counter(void **state)
+{
+	struct counter *counter = *state;
+
+	loop_free(counter->loop);
+	free(counter);
+	return 0;
+}
+
+static void
+a_timer_comes_again_and_again(void **state)
+{
+	struct counter *counter = *state;
+	const uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	struct loop_watch *timer = loop_watch_timer(counter->loop, 20000000, count_call, counter);
+
+	counter->leave_after = 3;
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_true(machine_clock_ns(CLOCK_MONOTONIC) - start_ns >= 55000000);
+	loop_watch_free(timer);
+}
+
+static void
+a_descriptor_is_watched_as_long_as_it_is_readable(void **state)
+{
+	struct counter *counter = *state;
+	struct loop_watch *watch;
+	int pipe_ends[2];
+
+	assert_int_equal(pipe(pipe_ends), 0);
+	assert_int_equal(write(pipe_ends[1], "abc", 3), 3);
+	counter->fd = pipe_ends[0];
+	counter->leave_after = 3;
+	watch = loop_watch_descriptor(counter->loop, pipe_ends[0], count_call, counter);
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 3);
+	loop_watch_free(watch);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+static void
+a_signal_is_an_event_and_no_interruption(void **state)
+{
+	struct counter *counter = *state;
+	struct loop_watch *watch = loop_watch_signal(counter->loop, SIGUSR1, count_call, counter);
+
+	counter->leave_after = 1;
+	assert_int_equal(kill(getpid(), SIGUSR1), 0);
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 1);
+	loop_watch_free(watch);
+}
+
+static void
+what_is_no_longer_watched_calls_nobody(void **state)
+{
+	struct counter *counter = *state, other = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	struct loop_watch *first = loop_watch_timer(counter->loop, 1000000, count_call, counter);
+	struct loop_watch *second = loop_watch_timer(counter->loop, 30000000, count_call, &other);
+
+	loop_watch_free(first);
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 0);
+	assert_int_equal(other.calls, 1);
+	loop_watch_free(second);
+	loop_watch_free(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_timer_comes_again_and_again, make_counter, free_counter),
+		cmocka_unit_test_setup_teardown(a_descriptor_is_watched_as_long_as_it_is_readable, make_counter,
+	                                        free_counter),
+		cmocka_unit_test_setup_teardown(a_signal_is_an_event_and_no_interruption, make_counter, free_counter),
+		cmocka_unit_test_setup_teardown(what_is_no_longer_watched_calls_nobody, make_counter, free_counter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
