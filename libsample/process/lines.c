@@ -84,17 +84,15 @@ static int
 visit_all(int fd, lines_visit *visit, void *context)
 {
 	struct line_reader *reader = malloc(sizeof(*reader));
-	char *line;
+	char *line = NULL;
 	int result;
 
 	if (!reader)
 		return -ENOMEM;
 	lines_init(reader, fd);
-	while ((result = lines_next(reader, &line)) > 0) {
-		result = visit(context, line);
-		if (result)
-			break;
-	}
+	do
+		result = lines_next(reader, &line);
+	while (result > 0 && (result = visit(context, line)) == 0);
 	free(reader);
 	return result;
 }
