@@ -131,7 +131,7 @@ a_process_that_is_gone_is_attributed(void **state)
 static void
 a_full_tally_keeps_what_did_not_fit(void **state)
 {
-	struct sampler *sampler = open_sampler(1);
+	struct sampler *sampler = open_sampler(16);
 	struct slice first = {0}, all = {0};
 	uint64_t counted = 0;
 	int err;
@@ -143,7 +143,7 @@ a_full_tally_keeps_what_did_not_fit(void **state)
 	err = sampler_drain_all(sampler);
 	assert_int_equal(err, -ENOSPC);
 	do {
-		struct tally *tally = sampler_take(sampler, tally_new(1), &first);
+		struct tally *tally = sampler_take(sampler, tally_new(16), &first);
 		size_t count;
 		const struct tally_entry *entries = tally_sort(tally, &count);
 
