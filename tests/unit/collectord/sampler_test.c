@@ -35,16 +35,17 @@ open_sampler(size_t tally_limit)
 	return sampler;
 }
 
-static __attribute__((noinline)) void
+/* Processor time, not time of day: other processes may want the CPUs as well. */
+static void
 burn(unsigned milliseconds)
 {
 	struct timespec start, now;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
 	do {
 		for (volatile int i = 0; i < 10000; i++)
 			;
-		clock_gettime(CLOCK_MONOTONIC, &now);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
 }
 
@@ -88,8 +89,8 @@ what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	tally = sampler_take(sampler, tally_new(4096), &slice);
 	own = count_image(sampler, tally, path);
-	/* 300 if this process had a CPU to itself; most of it is in the loop here, some in libc and the kernel */
-	assert_in_range(own, 60, 330);
+	/* 300 at 500 a second; some of them in libc and the kernel */
+	assert_in_range(own, 150, 330);
 	assert_int_equal(slice.event_count, 1);
 	assert_true(slice.events[0].samples >= own);
 	assert_int_equal(slice.events[0].lost, 0);
