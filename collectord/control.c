@@ -193,13 +193,26 @@ on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr 
 	close(fd);
 }
 
+int
+control_check_free(const char *path, char *why, size_t size)
+{
+	pid_t owner = local_socket_owner(path);
+
+	if (owner == 0)
+		return 0;
+	if (owner > 0)
+		snprintf(why, size, "%s: another dcpid listens there (process %d)", path, (int)owner);
+	else
+		snprintf(why, size, "%s: somebody listens there who does not answer", path);
+	return -EADDRINUSE;
+}
+
 static int
 cannot_listen(const char *path, int err, char *why, size_t size)
 {
-	if (err == -EADDRINUSE)
-		snprintf(why, size, "%s: another dcpid listens there (process %d)", path,
-		         (int)local_socket_owner(path));
-	else if (err == -EEXIST)
+	if (err == -EADDRINUSE && control_check_free(path, why, size))
+		return err;
+	if (err == -EEXIST)
 		snprintf(why, size, "%s: exists and is not a socket", path);
 	else
 		snprintf(why, size, "%s: cannot make the control socket: %s", path, error_text(err));

@@ -26,6 +26,9 @@ struct control;
 /* A request whose sender may make it. Answer `client` now or later by control_reply(). */
 typedef void control_handler(void *context, uint64_t client, const struct request *request);
 
+/* 0; -EADDRINUSE with a sentence in `why` when somebody listens at `path`. */
+int control_check_free(const char *path, char *why, size_t size);
+
 /* Listen at `path`. 0 with *control set, or -errno with a sentence in `why`. `base` and `log` are borrowed. */
 int control_open(struct event_base *base, const char *path, control_handler *handler, void *context,
                  const struct log *log, struct control **control, char *why, size_t size);

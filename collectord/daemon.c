@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/local_socket.h"
 #include "collectord/daemon_internal.h"
 #include "collectord/machine.h"
 
@@ -195,25 +194,15 @@ unwatch_always(struct daemon *daemon)
 	loop_watch_free(daemon->end_timer);
 }
 
-/* Before anything is written: profile_open() says better than we can who has the database, and if so, goes first. */
-static int
-refuse_taken_socket(struct daemon *daemon, const struct config *config)
-{
-	pid_t owner = profile_owner(config->database) > 0 ? 0 : local_socket_owner(config->socket);
-
-	if (owner <= 0)
-		return 0;
-	snprintf(daemon->why, daemon->size, "%s: another dcpid listens there (process %d)", config->socket, (int)owner);
-	return -EADDRINUSE;
-}
-
 static int
 open_all(struct daemon *daemon, const struct config *config)
 {
 	const struct log *log = &daemon->logging->log;
-	int err;
+	int err = 0;
 
-	err = refuse_taken_socket(daemon, config);
+	/* Before anything is made. Who has the database, profile_open() says better, and then goes first. */
+	if (profile_owner(config->database) <= 0)
+		err = control_check_free(config->socket, daemon->why, daemon->size);
 	if (err)
 		return err;
 	err = collection_open(config, daemon->options->label, log, &daemon->collection, daemon->why, daemon->size);

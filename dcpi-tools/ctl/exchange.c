@@ -87,13 +87,12 @@ exchange(const char *path, json_t *request, json_t **reply)
 	*reply = NULL;
 	if (!request)
 		return -ENOMEM;
-	fd = local_socket_connect(path);
+	fd = local_socket_connect(path, EXCHANGE_SECONDS);
 	if (fd < 0) {
 		json_decref(request);
 		return fd;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	err = send_request(fd, request);
 	json_decref(request);
 	/* who refuses at once may have answered before it read what was sent */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -52,32 +53,36 @@ address_fini(struct address *address)
 		close(address->directory);
 }
 
-/* `flags` are those of socket(2). */
+/* -EAGAIN when who listens has made no room for another client in `patience_s`; 0 is no time at all. */
 static int
-connect_to(const struct address *address, int flags)
+connect_to(const struct address *address, int patience_s)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	const struct timeval patience = {.tv_sec = patience_s};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (patience_s ? 0 : SOCK_NONBLOCK), 0);
 	int err;
 
 	if (fd < 0)
 		return -errno;
+	if (patience_s && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
+		goto failed;
 	if (TEMP_FAILURE_RETRY(connect(fd, (const struct sockaddr *)&address->socket, sizeof(address->socket))) == 0)
 		return fd;
+failed:
 	err = -errno;
 	close(fd);
 	return err;
 }
 
 int
-local_socket_connect(const char *path)
+local_socket_connect(const char *path, int patience_s)
 {
 	struct address address;
 	int fd = address_init(&address, path);
 
 	if (fd == 0)
-		fd = connect_to(&address, 0);
+		fd = connect_to(&address, patience_s);
 	address_fini(&address);
-	return fd;
+	return fd == -EAGAIN ? -ETIMEDOUT : fd;
 }
 
 /* Make room at `path` for a socket. */
@@ -91,7 +96,7 @@ remove_stale(const struct address *address, const char *path)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(status.st_mode))
 		return -EEXIST;
-	fd = connect_to(address, SOCK_NONBLOCK);
+	fd = connect_to(address, 0);
 	if (fd >= 0)
 		close(fd);
 	if (fd >= 0 || fd == -EAGAIN) /* EAGAIN: it listens, and its queue is full */
@@ -137,10 +142,10 @@ local_socket_owner(const char *path)
 {
 	struct ucred credentials = {.pid = 0};
 	socklen_t length = sizeof(credentials);
-	int fd = local_socket_connect(path);
+	int fd = local_socket_connect(path, 0);
 
 	if (fd < 0)
-		return 0;
+		return fd == -ETIMEDOUT ? fd : 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length))
 		credentials.pid = 0;
 	close(fd);

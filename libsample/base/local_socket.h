@@ -9,8 +9,11 @@
 
 #include <sys/types.h>
 
-/* A connected socket that the caller owns; -ENOENT or -ECONNREFUSED when nobody listens there, else -errno. */
-int local_socket_connect(const char *path);
+/*
+ * A connected socket that the caller owns; -ENOENT or -ECONNREFUSED when nobody listens there, -ETIMEDOUT when who does
+ * has made no room for another client in `patience_s` seconds, else -errno. Sending waits as long, too.
+ */
+int local_socket_connect(const char *path, int patience_s);
 
 /*
  * A listening, non-blocking socket at `path`, made with permissions `mode`. A socket there that nobody listens to is
@@ -18,7 +21,7 @@ int local_socket_connect(const char *path);
  */
 int local_socket_listen(const char *path, mode_t mode, int backlog);
 
-/* The process that listens at `path`; 0 when nobody does or it cannot be told. */
+/* The process that listens at `path`; 0 when nobody does; -ETIMEDOUT when somebody does whose queue is full. */
 pid_t local_socket_owner(const char *path);
 
 #endif

@@ -50,7 +50,7 @@ what_listens_can_be_connected_to(void **state)
 	assert_true(listener >= 0);
 	assert_int_equal(lstat(place->path, &status), 0);
 	assert_int_equal(status.st_mode, S_IFSOCK | 0660);
-	fd = local_socket_connect(place->path);
+	fd = local_socket_connect(place->path, 1);
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(listener, F_GETFD) & FD_CLOEXEC);
@@ -71,7 +71,7 @@ a_path_longer_than_an_address_is_reached(void **state)
 	snprintf(place->path, sizeof(place->path), "%s/socket", directory);
 	listener = local_socket_listen(place->path, 0600, 1);
 	assert_true(listener >= 0);
-	fd = local_socket_connect(place->path);
+	fd = local_socket_connect(place->path, 1);
 	assert_true(fd >= 0);
 	close(fd);
 	close(listener);
@@ -85,7 +85,7 @@ a_stale_socket_is_replaced(void **state)
 	struct place *place = *state;
 
 	close(local_socket_listen(place->path, 0600, 1));
-	assert_int_equal(local_socket_connect(place->path), -ECONNREFUSED);
+	assert_int_equal(local_socket_connect(place->path, 1), -ECONNREFUSED);
 	assert_int_equal(local_socket_owner(place->path), 0);
 	close(local_socket_listen(place->path, 0600, 1));
 }
@@ -98,9 +98,26 @@ a_socket_in_use_is_not_taken(void **state)
 	int fd;
 
 	assert_int_equal(local_socket_listen(place->path, 0600, 1), -EADDRINUSE);
-	fd = local_socket_connect(place->path); /* the first one still has it */
+	fd = local_socket_connect(place->path, 1); /* the first one still has it */
 	assert_true(fd >= 0);
 	close(fd);
+	close(listener);
+}
+
+/* One that is stopped, or that nobody serves. */
+static void
+a_queue_that_stays_full_is_not_waited_for(void **state)
+{
+	struct place *place = *state;
+	int listener = local_socket_listen(place->path, 0600, 0);
+	int queued = local_socket_connect(place->path, 1);
+
+	assert_true(queued >= 0);
+	assert_int_equal(local_socket_connect(place->path, 0), -ETIMEDOUT);
+	assert_int_equal(local_socket_connect(place->path, 1), -ETIMEDOUT);
+	assert_int_equal(local_socket_listen(place->path, 0600, 1), -EADDRINUSE);
+	assert_int_equal(local_socket_owner(place->path), -ETIMEDOUT);
+	close(queued);
 	close(listener);
 }
 
@@ -129,18 +146,18 @@ where_nothing_is_nobody_listens(void **state)
 {
 	struct place *place = *state;
 
-	assert_int_equal(local_socket_connect(place->path), -ENOENT);
-	assert_int_equal(local_socket_connect("/nonexistent/socket"), -ENOENT);
+	assert_int_equal(local_socket_connect(place->path, 1), -ENOENT);
+	assert_int_equal(local_socket_connect("/nonexistent/socket", 1), -ENOENT);
 	assert_int_equal(local_socket_listen("/nonexistent/socket", 0600, 1), -ENOENT);
-	assert_int_equal(local_socket_connect(place->directory), -ECONNREFUSED);
+	assert_int_equal(local_socket_connect(place->directory, 1), -ECONNREFUSED);
 }
 
 static void
 a_path_without_a_name_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(local_socket_connect(""), -EINVAL);
-	assert_int_equal(local_socket_connect("/tmp/"), -EINVAL);
+	assert_int_equal(local_socket_connect("", 1), -EINVAL);
+	assert_int_equal(local_socket_connect("/tmp/", 1), -EINVAL);
 }
 
 static void
@@ -150,7 +167,7 @@ a_name_longer_than_an_address_is_refused(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/%0200d", 0);
-	assert_int_equal(local_socket_connect(path), -ENAMETOOLONG);
+	assert_int_equal(local_socket_connect(path, 1), -ENAMETOOLONG);
 }
 
 int
@@ -161,6 +178,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_path_longer_than_an_address_is_reached, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_stale_socket_is_replaced, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_socket_in_use_is_not_taken, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_queue_that_stays_full_is_not_waited_for, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_file_in_the_place_of_a_socket_is_left_alone, make_place,
 	                                        remove_place),
 		cmocka_unit_test_setup_teardown(a_link_in_the_place_of_a_socket_is_left_alone, make_place,

@@ -79,7 +79,7 @@ turn(struct service *service)
 static int
 connect_client(struct service *service)
 {
-	int fd = local_socket_connect(service->path);
+	int fd = local_socket_connect(service->path, 1);
 
 	assert_true(fd >= 0);
 	return fd;

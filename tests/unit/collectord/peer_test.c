@@ -95,7 +95,7 @@ read_peer_of(gid_t primary, gid_t supplementary, struct peer *peer)
 	if (child == 0) {
 		if (setgroups(1, &supplementary) || setgid(primary) || setuid(4712))
 			_exit(1);
-		_exit(local_socket_connect(path) < 0 ? 1 : 0);
+		_exit(local_socket_connect(path, 1) < 0 ? 1 : 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
