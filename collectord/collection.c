@@ -100,9 +100,8 @@ close_writer(struct collection *collection)
 	collection->committed = 0;
 }
 
-/* Start to write what `sampler` counts, in a new epoch, and begin to count. */
-static int
-start(struct collection *collection, const char *label, char *why, size_t size)
+int
+collection_start(struct collection *collection, const char *label, char *why, size_t size)
 {
 	int err;
 
@@ -124,8 +123,7 @@ start(struct collection *collection, const char *label, char *why, size_t size)
 }
 
 int
-collection_open(const struct config *config, const char *label, const struct log *log, struct collection **made,
-                char *why, size_t size)
+collection_open(const struct config *config, const struct log *log, struct collection **made, char *why, size_t size)
 {
 	struct collection *collection = calloc(1, sizeof(*collection));
 	int err;
@@ -138,8 +136,6 @@ collection_open(const struct config *config, const char *label, const struct log
 	err = open_profile(collection, why, size);
 	if (!err)
 		err = sampler_open(config, log, &collection->sampler, why, size);
-	if (!err)
-		err = start(collection, label, why, size);
 	if (err) {
 		collection_close(collection);
 		return err;
@@ -231,7 +227,7 @@ reopen(struct collection *collection, struct sampler *sampler, const struct conf
 	collection->config = *config;
 	err = open_profile(collection, why, size);
 	if (!err)
-		err = start(collection, label, why, size);
+		err = collection_start(collection, label, why, size);
 	return err ? -ECANCELED : 0;
 }
 

@@ -24,11 +24,14 @@
 struct collection;
 
 /*
- * Open the database, the events and an epoch called `label`, and begin to count. 0 with *collection set, or an error
- * with a sentence in `why`. `config` is copied, `log` borrowed.
+ * Open the database and the events. 0 with *collection set, or an error with a sentence in `why`. `config` is copied,
+ * `log` borrowed. Until it is started, a collection can only be closed.
  */
-int collection_open(const struct config *config, const char *label, const struct log *log,
-                    struct collection **collection, char *why, size_t size);
+int collection_open(const struct config *config, const struct log *log, struct collection **collection, char *why,
+                    size_t size);
+
+/* Begin an epoch called `label`, and to count. 0, or an error with a sentence: the collection is to be closed. */
+int collection_start(struct collection *collection, const char *label, char *why, size_t size);
 void collection_close(struct collection *collection); /* what is not written is lost. NULL is allowed */
 
 /*

@@ -205,22 +205,36 @@ open_all(struct daemon *daemon, const struct config *config)
 		err = control_check_free(config->socket, daemon->why, daemon->size);
 	if (err)
 		return err;
-	err = collection_open(config, daemon->options->label, log, &daemon->collection, daemon->why, daemon->size);
+	err = collection_open(config, log, &daemon->collection, daemon->why, daemon->size);
+	/* the socket may lie in the database's directory, and without one no epoch is to begin */
+	if (!err)
+		err = control_open(loop_base(daemon->loop), config->socket, daemon_command, daemon, log,
+		                   &daemon->control, daemon->why, daemon->size);
+	if (!err)
+		err = collection_start(daemon->collection, daemon->options->label, daemon->why, daemon->size);
 	if (err)
 		return err;
 	daemon->since_ns = machine_clock_ns(CLOCK_REALTIME);
 	daemon->since_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	err = control_open(loop_base(daemon->loop), config->socket, daemon_command, daemon, log, &daemon->control,
-	                   daemon->why, daemon->size);
-	if (err)
-		return err;
-	/* from here on signals wait for the loop; before, they end a process that has nothing to write yet */
 	err = watch_always(daemon);
 	if (!err)
 		err = daemon_watch(daemon);
 	if (err)
 		snprintf(daemon->why, daemon->size, "cannot set up the event loop: %s", error_text(err));
 	return err;
+}
+
+/* What the loop will see to waits until it runs: a SIGHUP must not end a daemon that is about to start. */
+static void
+hold_signals(sigset_t *before)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_BLOCK, &held, before);
 }
 
 int
@@ -235,13 +249,16 @@ daemon_run(const struct options *options, const struct config *config, struct lo
 		.why = why,
 		.size = size,
 	};
+	sigset_t before;
 
 	if (!daemon.loop) {
 		snprintf(why, size, "cannot make an event loop: %s", error_text(errno));
 		return -ENOMEM;
 	}
 	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
+	hold_signals(&before);
 	daemon.result = open_all(&daemon, config);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!daemon.result) {
 		notify_ready(notify, "collecting");
 		if (loop_run(daemon.loop) && !daemon.result) {

@@ -22,4 +22,41 @@ test_deaf_socket()
 	kill "$started"
 }
 
+# A dcpid that cannot serve leaves no epoch behind: an empty one would be the latest.
+test_no_socket()
+{
+	local db=$scratch/no-socket
+
+	mkdir -p "$db/control"
+	check_fails 'what is no socket is not replaced by one' 1 "$db/control: exists and is not a socket" \
+		dcpid --foreground --db "$db"
+	check_fails 'and no epoch has begun' 4 'holds no epoch yet' dcpiprof --db "$db"
+}
+
+# early_signal SIGNAL - start dcpid and send it SIGNAL before its loop runs, if we are quick enough
+early_signal()
+{
+	local tries=0
+
+	start dcpid --foreground --db "$scratch/early" 2>"$scratch/early.log"
+	# HUP, INT and TERM are held (bits 0, 1, 14) from its beginning on, and caught once the loop is there.
+	until [ "$(cat "/proc/$started/comm")" = dcpid ] && grep -qE 'Sig(Blk|Cgt):.*4003$' "/proc/$started/status" ||
+		[ $((tries++)) = 2000 ]; do :; done
+	kill -s "$1" "$started"
+}
+
+test_early_signals()
+{
+	early_signal TERM
+	wait "$started"
+	check_equal 'SIGTERM at the start is an ordinary end' 0 $?
+	early_signal HUP
+	check 'SIGHUP at the start is no end' wait_for 10 dcpictl --db "$scratch/early" status
+	stop "$started" INT
+	check_equal 'SIGINT is one' 0 $?
+}
+
 test_deaf_socket
+may_sample_or_skip 'dcpid stands what is done to it' || exit 0
+test_no_socket
+test_early_signals

@@ -35,7 +35,9 @@ open_site(void **state)
 	site->config.event_count = 1;
 	site->config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 1000, .user = true, .kernel = true};
 	site->config.clock_rate = 1000;
-	site->err = collection_open(&site->config, "first", NULL, &site->collection, site->why, sizeof(site->why));
+	site->err = collection_open(&site->config, NULL, &site->collection, site->why, sizeof(site->why));
+	if (!site->err)
+		site->err = collection_start(site->collection, "first", site->why, sizeof(site->why));
 	*state = site;
 	return 0;
 }
@@ -332,8 +334,7 @@ a_second_one_on_the_database_is_told_who_has_it(void **state)
 	char expected[512];
 
 	needs_perf_events(site);
-	assert_int_equal(collection_open(&site->config, "", NULL, &second, site->why, sizeof(site->why)),
-	                 -DCPI_ERUNNING);
+	assert_int_equal(collection_open(&site->config, NULL, &second, site->why, sizeof(site->why)), -DCPI_ERUNNING);
 	assert_null(second);
 	snprintf(expected, sizeof(expected), "%.100s: another dcpid uses this database (process %d)",
 	         site->config.database, (int)getpid());
