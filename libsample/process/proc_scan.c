@@ -16,6 +16,7 @@ struct scan {
 	const struct proc_scan_visitor *visitor;
 	struct proc_maps maps;
 	uint32_t pid;
+	bool any;         /* it has a mapping */
 	unsigned refused; /* processes whose maps we may not read */
 };
 
@@ -59,7 +60,45 @@ visit_mapping(void *context, const struct record_mmap *mmap)
 {
 	struct scan *scan = context;
 
+	scan->any = true;
 	return scan->visitor->mapping(scan->visitor->context, scan->pid, mmap);
+}
+
+static bool
+parse_pid(const char *name, uint32_t *pid)
+{
+	uint64_t value;
+
+	if (!parse_decimal(&name, &value) || *name != '\0' || value == 0 || value >= UINT32_MAX)
+		return false;
+	*pid = (uint32_t)value;
+	return true;
+}
+
+/* A main thread that has ended shows no mappings, while other threads of its process still live in them. */
+static int
+scan_threads(struct scan *scan, uint32_t pid)
+{
+	struct dirent *entry;
+	DIR *directory;
+	uint32_t tid;
+	char name[32];
+	int fd, result = 0;
+
+	snprintf(name, sizeof(name), "%" PRIu32 "/task", pid);
+	fd = openat(scan->maps.procfs, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!scan->any && result != -ENOMEM && (entry = readdir(directory)))
+		if (parse_pid(entry->d_name, &tid) && tid != pid)
+			result = proc_maps_read(&scan->maps, tid, visit_mapping, scan);
+	closedir(directory);
+	return result;
 }
 
 static int
@@ -73,22 +112,14 @@ scan_process(struct scan *scan, uint32_t pid)
 	if (result)
 		return result;
 	scan->pid = pid;
+	scan->any = false;
 	result = proc_maps_read(&scan->maps, pid, visit_mapping, scan);
+	if (!scan->any && (result == 0 || result == -ESRCH))
+		result = scan_threads(scan, pid);
 	if (result == -EACCES || result == -EPERM)
 		scan->refused++;
 	/* Only memory ends the scan: whatever else went wrong is this process's own. */
 	return result == -ENOMEM ? result : 0;
-}
-
-static bool
-parse_pid(const char *name, uint32_t *pid)
-{
-	uint64_t value;
-
-	if (!parse_decimal(&name, &value) || *name != '\0' || value == 0 || value >= UINT32_MAX)
-		return false;
-	*pid = (uint32_t)value;
-	return true;
 }
 
 static int

@@ -19,8 +19,9 @@ struct proc_scan_visitor {
 };
 
 /*
- * Visit every process below `procfs` and its executable mappings. 0, -ENOMEM, or the errno of `procfs` itself; a
- * process that ends meanwhile, or may not be looked at, is no error.
+ * Visit every process below `procfs` and its executable mappings (those of another thread where the main one has
+ * ended). 0, -ENOMEM, or the errno of `procfs` itself; a process that ends meanwhile, or may not be looked at, is no
+ * error.
  */
 int proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visitor *visitor);
 

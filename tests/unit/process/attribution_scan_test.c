@@ -35,6 +35,21 @@ what_was_mapped_before_is_found(void **state)
 	assert_true(story_stats(story).scan_ns > 0);
 }
 
+/* What the kernel shows of a process whose main thread has ended: nothing of it, all of the others. */
+static void
+a_process_without_its_main_thread_has_its_threads_mappings(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "server\n", "");
+	fake_directory(&story->fake, "42/task/42");
+	fake_directory(&story->fake, "42/task/45");
+	fake_text(&story->fake, "45/maps", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/server\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_sample(story, 1, 42, 0x401010, "/usr/bin/server", 0x1010);
+	assert_comm(story, 1, 42, 0x401010, "server");
+}
+
 static void
 entries_that_are_no_processes_are_passed_by(void **state)
 {
@@ -218,6 +233,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(what_was_mapped_before_is_found),
+		STORY_TEST(a_process_without_its_main_thread_has_its_threads_mappings),
 		STORY_TEST(entries_that_are_no_processes_are_passed_by),
 		STORY_TEST(a_process_that_ends_while_it_is_read_is_no_error),
 		cmocka_unit_test(without_proc_there_is_nothing_to_begin_with),
