@@ -88,7 +88,7 @@ scan_visit_process(void *context, uint32_t pid, const char *comm)
 static int
 scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
 {
-	return attribution_map(context, pid, mmap);
+	return attribution_map_found(context, pid, mmap);
 }
 
 static uint64_t

@@ -11,7 +11,8 @@
  *    late samples until `exit_grace_ns` have passed in record time.
  *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
- * text moved to huge pages: samples stay with the file.
+ *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
+ *    behind the mapping.
  *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace.
  * Thread rule: one thread.
  */

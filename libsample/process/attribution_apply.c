@@ -52,6 +52,45 @@ attribution_map(struct attribution *attribution, uint32_t pid, const struct reco
 	return err;
 }
 
+/* Memory that takes the place of a file's text: it begins and ends as huge pages do, and the file goes on behind it,
+ * further on by at least as much. What lies before it, if anything does, is the same text. */
+static bool
+is_text_in_memory(struct address_space *space, const struct mapping *memory, const struct mapping *behind)
+{
+	uint64_t length = memory->end - memory->start;
+	const struct mapping *before;
+
+	if (mapped_image_kind(memory->image) != IMAGE_ANON || mapped_image_kind(behind->image) != IMAGE_USER ||
+	    memory->end != behind->start || memory->start % HUGE_PAGE_SIZE != 0 || length % HUGE_PAGE_SIZE != 0 ||
+	    behind->file_offset < length)
+		return false;
+	before = memory->start ? address_space_find(space, memory->start - 1) : NULL;
+	return !before || (before->image == behind->image &&
+	                   behind->file_offset - before->file_offset == behind->start - before->start);
+}
+
+/* What was moved to huge pages before we looked is the file's, as it is when it moves later. */
+static int
+map_huge_text(struct attribution *attribution, struct process *process, uint64_t start)
+{
+	const struct mapping *behind = address_space_find(process->space, start);
+	const struct mapping *memory = start ? address_space_find(process->space, start - 1) : NULL;
+
+	if (!behind || !memory || !is_text_in_memory(process->space, memory, behind))
+		return 0;
+	return address_space_insert(&process->space, &attribution->budget, memory->start, memory->end,
+	                            behind->file_offset - (memory->end - memory->start), behind->image);
+}
+
+int
+attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap)
+{
+	int err = attribution_map(attribution, pid, mmap);
+	struct process *process = process_find(attribution->processes, pid);
+
+	return err || !process ? err : map_huge_text(attribution, process, mmap->start);
+}
+
 static int
 apply_comm(struct attribution *attribution, const struct record *record)
 {

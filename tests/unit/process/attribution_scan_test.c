@@ -51,6 +51,50 @@ a_process_without_its_main_thread_has_its_threads_mappings(void **state)
 }
 
 static void
+text_that_was_moved_to_huge_pages_before_is_the_files(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "1", "whole\n", /* the file before it and behind it */
+	            "00401000-00600000 r-xp 00001000 08:01 77 /bin/big\n"
+	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+	            "00a00000-00a01000 r-xp 00600000 08:01 77 /bin/big\n");
+	put_process(story, "2", "aligned\n", /* text that begins on a huge page */
+	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+	            "00a00000-00a01000 r-xp 00600000 08:01 77 /bin/big\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	for (uint32_t pid = 1; pid <= 2; pid++) {
+		assert_sample(story, 1, pid, 0x600010, "/bin/big", 0x200010);
+		assert_sample(story, 1, pid, 0x9fffff, "/bin/big", 0x5fffff);
+	}
+}
+
+static void
+memory_beside_text_is_memory(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "1", "first\n", /* the file begins behind it */
+	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+	            "00a00000-00a01000 r-xp 00000000 08:01 77 /bin/big\n");
+	put_process(story, "2", "small\n", /* a patched page */
+	            "00401000-00600000 r-xp 00001000 08:01 77 /bin/big\n"
+	            "00600000-00601000 r-xp 00000000 00:00 0 \n"
+	            "00601000-00a01000 r-xp 00201000 08:01 77 /bin/big\n");
+	put_process(story, "3", "other\n", /* two files, one before and one behind it */
+	            "00401000-00600000 r-xp 00001000 08:01 78 /bin/other\n"
+	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+	            "00a00000-00a01000 r-xp 00600000 08:01 77 /bin/big\n");
+	put_process(story, "4", "gap\n", /* the file does not go on where it was left */
+	            "00401000-00600000 r-xp 00001000 08:01 77 /bin/big\n"
+	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+	            "00a00000-00a01000 r-xp 00700000 08:01 77 /bin/big\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	for (uint32_t pid = 1; pid <= 4; pid++)
+		assert_sample(story, 1, pid, 0x600010, "[anon]", 0x10);
+}
+
+static void
 entries_that_are_no_processes_are_passed_by(void **state)
 {
 	struct story *story = *state;
@@ -234,6 +278,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(what_was_mapped_before_is_found),
 		STORY_TEST(a_process_without_its_main_thread_has_its_threads_mappings),
+		STORY_TEST(text_that_was_moved_to_huge_pages_before_is_the_files),
+		STORY_TEST(memory_beside_text_is_memory),
 		STORY_TEST(entries_that_are_no_processes_are_passed_by),
 		STORY_TEST(a_process_that_ends_while_it_is_read_is_no_error),
 		cmocka_unit_test(without_proc_there_is_nothing_to_begin_with),
