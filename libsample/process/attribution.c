@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -12,6 +14,7 @@
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
 #define CHECKS_A_ROUND   4
 #define MAPPINGS_MAX     (1u << 20) /* of all processes: 40 MiB */
+#define INITIAL_PID_NS   0xEFFFFFFC /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
 
 static struct mapped_image *
 vsyscall_image(struct mapped_images *images)
@@ -100,6 +103,17 @@ monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static bool
+is_nested(const char *procfs)
+{
+	char path[PATH_MAX];
+	struct stat status;
+
+	if (snprintf(path, sizeof(path), "%s/self/ns/pid", procfs) >= (int)sizeof(path) || stat(path, &status) != 0)
+		return false;
+	return status.st_ino != INITIAL_PID_NS;
+}
+
 int
 attribution_scan(struct attribution *attribution)
 {
@@ -110,6 +124,7 @@ attribution_scan(struct attribution *attribution)
 	int err;
 
 	attribution->live = true;
+	attribution->nested = is_nested(options->procfs);
 	err = kernel_map_scan(attribution->kernel);
 	if (err)
 		return err;

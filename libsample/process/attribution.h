@@ -13,7 +13,8 @@
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
  *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
  *    behind the mapping.
- *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace.
+ *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace. In a namespace below the
+ *    machine's, pid 0 is the idle task and every process outside; its kernel work is nobody's.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_ATTRIBUTION_H

@@ -29,7 +29,7 @@ fill_context(struct attribution *attribution, const struct record *record, struc
 	if (process) {
 		cache = &process->context;
 		comm = process->comm;
-	} else if (record->pid == PID_IDLE && record->tid == PID_IDLE) {
+	} else if (record->pid == PID_IDLE && record->tid == PID_IDLE && !attribution->nested) {
 		cache = &attribution->idle;
 		comm = "swapper";
 	}

@@ -27,6 +27,7 @@ struct attribution {
 	struct mapped_image *vsyscall;
 	struct context_cache idle;     /* of the idle task */
 	struct context_cache nameless; /* of processes never seen */
+	bool nested;                   /* in a pid namespace below the machine's: pid 0 is anybody outside */
 	bool live;                     /* the records are this machine's, now: /proc was read */
 	uint64_t scan_ns;
 };

@@ -222,6 +222,19 @@ the_idle_task_is_called_swapper(void **state)
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "swapper");
 }
 
+/* A file that is no namespace, so it cannot be the machine's own. */
+static void
+in_a_pid_namespace_the_kernel_work_of_others_is_nobodys(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	fake_text(&story->fake, "self/ns/pid", "");
+	scan(story, KERNEL_1, "");
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 0, 0xffffffff81001010, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "");
+}
+
 static void
 kernel_work_of_a_process_has_its_name_and_of_one_never_seen_none(void **state)
 {
@@ -258,6 +271,7 @@ main(void)
 		STORY_TEST(bpf_programs_that_were_there_end_where_the_next_begins),
 		STORY_TEST(a_bpf_program_is_not_hidden_by_a_module),
 		STORY_TEST(the_idle_task_is_called_swapper),
+		STORY_TEST(in_a_pid_namespace_the_kernel_work_of_others_is_nobodys),
 		STORY_TEST(kernel_work_of_a_process_has_its_name_and_of_one_never_seen_none),
 	};
 
