@@ -139,9 +139,17 @@ attribution_scan(struct attribution *attribution)
 	return err;
 }
 
+/* No process has this pid, not even one of which only the main thread has ended. A signal that is none may be asked for
+ * of anybody, and tells. */
+static bool
+is_gone(const struct process *process)
+{
+	return process->pid <= INT_MAX && tgkill((pid_t)process->pid, (pid_t)process->pid, 0) != 0 && errno == ESRCH;
+}
+
 /*
  * A lost record of an end would leave its process here for ever. So the kernel is asked whether a few of those that
- * should live do, in turn; asking for a signal that is none is allowed to tell even about what we may not see.
+ * should live do, in turn.
  */
 static void
 check_living(struct attribution *attribution, uint64_t time_ns)
@@ -151,8 +159,23 @@ check_living(struct attribution *attribution, uint64_t time_ns)
 
 		if (!process)
 			return;
-		if (process->pid <= INT_MAX && kill((pid_t)process->pid, 0) != 0 && errno == ESRCH)
+		if (is_gone(process))
 			process_end(attribution->processes, process, time_ns);
+	}
+}
+
+/* A main thread may end long before the others do. */
+static void
+forget_ended(struct attribution *attribution, uint64_t now_ns)
+{
+	const uint64_t until_ns = now_ns - attribution->options.exit_grace_ns;
+	struct process *process;
+
+	while ((process = process_expired(attribution->processes, until_ns))) {
+		if (attribution->live && !is_gone(process))
+			process_end(attribution->processes, process, now_ns);
+		else
+			process_forget(attribution->processes, process);
 	}
 }
 
@@ -162,7 +185,7 @@ attribution_expire(struct attribution *attribution, uint64_t now_ns)
 	if (attribution->live)
 		check_living(attribution, now_ns);
 	if (now_ns >= attribution->options.exit_grace_ns)
-		process_table_expire(attribution->processes, now_ns - attribution->options.exit_grace_ns);
+		forget_ended(attribution, now_ns);
 }
 
 void

@@ -7,8 +7,8 @@
  * modules, which is read again at most once a second when a kernel address lies nowhere.
  *
  * Rules worth knowing
- *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit keeps it for
- *    late samples until `exit_grace_ns` have passed in record time.
+ *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit (of the main thread; the
+ *    others may go on) keeps it for late samples until `exit_grace_ns` have passed in record time.
  *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
  *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
@@ -82,8 +82,9 @@ int attribution_apply(struct attribution *attribution, const struct record *reco
 int attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key);
 
 /*
- * Forget processes whose grace has passed by `now_ns` (record time). After a scan it also asks the kernel about a few
- * of those that live, so that a lost record of an end does not keep a process for ever. Cheap; once a drain round.
+ * Forget processes whose grace has passed by `now_ns` (record time). After a scan the kernel is asked, too: whether
+ * they have threads that outlived the main one, and, of a few of those that should live, whether they do, so that a
+ * lost record of an end does not keep a process for ever. Cheap; once a drain round.
  */
 void attribution_expire(struct attribution *attribution, uint64_t now_ns);
 

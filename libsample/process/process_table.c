@@ -141,11 +141,12 @@ process_renew(struct process_table *table, uint32_t pid)
 	return process;
 }
 
-static void
-forget_first(struct process_table *table)
+void
+process_forget(struct process_table *table, struct process *process)
 {
-	struct process_node *node = table->ended, **recent = recent_slot(table, node->process.pid);
+	struct process_node *node = (struct process_node *)process, **recent = recent_slot(table, process->pid);
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in this list */
 	DL_DELETE(table->ended, node);
 	table->ended_count--;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in the table */
@@ -162,7 +163,7 @@ process_end(struct process_table *table, struct process *process, uint64_t now_n
 
 	revive(table, node);
 	if (table->ended_count == PROCESS_TABLE_ENDED_MAX)
-		forget_first(table);
+		process_forget(table, &table->ended->process);
 	process->ended = true;
 	process->ended_ns = now_ns;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that has not ended is in this list */
@@ -190,11 +191,12 @@ process_exec(struct process *process, const char *comm)
 	process_rename(process, comm);
 }
 
-void
-process_table_expire(struct process_table *table, uint64_t until_ns)
+struct process *
+process_expired(struct process_table *table, uint64_t until_ns)
 {
-	while (table->ended && table->ended->process.ended_ns <= until_ns)
-		forget_first(table);
+	struct process_node *node = table->ended;
+
+	return node && node->process.ended_ns <= until_ns ? &node->process : NULL;
 }
 
 size_t

@@ -59,8 +59,9 @@ void process_exec(struct process *process, const char *comm);
 /* A process that has not ended, each in its turn; NULL when there is none. */
 struct process *process_next_living(struct process_table *table);
 
-/* Forget those that ended at `until_ns` or before. */
-void process_table_expire(struct process_table *table, uint64_t until_ns);
+/* The one that has waited longest, if it ended at `until_ns` or before, else NULL: to be forgotten or ended anew. */
+struct process *process_expired(struct process_table *table, uint64_t until_ns);
+void process_forget(struct process_table *table, struct process *process); /* one that ended */
 
 size_t process_table_size(const struct process_table *table);
 

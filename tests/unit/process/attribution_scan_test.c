@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 static void
@@ -202,6 +203,57 @@ a_process_whose_end_was_lost_is_found_out(void **state)
 	assert_sample(story, 60000, (uint32_t)getpid(), 0x400000, "/bin/here", 0);
 }
 
+/* Threads of this very process are what outlives a main thread that is said to have ended. */
+static void
+a_process_whose_threads_sleep_outlives_its_main_thread(void **state)
+{
+	struct story *story = *state;
+	uint32_t pid = (uint32_t)getpid();
+
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_exec(story, 0, pid, "here");
+	story_map(story, 0, pid, "/bin/here", 2, 0x400000, 0x1000, 0);
+	story_exit(story, 1, pid, pid);
+	for (uint64_t at = 1001; at < 10000; at += 1001)
+		attribution_expire(story->attribution, at * MS);
+	assert_sample(story, 10000, pid, 0x400000, "/bin/here", 0);
+}
+
+static void *
+tell_thread_number(void *number)
+{
+	int *pipes = number;
+	pid_t tid = gettid();
+	char byte;
+
+	assert_int_equal(write(pipes[1], &tid, sizeof(tid)), sizeof(tid));
+	assert_int_equal(read(pipes[2], &byte, 1), 0); /* until the test closes it */
+	return NULL;
+}
+
+static void
+the_number_of_a_thread_is_not_a_process_that_lives(void **state)
+{
+	struct story *story = *state;
+	int pipes[4];
+	pthread_t thread;
+	pid_t tid;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(pipes + 2, O_CLOEXEC), 0);
+	assert_int_equal(pthread_create(&thread, NULL, tell_thread_number, pipes), 0);
+	assert_int_equal(read(pipes[0], &tid, sizeof(tid)), sizeof(tid));
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_exec(story, 0, (uint32_t)tid, "before"); /* whose end was lost before its number was used again */
+	attribution_expire(story->attribution, 1000 * MS);
+	attribution_expire(story->attribution, 2000 * MS);
+	assert_int_equal(story_stats(story).processes, 0);
+	close(pipes[3]);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		close(pipes[i]);
+}
+
 /* A function of this program, to be found; and where its file holds it, from the program headers. */
 static uint64_t
 function_to_find(void)
@@ -287,6 +339,8 @@ main(void)
 		STORY_TEST(a_fork_replaces_what_the_scan_saw_under_its_pid),
 		STORY_TEST(a_kernel_worker_is_named_without_its_work),
 		STORY_TEST(a_process_whose_end_was_lost_is_found_out),
+		STORY_TEST(a_process_whose_threads_sleep_outlives_its_main_thread),
+		STORY_TEST(the_number_of_a_thread_is_not_a_process_that_lives),
 		STORY_TEST(this_process_is_found_on_the_real_proc),
 	};
 
