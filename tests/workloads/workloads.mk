@@ -5,11 +5,11 @@ WORKLOAD_CFLAGS := -O2 -g -std=gnu11 $(WARNINGS) -D_GNU_SOURCE
 WORKLOAD_CXXFLAGS := -O2 -g -std=gnu++17 -Wall -Wextra -Wshadow
 workload = $(BUILD)/workloads/$(1)
 
-WORKLOADS := $(filter-out heat,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
+WORKLOADS := $(filter-out heat burn_library huge_text,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
 	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
-workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so shares_static)
+workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static)
 
-$(call workload,%): tests/workloads/%.c
+$(call workload,%): tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
 
@@ -28,3 +28,12 @@ $(call workload,libheat.so): tests/workloads/heat.c tests/workloads/heat.h
 $(call workload,library_user): tests/workloads/library_user.c $(call workload,libheat.so)
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN'
+
+$(call workload,libburn_%.so): tests/workloads/burn_library.c tests/workloads/burn.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -DBURN=burn_$* -shared -fPIC -Wl,-soname,libburn_$*.so -o $@ $<
+
+# Its huge page of text must lie on such a page's boundary wherever it is loaded.
+$(call workload,places): tests/workloads/places.c tests/workloads/huge_text.c tests/workloads/burn.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -no-pie -o $@ $(filter %.c,$^)
