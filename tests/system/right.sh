@@ -13,11 +13,15 @@ sentence='every procedure above 1 % has the share that perf sees'
 may_sample_or_skip "$sentence" || exit 0
 workloads=$build/workloads
 
+contained=yes
+unshare --mount true 2>/dev/null || contained=no
+
 # Two containers: mount namespaces in which one path is two different programs, neither of which is anywhere else.
 container()
 {
 	local steps=$1 seconds=$2
 
+	[ $contained = yes ] || return
 	# shellcheck disable=SC2016 # the inner shell expands its arguments
 	unshare --mount sh -c 'mount -t tmpfs none "$1" && gcc -O2 -D_GNU_SOURCE -DSTEPS_PER_SHARE="$2" -o "$1/program" \
 		"$3" && "$1/program" "$4"' sh "$scratch/mnt" "$steps" "$top/tests/workloads/shares.c" "$seconds"
@@ -65,15 +69,18 @@ dcpiprof --db "$scratch/db" --epoch mix --no-demangle --json |
 	jq -r '.rows[] | [.counts["cpu-clock"], (.image | sub(".*/"; "")), .procedure] | @tsv' >"$scratch/ours.tsv"
 perf script -i "$scratch/perf.data" -F ip,sym,dso --no-demangle 2>"$scratch/perf.log" >"$scratch/perf.txt" ||
 	not_ok 'perf can read what it recorded' "$(tail -n 3 "$scratch/perf.log")"
-awk '{ image = $NF; gsub(/[()]/, "", image); sub(/.*\//, "", image)
+awk '{ sub(/ \(deleted\)\)$/, ")"); image = $NF; gsub(/[()]/, "", image); sub(/.*\//, "", image)
 		if (image == "[kernel.kallsyms]") image = "[kernel]"
+		if (image ~ /^(perf-[0-9]+\.map|anon|\[unknown\]|memfd:.*)$/) image = "[anon]"
 		count[image "\t" $2]++ }
 	END { for (key in count) print count[key] "\t" key }' "$scratch/perf.txt" >"$scratch/perf.tsv"
 
-# Compared are all images, and the procedures of those in which perf knows every name: where it does not, dcpiprof has
-# the bounds of functions and perf has not.
+# Compared are all images, and the procedures of those in which both know every name: where perf does not, dcpiprof has
+# the bounds of functions; where dcpiprof does not, the file is in another root, which perf can look into while it is
+# there. Memory without a file goes by many names; nothing of the mix runs there.
 awk -F'\t' '
 FILENAME ~ /perf.tsv$/ { perf[$2 "\t" $3] += $1; perf[$2 "\t*"] += $1; m += $1; if ($3 == "[unknown]") partly[$2]; next }
+$3 ~ /^\[/ { partly[$2] }
 { ours[$2 "\t" $3] += $1; ours[$2 "\t*"] += $1; n += $1 }
 END {
 	if (!n || !m) { printf "%d %d 0 1 0\n", n, m; exit }
@@ -81,7 +88,7 @@ END {
 	for (key in all) {
 		split(key, part, "\t")
 		p = ours[key] / n; q = perf[key] / m; s = (ours[key] + perf[key]) / (n + m)
-		if ((p < 0.01 && q < 0.01) || (part[2] != "*" && part[1] in partly)) continue
+		if ((p < 0.01 && q < 0.01) || part[1] == "[anon]" || (part[2] != "*" && part[1] in partly)) continue
 		z = (p - q) / sqrt(s * (1 - s) * (1 / n + 1 / m))
 		printf "%6.2f%% %6.2f%% %6.2f  %s\n", 100 * p, 100 * q, z, key
 		compared++; if (z > 4.5 || z < -4.5) wrong++; if (z < 0) z = -z; if (z > worst) worst = z
@@ -90,13 +97,18 @@ END {
 }' "$scratch/perf.tsv" "$scratch/ours.tsv" | sort -k1,1nr >"$scratch/compared"
 read -r ours theirs compared wrong worst < <(grep -v % "$scratch/compared")
 figure "dcpid $ours samples, perf $theirs; $compared images and procedures above 1 %, largest |z| $worst"
-if [ "${wrong:-1}" = 0 ] && [ "${compared:-0}" -ge 20 ]; then
+if [ "${wrong:-1}" = 0 ] && [ "${compared:-0}" -ge 15 ]; then
 	ok "$sentence"
 else
 	not_ok "$sentence" "dcpiprof, perf, z, image and procedure:" "$(cat "$scratch/compared")"
 fi
 
 # The same path in two mount namespaces was two builds: two rows, with the procedures of each.
-builds=$(dcpiprof --db "$scratch/db" --epoch mix --json |
-	jq '[.rows[] | select(.image == "'"$scratch"'/mnt/program") | .build_id] | unique | length')
-check_equal 'two containers with different files at one path are two images' 2 "$builds"
+sentence='two containers with different files at one path are two images'
+if [ $contained = yes ]; then
+	builds=$(dcpiprof --db "$scratch/db" --epoch mix --json |
+		jq '[.rows[] | select(.image | endswith("/mnt/program")) | .build_id] | unique | length')
+	check_equal "$sentence" 2 "$builds"
+else
+	skip "$sentence" 'no mount namespace can be made here'
+fi
