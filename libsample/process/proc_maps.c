@@ -83,9 +83,31 @@ proc_maps_parse(char *line, struct record_mmap *mmap)
 	return true;
 }
 
+static void
+read_root(struct proc_maps *maps, uint32_t pid)
+{
+	char name[32];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "%" PRIu32 "/root", pid);
+	length = readlinkat(maps->procfs, name, maps->root, sizeof(maps->root) - 1);
+	if (length == 1)
+		length = 0; /* "/" */
+	maps->root[length > 0 ? length : 0] = '\0';
+}
+
+static const char *
+path_below_root(const struct proc_maps *maps, const char *path)
+{
+	size_t length = strlen(maps->root);
+
+	return length > 0 && !strncmp(path, maps->root, length) && path[length] == '/' ? path + length : path;
+}
+
 static int
 visit_one(struct proc_maps *maps, uint32_t pid, struct record_mmap *mmap, proc_maps_visit *visit, void *context)
 {
+	mmap->path = path_below_root(maps, mmap->path);
 	if (mmap->inode != 0 && mmap->build_id_size == 0)
 		file_identity_complete(maps->files, maps->procfs, pid, mmap);
 	return visit(context, mmap);
@@ -179,6 +201,7 @@ proc_maps_read(struct proc_maps *maps, uint32_t pid, proc_maps_visit *visit, voi
 	fd = openat(maps->procfs, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	read_root(maps, pid);
 	if (!maps->no_query)
 		result = read_queries(maps, fd, pid, visit, context);
 	if (result == -ENOTTY) {

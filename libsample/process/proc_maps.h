@@ -9,6 +9,7 @@
 #ifndef DCPI_PROCESS_PROC_MAPS_H
 #define DCPI_PROCESS_PROC_MAPS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,9 +25,14 @@ struct proc_maps {
 	struct file_identities *files;
 	struct line_reader *lines; /* scratch memory */
 	bool no_query;             /* never ask with PROCMAP_QUERY; set when this kernel does not know it */
+	char root[PATH_MAX];       /* of the process that is read, as we see it; "" when it is ours */
 };
 
-/* 0, what `visit` said, or -errno (-ENOENT, -ESRCH: the process is gone; -EACCES: not allowed to look). */
+/*
+ * Paths are as the process sees them, like those of the kernel's records: /proc shows those of one that has changed its
+ * root as we see them. 0, what `visit` said, or -errno (-ENOENT, -ESRCH: the process is gone; -EACCES: not allowed to
+ * look).
+ */
 int proc_maps_read(struct proc_maps *maps, uint32_t pid, proc_maps_visit *visit, void *context);
 
 /*

@@ -301,6 +301,40 @@ a_program_that_only_its_mount_namespace_has_is_read_there(void **state)
 	assert_both_ways(ground, path, "/bin/sleep");
 }
 
+/* A chroot around the program that runs: the file is where it was, but the process sees it elsewhere. */
+static void
+a_process_with_another_root_has_paths_below_it(void **state)
+{
+	struct ground *ground = *state;
+	char program[PATH_MAX] = "", root[PATH_MAX];
+	bool found = false;
+	int ready[2];
+	char byte;
+
+	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+	snprintf(root, sizeof(root), "%s", program);
+	*strrchr(root, '/') = '\0';
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	ground->child = fork();
+	if (ground->child == 0) {
+		byte = chroot(root) ? 'n' : 'y';
+		if (write(ready[1], &byte, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (byte != 'y')
+		skip_because("not allowed to change the root");
+	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)ground->child, see, &ground->seen), 0);
+	for (size_t i = 0; i < ground->seen.count; i++) {
+		assert_string_not_equal(ground->seen.paths[i], program);
+		found |= !strcmp(ground->seen.paths[i], strrchr(program, '/'));
+	}
+	assert_true(found);
+}
+
 static void
 a_file_without_a_build_id_has_its_inodes_generation(void **state)
 {
@@ -353,6 +387,7 @@ main(void)
 		MAPS_TEST(a_deleted_program_still_has_its_build_id),
 		MAPS_TEST(the_file_that_replaced_a_program_is_not_taken_for_it),
 		MAPS_TEST(a_program_that_only_its_mount_namespace_has_is_read_there),
+		MAPS_TEST(a_process_with_another_root_has_paths_below_it),
 		MAPS_TEST(a_file_without_a_build_id_has_its_inodes_generation),
 	};
 
