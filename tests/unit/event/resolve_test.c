@@ -179,12 +179,12 @@ without_a_pmu_cycles_become_the_clock_and_say_so(void **state)
 	assert_int_equal(event->encoding.type, PERF_TYPE_SOFTWARE);
 	assert_int_equal(event->encoding.config, PERF_COUNT_SW_CPU_CLOCK);
 	assert_string_equal(event->encoding.unit, "ns");
-	assert_int_equal(event->rate, 250);
-	assert_int_equal(event->period, 4000000);
+	assert_int_equal(event->rate, 242); /* 3.1 % less than 250 */
+	assert_int_equal(event->period, 4124000);
 	assert_int_equal(event->precise, 0);
 	last = &fixture->kernel.attrs[fixture->kernel.asked - 1];
 	assert_false(last->freq);
-	assert_int_equal(last->sample_period, 4000000);
+	assert_int_equal(last->sample_period, 4124000);
 	assert_int_equal(last->precise_ip, 0);
 	assert_true(last->exclude_idle);
 }
@@ -250,9 +250,9 @@ a_clock_that_stands_in_keeps_a_rate_below_the_cap(void **state)
 
 	spec.rate = 100;
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
-	assert_int_equal(fixture->event.rate, 100);
-	assert_int_equal(fixture->event.period, 10000000);
-	assert_null(strstr(fixture->event.note, "instead of"));
+	assert_int_equal(fixture->event.rate, 97);
+	assert_int_equal(fixture->event.period, 10310000);
+	assert_null(strstr(fixture->event.note, "asked for"));
 }
 
 static void
@@ -263,8 +263,8 @@ a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap(void **state)
 
 	spec.period = 62000;
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
-	assert_int_equal(fixture->event.rate, 250);
-	assert_int_equal(fixture->event.period, 4000000);
+	assert_int_equal(fixture->event.rate, 242);
+	assert_int_equal(fixture->event.period, 4124000);
 	fixture->environment.clock_rate = 0;
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
 	assert_true(fixture->event.rate > 0);
@@ -277,10 +277,42 @@ a_clock_that_is_asked_for_keeps_its_own_rate(void **state)
 
 	assert_int_equal(RESOLVE(fixture, "cpu-clock"), 0);
 	assert_string_equal(fixture->event.note, "");
-	assert_int_equal(fixture->event.rate, 4000);
-	assert_int_equal(fixture->event.period, 250000);
+	assert_int_equal(fixture->event.rate, 3880);
+	assert_int_equal(fixture->event.period, 257750);
 	assert_int_equal(fixture->kernel.asked, 1);
 	assert_false(fixture->kernel.attrs[0].freq);
+}
+
+/* The largest stretch of the tick's period, in percent of it, that 60 samples in a row leave out. */
+static unsigned
+largest_gap_percent(uint64_t period_ns, uint64_t tick_ns)
+{
+	bool is_hit[100] = {false};
+	unsigned gap = 0, largest = 0;
+
+	for (uint64_t sample = 0; sample < 60; sample++)
+		is_hit[sample * period_ns % tick_ns * 100 / tick_ns] = true;
+	for (unsigned percent = 0; percent < 200; percent++) {
+		gap = is_hit[percent % 100] ? 0 : gap + 1;
+		largest = gap > largest ? gap : largest;
+	}
+	return largest;
+}
+
+static void
+a_clock_does_not_keep_step_with_the_tick(void **state)
+{
+	static const uint64_t ticks[] = {100, 250, 300, 1000};
+	static const uint64_t rates[] = {20, 49, 50, 97, 99, 100, 200, 250, 300, 400, 500, 800, 997, 1000};
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cpu-clock");
+
+	for (size_t rate = 0; rate < sizeof(rates) / sizeof(rates[0]); rate++) {
+		spec.rate = rates[rate];
+		assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+		for (size_t tick = 0; tick < sizeof(ticks) / sizeof(ticks[0]); tick++)
+			assert_in_range(largest_gap_percent(fixture->event.period, 1000000000 / ticks[tick]), 0, 20);
+	}
 }
 
 static void
@@ -499,6 +531,7 @@ main(void)
 		TEST(a_clock_that_stands_in_keeps_a_rate_below_the_cap),
 		TEST(a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap),
 		TEST(a_clock_that_is_asked_for_keeps_its_own_rate),
+		TEST(a_clock_does_not_keep_step_with_the_tick),
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
 		TEST(software_events_are_not_asked_to_be_precise),
 		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),
