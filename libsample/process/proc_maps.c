@@ -26,7 +26,8 @@ struct procmap_query {
 #define QUERY_PROCMAP             _IOWR('f', 17, struct procmap_query)
 #define QUERY_VMA_EXECUTABLE      0x04
 #define QUERY_COVERING_OR_NEXT    0x10
-#define MAPPINGS_OF_A_PROCESS_MAX 1000000 /* far above vm.max_map_count's default */
+#define MAPPINGS_OF_A_PROCESS_MAX 1000000     /* far above vm.max_map_count's default */
+#define TOO_LONG                  "//toolong" /* the kernel's name in records for a path that is longer than PATH_MAX */
 
 _Static_assert(sizeof(struct procmap_query) == 104, "the kernel's layout");
 
@@ -131,12 +132,23 @@ read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, 
 	return result;
 }
 
+static int
+query(int fd, struct procmap_query *query)
+{
+	int result;
+
+	do
+		result = ioctl(fd, QUERY_PROCMAP, query);
+	while (result < 0 && errno == EINTR);
+	return result < 0 ? -errno : 0;
+}
+
 /* *mmap is zero. */
 static int
 query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mmap)
 {
-	struct procmap_query query = {
-		.size = sizeof(query),
+	struct procmap_query answer = {
+		.size = sizeof(answer),
 		.query_flags = QUERY_VMA_EXECUTABLE | QUERY_COVERING_OR_NEXT,
 		.query_addr = address,
 		.vma_name_size = PATH_MAX,
@@ -147,23 +159,27 @@ query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mm
 	int result;
 
 	path[0] = '\0';
-	do
-		result = ioctl(fd, QUERY_PROCMAP, &query);
-	while (result < 0 && errno == EINTR);
-	if (result < 0)
-		return -errno;
-	mmap->start = query.vma_start;
-	mmap->length = query.vma_end - query.vma_start;
-	mmap->file_offset = query.vma_offset;
+	result = query(fd, &answer);
+	if (result == -ENAMETOOLONG) {
+		snprintf(path, PATH_MAX, "%s", TOO_LONG);
+		answer.vma_name_addr = 0;
+		answer.vma_name_size = 0;
+		result = query(fd, &answer);
+	}
+	if (result)
+		return result;
+	mmap->start = answer.vma_start;
+	mmap->length = answer.vma_end - answer.vma_start;
+	mmap->file_offset = answer.vma_offset;
 	mmap->protection = PROT_EXEC;
-	mmap->path = query.vma_name_size ? path : "";
-	if (query.build_id_size > 0 && query.build_id_size <= BUILD_ID_SIZE_MAX) {
-		mmap->build_id_size = (uint8_t)query.build_id_size;
+	mmap->path = path;
+	if (answer.build_id_size > 0 && answer.build_id_size <= BUILD_ID_SIZE_MAX) {
+		mmap->build_id_size = (uint8_t)answer.build_id_size;
 		return 0;
 	}
-	mmap->device_major = query.dev_major;
-	mmap->device_minor = query.dev_minor;
-	mmap->inode = query.inode;
+	mmap->device_major = answer.dev_major;
+	mmap->device_minor = answer.dev_minor;
+	mmap->inode = answer.inode;
 	return 0;
 }
 

@@ -335,6 +335,50 @@ a_process_with_another_root_has_paths_below_it(void **state)
 	assert_true(found);
 }
 
+/* `name` and `depth` long directories below each other in it; their path, below that of `ground`, is in `path`. */
+static void
+put_deep_directory(struct ground *ground, const char *name, unsigned depth, char path[PATH_MAX])
+{
+	size_t length;
+
+	snprintf(path, PATH_MAX, "%s", name);
+	for (unsigned i = 0; i < depth; i++) {
+		length = strlen(path);
+		snprintf(path + length, PATH_MAX - length, "/%0*u", 200, i);
+	}
+	fake_directory(&ground->fake, path);
+}
+
+/* Two directories, one of which is then moved to the end of the other. */
+static void
+a_program_whose_path_is_too_long_is_known_and_so_is_what_follows(void **state)
+{
+	struct ground *ground = *state;
+	char name[PATH_MAX], moved[PATH_MAX], path[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
+	unsigned long_ones = 0, libraries = 0;
+
+	put_deep_directory(ground, "long", 15, name);
+	assert_true(snprintf(moved, sizeof(moved), "%s/end", name) < PATH_MAX);
+	put_deep_directory(ground, "moved", 10, name);
+	assert_true(snprintf(to, sizeof(to), "%s/program", name) < PATH_MAX);
+	copy_file("/bin/sleep", fake_path(&ground->fake, to, path));
+	assert_true(run(ground, path, NULL));
+	assert_int_equal(rename(fake_path(&ground->fake, "moved", from), fake_path(&ground->fake, moved, to)), 0);
+	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)ground->child, see, &ground->seen), 0);
+	assert_int_equal(rename(to, from), 0); /* a path that can be removed */
+	if (ground->maps.no_query)
+		skip_because("this kernel does not know PROCMAP_QUERY");
+	for (size_t i = 0; i < ground->seen.count; i++) {
+		if (strcmp(ground->seen.paths[i], "//toolong") == 0) {
+			assert_true(ground->seen.mmaps[i].build_id_size > 0);
+			long_ones++;
+		}
+		libraries += strstr(ground->seen.paths[i], "/libc") != NULL;
+	}
+	assert_int_equal(long_ones, 1);
+	assert_int_equal(libraries, 1);
+}
+
 static void
 a_file_without_a_build_id_has_its_inodes_generation(void **state)
 {
@@ -388,6 +432,7 @@ main(void)
 		MAPS_TEST(the_file_that_replaced_a_program_is_not_taken_for_it),
 		MAPS_TEST(a_program_that_only_its_mount_namespace_has_is_read_there),
 		MAPS_TEST(a_process_with_another_root_has_paths_below_it),
+		MAPS_TEST(a_program_whose_path_is_too_long_is_known_and_so_is_what_follows),
 		MAPS_TEST(a_file_without_a_build_id_has_its_inodes_generation),
 	};
 
