@@ -55,8 +55,17 @@ control_failure(const char *sentence)
 static void
 client_close(struct client *client)
 {
+	struct control *control = client->control;
+
 	bufferevent_free(client->stream);
 	memset(client, 0, sizeof(*client));
+	evconnlistener_enable(control->listener); /* there is a place again */
+}
+
+static bool
+client_has_unread_reply(const struct client *client)
+{
+	return evbuffer_get_length(bufferevent_get_output(client->stream)) > 0;
 }
 
 static void
@@ -90,27 +99,31 @@ serve_line(struct client *client, const char *line, size_t length)
 		return;
 	}
 	client->waits = true;
-	bufferevent_disable(client->stream, EV_READ); /* a client that waits for us is not idle */
 	control->handler(control->context, client->id, &request);
 }
 
+/*
+ * One request; on_written() goes on with the next. Until then nothing is read: a client that waits for us is not idle,
+ * and one that does not read its replies must not make them pile up in our memory.
+ */
 static void
 serve(struct client *client)
 {
 	struct evbuffer *input = bufferevent_get_input(client->stream);
+	size_t length;
+	char *line;
 
-	while (client->stream && !client->waits && !client->leaving) {
-		size_t length;
-		char *line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
-
-		if (!line)
-			break;
+	if (client->waits || client->leaving || client_has_unread_reply(client))
+		return;
+	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+	if (!line && evbuffer_get_length(input) < REQUEST_SIZE_MAX)
+		return;
+	bufferevent_disable(client->stream, EV_READ);
+	if (line) {
 		serve_line(client, line, length);
 		free(line);
-	}
-	if (client->stream && !client->waits && evbuffer_get_length(input) >= REQUEST_SIZE_MAX) {
+	} else {
 		client->leaving = true;
-		bufferevent_disable(client->stream, EV_READ);
 		refuse(client, "the request is too long");
 	}
 }
@@ -127,9 +140,12 @@ on_written(struct bufferevent *stream, void *context)
 {
 	struct client *client = context;
 
-	(void)stream;
-	if (client->leaving)
+	if (client->leaving) {
 		client_close(client);
+		return;
+	}
+	bufferevent_enable(stream, EV_READ);
+	serve(client);
 }
 
 static void
@@ -138,7 +154,8 @@ on_end(struct bufferevent *stream, short what, void *context)
 	struct client *client = context;
 
 	/* who says no more may still listen */
-	if ((what & BEV_EVENT_EOF) && (client->waits || evbuffer_get_length(bufferevent_get_output(stream))))
+	(void)stream;
+	if ((what & BEV_EVENT_EOF) && (client->waits || client_has_unread_reply(client)))
 		client->leaving = true;
 	else
 		client_close(client);
@@ -172,25 +189,30 @@ admit(struct client *client, struct control *control, evutil_socket_t fd)
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 }
 
+static struct client *
+find_place(struct control *control)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (!control->clients[i].stream)
+			return &control->clients[i];
+	return NULL;
+}
+
 static void
 on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length, void *context)
 {
-	static const char busy[] = "{\"ok\":false,\"error\":\"too many programs talk to dcpid; try again\"}\n";
 	struct control *control = context;
+	struct client *client;
 
-	(void)listener;
 	(void)address;
 	(void)length;
-	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		if (!control->clients[i].stream) {
-			admit(&control->clients[i], control, fd);
-			return;
-		}
-	}
-	/* as much of it as fits: nobody waits for this client */
-	if (send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_write(control->log, LOG_LEVEL_DEBUG, "control socket: %s", strerror(errno));
-	close(fd);
+	client = find_place(control);
+	if (client)
+		admit(client, control, fd);
+	else
+		close(fd); /* not reached as long as libevent minds what follows */
+	if (!find_place(control))
+		evconnlistener_disable(listener); /* the kernel keeps those that come now, until client_close() */
 }
 
 int
@@ -250,9 +272,9 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	made->log = log;
 	made->next_id = 1;
 	peer_rules_init(&made->rules);
-	fd = local_socket_listen(path, 0660, CONTROL_CLIENTS_MAX);
+	fd = local_socket_listen(path, 0660, CONTROL_QUEUE);
 	if (fd == -ENOENT && make_directory(path) == 0)
-		fd = local_socket_listen(path, 0660, CONTROL_CLIENTS_MAX);
+		fd = local_socket_listen(path, 0660, CONTROL_QUEUE);
 	if (fd < 0) {
 		control_close(made);
 		return cannot_listen(path, fd, why, size);
@@ -311,8 +333,6 @@ control_reply(struct control *control, uint64_t id, json_t *reply)
 		if (!client->stream || client->id != id || !client->waits)
 			continue;
 		send_reply(client, reply);
-		bufferevent_enable(client->stream, EV_READ);
-		bufferevent_trigger(client->stream, EV_READ, BEV_OPT_DEFER_CALLBACKS); /* what it sent meanwhile */
 		return;
 	}
 	json_decref(reply);

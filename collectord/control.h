@@ -1,9 +1,10 @@
 /*
  * control.h - the socket that dcpictl talks to
  *
- * One JSON object a line in each direction. A client sends its next request after the reply to the one before; a reply
- * may come late (after a flush), and a client that has left by then is no error. At most CONTROL_CLIENTS_MAX at a
- * time; one that is silent for CONTROL_IDLE_S seconds is sent away.
+ * One JSON object a line in each direction. A client's next request is looked at when the reply to the one before has
+ * been read; a reply may come late (after a flush), and a client that has left by then is no error. CONTROL_CLIENTS_MAX
+ * are served at a time, CONTROL_QUEUE more wait for a place; one that is silent for CONTROL_IDLE_S seconds, or does not
+ * read its reply, is sent away.
  * Thread rule: the event loop's thread.
  */
 #ifndef DCPI_COLLECTORD_CONTROL_H
@@ -19,7 +20,8 @@
 #include "collectord/request.h"
 
 #define CONTROL_CLIENTS_MAX 16
-#define CONTROL_IDLE_S      30
+#define CONTROL_QUEUE       128
+#define CONTROL_IDLE_S      5
 
 struct control;
 

@@ -56,7 +56,45 @@ test_early_signals()
 	check_equal 'SIGINT is one' 0 $?
 }
 
+# connect_perl PATH STATEMENTS - perl with connection() to the socket at PATH
+connect_perl()
+{
+	# shellcheck disable=SC2016 # perl's own
+	perl -MSocket -e '
+		sub connection {
+			my $c;
+			socket($c, AF_UNIX, SOCK_STREAM, 0) && connect($c, pack_sockaddr_un($ARGV[0])) or die $!;
+			return $c;
+		}
+		$SIG{PIPE} = "IGNORE"; $| = 1; '"$2" "$1"
+}
+
+test_clients()
+{
+	local db=$scratch/clients commands
+
+	start_dcpid "$db" || {
+		not_ok 'dcpid starts' "$(cat "$db.log")"
+		return
+	}
+	# shellcheck disable=SC2016 # perl's own
+	{
+		check_equal 'a megabyte without an end is refused' '{"ok":false,"error":"the request is too long"}' \
+			"$(connect_perl "$db/control" '$c = connection(); syswrite($c, "x" x 4096) for 1 .. 256; print <$c>')"
+		connect_perl "$db/control" 'for (1 .. 50) { $c = connection(); syswrite($c, qq({"command":"flush"}\n)); close $c }'
+		start connect_perl "$db/control" '$c[$_] = connection() for 1 .. 20; sleep 60'
+	}
+	check 'clients that leave, and clients that say nothing, lock nobody out' timeout 20 dcpictl --db "$db" status
+	commands=$(printf '%s\n' {flush,epoch,status,reload}\ {1..20} | cut -d ' ' -f 1)
+	check 'eighty requests, twenty at once, are all granted' \
+		timeout 60 xargs -P 20 -I '{}' dcpictl --db "$db" '{}' <<<"$commands"
+	check_equal 'twenty epochs were begun' 21 "$(dcpictl --db "$db" status --json | jq .epoch.id)"
+	check 'dcpid quits' dcpictl --db "$db" quit
+	check 'the database is sound' dcpictl --db "$db" check
+}
+
 test_deaf_socket
 may_sample_or_skip 'dcpid stands what is done to it' || exit 0
 test_no_socket
 test_early_signals
+test_clients

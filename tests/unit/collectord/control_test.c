@@ -226,7 +226,7 @@ a_line_without_an_end_is_refused_and_the_client_sent_away(void **state)
 }
 
 static void
-a_seventeenth_client_is_sent_away_and_may_come_back(void **state)
+a_seventeenth_client_waits_for_a_place(void **state)
 {
 	struct service *service = *state;
 	int fds[CONTROL_CLIENTS_MAX], fd;
@@ -236,17 +236,46 @@ a_seventeenth_client_is_sent_away_and_may_come_back(void **state)
 		turn(service);
 	}
 	fd = connect_client(service);
-	turn(service);
-	assert_heard(fd, "{\"ok\":false,\"error\":\"too many programs talk to dcpid; try again\"}\n");
-	assert_closed(fd);
-	close(fd);
+	say(service, fd, "{\"command\":\"status\"}\n");
+	assert_heard(fd, "");
 	close(fds[7]);
 	turn(service);
-	fds[7] = connect_client(service);
-	say(service, fds[7], "{\"command\":\"status\"}\n");
-	assert_heard(fds[7], "{\"ok\":true}\n");
+	assert_heard(fd, "{\"ok\":true}\n");
+	close(fd);
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++)
-		close(fds[i]);
+		if (i != 7)
+			close(fds[i]);
+}
+
+/* Its replies would pile up in the daemon's memory. */
+static void
+a_client_that_does_not_read_is_not_served_on(void **state)
+{
+	static const char request[] = "{\"command\":\"status\"}\n";
+	struct service *service = *state;
+	int fd = connect_client(service);
+	unsigned sent = 0, served;
+
+	while (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+		assert_true(++sent < 100000);
+		if (sent % 100 == 0)
+			turn(service);
+	}
+	assert_int_equal(errno, EAGAIN);
+	turn(service);
+	served = service->requests;
+	assert_true(served < sent);
+	/* When it reads, the rest is answered. */
+	for (unsigned heard = 0; heard < sent;) {
+		char text[4096];
+		ssize_t length = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+
+		for (ssize_t i = 0; i < length; i++)
+			heard += text[i] == '\n';
+		turn(service);
+	}
+	assert_int_equal(service->requests, sent);
+	close(fd);
 }
 
 static void
@@ -322,7 +351,8 @@ main(void)
 		SERVICE_TEST(a_reply_to_a_client_that_left_is_dropped),
 		SERVICE_TEST(want_of_memory_is_an_error_too),
 		SERVICE_TEST(a_line_without_an_end_is_refused_and_the_client_sent_away),
-		SERVICE_TEST(a_seventeenth_client_is_sent_away_and_may_come_back),
+		SERVICE_TEST(a_seventeenth_client_waits_for_a_place),
+		SERVICE_TEST(a_client_that_does_not_read_is_not_served_on),
 		SERVICE_TEST(what_is_written_when_it_ends_is_still_sent),
 		SERVICE_TEST(the_socket_is_for_user_and_group),
 		SERVICE_TEST(a_socket_in_use_is_refused_with_its_owner),
