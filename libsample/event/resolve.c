@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "event/encode.h"
 #include "event/modifiers.h"
+#include "event/precise.h"
 #include "event/refusal.h"
 #include "event/small_file.h"
 
@@ -254,7 +255,8 @@ event_resolve(const struct event_environment *environment, const struct event_sp
 	if (err)
 		return err;
 	/* Software events take precise_ip and mean nothing by it. */
-	if (event->encoding.type == PERF_TYPE_SOFTWARE || event->encoding.type == NO_TYPE)
+	if (event->encoding.type == PERF_TYPE_SOFTWARE || event->encoding.type == NO_TYPE ||
+	    !precise_may_be_asked(environment->sysfs))
 		event->precise = 0;
 	if (event->encoding.type == NO_TYPE)
 		return 0;

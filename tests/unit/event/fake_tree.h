@@ -64,6 +64,7 @@ static inline void
 fake_tree_add_cpu_pmu(const struct fake_tree *tree)
 {
 	fake_tree_write(tree, DEVICES "/cpu/type", "4\n");
+	fake_tree_write(tree, DEVICES "/cpu/caps/max_precise", "3\n");
 	fake_tree_write(tree, DEVICES "/cpu/format/event", "config:0-7\n");
 	fake_tree_write(tree, DEVICES "/cpu/format/umask", "config:8-15\n");
 	fake_tree_write(tree, DEVICES "/cpu/format/edge", "config:18\n");

@@ -327,6 +327,23 @@ a_clock_runs_no_faster_than_the_kernel_lets_it(void **state)
 	assert_int_equal(fixture->event.rate, 100000);
 }
 
+/* The PMU of arm64 would take any level, and the profile would claim what nobody did. */
+static void
+a_pmu_that_tells_no_levels_is_not_asked_to_be_precise(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fake_tree_fini(&fixture->tree);
+	fake_tree_init(&fixture->tree);
+	fixture->environment.sysfs = fixture->tree.root;
+	fake_tree_write(&fixture->tree, DEVICES "/armv8_pmuv3/type", "8\n");
+	assert_int_equal(RESOLVE(fixture, "cycles:ppp", {HARDWARE, CYCLES, ANY, 0}), 0);
+	assert_true(fixture->event.available);
+	assert_int_equal(fixture->event.precise, 0);
+	assert_int_equal(fixture->kernel.attrs[0].precise_ip, 0);
+	assert_int_equal(fixture->kernel.asked, 1);
+}
+
 static void
 software_events_are_not_asked_to_be_precise(void **state)
 {
@@ -533,6 +550,7 @@ main(void)
 		TEST(a_clock_that_is_asked_for_keeps_its_own_rate),
 		TEST(a_clock_does_not_keep_step_with_the_tick),
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
+		TEST(a_pmu_that_tells_no_levels_is_not_asked_to_be_precise),
 		TEST(software_events_are_not_asked_to_be_precise),
 		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),
 		TEST(a_rate_above_the_kernels_limit_is_lowered_and_said),
