@@ -12,7 +12,8 @@
 /* Each back reference of a D name can at most double its text, and libiberty has no callback for D to stop it at. */
 #define D_BACK_REFERENCES_MAX 16
 
-#define PLT_SUFFIX "@plt"
+#define PLT_SUFFIX     "@plt"
+#define BASE_62_DIGITS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 struct output {
 	char *text;
@@ -128,11 +129,30 @@ starts_with(const char *name, const char *start)
 	return strncmp(name, start, strlen(start)) == 0;
 }
 
+/*
+ * Does a type of a Rust name (`F` a function, `D` a trait object) bind more lifetimes than one digit of base 62 can
+ * say? libiberty counts them one by one, and eleven digits are enough to keep it busy for years. An identifier that
+ * looks so is refused with them.
+ */
+static bool
+binds_many_lifetimes(const char *name)
+{
+	for (const char *at = name; (at = strpbrk(at, "FD")); at++) {
+		size_t digits = at[1] == 'G' ? strspn(at + 2, BASE_62_DIGITS) : 0;
+
+		if (digits > 1 && at[2 + digits] == '_')
+			return true;
+	}
+	return false;
+}
+
 static bool
 demangle_into(char *name, struct output *output)
 {
 	if (starts_with(name, "_D"))
 		return demangle_d(name, output);
+	if (starts_with(name, "_R") && binds_many_lifetimes(name))
+		return false;
 	if (run(rust_demangle_callback, name, output))
 		return true;
 	return demangle_cplusplus(name, output);

@@ -88,6 +88,15 @@ a_name_that_stands_for_megabytes_stays_mangled(void **state)
 	                        "QiQkB2QiQkB2QiQkB2QiQkB2QiQkB2QiQkB2QiQkB2QiQkZv"));
 }
 
+/* Found by fuzzing: a function type that binds 62^11 lifetimes, each of which libiberty counts. */
+static void
+a_name_that_binds_a_myriad_of_lifetimes_stays_mangled(void **state)
+{
+	(void)state;
+	assert_null(symbol_demangle("_RINvC3foo3barFGzzzzzzzzzzz_EuE"));
+	assert_demangled("_RINvC3foo3barFG_RL0_eEuE", "foo::bar::<for<'a> fn(&'a str)>");
+}
+
 int
 main(void)
 {
@@ -99,6 +108,7 @@ main(void)
 		cmocka_unit_test(an_entry_of_the_plt_stays_one),
 		cmocka_unit_test(what_is_not_mangled_is_left_alone),
 		cmocka_unit_test(a_name_that_stands_for_megabytes_stays_mangled),
+		cmocka_unit_test(a_name_that_binds_a_myriad_of_lifetimes_stays_mangled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
