@@ -51,6 +51,8 @@ take_time(const struct argp_state *state, const char *option, const char *text, 
 {
 	if (time_parse(text, time_now(), time_ns) < 0)
 		refuse(state, option, text, "a time; write " TIME_EXAMPLES);
+	if (*time_ns == 0)
+		*time_ns = 1; /* 0 means no bound */
 }
 
 static void

@@ -262,13 +262,14 @@ time_format_range(uint64_t start_ns, uint64_t end_ns, char text[2 * TIME_TEXT_SI
 {
 	char start[TIME_TEXT_SIZE], end[TIME_TEXT_SIZE];
 	const char *shown = time_format(end_ns, end);
-	size_t date = strlen("2026-11-21 ");
+	size_t date = strlen("2026-11-21 "), zone = strlen("2026-11-21 14:30:00");
 
 	time_format(start_ns, start);
 	if (start[0] != '@' && strncmp(start, end, date) == 0)
 		shown += date;
-	if (start[0] != '@' && end[0] != '@')
-		start[date + strlen("14:30:00")] = '\0'; /* one zone is enough */
+	/* summer time may end in between */
+	if (start[0] != '@' && end[0] != '@' && strcmp(start + zone, end + zone) == 0)
+		start[zone] = '\0';
 	snprintf(text, 2 * TIME_TEXT_SIZE, "%s to %s", start, shown);
 	return text;
 }

@@ -27,7 +27,7 @@ uint64_t time_now(void); /* ns since 1970 */
 /* "2026-11-21 14:30:00 CET" into `text`, which it returns. */
 const char *time_format(uint64_t time_ns, char text[TIME_TEXT_SIZE]);
 
-/* "2026-11-21 14:30:00 to 14:50:00 CET"; the second date is left out when it is the first. */
+/* "2026-11-21 14:30:00 to 14:50:00 CET": a date and a zone that are the same for both are said once. */
 const char *time_format_range(uint64_t start_ns, uint64_t end_ns, char text[2 * TIME_TEXT_SIZE]);
 
 /* "0.5 s", "42 s", "20 min", "1 h 5 min", "3 d 2 h" into `text`, which it returns. */

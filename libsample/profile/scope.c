@@ -136,7 +136,7 @@ append_time(char *why, size_t size, uint64_t time_ns)
 	char text[64];
 	struct tm tm;
 
-	if (localtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
+	if (localtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %Z", &tm) > 0)
 		why_append(why, size, "%s", text);
 }
 

@@ -107,6 +107,8 @@ check_fails 'an event that is none' 2 'did you mean page-faults?' dcpiprof --db 
 check_fails 'a time that is none' 2 "--since 'noon' is not a time; write '10m'" dcpiprof --db "$db" --since noon
 check_fails 'times in the wrong order' 2 '--since is not before --until' \
 	dcpiprof --db "$db" --since 2026-11-22 --until 2026-11-21
+check_fails 'a time before all samples' 4 'no samples in that time; there are some from 2026-11-21 14:30:00 UTC to' \
+	dcpiprof --db "$db" --until @0
 check_fails 'a percentage that is none' 2 "--keep '101' is not a number from 0 to 100" dcpiprof --db "$db" --keep 101
 check_fails 'an option that is none' 2 '--help' dcpiprof --colour
 check_fails 'no database' 1 'there is no profile database here (start the daemon with '"'systemctl start dcpid'" \

@@ -170,6 +170,20 @@ a_range_says_date_and_zone_once(void **state)
 }
 
 static void
+a_range_across_the_end_of_summer_time_says_both_zones(void **state)
+{
+	/* TZ=Europe/Berlin date -d @1792888200 */
+	const uint64_t half_past_two = UINT64_C(1792888200) * SECOND;
+	char text[2 * TIME_TEXT_SIZE];
+
+	(void)state;
+	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
+	assert_string_equal(time_format_range(half_past_two, half_past_two + 2400 * SECOND, text),
+	                    "2026-10-25 02:30:00 CEST to 02:10:00 CET");
+	use_zone("UTC0");
+}
+
+static void
 durations_are_said_in_their_unit(void **state)
 {
 	char text[TIME_TEXT_SIZE];
@@ -198,6 +212,7 @@ main(void)
 		cmocka_unit_test(an_at_sign_gives_seconds_since_1970),
 		cmocka_unit_test(what_is_no_time_is_refused),
 		cmocka_unit_test(a_range_says_date_and_zone_once),
+		cmocka_unit_test(a_range_across_the_end_of_summer_time_says_both_zones),
 		cmocka_unit_test(durations_are_said_in_their_unit),
 	};
 
