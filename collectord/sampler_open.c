@@ -65,7 +65,9 @@ open_counter(struct perf_event_attr *attr, uint32_t cpu, struct sampler_counter 
 static struct ring *
 map_ring(const struct sampler *sampler, uint32_t cpu, int fd, size_t pages)
 {
-	for (size_t try = pages; try >= RING_PAGES_MIN; try /= 2) {
+	const size_t least = pages < RING_PAGES_MIN ? pages : RING_PAGES_MIN;
+
+	for (size_t try = pages; try >= least; try /= 2) {
 		struct ring *ring = ring_new(fd, try);
 
 		if (ring && try < pages)

@@ -60,6 +60,18 @@ clock_set_rate(struct event *event, uint64_t rate)
 	event->rate = (SECOND_NS + event->period / 2) / event->period;
 }
 
+static void
+clock_set_period(struct event *event)
+{
+	if (!event->period) {
+		clock_set_rate(event, event->rate);
+	} else if (event->period < CLOCK_PERIOD_MIN) {
+		event_set_note(event, "the kernel takes a sample every %d ns at most; every %llu were asked for",
+		               CLOCK_PERIOD_MIN, (unsigned long long)event->period);
+		event->period = CLOCK_PERIOD_MIN;
+	}
+}
+
 /* The encoding and the usual name of `bare`; a PMU that is not here leaves an encoding that nothing can open. */
 static int
 event_init_encoding(struct event *event, const char *sysfs, const char *bare, char canonical[EVENT_NAME_SIZE],
@@ -260,8 +272,8 @@ event_resolve(const struct event_environment *environment, const struct event_sp
 		event->precise = 0;
 	if (event->encoding.type == NO_TYPE)
 		return 0;
-	if (event_is_clock(&event->encoding) && !event->period)
-		clock_set_rate(event, event->rate);
+	if (event_is_clock(&event->encoding))
+		clock_set_period(event);
 	limit_rate(environment, event);
 	err = try_precise_levels(environment, event);
 	if (err)

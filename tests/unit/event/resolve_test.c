@@ -344,6 +344,25 @@ a_pmu_that_tells_no_levels_is_not_asked_to_be_precise(void **state)
 	assert_int_equal(fixture->kernel.asked, 1);
 }
 
+/* The kernel stretches it in silence, and counts would weigh a ten-thousandth of what they are. */
+static void
+a_clock_period_that_the_kernel_stretches_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cpu-clock");
+
+	spec.rate = 0;
+	spec.period = 1;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_int_equal(fixture->event.period, 10000);
+	assert_string_equal(fixture->event.note,
+	                    "the kernel takes a sample every 10000 ns at most; every 1 were asked for");
+	spec.period = 10000;
+	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
+	assert_int_equal(fixture->event.period, 10000);
+	assert_string_equal(fixture->event.note, "");
+}
+
 static void
 software_events_are_not_asked_to_be_precise(void **state)
 {
@@ -551,6 +570,7 @@ main(void)
 		TEST(a_clock_does_not_keep_step_with_the_tick),
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
 		TEST(a_pmu_that_tells_no_levels_is_not_asked_to_be_precise),
+		TEST(a_clock_period_that_the_kernel_stretches_is_told),
 		TEST(software_events_are_not_asked_to_be_precise),
 		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),
 		TEST(a_rate_above_the_kernels_limit_is_lowered_and_said),
