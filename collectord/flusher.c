@@ -76,24 +76,36 @@ schedule_retry(struct flusher *flusher)
 	flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC) + delay_s * UINT64_C(1000000000);
 }
 
+static bool
+wants_names(const struct flusher *flusher, const struct image *image, uint32_t number)
+{
+	return (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE) &&
+	       !profile_has_symbols(flusher->profile, number);
+}
+
 /* Functions of the kernel and its modules are named once, when the image first comes to the database. */
 static void
 name_kernel_images(struct flusher *flusher, const struct work *work)
 {
-	for (uint32_t i = 0; i < work->image_count; i++) {
-		const struct image *image = work->images[i];
-		uint32_t number = work->first_image + i;
-		int err;
+	struct kernel_names_image *images = NULL;
+	size_t count = 0;
 
-		if (image->kind != IMAGE_KERNEL && image->kind != IMAGE_MODULE)
+	for (uint32_t i = 0; i < work->image_count; i++) {
+		if (!wants_names(flusher, work->images[i], work->first_image + i))
 			continue;
-		if (profile_has_symbols(flusher->profile, number))
-			continue;
-		err = kernel_names_store(flusher->profile, number, image);
-		if (err)
-			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names: %s",
-			          image->path, error_text(err));
+		if (!images)
+			images = calloc(work->image_count, sizeof(*images));
+		if (!images)
+			return;
+		images[count++] = (struct kernel_names_image){work->first_image + i, work->images[i], 0};
 	}
+	if (count)
+		kernel_names_store(flusher->profile, "/proc", images, count);
+	for (size_t i = 0; i < count; i++)
+		if (images[i].err)
+			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names: %s",
+			          images[i].image->path, error_text(images[i].err));
+	free(images);
 }
 
 static void

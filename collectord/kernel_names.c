@@ -8,8 +8,7 @@
 #include "process/kallsyms.h"
 #include "process/modules.h"
 
-#define PROCFS "/proc"
-
+/* Names of one image; offsets are addresses until the bounds are known. */
 struct names {
 	char module[MODULE_NAME_SIZE]; /* "" for the kernel itself */
 	uint64_t start, end;           /* addresses of its text */
@@ -17,14 +16,21 @@ struct names {
 	size_t count, capacity;
 };
 
+struct pass {
+	struct names *names;
+	size_t count;
+	struct names *last; /* of whom the last symbol was: those of a module follow each other; NULL: nobody's */
+};
+
+/* In modules of arm64 and RISC-V, $x and $d tell a disassembler where code and data begin; no function is called so. */
 static bool
-is_code(char type)
+is_function(const struct kallsyms_symbol *symbol)
 {
-	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+	return strchr("tTwW", symbol->type) && symbol->name[0] != '$';
 }
 
 static int
-names_add(struct names *names, uint64_t offset, const char *name)
+names_add(struct names *names, uint64_t address, const char *name)
 {
 	if (names->count == names->capacity) {
 		size_t capacity = names->capacity ? 2 * names->capacity : 4096;
@@ -38,7 +44,7 @@ names_add(struct names *names, uint64_t offset, const char *name)
 	name = strdup(name);
 	if (!name)
 		return -ENOMEM;
-	names->symbols[names->count++] = (struct profile_symbol){.offset = offset, .name = name};
+	names->symbols[names->count++] = (struct profile_symbol){.offset = address, .name = name};
 	return 0;
 }
 
@@ -50,57 +56,41 @@ names_fini(struct names *names)
 	free(names->symbols);
 }
 
-static int
-see_bound(void *context, const struct kallsyms_symbol *symbol)
+static struct names *
+find_names(struct pass *pass, const char *module)
 {
-	struct names *names = context;
-
-	if (symbol->module[0])
-		return 0;
-	if (!strcmp(symbol->name, "_stext"))
-		names->start = symbol->address;
-	else if (!strcmp(symbol->name, "_etext"))
-		names->end = symbol->address;
-	return 0;
+	if (pass->last && strcmp(pass->last->module, module) == 0)
+		return pass->last;
+	for (size_t i = 0; i < pass->count; i++)
+		if (strcmp(pass->names[i].module, module) == 0)
+			return pass->last = &pass->names[i];
+	return NULL;
 }
 
 static int
 see_module(void *context, const struct module *module)
 {
-	struct names *names = context;
+	struct names *names = find_names(context, module->name);
 
-	if (strcmp(module->name, names->module) != 0)
-		return 0;
-	names->start = module->address;
-	names->end = module->address + module->size;
-	return 1;
-}
-
-/* Where the image's code lies while the kernel runs: its distances are counted from there. */
-static int
-find_bounds(struct names *names)
-{
-	int result;
-
-	if (names->module[0])
-		result = modules_read(PROCFS, see_module, names);
-	else
-		result = kallsyms_read(PROCFS, see_bound, names);
-	if (result < 0)
-		return result;
-	return names->start < names->end ? 0 : -ENOENT;
+	if (names) {
+		names->start = module->address;
+		names->end = module->address + module->size;
+	}
+	return 0;
 }
 
 static int
-see_function(void *context, const struct kallsyms_symbol *symbol)
+see_symbol(void *context, const struct kallsyms_symbol *symbol)
 {
-	struct names *names = context;
+	struct names *names = find_names(context, symbol->module);
 
-	if (!is_code(symbol->type) || strcmp(symbol->module, names->module) != 0)
+	if (!names)
 		return 0;
-	if (symbol->address < names->start || symbol->address >= names->end)
-		return 0;
-	return names_add(names, symbol->address - names->start, symbol->name);
+	if (!symbol->module[0] && !strcmp(symbol->name, "_stext"))
+		names->start = symbol->address;
+	else if (!symbol->module[0] && !strcmp(symbol->name, "_etext"))
+		names->end = symbol->address;
+	return is_function(symbol) ? names_add(names, symbol->address, symbol->name) : 0;
 }
 
 static int
@@ -113,7 +103,28 @@ by_offset(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* "[ext4]" is the module ext4. */
+/* Keep what lies in the image's text, as distances from its start. */
+static void
+names_make_distances(struct names *names)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < names->count; i++) {
+		struct profile_symbol symbol = names->symbols[i];
+
+		if (symbol.offset < names->start || symbol.offset >= names->end) {
+			free((char *)symbol.name);
+			continue;
+		}
+		symbol.offset -= names->start;
+		names->symbols[kept++] = symbol;
+	}
+	names->count = kept;
+	if (kept > 1)
+		qsort(names->symbols, kept, sizeof(*names->symbols), by_offset);
+}
+
+/* "[ext4]" is the module ext4; "" is the kernel, and what no module is called. */
 static void
 module_of(const struct image *image, char name[MODULE_NAME_SIZE])
 {
@@ -126,22 +137,30 @@ module_of(const struct image *image, char name[MODULE_NAME_SIZE])
 	name[size - 2] = '\0';
 }
 
-int
-kernel_names_store(struct profile *profile, uint32_t number, const struct image *image)
+static int
+store_one(struct profile *profile, uint32_t number, struct names *names)
 {
-	struct names names = {0};
-	int err;
+	names_make_distances(names);
+	if (names->count == 0)
+		return -ENOENT;
+	return profile_put_symbols(profile, number, names->symbols, names->count);
+}
 
-	module_of(image, names.module);
-	err = find_bounds(&names);
+void
+kernel_names_store(struct profile *profile, const char *procfs, struct kernel_names_image *images, size_t count)
+{
+	struct pass pass = {.names = calloc(count, sizeof(*pass.names)), .count = count};
+	int err = pass.names ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++)
+		module_of(images[i].image, pass.names[i].module);
 	if (!err)
-		err = kallsyms_read(PROCFS, see_function, &names);
-	if (!err && names.count == 0)
-		err = -ENOENT;
-	if (!err) {
-		qsort(names.symbols, names.count, sizeof(*names.symbols), by_offset);
-		err = profile_put_symbols(profile, number, names.symbols, names.count);
-	}
-	names_fini(&names);
-	return err;
+		err = modules_read(procfs, see_module, &pass);
+	if (!err)
+		err = kallsyms_read(procfs, see_symbol, &pass);
+	for (size_t i = 0; i < count; i++)
+		images[i].err = err ? err : store_one(profile, images[i].number, &pass.names[i]);
+	for (size_t i = 0; pass.names && i < count; i++)
+		names_fini(&pass.names[i]);
+	free(pass.names);
 }

@@ -10,8 +10,13 @@
 #include "process/image_table.h"
 #include "profile/profile.h"
 
-/* Store the names of `image` (kernel or module), the session's number `number`. 0, or a negative error; -EACCES:
- * hidden. */
-int kernel_names_store(struct profile *profile, uint32_t number, const struct image *image);
+struct kernel_names_image {
+	uint32_t number;           /* the session's */
+	const struct image *image; /* of the kernel or a module */
+	int err;                   /* out: 0, or why it stays without names; -EACCES: hidden, -ENOENT: not loaded */
+};
+
+/* Store the names of all of them, each once, by one pass through `procfs`/kallsyms, which is long. */
+void kernel_names_store(struct profile *profile, const char *procfs, struct kernel_names_image *images, size_t count);
 
 #endif
