@@ -96,8 +96,6 @@ close_writer(struct collection *collection)
 	memset(&collection->kept, 0, sizeof(collection->kept));
 	profile_close(collection->profile);
 	collection->profile = NULL;
-	collection->submitted = 0;
-	collection->committed = 0;
 }
 
 int
@@ -163,11 +161,10 @@ collection_stop(struct collection *collection)
 		log_write(collection->log, LOG_LEVEL_WARNING, "cannot stop counting: %s", error_text(err));
 }
 
-/* Write the old epoch whole. A database that is known to refuse is not waited for. */
 static int
 finish_epoch(struct collection *collection, char *why, size_t size)
 {
-	int err = collection->flush_error ? collection->flush_error : collection_commit(collection, PATIENCE_NS);
+	int err = collection_commit(collection, PATIENCE_NS);
 
 	if (err)
 		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
@@ -207,7 +204,7 @@ collection_must_reopen(const struct collection *collection, const struct config 
 
 	return events_differ(now, config) || now->clock_rate != config->clock_rate ||
 	       now->ring_pages != config->ring_pages || now->sideband_pages != config->sideband_pages ||
-	       now->tally_limit != config->tally_limit || now->size_limit != config->size_limit;
+	       now->tally_limit != config->tally_limit;
 }
 
 /*
@@ -231,12 +228,37 @@ reopen(struct collection *collection, struct sampler *sampler, const struct conf
 	return err ? -ECANCELED : 0;
 }
 
+static int
+set_size_limit(struct profile *profile, void *context)
+{
+	return profile_set_size_limit(profile, *(uint64_t *)context);
+}
+
+/* Before anything is to be written: it may be what lets a full database take it. */
+static int
+limit_size(struct collection *collection, uint64_t size_limit, char *why, size_t size)
+{
+	int err;
+
+	if (collection->config.size_limit == size_limit)
+		return 0;
+	err = flusher_call(collection->flusher, set_size_limit, &size_limit);
+	if (err)
+		return say(why, size, collection->config.database, "change its size limit", err);
+	collection->config.size_limit = size_limit;
+	collection_update_stats(collection);
+	collection_hurry(collection);
+	return 0;
+}
+
 int
 collection_reconfigure(struct collection *collection, const struct config *config, char *why, size_t size)
 {
 	struct sampler *sampler;
-	int err;
+	int err = limit_size(collection, config->size_limit, why, size);
 
+	if (err)
+		return err;
 	if (!collection_must_reopen(collection, config)) {
 		collection->config = *config;
 		return 0;
@@ -302,6 +324,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flush_time_ns = collection->flush_time_ns,
 		.flush_duration_ns = collection->flush_duration_ns,
 		.flush_entries = collection->flush_entries,
+		.flush_tries = collection->flush_tries,
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
 	};

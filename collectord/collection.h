@@ -46,6 +46,9 @@ int collection_flush(struct collection *collection);
 /* Is something being written? Until collection_settle() has said that it is done, whatever the flusher says. */
 bool collection_is_busy(const struct collection *collection);
 
+/* Let a flush that failed be tried again at once. */
+void collection_hurry(struct collection *collection);
+
 /* Take notice of what the flusher has done. True when it wrote something or failed. */
 bool collection_settle(struct collection *collection);
 
@@ -58,8 +61,8 @@ int collection_request_commit(struct collection *collection, uint64_t *ticket);
 uint64_t collection_committed(const struct collection *collection);
 
 /*
- * Write everything that was recorded up to now, and wait for it, for `patience_ns` when it fails. 0, or why not (the
- * counts are kept).
+ * Write everything that was recorded up to now, and wait for it, at most `patience_ns`. 0, or why not (the counts are
+ * kept): the first failure ends it.
  */
 int collection_commit(struct collection *collection, uint64_t patience_ns);
 
@@ -106,8 +109,9 @@ struct collection_view {
 	uint64_t flush_time_ns; /* when the last flush succeeded, ns since 1970; 0: never */
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
-	int flush_error; /* why the last try failed; 0: it did not */
-	bool stalled;    /* both tallies full, the rings must wait */
+	uint64_t flush_tries; /* that have ended, one way or the other */
+	int flush_error;      /* why the last try failed; 0: it did not */
+	bool stalled;         /* both tallies full, the rings must wait */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

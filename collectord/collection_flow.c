@@ -157,6 +157,7 @@ collection_settle(struct collection *collection)
 
 	if (!flusher_result(collection->flusher, &result))
 		return false;
+	collection->flush_tries++;
 	collection->flush_duration_ns = result.duration_ns;
 	note_flush_error(collection, result.error);
 	if (!result.done)
@@ -242,6 +243,13 @@ collection_committed(const struct collection *collection)
 	return collection->committed;
 }
 
+void
+collection_hurry(struct collection *collection)
+{
+	collection_settle(collection); /* what it says from here on is new */
+	flusher_hurry(collection->flusher);
+}
+
 /* Wait until all that was taken is written. 0; why a try failed; -ETIMEDOUT at `deadline_ns`. */
 static int
 wait_until_idle(struct collection *collection, uint64_t deadline_ns)
@@ -250,6 +258,7 @@ wait_until_idle(struct collection *collection, uint64_t deadline_ns)
 
 	if (err)
 		return err;
+	collection_hurry(collection);
 	while (collection_is_busy(collection)) {
 		uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 

@@ -35,6 +35,7 @@ struct collection {
 	uint64_t flush_time_ns;
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
+	uint64_t flush_tries;
 	int flush_error;
 	int drain_error;
 	bool stalled;

@@ -48,15 +48,6 @@ command_status(struct daemon *daemon, uint64_t client)
 	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status_json(&view, &process)));
 }
 
-static int
-failure(const struct daemon *daemon)
-{
-	struct collection_view view;
-
-	collection_view(daemon->collection, &view);
-	return view.flush_error;
-}
-
 /* Give every client that still needs one a ticket, if there is one to be had. */
 static void
 take_tickets(struct daemon *daemon)
@@ -86,15 +77,26 @@ take_tickets(struct daemon *daemon)
 	}
 }
 
+/* Why nobody, or not this one, gets what it waits for; 0: it does, or has to wait on. */
+static int
+failure_of(const struct daemon *daemon, const struct collection_view *view, const struct waiter *waiter)
+{
+	if (daemon->result)
+		return daemon->result;
+	return view->flush_tries > waiter->tries ? view->flush_error : 0;
+}
+
 void
 daemon_answer_waiters(struct daemon *daemon)
 {
 	const uint64_t committed = collection_committed(daemon->collection);
-	const int err = daemon->result ? daemon->result : failure(daemon);
+	struct collection_view view;
 	char why[256];
 
+	collection_view(daemon->collection, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct waiter *waiter = &daemon->waiters[i];
+		const int err = failure_of(daemon, &view, waiter);
 
 		if (!waiter->client)
 			continue;
@@ -116,12 +118,16 @@ daemon_answer_waiters(struct daemon *daemon)
 static void
 command_flush(struct daemon *daemon, uint64_t client)
 {
+	struct collection_view view;
+
+	collection_hurry(daemon->collection);
+	collection_view(daemon->collection, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct waiter *waiter = &daemon->waiters[i];
 
 		if (waiter->client)
 			continue;
-		*waiter = (struct waiter){.client = client};
+		*waiter = (struct waiter){.client = client, .tries = view.flush_tries};
 		daemon_answer_waiters(daemon); /* takes the ticket */
 		return;
 	}

@@ -15,6 +15,7 @@
 struct waiter {
 	uint64_t client; /* 0: the place is free */
 	uint64_t ticket; /* 0: not yet all handed to the flusher */
+	uint64_t tries;  /* flushes that had ended when it came: their failures are not its own */
 };
 
 struct daemon {

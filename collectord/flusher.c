@@ -340,6 +340,15 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 	return err;
 }
 
+void
+flusher_hurry(struct flusher *flusher)
+{
+	pthread_mutex_lock(&flusher->lock);
+	flusher->retry_at_ns = 0;
+	pthread_cond_broadcast(&flusher->changed);
+	pthread_mutex_unlock(&flusher->lock);
+}
+
 bool
 flusher_result(struct flusher *flusher, struct flush_result *result)
 {

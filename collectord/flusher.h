@@ -50,6 +50,9 @@ bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 int flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
                    const struct context_table *contexts);
 
+/* Try a job that failed again now, and not when its time has come: somebody waits. */
+void flusher_hurry(struct flusher *flusher);
+
 /* What has happened since the last call: true with *result filled, false when nothing. Does not wait. */
 bool flusher_result(struct flusher *flusher, struct flush_result *result);
 

@@ -13,7 +13,7 @@
 	X(DCPI_EDAMAGED, 5001, 3, "the data is damaged or not what it claims to be")                                   \
 	X(DCPI_ENEWER, 5002, 3, "the database was written by a newer dcpi; install that version or a later one")       \
 	X(DCPI_ERUNNING, 5003, 1, "another dcpid uses this database")                                                  \
-	X(DCPI_EFULL, 5004, 1, "the database has reached its size limit")                                              \
+	X(DCPI_EFULL, 5004, 1, "the database has reached its size limit; size_limit_mib in dcpid.conf raises it")      \
 	X(DCPI_EREADERS, 5005, 1, "too many programs read the database at once")                                       \
 	X(DCPI_ENODATABASE, 5006, 1, "there is no profile database here")                                              \
 	X(DCPI_ENOSELECTION, 5007, 4, "nothing in the database matches the selection")                                 \

@@ -16,6 +16,12 @@ round_to_pages(uint64_t bytes)
 	return bytes > UINT64_MAX - page ? bytes / page * page : (bytes + page - 1) / page * page;
 }
 
+static uint64_t
+size_limit_of(uint64_t asked)
+{
+	return round_to_pages(asked ? asked : PROFILE_SIZE_DEFAULT);
+}
+
 static int
 open_files(const char *directory, struct profile *profile)
 {
@@ -42,7 +48,7 @@ profile_open(const char *directory, const struct profile_options *options, struc
 	new->directory = -1;
 	new->lock = -1;
 	new->store.write = options->write;
-	new->store.size_limit = round_to_pages(options->size_limit ? options->size_limit : PROFILE_SIZE_DEFAULT);
+	new->store.size_limit = size_limit_of(options->size_limit);
 	new->store.log = options->log;
 	err = open_files(directory, new);
 	/* What is not there is no database, whichever part of it is missing. */
@@ -70,6 +76,14 @@ profile_close(struct profile *profile)
 	numbers_fini(&profile->images);
 	numbers_fini(&profile->contexts);
 	free(profile);
+}
+
+int
+profile_set_size_limit(struct profile *profile, uint64_t size_limit)
+{
+	if (!profile->store.write)
+		return -EINVAL;
+	return store_limit_size(&profile->store, size_limit_of(size_limit));
 }
 
 int

@@ -79,6 +79,12 @@ struct profile_batch {
 int profile_flush(struct profile *profile, const struct profile_batch *batch);
 
 /*
+ * Another limit than that of struct profile_options, from the next flush on: one that said -DCPI_EFULL may be given
+ * again. A file that is larger already stays so. 0 or -errno, the old limit going on.
+ */
+int profile_set_size_limit(struct profile *profile, uint64_t size_limit);
+
+/*
  * Names for the offsets of an image (kernel and modules: captured kallsyms), by the session's number; the image must
  * have been flushed. `symbols` ascending by offset. -EEXIST when the image has names already.
  */

@@ -69,10 +69,25 @@ log_assertion(MDB_env *env, const char *message)
 	log_write(mdb_env_get_userctx(env), LOG_LEVEL_ERROR, "the profile database is damaged: %s", message);
 }
 
+int
+store_limit_size(struct store *store, uint64_t bytes)
+{
+	off_t size = directory_file_size(store->directory, DIRECTORY_DATA);
+	int err;
+
+	if (size < 0 && size != -ENOENT)
+		return (int)size;
+	if (size > 0 && (uint64_t)size > bytes)
+		bytes = (uint64_t)size; /* a file does not shrink */
+	err = store_error(mdb_env_set_mapsize(store->env, bytes));
+	if (!err)
+		store->size_limit = bytes;
+	return err;
+}
+
 static int
 configure(struct store *store)
 {
-	off_t size;
 	int rc;
 
 	rc = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
@@ -80,14 +95,7 @@ configure(struct store *store)
 		return store_error(rc);
 	mdb_env_set_userctx(store->env, (void *)store->log);
 	mdb_env_set_assert(store->env, log_assertion);
-	if (!store->write)
-		return 0;
-	size = directory_file_size(store->directory, DIRECTORY_DATA);
-	if (size < 0 && size != -ENOENT)
-		return (int)size;
-	if (size > 0 && (uint64_t)size > store->size_limit)
-		store->size_limit = (uint64_t)size; /* a file does not shrink */
-	return store_error(mdb_env_set_mapsize(store->env, store->size_limit));
+	return store->write ? store_limit_size(store, store->size_limit) : 0;
 }
 
 /* LMDB makes both files with one mode and the process' umask; a reader that made the lock must not keep it. */

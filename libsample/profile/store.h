@@ -49,6 +49,9 @@ int store_error(int rc);
 int store_open(struct store *store);
 void store_close(struct store *store);
 
+/* Let the file grow to `bytes`, or to what it has already. While no transaction is open. */
+int store_limit_size(struct store *store, uint64_t bytes);
+
 int store_begin(struct store *store, bool write, MDB_txn **txn);
 
 /* Commit, or abort when `err` is not 0, which is then returned. */

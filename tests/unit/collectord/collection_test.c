@@ -223,6 +223,7 @@ other_events_begin_an_epoch_and_lose_nothing(void **state)
 	struct selection *selection;
 	struct profile *profile;
 	struct config config;
+	uint64_t ticket = 0;
 
 	needs_perf_events(site);
 	config = site->config;
@@ -230,7 +231,9 @@ other_events_begin_an_epoch_and_lose_nothing(void **state)
 	config.events[1] = (struct event_spec){.name = "page-faults", .period = 1, .user = true, .kernel = true};
 	assert_true(collection_must_reopen(site->collection, &config));
 	work_for(100000000);
+	assert_int_equal(collection_request_commit(site->collection, &ticket), 0);
 	assert_int_equal(collection_reconfigure(site->collection, &config, site->why, sizeof(site->why)), 0);
+	assert_true(collection_committed(site->collection) >= ticket); /* who waits for it must not wait for ever */
 	assert_int_equal(view_of(site).epoch->id, 2);
 	assert_int_equal(view_of(site).epoch->event_count, 2);
 	assert_string_equal(view_of(site).epoch->label, "first");

@@ -140,6 +140,31 @@ a_full_map_takes_nothing_and_the_batch_again_when_there_is_room(void **state)
 }
 
 static void
+a_full_map_takes_the_batch_when_the_limit_is_raised(void **state)
+{
+	const struct fixture *fixture = *state;
+	const uint64_t limit = 512 * KIB;
+	struct rounds *rounds = calloc(1, sizeof(*rounds));
+	struct profile *profile = open_writer(fixture->directory, limit);
+	struct profile_stats stats;
+	unsigned round = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_until_full(profile, rounds, &round), -DCPI_EFULL);
+	assert_int_equal(profile_set_size_limit(profile, 16 * limit), 0);
+	assert_int_equal(profile_flush(profile, &rounds->batch), 0);
+	assert_true(holds_rounds(profile, round));
+	assert_int_equal(profile_set_size_limit(profile, 1), 0);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.size_limit, stats.file_bytes);
+	round++;
+	assert_int_equal(flush_until_full(profile, rounds, &round), -DCPI_EFULL);
+	assert_true(holds_rounds(profile, round - 1));
+	profile_close(profile);
+	free(rounds);
+}
+
+static void
 a_limit_below_the_size_of_the_file_still_opens_it(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -255,6 +280,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_map_takes_nothing_and_the_batch_again_when_there_is_room),
+		TEST(a_full_map_takes_the_batch_when_the_limit_is_raised),
 		TEST(a_limit_below_the_size_of_the_file_still_opens_it),
 		TEST(a_limit_is_rounded_up_to_pages),
 		TEST(a_limit_too_small_for_anything_is_full_at_once),
