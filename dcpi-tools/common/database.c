@@ -1,6 +1,7 @@
 #include "dcpi-tools/common/database.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +54,24 @@ database_open(struct database *database, const char *directory)
 	return message_cannot(directory, "open the profile database", err, open_hint(err));
 }
 
+/* Who is stopped (^Z) in the middle of a transaction keeps the database from using its pages again. */
+static void
+hold_stops(sigset_t *before)
+{
+	sigset_t stops;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTSTP);
+	sigaddset(&stops, SIGTTIN);
+	sigaddset(&stops, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &stops, before);
+}
+
 int
 database_select(struct database *database, const struct selection_request *request, struct selection **selection)
 {
 	char why[512] = "";
+	sigset_t before;
 	int err;
 
 	*selection = NULL;
@@ -64,7 +79,9 @@ database_select(struct database *database, const struct selection_request *reque
 		message_print(NULL, "--since is not before --until");
 		return STATUS_USAGE;
 	}
+	hold_stops(&before);
 	err = selection_read(database->profile, request, selection, why, sizeof(why));
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		return 0;
 	if (!why[0])

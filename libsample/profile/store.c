@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "profile/directory.h"
 #include "profile/meta.h"
+#include "profile/readers.h"
 #include "profile/profile.h"
 
 #define DATA_MODE 0640
@@ -217,14 +218,10 @@ store_close(struct store *store)
 int
 store_begin(struct store *store, bool write, MDB_txn **txn)
 {
-	int rc, stale;
+	int rc;
 
-	if (write) {
-		/* A reader that was killed would keep its pages from being used again. */
-		rc = mdb_reader_check(store->env, &stale);
-		if (!rc && stale > 0)
-			log_write(store->log, LOG_LEVEL_INFO, "cleared the slots of %d readers that are gone", stale);
-	}
+	if (write)
+		readers_look_after(store);
 	rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
 	if (rc == MDB_MAP_RESIZED) { /* a writer with a larger limit came by */
 		rc = mdb_env_set_mapsize(store->env, 0);

@@ -35,6 +35,7 @@ struct store {
 	bool write;
 	uint64_t size_limit;   /* bytes; writers */
 	const struct log *log; /* borrowed */
+	int slow_reader;       /* process that the log named (readers.h), or 0 */
 };
 
 const char *table_name(enum table table);

@@ -169,6 +169,41 @@ a_reader_that_was_killed_does_not_make_the_file_grow(void **state)
 	profile_close(profile);
 }
 
+static void
+count_warnings(void *context, enum log_level level, const char *message)
+{
+	unsigned *warnings = context;
+
+	if (level == LOG_LEVEL_WARNING && strstr(message, "does not go on"))
+		(*warnings)++;
+}
+
+static void
+a_reader_that_does_not_go_on_is_named_once(void **state)
+{
+	const struct fixture *fixture = *state;
+	unsigned warnings = 0;
+	const struct log log = {.hook = count_warnings, .context = &warnings, .limit = LOG_LEVEL_WARNING};
+	const struct profile_options options = {.write = true, .log = &log};
+	struct profile *profile;
+	struct peer reader;
+	uint32_t slice = 0;
+
+	assert_int_equal(profile_open(fixture->directory, &options, &profile), 0);
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	reader = start_peer(fixture->directory, hold_a_transaction);
+	wait_for_peer(&reader);
+	file_size_after_flushes(profile, 5, &slice);
+	assert_int_equal(warnings, 0);
+	file_size_after_flushes(profile, 10, &slice);
+	assert_int_equal(warnings, 1);
+	stop_peer(&reader);
+	file_size_after_flushes(profile, 10, &slice);
+	assert_int_equal(warnings, 1);
+	profile_close(profile);
+}
+
 /* Open, and read only when told: by then the map has grown. */
 static void
 read_when_told(const char *directory, int from, int to)
@@ -231,6 +266,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_reader_never_sees_half_a_flush),
 		TEST(a_reader_that_was_killed_does_not_make_the_file_grow),
+		TEST(a_reader_that_does_not_go_on_is_named_once),
 		TEST(a_reader_follows_a_limit_that_was_raised),
 	};
 

@@ -1,0 +1,18 @@
+/*
+ * readers.h - who keeps a writer from using pages again (private to profile/)
+ *
+ * LMDB cannot take back what a reader sees. One that was killed has its slot cleared; one that lives but does not go on
+ * (it was stopped in the middle of its transaction) is named in the log, for the file grows until it does.
+ * Thread rule: as the store.
+ */
+#ifndef DCPI_PROFILE_READERS_H
+#define DCPI_PROFILE_READERS_H
+
+#include "profile/store.h"
+
+#define READER_LAG_MAX 6 /* writes; a minute by default. A report takes some milliseconds */
+
+/* Before each write. */
+void readers_look_after(struct store *store);
+
+#endif
