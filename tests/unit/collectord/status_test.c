@@ -148,7 +148,7 @@ the_last_flush_has_an_error_only_when_it_failed(void **state)
 	scene->view.flush_time_ns = 0;
 	status = status_json(&scene->view, &scene->process);
 	flush = json_object_get(status, "last_flush");
-	assert_text(flush, "error", "the database has reached its size limit");
+	assert_text(flush, "error", "the database has reached its size limit; size_limit_mib in dcpid.conf raises it");
 	assert_true(json_is_null(json_object_get(flush, "at")));
 	json_decref(status);
 }
