@@ -7,6 +7,7 @@
 #include "profile/numbers.h"
 #include "profile/profile.h"
 #include "profile/store.h"
+#include "profile/sweep.h"
 
 struct profile {
 	struct store store;
@@ -14,6 +15,7 @@ struct profile {
 	int lock; /* the writer's, else -1 */
 	struct numbers images;
 	struct numbers contexts;
+	struct sweep sweep; /* see retention.h */
 };
 
 #endif

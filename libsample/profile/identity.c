@@ -211,6 +211,26 @@ identity_check_hash(const struct identity_kind *kind, const struct store *store,
 }
 
 int
+identity_remove(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number)
+{
+	uint8_t data[RECORD_ID_SIZE];
+	MDB_val key = {sizeof(data), data}, value;
+	uint64_t hash;
+	int err;
+
+	err = store_get(store, txn, kind->things, number, &value);
+	if (!err)
+		err = hash_of(kind, &value, &hash);
+	if (err)
+		return err;
+	record_id_encode(hash, number, data);
+	err = store_error(mdb_del(txn, store->tables[kind->ids], &key, NULL));
+	if (err && err != -ENOENT)
+		return err;
+	return store_remove(store, txn, kind->things, number);
+}
+
+int
 identity_key_decode(const MDB_val *key, const MDB_val *value, uint64_t *hash, uint32_t *number)
 {
 	struct byte_reader reader;

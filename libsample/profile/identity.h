@@ -34,6 +34,9 @@ int identity_check(const struct identity_kind *kind, const struct store *store, 
 int identity_check_hash(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
                         uint64_t hash);
 
+/* Remove thing `number` and the way to it. 0; -ENOENT; -DCPI_EDAMAGED when it cannot be read; an error. */
+int identity_remove(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number);
+
 /* An entry of image_ids or context_ids: 0 or -DCPI_EDAMAGED. */
 int identity_key_decode(const MDB_val *key, const MDB_val *value, uint64_t *hash, uint32_t *number);
 

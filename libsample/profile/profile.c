@@ -75,6 +75,7 @@ profile_close(struct profile *profile)
 		close(profile->directory);
 	numbers_fini(&profile->images);
 	numbers_fini(&profile->contexts);
+	sweep_fini(&profile->sweep);
 	free(profile);
 }
 

@@ -64,6 +64,9 @@ int store_get(const struct store *store, MDB_txn *txn, enum table table, uint32_
 /* Store what `writer` holds; -ENOMEM when it failed. */
 int store_put(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, const struct byte_writer *writer);
 
+/* -ENOENT when there is no `id`. */
+int store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t id);
+
 /* The number that follows the highest one: from 1. -EOVERFLOW when there is none. */
 int store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id);
 

@@ -46,6 +46,16 @@ store_put(const struct store *store, MDB_txn *txn, enum table table, uint32_t id
 }
 
 int
+store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t id)
+{
+	uint8_t data[NUMBER_KEY_SIZE];
+	MDB_val key = {sizeof(data), data};
+
+	number_key(id, data);
+	return store_error(mdb_del(txn, store->tables[table], &key, NULL));
+}
+
+int
 store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id)
 {
 	MDB_cursor *cursor;

@@ -1,0 +1,56 @@
+/*
+ * retention.h - old slices are merged into longer ones, the oldest dropped
+ *
+ * Every function does one bounded step in at most one synced transaction and says whether there is more to do, so that
+ * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after
+ * each, and nothing has to be remembered: the next step finds what the last one left. While a merge is under way the
+ * first slice has the time of both and the second has the samples that are still to be moved.
+ * The newest slice, its epoch and all newer ones, and what the session has numbers for, are never touched.
+ * Thread rule: the profile's.
+ */
+#ifndef DCPI_PROFILE_RETENTION_H
+#define DCPI_PROFILE_RETENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+#define RETENTION_BLOCKS 2048 /* of a step: about 10 ms */
+
+struct retention_options {
+	uint64_t max_age_ns;    /* slices that ended before are dropped; 0: none */
+	uint64_t size_limit;    /* bytes in use above which the oldest slice is dropped; 0: no bound */
+	uint64_t hour_after_ns; /* slices of one hour (UTC) that is over for so long become one; 0: never */
+	uint64_t day_after_ns;  /* those of one day (UTC); 0: never */
+	size_t blocks_max;      /* of counts, moved or dropped in one step; 0: RETENTION_BLOCKS */
+};
+
+/* 30 days, 2 GiB, an hour after a day, a day after a week. */
+void retention_default(struct retention_options *options);
+
+/*
+ * Each: 1 when a step was done and there may be more, 0 when there was nothing to do, or an error with nothing changed:
+ * -EINVAL for a profile that is not open for writing, -DCPI_EFULL, -ENOSPC, -DCPI_EDAMAGED, ...
+ * `now_ns` is since 1970.
+ */
+
+/* Merge neighbours of one epoch that lie in one hour, or day, without a gap between them. */
+int profile_merge_slices(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
+
+/*
+ * Drop of the slice that ended first, if it is too old or the database too large; after the last slice of an epoch, the
+ * epoch. Smaller steps are tried when the database is too full for this one.
+ */
+int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
+
+/*
+ * Remove images, their symbols, and contexts that no count refers to. Goes through all counts once after the profile
+ * was opened, and once after slices were dropped.
+ */
+int profile_sweep(struct profile *profile, const struct retention_options *options);
+
+/* A step of dropping or, when there is nothing to drop, one of sweeping and one of merging. */
+int profile_retain(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,155 @@
+#include "profile/retention.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "profile/codec.h"
+#include "profile/grow.h"
+#include "profile/slice_list.h"
+
+/* The slice that ended first; never the newest, which is still being written. NULL when there is no other. */
+static const struct slice_place *
+oldest(const struct slice_list *list)
+{
+	const struct slice_place *oldest = NULL;
+
+	for (size_t i = 0; i + 1 < list->count; i++) {
+		if (!oldest || list->slices[i].end_ns < oldest->end_ns)
+			oldest = &list->slices[i];
+	}
+	return oldest;
+}
+
+static bool
+has_slice(const struct slice_list *list, uint32_t epoch, uint32_t gone)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->slices[i].epoch == epoch && list->slices[i].id != gone)
+			return true;
+	}
+	return false;
+}
+
+/* The lowest epoch from *id on that has no slice but `gone`, and is older than the newest slice's: 1, 0 or an error. */
+static int
+find_empty_epoch(const struct store *store, MDB_txn *txn, const struct slice_list *list, uint32_t gone, uint32_t *id)
+{
+	const uint32_t newest = list->slices[list->count - 1].epoch;
+	struct store_walk walk;
+	int result;
+
+	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = store_key_number(&walk.key, id);
+		if (result || *id >= newest)
+			break;
+		if (!has_slice(list, *id, gone)) {
+			result = 1;
+			break;
+		}
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+drop_empty_epochs(const struct store *store, MDB_txn *txn, const struct slice_list *list, uint32_t gone)
+{
+	uint32_t id = 0;
+	int result;
+
+	while ((result = find_empty_epoch(store, txn, list, gone, &id)) > 0) {
+		result = store_remove(store, txn, TABLE_EPOCHS, id);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+static int
+drop_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max, bool *last)
+{
+	uint64_t taken[EVENTS_MAX];
+	struct slice slice;
+	int64_t count;
+	int err;
+
+	err = slice_read(&profile->store, txn, id, &slice);
+	if (err)
+		return err;
+	count = slice_take_blocks(profile, txn, id, 0, max, taken);
+	*last = count >= 0 && (size_t)count < max;
+	slice_subtract(&slice, taken);
+	if (count < 0)
+		err = (int)count;
+	else if (*last)
+		err = slice_remove(&profile->store, txn, id);
+	else
+		err = slice_write(&profile->store, txn, &slice);
+	slice_fini(&slice);
+	return err;
+}
+
+static int
+drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint64_t ended_ns, size_t max,
+               bool *dropped, bool *last)
+{
+	const struct slice_place *slice = oldest(list);
+	int err;
+
+	*dropped = slice && slice->end_ns <= ended_ns;
+	if (!*dropped)
+		return 0;
+	err = drop_blocks(profile, txn, slice->id, max, last);
+	return err || !*last ? err : drop_empty_epochs(&profile->store, txn, list, slice->id);
+}
+
+/* One step with the oldest slice that ended before `ended_ns`. */
+static int
+drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
+{
+	struct slice_list list;
+	bool dropped = false, last = false;
+	MDB_txn *txn;
+	int err;
+
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = slice_list_read(&profile->store, txn, &list);
+	if (!err)
+		err = drop_from_list(profile, txn, &list, ended_ns, max, &dropped, &last);
+	slice_list_fini(&list);
+	err = store_end(&profile->store, txn, err);
+	if (!err && last)
+		profile->sweep.done = false;
+	return err ? err : dropped;
+}
+
+int
+profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns)
+{
+	size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
+	uint64_t ended_ns = 0;
+	struct profile_stats stats;
+	int result;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	result = profile_stats(profile, &stats);
+	if (result)
+		return result;
+	if (options->size_limit && stats.used_bytes > options->size_limit)
+		ended_ns = UINT64_MAX;
+	else if (options->max_age_ns && options->max_age_ns <= now_ns)
+		ended_ns = now_ns - options->max_age_ns;
+	if (ended_ns == 0)
+		return 0;
+	/* To remove something LMDB writes new pages first. */
+	while ((result = drop_step(profile, ended_ns, max)) == -DCPI_EFULL && max > 1)
+		max = (max + 7) / 8;
+	return result;
+}

@@ -1,0 +1,191 @@
+#include "profile/slice_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/codec.h"
+#include "profile/counts.h"
+#include "profile/grow.h"
+
+static int
+list_add(struct slice_list *list, const struct store_walk *walk)
+{
+	struct slice_place *slices;
+	struct slice slice;
+	uint32_t id;
+	int err = store_key_number(&walk->key, &id);
+
+	if (!err)
+		err = slice_decode(id, walk->value.mv_data, walk->value.mv_size, &slice);
+	if (err)
+		return err;
+	slices = array_grow(list->slices, &list->capacity, list->count + 1, sizeof(*slices));
+	if (slices) {
+		list->slices = slices;
+		slices[list->count++] = (struct slice_place){id, slice.epoch, slice.start_ns, slice.end_ns};
+	}
+	slice_fini(&slice);
+	return slices ? 0 : -ENOMEM;
+}
+
+int
+slice_list_read(const struct store *store, MDB_txn *txn, struct slice_list *list)
+{
+	struct store_walk walk;
+	int result;
+
+	memset(list, 0, sizeof(*list));
+	result = store_walk_begin(store, txn, TABLE_SLICES, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = list_add(list, &walk);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+void
+slice_list_fini(struct slice_list *list)
+{
+	free(list->slices);
+}
+
+int
+slice_read(const struct store *store, MDB_txn *txn, uint32_t id, struct slice *slice)
+{
+	MDB_val value;
+	int err = store_get(store, txn, TABLE_SLICES, id, &value);
+
+	return err ? err : slice_decode(id, value.mv_data, value.mv_size, slice);
+}
+
+int
+slice_write(const struct store *store, MDB_txn *txn, const struct slice *slice)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int err;
+
+	slice_encode(slice, &writer);
+	err = store_put(store, txn, TABLE_SLICES, slice->id, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+int
+slice_remove(const struct store *store, MDB_txn *txn, uint32_t id)
+{
+	return store_remove(store, txn, TABLE_SLICES, id);
+}
+
+void
+slice_subtract(struct slice *slice, const uint64_t taken[EVENTS_MAX])
+{
+	for (size_t i = 0; i < slice->event_count; i++) {
+		uint64_t *samples = &slice->events[i].samples;
+
+		*samples -= taken[i] < *samples ? taken[i] : *samples;
+	}
+}
+
+struct mover {
+	struct profile *profile;
+	MDB_cursor *cursor;
+	uint32_t from, to;
+	struct byte_writer value;
+	struct counts_pair taken[COUNTS_BLOCK_SIZE];
+	struct counts_pair stored[COUNTS_BLOCK_SIZE];
+	struct counts_pair sum[COUNTS_BLOCK_SIZE];
+};
+
+/* Add the pairs that were taken to the block `block` of slice `to`. */
+static int
+put_taken(struct mover *mover, struct counts_key block, size_t count)
+{
+	uint8_t data[COUNTS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data}, value;
+	const struct counts_pair *pairs = mover->taken;
+	int stored, err;
+
+	block.slice = mover->to;
+	counts_key_encode(&block, data);
+	err = store_error(mdb_cursor_get(mover->cursor, &key, &value, MDB_SET));
+	if (err && err != -ENOENT)
+		return err;
+	if (!err) {
+		stored = counts_decode(value.mv_data, value.mv_size, mover->stored);
+		if (stored < 0)
+			return stored;
+		count = counts_merge(mover->taken, count, mover->stored, (size_t)stored, mover->sum);
+		pairs = mover->sum;
+	}
+	writer_reset(&mover->value);
+	counts_encode(pairs, count, &mover->value);
+	if (mover->value.failed)
+		return -ENOMEM;
+	value = (MDB_val){mover->value.size, mover->value.data};
+	key = (MDB_val){sizeof(data), data};
+	/* What has moved is referred to from a place that a sweep may have passed. */
+	sweep_mark(&mover->profile->sweep.images, block.image);
+	sweep_mark(&mover->profile->sweep.contexts, block.context);
+	return store_error(mdb_cursor_put(mover->cursor, &key, &value, 0));
+}
+
+/* The first block of slice `from`: 1 when it was taken, 0 when there is none, or an error. */
+static int
+take_block(struct mover *mover, uint64_t samples[EVENTS_MAX])
+{
+	const struct counts_key first = {.slice = mover->from};
+	uint8_t data[COUNTS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data}, value;
+	struct counts_key block;
+	int count, err;
+
+	counts_key_encode(&first, data);
+	err = store_error(mdb_cursor_get(mover->cursor, &key, &value, MDB_SET_RANGE));
+	if (!err)
+		err = counts_key_decode(key.mv_data, key.mv_size, &block);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (block.slice != mover->from)
+		return 0;
+	count = counts_decode(value.mv_data, value.mv_size, mover->taken);
+	/* What cannot be read can be dropped, but not moved. */
+	if (mover->to && (count < 0 || block.event >= EVENTS_MAX))
+		return -DCPI_EDAMAGED;
+	for (int i = 0; i < count && block.event < EVENTS_MAX; i++)
+		samples[block.event] = add_saturating(samples[block.event], mover->taken[i].count);
+	err = store_error(mdb_cursor_del(mover->cursor, 0));
+	if (!err && mover->to)
+		err = put_taken(mover, block, (size_t)count);
+	return err ? err : 1;
+}
+
+int64_t
+slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, size_t max,
+                  uint64_t taken[EVENTS_MAX])
+{
+	struct mover *mover = calloc(1, sizeof(*mover));
+	int64_t count = 0;
+	int result;
+
+	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
+	if (!mover)
+		return -ENOMEM;
+	mover->profile = profile;
+	mover->from = from;
+	mover->to = to;
+	result = store_error(mdb_cursor_open(txn, profile->store.tables[TABLE_COUNTS], &mover->cursor));
+	if (!result) {
+		while ((size_t)count < max && (result = take_block(mover, taken)) > 0)
+			count++;
+		mdb_cursor_close(mover->cursor);
+	}
+	writer_fini(&mover->value);
+	free(mover);
+	return result < 0 ? result : count;
+}
