@@ -104,7 +104,9 @@ name_kernel_images(struct flusher *flusher, const struct work *work)
 	for (size_t i = 0; i < count; i++)
 		if (images[i].err)
 			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names: %s",
-			          images[i].image->path, error_text(images[i].err));
+			          images[i].image->path,
+			          images[i].err == -ENOENT ? "they are not loaded any more"
+			                                   : error_text(images[i].err));
 	free(images);
 }
 

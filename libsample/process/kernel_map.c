@@ -21,6 +21,12 @@
 #define MAPPINGS_MAX    ADDRESS_SPACE_MAPPINGS_MAX
 #define REREAD_INTERVAL UINT64_C(1000000000) /* ns */
 
+/* What is done at most once a REREAD_INTERVAL. */
+struct reread {
+	bool done; /* at time_ns */
+	uint64_t time_ns;
+};
+
 struct kernel_map {
 	const char *procfs, *sysfs;
 	struct mapped_images *images;
@@ -33,8 +39,8 @@ struct kernel_map {
 	struct address_space *modules;
 	struct kernel_modules list; /* what `modules` was made of */
 	bool scanned;               /* else nothing of the machine is read */
-	bool reread;                /* the list was read again at reread_ns */
-	uint64_t reread_ns;
+	struct reread for_nothing;  /* the list, because nothing lies at an address */
+	struct reread for_change;   /* because another module may lie there by now */
 };
 
 struct kernel_map *
@@ -285,24 +291,26 @@ kernel_map_apply(struct kernel_map *map, const struct record *record)
 	return insert_jit(map, start, end, record->ksymbol.name ? record->ksymbol.name : "");
 }
 
-static const struct mapping *
-find_outside_text(struct kernel_map *map, uint64_t address)
-{
-	const struct mapping *mapping = address_space_find(map->jit, address);
-
-	return mapping ? mapping : address_space_find(map->modules, address);
-}
-
 static bool
-may_reread(struct kernel_map *map, uint64_t time_ns)
+may_reread(const struct kernel_map *map, struct reread *reread, uint64_t time_ns)
 {
 	if (!map->scanned || map->hidden)
 		return false;
-	if (map->reread && time_ns < map->reread_ns + REREAD_INTERVAL)
+	if (reread->done && time_ns < reread->time_ns + REREAD_INTERVAL)
 		return false;
-	map->reread = true;
-	map->reread_ns = time_ns;
+	reread->done = true;
+	reread->time_ns = time_ns;
 	return true;
+}
+
+static const struct mapping *
+find_module(struct kernel_map *map, uint64_t address, uint64_t time_ns)
+{
+	const struct mapping *mapping = address_space_find(map->modules, address);
+
+	if (may_reread(map, mapping ? &map->for_change : &map->for_nothing, time_ns) && read_modules(map) == 0)
+		mapping = address_space_find(map->modules, address);
+	return mapping;
 }
 
 int
@@ -316,9 +324,9 @@ kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, stru
 		*offset = address - map->text_start;
 		return 0;
 	}
-	mapping = find_outside_text(map, address);
-	if (!mapping && may_reread(map, time_ns) && read_modules(map) == 0)
-		mapping = find_outside_text(map, address);
+	mapping = address_space_find(map->jit, address);
+	if (!mapping)
+		mapping = find_module(map, address, time_ns);
 	if (!mapping)
 		return 1 + (map->hidden ? UNKNOWN_KERNEL_HIDDEN : UNKNOWN_KERNEL_ADDRESS);
 	*image = mapping->image;

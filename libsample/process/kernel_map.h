@@ -2,8 +2,8 @@
  * kernel_map.h - what lies where in the kernel
  *
  * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records tell. Loading a
- * module is told by nobody: an address that lies nowhere makes the list of modules be read again, at most once a
- * second.
+ * module is told by nobody, nor is that another has taken its place: the list of modules is read again for an address
+ * that lies nowhere, and for one that lies in a module, each at most once a second.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MAP_H
