@@ -44,6 +44,7 @@ on_flush_timer(void *context)
 {
 	struct daemon *daemon = context;
 
+	on_rings(daemon);                     /* what is flushed is as young as can be */
 	collection_flush(daemon->collection); /* while it is busy, the bell or the next time will do */
 	daemon_answer_waiters(daemon);
 }
