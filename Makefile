@@ -58,7 +58,7 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help units fuzzers benches workloads manuals clean
+.PHONY: all help units fuzzers bench benches workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) manuals
@@ -68,6 +68,7 @@ help:
 	@echo 'make units            unit tests into $(BUILD)/tests/unit/'
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
+	@echo 'make bench            dcpid beside perf record (6 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
@@ -140,6 +141,11 @@ benches: $(BENCHES)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+
+# What it costs beside `perf record`, into docs/benchmarks.md; about six minutes on a quiet machine.
+BENCH_OPTIONS ?=
+bench: all benches workloads
+	bench/beside_perf --write docs/benchmarks.md $(BENCH_OPTIONS)
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)
