@@ -40,7 +40,8 @@ int profile_merge_slices(struct profile *profile, const struct retention_options
 
 /*
  * Drop of the slice that ended first, if it is too old or the database too large; after the last slice of an epoch, the
- * epoch. Smaller steps are tried when the database is too full for this one.
+ * epoch. When the file is full to its last page, it may grow past its limit by a 16th and 256 KiB: LMDB
+ * writes before it removes.
  */
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 

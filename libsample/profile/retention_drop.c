@@ -8,6 +8,10 @@
 #include "profile/grow.h"
 #include "profile/slice_list.h"
 
+#define LENT_SHARE  16          /* of the size limit */
+#define LENT_BYTES  (256 << 10) /* for the least limit */
+#define LENT_BLOCKS 256         /* of a step: each may need a page or two */
+
 /* The slice that ended first; never the newest, which is still being written. NULL when there is no other. */
 static const struct slice_place *
 oldest(const struct slice_list *list)
@@ -129,6 +133,23 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 	return err ? err : dropped;
 }
 
+/*
+ * To remove something LMDB writes new pages first. A flush may have taken the very last one: then the file grows a
+ * little past its limit, once, because what is removed is used again.
+ */
+static int
+drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
+{
+	int result, err;
+
+	result = store_lend(&profile->store, profile->store.size_limit / LENT_SHARE + LENT_BYTES);
+	if (result)
+		return result;
+	result = drop_step(profile, ended_ns, max < LENT_BLOCKS ? max : LENT_BLOCKS);
+	err = store_repay(&profile->store);
+	return result < 0 || !err ? result : err;
+}
+
 int
 profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns)
 {
@@ -148,8 +169,6 @@ profile_drop_old(struct profile *profile, const struct retention_options *option
 		ended_ns = now_ns - options->max_age_ns;
 	if (ended_ns == 0)
 		return 0;
-	/* To remove something LMDB writes new pages first. */
-	while ((result = drop_step(profile, ended_ns, max)) == -DCPI_EFULL && max > 1)
-		max = (max + 7) / 8;
-	return result;
+	result = drop_step(profile, ended_ns, max);
+	return result == -DCPI_EFULL ? drop_from_full(profile, ended_ns, max) : result;
 }

@@ -86,6 +86,18 @@ store_limit_size(struct store *store, uint64_t bytes)
 	return err;
 }
 
+int
+store_lend(const struct store *store, uint64_t bytes)
+{
+	return store_error(mdb_env_set_mapsize(store->env, store->size_limit + bytes));
+}
+
+int
+store_repay(const struct store *store)
+{
+	return store_error(mdb_env_set_mapsize(store->env, store->size_limit)); /* LMDB keeps what is in use */
+}
+
 static int
 configure(struct store *store)
 {

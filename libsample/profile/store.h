@@ -53,6 +53,10 @@ void store_close(struct store *store);
 /* Let the file grow to `bytes`, or to what it has already. While no transaction is open. */
 int store_limit_size(struct store *store, uint64_t bytes);
 
+/* Let it grow past the limit by `bytes`, until store_repay(). While no transaction is open. */
+int store_lend(const struct store *store, uint64_t bytes);
+int store_repay(const struct store *store);
+
 int store_begin(struct store *store, bool write, MDB_txn **txn);
 
 /* Commit, or abort when `err` is not 0, which is then returned. */
