@@ -7,8 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
+
+#define RESCAN_INTERVAL_NS UINT64_C(10000000000)
 
 /* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
 static size_t
@@ -55,6 +58,18 @@ find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 	return event < sampler->event_count ? &cpu->counters[event].loss : &cpu->sideband_counter.loss;
 }
 
+static void
+take_lost(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
+{
+	struct sampler_loss *loss = find_loss(sampler, cpu, record->id);
+
+	if (loss == &cpu->sideband_counter.loss)
+		sampler->records_lost = true;
+	/* where the kernel counts losses itself, those are read instead: they include what no record told yet */
+	if (!sampler->features.read_lost)
+		loss->lost += record->lost.count;
+}
+
 static int
 take_record(void *context, uint32_t index, const struct record *record)
 {
@@ -65,10 +80,7 @@ take_record(void *context, uint32_t index, const struct record *record)
 	case RECORD_SAMPLE:
 		return take_sample(sampler, cpu, record);
 	case RECORD_LOST:
-		/* where the kernel counts losses itself, those are read instead: they include what no record told yet
-		 */
-		if (!sampler->features.read_lost)
-			find_loss(sampler, cpu, record->id)->lost += record->lost.count;
+		take_lost(sampler, cpu, record);
 		return 0;
 	case RECORD_THROTTLE:
 		find_loss(sampler, cpu, record->id)->throttled++;
@@ -83,13 +95,34 @@ take_record(void *context, uint32_t index, const struct record *record)
 	}
 }
 
+/*
+ * A process that began, or loaded a library, in a record that was lost would stay unknown, or be taken for its parent,
+ * as long as it lives: /proc is read again, though not all the time.
+ */
+static void
+make_up_for_lost_records(struct sampler *sampler)
+{
+	uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (!sampler->records_lost || (sampler->rescan_ns && now_ns - sampler->rescan_ns < RESCAN_INTERVAL_NS))
+		return;
+	err = attribution_rescan(sampler->attribution);
+	sampler->records_lost = false;
+	sampler->rescan_ns = now_ns;
+	log_write(sampler->log, LOG_LEVEL_WARNING, "records about processes were lost; /proc was read again: %s",
+	          err ? error_text(err) : "done");
+}
+
 static int
 drain_until(struct sampler *sampler, uint64_t horizon)
 {
 	int err = merge_drain(sampler->merge, horizon, take_record, sampler);
 
-	if (!err)
+	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
+		make_up_for_lost_records(sampler);
+	}
 	return err == -ENOMEM ? -ENOSPC : err;
 }
 

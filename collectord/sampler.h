@@ -3,7 +3,8 @@
  *
  * Per CPU there are two rings: one for the samples of all events, one for mapping and process records, so that a burst
  * of samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
- * SAMPLER_LAG_NS in the past, attributed and added to the tally.
+ * SAMPLER_LAG_NS in the past, attributed and added to the tally. After a loss of mapping and process records /proc is
+ * read again, at most every 10 s.
  * Thread rule: one thread (the event loop's).
  */
 #ifndef DCPI_COLLECTORD_SAMPLER_H

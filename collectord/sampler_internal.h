@@ -43,6 +43,8 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
+	bool records_lost;  /* records about processes, since /proc was read */
+	uint64_t rescan_ns; /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
 };
 
 #endif

@@ -43,6 +43,15 @@ attribution_init(struct attribution *attribution)
 	return 0;
 }
 
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 struct attribution *
 attribution_new(const struct attribution_options *options, struct image_table *images, struct context_table *contexts)
 {
@@ -53,6 +62,8 @@ attribution_new(const struct attribution_options *options, struct image_table *i
 	attribution->options = *options;
 	if (attribution->options.exit_grace_ns == 0)
 		attribution->options.exit_grace_ns = GRACE_DEFAULT_NS;
+	if (!attribution->options.clock_ns)
+		attribution->options.clock_ns = monotonic_ns;
 	attribution->image_table = images;
 	attribution->context_table = contexts;
 	if (attribution_init(attribution)) {
@@ -76,33 +87,6 @@ attribution_free(struct attribution *attribution)
 	free(attribution);
 }
 
-static int
-scan_visit_process(void *context, uint32_t pid, const char *comm)
-{
-	struct attribution *attribution = context;
-	struct process *process = process_renew(attribution->processes, pid);
-
-	if (!process)
-		return -ENOMEM;
-	process_rename(process, comm);
-	return 0;
-}
-
-static int
-scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
-{
-	return attribution_map_found(context, pid, mmap);
-}
-
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool
 is_nested(const char *procfs)
 {
@@ -114,20 +98,66 @@ is_nested(const char *procfs)
 	return status.st_ino != INITIAL_PID_NS;
 }
 
+struct scan {
+	struct attribution *attribution;
+	uint64_t begin_ns; /* of reading this process */
+	bool any;          /* it has a mapping */
+};
+
+static int
+scan_visit_process(void *context, uint32_t pid)
+{
+	struct scan *scan = context;
+
+	(void)pid;
+	scan->begin_ns = scan->attribution->options.clock_ns();
+	scan->any = false;
+	return 0;
+}
+
+static int
+scan_visit_name(void *context, uint32_t pid, const char *comm)
+{
+	struct scan *scan = context;
+	struct process *process = process_ensure(scan->attribution->processes, pid);
+
+	if (!process)
+		return -ENOMEM;
+	process_rename(process, comm);
+	return 0;
+}
+
+/* What there was before goes with the first mapping: that of a process that we may not look at stays. */
+static int
+scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
+{
+	struct scan *scan = context;
+	struct process *process = process_find(scan->attribution->processes, pid);
+
+	if (process && !scan->any) {
+		process_clear(process);
+		process->scan_ns = scan->begin_ns;
+	}
+	scan->any = true;
+	/* out of memory for a mapping: its samples will be counted as unknown */
+	(void)attribution_map_found(scan->attribution, pid, mmap);
+	return 0;
+}
+
 int
-attribution_scan(struct attribution *attribution)
+attribution_rescan(struct attribution *attribution)
 {
 	const struct attribution_options *options = &attribution->options;
+	struct scan scan = {.attribution = attribution};
 	struct proc_scan_visitor visitor = {
-		.process = scan_visit_process, .mapping = scan_visit_mapping, .context = attribution};
+		.process = scan_visit_process,
+		.name = scan_visit_name,
+		.mapping = scan_visit_mapping,
+		.context = &scan,
+	};
 	uint64_t start = monotonic_ns();
 	int err;
 
-	attribution->live = true;
-	attribution->nested = is_nested(options->procfs);
-	err = kernel_map_scan(attribution->kernel);
-	if (err)
-		return err;
 	err = cgroup_table_scan(attribution->cgroups, options->cgroupfs);
 	if (err == -ENOMEM)
 		return err;
@@ -137,6 +167,17 @@ attribution_scan(struct attribution *attribution)
 	err = proc_scan(options->procfs, options->log, &visitor);
 	attribution->scan_ns = monotonic_ns() - start;
 	return err;
+}
+
+int
+attribution_scan(struct attribution *attribution)
+{
+	int err;
+
+	attribution->live = true;
+	attribution->nested = is_nested(attribution->options.procfs);
+	err = kernel_map_scan(attribution->kernel);
+	return err ? err : attribution_rescan(attribution);
 }
 
 /* No process has this pid, not even one of which only the main thread has ended. A signal that is none may be asked for

@@ -3,12 +3,14 @@
  *
  * The one place that knows which image was mapped where, in which process, since when. Records are applied in time
  * order (stream/merge.h gives them so), samples are looked up in between, so each meets the map that was valid when it
- * was taken. /proc is read once, at the start, and never on behalf of a sample; the one exception is the list of kernel
- * modules, which is read again at most once a second when a kernel address lies nowhere.
+ * was taken. /proc is read at the start and never on behalf of a sample; the one exception is the list of kernel
+ * modules, which is read again at most once a second when a kernel address lies nowhere. When records were lost, what
+ * the others say is no longer true, and the owner may have /proc read again.
  *
  * Rules worth knowing
  *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit (of the main thread; the
  *    others may go on) keeps it for late samples until `exit_grace_ns` have passed in record time.
+ *  - What a record says of a process that /proc was read about later is known already: the record is passed by.
  *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
  *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
@@ -52,11 +54,12 @@ const char *unknown_cause_name(unsigned cause); /* "no-process", ...; "other" fo
 const char *unknown_cause_text(unsigned cause);
 
 struct attribution_options {
-	const char *procfs;     /* "/proc" */
-	const char *sysfs;      /* "/sys" */
-	const char *cgroupfs;   /* "/sys/fs/cgroup": ids of the cgroups that exist already are read below it */
-	uint64_t exit_grace_ns; /* how long the map of a process that ended is kept, 0: 10 s */
-	const struct log *log;  /* NULL is allowed */
+	const char *procfs;         /* "/proc" */
+	const char *sysfs;          /* "/sys" */
+	const char *cgroupfs;       /* "/sys/fs/cgroup": ids of the cgroups that exist already are read below it */
+	uint64_t exit_grace_ns;     /* how long the map of a process that ended is kept, 0: 10 s */
+	uint64_t (*clock_ns)(void); /* the time now, as the records tell it; NULL: CLOCK_MONOTONIC */
+	const struct log *log;      /* NULL is allowed */
 };
 
 struct attribution;
@@ -70,9 +73,16 @@ void attribution_free(struct attribution *attribution); /* NULL is allowed */
 /*
  * Read what is there already: kernel, modules and BPF programs, cgroups, processes and their mappings. To be called
  * once, after the events are open (so that nothing falls between) and before the first record is applied. 0, -ENOMEM,
- * or the errno of /proc itself; a process that ends while it is read is no error.
+ * or the errno of /proc itself; a process that ends while it is read is no error, nor is one with more mappings than
+ * can be remembered.
  */
 int attribution_scan(struct attribution *attribution);
+
+/*
+ * Read cgroups, processes and their mappings again, because records were lost: between two records, as late as can be.
+ * Errors as above.
+ */
+int attribution_rescan(struct attribution *attribution);
 
 /* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0 or
  * -ENOMEM. */
@@ -94,7 +104,7 @@ struct attribution_stats {
 	size_t mappings;  /* in all address spaces, shared ones once */
 	size_t images;
 	size_t contexts;
-	uint64_t scan_ns; /* how long attribution_scan() took */
+	uint64_t scan_ns; /* how long the last scan took */
 };
 void attribution_stats(const struct attribution *attribution, struct attribution_stats *stats);
 

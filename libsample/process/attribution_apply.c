@@ -145,8 +145,17 @@ apply_exit(struct attribution *attribution, const struct record *record)
 	return 0;
 }
 
-int
-attribution_apply(struct attribution *attribution, const struct record *record)
+/* /proc was read about the process after this happened to it. */
+static bool
+is_known(struct attribution *attribution, const struct record *record)
+{
+	const struct process *process = process_find(attribution->processes, record->pid);
+
+	return process && record->time < process->scan_ns;
+}
+
+static int
+apply_to_process(struct attribution *attribution, const struct record *record)
 {
 	switch (record->type) {
 	case RECORD_MMAP:
@@ -157,12 +166,21 @@ attribution_apply(struct attribution *attribution, const struct record *record)
 		return apply_fork(attribution, record);
 	case RECORD_EXIT:
 		return apply_exit(attribution, record);
+	default:
+		return 0;
+	}
+}
+
+int
+attribution_apply(struct attribution *attribution, const struct record *record)
+{
+	switch (record->type) {
 	case RECORD_KSYMBOL:
 		return kernel_map_apply(attribution->kernel, record);
 	case RECORD_CGROUP:
 		return cgroup_table_set(attribution->cgroups, record->cgroup.id,
 		                        record->cgroup.path ? record->cgroup.path : "");
 	default:
-		return 0;
+		return is_known(attribution, record) ? 0 : apply_to_process(attribution, record);
 	}
 }

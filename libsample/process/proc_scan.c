@@ -107,8 +107,11 @@ scan_process(struct scan *scan, uint32_t pid)
 	char comm[64]; /* a worker's is longer than COMM_SIZE */
 	int result;
 
+	result = scan->visitor->process(scan->visitor->context, pid);
+	if (result)
+		return result;
 	read_comm(scan->maps.procfs, pid, comm, sizeof(comm));
-	result = scan->visitor->process(scan->visitor->context, pid, comm);
+	result = scan->visitor->name(scan->visitor->context, pid, comm);
 	if (result)
 		return result;
 	scan->pid = pid;

@@ -13,7 +13,8 @@
 
 /* Each returns 0, or -ENOMEM, which ends the scan. */
 struct proc_scan_visitor {
-	int (*process)(void *context, uint32_t pid, const char *comm);
+	int (*process)(void *context, uint32_t pid); /* before anything of it is read */
+	int (*name)(void *context, uint32_t pid, const char *comm);
 	int (*mapping)(void *context, uint32_t pid, const struct record_mmap *mmap); /* of the process before */
 	void *context;
 };

@@ -136,8 +136,10 @@ process_renew(struct process_table *table, uint32_t pid)
 {
 	struct process *process = process_ensure(table, pid);
 
-	if (process)
-		process_exec(process, "");
+	if (!process)
+		return NULL;
+	process_exec(process, "");
+	process->scan_ns = 0;
 	return process;
 }
 
@@ -183,11 +185,17 @@ process_rename(struct process *process, const char *comm)
 }
 
 void
-process_exec(struct process *process, const char *comm)
+process_clear(struct process *process)
 {
 	address_space_release(process->space);
 	process->space = NULL;
 	process->incomplete = false;
+}
+
+void
+process_exec(struct process *process, const char *comm)
+{
+	process_clear(process);
 	process_rename(process, comm);
 }
 

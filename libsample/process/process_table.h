@@ -29,6 +29,7 @@ struct process {
 	bool ended;
 	bool incomplete;   /* a mapping could not be remembered */
 	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
+	uint64_t scan_ns;  /* record time at which its mappings were read from /proc; 0: they come from records alone */
 	char comm[COMM_SIZE];
 	struct address_space *space; /* NULL: empty */
 	struct context_cache context;
@@ -52,6 +53,8 @@ struct process *process_renew(struct process_table *table, uint32_t pid);
 void process_end(struct process_table *table, struct process *process, uint64_t now_ns);
 
 void process_rename(struct process *process, const char *comm);
+
+void process_clear(struct process *process); /* takes its mappings */
 
 /* What exec does to it: another name, no mappings. */
 void process_exec(struct process *process, const char *comm);

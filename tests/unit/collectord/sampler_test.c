@@ -1,7 +1,9 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,11 +13,12 @@
 #include "collectord/machine.h"
 #include "collectord/sampler.h"
 
-#define WHY_SIZE 512
+#define WHY_SIZE       512
+#define SIDEBAND_PAGES 64
 
 /* A cpu-clock at a modest rate: what every machine has. Skips where all-CPU events are refused. */
 static struct sampler *
-open_sampler_with_rings(size_t tally_limit, size_t ring_pages)
+open_sampler_with_rings(size_t tally_limit, size_t ring_pages, size_t sideband_pages)
 {
 	struct config config;
 	struct sampler *sampler;
@@ -25,7 +28,7 @@ open_sampler_with_rings(size_t tally_limit, size_t ring_pages)
 	memset(&config, 0, sizeof(config));
 	config.tally_limit = tally_limit;
 	config.ring_pages = ring_pages;
-	config.sideband_pages = 64;
+	config.sideband_pages = sideband_pages;
 	config.clock_rate = 500;
 	config.event_count = 1;
 	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
@@ -39,7 +42,7 @@ open_sampler_with_rings(size_t tally_limit, size_t ring_pages)
 static struct sampler *
 open_sampler(size_t tally_limit)
 {
-	return open_sampler_with_rings(tally_limit, 16);
+	return open_sampler_with_rings(tally_limit, 16, SIDEBAND_PAGES);
 }
 
 /* Processor time, not time of day: other processes may want the CPUs as well. */
@@ -82,7 +85,7 @@ own_path(char path[PATH_MAX])
 static void
 the_smallest_ring_that_can_be_configured_is_mapped(void **state)
 {
-	struct sampler *sampler = open_sampler_with_rings(4096, 1);
+	struct sampler *sampler = open_sampler_with_rings(4096, 1, SIDEBAND_PAGES);
 
 	(void)state;
 	sampler_close(sampler);
@@ -101,7 +104,11 @@ what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
 	own_path(path);
 	start_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	assert_int_equal(sampler_enable(sampler), 0);
-	burn(600);
+	for (int i = 0; i < 12; i++) {
+		burn(50);
+		assert_int_equal(sampler_drain(sampler),
+		                 0); /* whatever else this machine does must fit into the rings */
+	}
 	assert_int_equal(sampler_disable(sampler), 0);
 	elapsed_ms = (machine_clock_ns(CLOCK_MONOTONIC) - start_ns) / 1000000;
 	assert_int_equal(sampler_drain_all(sampler), 0);
@@ -145,6 +152,72 @@ a_process_that_is_gone_is_attributed(void **state)
 	assert_true(count_image(sampler, tally, shell) > 10);
 	assert_int_equal(slice.events[0].unknown[UNKNOWN_PROCESS], 0);
 	slice_fini(&slice);
+	tally_free(tally);
+	free(shell);
+	sampler_close(sampler);
+}
+
+static void
+run_true(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(127);
+		}
+		assert_int_equal(waitpid(child, NULL, 0), child);
+	}
+}
+
+/* A shell that works until it is killed; returns when exec has happened. */
+static pid_t
+start_busy_shell(void)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+		_exit(127);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	return child;
+}
+
+/* Nobody drains while processes come and go, until the rings are full and the shell's exec is lost. */
+static void
+a_process_that_began_while_records_were_lost_is_found_again(void **state)
+{
+	struct sampler *sampler = open_sampler_with_rings(4096, 16, 4);
+	struct slice before = {0}, after = {0};
+	char *shell = realpath("/bin/sh", NULL);
+	struct tally *tally;
+	pid_t child;
+
+	(void)state;
+	run_true(200);
+	child = start_busy_shell();
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	run_true(4); /* now that there is room, the kernel says what it could not */
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(4096), &before));
+	assert_true(before.sideband_lost > 0);
+	assert_int_equal(sampler_enable(sampler), 0);
+	usleep(500000);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	tally = sampler_take(sampler, tally_new(4096), &after);
+	assert_true(count_image(sampler, tally, shell) > 10);
+	slice_fini(&before);
+	slice_fini(&after);
 	tally_free(tally);
 	free(shell);
 	sampler_close(sampler);
@@ -212,6 +285,7 @@ main(void)
 		cmocka_unit_test(the_smallest_ring_that_can_be_configured_is_mapped),
 		cmocka_unit_test(what_runs_is_sampled_at_the_rate_that_was_asked_for),
 		cmocka_unit_test(a_process_that_is_gone_is_attributed),
+		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
 	};

@@ -203,6 +203,94 @@ a_process_whose_end_was_lost_is_found_out(void **state)
 	assert_sample(story, 60000, (uint32_t)getpid(), 0x400000, "/bin/here", 0);
 }
 
+static uint64_t
+clock_at_5_ms(void)
+{
+	return 5 * MS;
+}
+
+/* A story in which /proc is read at 5 ms. */
+static int
+setup_scan_at_5_ms(void **state)
+{
+	struct attribution_options options = {.exit_grace_ns = 1000 * MS, .clock_ns = clock_at_5_ms};
+	struct story *story;
+	int err = story_setup(state);
+
+	story = *state;
+	attribution_free(story->attribution);
+	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
+	story->attribution = attribution_new(&options, story->images, story->contexts);
+	return err;
+}
+
+/* Records that wait in the rings while /proc is read tell what is known already. */
+static void
+what_happened_before_the_scan_is_not_applied_to_what_it_saw(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
+	put_process(story, "43", "child\n", "00401000-00404000 r-xp 00001000 08:01 78 /usr/bin/sh\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_fork(story, 1, 42, 43); /* when 42 was another program */
+	story_exec(story, 2, 42, "gzip");
+	story_exit(story, 3, 42, 42); /* of a process that had the number before */
+	assert_sample(story, 6, 42, 0x401010, "/usr/bin/gzip", 0x1010);
+	assert_sample(story, 6, 43, 0x401010, "/usr/bin/sh", 0x1010);
+	assert_comm(story, 6, 43, 0x401010, "child");
+	attribution_expire(story->attribution, 5000 * MS);
+	assert_sample(story, 5000, 42, 0x401010, "/usr/bin/gzip", 0x1010);
+	story_exec(story, 5001, 42, "next");
+	assert_unknown(story, 5002, 42, 0x401010, UNKNOWN_ADDRESS);
+}
+
+static void
+a_number_used_again_after_the_scan_is_a_fresh_process(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_fork(story, 6, 1, 42);
+	story_exec(story, 4, 42, "late"); /* told by another CPU, with an earlier time */
+	story_map(story, 7, 42, "/bin/late", 1, 0x500000, 0x1000, 0);
+	assert_sample(story, 8, 42, 0x500010, "/bin/late", 0x10);
+	assert_unknown(story, 8, 42, 0x401010, UNKNOWN_ADDRESS);
+}
+
+/* A fork, an exec and their mappings have no record. */
+static void
+what_lost_records_would_have_told_is_read_again(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "sh\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/sh\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_fork(story, 6, 42, 43);
+	put_process(story, "43", "gzip\n", "00501000-00504000 r-xp 00001000 08:01 78 /bin/gzip\n");
+	put_process(story, "44", "new\n", "00601000-00604000 r-xp 00001000 08:01 79 /bin/new\n");
+	assert_int_equal(attribution_rescan(story->attribution), 0);
+	assert_sample(story, 7, 42, 0x401010, "/bin/sh", 0x1010);
+	assert_sample(story, 7, 43, 0x501010, "/bin/gzip", 0x1010);
+	assert_comm(story, 7, 43, 0x501010, "gzip");
+	assert_unknown(story, 7, 43, 0x401010, UNKNOWN_ADDRESS);
+	assert_sample(story, 7, 44, 0x601010, "/bin/new", 0x1010);
+}
+
+/* Its mappings are not shown: it may not be looked at, or only its main thread has ended. */
+static void
+reading_again_keeps_what_cannot_be_seen(void **state)
+{
+	struct story *story = *state;
+
+	story_exec(story, 6, 42, "secret");
+	story_map(story, 6, 42, "/bin/secret", 1, 0x400000, 0x1000, 0);
+	put_process(story, "42", "secret\n", "");
+	assert_int_equal(attribution_rescan(story->attribution), 0);
+	assert_sample(story, 7, 42, 0x400010, "/bin/secret", 0x10);
+}
+
 /* Threads of this very process are what outlives a main thread that is said to have ended. */
 static void
 a_process_whose_threads_sleep_outlives_its_main_thread(void **state)
@@ -322,7 +410,8 @@ this_process_is_found_on_the_real_proc(void **state)
 	attribution_free(story.attribution);
 }
 
-#define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+#define STORY_TEST(test)        cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+#define SCAN_AT_5_MS_TEST(test) cmocka_unit_test_setup_teardown(test, setup_scan_at_5_ms, story_teardown)
 
 int
 main(void)
@@ -339,6 +428,10 @@ main(void)
 		STORY_TEST(a_fork_replaces_what_the_scan_saw_under_its_pid),
 		STORY_TEST(a_kernel_worker_is_named_without_its_work),
 		STORY_TEST(a_process_whose_end_was_lost_is_found_out),
+		SCAN_AT_5_MS_TEST(what_happened_before_the_scan_is_not_applied_to_what_it_saw),
+		SCAN_AT_5_MS_TEST(a_number_used_again_after_the_scan_is_a_fresh_process),
+		SCAN_AT_5_MS_TEST(what_lost_records_would_have_told_is_read_again),
+		SCAN_AT_5_MS_TEST(reading_again_keeps_what_cannot_be_seen),
 		STORY_TEST(a_process_whose_threads_sleep_outlives_its_main_thread),
 		STORY_TEST(the_number_of_a_thread_is_not_a_process_that_lives),
 		STORY_TEST(this_process_is_found_on_the_real_proc),
