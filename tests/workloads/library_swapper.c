@@ -49,6 +49,6 @@ main(int argc, char **argv)
 		same += now == before;
 		before = now;
 	}
-	printf("%u of %u\n", same, ROUNDS - 1);
+	printf("%u of %d\n", same, ROUNDS - 1);
 	return 0;
 }

@@ -139,7 +139,7 @@ way_reuse(double seconds, char **program)
 			return -1;
 		reused += second == first;
 	}
-	printf("%u of %u\n", reused, REUSES);
+	printf("%u of %d\n", reused, REUSES);
 	return 0;
 }
 

@@ -273,9 +273,9 @@ a_time_without_samples_is_answered_with_the_time_that_has_some(void **state)
 
 	setenv("TZ", "UTC", 1);
 	tzset();
-	assert_refused(profile, &(struct selection_request){.since_ns = TIME(130), .until_ns = TIME(150)},
-	               -DCPI_ENOSELECTION,
-	               "no samples in that time; there are some from 1970-01-01 00:01:40 UTC to 1970-01-01 00:03:25 UTC");
+	assert_refused(
+		profile, &(struct selection_request){.since_ns = TIME(130), .until_ns = TIME(150)}, -DCPI_ENOSELECTION,
+		"no samples in that time; there are some from 1970-01-01 00:01:40 UTC to 1970-01-01 00:03:25 UTC");
 	profile_close(profile);
 }
 
