@@ -16,7 +16,7 @@
 
 #include "profile/profile.h"
 
-#define RETENTION_BLOCKS 2048 /* of a step: about 10 ms */
+#define RETENTION_BLOCKS 2048 /* of a step: 1.5 ms of processor time, and a sync */
 
 struct retention_options {
 	uint64_t max_age_ns;    /* slices that ended before are dropped; 0: none */
