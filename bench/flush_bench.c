@@ -4,7 +4,10 @@
  * KEYS distinct (image, offset, event, context) in an order that a skewed draw prefers: 200 images, 60 contexts, about
  * ten hot instructions in a block of code, as in a profile of a busy machine. The directory is the argument, else one
  * below $TMPDIR: the disk is part of what is measured. Every figure but those of the file is a time of this machine.
+ * Usage: flush_bench [directory [database]]; the second argument names what is kept, in the directory, for tools to
+ * read.
  */
+#include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,6 +302,15 @@ remove_entry(const char *path, const struct stat *stat, int type, struct FTW *wa
 	return remove(path);
 }
 
+static void
+keep(const char *parent, const char *directory, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", parent, name);
+	require(rename(directory, path) ? -errno : 0, path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -329,7 +341,10 @@ main(int argc, char **argv)
 	complaints = profile_check(bench->profile, NULL, NULL);
 	printf("check: %lld complaints, %.1f ms\n", (long long)complaints, (double)(now_ns() - start) / 1e6);
 	profile_close(bench->profile);
-	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	if (argc > 2)
+		keep(parent, directory, argv[2]);
+	else
+		nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(bench);
 	return 0;
 }
