@@ -1,13 +1,13 @@
 /*
  * database.h - a tool's way to the profile database
  *
- * Opens it behind a guard (common/guard.h), reads a selection, and says in words what went wrong.
+ * Opens it behind a guard (base/guard.h), reads a selection, and says in words what went wrong.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DATABASE_H
 #define DCPI_TOOLS_DATABASE_H
 
-#include "dcpi-tools/common/guard.h"
+#include "base/guard.h"
 #include "profile/profile.h"
 #include "profile/selection.h"
 

@@ -8,7 +8,7 @@
 #include <uthash.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/guard.h"
+#include "base/guard.h"
 #include "dcpi-tools/common/text.h"
 #include "image/symbols.h"
 

@@ -1,6 +1,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/guard.h"
+#include "base/guard.h"
 
 static char said[1024]; /* what the child wrote to standard error */
 
@@ -115,6 +116,54 @@ fault_after_the_guard(void)
 	raise(SIGABRT);
 }
 
+static void *
+fault_here(void *unused)
+{
+	(void)unused;
+	raise(SIGSEGV);
+	return NULL;
+}
+
+static void
+fault_in_another_thread(void)
+{
+	struct guard guard = database_guard();
+	pthread_t thread;
+
+	signal(SIGSEGV, SIG_DFL);
+	guard_enter(&guard);
+	if (pthread_create(&thread, NULL, fault_here, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
+static void *
+fault_in_a_guard_here(void *unused)
+{
+	(void)unused;
+	touch_beyond_the_file();
+	return NULL;
+}
+
+static void
+fault_in_a_thread_and_its_guard(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fault_in_a_guard_here, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
+static void
+be_killed_in_the_guard(void)
+{
+	struct guard guard = database_guard();
+
+	signal(SIGABRT, SIG_DFL);
+	guard_enter(&guard);
+	kill(getpid(), SIGABRT);
+	pause();
+}
+
 static void
 a_read_beyond_the_file_ends_with_a_sentence(void **state)
 {
@@ -181,6 +230,34 @@ without_a_guard_a_fault_is_what_it_was(void **state)
 	assert_string_equal(said, "");
 }
 
+static void
+each_thread_has_its_own_guards(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(fault_in_a_thread_and_its_guard);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+	status = run_child(fault_in_another_thread);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+	assert_string_equal(said, "");
+}
+
+/* A service manager's watchdog sends SIGABRT; taken for damage, it would keep the service from being started again. */
+static void
+a_signal_from_outside_is_not_the_files_doing(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(be_killed_in_the_guard);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+	assert_string_equal(said, "");
+}
+
 int
 main(void)
 {
@@ -190,6 +267,8 @@ main(void)
 		cmocka_unit_test(a_failed_assertion_ends_with_a_sentence),
 		cmocka_unit_test(the_innermost_guard_speaks),
 		cmocka_unit_test(without_a_guard_a_fault_is_what_it_was),
+		cmocka_unit_test(each_thread_has_its_own_guards),
+		cmocka_unit_test(a_signal_from_outside_is_not_the_files_doing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

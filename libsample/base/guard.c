@@ -1,4 +1,4 @@
-#include "dcpi-tools/common/guard.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,9 +16,9 @@ static const struct guard_signal {
 };
 #define GUARDED_COUNT (sizeof(guarded) / sizeof(guarded[0]))
 
-static struct guard *volatile innermost;
+static __thread struct guard *volatile innermost;
+static __thread char handler_stack[32768]; /* the fault may be a stack overflow */
 static struct sigaction before[GUARDED_COUNT];
-static char handler_stack[32768]; /* the fault may be a stack overflow */
 
 /* strlen(3) and write(2) are async-signal-safe; there is nothing to be done about a write that fails. */
 static void
@@ -29,21 +29,27 @@ write_text(const char *text)
 }
 
 static void
-speak_and_exit(int number)
+on_fault(int number, siginfo_t *info, void *context)
 {
 	const struct guard *guard = innermost;
-	const char *reason = "?";
+	size_t i = 0;
 
-	for (size_t i = 0; i < GUARDED_COUNT; i++)
-		if (guarded[i].number == number)
-			reason = guarded[i].reason;
+	(void)context;
+	while (guarded[i].number != number)
+		i++;
+	if (!guard || info->si_code == SI_USER) {
+		/* not ours: it comes again when we return, to whom it would have come */
+		sigaction(number, &before[i], NULL);
+		raise(number);
+		return;
+	}
 	write_text(program_invocation_short_name);
 	write_text(": ");
 	write_text(guard->subject);
 	write_text(": ");
 	write_text(guard->claim);
 	write_text(" (");
-	write_text(reason);
+	write_text(guarded[i].reason);
 	write_text("); ");
 	write_text(guard->advice);
 	write_text("\n");
@@ -54,7 +60,7 @@ void
 guard_enter(struct guard *guard)
 {
 	stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
-	struct sigaction action = {.sa_handler = speak_and_exit, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND};
 
 	guard->outer = innermost;
 	innermost = guard;
