@@ -8,17 +8,35 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
 #include "collectord/machine.h"
 
-#define PATIENCE_NS UINT64_C(10000000000) /* for the last flush of an epoch */
+#define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
+#define DAMAGE_ADVICE "keep a copy, empty the directory and let dcpid begin a new one"
 
 static int
 say(char *why, size_t size, const char *subject, const char *action, int err)
 {
 	snprintf(why, size, "%s: cannot %s: %s", subject, action, error_text(err));
 	return err;
+}
+
+/* What helps when the database cannot be opened; NULL: nothing that we would know. */
+static const char *
+advice_on(int err)
+{
+	switch (err) {
+	case -DCPI_EDAMAGED:
+		return DAMAGE_ADVICE;
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return "be root, or name a directory of your own with --db";
+	default:
+		return NULL;
+	}
 }
 
 static int
@@ -30,9 +48,11 @@ open_profile(struct collection *collection, char *why, size_t size)
 		.log = collection->log,
 	};
 	const char *directory = collection->config.database;
-	int err = profile_open(directory, &options, &collection->profile);
-	int owner;
+	int owner, err;
 
+	guard_enter(&collection->guard);
+	err = profile_open(directory, &options, &collection->profile);
+	guard_leave(&collection->guard);
 	if (err == -DCPI_ERUNNING) {
 		owner = profile_owner(directory);
 		if (owner > 0)
@@ -41,7 +61,12 @@ open_profile(struct collection *collection, char *why, size_t size)
 			snprintf(why, size, "%s: %s", directory, error_text(err));
 		return err;
 	}
-	return err ? say(why, size, directory, "open the profile database", err) : 0;
+	if (err && advice_on(err))
+		snprintf(why, size, "%s: cannot open the profile database: %s (%s)", directory, error_text(err),
+		         advice_on(err));
+	else if (err)
+		say(why, size, directory, "open the profile database", err);
+	return err;
 }
 
 static int
@@ -106,7 +131,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->spare = tally_new(collection->config.tally_limit);
 	if (!collection->spare)
 		return say(why, size, "tally", "be made", -errno);
-	collection->flusher = flusher_new(collection->profile, collection->log);
+	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return say(why, size, "flusher", "be started", -errno);
 	err = start_epoch(collection, label, why, size);
@@ -120,6 +145,17 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	return err ? say(why, size, "perf events", "be enabled", err) : 0;
 }
 
+static void
+init_guard(struct collection *collection)
+{
+	collection->guard = (struct guard){
+		.subject = escape_text(collection->config.database, collection->shown, sizeof(collection->shown)),
+		.claim = "the database is damaged",
+		.advice = DAMAGE_ADVICE,
+		.status = STATUS_DAMAGED,
+	};
+}
+
 int
 collection_open(const struct config *config, const struct log *log, struct collection **made, char *why, size_t size)
 {
@@ -131,6 +167,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		return say(why, size, config->database, "collect", -ENOMEM);
 	collection->config = *config;
 	collection->log = log;
+	init_guard(collection);
 	err = open_profile(collection, why, size);
 	if (!err)
 		err = sampler_open(config, log, &collection->sampler, why, size);

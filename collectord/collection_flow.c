@@ -140,11 +140,11 @@ note_flush_error(struct collection *collection, int error)
 {
 	if (error == collection->flush_error)
 		return;
-	if (error)
+	if (error && error != -DCPI_EDAMAGED) /* which is not tried again: the daemon says so, and leaves */
 		log_write(collection->log, LOG_LEVEL_ERROR,
 		          "%s: cannot write to the database: %s; counts are kept in memory and tried again",
 		          collection->config.database, error_text(error));
-	else
+	else if (!error)
 		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: the database can be written to again",
 		          collection->config.database);
 	collection->flush_error = error;

@@ -9,6 +9,8 @@
 struct collection {
 	struct config config;
 	const struct log *log;
+	struct guard guard;   /* around what reads or writes the database */
+	char shown[PATH_MAX]; /* the database's directory, for people to see */
 	struct profile *profile;
 	struct sampler *sampler;
 	struct flusher *flusher;

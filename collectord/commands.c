@@ -86,6 +86,21 @@ failure_of(const struct daemon *daemon, const struct collection_view *view, cons
 	return view->flush_tries > waiter->tries ? view->flush_error : 0;
 }
 
+/* Damage does not mend itself, however often we try. */
+static void
+give_up_over_damage(struct daemon *daemon, const struct collection_view *view)
+{
+	char why[PATH_MAX + 256];
+
+	if (view->flush_error != -DCPI_EDAMAGED)
+		return;
+	snprintf(why, sizeof(why),
+	         "%s: cannot write to the database: %s; what was sampled since the last flush is lost. Keep a copy, "
+	         "empty the directory and start dcpid again",
+	         view->config->database, error_text(view->flush_error));
+	daemon_give_up(daemon, view->flush_error, why);
+}
+
 void
 daemon_answer_waiters(struct daemon *daemon)
 {
@@ -94,6 +109,7 @@ daemon_answer_waiters(struct daemon *daemon)
 	char why[256];
 
 	collection_view(daemon->collection, &view);
+	give_up_over_damage(daemon, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct waiter *waiter = &daemon->waiters[i];
 		const int err = failure_of(daemon, &view, waiter);
@@ -200,10 +216,7 @@ daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, si
 	err = take_over(daemon, note, note_size, why, size);
 	if (err == -ECANCELED) {
 		/* the old collection is gone and the new one did not come to be: better restarted than deaf */
-		snprintf(daemon->why, daemon->size, "%s", why);
-		daemon->result = err;
-		daemon->leaving = true;
-		loop_leave(daemon->loop);
+		daemon_give_up(daemon, err, why);
 		return err;
 	}
 	notify_ready(daemon->notify, err ? why : "collecting");

@@ -168,6 +168,19 @@ daemon_leave(struct daemon *daemon)
 	return err;
 }
 
+void
+daemon_give_up(struct daemon *daemon, int err, const char *why)
+{
+	if (daemon->leaving)
+		return;
+	daemon->leaving = true;
+	daemon->result = err;
+	snprintf(daemon->why, daemon->size, "%s", why);
+	notify_stopping(daemon->notify, why);
+	log_summary(daemon);
+	loop_leave(daemon->loop);
+}
+
 static int
 watch_always(struct daemon *daemon)
 {

@@ -53,6 +53,9 @@ void daemon_unwatch(struct daemon *daemon);
 /* Write what is recorded and leave the loop. 0, or why counts were lost. */
 int daemon_leave(struct daemon *daemon);
 
+/* Leave the loop without writing any more: nothing could be. */
+void daemon_give_up(struct daemon *daemon, int err, const char *why);
+
 /* "collecting epoch 3: ..." to the service manager */
 void daemon_tell_status(struct daemon *daemon);
 

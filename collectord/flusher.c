@@ -30,6 +30,7 @@ struct work {
 
 struct flusher {
 	struct profile *profile;
+	struct guard *guard;
 	const struct log *log;
 	pthread_t thread;
 	int bell;
@@ -125,6 +126,23 @@ finish_work(struct flusher *flusher, struct work *work)
 	flusher->has_work = false;
 }
 
+/* Leave the lock to the loop and go to the profile, behind the guard. */
+static void
+enter_profile(struct flusher *flusher)
+{
+	pthread_mutex_unlock(&flusher->lock);
+	if (flusher->guard)
+		guard_enter(flusher->guard);
+}
+
+static void
+leave_profile(struct flusher *flusher)
+{
+	if (flusher->guard)
+		guard_leave(flusher->guard);
+	pthread_mutex_lock(&flusher->lock);
+}
+
 /* Called with the lock held; gives it up while it writes. */
 static void
 write_work(struct flusher *flusher)
@@ -142,7 +160,7 @@ write_work(struct flusher *flusher)
 	};
 	int err;
 
-	pthread_mutex_unlock(&flusher->lock);
+	enter_profile(flusher);
 	if (!work->entries)
 		work->entries = tally_sort(work->job.tally, &work->entry_count);
 	batch.entries = work->entries;
@@ -150,7 +168,7 @@ write_work(struct flusher *flusher)
 	err = profile_flush(flusher->profile, &batch);
 	if (!err)
 		name_kernel_images(flusher, work);
-	pthread_mutex_lock(&flusher->lock);
+	leave_profile(flusher);
 
 	flusher->result = (struct flush_result){
 		.error = err,
@@ -173,9 +191,9 @@ run_call(struct flusher *flusher)
 	int (*call)(struct profile *, void *) = flusher->call;
 	int result;
 
-	pthread_mutex_unlock(&flusher->lock);
+	enter_profile(flusher);
 	result = call(flusher->profile, flusher->call_context);
-	pthread_mutex_lock(&flusher->lock);
+	leave_profile(flusher);
 	flusher->call_result = result;
 	flusher->call = NULL;
 	pthread_cond_broadcast(&flusher->changed);
@@ -217,19 +235,22 @@ run(void *context)
 static int
 start_thread(struct flusher *flusher)
 {
-	sigset_t all, before;
+	sigset_t others, before;
 	int err;
 
-	/* signals are the event loop's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* signals are the event loop's, but for those that the guard is for */
+	sigfillset(&others);
+	sigdelset(&others, SIGSEGV);
+	sigdelset(&others, SIGBUS);
+	sigdelset(&others, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &others, &before);
 	err = pthread_create(&flusher->thread, NULL, run, flusher);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
 struct flusher *
-flusher_new(struct profile *profile, const struct log *log)
+flusher_new(struct profile *profile, struct guard *guard, const struct log *log)
 {
 	struct flusher *flusher = calloc(1, sizeof(*flusher));
 	pthread_condattr_t monotonic;
@@ -238,6 +259,7 @@ flusher_new(struct profile *profile, const struct log *log)
 	if (!flusher)
 		return NULL;
 	flusher->profile = profile;
+	flusher->guard = guard;
 	flusher->log = log;
 	flusher->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (flusher->bell < 0) {

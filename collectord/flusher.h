@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
@@ -34,8 +35,11 @@ struct flush_result {
 	uint64_t failures;    /* tries in a row that failed */
 };
 
-/* Start the thread. `profile` and the tables (read up to the counts given with a job) are borrowed. NULL and errno. */
-struct flusher *flusher_new(struct profile *profile, const struct log *log);
+/*
+ * Start the thread. `profile`, the tables (read up to the counts given with a job), `guard` and `log` are borrowed; the
+ * guard (NULL: none) has the last word when the database turns out to be damaged. NULL and errno.
+ */
+struct flusher *flusher_new(struct profile *profile, struct guard *guard, const struct log *log);
 
 /* End the thread. A job that is being written is finished; one that keeps failing is given up. NULL is allowed. */
 void flusher_free(struct flusher *flusher);

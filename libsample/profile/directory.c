@@ -76,7 +76,7 @@ open_directory(const char *path)
 	/* O_DIRECTORY wins over O_NOFOLLOW: a link is no directory, says the kernel. */
 	if (errno != ENOTDIR)
 		return -errno;
-	return lstat(path, &stat) == 0 && S_ISLNK(stat.st_mode) ? -ELOOP : -ENOTDIR;
+	return lstat(path, &stat) == 0 && S_ISLNK(stat.st_mode) ? -DCPI_ESYMLINK : -ENOTDIR;
 }
 
 int
@@ -114,6 +114,6 @@ directory_file_size(int directory, const char *name)
 	if (fstatat(directory, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (S_ISLNK(stat.st_mode))
-		return -ELOOP;
+		return -DCPI_ESYMLINK;
 	return S_ISREG(stat.st_mode) ? stat.st_size : -DCPI_EDAMAGED;
 }

@@ -17,14 +17,14 @@
 
 /*
  * Open the directory at `path`; `write` makes a missing one with mode 0750 and refuses network file systems
- * (-DCPI_ENETWORKFS). A descriptor, or -ELOOP for a symbolic link, -ENOTDIR, -ENOENT, -EACCES, ...
+ * (-DCPI_ENETWORKFS). A descriptor, or -DCPI_ESYMLINK, -ENOTDIR, -ENOENT, -EACCES, ...
  */
 int directory_open(const char *path, bool write);
 
 /* Is a file system of this statfs(2) type shared with other machines? */
 bool directory_is_network(uint32_t magic);
 
-/* The size of regular file `name`; -ENOENT; -ELOOP for a symbolic link; -DCPI_EDAMAGED for what is no file. */
+/* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EDAMAGED for what is no file. */
 off_t directory_file_size(int directory, const char *name);
 
 /* Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING. */

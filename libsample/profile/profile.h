@@ -4,7 +4,7 @@
  * Caveats first. One process writes (a lock file in the directory sees to it), many read. Every flush is one synced
  * transaction: a kill loses what was not flushed, a reader never sees half a flush. LMDB maps the file: a damaged
  * file may fault the process that reads it, so programs that open a foreign database install a guard first
- * (dcpi-tools/common/guard.h). Readers copy out and end their transaction; they never hold one while they print.
+ * (base/guard.h). Readers copy out and end their transaction; they never hold one while they print.
  * A process opens one database once at a time: a second LMDB environment on the same files would release the locks of
  * the first. A writer's profile reads as well.
  * Thread rule: a struct profile belongs to one thread at a time.
@@ -39,7 +39,7 @@ struct profile_options {
  * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
  * -DCPI_ENEWER; -DCPI_EDAMAGED, also for an LMDB database that is not ours. Files are made 0640
  * (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic links in the
- * directory's place or a file's are refused (-ELOOP).
+ * directory's place or a file's are refused (-DCPI_ESYMLINK).
  */
 int profile_open(const char *directory, const struct profile_options *options, struct profile **profile);
 void profile_close(struct profile *profile); /* NULL is allowed */

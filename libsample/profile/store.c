@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -16,6 +17,9 @@
 
 #define DATA_MODE 0640
 #define LOCK_MODE 0660 /* readers of the group write their slot into it */
+
+#define LOCK_SIZE     8192
+#define DATA_SIZE_MIN 8192 /* two pages of the smallest size */
 
 static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_META] = "meta",
@@ -55,6 +59,10 @@ store_error(int rc)
 	case MDB_INVALID:
 	case MDB_INCOMPATIBLE:
 	case MDB_BAD_VALSIZE:
+	case MDB_CURSOR_FULL: /* a tree deeper than any can grow */
+	case MDB_PAGE_FULL:
+	case MDB_BAD_DBI: /* a table that was there is not any more */
+	case MDB_BAD_TXN: /* opening a cursor met damage, which LMDB says at its first use only */
 		return -DCPI_EDAMAGED;
 	case MDB_TXN_FULL:
 	case MDB_MAP_RESIZED:
@@ -132,6 +140,53 @@ settle_lock_mode(const struct store *store, bool made)
 	return 0;
 }
 
+/*
+ * LMDB maps its lock file and writes to it: on a full disk, a page that the file system did not set aside is a fault.
+ * Without a lock file LMDB makes one of this size, for 126 readers.
+ */
+static int
+reserve_lock(const struct store *store)
+{
+	int fd = openat(store->directory, DIRECTORY_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+	                LOCK_MODE);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = posix_fallocate(fd, 0, LOCK_SIZE);
+	close(fd);
+	return err == EOPNOTSUPP || err == EINVAL ? 0 : -err;
+}
+
+/* A disk that was full, or a kill, when the file was to get its first two pages: there is nothing in it to keep. */
+static int
+drop_stub(const struct store *store, off_t *size)
+{
+	int fd, err = 0;
+
+	if (*size <= 0 || *size >= DATA_SIZE_MIN)
+		return 0;
+	log_write(store->log, LOG_LEVEL_WARNING, "%s has no more than %lld bytes: it is begun anew", DIRECTORY_DATA,
+	          (long long)*size);
+	fd = openat(store->directory, DIRECTORY_DATA, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, 0))
+		err = -errno;
+	close(fd);
+	*size = 0;
+	return err;
+}
+
+/* Whose addresses are not limited, and still do not suffice, was told a wrong size by the file. */
+static bool
+size_is_absurd(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}
+
 static int
 open_environment(struct store *store)
 {
@@ -145,10 +200,17 @@ open_environment(struct store *store)
 		return (int)(data < 0 && data != -ENOENT ? data : lock);
 	if (data <= 0 && !store->write)
 		return -DCPI_ENODATABASE;
+	if (store->write) {
+		err = drop_stub(store, &data);
+		if (!err)
+			err = reserve_lock(store);
+		if (err)
+			return err;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
 	err = store_error(mdb_env_open(store->env, path, flags, DATA_MODE));
 	if (err)
-		return err;
+		return err == -ENOMEM && size_is_absurd() ? -DCPI_EDAMAGED : err;
 	if (data < 0 && fchmodat(store->directory, DIRECTORY_DATA, DATA_MODE, 0) < 0)
 		return -errno;
 	return settle_lock_mode(store, lock < 0);
@@ -239,6 +301,8 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 		rc = mdb_env_set_mapsize(store->env, 0);
 		if (!rc)
 			rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
+		if (rc == MDB_MAP_RESIZED) /* it says that it is larger than itself */
+			rc = MDB_CORRUPTED;
 	}
 	return store_error(rc);
 }

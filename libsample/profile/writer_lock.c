@@ -42,7 +42,7 @@ writer_lock(int directory)
 	int err;
 
 	if (lock < 0)
-		return -errno;
+		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
 	if (fcntl(lock, F_OFD_SETLK, &range) < 0)
 		err = errno == EAGAIN || errno == EACCES ? -DCPI_ERUNNING : -errno;
 	else if (fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM) /* whatever the umask: readers ask who writes */

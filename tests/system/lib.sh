@@ -150,6 +150,8 @@ end_everything()
 		wait_for 10 eval "! kill -0 $pid" || kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	done
+	# What a test mounted below it and could not unmount any more.
+	awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/mounts | xargs -r umount
 	rm -rf "$scratch"
 }
 trap end_everything EXIT

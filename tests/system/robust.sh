@@ -93,8 +93,65 @@ test_clients()
 	check 'the database is sound' dcpictl --db "$db" check
 }
 
+# A disk on which not even an empty database has room: at no size is it a crash, and nothing is left in the way.
+test_tiny_disk()
+{
+	local disk=$scratch/tiny size wrong=''
+
+	mkdir "$disk"
+	if ! mount -t tmpfs -o size=4k tmpfs "$disk" 2>/dev/null; then
+		skip 'a tiny disk' 'not allowed to mount one'
+		return
+	fi
+	for size in 4 8 12 16 20 24 28; do
+		mount -o "remount,size=${size}k" "$disk"
+		output=$(dcpid --foreground --db "$disk/db" --seconds 1 2>&1)
+		[ $? = 1 ] && [[ $output == *'No space left on device' ]] || wrong+="$size KiB: $output"$'\n'
+	done
+	check_equal 'a disk too small for a database is told, whatever its size' '' "$wrong"
+	mount -o remount,size=64m "$disk"
+	check 'with room, the same directory is fine' dcpid --foreground --db "$disk/db" --seconds 1
+	check 'and the database is sound' dcpictl --db "$disk/db" check
+	umount "$disk"
+}
+
+# damage DATA HOW
+damage()
+{
+	case $2 in
+	'cut short') truncate -s 8192 "$1" ;;
+	'overwritten') yes damage | dd of="$1" bs=4096 seek=2 count=$(($(stat -c %s "$1") / 4096 - 2)) conv=notrunc \
+		iflag=fullblock 2>/dev/null ;;
+	esac
+}
+
+# Damage is no reason to try again and again: a sentence, and the status on which the service is not started again.
+test_damage()
+{
+	local db=$scratch/damaged how
+
+	printf 'flush_interval = 1;\n' >"$scratch/damaged.conf"
+	for how in 'cut short' overwritten; do
+		rm -rf "$db"
+		dcpid --foreground --db "$db" --seconds 1 2>/dev/null
+		cp "$db/data.mdb" "$scratch/sound"
+		damage "$db/data.mdb" "$how"
+		check_fails "dcpid does not begin on a database that was $how" 3 "dcpid: $db: " \
+			timeout 20 dcpid --foreground --db "$db" --seconds 5
+		cp "$scratch/sound" "$db/data.mdb"
+		start_dcpid "$db" --config "$scratch/damaged.conf" || not_ok 'dcpid starts' "$(cat "$db.log")"
+		damage "$db/data.mdb" "$how"
+		wait_for 20 eval "! kill -0 $started" || kill "$started"
+		wait "$started"
+		check_equal "nor goes on with one that is $how" 3 $?
+		check 'and says what to do' grep -qi 'keep a copy, empty the directory' "$db.log"
+	done
+}
+
 test_deaf_socket
 may_sample_or_skip 'dcpid stands what is done to it' || exit 0
 test_no_socket
 test_early_signals
 test_clients
+test_tiny_disk
+test_damage

@@ -86,9 +86,9 @@ a_symbolic_link_in_the_place_of_the_directory_is_refused(void **state)
 	snprintf(link, sizeof(link), "%s/link", fixture->parent);
 	snprintf(with_slash, sizeof(with_slash), "%s//", link);
 	assert_int_equal(symlink(fixture->directory, link), 0);
-	assert_int_equal(try_open(link, true), -ELOOP);
-	assert_int_equal(try_open(with_slash, true), -ELOOP);
-	assert_int_equal(try_open(link, false), -ELOOP);
+	assert_int_equal(try_open(link, true), -DCPI_ESYMLINK);
+	assert_int_equal(try_open(with_slash, true), -DCPI_ESYMLINK);
+	assert_int_equal(try_open(link, false), -DCPI_ESYMLINK);
 }
 
 static void
@@ -107,7 +107,7 @@ symbolic_links_in_the_place_of_files_are_refused(void **state)
 		snprintf(link, sizeof(link), "%s/%s", fixture->directory, names[i]);
 		unlink(link);
 		assert_int_equal(symlink(target, link), 0);
-		assert_int_equal(try_open(fixture->directory, true), -ELOOP);
+		assert_int_equal(try_open(fixture->directory, true), -DCPI_ESYMLINK);
 		assert_int_equal(unlink(link), 0);
 		assert_int_equal(lstat(target, &stat), 0);
 		assert_int_equal(stat.st_size, 0);
@@ -124,6 +124,35 @@ a_missing_parent_is_told_from_a_missing_database(void **state)
 	assert_int_equal(try_open(deep, true), -ENOENT);
 	assert_int_equal(try_open(deep, false), -DCPI_ENODATABASE);
 	assert_int_equal(try_open(fixture->parent, false), -DCPI_ENODATABASE);
+}
+
+static void
+fill_data_file(const char *directory, size_t size)
+{
+	char path[96];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (size_t i = 0; i < size; i++)
+		fputc('x', file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A full disk or a kill at the wrong moment leaves such a file, which must not be in the way for ever. */
+static void
+a_file_that_never_got_its_first_pages_is_begun_anew(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	fill_data_file(fixture->directory, 8191);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(try_open(fixture->directory, false), 0);
+	fill_data_file(fixture->directory, 8192);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
 }
 
 /* Hold the database until killed; tell through `ready` when it is open. */
@@ -386,6 +415,7 @@ main(void)
 		TEST(symbolic_links_in_the_place_of_files_are_refused),
 		TEST(a_missing_parent_is_told_from_a_missing_database),
 		TEST(a_second_writer_is_refused_and_the_first_is_known),
+		TEST(a_file_that_never_got_its_first_pages_is_begun_anew),
 		TEST(a_directory_without_a_writer_ever_has_no_owner),
 		TEST(the_group_may_read_and_others_may_not),
 		TEST(a_read_only_file_system_can_be_read),
