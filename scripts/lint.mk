@@ -3,8 +3,8 @@
 
 LINT_SOURCES := $(shell find bench collectord dcpi-tools libsample tests -name '*.c' 2>/dev/null | sort)
 LINT_HEADERS := $(shell find bench collectord dcpi-tools libsample tests -name '*.h' 2>/dev/null | sort)
-LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' bench scripts tests/system tests/workloads \
-	completions .ci debian 2>/dev/null | sort)
+LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' bench scripts tests/pmu tests/system \
+	tests/workloads completions .ci debian 2>/dev/null | sort)
 
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell
 lint: lint-format lint-tidy lint-cppcheck lint-shell

@@ -1,0 +1,221 @@
+#!/bin/bash
+# judge.sh RESULTS SYSTEM_MAP - does what try-pmu's guest left in RESULTS say what it must?
+#
+# What is expected follows from the programs (shares.c: 60, 30 and 10 %), from the guest's own accounts (CPU time, PMU
+# interrupts), and from what QEMU's PMU is: it counts a cycle each nanosecond, and with -icount shift=2 an instruction
+# every 4 cycles.
+# shellcheck source-path=SCRIPTDIR/../system
+. "$(dirname "$0")/../system/lib.sh"
+
+results=$1
+map=$2
+counted=$results/counted
+threads=$results/threads
+
+# number FILE FILTER - of jq
+number()
+{
+	jq -r "$2" "$1"
+}
+
+# rows FILE EVENT FILTER - the sum of an event's counts in the rows that pass
+rows()
+{
+	jq --arg event "$2" "[.rows[] | select($3) | .counts[\$event] // 0] | add // 0" "$1"
+}
+
+share_rows()
+{
+	rows "$1" "$2" '.image == "/workloads/shares" and (.procedure | startswith("share_of_'"${3:-}"'"))'
+}
+
+# check_within SENTENCE VALUE LOW HIGH
+check_within()
+{
+	if awk -v value="$2" -v low="$3" -v high="$4" 'BEGIN { exit !(value != "" && value >= low && value <= high) }'; then
+		ok "$1"
+	else
+		not_ok "$1" "$2 is not within $3 and $4"
+	fi
+}
+
+of()
+{
+	awk "BEGIN { print $* }"
+}
+
+# Shares of 60, 30 and 10 %: a count that differs by more than 4.5 standard deviations differs not by chance (1 in
+# 150,000).
+check_shares()
+{
+	local file=$1 event=$2 total
+
+	total=$(share_rows "$file" "$event")
+	figure "$(basename "$(dirname "$file")")/$(basename "$file" .json): $event in share_of_60, 30, 10:" \
+		"$(share_rows "$file" "$event" 60) $(share_rows "$file" "$event" 30) $(share_rows "$file" "$event" 10)"
+	for percent in 60 30 10; do
+		check_within "$3: share_of_$percent has $percent % of the samples of its program" \
+			"$(share_rows "$file" "$event" $percent)" \
+			"$(of "$total * .$percent - 4.5 * sqrt($total * .$percent * (1 - .$percent))")" \
+			"$(of "$total * .$percent + 4.5 * sqrt($total * .$percent * (1 - .$percent))")"
+	done
+	check "$3: that are at least 500 samples" test "$total" -ge 500
+}
+
+# check_complete FILE SENTENCE - of all events
+check_complete()
+{
+	local samples unknown
+
+	samples=$(number "$1" '[.events[].samples] | add')
+	unknown=$(number "$1" '[.unknown[]] | add')
+	figure "$(basename "$(dirname "$1")")/$(basename "$1" .json): $samples samples, $unknown unknown," \
+		"$(number "$1" .lost) lost, throttled $(number "$1" .throttled) times"
+	check_at_most "$2: at most 0.5 % of the samples are unknown" 0.5 "$(of "100 * $unknown / $samples")"
+	check_equal "$2: no sample is lost" 0 "$(number "$1" .lost)"
+}
+
+# check_interrupts NAME SENTENCE - every interrupt of the PMU is a sample, or was lost and counted
+check_interrupts()
+{
+	local interrupts told
+
+	interrupts=$(awk 'NR == 1 { before = $1 } END { print $1 - before }' "$counted/$1.interrupts")
+	told=$(number "$counted/$1.all" '([.events[].samples] | add) + .lost')
+	figure "counted/$1: $interrupts interrupts of the PMU, $told samples and losses"
+	check_within "$2" "$told" "$(of "$interrupts * .995")" "$(of "$interrupts * 1.005")"
+}
+
+cpu_seconds()
+{
+	awk '{ print $1 + $2 }' "$counted/$1.time"
+}
+
+# of_event STATUS REQUESTED FIELD
+of_event()
+{
+	jq -r --arg name "$2" ".events[] | select(.requested == \$name) | .$3" "$counted/$1.status"
+}
+
+default_is_right()
+{
+	local profile=$counted/default.json status=$counted/default.status period name shared seconds
+
+	check_equal 'cycles are cycles' 'cycles cycles' "$(number "$profile" '.events[0] | "\(.name) \(.unit)"')"
+	check_equal 'cycles need no excuse' '' "$(of_event default cycles note)"
+	check_equal 'no precise level is claimed, as the PMU has none' 0 "$(of_event default cycles precise)"
+	check_equal 'cache-misses, which the PMU has not, are not available' false "$(of_event default cache-misses available)"
+	check 'and that is said' grep -q 'cache-misses is not available here' "$counted/default.txt"
+	check_shares "$profile" cycles default
+	check_complete "$profile" default
+	check_interrupts default 'each interrupt of the PMU is a sample'
+	check 'the PMU interrupts as an ordinary device' grep -q 'enabled with armv8_pmuv3 PMU driver' "$counted/dmesg"
+	check 'the kernel is not where it was linked to be (KASLR)' \
+		test "$(awk '{ print $1 }' "$counted/stext")" != "$(awk '$3 == "_stext" { print $1 }' "$map")"
+	for name in clear_page __arch_clear_user __arch_copy_to_user __arch_copy_from_user; do
+		check "the kernel's $name is found where it works" test 10 -lt \
+			"$(rows "$profile" cycles ".image == \"[kernel]\" and .procedure == \"$name\"")"
+	done
+	check 'a module that was there is named' test 100 -lt \
+		"$(rows "$profile" cycles '.image == "[lz4_compress]" and .procedure == "LZ4_compress_fast_extState"')"
+	check 'a module that came later is named' test 100 -lt \
+		"$(rows "$profile" cycles '.image == "[zstd_compress]" and .procedure == "ZSTD_compressBlock_doubleFast"')"
+	check 'a module in the place of another is named' test 100 -lt \
+		"$(rows "$profile" cycles '.image == "[lz4hc_compress]" and .procedure == "LZ4HC_compress_generic"')"
+	# shellcheck disable=SC2016 # not ours to expand
+	check_equal 'no label of the ABI is taken for a function' 0 "$(rows "$profile" cycles '.procedure | startswith("$")')"
+
+	# The database on another architecture: the same images, the same counts.
+	check 'the database is whole, read here' dcpictl --db "$counted/default.db" check
+	check_equal 'the database says here what it said there' \
+		"$(jq -S 'del(.overhead_percent)' "$counted/default.images")" \
+		"$(dcpiprof --db "$counted/default.db" -i --json | jq -S 'del(.overhead_percent)')"
+	shared=$(dcpiprof --db "$counted/default.db" -i --comm shares --json | jq '[.rows[].counts.cycles] | add')
+	period=$(of_event default cycles period)
+	seconds=$(cpu_seconds default)
+	figure "counted/default: $shared samples of $period cycles in $seconds s of CPU time"
+	check_within 'samples times period are the CPU time that the kernel accounts' \
+		"$(of "$shared * $period / 1e9 / $seconds")" 0.9 1.05
+	check_equal 'the period is that of the configuration' 2000003 "$period"
+	check "dcpid --seconds 12 takes 12 seconds" grep -Eq 'samples in 1[23]\.[0-9] s' "$counted/default.log"
+	check_equal 'status says the same' '0 0' "$(number "$status" '"\([.events[].lost] | add) \(.sideband_lost)"')"
+}
+
+rate_is_kept()
+{
+	local got
+
+	got=$(of "$(share_rows "$counted/rate.json" cycles) / $(cpu_seconds rate)")
+	figure "counted/rate: $got samples/s of CPU time, 977 were asked for"
+	check_within 'cycles by rate come at that rate' "$got" 850 1030
+	check_shares "$counted/rate.json" cycles 'by rate'
+	check_complete "$counted/rate.json" 'by rate'
+}
+
+instructions_are_counted()
+{
+	local profile=$counted/instructions.json cycles instructions
+
+	cycles=$(of "$(share_rows "$profile" cycles) * 1000003")
+	instructions=$(of "$(share_rows "$profile" instructions) * 250007")
+	figure "counted/instructions: $(of "$cycles / $instructions") cycles per instruction"
+	check_within 'a busy CPU of this guest takes 4 cycles per instruction' "$(of "$cycles / $instructions")" 3.9 4.1
+	check_shares "$profile" instructions 'by instructions'
+	check_complete "$profile" 'two events at once'
+	check_equal 'an event of a cache that is not there is not available' false \
+		"$(of_event instructions LLC-load-misses available)"
+}
+
+raw_events_are_the_same_cycles()
+{
+	local profile=$counted/raw.json name cycles
+
+	cycles=$(share_rows "$profile" r11)
+	check 'raw cycles are counted' test "$cycles" -ge 2000
+	for name in armv8_pmuv3/event=0x11/ armv8_pmuv3/cpu_cycles/ cycles:u; do
+		check_within "$name counts what r11 counts" "$(of "$(share_rows "$profile" "$name") / $cycles")" 0.97 1.03
+	done
+	check_within 'r08 counts instructions' "$(of "$(share_rows "$profile" r08) * 500009 * 4 / ($cycles * 1000003)")" 0.96 1.04
+	# The interrupt comes when the kernel lets it: of what overflowed just before a system call, after its entry.
+	figure "counted/raw: $(rows "$profile" cycles:u '.image == "[kernel]"') of $(rows "$profile" cycles:u true)" \
+		'samples of cycles:u were taken in the kernel (skid)'
+	check_complete "$profile" 'five raw events'
+}
+
+losses_are_told()
+{
+	check 'what a dcpid that is held up cannot take is lost' test "$(number "$counted/lost.json" .lost)" -gt 1000
+	check_interrupts lost 'and every lost sample is counted'
+	check 'and shown' grep -q "$(number "$counted/lost.json" .lost) lost" "$counted/lost.txt"
+
+	figure "counted/throttled: $(of_event throttled cycles throttled) times;" \
+		"$(share_rows "$counted/throttled.json" cycles) samples in $(cpu_seconds throttled) s of CPU time"
+	check 'throttling is counted' test "$(of_event throttled cycles throttled)" -gt 100
+	check 'and in the profile' test "$(number "$counted/throttled.json" .throttled)" -gt 100
+	check 'and shown' grep -Eq 'cycles .* throttled [0-9,]+ times' "$counted/throttled.txt"
+	check_within 'throttled is to the rate that the kernel allows' \
+		"$(of "$(share_rows "$counted/throttled.json" cycles) / $(cpu_seconds throttled)")" 500 1100
+	check_equal 'a rate above what the kernel allows is lowered' 1000 "$(of_event throttled instructions rate)"
+	check 'and that is said' grep -q 'perf_event_max_sample_rate allows 1000' "$counted/throttled.txt"
+}
+
+threads_are_right()
+{
+	check_equal 'threads: cycles are cycles' cycles "$(number "$threads/parallel.json" '.events[0].name')"
+	check_shares "$threads/parallel.json" cycles threads
+	check_complete "$threads/parallel.json" threads
+	figure "threads/storm: $(cat "$threads/storm.processes") processes since boot"
+	check_complete "$threads/storm.json" 'a storm of processes'
+	check_equal 'a storm of processes: no record of them is lost' 0 "$(number "$threads/storm.status" .sideband_lost)"
+}
+
+default_is_right
+rate_is_kept
+instructions_are_counted
+raw_events_are_the_same_cycles
+losses_are_told
+threads_are_right
+for file in "$counted"/*.check "$threads"/*.check; do
+	check "$(basename "$(dirname "$file")")/$(basename "$file" .check): the database is whole" grep -q 'no damage' "$file"
+done
+[ $failures = 0 ]
