@@ -12,7 +12,7 @@
 #include "collectord/daemon_internal.h"
 #include "collectord/machine.h"
 
-#define DRAIN_INTERVAL_NS UINT64_C(200000000)   /* rings also ask for it themselves, half full */
+#define DRAIN_INTERVAL_NS UINT64_C(1000000000)  /* rings also ask for it themselves, a quarter full */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SECOND_NS         UINT64_C(1000000000)
 
