@@ -36,7 +36,7 @@ void collection_close(struct collection *collection); /* what is not written is 
 
 /*
  * Take what the rings hold, hand a tally that fills up to the flusher. 0, also when both tallies are full and the rings
- * must wait; else what the sampler says.
+ * must wait (half full, they give up samples that are no key of a tally yet); else what the sampler says.
  */
 int collection_drain(struct collection *collection);
 

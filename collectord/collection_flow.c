@@ -214,7 +214,7 @@ collection_drain(struct collection *collection)
 
 	err = drain_with(collection, sampler_drain);
 	if (err == -ENOSPC)
-		return 0;
+		err = sampler_relieve(collection->sampler);
 	note_drain_error(collection, err);
 	tally = sampler_tally(collection->sampler);
 	if (!err && tally_size(tally) >= tally_limit(tally) / 4 * 3)

@@ -42,6 +42,10 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 
 		key.event = (uint16_t)event;
 		err = tally_add(sampler->tally, &key, 1);
+		if (err && sampler->relieving) {
+			cpu->counters[event].loss.lost++;
+			return 0;
+		}
 		if (err)
 			return err;
 	}
@@ -130,6 +134,28 @@ int
 sampler_drain(struct sampler *sampler)
 {
 	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
+}
+
+static bool
+is_half_full(const struct ring *ring)
+{
+	return ring_used(ring) > ring_size(ring) / 2;
+}
+
+int
+sampler_relieve(struct sampler *sampler)
+{
+	bool must = false;
+	int err;
+
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		must |= is_half_full(sampler->cpus[i].samples) || is_half_full(sampler->cpus[i].sideband);
+	if (!must)
+		return 0;
+	sampler->relieving = true;
+	err = sampler_drain(sampler);
+	sampler->relieving = false;
+	return err;
 }
 
 int

@@ -43,6 +43,7 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
+	bool relieving;     /* give up samples that do not fit */
 	bool records_lost;  /* records about processes, since /proc was read */
 	uint64_t rescan_ns; /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
 };

@@ -260,6 +260,37 @@ a_full_tally_keeps_what_did_not_fit(void **state)
 	sampler_close(sampler);
 }
 
+/* As when the disk is full: one key fits, and nobody takes the counts. */
+static void
+a_full_tally_costs_samples_but_no_records_about_processes(void **state)
+{
+	struct sampler *sampler = open_sampler_with_rings(1, 16, 16);
+	struct slice slice = {0};
+	uint64_t unknown = 0;
+	unsigned stalls = 0;
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	for (int round = 0; round < 60; round++) {
+		run_true(8);
+		burn(5);
+		if (sampler_drain(sampler) == -ENOSPC) {
+			stalls++;
+			assert_int_equal(sampler_relieve(sampler), 0);
+		}
+	}
+	assert_int_equal(sampler_disable(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(1), &slice));
+	assert_true(stalls > 0);
+	assert_true(slice.events[0].lost > 0);
+	assert_int_equal(slice.sideband_lost, 0);
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		unknown += slice.events[0].unknown[cause];
+	assert_true(slice.events[0].samples - unknown >= 1); /* the key that fits is still counted */
+	slice_fini(&slice);
+	sampler_close(sampler);
+}
+
 static void
 a_machine_that_can_count_nothing_of_it_is_said(void **state)
 {
@@ -287,6 +318,7 @@ main(void)
 		cmocka_unit_test(a_process_that_is_gone_is_attributed),
 		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
+		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
 	};
 
