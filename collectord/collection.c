@@ -12,6 +12,7 @@
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
 #include "collectord/machine.h"
+#include "collectord/retainer.h"
 
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
 #define DAMAGE_ADVICE "keep a copy, empty the directory and let dcpid begin a new one"
@@ -123,6 +124,15 @@ close_writer(struct collection *collection)
 	collection->profile = NULL;
 }
 
+static void
+retain(struct collection *collection)
+{
+	struct retention_options options;
+
+	retainer_options(collection->config.max_age_ns, collection->config.size_limit, &options);
+	flusher_retain(collection->flusher, &options);
+}
+
 int
 collection_start(struct collection *collection, const char *label, char *why, size_t size)
 {
@@ -134,6 +144,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return say(why, size, "flusher", "be started", -errno);
+	retain(collection);
 	err = start_epoch(collection, label, why, size);
 	if (err)
 		return err;
@@ -283,6 +294,7 @@ limit_size(struct collection *collection, uint64_t size_limit, char *why, size_t
 	if (err)
 		return say(why, size, collection->config.database, "change its size limit", err);
 	collection->config.size_limit = size_limit;
+	retain(collection);
 	collection_update_stats(collection);
 	collection_hurry(collection);
 	return 0;
@@ -298,6 +310,7 @@ collection_reconfigure(struct collection *collection, const struct config *confi
 		return err;
 	if (!collection_must_reopen(collection, config)) {
 		collection->config = *config;
+		retain(collection);
 		return 0;
 	}
 	err = sampler_open(config, collection->log, &sampler, why, size);

@@ -13,6 +13,7 @@
 #include "profile/profile.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define DAY_NS    (86400 * SECOND_NS)
 #define MIB       (UINT64_C(1) << 20)
 #define KIB       1024
 
@@ -23,6 +24,7 @@ config_default(struct config *config)
 	snprintf(config->database, sizeof(config->database), "%s", PROFILE_DIRECTORY);
 	snprintf(config->socket, sizeof(config->socket), "%s", CONFIG_SOCKET);
 	config->size_limit = PROFILE_SIZE_DEFAULT;
+	config->max_age_ns = 30 * DAY_NS;
 	config->flush_interval_ns = 10 * SECOND_NS;
 	config->slice_ns = 600 * SECOND_NS;
 	config->tally_limit = 131072;
@@ -68,6 +70,17 @@ read_size_limit(const struct config_source *source, const config_setting_t *sett
 
 	if (!err)
 		config->size_limit = mib * MIB;
+	return err;
+}
+
+static int
+read_max_age(const struct config_source *source, const config_setting_t *setting, struct config *config)
+{
+	uint64_t days;
+	int err = config_whole_number(source, setting, 1, 3650, "days", &days);
+
+	if (!err)
+		config->max_age_ns = days * DAY_NS;
 	return err;
 }
 
@@ -169,6 +182,7 @@ static const struct {
 	{"database", read_database},
 	{"socket", read_socket},
 	{"size_limit_mib", read_size_limit},
+	{"max_age_days", read_max_age},
 	{"flush_interval", read_flush_interval},
 	{"slice", read_slice},
 	{"tally_limit", read_tally_limit},

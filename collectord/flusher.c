@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "collectord/kernel_names.h"
 #include "collectord/machine.h"
+#include "collectord/retainer.h"
 
 #define RETRY_FIRST_S 1
 #define RETRY_MAX_S   30
@@ -48,6 +49,9 @@ struct flusher {
 	int (*call)(struct profile *profile, void *context);
 	void *call_context;
 	int call_result;
+	bool retains;
+	struct retention_options retention;
+	int retention_error; /* the thread's */
 };
 
 static bool
@@ -148,7 +152,9 @@ static void
 write_work(struct flusher *flusher)
 {
 	struct work *work = &flusher->work;
-	uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const struct retention_options retention = flusher->retention;
+	const bool retains = flusher->retains;
+	uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC), duration_ns;
 	struct profile_batch batch = {
 		.first_image = work->first_image,
 		.image_count = work->image_count,
@@ -165,15 +171,22 @@ write_work(struct flusher *flusher)
 		work->entries = tally_sort(work->job.tally, &work->entry_count);
 	batch.entries = work->entries;
 	batch.entry_count = work->entry_count;
-	err = profile_flush(flusher->profile, &batch);
+	if (retains)
+		err = retainer_flush(flusher->profile, &batch, &retention, flusher->log);
+	else
+		err = profile_flush(flusher->profile, &batch);
 	if (!err)
 		name_kernel_images(flusher, work);
+	duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns;
+	/* Before the bell: whoever hears it may want the profile at once. */
+	if (!err && retains)
+		retainer_step(flusher->profile, &retention, flusher->log, &flusher->retention_error);
 	leave_profile(flusher);
 
 	flusher->result = (struct flush_result){
 		.error = err,
 		.done = !err,
-		.duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns,
+		.duration_ns = duration_ns,
 		.entries = batch.entry_count,
 	};
 	if (err)
@@ -307,6 +320,15 @@ int
 flusher_descriptor(const struct flusher *flusher)
 {
 	return flusher->bell;
+}
+
+void
+flusher_retain(struct flusher *flusher, const struct retention_options *options)
+{
+	pthread_mutex_lock(&flusher->lock);
+	flusher->retention = *options;
+	flusher->retains = true;
+	pthread_mutex_unlock(&flusher->lock);
 }
 
 bool

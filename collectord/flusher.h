@@ -17,6 +17,7 @@
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "profile/profile.h"
+#include "profile/retention.h"
 #include "tally/tally.h"
 
 struct flusher;
@@ -43,6 +44,9 @@ struct flusher *flusher_new(struct profile *profile, struct guard *guard, const 
 
 /* End the thread. A job that is being written is finished; one that keeps failing is given up. NULL is allowed. */
 void flusher_free(struct flusher *flusher);
+
+/* From the next flush on, drop what is too old or too much: a step after each, more when the database is full. */
+void flusher_retain(struct flusher *flusher, const struct retention_options *options);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
 bool flusher_busy(struct flusher *flusher);            /* a job is under way */

@@ -37,6 +37,7 @@ an_empty_file_means_the_defaults(void **state)
 	assert_string_equal(config.database, "/var/lib/dcpi");
 	assert_string_equal(config.socket, "/run/dcpid/control");
 	assert_int_equal(config.size_limit, UINT64_C(2147483648));
+	assert_int_equal(config.max_age_ns, UINT64_C(2592000000000000));
 	assert_int_equal(config.flush_interval_ns, UINT64_C(10000000000));
 	assert_int_equal(config.slice_ns, UINT64_C(600000000000));
 	assert_int_equal(config.tally_limit, 131072);
@@ -57,13 +58,14 @@ every_option_is_read(void **state)
 {
 	(void)state;
 	assert_accepted("database = \"/srv/profile\"; socket = \"/run/x\"; size_limit_mib = 1048576;\n"
-	                "flush_interval = 1; slice = 3600; tally_limit = 2048; ring_kib = 64;\n"
+	                "max_age_days = 3650; flush_interval = 1; slice = 3600; tally_limit = 2048; ring_kib = 64;\n"
 	                "sideband_ring_kib = 128; clock_rate = 100; log_level = \"debug\";\n"
 	                "events = ( { name = \"page-faults\"; rate = 99; precise = 0; user = true;\n"
 	                "             kernel = false; idle = true; } );\n");
 	assert_string_equal(config.database, "/srv/profile");
 	assert_string_equal(config.socket, "/run/x");
 	assert_int_equal(config.size_limit, UINT64_C(1) << 40);
+	assert_int_equal(config.max_age_ns, UINT64_C(315360000000000000));
 	assert_int_equal(config.flush_interval_ns, UINT64_C(1000000000));
 	assert_int_equal(config.slice_ns, UINT64_C(3600000000000));
 	assert_int_equal(config.tally_limit, 2048);
@@ -97,6 +99,7 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	assert_refused("flush_interval = 0;", "test.conf:1: flush_interval is 0; it must be from 1 to 3600 seconds");
 	assert_refused("\nsize_limit_mib = -1;",
 	               "test.conf:2: size_limit_mib is -1; it must be from 16 to 1048576 MiB");
+	assert_refused("max_age_days = 0;", "test.conf:1: max_age_days is 0; it must be from 1 to 3650 days");
 	assert_refused("clock_rate = 1001;",
 	               "test.conf:1: clock_rate is 1001; it must be from 1 to 1000 samples per second and CPU");
 	assert_refused("ring_kib = 300;",

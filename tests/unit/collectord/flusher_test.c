@@ -209,6 +209,72 @@ freeing_writes_the_job_under_way(void **state)
 	assert_int_equal(stats.slices, 1);
 }
 
+static void
+what_is_too_old_goes_after_a_flush(void **state)
+{
+	const struct retention_options options = {.max_age_ns = WAIT_NS};
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct profile_stats stats;
+	struct flush_result result;
+
+	flusher_retain(fixture->flusher, &options);
+	result = flush(fixture, &job);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.slices, 1); /* the newest stays, however old */
+	job = make_job(fixture, "/bin/a", 1, 7, 0);
+	result = flush(fixture, &job);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.slices, 1);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+}
+
+static int
+make_small(struct profile *profile, void *context)
+{
+	(void)context;
+	return profile_set_size_limit(profile, 512 << 10);
+}
+
+/* A job of 500 blocks, about 15 KiB of the database. */
+static struct flush_job
+make_large_job(struct fixture *fixture)
+{
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 1, 0);
+	struct sample_key key = {0};
+
+	tally_free(job.tally);
+	job.tally = tally_new(1024);
+	for (key.offset = 0; key.offset < 500 * 4096; key.offset += 4096)
+		assert_int_equal(tally_add(job.tally, &key, 1), 0);
+	job.slice.events[0].samples = 500;
+	return job;
+}
+
+static void
+a_full_database_loses_its_oldest_slices_only(void **state)
+{
+	const struct retention_options never = {.blocks_max = 100};
+	struct fixture *fixture = *state;
+	struct profile_stats stats;
+
+	flusher_retain(fixture->flusher, &never);
+	assert_int_equal(flusher_call(fixture->flusher, make_small, NULL), 0);
+	for (int i = 0; i < 60; i++) {
+		struct flush_job job = make_large_job(fixture);
+		struct flush_result result = flush(fixture, &job);
+
+		assert_int_equal(result.error, 0);
+		assert_true(result.done);
+		tally_free(result.job.tally);
+	}
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_in_range(stats.slices, 5, 40);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+}
+
 int
 main(void)
 {
@@ -217,6 +283,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(only_what_is_new_goes_with_the_second_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_second_job_has_to_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_too_old_goes_after_a_flush, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_database_loses_its_oldest_slices_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(freeing_writes_the_job_under_way, setup, teardown),
 	};
 

@@ -1,0 +1,47 @@
+#include "collectord/retainer.h"
+
+#include <time.h>
+
+#include "base/error.h"
+#include "collectord/machine.h"
+
+#define DROPS_MAX     64 /* steps for one flush */
+#define RESERVE_SHARE 16 /* of the limit: LMDB writes new pages before it gives old ones back */
+
+void
+retainer_options(uint64_t max_age_ns, uint64_t size_limit, struct retention_options *options)
+{
+	retention_default(options);
+	options->max_age_ns = max_age_ns;
+	options->size_limit = size_limit - size_limit / RESERVE_SHARE;
+}
+
+int
+retainer_flush(struct profile *profile, const struct profile_batch *batch, const struct retention_options *options,
+               const struct log *log)
+{
+	struct retention_options smaller = *options;
+	int err = profile_flush(profile, batch), drops = 0;
+
+	smaller.size_limit = 1; /* whatever is in use is too much */
+	while (err == -DCPI_EFULL && drops < DROPS_MAX) {
+		if (profile_drop_old(profile, &smaller, machine_clock_ns(CLOCK_REALTIME)) <= 0)
+			break;
+		drops++;
+		err = profile_flush(profile, batch);
+	}
+	if (drops > 0)
+		log_write(log, LOG_LEVEL_NOTICE, "the database is full: its oldest counts are dropped");
+	return err;
+}
+
+void
+retainer_step(struct profile *profile, const struct retention_options *options, const struct log *log, int *error)
+{
+	int result = profile_retain(profile, options, machine_clock_ns(CLOCK_REALTIME));
+	int err = result < 0 ? result : 0;
+
+	if (err && err != *error)
+		log_write(log, LOG_LEVEL_WARNING, "cannot merge or drop old slices: %s", error_text(err));
+	*error = err;
+}
