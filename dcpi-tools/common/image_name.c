@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +88,16 @@ image_titles_free(char **titles, size_t count)
 
 /* "[ext4]" and "ext4.ko.xz" are the module ext4; "[kernel]" is kernel. */
 static bool
-is_bare_name(const struct image *image, const char *pattern)
+matches_bare_name(const struct image *image, const char *pattern)
 {
 	const char *name = text_basename(image->path);
-	size_t length = strcspn(name[0] == '[' ? name + 1 : name, "].");
+	char bare[NAME_MAX + 1];
 
 	if (image->kind == IMAGE_USER)
 		return false;
-	if (name[0] == '[')
-		name++;
-	return strlen(pattern) == length && strncmp(name, pattern, length) == 0;
+	name += name[0] == '[';
+	snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name, "]."), name);
+	return fnmatch(pattern, bare, 0) == 0;
 }
 
 static bool
@@ -110,7 +111,7 @@ matches_name(const struct image *image, const char *pattern, const char *resolve
 		return true;
 	if (fnmatch(pattern, image->path, 0) == 0 || fnmatch(pattern, name, 0) == 0)
 		return true;
-	return is_bare_name(image, pattern);
+	return matches_bare_name(image, pattern);
 }
 
 static bool
@@ -123,6 +124,20 @@ matches_build_id(const struct image *image, const char *pattern)
 		if (!isxdigit((unsigned char)pattern[i]))
 			return false;
 	return length >= PREFIX_MIN && strncasecmp(build_id_format(image, build_id), pattern, length) == 0;
+}
+
+static size_t
+match_build_ids(const struct selection *selection, const char *pattern, bool *wanted)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < selection->image_count; i++) {
+		if (!matches_build_id(selection->images[i].image, pattern))
+			continue;
+		wanted[i] = true;
+		found++;
+	}
+	return found;
 }
 
 size_t
@@ -138,13 +153,7 @@ images_match(const struct selection *selection, const char *pattern, bool *wante
 		found++;
 	}
 	free(resolved);
-	for (size_t i = 0; i < selection->image_count && found == 0; i++) {
-		if (!matches_build_id(selection->images[i].image, pattern))
-			continue;
-		wanted[i] = true;
-		found++;
-	}
-	return found;
+	return found ? found : match_build_ids(selection, pattern, wanted);
 }
 
 const char *

@@ -24,9 +24,9 @@ char **image_titles(const struct selection *selection);
 void image_titles_free(char **titles, size_t count);
 
 /*
- * Mark in `wanted` (as long as selection->images, not cleared here) the images that `pattern` means: by path, file
- * name, or an fnmatch(3) pattern for either; by name without brackets or .ko for kernel and modules; by a path that
- * leads to the same file; when none of these, by the first four or more digits of the build-id. Returns how many.
+ * Mark in `wanted` (as long as selection->images, not cleared here) all images that `pattern` means: by path, by file
+ * name, for the kernel and modules also without brackets and .ko, or by an fnmatch(3) pattern for any of these; by a
+ * path that leads to the same file; when by none, by the first four or more digits of the build-id. Returns how many.
  */
 size_t images_match(const struct selection *selection, const char *pattern, bool *wanted);
 

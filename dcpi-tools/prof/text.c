@@ -10,6 +10,7 @@
 #define HOT_PERCENT     5  /* rows from here on are coloured */
 #define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
 #define COLUMNS_MAX     (2 * SELECTION_EVENTS_MAX + 3)
+#define IMAGES_NAMED    3 /* at most, of those that were asked for */
 
 static bool
 is_restricted(const struct report *report)
@@ -26,6 +27,23 @@ print_shown(const char *text, FILE *stream)
 
 	fputs(shown ? shown : "?", stream);
 	free(shown);
+}
+
+/* "image /usr/bin/gzip, image /usr/bin/tar and 3 more images" */
+static void
+print_wanted_images(const struct report *report, const char *separator, FILE *stream)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; report->wanted && i < report->selection->image_count; i++) {
+		if (!report->wanted[i] || ++count > IMAGES_NAMED)
+			continue;
+		fprintf(stream, "%simage ", separator);
+		print_shown(report->titles[i], stream);
+		separator = ", ";
+	}
+	if (count > IMAGES_NAMED)
+		fprintf(stream, " and %zu more image%s", count - IMAGES_NAMED, count - IMAGES_NAMED > 1 ? "s" : "");
 }
 
 /* "comm gzip, image /usr/bin/gzip" */
@@ -45,13 +63,7 @@ print_restriction(const struct report *report, FILE *stream)
 		print_shown(parts[i].text, stream);
 		separator = ", ";
 	}
-	for (size_t i = 0; report->wanted && i < report->selection->image_count; i++) {
-		if (!report->wanted[i])
-			continue;
-		fprintf(stream, "%simage ", separator);
-		print_shown(report->titles[i], stream);
-		separator = ", ";
-	}
+	print_wanted_images(report, separator, stream);
 }
 
 static void

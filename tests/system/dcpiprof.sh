@@ -53,6 +53,9 @@ prints 'one image, by name' image --image libfigure.so
 prints 'one image, by path' image --image "$scratch/libfigure.so"
 prints 'one image, by the beginning of its build-id' image --image 1111
 prints 'one image, as an argument' image libfigure.so
+check_equal 'of many images that were asked for, three are named' \
+	"Only image $scratch/libfigure.so, image $scratch/libstripped.so, image $scratch/libreplaced.so (33333333) and 2 more images" \
+	"$(dcpiprof --db "$db" --image '*.so' | sed -n '2s/:.*//p')"
 prints 'one event of some processes' context --comm 'ev*' --cgroup /system.slice --event cpu-clock --limit 2
 prints 'all epochs, the rows that 60 % need' all-epochs --epoch all --keep 60
 prints 'comma-separated values' csv --csv

@@ -72,6 +72,8 @@ the_kernel_and_its_modules_have_plain_names(void **state)
 	assert_int_equal(match("[ext4]"), 1 << MODULE);
 	assert_int_equal(match("xfs"), 1 << MODULE_FILE);
 	assert_int_equal(match("xf"), 0);
+	assert_int_equal(match("ker*"), 1 << KERNEL);
+	assert_int_equal(match("ext?"), 1 << MODULE);
 }
 
 static void
@@ -84,6 +86,23 @@ four_digits_of_a_build_id_are_enough(void **state)
 	assert_int_equal(match("deadbeef02"), 1 << NEW_LIBRARY);
 	assert_int_equal(match("123"), 0);
 	assert_int_equal(match("1234abcd0"), 0);
+}
+
+static void
+all_builds_whose_ids_begin_so_are_meant(void **state)
+{
+	struct fixture fixture;
+	bool wanted[3] = {false};
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_image(&fixture, IMAGE_USER, "/opt/one", "\x12\x34\x01");
+	fixture_image(&fixture, IMAGE_USER, "/opt/two", "\x12\x35\x02");
+	fixture_image(&fixture, IMAGE_USER, "/opt/three", "\x12\x34\x03");
+	assert_int_equal(images_match(&fixture.selection, "1234", wanted), 2);
+	assert_true(wanted[0]);
+	assert_false(wanted[1]);
+	assert_true(wanted[2]);
 }
 
 static void
@@ -151,6 +170,7 @@ main(void)
 		cmocka_unit_test(an_image_is_found_by_file_name_path_and_pattern),
 		cmocka_unit_test(the_kernel_and_its_modules_have_plain_names),
 		cmocka_unit_test(four_digits_of_a_build_id_are_enough),
+		cmocka_unit_test(all_builds_whose_ids_begin_so_are_meant),
 		cmocka_unit_test(a_name_goes_before_a_build_id),
 		cmocka_unit_test(a_path_that_leads_to_the_file_will_do),
 		cmocka_unit_test(two_builds_at_one_path_have_different_titles),
