@@ -282,6 +282,7 @@ a_full_tally_costs_samples_but_no_records_about_processes(void **state)
 	tally_free(sampler_take(sampler, tally_new(1), &slice));
 	assert_true(stalls > 0);
 	assert_true(slice.events[0].lost > 0);
+	assert_int_equal(slice.sideband_lost, 0);
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		unknown += slice.events[0].unknown[cause];
 	assert_true(slice.events[0].samples - unknown >= 1); /* the key that fits is still counted */
