@@ -144,8 +144,9 @@ scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
 	return 0;
 }
 
-int
-attribution_rescan(struct attribution *attribution)
+/* `log` hears of what cannot be read. */
+static int
+scan_processes(struct attribution *attribution, const struct log *log)
 {
 	const struct attribution_options *options = &attribution->options;
 	struct scan scan = {.attribution = attribution};
@@ -162,9 +163,9 @@ attribution_rescan(struct attribution *attribution)
 	if (err == -ENOMEM)
 		return err;
 	if (err)
-		log_write(options->log, LOG_LEVEL_WARNING, "%s: %s: cgroups made before now will have no name",
+		log_write(log, LOG_LEVEL_WARNING, "%s: %s: cgroups made before now will have no name",
 		          options->cgroupfs, error_text(err));
-	err = proc_scan(options->procfs, options->log, &visitor);
+	err = proc_scan(options->procfs, log, &visitor);
 	attribution->scan_ns = monotonic_ns() - start;
 	return err;
 }
@@ -177,7 +178,14 @@ attribution_scan(struct attribution *attribution)
 	attribution->live = true;
 	attribution->nested = is_nested(attribution->options.procfs);
 	err = kernel_map_scan(attribution->kernel);
-	return err ? err : attribution_rescan(attribution);
+	return err ? err : scan_processes(attribution, attribution->options.log);
+}
+
+/* What cannot be read has been said. */
+int
+attribution_rescan(struct attribution *attribution)
+{
+	return scan_processes(attribution, NULL);
 }
 
 /* No process has this pid, not even one of which only the main thread has ended. A signal that is none may be asked for
