@@ -1,0 +1,70 @@
+#!/bin/bash
+# completion.sh - what bash offers behind dcpiprof, from the database, and that no name in it is taken for a command
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+completions=/usr/share/bash-completion/bash_completion
+[ -e $completions ] || {
+	skip 'completion of dcpiprof' 'bash-completion is not installed'
+	exit 0
+}
+check 'the database is made' "$build/tests/system/make_database" "$scratch/db" <<'END'
+event cpu-clock cycles ns 4000000 yes -
+event page-faults:u page-faults:u events 100 yes -
+event cache-misses cache-misses events 1000003 no no\x20counters
+image user 1111111111111111 /opt/bin/server
+image user 2222222222222222 /opt/bin/has\x20space
+image user 3333333333333333 /opt/bin/quo'te
+image user 4444444444444444 /opt/bin/$(touch${IFS}executed)
+image user 5555555555555555 /opt/bin/`touch\x20executed`
+image kernel - [kernel]
+context server / -
+epoch 1795271400 before
+count cpu-clock 0 0 0x1000 1
+count cpu-clock 1 0 0x1000 1
+count cpu-clock 2 0 0x1000 1
+count cpu-clock 3 0 0x1000 1
+count cpu-clock 4 0 0x1000 1
+count cpu-clock 5 0 0x1000 1
+slice 1795271400 1795272000
+END
+
+# offers TOOL [WORD...] - what is offered for the last word, sorted, one a line
+offers()
+(
+	cd "$scratch" || exit
+	export DCPI_DB=$scratch/db
+	set +u
+	# shellcheck source=/dev/null
+	. $completions
+	# shellcheck source=/dev/null
+	. "$top/completions/$1"
+	# shellcheck disable=SC2317 # called by what was just read
+	compopt() { :; } # it works below readline only
+
+	# shellcheck disable=SC2034 # bash gives these to whoever completes; it takes words apart at "="
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
+	COMP_LINE=${COMP_LINE// = /=} COMP_POINT=${#COMP_LINE}
+	"_$1" "$1" "${*: -1}" "${*: -2:1}"
+	printf '%s\n' "${COMPREPLY[@]}" | sort
+)
+
+check_equal 'an option' '--no-demangle --no-header --no-pager' "$(offers dcpiprof --no | paste -sd ' ')"
+check_equal 'an image' server "$(offers dcpiprof --image se)"
+check_equal 'an image by its path' /opt/bin/server "$(offers dcpiprof --image /opt/bin/se)"
+check_equal 'an image as an argument' '[kernel]' "$(offers dcpiprof '[')"
+check_equal 'a name with a blank' 'has space' "$(offers dcpiprof --image has)"
+check_equal 'a name with a quote' "quo'te" "$(offers dcpiprof --image "quo\\'")"
+check_equal 'names that are commands are not offered' '' "$(offers dcpiprof --image \\\$ && offers dcpiprof --image '`')"
+offers dcpiprof --image '' >/dev/null
+check 'nor executed' test ! -e "$scratch/executed"
+check_equal 'events that were counted' 'cpu-clock page-faults:u' "$(offers dcpiprof --event '' | paste -sd ' ')"
+check_equal 'the argument of --color behind its equals sign' always "$(offers dcpiprof --color = al)"
+check_equal 'and not as a word of its own' server "$(offers dcpiprof --color ser)"
+check_equal 'epochs' 'latest latest-1' "$(offers dcpiprof --epoch la | paste -sd ' ')"
+check_equal 'no database, no names' '' "$(offers dcpiprof --db /nowhere --image '')"
+check_equal 'a command of dcpictl' epoch "$(offers dcpictl e)"
+check_equal 'an option of a command of dcpictl' --label "$(offers dcpictl epoch --la)"
+check_equal 'an option of dcpid' --foreground "$(offers dcpid --fo)"
+
+[ $failures = 0 ]
