@@ -28,6 +28,7 @@ struct client {
 struct control {
 	struct event_base *base;
 	struct evconnlistener *listener;
+	struct event *again; /* the end of a pause */
 	struct peer_rules rules;
 	control_handler *handler;
 	void *context;
@@ -215,6 +216,28 @@ on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr 
 		evconnlistener_disable(listener); /* the kernel keeps those that come now, until client_close() */
 }
 
+static void
+on_pause_end(evutil_socket_t fd, short what, void *context)
+{
+	struct control *control = context;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(control->listener);
+}
+
+/* No descriptor is left, most likely. The client stays in the queue; asking for it again at once would be all we do. */
+static void
+on_accept_error(struct evconnlistener *listener, void *context)
+{
+	static const struct timeval pause = {.tv_sec = 1};
+	struct control *control = context;
+
+	log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot let a client in: %s", strerror(errno));
+	evconnlistener_disable(listener);
+	event_add(control->again, &pause);
+}
+
 int
 control_check_free(const char *path, char *why, size_t size)
 {
@@ -282,12 +305,14 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	made->path = strdup(path);
 	made->listener =
 		evconnlistener_new(base, on_connect, made, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-	if (!made->listener || !made->path) {
+	made->again = event_new(base, -1, 0, on_pause_end, made);
+	if (!made->listener || !made->path || !made->again) {
 		if (!made->listener)
 			close(fd);
 		control_close(made);
 		return cannot_listen(path, -ENOMEM, why, size);
 	}
+	evconnlistener_set_error_cb(made->listener, on_accept_error);
 	*control = made;
 	return 0;
 }
@@ -316,6 +341,8 @@ control_close(struct control *control)
 		send_rest(client);
 		client_close(client);
 	}
+	if (control->again)
+		event_free(control->again);
 	if (control->listener)
 		evconnlistener_free(control->listener);
 	if (control->path)

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -279,6 +280,49 @@ a_client_that_does_not_read_is_not_served_on(void **state)
 }
 
 static void
+count_message(void *context, enum log_level level, const char *message)
+{
+	unsigned *messages = context;
+
+	assert_int_equal(level, LOG_LEVEL_WARNING);
+	assert_string_equal(message, "control socket: cannot let a client in: Too many open files");
+	++*messages;
+}
+
+/* Otherwise the daemon does nothing but ask for the next client and be refused. */
+static void
+without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time(void **state)
+{
+	struct service *service = *state;
+	unsigned messages = 0;
+	const struct log log = {.hook = count_message, .context = &messages, .limit = LOG_LEVEL_INFO};
+	struct rlimit before, none = {0};
+	char path[192], why[256];
+	struct control *second;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/second", service->directory);
+	assert_int_equal(control_open(loop_base(service->loop), path, serve, service, &log, &second, why, sizeof(why)),
+	                 0);
+	fd = local_socket_connect(path, 1);
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(service);
+	turn(service);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(messages, 1);
+	assert_int_equal(send(fd, "[\n", 2, MSG_NOSIGNAL), 2);
+	usleep(1100000);
+	turn(service);
+	assert_heard(fd, "{\"ok\":false,\"error\":\"the request is not a JSON object: "
+	                 "']' expected near end of file\"}\n");
+	close(fd);
+	control_close(second);
+}
+
+static void
 what_is_written_when_it_ends_is_still_sent(void **state)
 {
 	struct service *service = *state;
@@ -353,6 +397,7 @@ main(void)
 		SERVICE_TEST(a_line_without_an_end_is_refused_and_the_client_sent_away),
 		SERVICE_TEST(a_seventeenth_client_waits_for_a_place),
 		SERVICE_TEST(a_client_that_does_not_read_is_not_served_on),
+		SERVICE_TEST(without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time),
 		SERVICE_TEST(what_is_written_when_it_ends_is_still_sent),
 		SERVICE_TEST(the_socket_is_for_user_and_group),
 		SERVICE_TEST(a_socket_in_use_is_refused_with_its_owner),
