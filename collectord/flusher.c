@@ -35,6 +35,8 @@ struct flusher {
 	const struct log *log;
 	pthread_t thread;
 	int bell;
+	struct kernel_names_image *unnamed; /* the thread's: images whose names could not be stored so far */
+	size_t unnamed_count;
 
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
@@ -88,31 +90,53 @@ wants_names(const struct flusher *flusher, const struct image *image, uint32_t n
 	       !profile_has_symbols(flusher->profile, number);
 }
 
-/* Functions of the kernel and its modules are named once, when the image first comes to the database. */
+/* Was there only no room for the names, for now? */
+static bool
+may_be_named_later(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -DCPI_EFULL || err == -EIO || err == -ENOMEM ||
+	       err == -EMFILE || err == -ENFILE;
+}
+
+/* Add the new images to those that are still without names. */
+static int
+collect_unnamed(struct flusher *flusher, const struct work *work)
+{
+	struct kernel_names_image *unnamed =
+		reallocarray(flusher->unnamed, flusher->unnamed_count + work->image_count + 1, sizeof(*unnamed));
+
+	if (!unnamed)
+		return -ENOMEM;
+	flusher->unnamed = unnamed;
+	for (uint32_t i = 0; i < work->image_count; i++)
+		if (wants_names(flusher, work->images[i], work->first_image + i))
+			unnamed[flusher->unnamed_count++] =
+				(struct kernel_names_image){work->first_image + i, work->images[i], 0};
+	return 0;
+}
+
+/* Functions of the kernel and its modules are named when the image first comes to the database, or as soon as can be.
+ */
 static void
 name_kernel_images(struct flusher *flusher, const struct work *work)
 {
-	struct kernel_names_image *images = NULL;
-	size_t count = 0;
+	const size_t known = flusher->unnamed_count;
+	size_t left = 0;
 
-	for (uint32_t i = 0; i < work->image_count; i++) {
-		if (!wants_names(flusher, work->images[i], work->first_image + i))
-			continue;
-		if (!images)
-			images = calloc(work->image_count, sizeof(*images));
-		if (!images)
-			return;
-		images[count++] = (struct kernel_names_image){work->first_image + i, work->images[i], 0};
+	if (collect_unnamed(flusher, work) || flusher->unnamed_count == 0)
+		return;
+	kernel_names_store(flusher->profile, "/proc", flusher->unnamed, flusher->unnamed_count);
+	for (size_t i = 0; i < flusher->unnamed_count; i++) {
+		const struct kernel_names_image image = flusher->unnamed[i];
+
+		if (image.err && i >= known)
+			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names%s: %s",
+			          image.image->path, may_be_named_later(image.err) ? " for now" : "",
+			          error_text(image.err));
+		if (may_be_named_later(image.err))
+			flusher->unnamed[left++] = image;
 	}
-	if (count)
-		kernel_names_store(flusher->profile, "/proc", images, count);
-	for (size_t i = 0; i < count; i++)
-		if (images[i].err)
-			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names: %s",
-			          images[i].image->path,
-			          images[i].err == -ENOENT ? "they are not loaded any more"
-			                                   : error_text(images[i].err));
-	free(images);
+	flusher->unnamed_count = left;
 }
 
 static void
@@ -308,6 +332,7 @@ flusher_free(struct flusher *flusher)
 	slice_fini(&flusher->work.job.slice);
 	free(flusher->work.images);
 	free(flusher->work.contexts);
+	free(flusher->unnamed);
 	if (flusher->has_result && flusher->result.done)
 		tally_free(flusher->result.job.tally);
 	pthread_mutex_destroy(&flusher->lock);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +196,59 @@ a_job_that_fails_is_kept_and_tried_again(void **state)
 	tally_free(result.job.tally);
 }
 
+static int
+has_symbols(struct profile *profile, void *context)
+{
+	return profile_has_symbols(profile, *(uint32_t *)context);
+}
+
+static void
+count_message(void *context, enum log_level level, const char *message)
+{
+	(void)level;
+	(void)message;
+	++*(unsigned *)context;
+}
+
+/* Without a free descriptor nobody can read /proc/kallsyms. */
+static void
+the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct image kernel = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
+	struct flush_job first, second;
+	struct flush_result result;
+	struct rlimit before, none = {0};
+	unsigned messages = 0;
+	const struct log log = {.hook = count_message, .context = &messages, .limit = LOG_LEVEL_INFO};
+	uint32_t number;
+
+	if (geteuid() != 0)
+		skip_because("only root sees the addresses of the kernel's functions");
+	flusher_free(fixture->flusher);
+	fixture->flusher = flusher_new(fixture->profile, NULL, &log);
+	assert_int_equal(image_table_intern(fixture->images, &kernel, &number), 0);
+	first = make_job(fixture, "/bin/a", 1, 7, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts), 0);
+	while (flusher_busy(fixture->flusher))
+		usleep(1000); /* no poll(2) without descriptors */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(flusher_result(fixture->flusher, &result));
+	assert_int_equal(result.error, 0);
+	assert_int_equal(flusher_call(fixture->flusher, has_symbols, &number), false);
+	assert_int_equal(messages, 1);
+
+	second = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	tally_free(result.job.tally);
+	result = flush(fixture, &second);
+	assert_int_equal(flusher_call(fixture->flusher, has_symbols, &number), true);
+	assert_int_equal(messages, 1);
+	tally_free(result.job.tally);
+}
+
 static void
 freeing_writes_the_job_under_way(void **state)
 {
@@ -285,6 +339,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_too_old_goes_after_a_flush, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_database_loses_its_oldest_slices_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once, setup,
+	                                        teardown),
 		cmocka_unit_test_setup_teardown(freeing_writes_the_job_under_way, setup, teardown),
 	};
 
