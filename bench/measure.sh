@@ -199,7 +199,7 @@ measure_rooms()
 	printf '\n$ flush_bench: 10 million samples\n'
 	"$bench/flush_bench" "$scratch" ten
 	printf '\n$ symbols_bench\n'
-	(cd "$build" && "$bench/symbols_bench" bin/dcpid /bin/bash "$(gcc -print-prog-name=cc1)")
+	"$bench/symbols_bench" "$build/bin/dcpid" /bin/bash "$(gcc -print-prog-name=cc1)" | sed "s|$build/||"
 }
 
 # Ten million samples: perf's file of them would take many minutes to record, so its time is scaled from the densest run.
