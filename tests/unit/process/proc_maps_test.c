@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "process/build_id.h"
 #include "process/proc_maps.h"
@@ -232,24 +233,37 @@ run(struct ground *ground, const char *path, const char *tmpfs)
 	return got == 0;
 }
 
+/* The mapping of `path`; NULL when there is none after two seconds: exec closes descriptors before it maps the program.
+ */
+static const struct record_mmap *
+find_program(struct ground *ground, const char *path)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 200; i++) {
+		ground->seen.count = 0;
+		assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)ground->child, see, &ground->seen), 0);
+		for (size_t j = 0; j < ground->seen.count; j++)
+			if (strcmp(ground->seen.paths[j], path) == 0)
+				return &ground->seen.mmaps[j];
+		nanosleep(&moment, NULL);
+	}
+	return NULL;
+}
+
 static void
 assert_main_program(struct ground *ground, const char *path, const char *same_build_as)
 {
 	uint8_t expected[BUILD_ID_SIZE_MAX] = {0};
 	int fd = open(same_build_as, O_RDONLY | O_CLOEXEC), size = build_id_from_file(fd, expected);
+	const struct record_mmap *mmap;
 
 	close(fd);
 	assert_true(size > 0);
-	ground->seen.count = 0;
-	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)ground->child, see, &ground->seen), 0);
-	for (size_t i = 0; i < ground->seen.count; i++) {
-		if (strcmp(ground->seen.paths[i], path) != 0)
-			continue;
-		assert_int_equal(ground->seen.mmaps[i].build_id_size, size);
-		assert_memory_equal(ground->seen.mmaps[i].build_id, expected, (size_t)size);
-		return;
-	}
-	fail_msg("%s is not mapped", path);
+	mmap = find_program(ground, path);
+	assert_non_null(mmap);
+	assert_int_equal(mmap->build_id_size, size);
+	assert_memory_equal(mmap->build_id, expected, (size_t)size);
 }
 
 static void
