@@ -36,7 +36,9 @@ on_rings(void *context)
 
 	if (collection_drain(daemon->collection) == 0)
 		feed_watchdog(daemon);
-	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
+	if (sampler_is_pressed(collection_sampler(daemon->collection)))
+		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* without memory for it, the timer will do */
+	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
 static void
@@ -190,12 +192,15 @@ watch_always(struct daemon *daemon)
 	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
 	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_rings, daemon);
+	daemon->drain_alarm = loop_watch_alarm(loop, on_rings, daemon);
 	if (daemon->options->seconds) {
 		daemon->end_timer = loop_watch_timer(loop, daemon->options->seconds * SECOND_NS, on_leave, daemon);
 		if (!daemon->end_timer)
 			return -ENOMEM;
 	}
-	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer ? 0 : -ENOMEM;
+	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm
+	               ? 0
+	               : -ENOMEM;
 }
 
 static void
@@ -205,6 +210,7 @@ unwatch_always(struct daemon *daemon)
 	loop_watch_free(daemon->interrupt);
 	loop_watch_free(daemon->hangup);
 	loop_watch_free(daemon->drain_timer);
+	loop_watch_free(daemon->drain_alarm);
 	loop_watch_free(daemon->end_timer);
 }
 

@@ -72,8 +72,9 @@ on_event(evutil_socket_t fd, short what, void *context)
 	watch->callback(watch->context);
 }
 
+/* A watch that waits for nothing yet. */
 static struct loop_watch *
-watch_new(struct loop *loop, int fd, short what, const struct timeval *interval, loop_callback *callback, void *context)
+watch_make(struct loop *loop, int fd, short what, loop_callback *callback, void *context)
 {
 	struct loop_watch *watch = calloc(1, sizeof(*watch));
 
@@ -81,13 +82,35 @@ watch_new(struct loop *loop, int fd, short what, const struct timeval *interval,
 		return NULL;
 	watch->callback = callback;
 	watch->context = context;
-	watch->event = event_new(loop->base, fd, (short)(what | EV_PERSIST), on_event, watch);
-	if (!watch->event || event_add(watch->event, interval)) {
+	watch->event = event_new(loop->base, fd, what, on_event, watch);
+	if (!watch->event) {
+		free(watch);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return watch;
+}
+
+static struct loop_watch *
+watch_new(struct loop *loop, int fd, short what, const struct timeval *interval, loop_callback *callback, void *context)
+{
+	struct loop_watch *watch = watch_make(loop, fd, (short)(what | EV_PERSIST), callback, context);
+
+	if (watch && event_add(watch->event, interval)) {
 		loop_watch_free(watch);
 		errno = ENOMEM;
 		return NULL;
 	}
 	return watch;
+}
+
+static struct timeval
+timeval_of(uint64_t ns)
+{
+	return (struct timeval){
+		.tv_sec = (time_t)(ns / 1000000000),
+		.tv_usec = (suseconds_t)(ns % 1000000000 / 1000),
+	};
 }
 
 struct loop_watch *
@@ -105,12 +128,25 @@ loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *
 struct loop_watch *
 loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context)
 {
-	const struct timeval interval = {
-		.tv_sec = (time_t)(interval_ns / 1000000000),
-		.tv_usec = (suseconds_t)(interval_ns % 1000000000 / 1000),
-	};
+	const struct timeval interval = timeval_of(interval_ns);
 
 	return watch_new(loop, -1, 0, &interval, callback, context);
+}
+
+struct loop_watch *
+loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context)
+{
+	return watch_make(loop, -1, 0, callback, context);
+}
+
+int
+loop_watch_arm(struct loop_watch *alarm, uint64_t delay_ns)
+{
+	const struct timeval delay = timeval_of(delay_ns);
+
+	if (event_pending(alarm->event, EV_TIMEOUT, NULL))
+		return 0;
+	return event_add(alarm->event, &delay) ? -ENOMEM : 0;
 }
 
 void

@@ -26,6 +26,11 @@ void loop_leave(struct loop *loop);
 struct loop_watch *loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *context);
 struct loop_watch *loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context);
 struct loop_watch *loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context);
+
+/* Call `callback` once for each time it is armed; one that is armed already keeps its time. 0 or -ENOMEM. */
+struct loop_watch *loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context);
+int loop_watch_arm(struct loop_watch *alarm, uint64_t delay_ns);
+
 void loop_watch_free(struct loop_watch *watch); /* NULL is allowed */
 
 #endif

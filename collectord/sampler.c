@@ -136,21 +136,32 @@ sampler_drain(struct sampler *sampler)
 	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
 }
 
+/* Some ring holds more than `percent` of what it can. */
 static bool
-is_half_full(const struct ring *ring)
+is_any_fuller(const struct sampler *sampler, unsigned percent)
 {
-	return ring_used(ring) > ring_size(ring) / 2;
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		const struct ring *samples = sampler->cpus[i].samples, *sideband = sampler->cpus[i].sideband;
+
+		if (ring_used(samples) > ring_size(samples) / 100 * percent ||
+		    ring_used(sideband) > ring_size(sideband) / 100 * percent)
+			return true;
+	}
+	return false;
+}
+
+bool
+sampler_is_pressed(const struct sampler *sampler)
+{
+	return is_any_fuller(sampler, 20);
 }
 
 int
 sampler_relieve(struct sampler *sampler)
 {
-	bool must = false;
 	int err;
 
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		must |= is_half_full(sampler->cpus[i].samples) || is_half_full(sampler->cpus[i].sideband);
-	if (!must)
+	if (!is_any_fuller(sampler, 50))
 		return 0;
 	sampler->relieving = true;
 	err = sampler_drain(sampler);

@@ -10,6 +10,7 @@
 #ifndef DCPI_COLLECTORD_SAMPLER_H
 #define DCPI_COLLECTORD_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,12 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
  * goes first next time - take the counts (sampler_take) and drain again.
  */
 int sampler_drain(struct sampler *sampler);
+
+/*
+ * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark
+ * will not say so again before it is full.
+ */
+bool sampler_is_pressed(const struct sampler *sampler);
 
 /*
  * When the tally is full and its counts cannot be taken for now: if a ring is more than half full, go on nevertheless.

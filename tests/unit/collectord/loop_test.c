@@ -62,6 +62,25 @@ a_timer_comes_again_and_again(void **state)
 }
 
 static void
+an_alarm_comes_once_for_each_time_it_is_armed(void **state)
+{
+	struct counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	struct loop_watch *alarm = loop_watch_alarm(counter->loop, count_call, counter);
+	struct loop_watch *timer = loop_watch_timer(counter->loop, 60000000, count_call, &end);
+
+	assert_int_equal(loop_watch_arm(alarm, 10000000), 0);
+	assert_int_equal(loop_watch_arm(alarm, UINT64_C(60000000000)), 0); /* it has its time already */
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 1);
+	assert_int_equal(loop_watch_arm(alarm, 10000000), 0);
+	end.leave_after = 2;
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 2);
+	loop_watch_free(alarm);
+	loop_watch_free(timer);
+}
+
+static void
 a_descriptor_is_watched_as_long_as_it_is_readable(void **state)
 {
 	struct counter *counter = *state;
@@ -113,6 +132,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_timer_comes_again_and_again, make_counter, free_counter),
+		cmocka_unit_test_setup_teardown(an_alarm_comes_once_for_each_time_it_is_armed, make_counter,
+	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_descriptor_is_watched_as_long_as_it_is_readable, make_counter,
 	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_signal_is_an_event_and_no_interruption, make_counter, free_counter),

@@ -190,6 +190,23 @@ start_busy_shell(void)
 	return child;
 }
 
+/* The smallest ring: 60 mappings or so fill a fifth of it. */
+static void
+a_ring_that_fills_faster_than_its_records_grow_old_says_so(void **state)
+{
+	struct sampler *sampler = open_sampler_with_rings(4096, 16, 1);
+	struct slice slice = {0};
+
+	(void)state;
+	run_true(10);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	run_true(10);
+	assert_true(sampler_is_pressed(sampler));
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	slice_fini(&slice);
+	sampler_close(sampler);
+}
+
 /* Nobody drains while processes come and go, until the rings are full and the shell's exec is lost. */
 static void
 a_process_that_began_while_records_were_lost_is_found_again(void **state)
@@ -315,6 +332,7 @@ main(void)
 		cmocka_unit_test(the_smallest_ring_that_can_be_configured_is_mapped),
 		cmocka_unit_test(what_runs_is_sampled_at_the_rate_that_was_asked_for),
 		cmocka_unit_test(a_process_that_is_gone_is_attributed),
+		cmocka_unit_test(a_ring_that_fills_faster_than_its_records_grow_old_says_so),
 		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
 		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
