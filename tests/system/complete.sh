@@ -41,7 +41,7 @@ judge()
 	lost=$(jq .lost <<<"$json")
 	figure "$1: $samples samples, $unknown unknown ($(jq -c .unknown <<<"$json")), $lost lost," \
 		"$(cat "$scratch/$1.processes") processes"
-	check "$1: at least 1000 samples" test "$samples" -ge 1000
+	check "$1: at least 500 samples" test "$samples" -ge 500
 	check_at_most "$1: at most 0.5 % of the samples are unknown" 0.5 \
 		"$(awk "BEGIN { print 100 * $unknown / $samples }")"
 	check_equal "$1: no sample is lost" 0 "$lost"
