@@ -239,10 +239,11 @@ a_process_that_began_while_records_were_lost_is_found_again(void **state)
 	sampler_close(sampler);
 }
 
+/* One key fits: on a quiet machine burn()'s few instructions are all that is sampled. */
 static void
 a_full_tally_keeps_what_did_not_fit(void **state)
 {
-	struct sampler *sampler = open_sampler(16);
+	struct sampler *sampler = open_sampler(1);
 	struct slice first = {0}, all = {0};
 	uint64_t counted = 0;
 	int err;
@@ -254,7 +255,7 @@ a_full_tally_keeps_what_did_not_fit(void **state)
 	err = sampler_drain_all(sampler);
 	assert_int_equal(err, -ENOSPC);
 	do {
-		struct tally *tally = sampler_take(sampler, tally_new(16), &first);
+		struct tally *tally = sampler_take(sampler, tally_new(1), &first);
 		size_t count;
 		const struct tally_entry *entries = tally_sort(tally, &count);
 
