@@ -42,10 +42,11 @@ struct event {
 	char requested[EVENT_NAME_SIZE]; /* what was asked for */
 	char note[EVENT_NOTE_SIZE];      /* one sentence on a fallback or an absence, else empty */
 	struct event_encoding encoding;
-	uint64_t period; /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
-	uint64_t rate;   /* samples per second and CPU that were asked for; 0: none, the period is fixed */
-	uint8_t precise; /* precise_ip that was granted */
-	bool available;  /* false: this machine cannot count it and nothing stands in */
+	uint64_t period;  /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
+	uint64_t rate;    /* samples per second and CPU that were asked for; 0: none, the period is fixed */
+	uint64_t cost_ns; /* processor time that taking one sample costs, as measured; 0: not known */
+	uint8_t precise;  /* precise_ip that was granted */
+	bool available;   /* false: this machine cannot count it and nothing stands in */
 	bool user, kernel, idle;
 };
 

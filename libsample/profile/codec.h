@@ -13,7 +13,8 @@
 
 #include "base/bytes.h"
 
-#define FORMAT_1 1 /* the only format byte so far */
+#define FORMAT_1 1
+#define FORMAT_2 2 /* of epochs and slices since schema 2 */
 
 static inline void
 read_format(struct byte_reader *reader)
@@ -22,6 +23,16 @@ read_format(struct byte_reader *reader)
 		reader->at++;
 	else
 		reader->failed = true;
+}
+
+/* For a value that has changed: its format, FORMAT_1 up to `newest`. */
+static inline unsigned
+read_format_until(struct byte_reader *reader, unsigned newest)
+{
+	if (reader->at < reader->end && *reader->at >= FORMAT_1 && *reader->at <= newest)
+		return *reader->at++;
+	reader->failed = true;
+	return newest;
 }
 
 /* Most numbers of a block have one byte or two: worth not calling for. */

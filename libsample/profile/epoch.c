@@ -34,10 +34,11 @@ write_event(struct byte_writer *writer, const struct event *event)
 	write_varint(writer, event->rate);
 	write_varint(writer, event->precise);
 	write_varint(writer, flags);
+	write_varint(writer, event->cost_ns);
 }
 
 static void
-read_event(struct byte_reader *reader, struct event *event)
+read_event(struct byte_reader *reader, unsigned format, struct event *event)
 {
 	unsigned flags;
 
@@ -57,12 +58,14 @@ read_event(struct byte_reader *reader, struct event *event)
 	event->user = flags & EVENT_FLAG_USER;
 	event->kernel = flags & EVENT_FLAG_KERNEL;
 	event->idle = flags & EVENT_FLAG_IDLE;
+	if (format >= FORMAT_2)
+		event->cost_ns = read_varint(reader);
 }
 
 void
 epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 {
-	write_u8(writer, FORMAT_1);
+	write_u8(writer, FORMAT_2);
 	write_varint(writer, epoch->start_ns);
 	/* A clock that was set back must not make a value that cannot be read. */
 	write_varint(writer, epoch->end_ns > epoch->start_ns ? epoch->end_ns - epoch->start_ns : 0);
@@ -71,6 +74,7 @@ epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 	write_string(writer, epoch->kernel);
 	write_string(writer, epoch->cpu);
 	write_varint(writer, epoch->cpu_count);
+	write_varint(writer, epoch->overhead_limit_ppm);
 	write_varint(writer, epoch->event_count);
 	for (size_t i = 0; i < epoch->event_count; i++)
 		write_event(writer, &epoch->events[i]);
@@ -81,10 +85,11 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 {
 	struct byte_reader reader;
 	uint64_t duration;
+	unsigned format;
 
 	memset(epoch, 0, sizeof(*epoch));
 	reader_init(&reader, data, size);
-	read_format(&reader);
+	format = read_format_until(&reader, FORMAT_2);
 	epoch->id = id;
 	epoch->start_ns = read_varint(&reader);
 	duration = read_varint(&reader);
@@ -96,8 +101,10 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 	read_string(&reader, epoch->kernel, sizeof(epoch->kernel));
 	read_string(&reader, epoch->cpu, sizeof(epoch->cpu));
 	epoch->cpu_count = read_varint_u32(&reader);
+	if (format >= FORMAT_2)
+		epoch->overhead_limit_ppm = read_varint_u32(&reader);
 	epoch->event_count = read_varint_below(&reader, EVENTS_MAX + 1);
 	for (size_t i = 0; i < epoch->event_count; i++)
-		read_event(&reader, &epoch->events[i]);
+		read_event(&reader, format, &epoch->events[i]);
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }

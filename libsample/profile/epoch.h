@@ -28,6 +28,7 @@ struct epoch {
 	char kernel[EPOCH_TEXT_SIZE]; /* release, version and machine, as uname -rvm */
 	char cpu[EPOCH_TEXT_SIZE];    /* model name */
 	uint32_t cpu_count;           /* online */
+	uint32_t overhead_limit_ppm;  /* of the machine, from which rates were chosen; 0: they were given */
 	size_t event_count;
 	struct event events[EVENTS_MAX];
 };
@@ -36,6 +37,9 @@ struct slice_event {
 	uint64_t samples; /* all that reached the daemon: attributed and unknown */
 	uint64_t lost;
 	uint64_t throttled; /* times the kernel stopped the event for a tick */
+	uint64_t dropped;   /* given up because the database could not be written and memory was full; not in `lost` */
+	uint64_t enabled_ns,
+		running_ns; /* summed over CPUs; less running than enabled: events share counters. 0: not known */
 	uint64_t unknown[UNKNOWN_CAUSE_COUNT];
 };
 

@@ -63,12 +63,11 @@ meta_create(const struct store *store, MDB_txn *txn)
 	return err;
 }
 
-int
-meta_check(const struct store *store, MDB_txn *txn)
+static int
+get_schema(const struct store *store, MDB_txn *txn, uint64_t *schema)
 {
 	MDB_val key = {strlen("schema"), "schema"}, value;
 	struct byte_reader reader;
-	uint64_t schema;
 	int err;
 
 	err = store_error(mdb_get(txn, store->tables[TABLE_META], &key, &value));
@@ -76,10 +75,23 @@ meta_check(const struct store *store, MDB_txn *txn)
 		return err == -ENOENT ? -DCPI_EDAMAGED : err;
 	reader_init(&reader, value.mv_data, value.mv_size);
 	read_format(&reader);
-	schema = read_varint(&reader);
-	if (!reader_done(&reader) || schema == 0)
-		return -DCPI_EDAMAGED;
-	return schema > PROFILE_SCHEMA ? -DCPI_ENEWER : 0;
+	*schema = read_varint(&reader);
+	return reader_done(&reader) && *schema > 0 ? 0 : -DCPI_EDAMAGED;
+}
+
+int
+meta_check(const struct store *store, MDB_txn *txn)
+{
+	uint64_t schema;
+	int err;
+
+	err = get_schema(store, txn, &schema);
+	if (err || schema == PROFILE_SCHEMA)
+		return err;
+	if (schema > PROFILE_SCHEMA)
+		return -DCPI_ENEWER;
+	/* Every older format is still read: what is there stays, but what is written from here on is of this schema. */
+	return store->write ? put_number(store, txn, "schema", PROFILE_SCHEMA) : 0;
 }
 
 static bool

@@ -12,7 +12,10 @@
 
 int meta_create(const struct store *store, MDB_txn *txn);
 
-/* 0; -DCPI_ENEWER; -DCPI_EDAMAGED when there is no schema, or none that can be read. */
+/*
+ * 0; -DCPI_ENEWER; -DCPI_EDAMAGED when there is no schema, or none that can be read. A writer gives a database of an
+ * older schema the present one.
+ */
 int meta_check(const struct store *store, MDB_txn *txn);
 
 /* Decode the value of `key`; 0 or -DCPI_EDAMAGED, also for a key that means nothing. */

@@ -27,7 +27,7 @@ slice_head_decode(const MDB_val *value, struct slice_head *head)
 	struct byte_reader reader;
 
 	reader_init(&reader, value->mv_data, value->mv_size);
-	read_format(&reader);
+	read_format_until(&reader, FORMAT_2); /* these fields are in every format the same */
 	head->epoch = read_varint_u32(&reader);
 	head->start_ns = read_varint(&reader);
 	head->end_ns = add_saturating(head->start_ns, read_varint(&reader));

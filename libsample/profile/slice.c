@@ -23,6 +23,9 @@ slice_event_add(struct slice_event *event, const struct slice_event *more)
 	event->samples = add_saturating(event->samples, more->samples);
 	event->lost = add_saturating(event->lost, more->lost);
 	event->throttled = add_saturating(event->throttled, more->throttled);
+	event->dropped = add_saturating(event->dropped, more->dropped);
+	event->enabled_ns = add_saturating(event->enabled_ns, more->enabled_ns);
+	event->running_ns = add_saturating(event->running_ns, more->running_ns);
 	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
 		event->unknown[i] = add_saturating(event->unknown[i], more->unknown[i]);
 }
@@ -119,7 +122,7 @@ write_cpus(struct byte_writer *writer, const struct slice *slice)
 void
 slice_encode(const struct slice *slice, struct byte_writer *writer)
 {
-	write_u8(writer, FORMAT_1);
+	write_u8(writer, FORMAT_2);
 	write_varint(writer, slice->epoch);
 	write_varint(writer, slice->start_ns);
 	/* A clock that was set back must not make a value that cannot be read. */
@@ -134,6 +137,9 @@ slice_encode(const struct slice *slice, struct byte_writer *writer)
 		write_varint(writer, event->samples);
 		write_varint(writer, event->lost);
 		write_varint(writer, event->throttled);
+		write_varint(writer, event->dropped);
+		write_varint(writer, event->enabled_ns);
+		write_varint(writer, event->running_ns);
 		write_varint(writer, UNKNOWN_CAUSE_COUNT);
 		for (size_t j = 0; j < UNKNOWN_CAUSE_COUNT; j++)
 			write_varint(writer, event->unknown[j]);
@@ -144,13 +150,18 @@ slice_encode(const struct slice *slice, struct byte_writer *writer)
 /* Causes that were added since the value was written are zero. A new cause needs a new schema: old readers refuse it.
  */
 static void
-read_slice_event(struct byte_reader *reader, struct slice_event *event)
+read_slice_event(struct byte_reader *reader, unsigned format, struct slice_event *event)
 {
 	uint64_t causes;
 
 	event->samples = read_varint(reader);
 	event->lost = read_varint(reader);
 	event->throttled = read_varint(reader);
+	if (format >= FORMAT_2) {
+		event->dropped = read_varint(reader);
+		event->enabled_ns = read_varint(reader);
+		event->running_ns = read_varint(reader);
+	}
 	causes = read_varint_below(reader, UNKNOWN_CAUSE_COUNT + 1);
 	for (uint64_t i = 0; i < causes; i++)
 		event->unknown[i] = read_varint(reader);
@@ -194,11 +205,12 @@ slice_decode(uint32_t id, const void *data, size_t size, struct slice *slice)
 {
 	struct byte_reader reader;
 	uint64_t duration;
+	unsigned format;
 	int err;
 
 	memset(slice, 0, sizeof(*slice));
 	reader_init(&reader, data, size);
-	read_format(&reader);
+	format = read_format_until(&reader, FORMAT_2);
 	slice->id = id;
 	slice->epoch = read_varint_u32(&reader);
 	slice->start_ns = read_varint(&reader);
@@ -211,7 +223,7 @@ slice_decode(uint32_t id, const void *data, size_t size, struct slice *slice)
 	slice->skipped = read_varint(&reader);
 	slice->event_count = read_varint_below(&reader, EVENTS_MAX + 1);
 	for (size_t i = 0; i < slice->event_count; i++)
-		read_slice_event(&reader, &slice->events[i]);
+		read_slice_event(&reader, format, &slice->events[i]);
 	err = read_cpus(&reader, slice);
 	if (!err && !reader_done(&reader))
 		err = -DCPI_EDAMAGED;

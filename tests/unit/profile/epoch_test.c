@@ -18,6 +18,7 @@ fill_epoch(struct epoch *epoch)
 	snprintf(epoch->kernel, sizeof(epoch->kernel), "6.1.0-18-amd64 #1 SMP x86_64");
 	snprintf(epoch->cpu, sizeof(epoch->cpu), "Alpha 21164");
 	epoch->cpu_count = 4;
+	epoch->overhead_limit_ppm = 10000;
 	epoch->event_count = 2;
 	epoch->events[0] = (struct event){
 		.name = "cpu-clock",
@@ -26,12 +27,34 @@ fill_epoch(struct epoch *epoch)
 		.encoding = {.type = 1, .config = 2, .config1 = UINT64_MAX, .config2 = 4, .unit = "ns"},
 		.period = 1000000,
 		.rate = 99,
+		.cost_ns = 2500,
 		.precise = 3,
 		.available = true,
 		.user = true,
 		.kernel = true,
 	};
 	epoch->events[1] = (struct event){.name = "cache-misses", .requested = "cache-misses", .idle = true};
+}
+
+/* By hand: 20 to 23 ns, four texts, 2 CPUs, one event. */
+static void
+an_epoch_of_the_first_schema_is_read(void **state)
+{
+	static const uint8_t value[] = {1,   20, 3, 1, 'l', 0, 0, 0,   2,   1, /* */ 1, 'e', 1,
+	                                'r', 0,  1, 2, 0,   0, 1, 'u', 100, 0, 3,       1};
+	struct epoch *epoch = malloc(sizeof(*epoch));
+
+	(void)state;
+	assert_int_equal(epoch_decode(3, value, sizeof(value), epoch), 0);
+	assert_int_equal(epoch->end_ns, 23);
+	assert_string_equal(epoch->label, "l");
+	assert_int_equal(epoch->cpu_count, 2);
+	assert_int_equal(epoch->overhead_limit_ppm, 0);
+	assert_string_equal(epoch->events[0].name, "e");
+	assert_int_equal(epoch->events[0].period, 100);
+	assert_int_equal(epoch->events[0].cost_ns, 0);
+	assert_true(epoch->events[0].available);
+	free(epoch);
 }
 
 static void
@@ -53,6 +76,8 @@ an_epoch_comes_back_as_it_was_written(void **state)
 	assert_string_equal(back->kernel, epoch->kernel);
 	assert_string_equal(back->cpu, "Alpha 21164");
 	assert_int_equal(back->cpu_count, 4);
+	assert_int_equal(back->overhead_limit_ppm, 10000);
+	assert_int_equal(back->events[0].cost_ns, 2500);
 	assert_int_equal(back->event_count, 2);
 	assert_string_equal(back->events[0].name, "cpu-clock");
 	assert_string_equal(back->events[0].requested, "cycles");
@@ -118,6 +143,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_epoch_of_the_first_schema_is_read),
 		cmocka_unit_test(an_epoch_comes_back_as_it_was_written),
 		cmocka_unit_test(an_epoch_that_ends_before_it_begins_ends_where_it_begins),
 		cmocka_unit_test(an_epoch_cut_anywhere_or_with_more_behind_it_is_refused),

@@ -307,17 +307,42 @@ a_newer_schema_is_refused_and_left_alone(void **state)
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
 	raw_open(&raw, fixture->directory);
-	raw_put(&raw, "meta", "schema", 6, "\1\2", 2);
+	raw_put(&raw, "meta", "schema", 6, "\1\3", 2);
 	assert_int_equal(mdb_drop(raw.txn, raw_table(&raw, "symbols"), 1), 0);
 	raw_close(&raw);
 	assert_int_equal(try_open(fixture->directory, false), -DCPI_ENEWER);
 	assert_int_equal(try_open(fixture->directory, true), -DCPI_ENEWER);
 	raw_open(&raw, fixture->directory);
 	assert_true(raw_entry_at(&raw, "meta", 2, &entry)); /* created, host, schema */
-	assert_memory_equal(entry.value, "\1\2", 2);
+	assert_memory_equal(entry.value, "\1\3", 2);
 	free(entry.key);
 	free(entry.value);
 	raw_close(&raw);
+}
+
+static void
+an_older_schema_is_read_and_a_writer_makes_it_the_present_one(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const struct {
+		bool write;
+		const char *value;
+	} steps[] = {{false, "\1\1"}, {true, "\1\2"}};
+	struct raw_entry entry = {0};
+	struct raw raw;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	raw_put_once(fixture->directory, "meta", "schema", 6, "\1\1", 2);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		assert_int_equal(try_open(fixture->directory, steps[i].write), 0);
+		raw_open(&raw, fixture->directory);
+		assert_true(raw_entry_at(&raw, "meta", 2, &entry)); /* created, host, schema */
+		assert_int_equal(entry.size, 2);
+		assert_memory_equal(entry.value, steps[i].value, 2);
+		free(entry.key);
+		free(entry.value);
+		raw_close(&raw);
+	}
 }
 
 static void
@@ -421,6 +446,7 @@ main(void)
 		TEST(a_read_only_file_system_can_be_read),
 		TEST(a_lock_that_a_reader_of_root_made_belongs_to_the_owner_of_the_data),
 		TEST(a_newer_schema_is_refused_and_left_alone),
+		TEST(an_older_schema_is_read_and_a_writer_makes_it_the_present_one),
 		TEST(a_schema_that_cannot_be_read_is_damage),
 		TEST(a_table_that_is_missing_is_damage_to_a_reader),
 		TEST(a_database_of_someone_else_is_refused_and_left_alone),

@@ -22,6 +22,9 @@ fill_slice(struct slice *slice, const struct slice_cpu *cpus, size_t cpu_count)
 	slice->events[0].samples = 100;
 	slice->events[0].lost = 6;
 	slice->events[0].throttled = 7;
+	slice->events[0].dropped = 12;
+	slice->events[0].enabled_ns = 4000;
+	slice->events[0].running_ns = 3000;
 	slice->events[0].unknown[UNKNOWN_PROCESS] = 8;
 	slice->events[0].unknown[UNKNOWN_MEMORY] = 9;
 	slice->events[1].samples = 200;
@@ -122,6 +125,23 @@ cpus_out_of_order_are_refused(void **state)
 	writer_fini(&writer);
 }
 
+/* By hand: epoch 3, from 10 for 5 ns, 6 ns of dcpid, 1 record lost, 0 skipped, 1 event, 1 cause, no CPUs. */
+static void
+a_slice_of_the_first_schema_is_read(void **state)
+{
+	static const uint8_t value[] = {1, 3, 10, 5, 6, 1, 0, 1, /* */ 100, 7, 8, 1, 9, /* */ 0};
+	struct slice slice;
+
+	(void)state;
+	assert_int_equal(slice_decode(7, value, sizeof(value), &slice), 0);
+	assert_int_equal(slice.end_ns, 15);
+	assert_int_equal(slice.events[0].samples, 100);
+	assert_int_equal(slice.events[0].throttled, 8);
+	assert_int_equal(slice.events[0].dropped, 0);
+	assert_int_equal(slice.events[0].unknown[0], 9);
+	slice_fini(&slice);
+}
+
 static void
 slices_add_up(void **state)
 {
@@ -147,6 +167,9 @@ slices_add_up(void **state)
 	assert_int_equal(slice.events[0].samples, 200);
 	assert_int_equal(slice.events[0].lost, 12);
 	assert_int_equal(slice.events[0].throttled, 14);
+	assert_int_equal(slice.events[0].dropped, 24);
+	assert_int_equal(slice.events[0].enabled_ns, 8000);
+	assert_int_equal(slice.events[0].running_ns, 6000);
 	assert_int_equal(slice.events[0].unknown[UNKNOWN_PROCESS], 16);
 	assert_int_equal(slice.events[0].unknown[UNKNOWN_MEMORY], 18);
 	assert_true(slice.events[1].samples == UINT64_MAX);
@@ -186,6 +209,7 @@ main(void)
 		cmocka_unit_test(cpus_without_losses_are_not_kept),
 		cmocka_unit_test(a_slice_cut_anywhere_or_with_more_behind_it_is_refused),
 		cmocka_unit_test(cpus_out_of_order_are_refused),
+		cmocka_unit_test(a_slice_of_the_first_schema_is_read),
 		cmocka_unit_test(slices_add_up),
 		cmocka_unit_test(slices_of_different_epochs_do_not_add_up),
 	};
