@@ -1,5 +1,5 @@
 #!/bin/bash
-# kills.sh [SEED [ROUNDS]] - kill -9 the real dcpid at random moments of a busy run, and look for what it had acknowledged
+# kills.sh [SEED [ROUNDS]] - kill -9 the real dcpid at random moments of a busy run, look for what it had acknowledged
 #
 # The same database all the way, an epoch or two a round. Beside dcpid runs a client that writes down what dcpid said it
 # has taken, once dcpid has also said that it is written: by the reply to a flush, or by two flushes on its own timer.
@@ -36,7 +36,7 @@ ask_for_flushes()
 	done
 }
 
-# Until dcpid is gone: what it has taken is written when it has flushed twice since. The one flush may have begun before.
+# Until dcpid is gone: what it has taken is written when it has flushed twice since; one flush may have begun before.
 watch_flushes()
 {
 	local now epoch samples flushed waiting='' next='' last=''
@@ -120,7 +120,8 @@ test_kills()
 		>"$scratch/kills.conf"
 	start keep_busy
 	for ((round = 1; round <= rounds; round++)); do
-		# Three in ten at any moment from the start on, the others once a flush was acknowledged; a few have only the timer to flush for them.
+		# Three in ten at any moment from the start on, the others once a flush was acknowledged. A few have only the
+		# timer to flush for them.
 		case $((round % 40)) in
 		0) kill_once $round flush watch_flushes ;;
 		*[159]) kill_once $round start ask_for_flushes ;;
