@@ -58,7 +58,7 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help units fuzzers bench benches workloads manuals clean
+.PHONY: all help units fuzzers bench benches soak workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) manuals
@@ -69,6 +69,7 @@ help:
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (6 minutes, a quiet machine) into docs/benchmarks.md'
+	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
@@ -146,6 +147,11 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 BENCH_OPTIONS ?=
 bench: all benches workloads
 	bench/beside_perf --write docs/benchmarks.md $(BENCH_OPTIONS)
+
+# Does anything grow? An hour, or so many minutes as SOAK_MINUTES says.
+SOAK_OPTIONS ?=
+soak: all workloads
+	bench/soak --write docs/benchmarks.md --picture docs/soak.svg --csv $(BUILD)/soak.csv $(SOAK_OPTIONS)
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)

@@ -222,12 +222,14 @@ print_ten_million()
 		printf "scaled to 10 million, not measured: %.1f s.\n", wall / samples * 1e4 }'
 }
 
-# replace_between_markers FILE RESULTS
+# replace_between_markers FILE RESULTS [NAME] - what lies between "<!-- NAME begin -->" and "<!-- NAME end -->"
 replace_between_markers()
 {
-	awk -v results="$2" '
-		/^<!-- results begin -->$/ { print; while ((getline line < results) > 0) print line; skip = 1 }
-		/^<!-- results end -->$/ { skip = 0 }
-		!skip && !/^<!-- results begin -->$/' "$1" >"$scratch/new.md" &&
-		grep -q '^<!-- results end -->$' "$scratch/new.md" && cat "$scratch/new.md" >"$1"
+	local name=${3:-results}
+
+	awk -v results="$2" -v begin="<!-- $name begin -->" -v end="<!-- $name end -->" '
+		$0 == begin { print; while ((getline line < results) > 0) print line; skip = 1 }
+		$0 == end { skip = 0 }
+		!skip && $0 != begin' "$1" >"$scratch/new.md" &&
+		grep -qxF "<!-- $name end -->" "$scratch/new.md" && cat "$scratch/new.md" >"$1"
 }

@@ -107,6 +107,14 @@ rings_json(const struct collection_view *view)
 	                 number(view->config->sideband_pages * page));
 }
 
+/* Of all epochs since the daemon began. */
+static json_t *
+totals_json(const struct collection_view *view)
+{
+	return json_pack("{s:o,s:o,s:o}", "samples", number(view->samples), "unknown", number(view->unknown), "lost",
+	                 number(view->lost));
+}
+
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -130,6 +138,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	if (!status)
 		return NULL;
 	json_object_set_new(status, "events", events_json(view));
+	json_object_set_new(status, "totals", totals_json(view));
 	json_object_set_new(status, "tally",
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
 	                              number(view->tally_limit), "full", (int)view->stalled));
