@@ -76,6 +76,16 @@ begin_epoch(struct profile *profile, void *context)
 	return profile_begin_epoch(profile, context);
 }
 
+static void
+end_old_epoch(struct collection *collection)
+{
+	lifetime_add(&collection->lifetime, &collection->epoch, collection->totals.events);
+	collection->lifetime.epochs++;
+	collection->past_sideband_lost += collection->totals.sideband_lost;
+	collection->past_skipped += collection->totals.skipped;
+	memset(&collection->totals, 0, sizeof(collection->totals));
+}
+
 /* Begin an epoch of the sampler's events; the old one, if any, has been written whole. */
 static int
 start_epoch(struct collection *collection, const char *label, char *why, size_t size)
@@ -94,15 +104,17 @@ start_epoch(struct collection *collection, const char *label, char *why, size_t 
 	memcpy(epoch->events, events, count * sizeof(*events));
 	epoch->start_ns = machine_clock_ns(CLOCK_REALTIME);
 	epoch->end_ns = epoch->start_ns;
-	err = flusher_call(collection->flusher, begin_epoch, epoch);
+	err = lifetime_reserve(&collection->lifetime, epoch);
+	if (!err)
+		err = flusher_call(collection->flusher, begin_epoch, epoch);
 	if (err) {
 		free(epoch);
 		return say(why, size, collection->config.database, "begin an epoch", err);
 	}
+	end_old_epoch(collection);
 	collection->epoch = *epoch;
 	collection->slice_id = 0;
 	collection->slice_ends = false;
-	memset(&collection->totals, 0, sizeof(collection->totals));
 	collection->totals.event_count = epoch->event_count;
 	free(epoch);
 	announce_epoch(collection->log, collection->config.database, &collection->epoch);
@@ -197,6 +209,7 @@ collection_close(struct collection *collection)
 		return;
 	close_writer(collection);
 	sampler_close(collection->sampler);
+	lifetime_fini(&collection->lifetime);
 	free(collection);
 }
 
@@ -367,6 +380,9 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.samples = collection->samples,
 		.unknown = collection->unknown,
 		.lost = collection->lost,
+		.past = &collection->lifetime,
+		.sideband_lost = collection->past_sideband_lost + collection->totals.sideband_lost,
+		.skipped = collection->past_skipped + collection->totals.skipped,
 		.slice = collection->slice_newest,
 		.tally_size = tally_size(tally),
 		.tally_limit = tally_limit(tally),
@@ -375,6 +391,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flush_duration_ns = collection->flush_duration_ns,
 		.flush_entries = collection->flush_entries,
 		.flush_tries = collection->flush_tries,
+		.flushes = collection->committed,
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
 	};

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "collectord/config.h"
 #include "collectord/flusher.h"
+#include "collectord/lifetime.h"
 #include "collectord/sampler.h"
 #include "profile/epoch.h"
 #include "profile/profile.h"
@@ -102,6 +103,8 @@ struct collection_view {
 	const struct epoch *epoch;
 	struct collection_totals totals; /* of the epoch; losses up to the last take */
 	uint64_t samples, unknown, lost; /* of all epochs since the collection was opened */
+	uint64_t sideband_lost, skipped; /* likewise */
+	const struct lifetime *past;     /* the epochs before this one */
 	uint32_t slice;                  /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;
 	struct attribution_stats attribution;
@@ -110,6 +113,7 @@ struct collection_view {
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
 	uint64_t flush_tries; /* that have ended, one way or the other */
+	uint64_t flushes;     /* of them, those that succeeded */
 	int flush_error;      /* why the last try failed; 0: it did not */
 	bool stalled;         /* both tallies full, the rings must wait */
 };

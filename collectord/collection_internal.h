@@ -31,6 +31,8 @@ struct collection {
 	bool slice_ends;             /* the next job belongs to another slice */
 
 	struct collection_totals totals;
+	struct lifetime lifetime; /* of the epochs before this one */
+	uint64_t past_sideband_lost, past_skipped;
 	uint64_t samples, unknown, lost;
 	struct profile_stats profile_stats;
 	uint64_t commit_monotonic_ns; /* of the last flush that succeeded, or of the beginning */

@@ -1,6 +1,7 @@
 #include "collectord/status.h"
 
 #include <limits.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +57,32 @@ event_json(const struct event *event, const struct slice_event *counted)
 	                 number(event->rate), "precise", (int)event->precise, "user", (int)event->user, "kernel",
 	                 (int)event->kernel, "samples", number(counted->samples), "lost", number(counted->lost),
 	                 "throttled", number(counted->throttled), "unknown", unknown_json(counted));
+}
+
+/* Since dcpid began: the epochs before this one, and this one. */
+static json_t *
+lifetime_event_json(const struct collection_view *view, const struct lifetime_event *past)
+{
+	struct slice_event counts = past->counts;
+
+	for (size_t i = 0; i < view->epoch->event_count; i++)
+		if (view->epoch->events[i].available && strcmp(view->epoch->events[i].name, past->name) == 0)
+			lifetime_sum(&counts, &view->totals.events[i]);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "name", shown(past->name), "samples", number(counts.samples), "lost",
+	                 number(counts.lost), "throttled", number(counts.throttled), "unknown", unknown_json(&counts));
+}
+
+static json_t *
+totals_json(const struct collection_view *view)
+{
+	const struct lifetime *past = view->past;
+	json_t *events = json_array();
+
+	for (size_t i = 0; past && i < past->event_count; i++)
+		json_array_append_new(events, lifetime_event_json(view, &past->events[i]));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "epochs", number(past ? past->epochs : 0), "events", events,
+	                 "sideband_lost", number(view->sideband_lost), "skipped", number(view->skipped), "flushes",
+	                 number(view->flushes), "flush_failures", number(view->flush_tries - view->flushes));
 }
 
 static json_t *
@@ -153,5 +180,6 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "rss_bytes", number(process->resident_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
+	json_object_set_new(status, "totals", totals_json(view));
 	return status;
 }

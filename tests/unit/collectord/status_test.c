@@ -131,6 +131,37 @@ the_epoch_and_its_events_are_described(void **state)
 	json_decref(status);
 }
 
+/* 1000 samples of cpu-clock and 30 of page-faults in earlier epochs; this one counts cpu-clock only. */
+static void
+totals_span_all_epochs(void **state)
+{
+	struct scene *scene = *state;
+	struct lifetime_event events[] = {
+		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1}},
+		{.name = "page-faults", .counts = {.samples = 30}},
+	};
+	const struct lifetime past = {.event_count = 2, .events = events, .epochs = 4};
+	json_t *status;
+	char *totals;
+
+	events[0].counts.unknown[UNKNOWN_GUEST] = 5;
+	scene->view.past = &past;
+	scene->view.sideband_lost = 8;
+	scene->view.skipped = 1;
+	scene->view.flush_tries = 12;
+	scene->view.flushes = 10;
+	status = status_json(&scene->view, &scene->process);
+	totals = json_dumps(json_object_get(status, "totals"), JSON_COMPACT | JSON_SORT_KEYS);
+	assert_string_equal(totals, "{\"epochs\":4,\"events\":["
+	                            "{\"lost\":10,\"name\":\"cpu-clock\",\"samples\":51000,\"throttled\":3,"
+	                            "\"unknown\":{\"guest\":6,\"no-mapping\":12}},"
+	                            "{\"lost\":0,\"name\":\"page-faults\",\"samples\":30,\"throttled\":0,"
+	                            "\"unknown\":{}}],"
+	                            "\"flush_failures\":2,\"flushes\":10,\"sideband_lost\":8,\"skipped\":1}");
+	free(totals);
+	json_decref(status);
+}
+
 static void
 the_last_flush_has_an_error_only_when_it_failed(void **state)
 {
@@ -200,6 +231,7 @@ main(void)
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, make_scene, free_scene)
 		SCENE_TEST(the_daemon_describes_itself),
 		SCENE_TEST(the_epoch_and_its_events_are_described),
+		SCENE_TEST(totals_span_all_epochs),
 		SCENE_TEST(the_last_flush_has_an_error_only_when_it_failed),
 		SCENE_TEST(text_that_is_not_utf8_does_not_take_the_status_away),
 		SCENE_TEST(counts_beyond_what_json_holds_stay_positive),
