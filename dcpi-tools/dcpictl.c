@@ -20,6 +20,7 @@
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/exchange.h"
+#include "dcpi-tools/ctl/metrics.h"
 #include "dcpi-tools/ctl/status_text.h"
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
@@ -28,6 +29,8 @@ enum key {
 	KEY_SOCKET = 1,
 	KEY_LABEL,
 	KEY_JSON,
+	KEY_PROMETHEUS,
+	KEY_OUTPUT,
 };
 
 static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check"};
@@ -38,7 +41,9 @@ struct request {
 	const char *command;
 	const char *socket; /* NULL: the database's, or the service's */
 	const char *label;
+	const char *output; /* NULL: standard output */
 	bool json;
+	bool prometheus;
 };
 
 static void
@@ -71,6 +76,12 @@ check_options(const struct argp_state *state, const struct request *request)
 		argp_error(state, "--label goes with epoch");
 	if (request->json && strcmp(request->command, "status") != 0)
 		argp_error(state, "--json goes with status");
+	if (request->prometheus && strcmp(request->command, "status") != 0)
+		argp_error(state, "--prometheus goes with status");
+	if (request->prometheus && request->json)
+		argp_error(state, "--json or --prometheus, not both");
+	if (request->output && !request->prometheus)
+		argp_error(state, "--output goes with status --prometheus");
 	if (request->socket && strcmp(request->command, "check") == 0)
 		argp_error(state, "check reads a database: --db, not --socket");
 }
@@ -92,6 +103,12 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_JSON:
 		request->json = true;
+		return 0;
+	case KEY_PROMETHEUS:
+		request->prometheus = true;
+		return 0;
+	case KEY_OUTPUT:
+		request->output = text;
 		return 0;
 	case ARGP_KEY_ARG:
 		take_command(state, request, text);
@@ -143,6 +160,20 @@ make_request(const struct request *request)
 	return object;
 }
 
+/* `status` is NULL when no dcpid runs: that it is down is an answer, too. */
+static int
+show_metrics(const struct request *request, const json_t *status)
+{
+	int err;
+
+	if (!request->output) {
+		err = metrics_print(status, time_now(), stdout);
+		return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
+	}
+	err = metrics_write(status, time_now(), request->output);
+	return err ? message_cannot(request->output, "write the metrics", err, NULL) : STATUS_OK;
+}
+
 static int
 show_status(json_t *reply, bool as_json)
 {
@@ -169,6 +200,8 @@ show_reply(const struct request *request, const char *path, json_t *reply)
 		message_print(path, "%s", error ? error : "dcpid refused without a reason");
 		return STATUS_FAILURE;
 	}
+	if (request->prometheus)
+		return show_metrics(request, json_object_get(reply, "status"));
 	if (strcmp(request->command, "status") == 0)
 		return show_status(reply, request->json);
 	if (note && *note)
@@ -223,6 +256,8 @@ run(const struct request *request)
 		json_decref(text);
 	}
 	err = ask(request, path, sizeof(path), &reply);
+	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
+		return show_metrics(request, NULL);
 	if (err)
 		return say_no_exchange(request, path, err);
 	status = show_reply(request, path, reply);
@@ -238,6 +273,8 @@ main(int argc, char **argv)
 	         "Talk to the dcpid that listens at PATH (default: " CONFIG_SOCKET ", with --db: DIR/control)", 0},
 		{"label", KEY_LABEL, "LABEL", 0, "With epoch: call the new epoch LABEL", 0},
 		{"json", KEY_JSON, NULL, 0, "With status: print JSON", 0},
+		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
+		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
 		{0},
 	};
 	static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};

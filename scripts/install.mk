@@ -2,6 +2,7 @@
 
 INSTALL_PROGRAM := install -m 755
 INSTALL_DATA := install -m 644
+SYSTEMD_UNITS := dcpid.service dcpid-textfile.service dcpid-textfile.timer
 DEB := $(BUILD)/dcpi_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
 DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 
@@ -17,8 +18,8 @@ install: all
 	$(INSTALL_DATA) README.md $(DESTDIR)$(docdir)
 	$(INSTALL_DATA) systemd/dcpid.sysusers $(DESTDIR)$(sysusersdir)/dcpid.conf
 	$(INSTALL_DATA) systemd/dcpid.tmpfiles $(DESTDIR)$(tmpfilesdir)/dcpid.conf
-	sed 's|/usr/sbin/|$(sbindir)/|; s|/usr/bin/|$(bindir)/|' systemd/dcpid.service \
-		> $(DESTDIR)$(unitdir)/dcpid.service && chmod 644 $(DESTDIR)$(unitdir)/dcpid.service
+	$(foreach u,$(SYSTEMD_UNITS),sed 's|/usr/sbin/|$(sbindir)/|; s|/usr/bin/|$(bindir)/|' systemd/$(u) \
+		> $(DESTDIR)$(unitdir)/$(u) && chmod 644 $(DESTDIR)$(unitdir)/$(u) &&) true
 	[ -e $(DESTDIR)$(sysconfdir)/dcpi/dcpid.conf ] || \
 		$(INSTALL_DATA) config/dcpid.conf $(DESTDIR)$(sysconfdir)/dcpi/dcpid.conf
 

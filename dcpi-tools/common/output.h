@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 enum color_mode {
-	COLOR_AUTO, /* on a terminal, unless NO_COLOR is set or TERM is dumb */
+	COLOR_AUTO, /* on a terminal, unless NO_COLOR is set and not empty, or TERM is dumb */
 	COLOR_ALWAYS,
 	COLOR_NEVER,
 };

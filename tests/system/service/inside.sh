@@ -85,6 +85,30 @@ test_kill()
 	is_more 'killed, what was flushed is still there' "$((before - 1))" "$(samples_of shares)"
 }
 
+textfile_says()
+{
+	systemctl start dcpid-textfile.service && grep -qx "dcpi_up $1" /var/lib/prometheus/node-exporter/dcpi.prom
+}
+
+test_textfile()
+{
+	local directory=/var/lib/prometheus/node-exporter
+
+	check 'the units of the text file have no mistakes' \
+		systemd-analyze verify --man=no dcpid-textfile.service dcpid-textfile.timer
+	mkdir -p $directory
+	chown nobody: $directory
+	check 'the timer of the text file starts' systemctl start dcpid-textfile.timer
+	check 'and makes it' wait_for 30 grep -qx 'dcpi_up 1' $directory/dcpi.prom
+	systemctl stop dcpid-textfile.timer
+	check 'all may read it' as outsider test -r $directory/dcpi.prom
+	check 'its samples are those of the daemon' grep -q '^dcpi_samples_total{event="[^"]*"} [1-9]' $directory/dcpi.prom
+	check 'it is written by hand as well' textfile_says 1
+	systemctl stop dcpid
+	check 'a daemon that is down is reported' textfile_says 0
+	systemctl start dcpid
+}
+
 test_reload_and_stop()
 {
 	check 'systemctl reload succeeds' systemctl reload dcpid
@@ -132,6 +156,7 @@ test_install
 test_start
 test_users
 test_kill "$(samples_of shares)"
+test_textfile
 test_reload_and_stop
 test_journal
 test_exposure
