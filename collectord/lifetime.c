@@ -48,6 +48,7 @@ lifetime_sum(struct slice_event *counts, const struct slice_event *more)
 	counts->samples += more->samples;
 	counts->lost += more->lost;
 	counts->throttled += more->throttled;
+	counts->dropped += more->dropped;
 	for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		counts->unknown[cause] += more->unknown[cause];
 }

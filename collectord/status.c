@@ -68,8 +68,9 @@ lifetime_event_json(const struct collection_view *view, const struct lifetime_ev
 	for (size_t i = 0; i < view->epoch->event_count; i++)
 		if (view->epoch->events[i].available && strcmp(view->epoch->events[i].name, past->name) == 0)
 			lifetime_sum(&counts, &view->totals.events[i]);
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "name", shown(past->name), "samples", number(counts.samples), "lost",
-	                 number(counts.lost), "throttled", number(counts.throttled), "unknown", unknown_json(&counts));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "name", shown(past->name), "samples", number(counts.samples),
+	                 "lost", number(counts.lost), "dropped", number(counts.dropped), "throttled",
+	                 number(counts.throttled), "unknown", unknown_json(&counts));
 }
 
 static json_t *
@@ -80,9 +81,11 @@ totals_json(const struct collection_view *view)
 
 	for (size_t i = 0; past && i < past->event_count; i++)
 		json_array_append_new(events, lifetime_event_json(view, &past->events[i]));
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "epochs", number(past ? past->epochs : 0), "events", events,
-	                 "sideband_lost", number(view->sideband_lost), "skipped", number(view->skipped), "flushes",
-	                 number(view->flushes), "flush_failures", number(view->flush_tries - view->flushes));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "samples", number(view->samples), "unknown",
+	                 number(view->unknown), "lost", number(view->lost), "epochs", number(past ? past->epochs : 0),
+	                 "events", events, "sideband_lost", number(view->sideband_lost), "skipped",
+	                 number(view->skipped), "flushes", number(view->flushes), "flush_failures",
+	                 number(view->flush_tries - view->flushes));
 }
 
 static json_t *
@@ -134,14 +137,6 @@ rings_json(const struct collection_view *view)
 	                 number(view->config->sideband_pages * page));
 }
 
-/* Of all epochs since the daemon began. */
-static json_t *
-totals_json(const struct collection_view *view)
-{
-	return json_pack("{s:o,s:o,s:o}", "samples", number(view->samples), "unknown", number(view->unknown), "lost",
-	                 number(view->lost));
-}
-
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -165,7 +160,6 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	if (!status)
 		return NULL;
 	json_object_set_new(status, "events", events_json(view));
-	json_object_set_new(status, "totals", totals_json(view));
 	json_object_set_new(status, "tally",
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
 	                              number(view->tally_limit), "full", (int)view->stalled));

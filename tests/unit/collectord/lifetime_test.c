@@ -20,7 +20,7 @@ counts_of_epochs_add_up_by_name(void **state)
 {
 	const struct epoch first = epoch_of("cycles", "page-faults"), second = epoch_of("page-faults", "cpu-clock");
 	const struct slice_event a[] = {{.samples = 10, .lost = 1, .throttled = 2}, {.samples = 20}};
-	struct slice_event b[] = {{.samples = 300, .lost = 5}, {.samples = 4000}};
+	struct slice_event b[] = {{.samples = 300, .lost = 5, .dropped = 6}, {.samples = 4000}};
 	struct lifetime lifetime = {0};
 
 	(void)state;
@@ -37,6 +37,7 @@ counts_of_epochs_add_up_by_name(void **state)
 	assert_string_equal(lifetime.events[1].name, "page-faults");
 	assert_int_equal(lifetime.events[1].counts.samples, 320);
 	assert_int_equal(lifetime.events[1].counts.lost, 5);
+	assert_int_equal(lifetime.events[1].counts.dropped, 6);
 	assert_int_equal(lifetime.events[1].counts.unknown[UNKNOWN_GUEST], 7);
 	assert_string_equal(lifetime.events[2].name, "cpu-clock");
 	assert_int_equal(lifetime.events[2].counts.samples, 4000);

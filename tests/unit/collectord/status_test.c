@@ -137,7 +137,7 @@ totals_span_all_epochs(void **state)
 {
 	struct scene *scene = *state;
 	struct lifetime_event events[] = {
-		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1}},
+		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1, .dropped = 4}},
 		{.name = "page-faults", .counts = {.samples = 30}},
 	};
 	const struct lifetime past = {.event_count = 2, .events = events, .epochs = 4};
@@ -146,18 +146,23 @@ totals_span_all_epochs(void **state)
 
 	events[0].counts.unknown[UNKNOWN_GUEST] = 5;
 	scene->view.past = &past;
+	scene->view.samples = 51000;
+	scene->view.lost = 10;
+	scene->view.unknown = 18;
 	scene->view.sideband_lost = 8;
 	scene->view.skipped = 1;
 	scene->view.flush_tries = 12;
 	scene->view.flushes = 10;
 	status = status_json(&scene->view, &scene->process);
 	totals = json_dumps(json_object_get(status, "totals"), JSON_COMPACT | JSON_SORT_KEYS);
-	assert_string_equal(totals, "{\"epochs\":4,\"events\":["
-	                            "{\"lost\":10,\"name\":\"cpu-clock\",\"samples\":51000,\"throttled\":3,"
-	                            "\"unknown\":{\"guest\":6,\"no-mapping\":12}},"
-	                            "{\"lost\":0,\"name\":\"page-faults\",\"samples\":30,\"throttled\":0,"
-	                            "\"unknown\":{}}],"
-	                            "\"flush_failures\":2,\"flushes\":10,\"sideband_lost\":8,\"skipped\":1}");
+	assert_string_equal(totals,
+	                    "{\"epochs\":4,\"events\":["
+	                    "{\"dropped\":4,\"lost\":10,\"name\":\"cpu-clock\",\"samples\":51000,\"throttled\":3,"
+	                    "\"unknown\":{\"guest\":6,\"no-mapping\":12}},"
+	                    "{\"dropped\":0,\"lost\":0,\"name\":\"page-faults\",\"samples\":30,\"throttled\":0,"
+	                    "\"unknown\":{}}],"
+	                    "\"flush_failures\":2,\"flushes\":10,\"lost\":10,\"samples\":51000,"
+	                    "\"sideband_lost\":8,\"skipped\":1,\"unknown\":18}");
 	free(totals);
 	json_decref(status);
 }
