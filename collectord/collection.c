@@ -162,7 +162,6 @@ collection_start(struct collection *collection, const char *label, char *why, si
 		return err;
 	announce_events(collection->log, &collection->epoch);
 	collection_mark(collection);
-	collection->commit_monotonic_ns = collection->taken_monotonic_ns;
 	collection_update_stats(collection);
 	err = sampler_enable(collection->sampler);
 	return err ? say(why, size, "perf events", "be enabled", err) : 0;
@@ -360,7 +359,10 @@ view_add_counted(const struct collection *collection, struct collection_view *vi
 		struct slice_event *event = &view->totals.events[i];
 
 		event->samples += counted[i].samples;
+		event->dropped += counted[i].dropped;
 		view->samples += counted[i].samples;
+		view->dropped += counted[i].dropped;
+		view->kept += counted[i].samples;
 		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 			event->unknown[cause] += counted[i].unknown[cause];
 			view->unknown += counted[i].unknown[cause];
@@ -383,6 +385,8 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.past = &collection->lifetime,
 		.sideband_lost = collection->past_sideband_lost + collection->totals.sideband_lost,
 		.skipped = collection->past_skipped + collection->totals.skipped,
+		.dropped = collection->dropped,
+		.kept = collection_is_busy(collection) ? collection->kept_samples : 0,
 		.slice = collection->slice_newest,
 		.tally_size = tally_size(tally),
 		.tally_limit = tally_limit(tally),
@@ -394,7 +398,12 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flushes = collection->committed,
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
+		.trouble_since_ns = collection->trouble_since_ns,
 	};
+	if (collection_is_busy(collection))
+		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
 	view_add_counted(collection, view);
+	if (view->trouble_since_ns)
+		view->trouble_dropped = view->dropped - collection->trouble_dropped;
 	sampler_attribution_stats(collection->sampler, &view->attribution);
 }

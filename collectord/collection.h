@@ -2,8 +2,8 @@
  * collection.h - from the rings into the database: sampler, two tallies, flusher, and the epoch and slice they fill
  *
  * One tally is filled while the flusher's thread writes the other. While writing fails, counts are kept and tried
- * again; when the second tally is full as well, draining stops, and what the kernel then has no room for it counts as
- * lost: nothing disappears unseen.
+ * again; when the second tally is full as well, what it knows is still counted, and samples for which it has no room
+ * are dropped, and counted as dropped: nothing disappears unseen.
  * Functions that "wait" hold up the event loop; the rings take what is sampled meanwhile.
  * Thread rule: the event loop's thread.
  */
@@ -36,8 +36,9 @@ int collection_start(struct collection *collection, const char *label, char *why
 void collection_close(struct collection *collection); /* what is not written is lost. NULL is allowed */
 
 /*
- * Take what the rings hold, hand a tally that fills up to the flusher. 0, also when both tallies are full and the rings
- * must wait (half full, they give up samples that are no key of a tally yet); else what the sampler says.
+ * Take what the rings hold, hand a tally that fills up to the flusher. 0, also when both tallies are full: samples that
+ * are no key of a tally yet are then dropped, at once while writing fails, else when the rings are half full. Else what
+ * the sampler says.
  */
 int collection_drain(struct collection *collection);
 
@@ -83,7 +84,10 @@ bool collection_must_reopen(const struct collection *collection, const struct co
 /* Stop counting (samples are no more taken after it, those recorded are still to be committed). */
 void collection_stop(struct collection *collection);
 
-/* Everything in order for the watchdog: the last drain succeeded, and flushes succeed or none is overdue. */
+/*
+ * Everything in order for the watchdog: the last drain succeeded and the flusher's thread is there. That it cannot
+ * write, or waits for the disk, is no reason to end: what is in memory would be lost.
+ */
 bool collection_is_healthy(const struct collection *collection);
 
 struct sampler *collection_sampler(struct collection *collection);
@@ -101,21 +105,25 @@ struct collection_totals {
 struct collection_view {
 	const struct config *config;
 	const struct epoch *epoch;
-	struct collection_totals totals; /* of the epoch; losses up to the last take */
-	uint64_t samples, unknown, lost; /* of all epochs since the collection was opened */
-	uint64_t sideband_lost, skipped; /* likewise */
-	const struct lifetime *past;     /* the epochs before this one */
-	uint32_t slice;                  /* the newest in the database; 0: none yet */
+	struct collection_totals totals;          /* of the epoch; losses up to the last take */
+	uint64_t samples, unknown, lost, dropped; /* of all epochs since the collection was opened */
+	uint64_t sideband_lost, skipped;          /* likewise */
+	uint64_t kept;                            /* samples in memory, not in the database */
+	const struct lifetime *past;              /* the epochs before this one */
+	uint32_t slice;                           /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;
 	struct attribution_stats attribution;
 	struct profile_stats profile;
 	uint64_t flush_time_ns; /* when the last flush succeeded, ns since 1970; 0: never */
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
-	uint64_t flush_tries; /* that have ended, one way or the other */
-	uint64_t flushes;     /* of them, those that succeeded */
-	int flush_error;      /* why the last try failed; 0: it did not */
-	bool stalled;         /* both tallies full, the rings must wait */
+	uint64_t flush_tries;      /* that have ended, one way or the other */
+	uint64_t flushes;          /* of them, those that succeeded */
+	int flush_error;           /* why the last try failed; 0: it did not */
+	uint64_t flush_pending_ns; /* how long the flusher has had the job that it has; 0: none */
+	bool stalled;              /* both tallies full: samples are dropped */
+	uint64_t trouble_since_ns; /* when flushes began to fail, ns since 1970; 0: they do not */
+	uint64_t trouble_dropped;  /* samples dropped since then */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

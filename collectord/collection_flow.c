@@ -2,6 +2,7 @@
 #include "collectord/collection_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -54,6 +55,9 @@ date_slice(struct collection *collection, struct slice *slice)
 		slice->start_ns = collection->taken_ns - length_ns;
 		collection->slice_ends = true;
 	}
+	/* What was kept for long because it could not be written does not belong to what was before. */
+	if (length_ns >= collection->config.slice_ns)
+		collection->slice_ends = true;
 	slice->end_ns = collection->taken_ns;
 	slice->daemon_cpu_ns = collection->cpu_time_ns - cpu_time_ns;
 	slice->epoch = collection->epoch.id;
@@ -81,8 +85,11 @@ add_totals(struct collection *collection, const struct slice *slice)
 		event->samples += more->samples;
 		event->lost += more->lost;
 		event->throttled += more->throttled;
+		event->dropped += more->dropped;
 		collection->samples += more->samples;
 		collection->lost += more->lost;
+		collection->dropped += more->dropped;
+		collection->kept_samples += more->samples;
 		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 			event->unknown[cause] += more->unknown[cause];
 			collection->unknown += more->unknown[cause];
@@ -99,6 +106,7 @@ take(struct collection *collection)
 	memset(job, 0, sizeof(*job));
 	job->tally = sampler_take(collection->sampler, collection->spare, &job->slice);
 	collection->spare = NULL;
+	collection->kept_samples = 0;
 	date_slice(collection, &job->slice);
 	add_totals(collection, &job->slice);
 }
@@ -114,6 +122,7 @@ submit_kept(struct collection *collection)
 		return err;
 	memset(&collection->kept, 0, sizeof(collection->kept));
 	collection->submitted++;
+	collection->job_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	return 0;
 }
 
@@ -138,15 +147,25 @@ collection_flush(struct collection *collection)
 static void
 note_flush_error(struct collection *collection, int error)
 {
+	struct collection_view view;
+
 	if (error == collection->flush_error)
 		return;
+	collection_view(collection, &view);
+	if (error && !collection->flush_error) {
+		collection->trouble_since_ns = machine_clock_ns(CLOCK_REALTIME);
+		collection->trouble_dropped = view.dropped;
+	}
 	if (error && error != -DCPI_EDAMAGED) /* which is not tried again: the daemon says so, and leaves */
 		log_write(collection->log, LOG_LEVEL_ERROR,
 		          "%s: cannot write to the database: %s; counts are kept in memory and tried again",
 		          collection->config.database, error_text(error));
 	else if (!error)
-		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: the database can be written to again",
-		          collection->config.database);
+		log_write(collection->log, LOG_LEVEL_NOTICE,
+		          "%s: the database can be written to again; %" PRIu64 " samples were dropped meanwhile",
+		          collection->config.database, view.trouble_dropped);
+	if (!error)
+		collection->trouble_since_ns = 0;
 	collection->flush_error = error;
 }
 
@@ -168,7 +187,6 @@ collection_settle(struct collection *collection)
 	collection->slice_newest = result.job.slice.id;
 	collection->flush_entries = result.entries;
 	collection->flush_time_ns = machine_clock_ns(CLOCK_REALTIME);
-	collection->commit_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	collection_update_stats(collection);
 	return true;
 }
@@ -178,7 +196,8 @@ note_stall(struct collection *collection, bool stalled)
 {
 	if (stalled && !collection->stalled)
 		log_write(collection->log, LOG_LEVEL_WARNING,
-		          "memory for counts is full and the database does not take them: samples may be lost");
+		          "memory for counts is full and the database does not take them: samples that it has no "
+		          "room for are dropped, and counted");
 	collection->stalled = stalled;
 }
 
@@ -214,7 +233,7 @@ collection_drain(struct collection *collection)
 
 	err = drain_with(collection, sampler_drain);
 	if (err == -ENOSPC)
-		err = sampler_relieve(collection->sampler);
+		err = sampler_relieve(collection->sampler, collection->flush_error == 0);
 	note_drain_error(collection, err);
 	tally = sampler_tally(collection->sampler);
 	if (!err && tally_size(tally) >= tally_limit(tally) / 4 * 3)
@@ -295,8 +314,5 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 bool
 collection_is_healthy(const struct collection *collection)
 {
-	const uint64_t silence_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->commit_monotonic_ns;
-
-	/* a flush is overdue when not even the one after it is done */
-	return collection->drain_error == 0 && silence_ns <= 2 * collection->config.flush_interval_ns;
+	return collection->drain_error == 0 && flusher_is_alive(collection->flusher);
 }

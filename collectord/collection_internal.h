@@ -33,9 +33,12 @@ struct collection {
 	struct collection_totals totals;
 	struct lifetime lifetime; /* of the epochs before this one */
 	uint64_t past_sideband_lost, past_skipped;
-	uint64_t samples, unknown, lost;
+	uint64_t samples, unknown, lost, dropped;
+	uint64_t kept_samples;     /* in the job that is not written yet */
+	uint64_t job_monotonic_ns; /* when the flusher was given it */
+	uint64_t trouble_since_ns; /* CLOCK_REALTIME, when writing began to fail; 0: it does not */
+	uint64_t trouble_dropped;  /* `dropped` at that time */
 	struct profile_stats profile_stats;
-	uint64_t commit_monotonic_ns; /* of the last flush that succeeded, or of the beginning */
 	uint64_t flush_time_ns;
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;

@@ -11,12 +11,13 @@
 #include "base/error.h"
 #include "collectord/daemon_internal.h"
 #include "collectord/machine.h"
+#include "collectord/trouble.h"
 
 #define DRAIN_INTERVAL_NS UINT64_C(1000000000)  /* rings also ask for it themselves, a quarter full */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SECOND_NS         UINT64_C(1000000000)
 
-/* The watchdog is fed by work that succeeded, and not more often than it needs. */
+/* The watchdog is fed by samples that could be taken, and not more often than it needs. */
 static void
 feed_watchdog(struct daemon *daemon)
 {
@@ -46,8 +47,9 @@ on_flush_timer(void *context)
 {
 	struct daemon *daemon = context;
 
-	on_rings(daemon);                     /* what is flushed is as young as can be */
-	collection_flush(daemon->collection); /* while it is busy, the bell or the next time will do */
+	on_rings(daemon);                         /* what is flushed is as young as can be */
+	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
+		daemon_tell_status(daemon);
 	daemon_answer_waiters(daemon);
 }
 
@@ -81,12 +83,10 @@ void
 daemon_tell_status(struct daemon *daemon)
 {
 	struct collection_view view;
-	char status[256];
+	char status[TROUBLE_SIZE];
 
 	collection_view(daemon->collection, &view);
-	if (view.flush_error)
-		snprintf(status, sizeof(status), "cannot write to the database: %s", error_text(view.flush_error));
-	else
+	if (!trouble_describe(&view, 0, status, sizeof(status)))
 		snprintf(status, sizeof(status),
 		         "epoch %" PRIu32 ": %" PRIu64 " samples, %.2f %% unknown, %" PRIu64 " lost", view.epoch->id,
 		         view.samples, view.samples ? 100.0 * (double)view.unknown / (double)view.samples : 0,

@@ -17,6 +17,7 @@
 
 #define RETRY_FIRST_S 1
 #define RETRY_MAX_S   30
+#define NEGLECT_NS    UINT64_C(60000000000) /* a thread that leaves its work for so long is stuck */
 
 /* What the flusher's thread works on; filled by flusher_submit(), emptied when the job has been written. */
 struct work {
@@ -41,16 +42,19 @@ struct flusher {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
 	bool stop;
+	bool ended;   /* the thread has */
+	bool is_busy; /* the thread is in the profile */
 	bool has_work;
 	bool has_result;
 	struct work work; /* the thread's while has_work, the loop's otherwise */
 	struct flush_result result;
 	uint32_t images_written, contexts_written;
 	unsigned failures;
-	uint64_t retry_at_ns; /* CLOCK_MONOTONIC */
+	uint64_t retry_at_ns; /* CLOCK_MONOTONIC; of a new job, when it was handed over */
 	int (*call)(struct profile *profile, void *context);
 	void *call_context;
 	int call_result;
+	bool is_called; /* the call is under way */
 	bool retains;
 	struct retention_options retention;
 	int retention_error; /* the thread's */
@@ -158,6 +162,7 @@ finish_work(struct flusher *flusher, struct work *work)
 static void
 enter_profile(struct flusher *flusher)
 {
+	flusher->is_busy = true;
 	pthread_mutex_unlock(&flusher->lock);
 	if (flusher->guard)
 		guard_enter(flusher->guard);
@@ -169,6 +174,7 @@ leave_profile(struct flusher *flusher)
 	if (flusher->guard)
 		guard_leave(flusher->guard);
 	pthread_mutex_lock(&flusher->lock);
+	flusher->is_busy = false;
 }
 
 /* Called with the lock held; gives it up while it writes. */
@@ -228,23 +234,26 @@ run_call(struct flusher *flusher)
 	int (*call)(struct profile *, void *) = flusher->call;
 	int result;
 
+	flusher->call = NULL;
+	flusher->is_called = true;
 	enter_profile(flusher);
 	result = call(flusher->profile, flusher->call_context);
 	leave_profile(flusher);
 	flusher->call_result = result;
-	flusher->call = NULL;
+	flusher->is_called = false;
 	pthread_cond_broadcast(&flusher->changed);
 }
 
-static void
-wait_for_retry(struct flusher *flusher)
+/* For a change, until then at most. 0 or ETIMEDOUT. */
+static int
+wait_until(struct flusher *flusher, uint64_t monotonic_ns)
 {
 	const struct timespec at = {
-		.tv_sec = (time_t)(flusher->retry_at_ns / 1000000000),
-		.tv_nsec = (long)(flusher->retry_at_ns % 1000000000),
+		.tv_sec = (time_t)(monotonic_ns / 1000000000),
+		.tv_nsec = (long)(monotonic_ns % 1000000000),
 	};
 
-	pthread_cond_timedwait(&flusher->changed, &flusher->lock, &at);
+	return pthread_cond_timedwait(&flusher->changed, &flusher->lock, &at);
 }
 
 static void *
@@ -259,12 +268,13 @@ run(void *context)
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
 			write_work(flusher);
 		else if (!flusher->stop && flusher->has_work)
-			wait_for_retry(flusher);
+			wait_until(flusher, flusher->retry_at_ns);
 		else if (!flusher->stop)
 			pthread_cond_wait(&flusher->changed, &flusher->lock);
 		if (flusher->stop && (!flusher->has_work || flusher->failures))
 			break;
 	}
+	flusher->ended = true;
 	pthread_mutex_unlock(&flusher->lock);
 	return NULL;
 }
@@ -367,6 +377,19 @@ flusher_busy(struct flusher *flusher)
 	return busy;
 }
 
+bool
+flusher_is_alive(struct flusher *flusher)
+{
+	bool is_alive;
+
+	pthread_mutex_lock(&flusher->lock);
+	is_alive = !flusher->ended;
+	if (is_alive && flusher->has_work && !flusher->is_busy)
+		is_alive = machine_clock_ns(CLOCK_MONOTONIC) < flusher->retry_at_ns + NEGLECT_NS;
+	pthread_mutex_unlock(&flusher->lock);
+	return is_alive;
+}
+
 /* Point to what the tables gained since the last job; entries of the tables stay where they are for the session. */
 static int
 collect_new(struct work *work, const struct image_table *images, const struct context_table *contexts)
@@ -405,6 +428,7 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 	if (!err) {
 		flusher->work = work;
 		flusher->has_work = true;
+		flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		pthread_cond_broadcast(&flusher->changed);
 	}
 	pthread_mutex_unlock(&flusher->lock);
@@ -415,7 +439,7 @@ void
 flusher_hurry(struct flusher *flusher)
 {
 	pthread_mutex_lock(&flusher->lock);
-	flusher->retry_at_ns = 0;
+	flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	pthread_cond_broadcast(&flusher->changed);
 	pthread_mutex_unlock(&flusher->lock);
 }
@@ -458,15 +482,19 @@ flusher_wait(struct flusher *flusher, uint64_t timeout_ns)
 int
 flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
 {
-	int result;
+	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + FLUSHER_CALL_S * UINT64_C(1000000000);
+	int result, wait_err = 0;
 
 	pthread_mutex_lock(&flusher->lock);
 	flusher->call = call;
 	flusher->call_context = context;
 	pthread_cond_broadcast(&flusher->changed);
-	while (flusher->call)
+	while (flusher->call && wait_err != ETIMEDOUT)
+		wait_err = wait_until(flusher, deadline_ns);
+	while (flusher->is_called) /* it works with what is ours */
 		pthread_cond_wait(&flusher->changed, &flusher->lock);
-	result = flusher->call_result;
+	result = flusher->call ? -ETIMEDOUT : flusher->call_result;
+	flusher->call = NULL;
 	pthread_mutex_unlock(&flusher->lock);
 	return result;
 }

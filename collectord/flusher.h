@@ -20,6 +20,8 @@
 #include "profile/retention.h"
 #include "tally/tally.h"
 
+#define FLUSHER_CALL_S 10
+
 struct flusher;
 
 struct flush_job {
@@ -52,6 +54,12 @@ int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_
 bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 
 /*
+ * Is the thread there, and does it take up what it has to do? Yes also when it has waited for a disk for hours; no when
+ * it has ended, or has left a job or call lying for a minute.
+ */
+bool flusher_is_alive(struct flusher *flusher);
+
+/*
  * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it.
  * 0; -EBUSY when one is under way; -ENOMEM. On failure the caller keeps the job.
  */
@@ -67,7 +75,10 @@ bool flusher_result(struct flusher *flusher, struct flush_result *result);
 /* Wait until a result is there, at most `timeout_ns`. 0, or -ETIMEDOUT. */
 int flusher_wait(struct flusher *flusher, uint64_t timeout_ns);
 
-/* Run `call` on the profile in the flusher's thread, between jobs, and wait for it: for epochs and statistics. */
+/*
+ * Run `call` on the profile in the flusher's thread, between jobs, and wait for it: for epochs and statistics.
+ * -ETIMEDOUT when a job keeps the thread from beginning with it for FLUSHER_CALL_S seconds.
+ */
 int flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
 
 #endif

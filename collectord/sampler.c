@@ -43,7 +43,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		key.event = (uint16_t)event;
 		err = tally_add(sampler->tally, &key, 1);
 		if (err && sampler->relieving) {
-			cpu->counters[event].loss.lost++;
+			sampler->totals[event].dropped++;
 			return 0;
 		}
 		if (err)
@@ -157,11 +157,11 @@ sampler_is_pressed(const struct sampler *sampler)
 }
 
 int
-sampler_relieve(struct sampler *sampler)
+sampler_relieve(struct sampler *sampler, bool patient)
 {
 	int err;
 
-	if (!is_any_fuller(sampler, 50))
+	if (patient && !is_any_fuller(sampler, 50))
 		return 0;
 	sampler->relieving = true;
 	err = sampler_drain(sampler);

@@ -59,11 +59,11 @@ int sampler_drain(struct sampler *sampler);
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /*
- * When the tally is full and its counts cannot be taken for now: if a ring is more than half full, go on nevertheless.
- * Samples for which the tally has no room are given up and counted as lost; records about processes are not, and what
- * the tally knows already is counted. 0 or -errno.
+ * When the tally is full and its counts cannot be taken for now: go on nevertheless - `patient`: if a ring is more than
+ * half full. Samples for which the tally has no room are given up and counted as dropped; records about processes are
+ * not, and what the tally knows already is counted. 0 or -errno.
  */
-int sampler_relieve(struct sampler *sampler);
+int sampler_relieve(struct sampler *sampler, bool patient);
 
 /*
  * Take everything that has been recorded when the call is made, for a synchronous flush: waits SAMPLER_LAG_NS first.

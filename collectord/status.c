@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "collectord/trouble.h"
 #include "process/attribution.h"
 
 /* Text that came from outside, as JSON allows it: jansson refuses what is not UTF-8. */
@@ -51,12 +52,13 @@ unknown_json(const struct slice_event *event)
 static json_t *
 event_json(const struct event *event, const struct slice_event *counted)
 {
-	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o}", "name", shown(event->name),
+	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "name", shown(event->name),
 	                 "requested", shown(event->requested), "available", (int)event->available, "note",
 	                 shown(event->note), "unit", event->encoding.unit, "period", number(event->period), "rate",
 	                 number(event->rate), "precise", (int)event->precise, "user", (int)event->user, "kernel",
 	                 (int)event->kernel, "samples", number(counted->samples), "lost", number(counted->lost),
-	                 "throttled", number(counted->throttled), "unknown", unknown_json(counted));
+	                 "dropped", number(counted->dropped), "throttled", number(counted->throttled), "unknown",
+	                 unknown_json(counted));
 }
 
 /* Since dcpid began: the epochs before this one, and this one. */
@@ -128,6 +130,17 @@ flush_json(const struct collection_view *view)
 }
 
 static json_t *
+trouble_json(const struct collection_view *view)
+{
+	json_t *sentences = json_array();
+	char text[TROUBLE_SIZE];
+
+	for (unsigned i = 0; trouble_describe(view, i, text, sizeof(text)); i++)
+		json_array_append_new(sentences, shown(text));
+	return sentences;
+}
+
+static json_t *
 rings_json(const struct collection_view *view)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -159,6 +172,8 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	                   shown(process->socket), "epoch", epoch_json(view->epoch), "slice", number(view->slice));
 	if (!status)
 		return NULL;
+	json_object_set_new(status, "trouble", trouble_json(view));
+	json_object_set_new(status, "kept", number(view->kept));
 	json_object_set_new(status, "events", events_json(view));
 	json_object_set_new(status, "tally",
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",

@@ -122,6 +122,8 @@ print_samples(const struct summary *summary, const struct output *output)
 		print_period(event, output->stream);
 		fprintf(output->stream, "), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost", unknown,
 		        share_percent(unknown, event->totals.samples), event->totals.lost);
+		if (event->totals.dropped)
+			fprintf(output->stream, ", %" PRIu64 " dropped", event->totals.dropped);
 		if (event->totals.throttled)
 			fprintf(output->stream, ", throttled %" PRIu64 " time%s", event->totals.throttled,
 			        event->totals.throttled == 1 ? "" : "s");

@@ -9,12 +9,12 @@ event_json(const struct summary *summary, size_t index)
 {
 	const struct selection_event *event = &summary->selection->events[index];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", json_shown(event->name),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", json_shown(event->name),
 	                 "requested", json_shown(event->requested), "unit", json_shown(event->unit), "period",
 	                 json_count(event->period), "samples", json_count(event->totals.samples), "selected",
-	                 json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "throttled",
-	                 json_count(event->totals.throttled), "available", event->available, "note",
-	                 json_shown(event->note));
+	                 json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "dropped",
+	                 json_count(event->totals.dropped), "throttled", json_count(event->totals.throttled),
+	                 "available", event->available, "note", json_shown(event->note));
 }
 
 static bool
@@ -90,15 +90,17 @@ int
 summary_json_totals(const struct summary *summary, json_t *root)
 {
 	const struct selection *selection = summary->selection;
-	uint64_t lost = 0, throttled = 0;
+	uint64_t lost = 0, dropped = 0, throttled = 0;
 	int failed = 0;
 
 	for (size_t i = 0; i < selection->event_count; i++) {
 		lost += selection->events[i].totals.lost;
+		dropped += selection->events[i].totals.dropped;
 		throttled += selection->events[i].totals.throttled;
 	}
 	failed |= json_object_set_new(root, "unknown", unknown_json(selection));
 	failed |= json_object_set_new(root, "lost", json_count(lost));
+	failed |= json_object_set_new(root, "dropped", json_count(dropped));
 	failed |= json_object_set_new(root, "throttled", json_count(throttled));
 	failed |= json_object_set_new(root, "sideband_lost", json_count(selection->sideband_lost));
 	failed |= json_object_set_new(root, "skipped", json_count(selection->skipped));

@@ -87,6 +87,7 @@ static void
 print_event(const json_t *event, size_t width, FILE *stream)
 {
 	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], often[NUMBER_TEXT_SIZE];
+	char dropped[NUMBER_TEXT_SIZE];
 	const bool available = json_is_true(json_object_get(event, "available"));
 	const uint64_t rate = count_of(event, "rate");
 	const char *note = text_of(event, "note");
@@ -101,9 +102,13 @@ print_event(const json_t *event, size_t width, FILE *stream)
 		fprintf(stream, "a sample every %s %s, ", count_format(count_of(event, "period"), often),
 		        text_of(event, "unit"));
 	if (available)
-		fprintf(stream, "%s samples, %s lost, %s throttled\n",
-		        count_format(count_of(event, "samples"), samples), count_format(count_of(event, "lost"), lost),
+		fprintf(stream, "%s samples, %s lost, %s throttled", count_format(count_of(event, "samples"), samples),
+		        count_format(count_of(event, "lost"), lost),
 		        count_format(count_of(event, "throttled"), throttled));
+	if (count_of(event, "dropped"))
+		fprintf(stream, ", %s dropped", count_format(count_of(event, "dropped"), dropped));
+	if (available)
+		fputc('\n', stream);
 	if (*note) {
 		print_label("", width, stream);
 		if (stands_in)
@@ -148,7 +153,6 @@ print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream
 {
 	const json_t *database = json_object_get(status, "database");
 	const json_t *flush = json_object_get(status, "last_flush");
-	const char *error = text_of(flush, "error");
 	char used[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE], ago[TIME_TEXT_SIZE];
 	uint64_t at_ns = 0;
 
@@ -160,9 +164,18 @@ print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream
 	else
 		fprintf(stream, "last flush %s ago took %.0f ms\n",
 		        duration_format(now_ns > at_ns ? now_ns - at_ns : 0, ago), real_of(flush, "ms"));
-	if (*error) {
+}
+
+static void
+print_trouble(const json_t *status, size_t width, FILE *stream)
+{
+	const json_t *sentences = json_object_get(status, "trouble");
+	const json_t *sentence;
+	size_t i;
+
+	json_array_foreach (sentences, i, sentence) {
 		print_label("trouble", width, stream);
-		fprintf(stream, "cannot write to the database: %s; counts are kept in memory and tried again\n", error);
+		fprintf(stream, "%s\n", json_string_value(sentence) ? json_string_value(sentence) : "?");
 	}
 }
 
@@ -172,10 +185,6 @@ print_losses(const json_t *status, size_t width, FILE *stream)
 	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
 	char text[NUMBER_TEXT_SIZE];
 
-	if (json_is_true(json_object_get(json_object_get(status, "tally"), "full"))) {
-		print_label("trouble", width, stream);
-		fprintf(stream, "memory for counts is full: samples may be lost until the database takes them\n");
-	}
 	if (lost) {
 		print_label("records", width, stream);
 		fprintf(stream, "%s on mappings and processes lost: what came after them may be unknown\n",
@@ -217,6 +226,7 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 		print_event(event, width, stream);
 	print_unknown(events, width, stream);
 	print_database(status, now_ns, width, stream);
+	print_trouble(status, width, stream);
 	print_losses(status, width, stream);
 	print_cost(status, width, stream);
 	return fflush(stream) || ferror(stream) ? -EIO : 0;

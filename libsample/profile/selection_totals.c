@@ -123,6 +123,7 @@ add_slice_event(struct slice_event *totals, const struct slice_event *event)
 {
 	totals->samples = add_saturating(totals->samples, event->samples);
 	totals->lost = add_saturating(totals->lost, event->lost);
+	totals->dropped = add_saturating(totals->dropped, event->dropped);
 	totals->throttled = add_saturating(totals->throttled, event->throttled);
 	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
 		totals->unknown[i] = add_saturating(totals->unknown[i], event->unknown[i]);

@@ -12,7 +12,7 @@
  *   context COMM CGROUP LABEL
  *   count EVENT IMAGE CONTEXT OFFSET COUNT            event by name
  *   unknown EVENT CAUSE COUNT                         cause as unknown_cause_name() calls it
- *   lost EVENT COUNT | throttled EVENT COUNT
+ *   lost EVENT COUNT | dropped EVENT COUNT | throttled EVENT COUNT
  *   cost NANOSECONDS | sideband COUNT | skipped COUNT
  *   slice START END                                   flush what was said since the last slice as a slice of its own
  *   symbols IMAGE OFFSET NAME [OFFSET NAME]...        of a kernel image, after the slice that has it
@@ -284,6 +284,8 @@ obey(struct builder *builder, char **fields, size_t count)
 		put_symbols(builder, fields, count);
 	else if (strcmp(fields[0], "noevents") == 0)
 		builder->epoch.event_count = 0;
+	else if (strcmp(fields[0], "dropped") == 0 && count == 3)
+		builder->slice.events[event_index(builder, fields[1])].dropped += number(builder, fields[2]);
 	else if (strcmp(fields[0], "lost") == 0 && count == 3)
 		builder->slice.events[event_index(builder, fields[1])].lost += number(builder, fields[2]);
 	else if (strcmp(fields[0], "throttled") == 0 && count == 3)

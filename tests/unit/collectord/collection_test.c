@@ -1,8 +1,10 @@
 #include "collectord/collection.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -312,21 +314,68 @@ a_tally_too_small_is_flushed_and_not_lost(void **state)
 }
 
 static void
-a_collection_is_healthy_while_no_flush_is_overdue(void **state)
+limit_file_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Hand over what there is, and let it fail. */
+static void
+flush_in_vain(struct site *site)
+{
+	do {
+		assert_int_equal(collection_drain(site->collection), 0);
+		collection_flush(site->collection);
+		assert_int_equal(flusher_wait(collection_flusher(site->collection), PATIENCE_NS), 0);
+		assert_true(collection_settle(site->collection));
+	} while (!view_of(site).flush_error);
+	assert_int_equal(view_of(site).flush_error, -EFBIG);
+}
+
+/* One key fits. What has no room is dropped and counted, and the rest is there when writing succeeds again. */
+static void
+a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops(void **state)
 {
 	struct site *site = *state;
+	struct collection_view view;
+	struct selection *selection;
+	struct profile *profile;
 	struct config config;
 
 	needs_perf_events(site);
 	config = site->config;
-	config.flush_interval_ns = 100000000;
+	config.tally_limit = 1;
 	assert_int_equal(collection_reconfigure(site->collection, &config, site->why, sizeof(site->why)), 0);
-	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	limit_file_size(1);
+	flush_in_vain(site);
+	for (int i = 0; i < 2000 && view_of(site).dropped < 20; i++) {
+		work_for(10000000);
+		assert_int_equal(collection_drain(site->collection), 0);
+	}
+	view = view_of(site);
+	limit_file_size(RLIM_INFINITY);
+	assert_true(view.stalled);
+	assert_true(view.kept >= 1);
+	assert_true(view.trouble_since_ns > 0);
+	assert_true(view.trouble_dropped >= 20);
 	assert_true(collection_is_healthy(site->collection));
-	usleep(250000);
-	assert_false(collection_is_healthy(site->collection));
+
+	collection_stop(site->collection);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
-	assert_true(collection_is_healthy(site->collection));
+	view = view_of(site);
+	assert_int_equal(view.kept, 0);
+	assert_int_equal(view.trouble_since_ns, 0);
+	selection = read_back(site, &profile);
+	assert_int_equal(selection->events[0].totals.samples, view.samples);
+	assert_int_equal(selection->events[0].totals.dropped, view.dropped);
+	assert_int_equal(selection->events[0].totals.lost, 0);
+	selection_free(selection);
+	profile_close(profile);
 }
 
 static void
@@ -358,7 +407,7 @@ main(void)
 		SITE_TEST(another_interval_begins_no_epoch),
 		SITE_TEST(a_configuration_that_cannot_be_opened_leaves_the_old_one),
 		SITE_TEST(a_tally_too_small_is_flushed_and_not_lost),
-		SITE_TEST(a_collection_is_healthy_while_no_flush_is_overdue),
+		SITE_TEST(a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 	};
 

@@ -39,13 +39,13 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
 		"\"unknown\":{\"no-mapping\":812,\"guest\":1}},"
 		"{\"name\":\"page-faults\",\"requested\":\"page-faults\",\"available\":true,\"note\":\"\",\"rate\":0,"
-		"\"period\":1009,\"unit\":\"events\",\"samples\":1000,\"lost\":12345,\"throttled\":0,"
+		"\"period\":1009,\"unit\":\"events\",\"samples\":1000,\"lost\":12345,\"throttled\":0,\"dropped\":1234,"
 		"\"unknown\":{\"no-mapping\":400}},"
 		"{\"name\":\"\",\"requested\":\"cache-misses\",\"available\":false,\"note\":\"no PMU\"}]}",
 		"dcpid 0.1.0 (process 812), collecting for 2 h 13 min, epoch 3 \"nightly\"\n"
 		"  cpu-clock     250 samples/s per CPU, 3,982,211 samples, 0 lost, 1 throttled\n"
 		"                stands in for cycles: no PMU\n"
-		"  page-faults   a sample every 1,009 events, 1,000 samples, 12,345 lost, 0 throttled\n"
+		"  page-faults   a sample every 1,009 events, 1,000 samples, 12,345 lost, 0 throttled, 1,234 dropped\n"
 		"  cache-misses  not available here\n"
 		"                no PMU\n"
 		"  unknown       0.03 % of the samples (no-mapping 1,212, guest 1)\n"
@@ -58,15 +58,15 @@ trouble_is_not_hidden(void **state)
 {
 	(void)state;
 	assert_printed("{\"version\":\"0.1.0\",\"pid\":1,\"seconds\":1,\"epoch\":{\"id\":1,\"label\":\"\"},"
-	               "\"database\":{\"path\":\"/d\",\"used\":0,\"limit\":1048576},\"tally\":{\"full\":true},"
+	               "\"database\":{\"path\":\"/d\",\"used\":0,\"limit\":1048576},\"trouble\":[\"cannot "
+	               "write\",\"memory is full\"],"
 	               "\"last_flush\":{\"at\":null,\"ms\":1,\"keys\":0,\"error\":\"No space left on device\"},"
 	               "\"sideband_lost\":1000,\"skipped\":2,\"events\":[]}",
 	               "dcpid 0.1.0 (process 1), collecting for 1 s, epoch 1\n"
 	               "  unknown   0.00 % of the samples\n"
 	               "  database  /d 0 bytes of 1 MiB, nothing flushed yet\n"
-	               "  trouble   cannot write to the database: No space left on device; "
-	               "counts are kept in memory and tried again\n"
-	               "  trouble   memory for counts is full: samples may be lost until the database takes them\n"
+	               "  trouble   cannot write\n"
+	               "  trouble   memory is full\n"
 	               "  records   1,000 on mappings and processes lost: what came after them may be unknown\n"
 	               "  records   2 could not be decoded\n"
 	               "  cost      dcpid used 0.00 % of the machine's CPU time, 0 bytes of memory\n");

@@ -1,0 +1,69 @@
+#include "collectord/trouble.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/error.h"
+
+#define SLOW_S 30 /* a disk that takes longer for one flush is worth a word */
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void
+format_clock(uint64_t time_ns, char *text, size_t size)
+{
+	time_t seconds = (time_t)(time_ns / SECOND_NS);
+	struct tm broken;
+
+	if (!localtime_r(&seconds, &broken) || !strftime(text, size, "%H:%M", &broken))
+		snprintf(text, size, "?");
+}
+
+static bool
+describe_failure(const struct collection_view *view, char *text, size_t size)
+{
+	char since[16];
+
+	if (!view->flush_error)
+		return false;
+	format_clock(view->trouble_since_ns, since, sizeof(since));
+	snprintf(text, size, "cannot write %s: %s; %" PRIu64 " samples kept in memory, %" PRIu64 " dropped since %s",
+	         view->config->database, error_text(view->flush_error), view->kept, view->trouble_dropped, since);
+	return true;
+}
+
+static bool
+describe_slowness(const struct collection_view *view, char *text, size_t size)
+{
+	if (view->flush_error || view->flush_pending_ns < SLOW_S * SECOND_NS)
+		return false;
+	snprintf(text, size, "writing %s has taken %" PRIu64 " s so far; %" PRIu64 " samples kept in memory",
+	         view->config->database, view->flush_pending_ns / SECOND_NS, view->kept);
+	return true;
+}
+
+static bool
+describe_full_memory(const struct collection_view *view, char *text, size_t size)
+{
+	if (!view->stalled)
+		return false;
+	snprintf(text, size, "memory for counts is full: samples that it has no room for are dropped");
+	return true;
+}
+
+bool
+trouble_describe(const struct collection_view *view, unsigned index, char *text, size_t size)
+{
+	static bool (*const kinds[])(const struct collection_view *, char *, size_t) = {
+		describe_failure,
+		describe_slowness,
+		describe_full_memory,
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i](view, text, size) && index-- == 0)
+			return true;
+	return false;
+}

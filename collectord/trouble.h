@@ -1,0 +1,22 @@
+/*
+ * trouble.h - what is wrong, in sentences for the service manager, the log and `dcpictl status`
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_COLLECTORD_TROUBLE_H
+#define DCPI_COLLECTORD_TROUBLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collectord/collection.h"
+
+#define TROUBLE_SIZE 1024 /* of a sentence */
+
+/*
+ * The `index`-th sentence, the worst first: "cannot write /var/lib/dcpi: No space left on device; 12345 samples kept in
+ * memory, 0 dropped since 10:02" (local time). False when there are no more.
+ */
+bool trouble_describe(const struct collection_view *view, unsigned index, char *text, size_t size);
+
+#endif

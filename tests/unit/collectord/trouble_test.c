@@ -1,0 +1,81 @@
+#include "collectord/trouble.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/unit/test.h"
+
+static struct config config = {.database = "/var/lib/dcpi"};
+
+static void
+no_trouble_is_no_sentence(void **state)
+{
+	const struct collection_view view = {.config = &config, .flush_pending_ns = UINT64_C(29999999999)};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	assert_false(trouble_describe(&view, 0, text, sizeof(text)));
+}
+
+static void
+a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped(void **state)
+{
+	const struct collection_view view = {
+		.config = &config,
+		.flush_error = -ENOSPC,
+		.kept = 12345,
+		.trouble_dropped = 7,
+		.trouble_since_ns = UINT64_C(1700000000000000000), /* 2023-11-14 22:13:20 UTC */
+		.flush_pending_ns = UINT64_C(3600000000000),
+	};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_true(trouble_describe(&view, 0, text, sizeof(text)));
+	assert_string_equal(text, "cannot write /var/lib/dcpi: No space left on device; 12345 samples kept in memory, "
+	                          "7 dropped since 22:13");
+	assert_false(trouble_describe(&view, 1, text, sizeof(text)));
+}
+
+static void
+a_disk_that_does_not_answer_is_told_after_half_a_minute(void **state)
+{
+	const struct collection_view view = {
+		.config = &config,
+		.kept = 5,
+		.flush_pending_ns = UINT64_C(45000000000),
+	};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	assert_true(trouble_describe(&view, 0, text, sizeof(text)));
+	assert_string_equal(text, "writing /var/lib/dcpi has taken 45 s so far; 5 samples kept in memory");
+}
+
+static void
+memory_that_is_full_comes_second(void **state)
+{
+	const struct collection_view view = {.config = &config, .flush_error = -EIO, .stalled = true};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	assert_true(trouble_describe(&view, 1, text, sizeof(text)));
+	assert_string_equal(text, "memory for counts is full: samples that it has no room for are dropped");
+	assert_false(trouble_describe(&view, 2, text, sizeof(text)));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_trouble_is_no_sentence),
+		cmocka_unit_test(a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped),
+		cmocka_unit_test(a_disk_that_does_not_answer_is_told_after_half_a_minute),
+		cmocka_unit_test(memory_that_is_full_comes_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
