@@ -12,6 +12,7 @@
 #include "process/proc_scan.h"
 
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
+#define GRACE_LIVE_NS    UINT64_C(1000000000) /* the kernel is asked before a process is forgotten */
 #define CHECKS_A_ROUND   4
 #define MAPPINGS_MAX     (1u << 20) /* of all processes: 40 MiB */
 #define INITIAL_PID_NS   0xEFFFFFFC /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
@@ -60,8 +61,7 @@ attribution_new(const struct attribution_options *options, struct image_table *i
 	if (!attribution)
 		return NULL;
 	attribution->options = *options;
-	if (attribution->options.exit_grace_ns == 0)
-		attribution->options.exit_grace_ns = GRACE_DEFAULT_NS;
+	attribution->grace_ns = options->exit_grace_ns ? options->exit_grace_ns : GRACE_DEFAULT_NS;
 	if (!attribution->options.clock_ns)
 		attribution->options.clock_ns = monotonic_ns;
 	attribution->image_table = images;
@@ -176,6 +176,8 @@ attribution_scan(struct attribution *attribution)
 	int err;
 
 	attribution->live = true;
+	if (attribution->options.exit_grace_ns == 0)
+		attribution->grace_ns = GRACE_LIVE_NS;
 	attribution->nested = is_nested(attribution->options.procfs);
 	err = kernel_map_scan(attribution->kernel);
 	return err ? err : scan_processes(attribution, attribution->options.log);
@@ -217,7 +219,7 @@ check_living(struct attribution *attribution, uint64_t time_ns)
 static void
 forget_ended(struct attribution *attribution, uint64_t now_ns)
 {
-	const uint64_t until_ns = now_ns - attribution->options.exit_grace_ns;
+	const uint64_t until_ns = now_ns - attribution->grace_ns;
 	struct process *process;
 
 	while ((process = process_expired(attribution->processes, until_ns))) {
@@ -233,7 +235,7 @@ attribution_expire(struct attribution *attribution, uint64_t now_ns)
 {
 	if (attribution->live)
 		check_living(attribution, now_ns);
-	if (now_ns >= attribution->options.exit_grace_ns)
+	if (now_ns >= attribution->grace_ns)
 		forget_ended(attribution, now_ns);
 }
 

@@ -57,7 +57,7 @@ struct attribution_options {
 	const char *procfs;         /* "/proc" */
 	const char *sysfs;          /* "/sys" */
 	const char *cgroupfs;       /* "/sys/fs/cgroup": ids of the cgroups that exist already are read below it */
-	uint64_t exit_grace_ns;     /* how long the map of a process that ended is kept, 0: 10 s */
+	uint64_t exit_grace_ns;     /* how long the map of a process that ended is kept, 0: 10 s, after a scan 1 s */
 	uint64_t (*clock_ns)(void); /* the time now, as the records tell it; NULL: CLOCK_MONOTONIC */
 	const struct log *log;      /* NULL is allowed */
 };

@@ -73,7 +73,7 @@ sample_kernel(struct attribution *attribution, const struct record *record, stru
 static void
 renew_grace(struct attribution *attribution, struct process *process, uint64_t time_ns)
 {
-	if (process->ended && time_ns > process->ended_ns + attribution->options.exit_grace_ns / 2)
+	if (process->ended && time_ns > process->ended_ns + attribution->grace_ns / 2)
 		process_end(attribution->processes, process, time_ns);
 }
 

@@ -29,6 +29,7 @@ struct attribution {
 	struct context_cache nameless; /* of processes never seen */
 	bool nested;                   /* in a pid namespace below the machine's: pid 0 is anybody outside */
 	bool live;                     /* the records are this machine's, now: /proc was read */
+	uint64_t grace_ns;             /* the option's, or the default */
 	uint64_t scan_ns;
 };
 

@@ -6,20 +6,28 @@
 
 #include "process/hash.h"
 
-#define RECENT_SLOTS 1024
+#define PAGE_PIDS    64
+#define RECENT_SLOTS 256
 
 struct process_node {
-	struct process process; /* first: the outside sees only this */
-	UT_hash_handle hh;
+	struct process process;           /* first: the outside sees only this */
 	struct process_node *prev, *next; /* in the list of those that live, or of those that ended */
 };
 
+/* The kernel gives pids in order: those of a storm of short processes lie side by side. */
+struct pid_page {
+	uint32_t number; /* pid / PAGE_PIDS */
+	unsigned used;
+	UT_hash_handle hh;
+	struct process_node *nodes[PAGE_PIDS];
+};
+
 struct process_table {
-	struct process_node *by_pid;
+	struct pid_page *pages;
 	struct process_node *living; /* the head is the one whose turn it is */
 	struct process_node *ended;  /* the one that ended first is the head */
-	size_t ended_count;
-	struct process_node *recent[RECENT_SLOTS]; /* found last under a pid of this slot; NULL when it is gone */
+	size_t count, ended_count;
+	struct pid_page *recent[RECENT_SLOTS]; /* found last with a number of this slot; NULL when it is gone */
 };
 
 struct process_table *
@@ -38,36 +46,79 @@ node_free(struct process_node *node)
 void
 process_table_free(struct process_table *table)
 {
-	struct process_node *node, *next;
+	struct pid_page *page, *next;
 
 	if (!table)
 		return;
-	node = table->by_pid;
-	HASH_CLEAR(hh, table->by_pid);
-	for (; node; node = next) {
-		next = node->hh.next;
-		node_free(node);
+	page = table->pages;
+	HASH_CLEAR(hh, table->pages);
+	for (; page; page = next) {
+		next = page->hh.next;
+		for (size_t i = 0; i < PAGE_PIDS; i++)
+			if (page->nodes[i])
+				node_free(page->nodes[i]);
+		free(page);
 	}
 	free(table);
 }
 
-static struct process_node **
-recent_slot(struct process_table *table, uint32_t pid)
+static struct pid_page **
+recent_slot(struct process_table *table, uint32_t number)
 {
-	return &table->recent[pid % RECENT_SLOTS];
+	return &table->recent[number % RECENT_SLOTS];
+}
+
+static struct pid_page *
+page_find(struct process_table *table, uint32_t number)
+{
+	struct pid_page **recent = recent_slot(table, number), *page = *recent;
+
+	if (page && page->number == number)
+		return page;
+	HASH_FIND(hh, table->pages, &number, sizeof(number), page);
+	if (page)
+		*recent = page;
+	return page;
+}
+
+static struct pid_page *
+page_ensure(struct process_table *table, uint32_t number)
+{
+	struct pid_page *page = page_find(table, number);
+
+	if (page)
+		return page;
+	page = calloc(1, sizeof(*page));
+	if (!page)
+		return NULL;
+	page->number = number;
+	HASH_ADD(hh, table->pages, number, sizeof(number), page);
+	if (!hash_added(page)) {
+		free(page);
+		return NULL;
+	}
+	return page;
+}
+
+static void
+page_free_unused(struct process_table *table, struct pid_page *page)
+{
+	struct pid_page **recent = recent_slot(table, page->number);
+
+	if (page->used > 0)
+		return;
+	if (*recent == page)
+		*recent = NULL;
+	HASH_DELETE(hh, table->pages, page);
+	free(page);
 }
 
 static struct process_node *
 node_find(struct process_table *table, uint32_t pid)
 {
-	struct process_node **recent = recent_slot(table, pid), *node = *recent;
+	const struct pid_page *page = page_find(table, pid / PAGE_PIDS);
 
-	if (node && node->process.pid == pid)
-		return node;
-	HASH_FIND(hh, table->by_pid, &pid, sizeof(pid), node);
-	if (node)
-		*recent = node;
-	return node;
+	return page ? page->nodes[pid % PAGE_PIDS] : NULL;
 }
 
 struct process *
@@ -81,16 +132,20 @@ process_find(struct process_table *table, uint32_t pid)
 static struct process_node *
 node_new(struct process_table *table, uint32_t pid)
 {
-	struct process_node *node = calloc(1, sizeof(*node));
+	struct pid_page *page = page_ensure(table, pid / PAGE_PIDS);
+	struct process_node *node;
 
-	if (!node)
+	if (!page)
 		return NULL;
-	node->process.pid = pid;
-	HASH_ADD(hh, table->by_pid, process.pid, sizeof(pid), node);
-	if (!hash_added(node)) {
-		free(node);
+	node = calloc(1, sizeof(*node));
+	if (!node) {
+		page_free_unused(table, page);
 		return NULL;
 	}
+	node->process.pid = pid;
+	page->nodes[pid % PAGE_PIDS] = node;
+	page->used++;
+	table->count++;
 	DL_APPEND(table->living, node);
 	return node;
 }
@@ -146,15 +201,16 @@ process_renew(struct process_table *table, uint32_t pid)
 void
 process_forget(struct process_table *table, struct process *process)
 {
-	struct process_node *node = (struct process_node *)process, **recent = recent_slot(table, process->pid);
+	struct process_node *node = (struct process_node *)process;
+	struct pid_page *page = page_find(table, process->pid / PAGE_PIDS);
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in this list */
 	DL_DELETE(table->ended, node);
 	table->ended_count--;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in the table */
-	HASH_DELETE(hh, table->by_pid, node);
-	if (*recent == node)
-		*recent = NULL;
+	table->count--;
+	page->nodes[process->pid % PAGE_PIDS] = NULL;
+	page->used--;
+	page_free_unused(table, page);
 	node_free(node);
 }
 
@@ -210,5 +266,5 @@ process_expired(struct process_table *table, uint64_t until_ns)
 size_t
 process_table_size(const struct process_table *table)
 {
-	return HASH_COUNT(table->by_pid);
+	return table->count;
 }
