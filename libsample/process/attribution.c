@@ -137,6 +137,7 @@ scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
 	if (process && !scan->any) {
 		process_clear(process);
 		process->scan_ns = scan->begin_ns;
+		process->one_thread = false; /* who knows */
 	}
 	scan->any = true;
 	/* out of memory for a mapping: its samples will be counted as unknown */
@@ -223,7 +224,7 @@ forget_ended(struct attribution *attribution, uint64_t now_ns)
 	struct process *process;
 
 	while ((process = process_expired(attribution->processes, until_ns))) {
-		if (attribution->live && !is_gone(process))
+		if (attribution->live && !process->one_thread && !is_gone(process))
 			process_end(attribution->processes, process, now_ns);
 		else
 			process_forget(attribution->processes, process);

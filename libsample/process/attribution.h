@@ -8,8 +8,9 @@
  * the others say is no longer true, and the owner may have /proc read again.
  *
  * Rules worth knowing
- *  - fork copies the parent's map (shared until one of them changes it), exec empties it, exit (of the main thread; the
- *    others may go on) keeps it for late samples until `exit_grace_ns` have passed in record time.
+ *  - fork copies the parent's map (shared until one of them changes it), exec empties it. Exit of the main thread takes
+ *    it when there was never another; else those may go on, and it is kept until `exit_grace_ns` have passed in record
+ *    time. The name stays that long in any case.
  *  - What a record says of a process that /proc was read about later is known already: the record is passed by.
  *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that

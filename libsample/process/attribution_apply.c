@@ -112,14 +112,25 @@ apply_comm(struct attribution *attribution, const struct record *record)
 }
 
 static int
+apply_thread(struct attribution *attribution, const struct record *record)
+{
+	struct process *process = process_ensure(attribution->processes, record->pid);
+
+	if (!process)
+		return -ENOMEM;
+	process->one_thread = false;
+	return 0;
+}
+
+static int
 apply_fork(struct attribution *attribution, const struct record *record)
 {
 	struct process *parent, *child;
 
 	if (is_foreign(record->pid))
 		return 0;
-	if (record->pid == record->task.parent_pid) /* a thread */
-		return process_ensure(attribution->processes, record->pid) ? 0 : -ENOMEM;
+	if (record->pid == record->task.parent_pid)
+		return apply_thread(attribution, record);
 	child = process_renew(attribution->processes, record->pid);
 	if (!child)
 		return -ENOMEM;
@@ -140,8 +151,11 @@ apply_exit(struct attribution *attribution, const struct record *record)
 	if (record->tid != record->pid)
 		return 0;
 	process = process_find(attribution->processes, record->pid);
-	if (process)
-		process_end(attribution->processes, process, record->time);
+	if (!process)
+		return 0;
+	process_end(attribution->processes, process, record->time);
+	if (process->one_thread) /* what it still does, it does in the kernel */
+		process_clear(process);
 	return 0;
 }
 

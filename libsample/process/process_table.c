@@ -195,6 +195,7 @@ process_renew(struct process_table *table, uint32_t pid)
 		return NULL;
 	process_exec(process, "");
 	process->scan_ns = 0;
+	process->one_thread = true;
 	return process;
 }
 

@@ -28,6 +28,7 @@ struct process {
 	uint32_t pid;
 	bool ended;
 	bool incomplete;   /* a mapping could not be remembered */
+	bool one_thread;   /* all its life was seen, and no thread but the main one */
 	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
 	uint64_t scan_ns;  /* record time at which its mappings were read from /proc; 0: they come from records alone */
 	char comm[COMM_SIZE];
@@ -46,7 +47,8 @@ struct process *process_find(struct process_table *table, uint32_t pid);
 /* The process, made when it is not there, alive again when it had ended. NULL: no memory. */
 struct process *process_ensure(struct process_table *table, uint32_t pid);
 
-/* A new process under this pid, nameless and without mappings, whatever was there before. NULL: no memory. */
+/* A new process under this pid: nameless, of one thread, without mappings, whatever was there before. NULL: no memory.
+ */
 struct process *process_renew(struct process_table *table, uint32_t pid);
 
 /* Begin its grace, or begin it anew. */

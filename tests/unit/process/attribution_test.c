@@ -15,7 +15,28 @@ a_process_that_lived_a_millisecond_is_attributed(void **state)
 	story_map(story, 100, 42, "/bin/true", 2, 0x400000, 0x1000, 0x2000);
 	assert_sample(story, 101, 42, 0x400010, "/bin/true", 0x2010);
 	story_exit(story, 101, 42, 42);
-	assert_sample(story, 102, 42, 0x400010, "/bin/true", 0x2010); /* read late */
+	assert_sample(story, 102, 10, 0x400010, "/bin/sh", 0x1010);
+}
+
+/* The only thread runs no program any more when its end is told; what it still does in the kernel has its name. */
+static void
+the_end_of_the_only_thread_takes_the_map_and_leaves_the_name(void **state)
+{
+	struct story *story = *state;
+	struct record record = {.type = RECORD_SAMPLE, .mode = CPU_MODE_KERNEL, .pid = 42, .tid = 42, .time = 102 * MS};
+	struct sample_key key;
+
+	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff81100000 T _etext\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	story_exec(story, 0, 10, "sh");
+	story_fork(story, 100, 10, 42);
+	story_exec(story, 100, 42, "true");
+	story_map(story, 100, 42, "/bin/true", 2, 0x400000, 0x1000, 0x2000);
+	story_exit(story, 101, 42, 42);
+	assert_int_equal(story_stats(story).mappings, 0);
+	record.sample.address = 0xffffffff81000010;
+	assert_int_equal(attribution_sample(story->attribution, &record, &key), 0);
+	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "true");
 }
 
 static void
@@ -468,9 +489,9 @@ a_storm_of_forks_leaves_memory_flat(void **state)
 		if (story_stats(story).processes > most)
 			most = story_stats(story).processes;
 	}
-	assert_int_equal(most, 1001); /* a second's worth, and the shell */
-	assert_int_equal(story_stats(story).mappings, 1001);
-	assert_int_equal(story_stats(story).images, 0); /* none was sampled */
+	assert_int_equal(most, 1001);                     /* a second's worth, and the shell */
+	assert_int_equal(story_stats(story).mappings, 1); /* the shell's */
+	assert_int_equal(story_stats(story).images, 0);   /* none was sampled */
 }
 
 /* All mappings together are bounded; what no longer fits is told apart from what was never told. */
@@ -533,6 +554,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY_TEST(a_process_that_lived_a_millisecond_is_attributed),
+		STORY_TEST(the_end_of_the_only_thread_takes_the_map_and_leaves_the_name),
 		STORY_TEST(a_sample_in_the_grace_is_attributed_one_behind_it_is_not),
 		STORY_TEST(exec_in_place_replaces_everything),
 		STORY_TEST(a_fork_without_exec_keeps_its_parents_map_and_name),

@@ -95,6 +95,7 @@ a_renewed_process_has_no_past(void **state)
 	process = process_renew(*state, 1);
 	assert_string_equal(process->comm, "");
 	assert_false(process->incomplete);
+	assert_true(process->one_thread);
 	assert_false(process->context.valid);
 	assert_false(process->ended);
 	assert_int_equal(process_table_size(*state), 1);
@@ -108,6 +109,27 @@ not_more_than_the_limit_wait(void **state)
 	assert_int_equal(process_table_size(*state), PROCESS_TABLE_ENDED_MAX);
 	assert_null(process_find(*state, 10));
 	assert_non_null(process_find(*state, 11));
+}
+
+/* Pids that follow each other share memory, others do not; both are found. */
+static void
+pids_far_apart_are_kept_apart(void **state)
+{
+	static const uint32_t pids[] = {1, 2, 63, 64, 65, 64 * 256 + 1, 64 * 512 + 1, 4194303, UINT32_MAX - 1};
+	const size_t count = sizeof(pids) / sizeof(pids[0]);
+
+	for (size_t i = 0; i < count; i++)
+		process_end(*state, process_ensure(*state, pids[i]), i);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(process_find(*state, pids[i])->pid, pids[i]);
+		assert_null(process_find(*state, pids[i] - 1 ? pids[i] ^ 0x20000 : 0));
+	}
+	for (size_t i = 0; i < count; i++) {
+		assert_non_null(process_find(*state, pids[i]));
+		expire(*state, i);
+		assert_null(process_find(*state, pids[i]));
+		assert_int_equal(process_table_size(*state), count - 1 - i);
+	}
 }
 
 static void
@@ -136,6 +158,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(ending_again_begins_the_grace_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_renewed_process_has_no_past, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_more_than_the_limit_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(pids_far_apart_are_kept_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_living_take_turns, setup, teardown),
 	};
 
