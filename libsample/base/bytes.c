@@ -3,34 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void
-reader_init(struct byte_reader *reader, const void *data, size_t size)
-{
-	reader->at = data;
-	reader->end = reader->at + size;
-	reader->failed = false;
-}
-
-size_t
-reader_left(const struct byte_reader *reader)
-{
-	return (size_t)(reader->end - reader->at);
-}
-
-const uint8_t *
-read_bytes(struct byte_reader *reader, size_t size)
-{
-	const uint8_t *data = reader->at;
-
-	if (reader->failed || size > reader_left(reader)) {
-		reader->failed = true;
-		reader->at = reader->end;
-		return NULL;
-	}
-	reader->at += size;
-	return data;
-}
-
 static uint64_t
 read_be(struct byte_reader *reader, size_t size)
 {
@@ -64,39 +36,6 @@ uint64_t
 read_u64_be(struct byte_reader *reader)
 {
 	return read_be(reader, 8);
-}
-
-uint16_t
-read_u16_native(struct byte_reader *reader)
-{
-	const uint8_t *data = read_bytes(reader, sizeof(uint16_t));
-	uint16_t value = 0;
-
-	if (data)
-		memcpy(&value, data, sizeof(value));
-	return value;
-}
-
-uint32_t
-read_u32_native(struct byte_reader *reader)
-{
-	const uint8_t *data = read_bytes(reader, sizeof(uint32_t));
-	uint32_t value = 0;
-
-	if (data)
-		memcpy(&value, data, sizeof(value));
-	return value;
-}
-
-uint64_t
-read_u64_native(struct byte_reader *reader)
-{
-	const uint8_t *data = read_bytes(reader, sizeof(uint64_t));
-	uint64_t value = 0;
-
-	if (data)
-		memcpy(&value, data, sizeof(value));
-	return value;
 }
 
 uint64_t

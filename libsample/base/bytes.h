@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct byte_reader {
 	const uint8_t *at;
@@ -20,19 +21,75 @@ struct byte_reader {
 	bool failed;
 };
 
-void reader_init(struct byte_reader *reader, const void *data, size_t size);
-size_t reader_left(const struct byte_reader *reader); /* bytes that have not been read */
+static inline void
+reader_init(struct byte_reader *reader, const void *data, size_t size)
+{
+	reader->at = data;
+	reader->end = reader->at + size;
+	reader->failed = false;
+}
+
+/* Bytes that have not been read. */
+static inline size_t
+reader_left(const struct byte_reader *reader)
+{
+	return (size_t)(reader->end - reader->at);
+}
+
+/* `size` bytes inside the reader's buffer, or NULL and failed. */
+static inline const uint8_t *
+read_bytes(struct byte_reader *reader, size_t size)
+{
+	const uint8_t *data = reader->at;
+
+	if (reader->failed || size > reader_left(reader)) {
+		reader->failed = true;
+		reader->at = reader->end;
+		return NULL;
+	}
+	reader->at += size;
+	return data;
+}
+
+/* Here, because the records of perf consist of these. */
+static inline uint16_t
+read_u16_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint16_t));
+	uint16_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
+static inline uint32_t
+read_u32_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint32_t));
+	uint32_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
+static inline uint64_t
+read_u64_native(struct byte_reader *reader)
+{
+	const uint8_t *data = read_bytes(reader, sizeof(uint64_t));
+	uint64_t value = 0;
+
+	if (data)
+		memcpy(&value, data, sizeof(value));
+	return value;
+}
+
 uint8_t read_u8(struct byte_reader *reader);
 uint16_t read_u16_be(struct byte_reader *reader);
 uint32_t read_u32_be(struct byte_reader *reader);
 uint64_t read_u64_be(struct byte_reader *reader);
-uint16_t read_u16_native(struct byte_reader *reader);
-uint32_t read_u32_native(struct byte_reader *reader);
-uint64_t read_u64_native(struct byte_reader *reader);
 uint64_t read_varint(struct byte_reader *reader); /* fails on one that does not fit 64 bits */
-
-/* `size` bytes inside the reader's buffer, or NULL and failed. */
-const uint8_t *read_bytes(struct byte_reader *reader, size_t size);
 
 /*
  * A varint length and that many bytes, copied into `text` (of `capacity` bytes, at least 1) with a NUL behind.

@@ -106,7 +106,7 @@ own(struct address_space **space, struct mapping_budget *budget)
 static int
 reserve(struct address_space *space, size_t more)
 {
-	size_t capacity = space->capacity ? space->capacity : 4;
+	size_t capacity = space->capacity ? space->capacity : 8;
 	struct mapping *mappings;
 
 	if (space->budget->limit - space->budget->used < more)

@@ -39,6 +39,8 @@ is_sysv(const char *path)
 static const char *
 anonymous_name(const char *path, bool deleted)
 {
+	if (path[0] == '/' && !deleted && path[1] != '/' && path[1] != 'd') /* nearly all */
+		return NULL;
 	if (path[0] == '\0' || strcmp(path, "//anon") == 0 || strcmp(path, "/dev/zero") == 0)
 		return "[anon]";
 	if (starts_with(path, "[anon:") || starts_with(path, "[anon_shmem:"))
@@ -60,7 +62,8 @@ strip_deleted(const char *path, char buffer[PATH_MAX])
 	static const char suffix[] = " (deleted)";
 	size_t length = strlen(path);
 
-	if (length < sizeof(suffix) - 1 || strcmp(path + length - (sizeof(suffix) - 1), suffix) != 0)
+	if (length < sizeof(suffix) - 1 || path[length - 1] != ')' ||
+	    strcmp(path + length - (sizeof(suffix) - 1), suffix) != 0)
 		return false;
 	length -= sizeof(suffix) - 1;
 	if (length > PATH_MAX - 1)
