@@ -1,5 +1,5 @@
 #!/bin/sh
-# init.sh - the first process of try-pmu's guest: runs the test that lies on the host, and ends the guest
+# init.sh - the first process of the guest with a PMU: runs the script that lies on the host, and ends the guest
 /usr/bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -8,7 +8,7 @@ mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
 modprobe virtio_mmio && modprobe 9pnet_virtio && modprobe 9p &&
 	mount -t 9p -o trans=virtio,version=9p2000.L host /host &&
-	read -r booted _ </proc/uptime && sh /host/guest.sh "$(cat /host/name)" && echo 'done'
+	read -r booted _ </proc/uptime && sh /host/guest.sh && echo 'done'
 read -r up _ </proc/uptime
 echo "up $up s, $booted s to boot"
 poweroff -f

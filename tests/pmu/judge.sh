@@ -1,21 +1,26 @@
-#!/bin/bash
-# judge.sh RESULTS SYSTEM_MAP - does what try-pmu's guest left in RESULTS say what it must?
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what lib.sh and pmu.sh set
+# judge.sh - does what the guests left in $results say what it must? Sourced by tests/system/pmu.sh.
 #
 # What is expected follows from the programs (shares.c: 60, 30 and 10 %), from the guest's own accounts (CPU time, PMU
 # interrupts), and from what QEMU's PMU is: it counts a cycle each nanosecond, and with -icount shift=2 an instruction
 # every 4 cycles.
-# shellcheck source-path=SCRIPTDIR/../system
-. "$(dirname "$0")/../system/lib.sh"
 
-results=$1
-map=$2
-counted=$results/counted
-threads=$results/threads
+right=$top/$guest_build/pmu/right
+counting=$top/$guest_build/pmu/counting
 
 # number FILE FILTER - of jq
 number()
 {
 	jq -r "$2" "$1"
+}
+
+# of_path FILE - GUEST/COLLECTION
+of_path()
+{
+	local name=${1#"$results"/}
+
+	echo "${name%.json}"
 }
 
 # rows FILE EVENT FILTER - the sum of an event's counts in the rows that pass
@@ -26,7 +31,7 @@ rows()
 
 share_rows()
 {
-	rows "$1" "$2" '.image == "/workloads/shares" and (.procedure | startswith("share_of_'"${3:-}"'"))'
+	rows "$1" "$2" '(.image | endswith("/workloads/shares")) and (.procedure | startswith("share_of_'"${3:-}"'"))'
 }
 
 # check_within SENTENCE VALUE LOW HIGH
@@ -51,7 +56,7 @@ check_shares()
 	local file=$1 event=$2 total
 
 	total=$(share_rows "$file" "$event")
-	figure "$(basename "$(dirname "$file")")/$(basename "$file" .json): $event in share_of_60, 30, 10:" \
+	figure "$(of_path "$file"): $event in share_of_60, 30, 10:" \
 		"$(share_rows "$file" "$event" 60) $(share_rows "$file" "$event" 30) $(share_rows "$file" "$event" 10)"
 	for percent in 60 30 10; do
 		check_within "$3: share_of_$percent has $percent % of the samples of its program" \
@@ -69,158 +74,203 @@ check_complete()
 
 	samples=$(number "$1" '[.events[].samples] | add')
 	unknown=$(number "$1" '[.unknown[]] | add')
-	figure "$(basename "$(dirname "$1")")/$(basename "$1" .json): $samples samples, $unknown unknown," \
+	figure "$(of_path "$1"): $samples samples, $unknown unknown," \
 		"$(number "$1" .lost) lost, throttled $(number "$1" .throttled) times"
 	check_at_most "$2: at most 0.5 % of the samples are unknown" 0.5 "$(of "100 * $unknown / $samples")"
 	check_equal "$2: no sample is lost" 0 "$(number "$1" .lost)"
 }
 
-# check_interrupts NAME SENTENCE - every interrupt of the PMU is a sample, or was lost and counted
+# check_interrupts COLLECTION SENTENCE - every interrupt of the PMU is a sample, or was lost and counted
 check_interrupts()
 {
 	local interrupts told
 
-	interrupts=$(awk 'NR == 1 { before = $1 } END { print $1 - before }' "$counted/$1.interrupts")
-	told=$(number "$counted/$1.all" '([.events[].samples] | add) + .lost')
-	figure "counted/$1: $interrupts interrupts of the PMU, $told samples and losses"
+	interrupts=$(awk 'NR == 1 { before = $1 } END { print $1 - before }' "$1.interrupts")
+	told=$(number "$1.all" '([.events[].samples] | add) + .lost')
+	figure "$(of_path "$1"): $interrupts interrupts of the PMU, $told samples and losses"
 	check_within "$2" "$told" "$(of "$interrupts * .995")" "$(of "$interrupts * 1.005")"
 }
 
+# cpu_seconds COLLECTION
 cpu_seconds()
 {
-	awk '{ print $1 + $2 }' "$counted/$1.time"
+	awk '{ print $1 + $2 }' "$1.time"
 }
 
-# of_event STATUS REQUESTED FIELD
+# of_event COLLECTION REQUESTED FIELD
 of_event()
 {
-	jq -r --arg name "$2" ".events[] | select(.requested == \$name) | .$3" "$counted/$1.status"
+	jq -r --arg name "$2" ".events[] | select(.requested == \$name) | .$3" "$1.status"
 }
 
-default_is_right()
+cycles_are_right()
 {
-	local profile=$counted/default.json status=$counted/default.status period name shared seconds
+	local profile=$right/default.json shared period seconds
 
 	check_equal 'cycles are cycles' 'cycles cycles' "$(number "$profile" '.events[0] | "\(.name) \(.unit)"')"
-	check_equal 'cycles need no excuse' '' "$(of_event default cycles note)"
-	check_equal 'no precise level is claimed, as the PMU has none' 0 "$(of_event default cycles precise)"
-	check_equal 'cache-misses, which the PMU has not, are not available' false "$(of_event default cache-misses available)"
-	check 'and that is said' grep -q 'cache-misses is not available here' "$counted/default.txt"
+	check_equal 'cycles need no excuse' '' "$(of_event "$right/default" cycles note)"
+	check_equal 'no precise level is claimed, as the PMU has none' 0 "$(of_event "$right/default" cycles precise)"
+	check_equal 'cache-misses, which the PMU has not, are not available' false \
+		"$(of_event "$right/default" cache-misses available)"
+	check 'and that is said' grep -q 'cache-misses is not available here' "$right/default.txt"
+	check 'the PMU interrupts as an ordinary device' grep -q 'enabled with armv8_pmuv3 PMU driver' "$right/dmesg"
+	check_interrupts "$right/default" 'each interrupt of the PMU is a sample'
 	check_shares "$profile" cycles default
 	check_complete "$profile" default
-	check_interrupts default 'each interrupt of the PMU is a sample'
-	check 'the PMU interrupts as an ordinary device' grep -q 'enabled with armv8_pmuv3 PMU driver' "$counted/dmesg"
-	check 'the kernel is not where it was linked to be (KASLR)' \
-		test "$(awk '{ print $1 }' "$counted/stext")" != "$(awk '$3 == "_stext" { print $1 }' "$map")"
-	for name in clear_page __arch_clear_user __arch_copy_to_user __arch_copy_from_user; do
-		check "the kernel's $name is found where it works" test 10 -lt \
-			"$(rows "$profile" cycles ".image == \"[kernel]\" and .procedure == \"$name\"")"
-	done
-	check 'a module that was there is named' test 100 -lt \
-		"$(rows "$profile" cycles '.image == "[lz4_compress]" and .procedure == "LZ4_compress_fast_extState"')"
-	check 'a module that came later is named' test 100 -lt \
-		"$(rows "$profile" cycles '.image == "[zstd_compress]" and .procedure == "ZSTD_compressBlock_doubleFast"')"
-	check 'a module in the place of another is named' test 100 -lt \
-		"$(rows "$profile" cycles '.image == "[lz4hc_compress]" and .procedure == "LZ4HC_compress_generic"')"
-	# shellcheck disable=SC2016 # not ours to expand
-	check_equal 'no label of the ABI is taken for a function' 0 "$(rows "$profile" cycles '.procedure | startswith("$")')"
-
-	# The database on another architecture: the same images, the same counts.
-	check 'the database is whole, read here' dcpictl --db "$counted/default.db" check
-	check_equal 'the database says here what it said there' \
-		"$(jq -S 'del(.overhead_percent)' "$counted/default.images")" \
-		"$(dcpiprof --db "$counted/default.db" -i --json | jq -S 'del(.overhead_percent)')"
-	shared=$(dcpiprof --db "$counted/default.db" -i --comm shares --json | jq '[.rows[].counts.cycles] | add')
-	period=$(of_event default cycles period)
-	seconds=$(cpu_seconds default)
-	figure "counted/default: $shared samples of $period cycles in $seconds s of CPU time"
+	shared=$(dcpiprof --db "$right/default.db" -i --comm shares --json | jq '[.rows[].counts.cycles] | add')
+	period=$(of_event "$right/default" cycles period)
+	seconds=$(cpu_seconds "$right/default")
+	figure "right/default: $shared samples of $period cycles in $seconds s of CPU time"
 	check_within 'samples times period are the CPU time that the kernel accounts' \
 		"$(of "$shared * $period / 1e9 / $seconds")" 0.9 1.05
 	check_equal 'the period is that of the configuration' 2000003 "$period"
-	check "dcpid --seconds 12 takes 12 seconds" grep -Eq 'samples in 1[23]\.[0-9] s' "$counted/default.log"
-	check_equal 'status says the same' '0 0' "$(number "$status" '"\([.events[].lost] | add) \(.sideband_lost)"')"
+	check 'dcpid --seconds 8 takes 8 seconds' grep -Eq 'samples in [89]\.[0-9] s' "$right/default.log"
+	check_equal 'status says the same' '0 0' \
+		"$(number "$right/default.status" '"\([.events[].lost] | add) \(.sideband_lost)"')"
+}
+
+# in_image IMAGE PROCEDURE - its cycles
+in_image()
+{
+	rows "$right/default.json" cycles ".image == \"$1\" and .procedure == \"$2\""
+}
+
+kernel_is_named()
+{
+	local name
+
+	check 'the kernel is not where it was linked to be (KASLR)' test "$(awk '{ print $1 }' "$right/stext")" != \
+		"$(awk '$3 == "_stext" { print $1 }' "$guest_root/boot/System.map-$guest_kernel")"
+	for name in clear_page __arch_clear_user __arch_copy_to_user __arch_copy_from_user; do
+		check "the kernel's $name is found where it works" test 10 -lt "$(in_image '[kernel]' $name)"
+	done
+	check 'a module that was there is named' \
+		test 50 -lt "$(in_image '[lz4_compress]' LZ4_compress_fast_extState)"
+	check 'a module that came later is named' \
+		test 50 -lt "$(in_image '[zstd_compress]' ZSTD_compressBlock_doubleFast)"
+	check 'a module in the place of another is named' \
+		test 50 -lt "$(in_image '[lz4hc_compress]' LZ4HC_compress_generic)"
+	# shellcheck disable=SC2016 # not ours to expand
+	check_equal 'no label of the ABI is taken for a function' 0 \
+		"$(rows "$right/default.json" cycles '.procedure | startswith("$")')"
+}
+
+# The guest's database, read on this machine, says what dcpiprof said there. The guest's libraries and vDSO are not here:
+# of them only the number of samples is the same.
+host_says_the_same()
+{
+	local here=$right/default.here by_image named
+	# shellcheck disable=SC2016 # jq's
+	by_image='[.rows | group_by(.image)[] | { image: .[0].image, cycles: ([.[].counts.cycles] | add) }]'
+	named='[.rows[] | select(.image != "[vdso]" and (.image | startswith("[") or endswith("/shares")))]'
+
+	dcpiprof --db "$right/default.db" --json >"$here"
+	check_equal 'on the host the events are the same' "$(number "$right/default.json" '.events, .unknown, .lost')" \
+		"$(number "$here" '.events, .unknown, .lost')"
+	check_equal 'and the images' "$(number "$right/default.json" "$by_image")" "$(number "$here" "$by_image")"
+	check_equal 'and the procedures of kernel, modules and program' "$(number "$right/default.json" "$named")" \
+		"$(number "$here" "$named")"
 }
 
 rate_is_kept()
 {
 	local got
 
-	got=$(of "$(share_rows "$counted/rate.json" cycles) / $(cpu_seconds rate)")
-	figure "counted/rate: $got samples/s of CPU time, 977 were asked for"
+	got=$(of "$(share_rows "$counting/rate.json" cycles) / $(cpu_seconds "$counting/rate")")
+	figure "counting/rate: $got samples/s of CPU time, 977 were asked for"
 	check_within 'cycles by rate come at that rate' "$got" 850 1030
 	# The kernel varies the period at its tick, and in this guest a round of shares.c is as long as a tick: the two beat.
 	for percent in 60 30 10; do
-		got=$(of "100 * $(share_rows "$counted/rate.json" cycles $percent) / $(share_rows "$counted/rate.json" cycles)")
-		figure "counted/rate: share_of_$percent has $got % of the samples of its program"
+		got=$(of "100 * $(share_rows "$counting/rate.json" cycles $percent) / $(share_rows "$counting/rate.json" cycles)")
+		figure "counting/rate: share_of_$percent has $got % of the samples of its program"
 		check_within "by rate: share_of_$percent has $percent %, give or take 3" "$got" $((percent - 3)) $((percent + 3))
 	done
-	check_complete "$counted/rate.json" 'by rate'
+	check_complete "$counting/rate.json" 'by rate'
 }
 
 instructions_are_counted()
 {
-	local profile=$counted/instructions.json cycles instructions
+	local profile=$counting/instructions.json cycles instructions
 
 	cycles=$(of "$(share_rows "$profile" cycles) * 1000003")
 	instructions=$(of "$(share_rows "$profile" instructions) * 250007")
-	figure "counted/instructions: $(of "$cycles / $instructions") cycles per instruction"
+	figure "counting/instructions: $(of "$cycles / $instructions") cycles per instruction"
 	check_within 'a busy CPU of this guest takes 4 cycles per instruction' "$(of "$cycles / $instructions")" 3.9 4.1
 	check_shares "$profile" instructions 'by instructions'
 	check_complete "$profile" 'two events at once'
 	check_equal 'an event of a cache that is not there is not available' false \
-		"$(of_event instructions LLC-load-misses available)"
+		"$(of_event "$counting/instructions" LLC-load-misses available)"
 }
 
 raw_events_are_the_same_cycles()
 {
-	local profile=$counted/raw.json name cycles
+	local profile=$counting/raw.json name cycles
 
 	cycles=$(share_rows "$profile" r11)
-	check 'raw cycles are counted' test "$cycles" -ge 2000
+	check 'raw cycles are counted' test "$cycles" -ge 1000
 	for name in armv8_pmuv3/event=0x11/ armv8_pmuv3/cpu_cycles/ cycles:u; do
 		check_within "$name counts what r11 counts" "$(of "$(share_rows "$profile" "$name") / $cycles")" 0.97 1.03
 	done
 	check_within 'r08 counts instructions' "$(of "$(share_rows "$profile" r08) * 500009 * 4 / ($cycles * 1000003)")" 0.96 1.04
 	# The interrupt comes when the kernel lets it: of what overflowed just before a system call, after its entry.
-	figure "counted/raw: $(rows "$profile" cycles:u '.image == "[kernel]"') of $(rows "$profile" cycles:u true)" \
+	figure "counting/raw: $(rows "$profile" cycles:u '.image == "[kernel]"') of $(rows "$profile" cycles:u true)" \
 		'samples of cycles:u were taken in the kernel (skid)'
 	check_complete "$profile" 'five raw events'
 }
 
 losses_are_told()
 {
-	check 'what a dcpid that is held up cannot take is lost' test "$(number "$counted/lost.json" .lost)" -gt 1000
-	check_interrupts lost 'and every lost sample is counted'
-	check 'and shown' grep -q "$(number "$counted/lost.json" .lost) lost" "$counted/lost.txt"
+	check 'what a dcpid that is held up cannot take is lost' test "$(number "$counting/lost.json" .lost)" -gt 500
+	check_interrupts "$counting/lost" 'and every lost sample is counted'
+	check 'and shown' grep -q "$(number "$counting/lost.json" .lost) lost" "$counting/lost.txt"
 
-	figure "counted/throttled: $(of_event throttled cycles throttled) times;" \
-		"$(share_rows "$counted/throttled.json" cycles) samples in $(cpu_seconds throttled) s of CPU time"
-	check 'throttling is counted' test "$(of_event throttled cycles throttled)" -gt 100
-	check 'and in the profile' test "$(number "$counted/throttled.json" .throttled)" -gt 100
-	check 'and shown' grep -Eq 'cycles .* throttled [0-9,]+ times' "$counted/throttled.txt"
+	figure "counting/throttled: $(of_event "$counting/throttled" cycles throttled) times;" \
+		"$(share_rows "$counting/throttled.json" cycles) samples in $(cpu_seconds "$counting/throttled") s of CPU time"
+	check 'throttling is counted' test "$(of_event "$counting/throttled" cycles throttled)" -gt 100
+	check 'and in the profile' test "$(number "$counting/throttled.json" .throttled)" -gt 100
+	check 'and shown' grep -Eq 'cycles .* throttled [0-9,]+ times' "$counting/throttled.txt"
 	check_within 'throttled is to the rate that the kernel allows' \
-		"$(of "$(share_rows "$counted/throttled.json" cycles) / $(cpu_seconds throttled)")" 500 1100
-	check_equal 'a rate above what the kernel allows is lowered' 1000 "$(of_event throttled instructions rate)"
-	check 'and that is said' grep -q 'perf_event_max_sample_rate allows 1000' "$counted/throttled.txt"
+		"$(of "$(share_rows "$counting/throttled.json" cycles) / $(cpu_seconds "$counting/throttled")")" 500 1100
+	check_equal 'a rate above what the kernel allows is lowered' 1000 "$(of_event "$counting/throttled" instructions rate)"
+	check 'and that is said' grep -q 'perf_event_max_sample_rate allows 1000' "$counting/throttled.txt"
 }
 
-threads_are_right()
+storm_is_complete()
 {
-	check_equal 'threads: cycles are cycles' cycles "$(number "$threads/parallel.json" '.events[0].name')"
-	check_shares "$threads/parallel.json" cycles threads
-	check_complete "$threads/parallel.json" threads
-	figure "threads/storm: $(cat "$threads/storm.processes") processes since boot"
-	check_complete "$threads/storm.json" 'a storm of processes'
-	check_equal 'a storm of processes: no record of them is lost' 0 "$(number "$threads/storm.status" .sideband_lost)"
+	local started
+
+	started=$(cat "$right/storm.processes")
+	figure "right/storm: $started processes"
+	check 'a storm of processes: there was one' test "$started" -ge 40
+	check_complete "$right/storm.json" 'a storm of processes'
+	check_equal 'a storm of processes: no record of them is lost' 0 "$(number "$right/storm.status" .sideband_lost)"
 }
 
-default_is_right
-rate_is_kept
-instructions_are_counted
-raw_events_are_the_same_cycles
-losses_are_told
-threads_are_right
-for file in "$counted"/*.check "$threads"/*.check; do
-	check "$(basename "$(dirname "$file")")/$(basename "$file" .check): the database is whole" grep -q 'no damage' "$file"
-done
-[ $failures = 0 ]
+# What dcpiprof says here of the databases that came out.
+read_databases()
+{
+	local database name epoch
+
+	for database in "$results"/*/*.db; do
+		name=${database%.db}
+		epoch=work
+		[ "${name##*/}" != default ] || epoch=latest
+		check "$(of_path "$name"): the database is whole" dcpictl --db "$database" check
+		[ -e "$name.json" ] || dcpiprof --db "$database" --epoch "$epoch" --json >"$name.json"
+		[ -e "$name.txt" ] || dcpiprof --db "$database" --epoch "$epoch" --limit 40 >"$name.txt"
+		dcpiprof --db "$database" --epoch all --json >"$name.all"
+	done
+}
+
+judge()
+{
+	read_databases
+	cycles_are_right
+	kernel_is_named
+	host_says_the_same
+	storm_is_complete
+	rate_is_kept
+	instructions_are_counted
+	raw_events_are_the_same_cycles
+	losses_are_told
+}

@@ -1,0 +1,70 @@
+# shellcheck shell=sh
+# right.sh - in the guest: what the samples of `cycles` say
+# shellcheck source=tests/pmu/collect.sh
+. /host/collect.sh
+
+# compress DEVICE ALGORITHM SECONDS - the work is done by the module of the algorithm
+compress()
+{
+	echo "$2" >"/sys/block/$1/comp_algorithm"
+	echo 64M >"/sys/block/$1/disksize"
+	end=$(($(date +%s) + $3))
+	while [ "$(date +%s)" -lt $end ]; do
+		dd if=/lib/aarch64-linux-gnu/libc.so.6 of="/dev/$1" bs=64k oflag=direct 2>/dev/null
+	done
+	echo 1 >"/sys/block/$1/reset"
+}
+
+# As the service does: 8 seconds with the default configuration. lz4 is loaded before dcpid; zstd when dcpid has begun;
+# lz4hc, at last, in the place where zstd was.
+default_configuration()
+{
+	modprobe zram num_devices=3
+	modprobe lz4
+	start_dcpid default '' --seconds 8 || return
+	modprobe zstd
+	shares default 5 &
+	one=$!
+	/workloads/kernel_work 4 &
+	two=$!
+	compress zram0 lz4 1
+	compress zram1 zstd 2
+	wait $one $two
+	dcpictl --db /tmp/default status --json >$out/default.status
+	dcpictl --db /tmp/default flush >/dev/null # which takes down the names of zstd
+	modprobe -r zstd
+	modprobe lz4hc
+	compress zram2 lz4hc 2 &
+	wait $daemon
+	wait
+	dcpiprof --db /tmp/default --json >$out/default.json
+	dcpiprof --db /tmp/default --limit 40 | cat >$out/default.txt
+	dcpictl --db /tmp/default check >$out/default.check 2>&1
+	finish default
+}
+
+# start_processes SECONDS
+start_processes()
+{
+	end=$(($(date +%s) + $1))
+	while [ "$(date +%s)" -lt $end ]; do
+		/workloads/shares 0
+		/workloads/shares_static 0
+	done
+}
+
+storm()
+{
+	before=$(awk '$1 == "processes" { print $2 }' /proc/stat)
+	start_processes 2 &
+	start_processes 2
+	wait $!
+	echo $(($(awk '$1 == "processes" { print $2 }' /proc/stat) - before)) >$out/storm.processes
+}
+
+grep ' _stext$' /proc/kallsyms >$out/stext
+dmesg | grep -E 'perfevents|KASLR' >$out/dmesg
+limit_rate 100000
+default_configuration
+collect storm '' storm
+take_out
