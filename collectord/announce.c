@@ -43,7 +43,10 @@ announce_spec(const struct event_spec *spec, char *text, size_t size)
 {
 	char frequency[96], precise[40] = "";
 
-	format_frequency(spec->period, spec->rate, "events", frequency, sizeof(frequency));
+	if (spec->period || spec->rate)
+		format_frequency(spec->period, spec->rate, "events", frequency, sizeof(frequency));
+	else
+		snprintf(frequency, sizeof(frequency), "as often as the limit allows");
 	if (spec->precise)
 		snprintf(precise, sizeof(precise), ", precise level %u or less", spec->precise);
 	snprintf(text, size, "%s: %s%s%s%s", spec->name, frequency, precise, spec->user ? "" : ", kernel mode only",

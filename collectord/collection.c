@@ -86,9 +86,19 @@ end_old_epoch(struct collection *collection)
 	memset(&collection->totals, 0, sizeof(collection->totals));
 }
 
+/* The limit that rates were chosen from; 0 when the configuration gave them all. */
+static uint32_t
+overhead_limit(const struct collection *collection, const struct event *events, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (events[i].available && events[i].chosen)
+			return (uint32_t)collection->config.overhead_limit_ppm;
+	return 0;
+}
+
 /* Begin an epoch of the sampler's events; the old one, if any, has been written whole. */
-static int
-start_epoch(struct collection *collection, const char *label, char *why, size_t size)
+int
+collection_start_epoch(struct collection *collection, const char *label, char *why, size_t size)
 {
 	struct epoch *epoch = calloc(1, sizeof(*epoch));
 	size_t count;
@@ -100,6 +110,7 @@ start_epoch(struct collection *collection, const char *label, char *why, size_t 
 	machine_describe("/proc", epoch);
 	snprintf(epoch->label, sizeof(epoch->label), "%s", label);
 	epoch->cpu_count = (uint32_t)sampler_cpu_count(collection->sampler);
+	epoch->overhead_limit_ppm = overhead_limit(collection, events, count);
 	epoch->event_count = count;
 	memcpy(epoch->events, events, count * sizeof(*events));
 	epoch->start_ns = machine_clock_ns(CLOCK_REALTIME);
@@ -157,7 +168,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	if (!collection->flusher)
 		return say(why, size, "flusher", "be started", -errno);
 	retain(collection);
-	err = start_epoch(collection, label, why, size);
+	err = collection_start_epoch(collection, label, why, size);
 	if (err)
 		return err;
 	announce_events(collection->log, &collection->epoch);
@@ -221,8 +232,8 @@ collection_stop(struct collection *collection)
 		log_write(collection->log, LOG_LEVEL_WARNING, "cannot stop counting: %s", error_text(err));
 }
 
-static int
-finish_epoch(struct collection *collection, char *why, size_t size)
+int
+collection_finish_epoch(struct collection *collection, char *why, size_t size)
 {
 	int err = collection_commit(collection, PATIENCE_NS);
 
@@ -234,11 +245,11 @@ finish_epoch(struct collection *collection, char *why, size_t size)
 int
 collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size)
 {
-	int err = finish_epoch(collection, why, size);
+	int err = collection_finish_epoch(collection, why, size);
 
 	if (err)
 		return err;
-	return start_epoch(collection, label, why, size);
+	return collection_start_epoch(collection, label, why, size);
 }
 
 /* Members are compared one by one: what lies between them, and behind the end of a name, is not defined. */
@@ -262,9 +273,9 @@ collection_must_reopen(const struct collection *collection, const struct config 
 {
 	const struct config *now = &collection->config;
 
-	return events_differ(now, config) || now->clock_rate != config->clock_rate ||
-	       now->ring_pages != config->ring_pages || now->sideband_pages != config->sideband_pages ||
-	       now->tally_limit != config->tally_limit;
+	return events_differ(now, config) || now->overhead_limit_ppm != config->overhead_limit_ppm ||
+	       now->max_rate != config->max_rate || now->ring_pages != config->ring_pages ||
+	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit;
 }
 
 /*
@@ -329,7 +340,7 @@ collection_reconfigure(struct collection *collection, const struct config *confi
 	if (err)
 		return err;
 	collection_stop(collection);
-	err = finish_epoch(collection, why, size);
+	err = collection_finish_epoch(collection, why, size);
 	if (err) {
 		sampler_close(sampler);
 		return sampler_enable(collection->sampler) ? -ECANCELED : err;

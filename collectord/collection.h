@@ -72,6 +72,13 @@ int collection_commit(struct collection *collection, uint64_t patience_ns);
 int collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size);
 
 /*
+ * The machine has changed: measure again what a sample costs, choose the rates again, and begin an epoch of the same
+ * label if they change by more than a tenth, which `reason` explains in the log. 0, or an error with a sentence, all
+ * going on as it was. Takes up to 300 ms, and a commit.
+ */
+int collection_replan(struct collection *collection, const char *reason, char *why, size_t size);
+
+/*
  * Take a new configuration over: what can change on the way does, a change of events or sizes begins a new epoch.
  * 0; an error with a sentence, the old configuration going on; -ECANCELED when collection had to end over it.
  * Descriptors change: ask for them again.

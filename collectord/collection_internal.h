@@ -54,4 +54,15 @@ void collection_mark(struct collection *collection);
 /* Ask the database how big it is; to be called while no job is under way. */
 void collection_update_stats(struct collection *collection);
 
+/* Begin an epoch of the sampler's events; the old one, if any, has been written whole. 0, or an error with a sentence.
+ */
+int collection_start_epoch(struct collection *collection, const char *label, char *why, size_t size);
+
+/* Write all that the epoch counted. 0, or an error with a sentence. */
+int collection_finish_epoch(struct collection *collection, char *why, size_t size);
+
+/* collection_replan(), with or without measuring, and with what dcpid itself uses (0: not known). */
+int collection_change_plan(struct collection *collection, bool measure, uint64_t daemon_ppm, const char *reason,
+                           char *why, size_t size);
+
 #endif

@@ -30,7 +30,8 @@ config_default(struct config *config)
 	config->tally_limit = 131072;
 	config->ring_pages = 256 * KIB / (size_t)sysconf(_SC_PAGESIZE);
 	config->sideband_pages = 512 * KIB / (size_t)sysconf(_SC_PAGESIZE);
-	config->clock_rate = 250;
+	config->overhead_limit_ppm = 10000;
+	config->max_rate = 5200; /* DCPI's density, TOCS 15(4), 1997 */
 	config->log_limit = LOG_LEVEL_INFO;
 	config_events_default(config);
 }
@@ -148,9 +149,21 @@ read_sideband_ring_size(const struct config_source *source, const config_setting
 }
 
 static int
-read_clock_rate(const struct config_source *source, const config_setting_t *setting, struct config *config)
+read_overhead_limit(const struct config_source *source, const config_setting_t *setting, struct config *config)
 {
-	return config_whole_number(source, setting, 1, 1000, "samples per second and CPU", &config->clock_rate);
+	double percent;
+	int err = config_number(source, setting, 0.01, 50, "percent", &percent);
+
+	if (!err)
+		config->overhead_limit_ppm = (uint64_t)(percent * 10000 + 0.5);
+	return err;
+}
+
+static int
+read_max_rate(const struct config_source *source, const config_setting_t *setting, struct config *config)
+{
+	return config_whole_number(source, setting, 1, CONFIG_RATE_MAX, "samples per second and CPU",
+	                           &config->max_rate);
 }
 
 static int
@@ -188,7 +201,8 @@ static const struct {
 	{"tally_limit", read_tally_limit},
 	{"ring_kib", read_ring_size},
 	{"sideband_ring_kib", read_sideband_ring_size},
-	{"clock_rate", read_clock_rate},
+	{"overhead_limit", read_overhead_limit},
+	{"max_rate", read_max_rate},
 	{"log_level", read_log_level},
 	{"events", config_events_read},
 };

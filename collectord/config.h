@@ -20,15 +20,16 @@
 
 struct config {
 	char database[PATH_MAX];
-	char socket[PATH_MAX];      /* "": "control" in the database's directory */
-	uint64_t size_limit;        /* bytes the database may grow to */
-	uint64_t max_age_ns;        /* what is older is dropped */
-	uint64_t flush_interval_ns; /* between two flushes */
-	uint64_t slice_ns;          /* resolution in time of the database */
-	size_t tally_limit;         /* distinct (image, offset, event, context) kept between flushes */
-	size_t ring_pages;          /* data pages of the sample ring of each CPU, a power of two */
-	size_t sideband_pages;      /* the same of the ring for mapping and process records */
-	uint64_t clock_rate;        /* samples per second and CPU at most when a timer stands in for a PMU */
+	char socket[PATH_MAX];       /* "": "control" in the database's directory */
+	uint64_t size_limit;         /* bytes the database may grow to */
+	uint64_t max_age_ns;         /* what is older is dropped */
+	uint64_t flush_interval_ns;  /* between two flushes */
+	uint64_t slice_ns;           /* resolution in time of the database */
+	size_t tally_limit;          /* distinct (image, offset, event, context) kept between flushes */
+	size_t ring_pages;           /* data pages of the sample ring of each CPU, a power of two */
+	size_t sideband_pages;       /* the same of the ring for mapping and process records */
+	uint64_t overhead_limit_ppm; /* of the machine's processor time, for events that have neither period nor rate */
+	uint64_t max_rate;           /* samples per second and CPU of all events together, for the same */
 	enum log_level log_limit;
 	size_t event_count;
 	struct event_spec events[EVENTS_MAX];

@@ -7,8 +7,8 @@
 #include "base/error.h"
 
 static const struct event_spec default_events[] = {
-	{.name = "cycles", .period = 2000003, .precise = EVENT_PRECISE_MAX, .user = true, .kernel = true},
-	{.name = "cache-misses", .period = 100003, .user = true, .kernel = true},
+	{.name = "cycles", .precise = EVENT_PRECISE_MAX, .user = true, .kernel = true},
+	{.name = "cache-misses", .user = true, .kernel = true},
 };
 
 void
@@ -68,7 +68,7 @@ read_event(const struct config_source *source, const config_setting_t *group, st
 
 	*event = (struct event_spec){.user = true, .kernel = true};
 	if (!config_setting_is_group(group))
-		return config_refuse(source, group, "an event is written { name = \"...\"; period = ...; }");
+		return config_refuse(source, group, "an event is written { name = \"...\"; }");
 	err = config_known_names(source, group, names, sizeof(names) / sizeof(names[0]));
 	for (int i = 0; !err && i < config_setting_length(group); i++)
 		err = read_member(source, config_setting_get_elem(group, (unsigned)i), event);
@@ -76,8 +76,8 @@ read_event(const struct config_source *source, const config_setting_t *group, st
 		return err;
 	if (!*event->name)
 		return config_refuse(source, group, "an event needs a name");
-	if ((event->period == 0) == (event->rate == 0))
-		return config_refuse(source, group, "event %s needs exactly one of period and rate", event->name);
+	if (event->period && event->rate)
+		return config_refuse(source, group, "event %s has both a period and a rate", event->name);
 	if (!event->user && !event->kernel)
 		return config_refuse(source, group, "event %s counts neither user nor kernel mode", event->name);
 	return 0;

@@ -43,6 +43,32 @@ config_whole_number(const struct config_source *source, const config_setting_t *
 }
 
 int
+config_number(const struct config_source *source, const config_setting_t *setting, double least, double most,
+              const char *unit, double *value)
+{
+	const char *name = config_setting_name(setting);
+	double given;
+
+	switch (config_setting_type(setting)) {
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64:
+		given = (double)config_setting_get_int64(setting);
+		break;
+	case CONFIG_TYPE_FLOAT:
+		given = config_setting_get_float(setting);
+		break;
+	default:
+		return config_refuse(source, setting, "%s must be a number from %g to %g %s", name, least, most, unit);
+	}
+	/* what is no number at all is neither below nor above */
+	if (!(given >= least && given <= most))
+		return config_refuse(source, setting, "%s is %g; it must be from %g to %g %s", name, given, least, most,
+		                     unit);
+	*value = given;
+	return 0;
+}
+
+int
 config_string(const struct config_source *source, const config_setting_t *setting, char *text, size_t capacity)
 {
 	const char *name = config_setting_name(setting);

@@ -26,6 +26,10 @@ int config_refuse(const struct config_source *source, const config_setting_t *se
 int config_whole_number(const struct config_source *source, const config_setting_t *setting, uint64_t least,
                         uint64_t most, const char *unit, uint64_t *value);
 
+/* A number in [least, most], with a fraction or without. 0 or -DCPI_ECONFIG. */
+int config_number(const struct config_source *source, const config_setting_t *setting, double least, double most,
+                  const char *unit, double *value);
+
 /* A string of fewer than `capacity` bytes without control characters. 0 or -DCPI_ECONFIG. */
 int config_string(const struct config_source *source, const config_setting_t *setting, char *text, size_t capacity);
 

@@ -127,6 +127,8 @@ check_config(const struct options *options)
 	       config.database, config.size_limit >> 20, config.flush_interval_ns / 1000000000,
 	       config.slice_ns / 1000000000);
 	printf("  socket %s\n", config.socket);
+	printf("  sampling may cost %.6g %% of the machine, at %" PRIu64 " samples/s per CPU at most\n",
+	       (double)config.overhead_limit_ppm / 1e4, config.max_rate);
 	for (size_t i = 0; i < config.event_count; i++) {
 		announce_spec(&config.events[i], text, sizeof(text));
 		printf("  %s\n", text);

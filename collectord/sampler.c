@@ -50,6 +50,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 			return err;
 	}
 	sampler->totals[event].samples++;
+	cpu->counters[event].undithered++;
 	return 0;
 }
 
@@ -126,6 +127,7 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
 		make_up_for_lost_records(sampler);
+		sampler_dither(sampler);
 	}
 	return err == -ENOMEM ? -ENOSPC : err;
 }

@@ -42,6 +42,16 @@ const struct event *sampler_events(const struct sampler *sampler,
                                    size_t *count); /* in the order of the configuration */
 size_t sampler_cpu_count(const struct sampler *sampler);
 
+/*
+ * Choose the rates again, after measuring the costs again if `measure`, with what dcpid itself was seen to use
+ * (`daemon_ppm` of the machine, 0: not known). True when they are to change: `events`, a copy of sampler_events() that
+ * the caller owns, then has what sampler_set_periods() is to be given, in an epoch of its own.
+ */
+bool sampler_plan(struct sampler *sampler, bool measure, uint64_t daemon_ppm, struct event *events);
+
+/* Sample with the periods of `events`, the sampler's own with others, from now on. 0 or -errno. */
+int sampler_set_periods(struct sampler *sampler, const struct event *events);
+
 /* Descriptors that become readable when a ring has filled to its watermark, for the event loop. */
 size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);

@@ -4,8 +4,11 @@
 #ifndef DCPI_COLLECTORD_SAMPLER_INTERNAL_H
 #define DCPI_COLLECTORD_SAMPLER_INTERNAL_H
 
+#include "collectord/budget.h"
 #include "collectord/sampler.h"
 #include "stream/merge.h"
+
+#define SAMPLER_PROCFS "/proc"
 
 struct sampler_loss {
 	uint64_t lost;      /* since the last take */
@@ -17,6 +20,8 @@ struct sampler_counter {
 	int fd; /* -1: not open on this CPU */
 	uint64_t id;
 	struct sampler_loss loss;
+	uint32_t dither_step;
+	unsigned undithered; /* samples since the period was changed last */
 };
 
 struct sampler_cpu {
@@ -31,6 +36,7 @@ struct sampler_cpu {
 struct sampler {
 	const struct log *log;
 	struct event_features features;
+	struct budget budget;
 	struct event events[EVENTS_MAX];
 	size_t event_count;
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
@@ -43,9 +49,13 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
-	bool relieving;     /* give up samples that do not fit */
-	bool records_lost;  /* records about processes, since /proc was read */
-	uint64_t rescan_ns; /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
+	bool relieving;       /* give up samples that do not fit */
+	bool records_lost;    /* records about processes, since /proc was read */
+	uint64_t rescan_ns;   /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
+	uint64_t dithered_ns; /* CLOCK_MONOTONIC, when periods were changed last */
 };
+
+/* Change the periods of counters that had enough samples with theirs, once a second. */
+void sampler_dither(struct sampler *sampler);
 
 #endif

@@ -7,10 +7,22 @@
 
 #include "base/error.h"
 #include "collectord/cpu_list.h"
+#include "collectord/dither.h"
 #include "collectord/sampler_internal.h"
 
-#define RING_PAGES_MIN 4
-#define ONLINE_CPUS    "/sys/devices/system/cpu/online"
+#define RING_PAGES_MIN   4
+#define PROVISIONAL_RATE 100 /* of events whose rate is chosen, until it is */
+#define ONLINE_CPUS      "/sys/devices/system/cpu/online"
+
+static void
+choose_rates(struct sampler *sampler, const struct config *config)
+{
+	struct budget *budget = &sampler->budget;
+
+	budget_init(budget, config);
+	budget_measure(budget, &sampler->features, sampler->events, sampler->event_count, sampler->log);
+	budget_plan(budget, event_rate_limit(SAMPLER_PROCFS), sampler->events);
+}
 
 static int
 resolve_events(struct sampler *sampler, const struct config *config, int cpu, char *why, size_t size)
@@ -18,9 +30,9 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 	const struct event_environment environment = {
 		.open = event_open_system,
 		.sysfs = "/sys",
-		.procfs = "/proc",
+		.procfs = SAMPLER_PROCFS,
 		.cpu = cpu,
-		.clock_rate = config->clock_rate,
+		.default_rate = PROVISIONAL_RATE,
 	};
 	bool any = false;
 	int err;
@@ -37,8 +49,10 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		sampler->event_count++;
 		any |= sampler->events[i].available;
 	}
-	if (any)
+	if (any) {
+		choose_rates(sampler, config);
 		return 0;
+	}
 	snprintf(why, size, "none of the configured events can be counted on this machine");
 	return -ENOENT;
 }
@@ -98,6 +112,8 @@ open_cpu_samples(struct sampler *sampler, struct sampler_cpu *cpu, const struct 
 		if (!sampler->events[i].available)
 			continue;
 		event_sample_attr(&sampler->events[i], &sampler->features, &attr);
+		if (!attr.freq)
+			attr.sample_period = dither_period(attr.sample_period, cpu->number, 0);
 		attr.watermark = 1;
 		attr.wakeup_watermark = (uint32_t)(config->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
 		sampler->sample_layout.sample_type = attr.sample_type;

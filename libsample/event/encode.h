@@ -13,7 +13,4 @@
 int event_encode_bare(const char *sysfs, const char *bare, struct event_encoding *encoding,
                       char canonical[EVENT_NAME_SIZE], char *why, size_t size);
 
-/* A timer, whose count is nanoseconds. */
-bool event_is_clock(const struct event_encoding *encoding);
-
 #endif

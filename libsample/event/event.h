@@ -23,11 +23,11 @@
 struct event_spec {
 	char name[EVENT_NAME_SIZE]; /* as perf names it: cycles, LLC-load-misses, cpu-clock, r01c2, cpu/event=0xc0/ */
 	uint64_t period;            /* events per sample; 0: use rate */
-	uint64_t rate;              /* samples per second and CPU while the CPU is busy; 0: use period */
-	uint8_t precise;            /* highest precise_ip to try, 0 to EVENT_PRECISE_MAX */
-	bool user;                  /* count user mode */
-	bool kernel;                /* count kernel mode */
-	bool idle;                  /* count the idle task (matters to clocks only: halted cores count no cycles) */
+	uint64_t rate;   /* samples per second and CPU while the CPU is busy; 0: use period; both 0: choose */
+	uint8_t precise; /* highest precise_ip to try, 0 to EVENT_PRECISE_MAX */
+	bool user;       /* count user mode */
+	bool kernel;     /* count kernel mode */
+	bool idle;       /* count the idle task (matters to clocks only: halted cores count no cycles) */
 };
 
 struct event_encoding {
@@ -43,10 +43,11 @@ struct event {
 	char note[EVENT_NOTE_SIZE];      /* one sentence on a fallback or an absence, else empty */
 	struct event_encoding encoding;
 	uint64_t period;  /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
-	uint64_t rate;    /* samples per second and CPU that were asked for; 0: none, the period is fixed */
+	uint64_t rate;    /* samples per second of a busy CPU: asked for, or meant by the period; 0: cannot be told */
 	uint64_t cost_ns; /* processor time that taking one sample costs, as measured; 0: not known */
 	uint8_t precise;  /* precise_ip that was granted */
 	bool available;   /* false: this machine cannot count it and nothing stands in */
+	bool chosen;      /* neither period nor rate is the user's: they may change. Not kept in the database */
 	bool user, kernel, idle;
 };
 
@@ -59,10 +60,11 @@ int event_open_system(void *context, struct perf_event_attr *attr, int cpu);
 struct event_environment {
 	event_open *open;
 	void *open_context;
-	const char *sysfs;   /* "/sys" */
-	const char *procfs;  /* "/proc" */
-	int cpu;             /* an online CPU to ask on */
-	uint64_t clock_rate; /* samples per second and CPU at most when a timer must stand in for a PMU */
+	const char *sysfs;     /* "/sys" */
+	const char *procfs;    /* "/proc" */
+	int cpu;               /* an online CPU to ask on */
+	uint64_t default_rate; /* samples per second and CPU where the spec says nothing, or a period of something else
+	                        */
 };
 
 /*
@@ -77,14 +79,27 @@ int event_encode(const char *sysfs, const char *name, struct event_encoding *enc
  * Find out how `spec` can be counted here: precise_ip from spec->precise down, cycles to cpu-clock where there is no
  * PMU, flags of newer kernels given up one by one. 0 with *event filled - also when the event is not available, which
  * event->available and event->note say. -DCPI_ENOEVENT for a name that means nothing; -EINVAL when the spec leaves
- * nothing to count or says neither period nor rate; -EACCES or -EPERM when the kernel refuses every event of all
- * processes: `why` then names the sysctl or capability that decides, with its value now and the one that is needed;
- * -EMFILE, -ENFILE, -ENOMEM, -ENOSYS, or -ENODEV when environment->cpu is offline. `why` always says it in a sentence.
- * Modifiers behind the name (:u :k :p :pp :ppp :P :I) narrow what the spec says; event->name ends with :u or :k when
- * only that mode is counted.
+ * nothing to count, or says neither period nor rate and there is no default; -EACCES or -EPERM when the kernel refuses
+ * every event of all processes: `why` then names the sysctl or capability that decides, with its value now and the one
+ * that is needed; -EMFILE, -ENFILE, -ENOMEM, -ENOSYS, or -ENODEV when environment->cpu is offline. `why` always says it
+ * in a sentence. Modifiers behind the name (:u :k :p :pp :ppp :P :I) narrow what the spec says; event->name ends with
+ * :u or :k when only that mode is counted.
  */
 int event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
                   char *why, size_t size);
+
+/* A timer, whose count is nanoseconds. */
+bool event_is_clock(const struct event_encoding *encoding);
+
+/*
+ * Give `event` a fixed period that makes `rate` samples a second (at least 1) of a CPU that counts `count_rate` events
+ * a second: a prime, or for a clock, which needs no count_rate, one that is 3.1 % longer. event->rate becomes what the
+ * period makes of it.
+ */
+void event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate);
+
+/* kernel.perf_event_max_sample_rate below `procfs` ("/proc"); UINT64_MAX when it cannot be read. */
+uint64_t event_rate_limit(const char *procfs);
 
 /*
  * Which optional attributes this kernel knows, found once by asking: build-ids in mmap records (5.12), cgroups

@@ -10,11 +10,12 @@
 #include "event/refusal.h"
 #include "event/small_file.h"
 
-#define SECOND_NS          UINT64_C(1000000000)
-#define CLOCK_PERIOD_MIN   10000 /* ns; the kernel makes shorter ones so long, and says nothing */
-#define NO_TYPE            UINT32_MAX
-#define CLOCK_RATE_DEFAULT 250 /* where neither the user nor the environment names one */
-#define CLOCK_DETUNING     31  /* thousandths; see clock_set_rate() */
+#define SECOND_NS        UINT64_C(1000000000)
+#define CLOCK_PERIOD_MIN 10000 /* ns; the kernel makes shorter ones so long, and says nothing */
+#define NO_TYPE          UINT32_MAX
+#define RATE_DEFAULT     100 /* where neither the user nor the environment names one */
+#define PERIOD_PRIME_MAX UINT64_C(1000000000)
+#define CLOCK_DETUNING   31 /* thousandths; see clock_set_rate() */
 
 static int
 refuse(char *why, size_t size, const char *name, const char *reason, int err)
@@ -49,6 +50,7 @@ event_set_name(struct event *event, const char *canonical)
  * A clock in step with the scheduler's tick (100, 250, 300 or 1000 times a second) meets the processes that the tick
  * begins or ends: at 250 of both, some were seen a half too often or too little. With a period that is 3.1 % longer,
  * the samples of all usual rates are spread over all of those ticks as evenly as if they were taken at random.
+ * Dithering by 3 % never gets back to the rate that was asked for.
  */
 static void
 clock_set_rate(struct event *event, uint64_t rate)
@@ -72,6 +74,33 @@ clock_set_period(struct event *event)
 	}
 }
 
+static bool
+is_prime(uint64_t number)
+{
+	if (number % 2 == 0)
+		return number == 2;
+	for (uint64_t divisor = 3; divisor * divisor <= number; divisor += 2)
+		if (number % divisor == 0)
+			return false;
+	return number > 1;
+}
+
+void
+event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
+{
+	if (rate == 0)
+		rate = 1;
+	if (event_is_clock(&event->encoding)) {
+		clock_set_rate(event, rate);
+		return;
+	}
+	/* Past PERIOD_PRIME_MAX the search would be felt, and a sample is so rare that no loop is met in step. */
+	event->period = count_rate / rate;
+	while (event->period < PERIOD_PRIME_MAX && !is_prime(event->period))
+		event->period++;
+	event->rate = (count_rate + event->period / 2) / event->period;
+}
+
 /* The encoding and the usual name of `bare`; a PMU that is not here leaves an encoding that nothing can open. */
 static int
 event_init_encoding(struct event *event, const char *sysfs, const char *bare, char canonical[EVENT_NAME_SIZE],
@@ -92,7 +121,8 @@ event_init_encoding(struct event *event, const char *sysfs, const char *bare, ch
 
 /* What is asked for, before anybody was asked. */
 static int
-event_init(struct event *event, const char *sysfs, const struct event_spec *spec, char *why, size_t size)
+event_init(struct event *event, const struct event_environment *environment, const struct event_spec *spec, char *why,
+           size_t size)
 {
 	struct event_modifiers modifiers;
 	char canonical[EVENT_NAME_SIZE];
@@ -103,7 +133,7 @@ event_init(struct event *event, const char *sysfs, const struct event_spec *spec
 	err = event_modifiers_split(spec->name, bare, &modifiers, why, size);
 	if (err)
 		return err;
-	err = event_init_encoding(event, sysfs, bare, canonical, why, size);
+	err = event_init_encoding(event, environment->sysfs, bare, canonical, why, size);
 	if (err)
 		return err;
 	snprintf(event->requested, sizeof(event->requested), "%s", spec->name);
@@ -113,6 +143,10 @@ event_init(struct event *event, const char *sysfs, const struct event_spec *spec
 	event->precise = modifiers.has_precise ? modifiers.precise : spec->precise;
 	event->period = spec->period;
 	event->rate = spec->period ? 0 : spec->rate;
+	if (!event->period && !event->rate) {
+		event->rate = environment->default_rate;
+		event->chosen = true;
+	}
 	if (!event->user && !event->kernel)
 		return refuse(why, size, spec->name, "neither user mode nor kernel mode is to be counted", -EINVAL);
 	if (!event->period && !event->rate)
@@ -146,20 +180,27 @@ try_open_any(const struct event_environment *environment)
 	return refusal_probe(environment, &attr);
 }
 
+uint64_t
+event_rate_limit(const char *procfs)
+{
+	int64_t limit;
+
+	if (small_file_read_number(&limit, "%s/sys/kernel/perf_event_max_sample_rate", procfs) || limit <= 0)
+		return UINT64_MAX;
+	return (uint64_t)limit;
+}
+
 /* The kernel refuses a frequency above its limit, which it lowers by itself when interrupts take long. */
 static void
 limit_rate(const struct event_environment *environment, struct event *event)
 {
-	int64_t limit;
+	const uint64_t limit = event_rate_limit(environment->procfs);
 
-	if (event->period ||
-	    small_file_read_number(&limit, "%s/sys/kernel/perf_event_max_sample_rate", environment->procfs))
+	if (event->period || event->rate <= limit)
 		return;
-	if (limit <= 0 || event->rate <= (uint64_t)limit)
-		return;
-	event_set_note(event, "kernel.perf_event_max_sample_rate allows %lld samples a second, %llu were asked for",
-	               (long long)limit, (unsigned long long)event->rate);
-	event->rate = (uint64_t)limit;
+	event_set_note(event, "kernel.perf_event_max_sample_rate allows %llu samples a second, %llu were asked for",
+	               (unsigned long long)limit, (unsigned long long)event->rate);
+	event->rate = limit;
 }
 
 /* From the highest precise_ip down: the kernel's answer names no level that it would grant. */
@@ -182,17 +223,6 @@ is_cycles(const struct event *event)
 	return event->encoding.type == PERF_TYPE_HARDWARE && event->encoding.config == PERF_COUNT_HW_CPU_CYCLES;
 }
 
-/* How often a clock is to be sampled that stands in for what `spec` asks for. */
-static uint64_t
-stand_in_rate(const struct event_environment *environment, const struct event_spec *spec)
-{
-	uint64_t most = environment->clock_rate ? environment->clock_rate : CLOCK_RATE_DEFAULT;
-
-	if (spec->period || !spec->rate)
-		return most;
-	return environment->clock_rate && spec->rate > most ? most : spec->rate;
-}
-
 /* Make the event one of the CPU clock, which counts time where a PMU would count cycles. */
 static void
 event_become_clock(struct event *event, uint64_t rate)
@@ -211,18 +241,16 @@ static int
 stand_in(const struct event_environment *environment, const struct event_spec *spec, const char *reason,
          struct event *event)
 {
-	uint64_t rate = stand_in_rate(environment, spec);
-	char asked[64] = "";
+	uint64_t rate = environment->default_rate ? environment->default_rate : RATE_DEFAULT;
 	int err;
 
-	event_become_clock(event, rate);
+	/* A period of cycles means nothing to a clock. */
+	event->chosen = spec->period || !spec->rate;
+	event_become_clock(event, event->chosen ? rate : spec->rate);
 	err = try_open(environment, event);
 	if (err)
 		return err;
-	if (rate < spec->rate && !spec->period)
-		snprintf(asked, sizeof(asked), "; %llu samples a second were asked for",
-		         (unsigned long long)spec->rate);
-	event_set_note(event, "%s%s", reason, asked);
+	event_set_note(event, "%s", reason);
 	event->available = true;
 	return 0;
 }
@@ -263,7 +291,7 @@ event_resolve(const struct event_environment *environment, const struct event_sp
 
 	if (size > 0)
 		why[0] = '\0';
-	err = event_init(event, environment->sysfs, spec, why, size);
+	err = event_init(event, environment, spec, why, size);
 	if (err)
 		return err;
 	/* Software events take precise_ip and mean nothing by it. */

@@ -36,7 +36,6 @@ open_site(void **state)
 	site->config.sideband_pages = 64;
 	site->config.event_count = 1;
 	site->config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 1000, .user = true, .kernel = true};
-	site->config.clock_rate = 1000;
 	site->err = collection_open(&site->config, NULL, &site->collection, site->why, sizeof(site->why));
 	if (!site->err)
 		site->err = collection_start(site->collection, "first", site->why, sizeof(site->why));

@@ -43,14 +43,17 @@ an_empty_file_means_the_defaults(void **state)
 	assert_int_equal(config.tally_limit, 131072);
 	assert_int_equal(config.ring_pages * (size_t)sysconf(_SC_PAGESIZE), 262144);
 	assert_int_equal(config.sideband_pages * (size_t)sysconf(_SC_PAGESIZE), 524288);
-	assert_int_equal(config.clock_rate, 250);
+	assert_int_equal(config.overhead_limit_ppm, 10000);
+	assert_int_equal(config.max_rate, 5200);
 	assert_int_equal(config.log_limit, LOG_LEVEL_INFO);
 	assert_int_equal(config.event_count, 2);
 	assert_string_equal(config.events[0].name, "cycles");
-	assert_int_equal(config.events[0].period, 2000003);
+	assert_int_equal(config.events[0].period, 0);
+	assert_int_equal(config.events[0].rate, 0);
 	assert_int_equal(config.events[0].precise, 3);
 	assert_string_equal(config.events[1].name, "cache-misses");
-	assert_int_equal(config.events[1].period, 100003);
+	assert_int_equal(config.events[1].period, 0);
+	assert_int_equal(config.events[1].rate, 0);
 }
 
 static void
@@ -59,7 +62,7 @@ every_option_is_read(void **state)
 	(void)state;
 	assert_accepted("database = \"/srv/profile\"; socket = \"/run/x\"; size_limit_mib = 1048576;\n"
 	                "max_age_days = 3650; flush_interval = 1; slice = 3600; tally_limit = 2048; ring_kib = 64;\n"
-	                "sideband_ring_kib = 128; clock_rate = 100; log_level = \"debug\";\n"
+	                "sideband_ring_kib = 128; overhead_limit = 0.25; max_rate = 1000; log_level = \"debug\";\n"
 	                "events = ( { name = \"page-faults\"; rate = 99; precise = 0; user = true;\n"
 	                "             kernel = false; idle = true; } );\n");
 	assert_string_equal(config.database, "/srv/profile");
@@ -71,7 +74,8 @@ every_option_is_read(void **state)
 	assert_int_equal(config.tally_limit, 2048);
 	assert_int_equal(config.ring_pages * (size_t)sysconf(_SC_PAGESIZE), 65536);
 	assert_int_equal(config.sideband_pages * (size_t)sysconf(_SC_PAGESIZE), 131072);
-	assert_int_equal(config.clock_rate, 100);
+	assert_int_equal(config.overhead_limit_ppm, 2500);
+	assert_int_equal(config.max_rate, 1000);
 	assert_int_equal(config.log_limit, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.event_count, 1);
 	assert_string_equal(config.events[0].name, "page-faults");
@@ -100,8 +104,11 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	assert_refused("\nsize_limit_mib = -1;",
 	               "test.conf:2: size_limit_mib is -1; it must be from 16 to 1048576 MiB");
 	assert_refused("max_age_days = 0;", "test.conf:1: max_age_days is 0; it must be from 1 to 3650 days");
-	assert_refused("clock_rate = 1001;",
-	               "test.conf:1: clock_rate is 1001; it must be from 1 to 1000 samples per second and CPU");
+	assert_refused("max_rate = 20001;",
+	               "test.conf:1: max_rate is 20001; it must be from 1 to 20000 samples per second and CPU");
+	assert_refused("overhead_limit = 0.0;", "test.conf:1: overhead_limit is 0; it must be from 0.01 to 50 percent");
+	assert_refused("overhead_limit = 51;", "test.conf:1: overhead_limit is 51; it must be from 0.01 to 50 percent");
+	assert_refused("overhead_limit = \"1\";", "test.conf:1: overhead_limit must be a number from 0.01 to 50 percent");
 	assert_refused("ring_kib = 300;",
 	               "test.conf:1: ring_kib is 300; it must be a power of two from 4 to 65536 KiB");
 }
@@ -127,18 +134,19 @@ a_wrong_type_is_refused(void **state)
 	                                        "\"info\" or \"debug\"");
 	assert_refused("events = ( { name = \"cycles\"; period = 1; user = 1; } );",
 	               "test.conf:1: user must be true or false");
-	assert_refused("events = ( 5 );", "test.conf:1: an event is written { name = \"...\"; period = ...; }");
+	assert_refused("events = ( 5 );", "test.conf:1: an event is written { name = \"...\"; }");
 	assert_refused("events = ();", "test.conf:1: events must be a list of 1 to 32 events, ( { ... }, { ... } )");
 }
 
 static void
-an_event_needs_exactly_one_of_period_and_rate(void **state)
+an_event_has_a_period_or_a_rate_or_neither(void **state)
 {
 	(void)state;
-	assert_refused("events = ( { name = \"cycles\"; } );",
-	               "test.conf:1: event cycles needs exactly one of period and rate");
+	assert_accepted("events = ( { name = \"cycles\"; } );");
+	assert_int_equal(config.events[0].period, 0);
+	assert_int_equal(config.events[0].rate, 0);
 	assert_refused("events = ( { name = \"cycles\"; period = 1000; rate = 100; } );",
-	               "test.conf:1: event cycles needs exactly one of period and rate");
+	               "test.conf:1: event cycles has both a period and a rate");
 	assert_refused("events = ( { period = 1000; } );", "test.conf:1: an event needs a name");
 	assert_refused("events = ( { name = \"cycles\"; period = 1000; user = false; kernel = false; } );",
 	               "test.conf:1: event cycles counts neither user nor kernel mode");
@@ -249,7 +257,7 @@ main(void)
 		cmocka_unit_test(a_value_out_of_range_is_named_with_the_range),
 		cmocka_unit_test(a_number_beyond_32_bits_is_not_cut),
 		cmocka_unit_test(a_wrong_type_is_refused),
-		cmocka_unit_test(an_event_needs_exactly_one_of_period_and_rate),
+		cmocka_unit_test(an_event_has_a_period_or_a_rate_or_neither),
 		cmocka_unit_test(an_event_that_is_there_twice_is_refused),
 		cmocka_unit_test(an_event_name_that_means_nothing_is_refused_with_its_line),
 		cmocka_unit_test(more_events_than_there_is_room_for_are_refused),

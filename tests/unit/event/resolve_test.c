@@ -36,7 +36,7 @@ setup(void **state)
 		.sysfs = fixture->tree.root,
 		.procfs = fixture->tree.root,
 		.cpu = 2,
-		.clock_rate = 250,
+		.default_rate = 250,
 	};
 	*state = fixture;
 	return 0;
@@ -172,19 +172,17 @@ without_a_pmu_cycles_become_the_clock_and_say_so(void **state)
 	assert_true(event->available);
 	assert_string_equal(event->name, "cpu-clock");
 	assert_string_equal(event->requested, "cycles");
-	assert_string_equal(
-		event->note,
-		"no hardware performance counters here (perf_event_open: No such file or directory); 4000 samples a "
-		"second were asked for");
+	assert_string_equal(event->note,
+	                    "no hardware performance counters here (perf_event_open: No such file or directory)");
 	assert_int_equal(event->encoding.type, PERF_TYPE_SOFTWARE);
 	assert_int_equal(event->encoding.config, PERF_COUNT_SW_CPU_CLOCK);
 	assert_string_equal(event->encoding.unit, "ns");
-	assert_int_equal(event->rate, 242); /* 3.1 % less than 250 */
-	assert_int_equal(event->period, 4124000);
+	assert_int_equal(event->rate, 3880); /* 3.1 % less than 4000 */
+	assert_int_equal(event->period, 257750);
 	assert_int_equal(event->precise, 0);
 	last = &fixture->kernel.attrs[fixture->kernel.asked - 1];
 	assert_false(last->freq);
-	assert_int_equal(last->sample_period, 4124000);
+	assert_int_equal(last->sample_period, 257750);
 	assert_int_equal(last->precise_ip, 0);
 	assert_true(last->exclude_idle);
 }
@@ -210,13 +208,10 @@ every_way_of_having_no_pmu_leads_to_the_clock(void **state)
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		size_t length = strlen(ways[i].note);
-
 		assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, ways[i].err}), 0);
 		assert_true(fixture->event.available);
 		assert_string_equal(fixture->event.name, "cpu-clock");
-		assert_memory_equal(fixture->event.note, ways[i].note, length);
-		assert_string_equal(fixture->event.note + length, "; 4000 samples a second were asked for");
+		assert_string_equal(fixture->event.note, ways[i].note);
 		/* The same for an event for which nothing stands in. */
 		assert_int_equal(RESOLVE(fixture, "cache-misses", {HARDWARE, ANY, ANY, ways[i].err}), 0);
 		assert_false(fixture->event.available);
@@ -243,7 +238,7 @@ an_event_that_only_this_pmu_lacks_is_told_from_no_pmu(void **state)
 }
 
 static void
-a_clock_that_stands_in_keeps_a_rate_below_the_cap(void **state)
+a_clock_that_stands_in_keeps_the_rate_that_was_asked_for(void **state)
 {
 	struct fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles");
@@ -252,11 +247,11 @@ a_clock_that_stands_in_keeps_a_rate_below_the_cap(void **state)
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
 	assert_int_equal(fixture->event.rate, 97);
 	assert_int_equal(fixture->event.period, 10310000);
-	assert_null(strstr(fixture->event.note, "asked for"));
+	assert_false(fixture->event.chosen);
 }
 
 static void
-a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap(void **state)
+a_clock_that_stands_in_for_a_period_of_cycles_has_no_rate_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles");
@@ -265,7 +260,8 @@ a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap(void **state)
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
 	assert_int_equal(fixture->event.rate, 242);
 	assert_int_equal(fixture->event.period, 4124000);
-	fixture->environment.clock_rate = 0;
+	assert_true(fixture->event.chosen);
+	fixture->environment.default_rate = 0;
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), 0);
 	assert_true(fixture->event.rate > 0);
 }
@@ -281,6 +277,57 @@ a_clock_that_is_asked_for_keeps_its_own_rate(void **state)
 	assert_int_equal(fixture->event.period, 257750);
 	assert_int_equal(fixture->kernel.asked, 1);
 	assert_false(fixture->kernel.attrs[0].freq);
+}
+
+static void
+what_has_neither_period_nor_rate_is_left_to_be_chosen(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event_spec spec = spec_of("cycles");
+
+	spec.rate = 0;
+	assert_int_equal(resolve(fixture, &spec, (struct answer[]){{HARDWARE, ANY, ANY, 0}}, 1), 0);
+	assert_true(fixture->event.available && fixture->event.chosen);
+	assert_int_equal(fixture->event.rate, 250);
+	spec.period = 62000;
+	assert_int_equal(resolve(fixture, &spec, (struct answer[]){{HARDWARE, ANY, ANY, 0}}, 1), 0);
+	assert_false(fixture->event.chosen);
+}
+
+static void
+the_period_for_a_rate_is_a_prime(void **state)
+{
+	struct event event = {.encoding = {.type = HARDWARE, .config = CYCLES, .unit = "cycles"}};
+
+	(void)state;
+	event_set_rate(&event, 3000, UINT64_C(3000000000)); /* 10^6 + 3 is the first prime past a million */
+	assert_int_equal(event.period, 1000003);
+	assert_int_equal(event.rate, 3000);
+	event_set_rate(&event, 5200, 100);
+	assert_int_equal(event.period, 2);
+	event_set_rate(&event, 0, 7);
+	assert_int_equal(event.period, 7);
+	assert_int_equal(event.rate, 1);
+}
+
+static void
+the_period_of_a_clock_for_a_rate_is_longer(void **state)
+{
+	struct event event = {.encoding = {.type = SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .unit = "ns"}};
+
+	(void)state;
+	event_set_rate(&event, 500, 0);
+	assert_int_equal(event.period, 2062000);
+	assert_int_equal(event.rate, 485);
+}
+
+static void
+the_kernels_limit_is_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(event_rate_limit(fixture->tree.root), 100000);
+	assert_int_equal(event_rate_limit("/nonexistent"), UINT64_MAX);
 }
 
 /* The largest stretch of the tick's period, in percent of it, that 60 samples in a row leave out. */
@@ -510,6 +557,7 @@ a_spec_that_leaves_nothing_to_count_is_refused(void **state)
 	assert_string_equal(fixture->why, "cycles:k: neither user mode nor kernel mode is to be counted");
 	spec = spec_of("cycles");
 	spec.rate = 0;
+	fixture->environment.default_rate = 0;
 	assert_int_equal(resolve(fixture, &spec, NULL, 0), -EINVAL);
 	assert_string_equal(fixture->why, "cycles: neither a period nor a rate is given");
 	assert_int_equal(fixture->kernel.asked, 0);
@@ -564,8 +612,12 @@ main(void)
 		TEST(without_a_pmu_cycles_become_the_clock_and_say_so),
 		TEST(every_way_of_having_no_pmu_leads_to_the_clock),
 		TEST(an_event_that_only_this_pmu_lacks_is_told_from_no_pmu),
-		TEST(a_clock_that_stands_in_keeps_a_rate_below_the_cap),
-		TEST(a_clock_that_stands_in_for_a_period_of_cycles_takes_the_cap),
+		TEST(a_clock_that_stands_in_keeps_the_rate_that_was_asked_for),
+		TEST(a_clock_that_stands_in_for_a_period_of_cycles_has_no_rate_of_its_own),
+		TEST(what_has_neither_period_nor_rate_is_left_to_be_chosen),
+		TEST(the_period_for_a_rate_is_a_prime),
+		TEST(the_period_of_a_clock_for_a_rate_is_longer),
+		TEST(the_kernels_limit_is_read),
 		TEST(a_clock_that_is_asked_for_keeps_its_own_rate),
 		TEST(a_clock_does_not_keep_step_with_the_tick),
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),

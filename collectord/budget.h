@@ -1,0 +1,57 @@
+/*
+ * budget.h - how often each event is sampled, from what a sample costs and what the user lets sampling cost
+ *
+ * budget_measure() finds out what a sample of each event costs here, budget_plan() gives the events whose rate the
+ * configuration leaves open (event->chosen) the highest rate that keeps all of them within the limit while every CPU
+ * is busy, the same for each. Events with a period or rate of their own are left as they are, and leave that much less
+ * to the others. Call both again, with the same events, when the machine has changed.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_COLLECTORD_BUDGET_H
+#define DCPI_COLLECTORD_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "collectord/config.h"
+#include "event/event.h"
+
+/* Assumed where a cost cannot be measured: the high end of what is known of such machines. */
+#define BUDGET_CLOCK_COST_NS   20000
+#define BUDGET_COUNTER_COST_NS 5000
+
+struct budget_event {
+	uint64_t cost_ns;    /* processor time of one sample: measured or assumed */
+	uint64_t count_rate; /* events in a second of a busy CPU, about; 0: it cannot be told */
+	bool is_sure;        /* the count rate is a fact: of a clock, or of cycles */
+};
+
+struct budget {
+	uint64_t limit_ppm;  /* of the machine's processor time */
+	uint64_t max_rate;   /* samples per second and CPU, of all events together */
+	uint64_t daemon_ppm; /* processor time of dcpid itself, as observed; 0: not yet, OVERHEAD_DAEMON_SAMPLE_NS holds
+	                      */
+	bool planned;        /* the events have periods of a plan, which small changes leave alone */
+	size_t count;
+	struct budget_event events[EVENTS_MAX];
+};
+
+void budget_init(struct budget *budget, const struct config *config);
+
+/*
+ * Measure what a sample of each of the `count` events costs, and say it in `log` (NULL allowed). What cannot be
+ * measured is assumed, and that is said; event->cost_ns is then 0. Takes 15 ms for each kind of event, 300 ms at most.
+ */
+void budget_measure(struct budget *budget, const struct event_features *features, struct event *events, size_t count,
+                    const struct log *log);
+
+/*
+ * Give each chosen event its period and rate; the others with a fixed period get their rate where it can be told.
+ * `rate_limit` is event_rate_limit(). True when a period changed by more than a tenth:
+ * what is sampled from here on belongs to another epoch. Otherwise the events stay as they were.
+ */
+bool budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events);
+
+#endif

@@ -1,0 +1,271 @@
+#include "collectord/sample_cost.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/machine.h"
+#include "stream/ring.h"
+
+#define WORK_NS         UINT64_C(12000000) /* of steps that nobody interrupts */
+#define PATIENCE_NS     UINT64_C(60000000)
+#define INTERRUPTION_NS 100000 /* a longer step had a pause in it */
+#define RING_PAGES      16
+#define LONG_STEPS_MAX  16384
+#define COSTS_MAX       1024
+#define COSTS_MIN       16
+#define WARM_STEPS      512
+
+/* Often enough for a hundred samples, seldom enough for a step between them. */
+#define CLOCK_PERIOD_NS 100000
+#define COUNTER_PERIOD  200003
+#define FAULT_PERIOD    7
+
+struct long_step {
+	uint64_t begin_ns, end_ns;
+};
+
+struct meter {
+	int fd;
+	struct ring *ring;
+	struct record_layout layout;
+	void *page; /* to be touched; NULL: arithmetic will do */
+	size_t page_size;
+	uint64_t usual_ns; /* length of a step without a sample */
+	uint64_t elapsed_ns;
+	struct long_step *steps; /* those that took longer, by time */
+	size_t step_count;
+	uint64_t costs[COSTS_MAX];
+	size_t cost_count;
+};
+
+static bool
+is_page_fault(const struct event *event)
+{
+	return event->encoding.type == PERF_TYPE_SOFTWARE && event->encoding.config == PERF_COUNT_SW_PAGE_FAULTS;
+}
+
+static void
+step(const struct meter *meter)
+{
+	if (!meter->page)
+		return;
+	madvise(meter->page, meter->page_size, MADV_DONTNEED);
+	*(volatile char *)meter->page = 1;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t
+median(uint64_t *numbers, size_t count)
+{
+	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	return numbers[count / 2];
+}
+
+/* How long a step usually takes, before anything is sampled. */
+static void
+find_usual_length(struct meter *meter)
+{
+	uint64_t lengths[WARM_STEPS];
+	uint64_t before_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < WARM_STEPS; i++) {
+		uint64_t now_ns;
+
+		step(meter);
+		now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		lengths[i] = now_ns - before_ns;
+		before_ns = now_ns;
+	}
+	meter->usual_ns = median(lengths, WARM_STEPS);
+}
+
+static void
+work(struct meter *meter)
+{
+	const uint64_t long_ns = meter->usual_ns + meter->usual_ns / 4 + 20;
+	const uint64_t begin_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	uint64_t before_ns = begin_ns, worked_ns = 0;
+
+	while (worked_ns < WORK_NS && before_ns - begin_ns < PATIENCE_NS && meter->step_count < LONG_STEPS_MAX) {
+		uint64_t now_ns;
+
+		step(meter);
+		now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns - before_ns >= long_ns)
+			meter->steps[meter->step_count++] = (struct long_step){before_ns, now_ns};
+		if (now_ns - before_ns < INTERRUPTION_NS)
+			worked_ns += now_ns - before_ns;
+		before_ns = now_ns;
+	}
+	meter->elapsed_ns = before_ns - begin_ns;
+}
+
+/* The long step that was under way at `time_ns`; NULL when the step was as short as the others. */
+static const struct long_step *
+find_step(const struct meter *meter, uint64_t time_ns)
+{
+	size_t low = 0, high = meter->step_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (meter->steps[middle].end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < meter->step_count && meter->steps[low].begin_ns <= time_ns ? &meter->steps[low] : NULL;
+}
+
+/* Only samples of this thread: those of others were taken while it did not run. */
+static void
+find_costs(struct meter *meter)
+{
+	const uint32_t self = (uint32_t)gettid();
+	struct record record;
+
+	while (ring_peek(meter->ring, &meter->layout, &record) == 1 && meter->cost_count < COSTS_MAX) {
+		if (record.type == RECORD_SAMPLE && record.tid == self) {
+			const struct long_step *found = find_step(meter, record.time);
+
+			meter->costs[meter->cost_count++] =
+				found ? found->end_ns - found->begin_ns - meter->usual_ns : 0;
+		}
+		ring_consume(meter->ring);
+	}
+}
+
+static int
+read_count(const struct meter *meter, uint64_t *count)
+{
+	uint64_t values[3]; /* value, id, lost: as event_sample_attr() asks for them */
+
+	if (TEMP_FAILURE_RETRY(read(meter->fd, values, sizeof(values))) < (ssize_t)sizeof(*values))
+		return -EIO;
+	*count = values[0];
+	return 0;
+}
+
+static int
+measure(struct meter *meter, struct sample_cost *cost)
+{
+	uint64_t count;
+
+	find_usual_length(meter);
+	if (ioctl(meter->fd, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	work(meter);
+	if (ioctl(meter->fd, PERF_EVENT_IOC_DISABLE, 0))
+		return -errno;
+	if (read_count(meter, &count))
+		return -EIO;
+	find_costs(meter);
+	if (meter->cost_count < COSTS_MIN)
+		return -EAGAIN;
+	*cost = (struct sample_cost){
+		.cost_ns = median(meter->costs, meter->cost_count),
+		.count_rate = (uint64_t)((double)count * 1e9 / (double)meter->elapsed_ns),
+		.samples = (unsigned)meter->cost_count,
+	};
+	return 0;
+}
+
+static int
+meter_open(struct meter *meter, const struct event *event, const struct event_features *features, int cpu)
+{
+	struct event sampled = *event;
+	struct perf_event_attr attr;
+
+	sampled.period = event_is_clock(&event->encoding) ? CLOCK_PERIOD_NS
+	                 : is_page_fault(event)           ? FAULT_PERIOD
+	                                                  : COUNTER_PERIOD;
+	event_sample_attr(&sampled, features, &attr);
+	attr.watermark = 1;
+	attr.wakeup_watermark = UINT32_MAX / 2; /* nobody waits */
+	meter->layout.sample_type = attr.sample_type;
+	meter->layout.sample_id_all = attr.sample_id_all;
+	meter->fd = event_open_system(NULL, &attr, cpu);
+	if (meter->fd < 0)
+		return meter->fd;
+	meter->ring = ring_new(meter->fd, RING_PAGES);
+	if (!meter->ring)
+		return -errno;
+	meter->steps = calloc(LONG_STEPS_MAX, sizeof(*meter->steps));
+	if (!meter->steps)
+		return -ENOMEM;
+	if (!is_page_fault(event))
+		return 0;
+	meter->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	meter->page = mmap(NULL, meter->page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (meter->page == MAP_FAILED) {
+		meter->page = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static void
+meter_close(struct meter *meter)
+{
+	if (meter->page)
+		munmap(meter->page, meter->page_size);
+	free(meter->steps);
+	ring_free(meter->ring);
+	if (meter->fd >= 0)
+		close(meter->fd);
+}
+
+/* Stay on the CPU where we are; `before` is what was allowed. The CPU, or -errno. */
+static int
+stay(cpu_set_t *before)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t only;
+
+	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before))
+		return -errno;
+	if (cpu >= CPU_SETSIZE)
+		return -ENOTSUP;
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	return sched_setaffinity(0, sizeof(only), &only) ? -errno : cpu;
+}
+
+int
+sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost)
+{
+	struct meter *meter;
+	cpu_set_t before;
+	int cpu, err;
+
+	cpu = stay(&before);
+	if (cpu < 0)
+		return cpu;
+	meter = calloc(1, sizeof(*meter));
+	if (!meter) {
+		err = -ENOMEM;
+		goto out;
+	}
+	meter->fd = -1;
+	err = meter_open(meter, event, features, cpu);
+	if (!err)
+		err = measure(meter, cost);
+	meter_close(meter);
+out:
+	free(meter);
+	sched_setaffinity(0, sizeof(before), &before);
+	return err;
+}

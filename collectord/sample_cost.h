@@ -1,0 +1,31 @@
+/*
+ * sample_cost.h - what taking one sample costs the CPU it is taken on, measured
+ *
+ * A thread that stays on one CPU does the same little step again and again and reads the clock after each, while the
+ * event samples that CPU. A sample shows as a step that takes longer, and is known by its time of day: how much longer
+ * such steps take than the others, in the median, is what a sample costs. It holds all that a user loses: the
+ * interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them. What it does
+ * not hold is that the program finds its caches colder.
+ * Thread rule: stateless, but the calling thread is bound to a CPU for as long as it takes.
+ */
+#ifndef DCPI_COLLECTORD_SAMPLE_COST_H
+#define DCPI_COLLECTORD_SAMPLE_COST_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct sample_cost {
+	uint64_t cost_ns;
+	uint64_t count_rate; /* what the event counted in a second of busy CPU while it was measured */
+	unsigned samples;    /* that the figure is the median of */
+};
+
+/*
+ * Measure `event`, of which only the encoding, precise and the modes matter: one that a loop of arithmetic, or for
+ * page-faults the touching of memory, makes happen. Takes about 15 ms of processor time and at most 60 ms.
+ * 0; -EAGAIN when too few samples came to tell; or why the event could not be opened or read, or the thread not bound.
+ */
+int sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost);
+
+#endif
