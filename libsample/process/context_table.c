@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "process/hash.h"
 
 /* The three strings one behind the other, each with its NUL: that is also the key. */
@@ -17,7 +18,8 @@ struct context_node {
 struct context_table {
 	struct context_node *by_text;
 	struct context_node **nodes; /* by number */
-	uint32_t count, capacity;
+	uint32_t count;
+	size_t capacity;
 };
 
 struct context_table *
@@ -41,18 +43,14 @@ context_table_free(struct context_table *table)
 static int
 reserve_number(struct context_table *table)
 {
-	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
 	struct context_node **nodes;
 
-	if (table->count < table->capacity)
-		return 0;
-	if (capacity < table->capacity)
+	if (table->count == UINT32_MAX)
 		return -ENOMEM;
-	nodes = realloc(table->nodes, capacity * sizeof(struct context_node *));
+	nodes = array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct context_node *));
 	if (!nodes)
 		return -ENOMEM;
 	table->nodes = nodes;
-	table->capacity = capacity;
 	return 0;
 }
 

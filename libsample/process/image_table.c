@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "process/hash.h"
 #include "process/image_identity.h"
 
@@ -19,7 +20,8 @@ struct image_table {
 	struct image_node *by_identity;
 	struct image_node *by_name[IMAGE_KINDS];
 	struct image_node **nodes; /* by number */
-	uint32_t count, capacity;
+	uint32_t count;
+	size_t capacity;
 };
 
 struct image_table *
@@ -45,18 +47,14 @@ image_table_free(struct image_table *table)
 static int
 reserve_number(struct image_table *table)
 {
-	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
 	struct image_node **nodes;
 
-	if (table->count < table->capacity)
-		return 0;
-	if (capacity < table->capacity)
+	if (table->count == UINT32_MAX)
 		return -ENOMEM;
-	nodes = realloc(table->nodes, capacity * sizeof(struct image_node *));
+	nodes = array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct image_node *));
 	if (!nodes)
 		return -ENOMEM;
 	table->nodes = nodes;
-	table->capacity = capacity;
 	return 0;
 }
 

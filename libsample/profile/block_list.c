@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 
 #define TOUCHED_WORDS (COUNTS_BLOCK_SIZE / 64)
 

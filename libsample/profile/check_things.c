@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "profile/codec.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 #include "profile/identity.h"
 #include "profile/symbol_blob.h"
 

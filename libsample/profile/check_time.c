@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "profile/codec.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 
 /* Both tables are walked in key order, so the arrays ascend by id. */
 

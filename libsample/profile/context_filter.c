@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 #include "profile/records.h"
 #include "profile/why.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "profile/epoch.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 #include "profile/why.h"
 
 struct epoch_name {

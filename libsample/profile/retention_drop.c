@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "profile/codec.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 #include "profile/slice_list.h"
 
 #define LENT_SHARE  16          /* of the size limit */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/epoch_choice.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 #include "profile/why.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "profile/codec.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 
 size_t
 selection_epoch_index(const struct selection *selection, uint32_t id)

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/grow.h"
+#include "base/grow.h"
 
 static int
 list_add(struct slice_list *list, const struct store_walk *walk)

@@ -1,8 +1,8 @@
 /*
- * grow.h - arrays that grow while they are filled (private to profile/)
+ * grow.h - arrays that grow while they are filled
  */
-#ifndef DCPI_PROFILE_GROW_H
-#define DCPI_PROFILE_GROW_H
+#ifndef DCPI_BASE_GROW_H
+#define DCPI_BASE_GROW_H
 
 #include <errno.h>
 #include <stddef.h>
