@@ -140,9 +140,7 @@ close_writer(struct collection *collection)
 	collection->flusher = NULL;
 	tally_free(collection->spare);
 	collection->spare = NULL;
-	tally_free(collection->kept.tally);
-	slice_fini(&collection->kept.slice);
-	memset(&collection->kept, 0, sizeof(collection->kept));
+	flush_job_fini(&collection->kept);
 	profile_close(collection->profile);
 	collection->profile = NULL;
 }
@@ -200,6 +198,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		return say(why, size, config->database, "collect", -ENOMEM);
 	collection->config = *config;
 	collection->log = log;
+	collection->tables_limit = COLLECTION_TABLES_LIMIT;
 	init_guard(collection);
 	err = open_profile(collection, why, size);
 	if (!err)

@@ -97,6 +97,20 @@ add_totals(struct collection *collection, const struct slice *slice)
 	}
 }
 
+/*
+ * Whoever makes new programs all the time would make the tables of images and contexts grow for ever. What is written
+ * under the old numbers stays; a new session costs the flusher a look at the database for each image that is sampled
+ * again.
+ */
+static bool
+session_is_long(const struct collection *collection)
+{
+	const struct sampler *sampler = collection->sampler;
+
+	return image_table_bytes(sampler_images(sampler)) + context_table_bytes(sampler_contexts(sampler)) >
+	       collection->tables_limit;
+}
+
 /* Move what was counted to `kept`; there must be a spare tally. */
 static void
 take(struct collection *collection)
@@ -107,6 +121,8 @@ take(struct collection *collection)
 	job->tally = sampler_take(collection->sampler, collection->spare, &job->slice);
 	collection->spare = NULL;
 	collection->kept_samples = 0;
+	if (session_is_long(collection) && sampler_renew(collection->sampler, &job->images, &job->contexts) == 0)
+		log_write(collection->log, LOG_LEVEL_DEBUG, "images and contexts are numbered anew");
 	date_slice(collection, &job->slice);
 	add_totals(collection, &job->slice);
 }
@@ -236,7 +252,7 @@ collection_drain(struct collection *collection)
 		err = sampler_relieve(collection->sampler, collection->flush_error == 0);
 	note_drain_error(collection, err);
 	tally = sampler_tally(collection->sampler);
-	if (!err && tally_size(tally) >= tally_limit(tally) / 4 * 3)
+	if (!err && (tally_size(tally) >= tally_limit(tally) / 4 * 3 || session_is_long(collection)))
 		collection_flush(collection); /* when it is busy, the tally has a quarter left to wait in */
 	return err;
 }

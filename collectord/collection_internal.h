@@ -16,6 +16,7 @@ struct collection {
 	struct flusher *flusher;
 	struct epoch epoch;
 
+	size_t tables_limit;   /* bytes of images and contexts; what is larger ends with the next job */
 	struct tally *spare;   /* empty; NULL while a job has it */
 	struct flush_job kept; /* taken, but the flusher could not have it yet; without a tally there is none */
 	uint64_t submitted;    /* jobs the flusher was given */
@@ -47,6 +48,8 @@ struct collection {
 	int drain_error;
 	bool stalled;
 };
+
+#define COLLECTION_TABLES_LIMIT ((size_t)6 << 20)
 
 /* Count from here on: what the next job holds begins now. */
 void collection_mark(struct collection *collection);

@@ -143,11 +143,38 @@ name_kernel_images(struct flusher *flusher, const struct work *work)
 	flusher->unnamed_count = left;
 }
 
+void
+flush_job_fini(struct flush_job *job)
+{
+	tally_free(job->tally);
+	slice_fini(&job->slice);
+	image_table_free(job->images);
+	context_table_free(job->contexts);
+	memset(job, 0, sizeof(*job));
+}
+
+/* The last job of the session was written: nothing may point into its tables any more. */
+static void
+end_session(struct flusher *flusher, struct flush_job *job)
+{
+	profile_renew_session(flusher->profile);
+	flusher->unnamed_count = 0; /* they come again, as new ones */
+	image_table_free(job->images);
+	context_table_free(job->contexts);
+	job->images = NULL;
+	job->contexts = NULL;
+}
+
 static void
 finish_work(struct flusher *flusher, struct work *work)
 {
 	flusher->images_written += work->image_count;
 	flusher->contexts_written += work->context_count;
+	if (work->job.images) {
+		end_session(flusher, &work->job);
+		flusher->images_written = 0;
+		flusher->contexts_written = 0;
+	}
 	flusher->failures = 0;
 	free(work->images);
 	free(work->contexts);
@@ -338,8 +365,7 @@ flusher_free(struct flusher *flusher)
 	pthread_cond_broadcast(&flusher->changed);
 	pthread_mutex_unlock(&flusher->lock);
 	pthread_join(flusher->thread, NULL);
-	tally_free(flusher->work.job.tally);
-	slice_fini(&flusher->work.job.slice);
+	flush_job_fini(&flusher->work.job);
 	free(flusher->work.images);
 	free(flusher->work.contexts);
 	free(flusher->unnamed);
@@ -424,7 +450,7 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 	}
 	work.first_image = flusher->images_written;
 	work.first_context = flusher->contexts_written;
-	err = collect_new(&work, images, contexts);
+	err = collect_new(&work, job->images ? job->images : images, job->contexts ? job->contexts : contexts);
 	if (!err) {
 		flusher->work = work;
 		flusher->has_work = true;

@@ -27,6 +27,12 @@ struct flusher;
 struct flush_job {
 	struct tally *tally; /* filled; comes back cleared with the result */
 	struct slice slice;  /* what to add; comes back with its id, without cpus */
+	/*
+	 * The tables that the tally's numbers are of, when the session ends with this job: the flusher frees them when
+	 * it is written, and numbers of the next one are of other tables. Else both NULL.
+	 */
+	struct image_table *images;
+	struct context_table *contexts;
 };
 
 struct flush_result {
@@ -51,6 +57,7 @@ void flusher_free(struct flusher *flusher);
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
+void flush_job_fini(struct flush_job *job);            /* frees what it holds */
 bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 
 /*
@@ -60,7 +67,8 @@ bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 bool flusher_is_alive(struct flusher *flusher);
 
 /*
- * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it.
+ * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it;
+ * the job's own tables come before `images` and `contexts`.
  * 0; -EBUSY when one is under way; -ENOMEM. On failure the caller keeps the job.
  */
 int flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,

@@ -276,6 +276,25 @@ sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
 	return filled;
 }
 
+int
+sampler_renew(struct sampler *sampler, struct image_table **images, struct context_table **contexts)
+{
+	struct image_table *new_images = image_table_new();
+	struct context_table *new_contexts = context_table_new();
+
+	if (!new_images || !new_contexts) {
+		image_table_free(new_images);
+		context_table_free(new_contexts);
+		return -ENOMEM;
+	}
+	*images = sampler->images;
+	*contexts = sampler->contexts;
+	sampler->images = new_images;
+	sampler->contexts = new_contexts;
+	attribution_renew(sampler->attribution, new_images, new_contexts);
+	return 0;
+}
+
 const struct event *
 sampler_events(const struct sampler *sampler, size_t *count)
 {

@@ -89,6 +89,13 @@ int sampler_drain_all(struct sampler *sampler);
 struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice);
 
 /*
+ * Give images and contexts new numbers, of new tables: to be called when nothing has been counted since sampler_take().
+ * 0 with *images and *contexts set to the old tables, the caller's now: what was taken refers to them. -ENOMEM: the old
+ * ones go on.
+ */
+int sampler_renew(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
+
+/*
  * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
  * take.
  */

@@ -39,6 +39,7 @@ attribution_init(struct attribution *attribution)
 	attribution->vsyscall = vsyscall_image(attribution->images);
 	if (!attribution->kernel || !attribution->vsyscall)
 		return -ENOMEM;
+	attribution->session = 1;
 	attribution->budget.limit = MAPPINGS_MAX;
 	vdso_identity_read(&attribution->vdso);
 	return 0;
@@ -96,6 +97,16 @@ is_nested(const char *procfs)
 	if (snprintf(path, sizeof(path), "%s/self/ns/pid", procfs) >= (int)sizeof(path) || stat(path, &status) != 0)
 		return false;
 	return status.st_ino != INITIAL_PID_NS;
+}
+
+void
+attribution_renew(struct attribution *attribution, struct image_table *images, struct context_table *contexts)
+{
+	attribution->image_table = images;
+	attribution->context_table = contexts;
+	mapped_images_renew(attribution->images, images);
+	if (++attribution->session == 0)
+		attribution->session = 1;
 }
 
 struct scan {

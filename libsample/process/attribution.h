@@ -72,6 +72,12 @@ struct attribution *attribution_new(const struct attribution_options *options, s
 void attribution_free(struct attribution *attribution); /* NULL is allowed */
 
 /*
+ * Give numbers of these tables, which are empty, from now on: nothing keeps a number or a name of the old ones, and
+ * what is mapped where stays known.
+ */
+void attribution_renew(struct attribution *attribution, struct image_table *images, struct context_table *contexts);
+
+/*
  * Read what is there already: kernel, modules and BPF programs, cgroups, processes and their mappings. To be called
  * once, after the events are open (so that nothing falls between) and before the first record is applied. 0, -ENOMEM,
  * or the errno of /proc itself; a process that ends while it is read is no error, nor is one with more mappings than

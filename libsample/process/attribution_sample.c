@@ -14,7 +14,7 @@ intern_context(struct attribution *attribution, struct context_cache *cache, con
 		context.cgroup = cgroup_table_find(attribution->cgroups, cgroup);
 	err = context_table_intern(attribution->context_table, &context, &cache->number);
 	cache->cgroup = cgroup;
-	cache->valid = err == 0;
+	cache->session = err ? 0 : attribution->session;
 	return err;
 }
 
@@ -33,7 +33,7 @@ fill_context(struct attribution *attribution, const struct record *record, struc
 		cache = &attribution->idle;
 		comm = "swapper";
 	}
-	if (!cache->valid || cache->cgroup != record->sample.cgroup)
+	if (cache->session != attribution->session || cache->cgroup != record->sample.cgroup)
 		if (intern_context(attribution, cache, comm, record->sample.cgroup))
 			return 1 + UNKNOWN_MEMORY;
 	key->context = cache->number;

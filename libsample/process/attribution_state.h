@@ -25,6 +25,7 @@ struct attribution {
 	struct mapping_budget budget;
 	struct vdso_identity vdso;
 	struct mapped_image *vsyscall;
+	uint32_t session;              /* counts the pairs of tables, from 1 */
 	struct context_cache idle;     /* of the idle task */
 	struct context_cache nameless; /* of processes never seen */
 	bool nested;                   /* in a pid namespace below the machine's: pid 0 is anybody outside */

@@ -24,6 +24,7 @@ struct cgroup_node {
 
 struct cgroup_table {
 	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head is the oldest */
+	size_t bytes;              /* of all paths, with their NUL */
 };
 
 struct cgroup_table *
@@ -36,6 +37,7 @@ static void
 forget(struct cgroup_table *table, struct cgroup_node *node)
 {
 	HASH_DELETE(hh, table->by_id, node);
+	table->bytes -= strlen(node->path) + 1;
 	free(node);
 }
 
@@ -72,7 +74,8 @@ cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path)
 
 	if (node)
 		forget(table, node);
-	if (cgroup_table_size(table) >= CGROUP_TABLE_MAX)
+	while (table->by_id &&
+	       (cgroup_table_size(table) >= CGROUP_TABLE_MAX || table->bytes + size > CGROUP_TABLE_BYTES_MAX))
 		forget(table, table->by_id);
 	node = calloc(1, sizeof(*node) + size);
 	if (!node)
@@ -85,6 +88,7 @@ cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path)
 		free(node);
 		return -ENOMEM;
 	}
+	table->bytes += size;
 	return 0;
 }
 
@@ -101,6 +105,7 @@ cgroup_table_find(struct cgroup_table *table, uint64_t id)
 	HASH_DELETE(hh, table->by_id, node);
 	HASH_ADD(hh, table->by_id, id, sizeof(id), node);
 	if (!hash_added(node)) {
+		table->bytes -= strlen(node->path) + 1;
 		free(node);
 		return "";
 	}

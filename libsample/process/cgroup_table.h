@@ -2,8 +2,8 @@
  * cgroup_table.h - the paths of cgroups by the number that samples carry
  *
  * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). Nobody tells when a cgroup is gone: beyond
- * CGROUP_TABLE_MAX the one that was neither made nor asked for longest is forgotten.
- * Thread rule: one thread.
+ * CGROUP_TABLE_MAX, or CGROUP_TABLE_BYTES_MAX of paths, the one that was neither made nor asked for longest is
+ * forgotten. Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_CGROUP_TABLE_H
 #define DCPI_PROCESS_CGROUP_TABLE_H
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CGROUP_TABLE_MAX 32768
+#define CGROUP_TABLE_MAX       32768
+#define CGROUP_TABLE_BYTES_MAX ((size_t)4 << 20)
 
 struct cgroup_table;
 

@@ -20,6 +20,7 @@ struct context_table {
 	struct context_node **nodes; /* by number */
 	uint32_t count;
 	size_t capacity;
+	size_t bytes; /* of the nodes */
 };
 
 struct context_table *
@@ -110,6 +111,7 @@ context_table_intern(struct context_table *table, const struct context *context,
 		return -ENOMEM;
 	}
 	node->number = table->count;
+	table->bytes += sizeof(*node) + size;
 	table->nodes[table->count++] = node;
 	*number = node->number;
 	return 0;
@@ -125,4 +127,10 @@ uint32_t
 context_table_count(const struct context_table *table)
 {
 	return table->count;
+}
+
+size_t
+context_table_bytes(const struct context_table *table)
+{
+	return table->bytes + table->capacity * sizeof(struct context_node *);
 }

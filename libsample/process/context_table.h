@@ -8,6 +8,7 @@
 #ifndef DCPI_PROCESS_CONTEXT_TABLE_H
 #define DCPI_PROCESS_CONTEXT_TABLE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
@@ -27,5 +28,6 @@ void context_table_free(struct context_table *table); /* NULL is allowed */
 int context_table_intern(struct context_table *table, const struct context *context, uint32_t *number);
 const struct context *context_table_get(const struct context_table *table, uint32_t number);
 uint32_t context_table_count(const struct context_table *table);
+size_t context_table_bytes(const struct context_table *table); /* of memory, the hash tables left out */
 
 #endif

@@ -22,6 +22,7 @@ struct image_table {
 	struct image_node **nodes; /* by number */
 	uint32_t count;
 	size_t capacity;
+	size_t bytes; /* of the nodes */
 };
 
 struct image_table *
@@ -105,6 +106,7 @@ image_table_intern(struct image_table *table, const struct image *image, uint32_
 		return -ENOMEM;
 	}
 	node->number = table->count;
+	table->bytes += sizeof(*node) + strlen(path) + 1;
 	table->nodes[table->count++] = node;
 	*number = node->number;
 	return 0;
@@ -120,4 +122,10 @@ uint32_t
 image_table_count(const struct image_table *table)
 {
 	return table->count;
+}
+
+size_t
+image_table_bytes(const struct image_table *table)
+{
+	return table->bytes + table->capacity * sizeof(struct image_node *);
 }

@@ -12,6 +12,7 @@
 #define DCPI_PROCESS_IMAGE_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stream/record.h"
@@ -52,5 +53,6 @@ int image_table_intern(struct image_table *table, const struct image *image, uin
 /* Image `number`, which must be below image_table_count(). */
 const struct image *image_table_get(const struct image_table *table, uint32_t number);
 uint32_t image_table_count(const struct image_table *table);
+size_t image_table_bytes(const struct image_table *table); /* of memory, the hash tables left out */
 
 #endif

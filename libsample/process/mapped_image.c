@@ -10,7 +10,8 @@ struct mapped_image {
 	struct mapped_images *set;
 	size_t references;
 	uint32_t number;
-	bool numbered, identified;
+	uint32_t session; /* whose number it is; 0: nobody's */
+	bool identified;
 	struct image image;
 	struct image_identity identity;
 	UT_hash_handle hh;
@@ -19,6 +20,7 @@ struct mapped_image {
 
 struct mapped_images {
 	struct image_table *table;
+	uint32_t session; /* counts the tables, from 1 */
 	struct mapped_image *by_identity;
 	struct mapped_image *by_name[IMAGE_KINDS];
 };
@@ -29,8 +31,16 @@ mapped_images_new(struct image_table *table)
 	struct mapped_images *images = calloc(1, sizeof(*images));
 
 	if (images)
-		images->table = table;
+		mapped_images_renew(images, table);
 	return images;
+}
+
+void
+mapped_images_renew(struct mapped_images *images, struct image_table *table)
+{
+	images->table = table;
+	if (++images->session == 0)
+		images->session = 1;
 }
 
 void
@@ -123,11 +133,11 @@ mapped_image_number(struct mapped_image *image, uint32_t *number)
 {
 	int err;
 
-	if (!image->numbered) {
+	if (image->session != image->set->session) {
 		err = image_table_intern(image->set->table, &image->image, &image->number);
 		if (err)
 			return err;
-		image->numbered = true;
+		image->session = image->set->session;
 	}
 	*number = image->number;
 	return 0;

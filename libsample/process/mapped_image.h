@@ -17,6 +17,9 @@ struct mapped_image;
 struct mapped_images *mapped_images_new(struct image_table *table);
 void mapped_images_free(struct mapped_images *images); /* after every image was released; NULL is allowed */
 
+/* Images get numbers of `table` from now on, new ones each; as mapped_images_new(). */
+void mapped_images_renew(struct mapped_images *images, struct image_table *table);
+
 /* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory. */
 struct mapped_image *mapped_image_get(struct mapped_images *images, const struct image *image);
 struct mapped_image *mapped_image_share(struct mapped_image *image); /* one reference more */

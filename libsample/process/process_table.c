@@ -238,7 +238,7 @@ process_rename(struct process *process, const char *comm)
 
 	memcpy(process->comm, comm, length);
 	process->comm[length] = '\0';
-	process->context.valid = false;
+	process->context.session = 0;
 }
 
 void

@@ -17,9 +17,9 @@
 
 #define PROCESS_TABLE_ENDED_MAX 65536
 
-/* The context a process had with its last sample, valid while the cgroup and the name stay. */
+/* The context a process had with its last sample, valid while the cgroup, the name and the session stay. */
 struct context_cache {
-	bool valid;
+	uint32_t session; /* whose number it is; 0: nobody's */
 	uint64_t cgroup;
 	uint32_t number;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "profile/identity.h"
 
 void
@@ -32,26 +33,27 @@ numbers_get(const struct numbers *numbers, uint32_t session)
 	return session < numbers->count + numbers->pending ? numbers->numbers[session] : 0;
 }
 
+void
+numbers_forget(struct numbers *numbers)
+{
+	numbers->count = 0;
+	numbers->pending = 0;
+}
+
 static int
 numbers_reserve(struct numbers *numbers, uint32_t more)
 {
-	uint64_t needed = (uint64_t)numbers->count + more;
-	uint64_t capacity = numbers->capacity ? numbers->capacity : 64;
+	const uint64_t needed = (uint64_t)numbers->count + more;
 	uint32_t *grown;
 
 	if (needed > UINT32_MAX)
 		return -EOVERFLOW;
 	if (needed <= numbers->capacity)
 		return 0;
-	while (capacity < needed)
-		capacity *= 2;
-	if (capacity > UINT32_MAX)
-		capacity = UINT32_MAX;
-	grown = reallocarray(numbers->numbers, capacity, sizeof(*grown));
+	grown = array_grow(numbers->numbers, &numbers->capacity, needed, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	numbers->numbers = grown;
-	numbers->capacity = (uint32_t)capacity;
 	return 0;
 }
 

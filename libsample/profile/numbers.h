@@ -7,6 +7,7 @@
 #ifndef DCPI_PROFILE_NUMBERS_H
 #define DCPI_PROFILE_NUMBERS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "process/context_table.h"
@@ -17,10 +18,11 @@ struct numbers {
 	uint32_t *numbers; /* by the session's number */
 	uint32_t count;    /* committed */
 	uint32_t pending;  /* of the transaction under way, behind those */
-	uint32_t capacity;
+	size_t capacity;
 };
 
 void numbers_fini(struct numbers *numbers);
+void numbers_forget(struct numbers *numbers); /* all of them */
 void numbers_commit(struct numbers *numbers);
 void numbers_abort(struct numbers *numbers);
 

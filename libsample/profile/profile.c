@@ -79,6 +79,14 @@ profile_close(struct profile *profile)
 	free(profile);
 }
 
+void
+profile_renew_session(struct profile *profile)
+{
+	sweep_end_session(&profile->sweep, &profile->images, &profile->contexts);
+	numbers_forget(&profile->images);
+	numbers_forget(&profile->contexts);
+}
+
 int
 profile_set_size_limit(struct profile *profile, uint64_t size_limit)
 {

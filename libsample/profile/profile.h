@@ -79,6 +79,12 @@ struct profile_batch {
 int profile_flush(struct profile *profile, const struct profile_batch *batch);
 
 /*
+ * The session gives its numbers up: the next batch counts images and contexts from 0 again. Their names' memory is the
+ * caller's.
+ */
+void profile_renew_session(struct profile *profile);
+
+/*
  * Another limit than that of struct profile_options, from the next flush on: one that said -DCPI_EFULL may be given
  * again. A file that is larger already stays so. 0 or -errno, the old limit going on.
  */

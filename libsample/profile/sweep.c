@@ -40,6 +40,16 @@ mark_session(struct sweep_marks *marks, const struct numbers *numbers)
 		sweep_mark(marks, numbers->numbers[i]);
 }
 
+void
+sweep_end_session(struct sweep *sweep, const struct numbers *images, const struct numbers *contexts)
+{
+	if (sweep->active) {
+		mark_session(&sweep->images, images);
+		mark_session(&sweep->contexts, contexts);
+	}
+	sweep->done = false;
+}
+
 static int
 marks_init(struct sweep_marks *marks, const struct store *store, MDB_txn *txn, enum table table)
 {

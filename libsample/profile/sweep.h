@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "profile/counts.h"
+#include "profile/numbers.h"
 
 struct sweep_marks {
 	uint8_t *bits; /* by the database's number */
@@ -33,6 +34,8 @@ struct sweep {
 };
 
 void sweep_fini(struct sweep *sweep);
+/* What the session had numbers for stays, for now: a count of it may have come after marking was past its place. */
+void sweep_end_session(struct sweep *sweep, const struct numbers *images, const struct numbers *contexts);
 void sweep_mark(struct sweep_marks *marks, uint32_t number);
 
 #endif

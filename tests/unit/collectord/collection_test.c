@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collectord/collection_internal.h"
 #include "collectord/machine.h"
 #include "profile/selection.h"
 #include "tests/unit/test.h"
@@ -392,6 +393,36 @@ a_second_one_on_the_database_is_told_who_has_it(void **state)
 	assert_string_equal(site->why, expected);
 }
 
+/* As under a farm of compilers, only sooner: each flush ends the session. */
+static void
+tables_that_are_too_large_are_begun_anew(void **state)
+{
+	struct site *site = *state;
+	struct selection *selection;
+	struct profile *profile;
+	uint64_t samples, ours = 0;
+
+	needs_perf_events(site);
+	site->collection->tables_limit = 1;
+	for (int i = 0; i < 4; i++) {
+		work_for(50000000);
+		assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+		assert_int_equal(view_of(site).attribution.images, 0);
+		assert_int_equal(view_of(site).attribution.contexts, 0);
+	}
+	collection_stop(site->collection);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	samples = view_of(site).samples;
+	selection = read_back(site, &profile);
+	assert_int_equal(selection->events[0].totals.samples, samples);
+	for (size_t i = 0; i < selection->count_count; i++)
+		if (strstr(selection->images[selection->counts[i].image].image->path, "collection_test"))
+			ours += selection->counts[i].count;
+	assert_true(ours >= 5); /* of about 200 */
+	selection_free(selection);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -408,6 +439,7 @@ main(void)
 		SITE_TEST(a_tally_too_small_is_flushed_and_not_lost),
 		SITE_TEST(a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
+		SITE_TEST(tables_that_are_too_large_are_begun_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,6 +329,36 @@ a_full_database_loses_its_oldest_slices_only(void **state)
 	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
 }
 
+/* A job with tables of its own is the session's last: the flusher frees them, and the next job counts from 0. */
+static void
+a_session_ends_with_the_job_that_has_its_tables(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result = flush(fixture, &job);
+	struct profile_stats stats;
+
+	tally_free(result.job.tally);
+	job = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	job.images = fixture->images;
+	job.contexts = fixture->contexts;
+	fixture->images = image_table_new();
+	fixture->contexts = context_table_new();
+	result = flush(fixture, &job);
+	assert_int_equal(result.error, 0);
+	assert_null(result.job.images);
+	tally_free(result.job.tally);
+	job = make_job(fixture, "/bin/b", 2, 1, result.job.slice.id);
+	result = flush(fixture, &job);
+	assert_int_equal(result.error, 0);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.contexts, 1);
+	assert_int_equal(stats.blocks, 2);
+}
+
 int
 main(void)
 {
@@ -342,6 +372,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(freeing_writes_the_job_under_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_session_ends_with_the_job_that_has_its_tables, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

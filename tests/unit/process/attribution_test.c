@@ -547,6 +547,36 @@ an_image_is_told_of_when_it_is_first_sampled(void **state)
 	assert_int_equal(story_stats(story).images, 1);
 }
 
+/* Numbers begin again, whoever had one; what runs where is still known. */
+static void
+new_tables_get_new_numbers_of_the_same_things(void **state)
+{
+	struct story *story = *state;
+	struct sample_key key;
+
+	story_exec(story, 0, 10, "make");
+	story_map(story, 0, 10, "/bin/make", 1, 0x400000, 0x1000, 0);
+	story_exec(story, 0, 11, "cc");
+	story_map(story, 0, 11, "/bin/cc", 2, 0x400000, 0x1000, 0);
+	assert_sample(story, 1, 10, 0x400010, "/bin/make", 0x10);
+	assert_sample(story, 1, 11, 0x400010, "/bin/cc", 0x10);
+	image_table_free(story->images);
+	context_table_free(story->contexts);
+	story->images = image_table_new();
+	story->contexts = context_table_new();
+	attribution_renew(story->attribution, story->images, story->contexts);
+	assert_int_equal(story_stats(story).images, 0);
+	assert_int_equal(story_stats(story).contexts, 0);
+	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 11, 0x400010, &key), 0);
+	assert_int_equal(key.image, 0);
+	assert_int_equal(key.context, 0);
+	assert_sample(story, 2, 11, 0x400010, "/bin/cc", 0x10);
+	assert_comm(story, 2, 11, 0x400010, "cc");
+	assert_sample(story, 2, 10, 0x400010, "/bin/make", 0x10);
+	assert_comm(story, 2, 10, 0x400010, "make");
+	assert_int_equal(story_stats(story).images, 2);
+}
+
 #define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
 
 int
@@ -588,6 +618,7 @@ main(void)
 		STORY_TEST(mappings_beyond_the_limit_are_told_so),
 		STORY_TEST(before_a_scan_nothing_is_read),
 		STORY_TEST(an_image_is_told_of_when_it_is_first_sampled),
+		STORY_TEST(new_tables_get_new_numbers_of_the_same_things),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

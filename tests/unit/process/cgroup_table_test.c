@@ -119,6 +119,23 @@ a_file_system_that_is_not_there_is_an_error(void **state)
 }
 
 static void
+long_paths_have_a_limit_of_their_own(void **state)
+{
+	struct ground *ground = *state;
+	char path[4096];
+
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	for (uint64_t id = 1; id <= 2000; id++)
+		assert_int_equal(cgroup_table_set(ground->table, id, path), 0);
+	assert_int_equal(cgroup_table_size(ground->table), 1024); /* of 4 KiB each in 4 MiB */
+	assert_string_equal(cgroup_table_find(ground->table, 2000 - 1024), "");
+	assert_string_equal(cgroup_table_find(ground->table, 2000 - 1023), path);
+	assert_int_equal(cgroup_table_set(ground->table, 2000, "/short"), 0);
+	assert_int_equal(cgroup_table_size(ground->table), 1024);
+}
+
+static void
 beyond_the_limit_the_longest_unused_is_forgotten(void **state)
 {
 	struct ground *ground = *state;
@@ -171,6 +188,7 @@ main(void)
 		CGROUP_TEST(a_file_system_that_is_not_there_is_an_error),
 		CGROUP_TEST(beyond_the_limit_the_longest_unused_is_forgotten),
 		CGROUP_TEST(a_real_cgroup_is_found),
+		CGROUP_TEST(long_paths_have_a_limit_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,29 @@ an_image_that_comes_back_has_the_number_it_had(void **state)
 	mapped_image_release(image);
 }
 
+static void
+a_new_table_gives_each_image_a_new_number(void **state)
+{
+	struct ground *ground = *state;
+	struct mapped_image *first = mapped_image_get(ground->images, &file);
+	struct mapped_image *second = mapped_image_get(ground->images, &memory);
+	uint32_t number = 99;
+
+	assert_int_equal(mapped_image_number(first, &number), 0);
+	assert_int_equal(mapped_image_number(second, &number), 0);
+	assert_int_equal(number, 1);
+	image_table_free(ground->table);
+	ground->table = image_table_new();
+	mapped_images_renew(ground->images, ground->table);
+	assert_int_equal(mapped_image_number(second, &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(mapped_image_number(first, &number), 0);
+	assert_int_equal(number, 1);
+	assert_string_equal(image_table_get(ground->table, 1)->path, "/bin/a");
+	mapped_image_release(first);
+	mapped_image_release(second);
+}
+
 int
 main(void)
 {
@@ -100,6 +123,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(equal_images_are_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_number_is_given_when_it_is_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_that_comes_back_has_the_number_it_had, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_table_gives_each_image_a_new_number, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

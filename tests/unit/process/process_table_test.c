@@ -90,13 +90,13 @@ a_renewed_process_has_no_past(void **state)
 
 	process_rename(process, "old");
 	process->incomplete = true;
-	process->context.valid = true;
+	process->context.session = 1;
 	process_end(*state, process, 10);
 	process = process_renew(*state, 1);
 	assert_string_equal(process->comm, "");
 	assert_false(process->incomplete);
 	assert_true(process->one_thread);
-	assert_false(process->context.valid);
+	assert_int_equal(process->context.session, 0);
 	assert_false(process->ended);
 	assert_int_equal(process_table_size(*state), 1);
 }

@@ -598,6 +598,59 @@ a_kill_between_steps_loses_and_doubles_nothing(void **state)
 	profile_close(writer.profile);
 }
 
+static void
+a_session_that_ended_keeps_nothing(void **state)
+{
+	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
+	const struct retention_options options = {.size_limit = 1};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+	struct profile_stats stats;
+
+	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
+	write_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS, kernel, 1);
+	assert_int_equal(profile_drop_old(writer.profile, &options, START_NS), 1);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.images, IMAGES);
+	profile_renew_session(writer.profile);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.images, 1);
+	assert_int_equal(stats.contexts, 1);
+	writer.known = false; /* the next one counts from 0 again */
+	write_plain_slice(&writer, START_NS + 20 * MINUTE_NS, 10 * MINUTE_NS);
+	assert_clean(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.images, IMAGES);
+	profile_close(writer.profile);
+}
+
+/* What the session counted where the sweep has been already stays when the session ends before the sweep does. */
+static void
+the_end_of_a_session_under_a_sweep_hides_nothing(void **state)
+{
+	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
+	const struct retention_options options = {.blocks_max = 1};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+	uint32_t epoch = writer.epoch;
+	struct profile_stats stats;
+
+	write_slice(&writer, START_NS, MINUTE_NS, kernel, 1);
+	profile_close(writer.profile);
+
+	writer = (struct writer){.profile = open_writer(fixture->directory, 0), .epoch = epoch};
+	assert_int_equal(profile_sweep(writer.profile, &options), 1); /* the whole of one block */
+	write_plain_slice(&writer, START_NS + MINUTE_NS, MINUTE_NS);
+	profile_renew_session(writer.profile);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.images, IMAGES);
+	assert_int_equal(stats.contexts, IMAGES);
+	profile_close(writer.profile);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -621,6 +674,8 @@ main(void)
 		CASE(a_database_at_its_limit_does_not_grow),
 		CASE(a_full_database_gives_way),
 		CASE(a_kill_between_steps_loses_and_doubles_nothing),
+		CASE(a_session_that_ended_keeps_nothing),
+		CASE(the_end_of_a_session_under_a_sweep_hides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
