@@ -200,6 +200,11 @@ collection_open(const struct config *config, const struct log *log, struct colle
 	collection->log = log;
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
 	init_guard(collection);
+	collection->watch = machine_watch_new("/sys", "/proc"); /* first: what changes from here on is told */
+	if (!collection->watch) {
+		free(collection);
+		return say(why, size, config->database, "collect", -ENOMEM);
+	}
 	err = open_profile(collection, why, size);
 	if (!err)
 		err = sampler_open(config, log, &collection->sampler, why, size);
@@ -219,6 +224,7 @@ collection_close(struct collection *collection)
 	close_writer(collection);
 	sampler_close(collection->sampler);
 	lifetime_fini(&collection->lifetime);
+	machine_watch_free(collection->watch);
 	free(collection);
 }
 
@@ -397,6 +403,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.skipped = collection->past_skipped + collection->totals.skipped,
 		.dropped = collection->dropped,
 		.kept = collection_is_busy(collection) ? collection->kept_samples : 0,
+		.cpu_count = sampler_cpu_count(collection->sampler),
 		.slice = collection->slice_newest,
 		.tally_size = tally_size(tally),
 		.tally_limit = tally_limit(tally),
@@ -412,6 +419,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	};
 	if (collection_is_busy(collection))
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
+	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
 	view_add_counted(collection, view);
 	if (view->trouble_since_ns)
 		view->trouble_dropped = view->dropped - collection->trouble_dropped;

@@ -42,6 +42,20 @@ void collection_close(struct collection *collection); /* what is not written is 
  */
 int collection_drain(struct collection *collection);
 
+/*
+ * Take notice of what has changed on the machine; to be called before each drain. After a sleep of the machine, or when
+ * its clock was set, what was taken before goes to a slice that ends there. True when collection_follow_cpus() is to be
+ * called.
+ */
+bool collection_look(struct collection *collection);
+
+/*
+ * Sample the CPUs that are online now: those that went are drained (waits SAMPLER_LAG_NS) and closed. No descriptor of
+ * the sampler may be watched meanwhile, and all of them are to be asked for again. 0; -ENOSPC while both tallies are
+ * full: collection_look() will say it again; or -errno.
+ */
+int collection_follow_cpus(struct collection *collection);
+
 /* Hand what there is to the flusher. 0; -EBUSY while it still writes; -ENOMEM. */
 int collection_flush(struct collection *collection);
 
@@ -112,6 +126,8 @@ struct collection_totals {
 struct collection_view {
 	const struct config *config;
 	const struct epoch *epoch;
+	size_t cpu_count;                         /* that are sampled now */
+	char cpus[128];                           /* the same as a list: "0-3,8" */
 	struct collection_totals totals;          /* of the epoch; losses up to the last take */
 	uint64_t samples, unknown, lost, dropped; /* of all epochs since the collection was opened */
 	uint64_t sideband_lost, skipped;          /* likewise */

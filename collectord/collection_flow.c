@@ -217,12 +217,9 @@ note_stall(struct collection *collection, bool stalled)
 	collection->stalled = stalled;
 }
 
-/*
- * Drain, first with `drain`, handing full tallies over as long as the flusher takes them. 0; -ENOSPC: it does not. Once
- * sampler_drain_all() has waited, what it was asked for is old enough for sampler_drain().
- */
-static int
-drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
+/* Once sampler_drain_all() has waited, what it was asked for is old enough for sampler_drain(). */
+int
+collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
 {
 	int err = drain(collection->sampler);
 
@@ -247,7 +244,7 @@ collection_drain(struct collection *collection)
 	const struct tally *tally;
 	int err;
 
-	err = drain_with(collection, sampler_drain);
+	err = collection_drain_with(collection, sampler_drain);
 	if (err == -ENOSPC)
 		err = sampler_relieve(collection->sampler, collection->flush_error == 0);
 	note_drain_error(collection, err);
@@ -262,7 +259,7 @@ collection_request_commit(struct collection *collection, uint64_t *ticket)
 {
 	int err;
 
-	err = drain_with(collection, sampler_drain_all);
+	err = collection_drain_with(collection, sampler_drain_all);
 	if (err)
 		return err == -ENOSPC ? -EAGAIN : err;
 	err = collection_flush(collection);
@@ -314,7 +311,7 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 	int err, wait_err;
 
 	do {
-		err = drain_with(collection, drain);
+		err = collection_drain_with(collection, drain);
 		if (err && err != -ENOSPC)
 			return err;
 		drain = sampler_drain;

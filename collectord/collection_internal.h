@@ -5,6 +5,7 @@
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 
 #include "collectord/collection.h"
+#include "collectord/machine_watch.h"
 
 struct collection {
 	struct config config;
@@ -15,6 +16,8 @@ struct collection {
 	struct sampler *sampler;
 	struct flusher *flusher;
 	struct epoch epoch;
+	struct machine_watch *watch;
+	bool cpus_changed; /* the sampler is to follow */
 
 	size_t tables_limit;   /* bytes of images and contexts; what is larger ends with the next job */
 	struct tally *spare;   /* empty; NULL while a job has it */
@@ -53,6 +56,9 @@ struct collection {
 
 /* Count from here on: what the next job holds begins now. */
 void collection_mark(struct collection *collection);
+
+/* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0, -ENOSPC: it does not; -errno. */
+int collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler));
 
 /* Ask the database how big it is; to be called while no job is under way. */
 void collection_update_stats(struct collection *collection);

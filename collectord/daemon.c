@@ -30,11 +30,29 @@ feed_watchdog(struct daemon *daemon)
 		daemon->fed_ns = now_ns;
 }
 
+static int watch_rings(struct daemon *daemon);
+static void unwatch_rings(struct daemon *daemon);
+
+/* The rings of a CPU that goes are closed, those of one that comes opened. */
+static void
+follow_machine(struct daemon *daemon)
+{
+	if (!collection_look(daemon->collection))
+		return;
+	unwatch_rings(daemon);
+	collection_follow_cpus(daemon->collection);
+	if (watch_rings(daemon))
+		log_write(&daemon->logging->log, LOG_LEVEL_ERROR,
+		          "no memory to watch the rings: they are drained once "
+		          "a second only");
+}
+
 static void
 on_rings(void *context)
 {
 	struct daemon *daemon = context;
 
+	follow_machine(daemon);
 	if (collection_drain(daemon->collection) == 0)
 		feed_watchdog(daemon);
 	if (sampler_is_pressed(collection_sampler(daemon->collection)))
@@ -94,29 +112,23 @@ daemon_tell_status(struct daemon *daemon)
 	notify_status(daemon->notify, status);
 }
 
-void
-daemon_unwatch(struct daemon *daemon)
+static void
+unwatch_rings(struct daemon *daemon)
 {
 	for (size_t i = 0; i < daemon->ring_count; i++)
 		loop_watch_free(daemon->rings[i]);
 	free(daemon->rings);
 	daemon->rings = NULL;
 	daemon->ring_count = 0;
-	loop_watch_free(daemon->bell);
-	daemon->bell = NULL;
-	loop_watch_free(daemon->flush_timer);
-	daemon->flush_timer = NULL;
 }
 
-int
-daemon_watch(struct daemon *daemon)
+static int
+watch_rings(struct daemon *daemon)
 {
 	const struct sampler *sampler = collection_sampler(daemon->collection);
 	const size_t count = sampler_descriptor_count(sampler);
-	struct collection_view view;
 
-	daemon_unwatch(daemon);
-	collection_view(daemon->collection, &view);
+	unwatch_rings(daemon);
 	daemon->rings = calloc(count + 1, sizeof(struct loop_watch *));
 	if (!daemon->rings)
 		return -ENOMEM;
@@ -130,6 +142,30 @@ daemon_watch(struct daemon *daemon)
 			return -errno;
 		daemon->ring_count++;
 	}
+	return 0;
+}
+
+void
+daemon_unwatch(struct daemon *daemon)
+{
+	unwatch_rings(daemon);
+	loop_watch_free(daemon->bell);
+	daemon->bell = NULL;
+	loop_watch_free(daemon->flush_timer);
+	daemon->flush_timer = NULL;
+}
+
+int
+daemon_watch(struct daemon *daemon)
+{
+	struct collection_view view;
+	int err;
+
+	daemon_unwatch(daemon);
+	err = watch_rings(daemon);
+	if (err)
+		return err;
+	collection_view(daemon->collection, &view);
 	daemon->bell = loop_watch_descriptor(daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)),
 	                                     on_bell, daemon);
 	daemon->flush_timer = loop_watch_timer(daemon->loop, view.config->flush_interval_ns, on_flush_timer, daemon);

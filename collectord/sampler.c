@@ -115,7 +115,7 @@ make_up_for_lost_records(struct sampler *sampler)
 	err = attribution_rescan(sampler->attribution);
 	sampler->records_lost = false;
 	sampler->rescan_ns = now_ns;
-	log_write(sampler->log, LOG_LEVEL_WARNING, "records about processes were lost; /proc was read again: %s",
+	log_write(sampler->log, LOG_LEVEL_WARNING, "records about processes were missed; /proc was read again: %s",
 	          err ? error_text(err) : "done");
 }
 
@@ -138,17 +138,19 @@ sampler_drain(struct sampler *sampler)
 	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
 }
 
+static bool
+is_fuller(const struct ring *ring, unsigned percent)
+{
+	return ring && ring_used(ring) > ring_size(ring) / 100 * percent;
+}
+
 /* Some ring holds more than `percent` of what it can. */
 static bool
 is_any_fuller(const struct sampler *sampler, unsigned percent)
 {
-	for (size_t i = 0; i < sampler->cpu_count; i++) {
-		const struct ring *samples = sampler->cpus[i].samples, *sideband = sampler->cpus[i].sideband;
-
-		if (ring_used(samples) > ring_size(samples) / 100 * percent ||
-		    ring_used(sideband) > ring_size(sideband) / 100 * percent)
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].samples, percent) || is_fuller(sampler->cpus[i].sideband, percent))
 			return true;
-	}
 	return false;
 }
 
@@ -195,26 +197,15 @@ control_counters(struct sampler *sampler, unsigned long request)
 int
 sampler_enable(struct sampler *sampler)
 {
+	sampler->enabled = true;
 	return control_counters(sampler, PERF_EVENT_IOC_ENABLE);
 }
 
 int
 sampler_disable(struct sampler *sampler)
 {
+	sampler->enabled = false;
 	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
-}
-
-/* Add what the kernel has counted as lost since the last reading (linux 6.0: PERF_FORMAT_LOST). */
-static void
-read_lost(struct sampler_counter *counter)
-{
-	/* value, id, lost: as event_sample_attr() and event_sideband_attr() ask for them */
-	uint64_t values[3];
-
-	if (counter->fd < 0 || read(counter->fd, values, sizeof(values)) != sizeof(values))
-		return;
-	counter->loss.lost += values[2] - counter->loss.lost_read;
-	counter->loss.lost_read = values[2];
 }
 
 static void
@@ -233,29 +224,32 @@ move_loss(struct slice *slice, struct sampler_counter *counter, uint32_t cpu, ui
 	if (event == SLICE_SIDEBAND) {
 		slice->sideband_lost += loss->lost;
 	} else {
+		slice->events[event].enabled_ns += counter->enabled_ns;
+		slice->events[event].running_ns += counter->running_ns;
 		slice->events[event].lost += loss->lost;
 		slice->events[event].throttled += loss->throttled;
 	}
 	slice->skipped += skipped;
 	loss->lost = 0;
 	loss->throttled = 0;
+	counter->enabled_ns = 0;
+	counter->running_ns = 0;
 }
 
 static void
 move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *slice)
 {
-	uint64_t skipped = cpu->skipped + ring_take_skipped(cpu->samples);
+	uint64_t skipped = cpu->skipped + (cpu->samples ? ring_take_skipped(cpu->samples) : 0);
 
 	cpu->skipped = 0;
 	for (size_t e = 0; e < sampler->event_count; e++) {
-		if (sampler->features.read_lost)
-			read_lost(&cpu->counters[e]);
+		sampler_counter_read(sampler, &cpu->counters[e]);
 		move_loss(slice, &cpu->counters[e], cpu->number, (uint16_t)e, skipped);
 		skipped = 0;
 	}
-	if (sampler->features.read_lost)
-		read_lost(&cpu->sideband_counter);
-	move_loss(slice, &cpu->sideband_counter, cpu->number, SLICE_SIDEBAND, ring_take_skipped(cpu->sideband));
+	sampler_counter_read(sampler, &cpu->sideband_counter);
+	move_loss(slice, &cpu->sideband_counter, cpu->number, SLICE_SIDEBAND,
+	          cpu->sideband ? ring_take_skipped(cpu->sideband) : 0);
 }
 
 struct tally *
@@ -305,7 +299,11 @@ sampler_events(const struct sampler *sampler, size_t *count)
 size_t
 sampler_cpu_count(const struct sampler *sampler)
 {
-	return sampler->cpu_count;
+	size_t count = 0;
+
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		count += sampler->cpus[i].open;
+	return count;
 }
 
 size_t

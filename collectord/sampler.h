@@ -40,7 +40,6 @@ int sampler_disable(struct sampler *sampler);
 
 const struct event *sampler_events(const struct sampler *sampler,
                                    size_t *count); /* in the order of the configuration */
-size_t sampler_cpu_count(const struct sampler *sampler);
 
 /*
  * Choose the rates again, after measuring the costs again if `measure`, with what dcpid itself was seen to use
@@ -52,7 +51,27 @@ bool sampler_plan(struct sampler *sampler, bool measure, uint64_t daemon_ppm, st
 /* Sample with the periods of `events`, the sampler's own with others, from now on. 0 or -errno. */
 int sampler_set_periods(struct sampler *sampler, const struct event *events);
 
-/* Descriptors that become readable when a ring has filled to its watermark, for the event loop. */
+/* ---- the CPUs that are sampled now ---- */
+
+size_t sampler_cpu_count(const struct sampler *sampler);
+void sampler_cpu_list(const struct sampler *sampler, char *text, size_t size); /* "0,2,5-7", cut to `size` */
+
+/* Has a CPU gone, come, or gone and come back? The last takes a question to every CPU: not to be asked all the time. */
+bool sampler_is_outdated(const struct sampler *sampler);
+
+/*
+ * Sample the CPUs that are online now. What the rings of those that went still hold is lost: drain first
+ * (sampler_drain_all). Descriptors change, and none of those that are closed may be watched any more. 0, or -errno when
+ * nobody can tell which CPUs are online.
+ */
+int sampler_follow_cpus(struct sampler *sampler);
+
+/*
+ * Every 10 s, try the events again that could not be opened on some CPU. True when one could: descriptors were added.
+ */
+bool sampler_retry_events(struct sampler *sampler);
+
+/* Descriptors that become readable when a ring has filled to its watermark, -1 for none, for the event loop. */
 size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
 

@@ -11,22 +11,35 @@
 #define SAMPLER_PROCFS "/proc"
 
 struct sampler_loss {
-	uint64_t lost;      /* since the last take */
-	uint64_t lost_read; /* the kernel's own count when it was last read (PERF_FORMAT_LOST) */
+	uint64_t lost; /* since the last take */
 	uint64_t throttled;
+};
+
+/* What the kernel said of a counter when it was last read. */
+struct sampler_reading {
+	uint64_t enabled_ns, running_ns;
+	uint64_t lost; /* PERF_FORMAT_LOST; 0 where the kernel does not count it */
 };
 
 struct sampler_counter {
 	int fd; /* -1: not open on this CPU */
 	uint64_t id;
+	int error; /* why it could not be opened, the last time it was tried */
 	struct sampler_loss loss;
 	uint32_t dither_step;
-	unsigned undithered; /* samples since the period was changed last */
+	unsigned undithered;             /* samples since the period was changed last */
+	uint64_t enabled_ns, running_ns; /* since the last take */
+	struct sampler_reading read;
 };
 
+/* One that went keeps its place, and what it lost until the next take. */
 struct sampler_cpu {
 	uint32_t number;
+	bool open;            /* false: it is offline */
+	int error;            /* why it could not be opened, the last time it was tried */
+	bool incomplete;      /* an event that could not be opened here is to be tried again */
 	struct ring *samples; /* NULL: no event could be opened here */
+	int ring_fd;          /* the counter whose ring it is */
 	struct ring *sideband;
 	struct sampler_counter sideband_counter;
 	struct sampler_counter counters[EVENTS_MAX];
@@ -42,8 +55,10 @@ struct sampler {
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;
+	size_t ring_pages, sideband_pages;
+	bool enabled;
 	struct sampler_cpu *cpus;
-	size_t cpu_count;
+	size_t cpu_count, cpu_capacity; /* places */
 	struct merge *merge;
 	struct image_table *images;
 	struct context_table *contexts;
@@ -52,10 +67,38 @@ struct sampler {
 	bool relieving;       /* give up samples that do not fit */
 	bool records_lost;    /* records about processes, since /proc was read */
 	uint64_t rescan_ns;   /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
+	uint64_t retry_ns;    /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
 	uint64_t dithered_ns; /* CLOCK_MONOTONIC, when periods were changed last */
 };
 
 /* Change the periods of counters that had enough samples with theirs, once a second. */
 void sampler_dither(struct sampler *sampler);
+
+#define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"
+
+/* ---- sampler_cpu.c ---- */
+
+void sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number);
+
+/*
+ * Open rings and events on a CPU of sampler->cpus, counting at once when the sampler is enabled. 0, -ENODEV when the
+ * CPU is offline, another negative errno; it is closed then. Events that cannot be opened here are logged, once, and
+ * left out.
+ */
+int sampler_cpu_open(struct sampler *sampler, struct sampler_cpu *cpu);
+
+/* Try the events that are missing. How many could be opened. */
+int sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu);
+
+/* What is in the rings is lost; what was counted as lost is kept. */
+void sampler_cpu_close(struct sampler *sampler, struct sampler_cpu *cpu);
+
+/* Add what the kernel has counted since the last reading. False when there is nothing to read. */
+bool sampler_counter_read(const struct sampler *sampler, struct sampler_counter *counter);
+
+/* ---- sampler_follow.c ---- */
+
+/* Begin to sample CPU `number`. As sampler_cpu_open(), or -ENOMEM. */
+int sampler_add_cpu(struct sampler *sampler, uint32_t number);
 
 #endif

@@ -145,7 +145,7 @@ rings_json(const struct collection_view *view)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return json_pack("{s:o,s:o,s:o}", "cpus", number(view->epoch->cpu_count), "sample_bytes",
+	return json_pack("{s:o,s:o,s:o}", "cpus", number(view->cpu_count), "sample_bytes",
 	                 number(view->config->ring_pages * page), "sideband_bytes",
 	                 number(view->config->sideband_pages * page));
 }
@@ -162,8 +162,7 @@ json_t *
 status_json(const struct collection_view *view, const struct status_process *process)
 {
 	const struct attribution_stats *attribution = &view->attribution;
-	const double overhead =
-		status_overhead_percent(process->cpu_time_ns, process->elapsed_ns, view->epoch->cpu_count);
+	const double overhead = status_overhead_percent(process->cpu_time_ns, process->elapsed_ns, view->cpu_count);
 	json_t *status;
 
 	status = json_pack("{s:s,s:s,s:i,s:o,s:f,s:o,s:o,s:o,s:o}", "schema", "dcpictl-status/1", "version",
@@ -178,6 +177,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "tally",
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
 	                              number(view->tally_limit), "full", (int)view->stalled));
+	json_object_set_new(status, "cpus", shown(view->cpus));
 	json_object_set_new(status, "rings", rings_json(view));
 	json_object_set_new(status, "processes", number(attribution->processes));
 	json_object_set_new(status, "mappings", number(attribution->mappings));

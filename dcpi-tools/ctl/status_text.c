@@ -225,6 +225,10 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 	json_array_foreach (events, i, event)
 		print_event(event, width, stream);
 	print_unknown(events, width, stream);
+	if (*text_of(status, "cpus")) {
+		print_label("cpus", width, stream);
+		fprintf(stream, "%s\n", text_of(status, "cpus"));
+	}
 	print_database(status, now_ns, width, stream);
 	print_trouble(status, width, stream);
 	print_losses(status, width, stream);

@@ -26,7 +26,7 @@ attr_init(struct perf_event_attr *attr, const struct event_features *features)
 	attr->size = sizeof(*attr);
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	attr->sample_id_all = 1;
-	attr->read_format = PERF_FORMAT_ID;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
 	if (features->read_lost)
 		attr->read_format |= PERF_FORMAT_LOST;
 	attr->use_clockid = 1;

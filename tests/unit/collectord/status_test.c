@@ -39,6 +39,8 @@ make_scene(void **state)
 	scene->view = (struct collection_view){
 		.config = &scene->config,
 		.epoch = &scene->epoch,
+		.cpu_count = 2,
+		.cpus = "0,5",
 		.slice = 9,
 		.tally_size = 5,
 		.tally_limit = 131072,
@@ -100,6 +102,7 @@ the_daemon_describes_itself(void **state)
 	assert_true(json_real_value(json_object_get(status, "overhead_percent")) == 0.25);
 	assert_count(status, "rss_bytes", 4194304);
 	assert_count(status, "slice", 9);
+	assert_text(status, "cpus", "0,5");
 	json_decref(status);
 }
 

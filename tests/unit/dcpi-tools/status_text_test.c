@@ -34,7 +34,7 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"\"epoch\":{\"id\":3,\"label\":\"nightly\"},"
 		"\"database\":{\"path\":\"/var/lib/dcpi\",\"used\":14889779,\"limit\":2147483648},"
 		"\"last_flush\":{\"at\":\"2023-11-14T22:14:50Z\",\"ms\":31.4,\"keys\":5,\"error\":null},"
-		"\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"events\":["
+		"\"cpus\":\"0,2-3\",\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"events\":["
 		"{\"name\":\"cpu-clock\",\"requested\":\"cycles\",\"available\":true,\"note\":\"no PMU\",\"rate\":250,"
 		"\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
 		"\"unknown\":{\"no-mapping\":812,\"guest\":1}},"
@@ -49,6 +49,7 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"  cache-misses  not available here\n"
 		"                no PMU\n"
 		"  unknown       0.03 % of the samples (no-mapping 1,212, guest 1)\n"
+		"  cpus          0,2-3\n"
 		"  database      /var/lib/dcpi 14.2 MiB of 2 GiB, last flush 4 s ago took 31 ms\n"
 		"  cost          dcpid used 0.02 % of the machine's CPU time, 9.1 MiB of memory\n");
 }

@@ -1,9 +1,10 @@
-#include "collectord/cpu_list.h"
+#include "base/cpu_list.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool
 parse_number(const char **at, uint32_t *number)
@@ -80,4 +81,26 @@ cpu_list_read(const char *path, uint32_t **cpus)
 	fclose(file);
 	text[size] = '\0';
 	return cpu_list_parse(text, cpus);
+}
+
+void
+cpu_list_format(const uint32_t *cpus, size_t count, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0, next; i < count; i = next) {
+		char part[32];
+		int length;
+
+		for (next = i + 1; next < count && cpus[next] == cpus[next - 1] + 1;)
+			next++;
+		length = snprintf(part, sizeof(part), "%s%u", i ? "," : "", cpus[i]);
+		if (next - i > 1)
+			length += snprintf(part + length, sizeof(part) - (size_t)length, "-%u", cpus[next - 1]);
+		if (used + (size_t)length >= size)
+			return;
+		memcpy(text + used, part, (size_t)length + 1);
+		used += (size_t)length;
+	}
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collectord/cpu_list.h"
+#include "base/cpu_list.h"
 
 static void
 assert_refused(const char *text)
@@ -67,6 +67,38 @@ the_running_machine_has_as_many_as_sysconf_says(void **state)
 	free(cpus);
 }
 
+static void
+assert_formatted(const uint32_t *cpus, size_t count, size_t size, const char *expected)
+{
+	char text[64];
+
+	cpu_list_format(cpus, count, text, size);
+	assert_string_equal(text, expected);
+}
+
+static void
+a_list_is_written_as_the_kernel_writes_it(void **state)
+{
+	static const uint32_t sparse[] = {0, 2, 5, 6, 7}, pair[] = {63, 64};
+
+	(void)state;
+	assert_formatted(sparse, 5, 64, "0,2,5-7");
+	assert_formatted(sparse, 1, 64, "0");
+	assert_formatted(sparse, 0, 64, "");
+	assert_formatted(pair, 2, 64, "63-64");
+}
+
+static void
+a_list_that_does_not_fit_is_cut_behind_a_whole_number(void **state)
+{
+	static const uint32_t cpus[] = {10, 12, 14};
+
+	(void)state;
+	assert_formatted(cpus, 3, 9, "10,12,14");
+	assert_formatted(cpus, 3, 8, "10,12");
+	assert_formatted(cpus, 3, 1, "");
+}
+
 int
 main(void)
 {
@@ -74,6 +106,8 @@ main(void)
 		cmocka_unit_test(single_numbers_and_ranges_are_listed),
 		cmocka_unit_test(one_cpu_is_a_list),
 		cmocka_unit_test(what_is_no_list_is_refused),
+		cmocka_unit_test(a_list_is_written_as_the_kernel_writes_it),
+		cmocka_unit_test(a_list_that_does_not_fit_is_cut_behind_a_whole_number),
 		cmocka_unit_test(the_running_machine_has_as_many_as_sysconf_says),
 	};
 

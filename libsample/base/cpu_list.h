@@ -3,8 +3,8 @@
  *
  * Thread rule: stateless.
  */
-#ifndef DCPI_COLLECTORD_CPU_LIST_H
-#define DCPI_COLLECTORD_CPU_LIST_H
+#ifndef DCPI_BASE_CPU_LIST_H
+#define DCPI_BASE_CPU_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +19,8 @@ int cpu_list_parse(const char *text, uint32_t **cpus);
 
 /* The list in file `path`, e.g. /sys/devices/system/cpu/online. As cpu_list_parse(), or -errno. */
 int cpu_list_read(const char *path, uint32_t **cpus);
+
+/* Write ascending `cpus` as the kernel would ("0-3,8"), "" for none, cut behind a whole number to `size`. */
+void cpu_list_format(const uint32_t *cpus, size_t count, char *text, size_t size);
 
 #endif

@@ -1,0 +1,229 @@
+/* The events and rings of one CPU. */
+#include "collectord/sampler_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collectord/dither.h"
+
+#define RING_PAGES_MIN 4
+
+/* Values in the order of PERF_FORMAT_...: as event_sample_attr() and event_sideband_attr() ask for them. */
+enum { READ_VALUE, READ_ENABLED, READ_RUNNING, READ_ID, READ_LOST, READ_COUNT };
+
+bool
+sampler_counter_read(const struct sampler *sampler, struct sampler_counter *counter)
+{
+	const size_t size = (sampler->features.read_lost ? READ_COUNT : READ_LOST) * sizeof(uint64_t);
+	uint64_t values[READ_COUNT] = {0};
+	struct sampler_reading *last = &counter->read;
+
+	if (counter->fd < 0 || read(counter->fd, values, sizeof(values)) != (ssize_t)size)
+		return false;
+	counter->enabled_ns += values[READ_ENABLED] - last->enabled_ns;
+	counter->running_ns += values[READ_RUNNING] - last->running_ns;
+	counter->loss.lost += values[READ_LOST] - last->lost;
+	*last = (struct sampler_reading){
+		.enabled_ns = values[READ_ENABLED],
+		.running_ns = values[READ_RUNNING],
+		.lost = values[READ_LOST],
+	};
+	return true;
+}
+
+/* Open `attr` on a CPU; the counter's id is how its records are recognised. */
+static int
+open_counter(struct perf_event_attr *attr, uint32_t cpu, struct sampler_counter *counter)
+{
+	int fd = event_open_system(NULL, attr, (int)cpu);
+
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &counter->id)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	counter->fd = fd;
+	return 0;
+}
+
+void
+sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number)
+{
+	memset(cpu, 0, sizeof(*cpu));
+	cpu->number = number;
+	cpu->sideband_counter.fd = -1;
+	for (size_t i = 0; i < EVENTS_MAX; i++)
+		cpu->counters[i].fd = -1;
+}
+
+static void
+close_counter(struct sampler_counter *counter)
+{
+	if (counter->fd >= 0)
+		close(counter->fd);
+	counter->fd = -1;
+	counter->id = 0;
+	counter->dither_step = 0;
+	counter->undithered = 0;
+	memset(&counter->read, 0, sizeof(counter->read));
+}
+
+/* Map a ring of `pages`, or of half, a quarter, ... where locked memory is limited. */
+static struct ring *
+map_ring(const struct sampler *sampler, uint32_t cpu, int fd, size_t pages)
+{
+	const size_t least = pages < RING_PAGES_MIN ? pages : RING_PAGES_MIN;
+
+	for (size_t try = pages; try >= least; try /= 2) {
+		struct ring *ring = ring_new(fd, try);
+
+		if (ring && try < pages)
+			log_write(sampler->log, LOG_LEVEL_WARNING,
+			          "cpu %u: ring of %zu pages instead of %zu: locked memory is limited (CAP_IPC_LOCK, "
+			          "kernel.perf_event_mlock_kb)",
+			          cpu, try, pages);
+		if (ring || (errno != EPERM && errno != ENOMEM))
+			return ring;
+	}
+	return NULL;
+}
+
+/* Let the counter write into the CPU's ring of samples; the first makes it. */
+static int
+join_ring(struct sampler *sampler, struct sampler_cpu *cpu, struct sampler_counter *counter)
+{
+	int err;
+
+	if (cpu->samples)
+		return ioctl(counter->fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring_fd) ? -errno : 0;
+	cpu->samples = map_ring(sampler, cpu->number, counter->fd, sampler->ring_pages);
+	if (!cpu->samples)
+		return -errno;
+	cpu->ring_fd = counter->fd;
+	err = merge_add(sampler->merge, cpu->samples, &sampler->sample_layout, (uint32_t)(cpu - sampler->cpus));
+	if (err) {
+		ring_free(cpu->samples);
+		cpu->samples = NULL;
+	}
+	return err;
+}
+
+static int
+open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
+{
+	struct sampler_counter *counter = &cpu->counters[index];
+	struct perf_event_attr attr;
+	int err;
+
+	event_sample_attr(&sampler->events[index], &sampler->features, &attr);
+	if (!attr.freq)
+		attr.sample_period = dither_period(attr.sample_period, cpu->number, 0);
+	attr.watermark = 1;
+	attr.wakeup_watermark = (uint32_t)(sampler->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+	attr.disabled = !sampler->enabled;
+	sampler->sample_layout.sample_type = attr.sample_type;
+	sampler->sample_layout.sample_id_all = attr.sample_id_all;
+	err = open_counter(&attr, cpu->number, counter);
+	if (err)
+		return err;
+	err = join_ring(sampler, cpu, counter);
+	if (err)
+		close_counter(counter);
+	return err;
+}
+
+int
+sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	int opened = 0;
+
+	cpu->incomplete = false;
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		struct sampler_counter *counter = &cpu->counters[i];
+		int err;
+
+		if (!sampler->events[i].available || counter->fd >= 0)
+			continue;
+		err = open_event(sampler, cpu, i);
+		if (err && err != counter->error)
+			log_write(sampler->log, LOG_LEVEL_WARNING, "%s: cannot be opened on cpu %u: %s",
+			          sampler->events[i].name, cpu->number, error_text(err));
+		else if (!err && counter->error)
+			log_write(sampler->log, LOG_LEVEL_NOTICE, "%s: is counted on cpu %u again",
+			          sampler->events[i].name, cpu->number);
+		counter->error = err;
+		cpu->incomplete |= err != 0;
+		opened += err == 0;
+	}
+	return opened;
+}
+
+/* Records of mappings and processes; counted from here on, so that the scan that follows overlaps and misses nothing.
+ */
+static int
+open_sideband(struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	event_sideband_attr(&sampler->features, &attr);
+	attr.watermark = 1;
+	attr.wakeup_watermark = (uint32_t)(sampler->sideband_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+	sampler->sideband_layout.sample_type = attr.sample_type;
+	sampler->sideband_layout.sample_id_all = attr.sample_id_all;
+	attr.disabled = 0;
+	err = open_counter(&attr, cpu->number, &cpu->sideband_counter);
+	if (err)
+		return err;
+	cpu->sideband = map_ring(sampler, cpu->number, cpu->sideband_counter.fd, sampler->sideband_pages);
+	if (!cpu->sideband)
+		return -errno;
+	return merge_add(sampler->merge, cpu->sideband, &sampler->sideband_layout, (uint32_t)(cpu - sampler->cpus));
+}
+
+/* What the counters and rings still say goes with the CPU's losses, to be moved at the next take. */
+static void
+keep_losses(const struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	sampler_counter_read(sampler, &cpu->sideband_counter);
+	for (size_t i = 0; i < sampler->event_count; i++)
+		sampler_counter_read(sampler, &cpu->counters[i]);
+	cpu->skipped += cpu->samples ? ring_take_skipped(cpu->samples) : 0;
+	cpu->skipped += cpu->sideband ? ring_take_skipped(cpu->sideband) : 0;
+}
+
+void
+sampler_cpu_close(struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	keep_losses(sampler, cpu);
+	merge_remove(sampler->merge, cpu->samples);
+	merge_remove(sampler->merge, cpu->sideband);
+	ring_free(cpu->samples);
+	ring_free(cpu->sideband);
+	cpu->samples = NULL;
+	cpu->sideband = NULL;
+	close_counter(&cpu->sideband_counter);
+	for (size_t i = 0; i < EVENTS_MAX; i++)
+		close_counter(&cpu->counters[i]);
+	cpu->open = false;
+}
+
+int
+sampler_cpu_open(struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	int err = open_sideband(sampler, cpu);
+
+	if (err) {
+		sampler_cpu_close(sampler, cpu);
+		return err;
+	}
+	cpu->open = true;
+	sampler_cpu_open_events(sampler, cpu);
+	return 0;
+}

@@ -1,0 +1,109 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+#include "collectord/machine_watch.h"
+#include "tests/unit/event/fake_tree.h"
+
+static int
+make_tree(void **state)
+{
+	static struct fake_tree tree;
+
+	fake_tree_init(&tree);
+	fake_tree_write(&tree, "devices/system/cpu/online", "0-3\n");
+	fake_tree_write(&tree, "kernel/uevent_seqnum", "812\n");
+	fake_tree_write(&tree, "sys/kernel/perf_event_max_sample_rate", "100000\n");
+	*state = &tree;
+	return 0;
+}
+
+static int
+remove_tree(void **state)
+{
+	fake_tree_fini(*state);
+	return 0;
+}
+
+/* That the machine runs on as it is, its clocks included, is no change. */
+static struct machine_watch *
+watch_tree(const struct fake_tree *tree)
+{
+	struct machine_watch *watch = machine_watch_new(tree->root, tree->root);
+
+	assert_non_null(watch);
+	assert_int_equal(machine_watch_look(watch), 0);
+	return watch;
+}
+
+static void
+a_machine_that_stays_the_same_has_not_changed(void **state)
+{
+	struct machine_watch *watch = watch_tree(*state);
+
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(machine_watch_look(watch), 0);
+	machine_watch_free(watch);
+}
+
+static void
+another_list_of_cpus_is_told_once(void **state)
+{
+	struct machine_watch *watch = watch_tree(*state);
+
+	fake_tree_write(*state, "devices/system/cpu/online", "0,2-3\n");
+	assert_int_equal(machine_watch_look(watch), MACHINE_CPUS);
+	assert_int_equal(machine_watch_look(watch), 0);
+	machine_watch_free(watch);
+}
+
+static void
+a_cpu_that_came_back_before_anybody_looked_is_suspected(void **state)
+{
+	struct machine_watch *watch = watch_tree(*state);
+
+	fake_tree_write(*state, "kernel/uevent_seqnum", "814\n");
+	assert_int_equal(machine_watch_look(watch), MACHINE_CPUS);
+	assert_int_equal(machine_watch_look(watch), 0);
+	machine_watch_free(watch);
+}
+
+static void
+a_lowered_rate_limit_is_told_and_known(void **state)
+{
+	struct machine_watch *watch = watch_tree(*state);
+
+	assert_int_equal(machine_watch_rate_limit(watch), 100000);
+	fake_tree_write(*state, "sys/kernel/perf_event_max_sample_rate", "79000\n");
+	assert_int_equal(machine_watch_look(watch), MACHINE_RATE_LIMIT);
+	assert_int_equal(machine_watch_rate_limit(watch), 79000);
+	assert_int_equal(machine_watch_look(watch), 0);
+	machine_watch_free(watch);
+}
+
+static void
+a_machine_without_these_files_never_changes(void **state)
+{
+	struct machine_watch *watch = machine_watch_new("/nonexistent", "/nonexistent");
+
+	(void)state;
+	assert_non_null(watch);
+	assert_int_equal(machine_watch_look(watch), 0);
+	assert_int_equal(machine_watch_rate_limit(watch), 0);
+	machine_watch_free(watch);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_machine_that_stays_the_same_has_not_changed, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(another_list_of_cpus_is_told_once, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(a_cpu_that_came_back_before_anybody_looked_is_suspected, make_tree,
+	                                        remove_tree),
+		cmocka_unit_test_setup_teardown(a_lowered_rate_limit_is_told_and_known, make_tree, remove_tree),
+		cmocka_unit_test(a_machine_without_these_files_never_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

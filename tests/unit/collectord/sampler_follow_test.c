@@ -1,0 +1,155 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "collectord/sampler_internal.h"
+
+static struct sampler *
+open_sampler(void)
+{
+	struct config config;
+	struct sampler *sampler;
+	char why[512];
+	int err;
+
+	memset(&config, 0, sizeof(config));
+	config.tally_limit = 4096;
+	config.ring_pages = 16;
+	config.sideband_pages = 16;
+	config.event_count = 1;
+	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
+	if (err == -EACCES || err == -EPERM)
+		skip_because(why);
+	assert_int_equal(err, 0);
+	assert_int_equal(sampler_enable(sampler), 0);
+	return sampler;
+}
+
+/* What the kernel does to the events of a CPU that goes: they are there, and count no more. */
+static void
+let_cpu_die(struct sampler *sampler, size_t index)
+{
+	struct sampler_cpu *cpu = &sampler->cpus[index];
+
+	assert_int_equal(ioctl(cpu->sideband_counter.fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	assert_int_equal(ioctl(cpu->counters[0].fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+}
+
+static void
+the_cpus_that_are_sampled_are_those_that_are_online(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+	char online[128], listed[128];
+
+	(void)state;
+	assert_non_null(file);
+	assert_non_null(fgets(online, sizeof(online), file));
+	fclose(file);
+	online[strcspn(online, "\n")] = '\0';
+	sampler_cpu_list(sampler, listed, sizeof(listed));
+	assert_string_equal(listed, online);
+	assert_false(sampler_is_outdated(sampler));
+	sampler_close(sampler);
+}
+
+static void
+a_cpu_whose_events_have_died_is_opened_again_and_counts(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	const size_t count = sampler_cpu_count(sampler);
+	struct sampler_counter *counter;
+	uint64_t before_ns;
+
+	(void)state;
+	let_cpu_die(sampler, 0);
+	assert_true(sampler_is_outdated(sampler));
+	assert_int_equal(sampler_follow_cpus(sampler), 0);
+	assert_false(sampler_is_outdated(sampler));
+	assert_int_equal(sampler_cpu_count(sampler), count);
+	counter = &sampler->cpus[0].counters[0];
+	assert_true(sampler_counter_read(sampler, counter));
+	before_ns = counter->enabled_ns;
+	usleep(1000);
+	assert_true(sampler_counter_read(sampler, counter));
+	assert_true(counter->enabled_ns > before_ns); /* it was enabled with the others */
+	sampler_close(sampler);
+}
+
+static void
+what_a_cpu_that_went_had_lost_is_told_at_the_next_take(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	struct slice slice = {0};
+
+	(void)state;
+	sampler->cpus[0].counters[0].loss = (struct sampler_loss){.lost = 7, .throttled = 3};
+	let_cpu_die(sampler, 0);
+	assert_int_equal(sampler_follow_cpus(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	assert_int_equal(slice.events[0].lost, 7);
+	assert_int_equal(slice.events[0].throttled, 3);
+	slice_fini(&slice);
+	sampler_close(sampler);
+}
+
+/* An event that shares its counter with nobody runs all the time it is enabled. */
+static void
+time_enabled_and_running_is_summed_over_cpus(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	const uint64_t cpus = sampler_cpu_count(sampler);
+	struct slice slice = {0};
+
+	(void)state;
+	usleep(20000);
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	assert_true(slice.events[0].enabled_ns >= cpus * 19000000);
+	assert_int_equal(slice.events[0].running_ns, slice.events[0].enabled_ns);
+	slice_fini(&slice);
+	sampler_close(sampler);
+}
+
+static void
+an_event_that_could_not_be_opened_is_tried_again(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	struct sampler_cpu *cpu = &sampler->cpus[0];
+
+	(void)state;
+	assert_false(sampler_retry_events(sampler));
+	sampler_cpu_close(sampler, cpu);
+	assert_int_equal(sampler_cpu_open(sampler, cpu), 0);
+	close(cpu->counters[0].fd);
+	cpu->counters[0].fd = -1;
+	cpu->counters[0].error = -EBUSY;
+	cpu->incomplete = true;
+	merge_remove(sampler->merge, cpu->samples);
+	ring_free(cpu->samples);
+	cpu->samples = NULL;
+	sampler->retry_ns = 0;
+	assert_true(sampler_retry_events(sampler));
+	assert_true(cpu->counters[0].fd >= 0);
+	assert_false(cpu->incomplete);
+	assert_false(sampler_retry_events(sampler));
+	sampler_close(sampler);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
+		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
+		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
+		cmocka_unit_test(time_enabled_and_running_is_summed_over_cpus),
+		cmocka_unit_test(an_event_that_could_not_be_opened_is_tried_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
