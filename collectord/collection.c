@@ -84,6 +84,7 @@ end_old_epoch(struct collection *collection)
 	collection->past_sideband_lost += collection->totals.sideband_lost;
 	collection->past_skipped += collection->totals.skipped;
 	memset(&collection->totals, 0, sizeof(collection->totals));
+	memset(&collection->overhead, 0, sizeof(collection->overhead));
 }
 
 /* The limit that rates were chosen from; 0 when the configuration gave them all. */
@@ -365,6 +366,19 @@ collection_flusher(struct collection *collection)
 	return collection->flusher;
 }
 
+/* What was counted and used since the last take. */
+static void
+view_add_overhead(const struct collection *collection, struct collection_view *view)
+{
+	const struct slice_event *counted = sampler_counted(collection->sampler);
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	view->overhead.daemon_ns += machine_cpu_time_ns() - collection->cpu_time_ns;
+	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * collection->epoch.cpu_count;
+	for (size_t i = 0; i < collection->epoch.event_count; i++)
+		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);
+}
+
 /* What is in the sampler, not yet taken, counts as well. */
 static void
 view_add_counted(const struct collection *collection, struct collection_view *view)
@@ -398,6 +412,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.samples = collection->samples,
 		.unknown = collection->unknown,
 		.lost = collection->lost,
+		.overhead = collection->overhead,
 		.past = &collection->lifetime,
 		.sideband_lost = collection->past_sideband_lost + collection->totals.sideband_lost,
 		.skipped = collection->past_skipped + collection->totals.skipped,
@@ -421,6 +436,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
 	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
 	view_add_counted(collection, view);
+	view_add_overhead(collection, view);
 	if (view->trouble_since_ns)
 		view->trouble_dropped = view->dropped - collection->trouble_dropped;
 	sampler_attribution_stats(collection->sampler, &view->attribution);

@@ -20,6 +20,7 @@
 #include "collectord/lifetime.h"
 #include "collectord/sampler.h"
 #include "profile/epoch.h"
+#include "profile/overhead.h"
 #include "profile/profile.h"
 
 struct collection;
@@ -132,6 +133,7 @@ struct collection_view {
 	uint64_t samples, unknown, lost, dropped; /* of all epochs since the collection was opened */
 	uint64_t sideband_lost, skipped;          /* likewise */
 	uint64_t kept;                            /* samples in memory, not in the database */
+	struct overhead overhead;                 /* of the epoch, up to now */
 	const struct lifetime *past;              /* the epochs before this one */
 	uint32_t slice;                           /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;

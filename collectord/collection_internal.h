@@ -29,6 +29,7 @@ struct collection {
 	uint64_t taken_ns;           /* CLOCK_REALTIME */
 	uint64_t taken_monotonic_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_time_ns;        /* processor time used until then */
+	struct overhead overhead;    /* of the epoch, until then */
 	uint64_t slice_begin_ns;     /* CLOCK_MONOTONIC */
 	uint32_t slice_id;           /* 0: the next job begins a slice */
 	uint32_t slice_newest;       /* the last that was written to */

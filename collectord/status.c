@@ -52,12 +52,13 @@ unknown_json(const struct slice_event *event)
 static json_t *
 event_json(const struct event *event, const struct slice_event *counted)
 {
-	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "name", shown(event->name),
-	                 "requested", shown(event->requested), "available", (int)event->available, "note",
-	                 shown(event->note), "unit", event->encoding.unit, "period", number(event->period), "rate",
-	                 number(event->rate), "precise", (int)event->precise, "user", (int)event->user, "kernel",
-	                 (int)event->kernel, "samples", number(counted->samples), "lost", number(counted->lost),
-	                 "dropped", number(counted->dropped), "throttled", number(counted->throttled), "unknown",
+	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "name",
+	                 shown(event->name), "requested", shown(event->requested), "available", (int)event->available,
+	                 "note", shown(event->note), "unit", event->encoding.unit, "period", number(event->period),
+	                 "rate", number(event->rate), "cost_ns", event->cost_ns ? number(event->cost_ns) : json_null(),
+	                 "precise", (int)event->precise, "user", (int)event->user, "kernel", (int)event->kernel,
+	                 "samples", number(counted->samples), "lost", number(counted->lost), "dropped",
+	                 number(counted->dropped), "throttled", number(counted->throttled), "unknown",
 	                 unknown_json(counted));
 }
 
@@ -158,6 +159,29 @@ status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_
 	return 100.0 * (double)cpu_time_ns / ((double)elapsed_ns * (double)cpu_count);
 }
 
+/* What is not known is null. */
+static json_t *
+percent(bool is_known, double value)
+{
+	return is_known ? json_real(value) : json_null();
+}
+
+/* Of the epoch. */
+static json_t *
+overhead_json(const struct collection_view *view)
+{
+	const struct overhead *overhead = &view->overhead;
+	const struct epoch *epoch = view->epoch;
+	double expected = 0;
+	const bool has_expected = overhead_expected(epoch->events, epoch->event_count, &expected);
+
+	return json_pack("{s:o,s:o,s:o,s:o}", "limit_percent",
+	                 percent(epoch->overhead_limit_ppm > 0, (double)epoch->overhead_limit_ppm / 1e4),
+	                 "expected_percent", percent(has_expected, expected), "measured_percent",
+	                 percent(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)),
+	                 "dcpid_percent", percent(overhead->cpu_ns, overhead_daemon_percent(overhead)));
+}
+
 json_t *
 status_json(const struct collection_view *view, const struct status_process *process)
 {
@@ -186,6 +210,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "last_flush", flush_json(view));
 	json_object_set_new(status, "cpu_seconds", json_real((double)process->cpu_time_ns / 1e9));
 	json_object_set_new(status, "overhead_percent", json_real(overhead));
+	json_object_set_new(status, "overhead", overhead_json(view));
 	json_object_set_new(status, "rss_bytes", number(process->resident_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/summary_cost.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 
@@ -204,14 +205,47 @@ print_records(const struct selection *selection, const struct output *output)
 		print_line(&paragraph, "%" PRIu64 " could not be decoded", selection->skipped);
 }
 
+/* "cpu-clock 704 samples/s per CPU, 12.7 us each" */
 static void
-print_cost(const struct selection *selection, const struct output *output)
+print_event_cost(const struct selection_event *event, struct paragraph *paragraph)
+{
+	FILE *stream = paragraph->output->stream;
+	const uint64_t cost_ns = cost_of_sample_ns(event);
+
+	if (cost_ns == 0)
+		return;
+	begin_line(paragraph);
+	print_escaped(stream, event->name);
+	if (event->rate)
+		fprintf(stream, " %" PRIu64 " samples/s per CPU,", event->rate);
+	fprintf(stream, " %.1f us each\n", (double)cost_ns / 1e3);
+}
+
+static void
+print_cost(const struct summary *summary, const struct output *output)
 {
 	struct paragraph paragraph = {.output = output, .heading = "Cost:"};
+	const struct selection *selection = summary->selection;
+	const struct overhead *overhead = &selection->overhead;
+	const double limit = cost_limit_percent(selection);
+	double expected;
 
-	if (selection->cpu_ns)
-		print_line(&paragraph, "dcpid used %.2f%% of the machine's processor time, besides taking the samples",
-		           share_percent(selection->daemon_cpu_ns, selection->cpu_ns));
+	if (overhead->cpu_ns == 0)
+		return;
+	begin_line(&paragraph);
+	if (overhead->is_unknown)
+		fprintf(output->stream, "dcpid used %.2f%% of the machine's processor time, besides taking the samples",
+		        overhead_daemon_percent(overhead));
+	else
+		fprintf(output->stream, "%.2f%% of the machine's processor time, %.2f%% of it dcpid's own",
+		        overhead_percent(overhead), overhead_daemon_percent(overhead));
+	if (cost_expected_percent(selection, &expected))
+		fprintf(output->stream, "; %.2f%% expected at full load", expected);
+	if (limit > 0)
+		fprintf(output->stream, " (limit %g%%)", limit);
+	fputc('\n', output->stream);
+	for (size_t i = 0; i < summary->columns->count; i++)
+		print_event_cost(&selection->events[summary->columns->events[i]], &paragraph);
 }
 
 /* A halted CPU does not stop a clock, but its samples are left out. */
@@ -279,7 +313,7 @@ summary_print(const struct summary *summary, const struct output *output)
 	print_unknown(summary, output);
 	print_symbols(summary, output);
 	print_records(summary->selection, output);
-	print_cost(summary->selection, output);
+	print_cost(summary, output);
 	print_events(summary->selection, output);
 	if (summary->shown < summary->row_count)
 		print_line(&rows, "%zu of %zu", summary->shown, summary->row_count);

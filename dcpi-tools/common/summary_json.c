@@ -3,18 +3,23 @@
 #include <errno.h>
 
 #include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/summary_cost.h"
 
 static json_t *
 event_json(const struct summary *summary, size_t index)
 {
 	const struct selection_event *event = &summary->selection->events[index];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", json_shown(event->name),
-	                 "requested", json_shown(event->requested), "unit", json_shown(event->unit), "period",
-	                 json_count(event->period), "samples", json_count(event->totals.samples), "selected",
-	                 json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "dropped",
-	                 json_count(event->totals.dropped), "throttled", json_count(event->totals.throttled),
-	                 "available", event->available, "note", json_shown(event->note));
+	const uint64_t cost_ns = cost_of_sample_ns(event);
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
+	                 json_shown(event->name), "requested", json_shown(event->requested), "unit",
+	                 json_shown(event->unit), "period", json_count(event->period), "rate", json_count(event->rate),
+	                 "cost_ns", cost_ns ? json_count(cost_ns) : json_null(), "samples",
+	                 json_count(event->totals.samples), "selected", json_count(summary->totals[index]), "lost",
+	                 json_count(event->totals.lost), "dropped", json_count(event->totals.dropped), "throttled",
+	                 json_count(event->totals.throttled), "available", event->available, "note",
+	                 json_shown(event->note));
 }
 
 static bool
@@ -78,11 +83,31 @@ unknown_json(const struct selection *selection)
 }
 
 static json_t *
+daemon_json(const struct selection *selection)
+{
+	if (selection->overhead.cpu_ns == 0)
+		return json_null();
+	return json_real(overhead_daemon_percent(&selection->overhead));
+}
+
+/* What is not known is null. */
+static json_t *
+percent_json(bool is_known, double percent)
+{
+	return is_known ? json_real(percent) : json_null();
+}
+
+static json_t *
 overhead_json(const struct selection *selection)
 {
-	if (selection->cpu_ns == 0)
-		return json_null();
-	return json_real(share_percent(selection->daemon_cpu_ns, selection->cpu_ns));
+	const struct overhead *overhead = &selection->overhead;
+	const double limit = cost_limit_percent(selection);
+	double expected = 0;
+	const bool has_expected = cost_expected_percent(selection, &expected);
+
+	return json_pack("{s:o, s:o, s:o}", "limit_percent", percent_json(limit > 0, limit), "expected_percent",
+	                 percent_json(has_expected, expected), "measured_percent",
+	                 percent_json(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)));
 }
 
 /* After the rows, so that a reader of the text meets the table first. */
@@ -104,7 +129,8 @@ summary_json_totals(const struct summary *summary, json_t *root)
 	failed |= json_object_set_new(root, "throttled", json_count(throttled));
 	failed |= json_object_set_new(root, "sideband_lost", json_count(selection->sideband_lost));
 	failed |= json_object_set_new(root, "skipped", json_count(selection->skipped));
-	failed |= json_object_set_new(root, "overhead_percent", overhead_json(selection));
+	failed |= json_object_set_new(root, "overhead_percent", daemon_json(selection));
+	failed |= json_object_set_new(root, "overhead", overhead_json(selection));
 	return failed ? -ENOMEM : 0;
 }
 

@@ -83,24 +83,36 @@ print_label(const char *label, size_t width, FILE *stream)
 	fprintf(stream, "  %s%*s", label, (int)(used < width ? width - used : 0) + 2, "");
 }
 
+/* How often it is sampled, and what that costs. A clock's period is the inverse of its rate, and not told. */
+static void
+print_frequency(const json_t *event, FILE *stream)
+{
+	const uint64_t rate = count_of(event, "rate"), period = count_of(event, "period");
+	const uint64_t cost_ns = count_of(event, "cost_ns");
+	const bool is_clock = strcmp(text_of(event, "unit"), "ns") == 0;
+	char often[NUMBER_TEXT_SIZE];
+
+	if (period && (!is_clock || !rate))
+		fprintf(stream, "a sample every %s %s, ", count_format(period, often), text_of(event, "unit"));
+	if (rate)
+		fprintf(stream, "%s samples/s per CPU, ", count_format(rate, often));
+	if (cost_ns)
+		fprintf(stream, "%.1f us each, ", (double)cost_ns / 1e3);
+}
+
 static void
 print_event(const json_t *event, size_t width, FILE *stream)
 {
-	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], often[NUMBER_TEXT_SIZE];
-	char dropped[NUMBER_TEXT_SIZE];
+	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], dropped[NUMBER_TEXT_SIZE];
 	const bool available = json_is_true(json_object_get(event, "available"));
-	const uint64_t rate = count_of(event, "rate");
 	const char *note = text_of(event, "note");
 	const bool stands_in = available && strcmp(text_of(event, "name"), text_of(event, "requested")) != 0;
 
 	print_label(text_of(event, available ? "name" : "requested"), width, stream);
-	if (!available)
-		fprintf(stream, "not available here\n");
-	else if (rate)
-		fprintf(stream, "%s samples/s per CPU, ", count_format(rate, often));
+	if (available)
+		print_frequency(event, stream);
 	else
-		fprintf(stream, "a sample every %s %s, ", count_format(count_of(event, "period"), often),
-		        text_of(event, "unit"));
+		fprintf(stream, "not available here\n");
 	if (available)
 		fprintf(stream, "%s samples, %s lost, %s throttled", count_format(count_of(event, "samples"), samples),
 		        count_format(count_of(event, "lost"), lost),
@@ -199,11 +211,26 @@ print_losses(const json_t *status, size_t width, FILE *stream)
 static void
 print_cost(const json_t *status, size_t width, FILE *stream)
 {
+	const json_t *overhead = json_object_get(status, "overhead");
+	const json_t *measured = json_object_get(overhead, "measured_percent");
+	const json_t *expected = json_object_get(overhead, "expected_percent");
+	const double limit = real_of(overhead, "limit_percent");
 	char resident[NUMBER_TEXT_SIZE];
 
 	print_label("cost", width, stream);
-	fprintf(stream, "dcpid used %.2f %% of the machine's CPU time, %s of memory\n",
-	        real_of(status, "overhead_percent"), size_format(count_of(status, "rss_bytes"), resident));
+	if (json_is_number(measured))
+		fprintf(stream, "%.2f %% of the machine's CPU time, %.2f %% of it dcpid's own",
+		        json_number_value(measured), real_of(overhead, "dcpid_percent"));
+	else
+		fprintf(stream, "dcpid used %.2f %% of the machine's CPU time, besides taking samples",
+		        real_of(status, "overhead_percent"));
+	if (json_is_number(expected))
+		fprintf(stream, "; %.2f %% expected at full load", json_number_value(expected));
+	if (limit > 0)
+		fprintf(stream, " (limit %g %%)", limit);
+	fputc('\n', stream);
+	print_label("memory", width, stream);
+	fprintf(stream, "%s\n", size_format(count_of(status, "rss_bytes"), resident));
 }
 
 int

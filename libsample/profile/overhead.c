@@ -22,15 +22,39 @@ overhead_expected(const struct event *events, size_t count, double *percent)
 	return any;
 }
 
-bool
-overhead_of_samples(const struct event *event, const struct slice_event *counted, uint64_t *cost_ns)
+void
+overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted)
 {
-	/* the ring had no room for those that were lost, but the CPU was interrupted for them */
-	const uint64_t taken = add_saturating(counted->samples, counted->lost);
+	const uint64_t taken = add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
+	uint64_t cost_ns;
 
 	if (event->cost_ns == 0 && taken > 0)
-		return false;
-	if (__builtin_mul_overflow(taken, event->cost_ns, cost_ns))
-		*cost_ns = UINT64_MAX;
-	return true;
+		overhead->is_unknown = true;
+	if (__builtin_mul_overflow(taken, event->cost_ns, &cost_ns))
+		cost_ns = UINT64_MAX;
+	overhead->sample_ns = add_saturating(overhead->sample_ns, cost_ns);
+}
+
+static double
+percent_of(double part_ns, uint64_t whole_ns)
+{
+	return whole_ns ? 100 * part_ns / (double)whole_ns : 0;
+}
+
+double
+overhead_sample_percent(const struct overhead *overhead)
+{
+	return percent_of((double)overhead->sample_ns, overhead->cpu_ns);
+}
+
+double
+overhead_daemon_percent(const struct overhead *overhead)
+{
+	return percent_of((double)overhead->daemon_ns, overhead->cpu_ns);
+}
+
+double
+overhead_percent(const struct overhead *overhead)
+{
+	return percent_of((double)overhead->sample_ns + (double)overhead->daemon_ns, overhead->cpu_ns);
 }

@@ -17,13 +17,25 @@
 #define OVERHEAD_DAEMON_SAMPLE_NS 1000
 
 /*
- * What the events of `epoch` are to cost a machine whose CPUs are all busy: rate times cost. Events whose rate depends
- * on what programs do are left out. False when there is no event with a known rate and cost, or one whose cost is not
- * known.
+ * What these events are to cost a machine whose CPUs are all busy: rate times cost. Events whose rate depends on what
+ * programs do are left out. False when there is no event with a known rate, or one whose cost is not known.
  */
 bool overhead_expected(const struct event *events, size_t count, double *percent);
 
-/* Processor time that taking these samples of `event` cost; false when its cost is not known and there are some. */
-bool overhead_of_samples(const struct event *event, const struct slice_event *counted, uint64_t *cost_ns);
+/* What it did cost. */
+struct overhead {
+	uint64_t sample_ns; /* processor time that taking the samples cost */
+	uint64_t daemon_ns; /* that dcpid used */
+	uint64_t cpu_ns;    /* of all CPUs: the whole */
+	bool is_unknown;    /* there are samples whose cost is not known; sample_ns is without them */
+};
+
+/* Add the samples of `event`, lost ones too: the CPU was interrupted for them. */
+void overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted);
+
+/* Their share and dcpid's, and both; 0 of no time. */
+double overhead_sample_percent(const struct overhead *overhead);
+double overhead_daemon_percent(const struct overhead *overhead);
+double overhead_percent(const struct overhead *overhead);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/overhead.h"
 #include "profile/profile.h"
 
 #define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
@@ -32,6 +33,9 @@ struct selection_event {
 	char unit[EVENT_UNIT_SIZE];
 	char note[EVENT_NOTE_SIZE]; /* of the newest epoch */
 	uint64_t period;            /* 0: it varies */
+	uint64_t rate;              /* samples per second of a busy CPU; 0: it varies, or cannot be told */
+	struct overhead overhead;   /* of its samples alone */
+	uint64_t cost_ns;           /* of one sample, in the newest epoch; 0: not known */
 	bool available;             /* in at least one selected epoch */
 	struct slice_event totals;  /* over the selected slices, all contexts */
 	uint64_t selected;          /* attributed samples whose context matches */
@@ -55,8 +59,7 @@ struct selection {
 	size_t slice_count;        /* only counted */
 	uint64_t start_ns, end_ns; /* what the selected slices really cover */
 	uint64_t covered_ns;       /* sum of their lengths */
-	uint64_t cpu_ns;           /* covered time times online CPUs */
-	uint64_t daemon_cpu_ns;
+	struct overhead overhead;  /* its whole is the covered time times online CPUs */
 	uint64_t sideband_lost;
 	uint64_t skipped;
 	size_t event_count;

@@ -32,6 +32,8 @@ event_begin(struct selection_event *event, const struct event *from)
 	memcpy(event->unit, from->encoding.unit, sizeof(event->unit));
 	memcpy(event->note, from->note, sizeof(event->note));
 	event->period = from->period;
+	event->rate = from->rate;
+	event->cost_ns = from->cost_ns;
 	event->available = from->available;
 }
 
@@ -48,6 +50,8 @@ merge_event(struct selection_parts *parts, const struct event *from)
 			continue;
 		if (events[i].period != from->period)
 			events[i].period = 0;
+		if (events[i].rate != from->rate)
+			events[i].rate = 0;
 		events[i].available |= from->available;
 		return (int)i;
 	}
@@ -133,6 +137,7 @@ static void
 add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice)
 {
 	struct selection *selection = parts->selection;
+	struct overhead *overhead = &selection->overhead;
 	uint64_t length_ns = slice->end_ns - slice->start_ns;
 
 	if (selection->slice_count == 0 || slice->start_ns < selection->start_ns)
@@ -141,15 +146,18 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 		selection->end_ns = slice->end_ns;
 	selection->slice_count++;
 	selection->covered_ns = add_saturating(selection->covered_ns, length_ns);
-	selection->cpu_ns =
-		add_saturating(selection->cpu_ns, multiply_saturating(length_ns, selection->epochs[epoch].cpu_count));
-	selection->daemon_cpu_ns = add_saturating(selection->daemon_cpu_ns, slice->daemon_cpu_ns);
+	overhead->cpu_ns =
+		add_saturating(overhead->cpu_ns, multiply_saturating(length_ns, selection->epochs[epoch].cpu_count));
+	overhead->daemon_ns = add_saturating(overhead->daemon_ns, slice->daemon_cpu_ns);
 	selection->sideband_lost = add_saturating(selection->sideband_lost, slice->sideband_lost);
 	selection->skipped = add_saturating(selection->skipped, slice->skipped);
 	for (size_t i = 0; i < slice->event_count; i++) {
 		uint16_t place = parts->event_maps[epoch].events[i];
 
 		add_slice_event(&selection->events[place].totals, &slice->events[i]);
+		overhead_add(&selection->events[place].overhead, &selection->epochs[epoch].events[i],
+		             &slice->events[i]);
+		overhead_add(overhead, &selection->epochs[epoch].events[i], &slice->events[i]);
 	}
 }
 

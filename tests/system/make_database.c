@@ -7,6 +7,8 @@
  *
  *   event NAME REQUESTED UNIT PERIOD yes|no NOTE      of the epochs that follow; `no`: not available
  *   noevents                                          forget the events
+ *   price EVENT RATE NANOSECONDS                      samples/s per CPU and cost of a sample, in the epochs that follow
+ *   limit PPM                                         overhead limit of the epochs that follow
  *   epoch START LABEL
  *   image KIND BUILD-ID PATH                          kind as in image_table.h, or user; build-id in hexadecimal
  *   context COMM CGROUP LABEL
@@ -127,6 +129,15 @@ add_event(struct builder *builder, char **fields)
 	event->available = strcmp(fields[5], "yes") == 0;
 	copy_text(builder, event->note, sizeof(event->note), fields[6]);
 	event->user = event->kernel = true;
+}
+
+static void
+set_price(struct builder *builder, char **fields)
+{
+	struct event *event = &builder->epoch.events[event_index(builder, fields[1])];
+
+	event->rate = number(builder, fields[2]);
+	event->cost_ns = number(builder, fields[3]);
 }
 
 static void
@@ -269,7 +280,7 @@ obey(struct builder *builder, char **fields, size_t count)
 	} commands[] = {
 		{"event", 7, add_event},     {"epoch", 3, begin_epoch}, {"image", 4, add_image},
 		{"context", 4, add_context}, {"count", 6, add_count},   {"unknown", 4, add_unknown},
-		{"slice", 3, flush_slice},
+		{"slice", 3, flush_slice},   {"price", 4, set_price},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -290,6 +301,8 @@ obey(struct builder *builder, char **fields, size_t count)
 		builder->slice.events[event_index(builder, fields[1])].lost += number(builder, fields[2]);
 	else if (strcmp(fields[0], "throttled") == 0 && count == 3)
 		builder->slice.events[event_index(builder, fields[1])].throttled += number(builder, fields[2]);
+	else if (strcmp(fields[0], "limit") == 0 && count == 2)
+		builder->epoch.overhead_limit_ppm = (uint32_t)number(builder, fields[1]);
 	else if (strcmp(fields[0], "cost") == 0 && count == 2)
 		builder->slice.daemon_cpu_ns += number(builder, fields[1]);
 	else if (strcmp(fields[0], "sideband") == 0 && count == 2)

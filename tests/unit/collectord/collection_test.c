@@ -169,7 +169,7 @@ slices_follow_each_other_without_a_gap(void **state)
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->slice_count, 3);
 	assert_int_equal(selection->covered_ns, selection->end_ns - selection->start_ns);
-	assert_true(selection->daemon_cpu_ns > 60000000); /* we are the daemon, and worked for 90 ms */
+	assert_true(selection->overhead.daemon_ns > 60000000); /* we are the daemon, and worked for 90 ms */
 	selection_free(selection);
 	profile_close(profile);
 }

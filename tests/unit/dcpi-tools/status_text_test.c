@@ -34,24 +34,32 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"\"epoch\":{\"id\":3,\"label\":\"nightly\"},"
 		"\"database\":{\"path\":\"/var/lib/dcpi\",\"used\":14889779,\"limit\":2147483648},"
 		"\"last_flush\":{\"at\":\"2023-11-14T22:14:50Z\",\"ms\":31.4,\"keys\":5,\"error\":null},"
-		"\"cpus\":\"0,2-3\",\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"events\":["
+		"\"cpus\":\"0,2-3\",\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"overhead\":{\"limit_percent\":0.5,"
+		"\"expected_percent\":0.4375,\"measured_percent\":0.25,\"dcpid_percent\":0.0213},\"events\":["
 		"{\"name\":\"cpu-clock\",\"requested\":\"cycles\",\"available\":true,\"note\":\"no PMU\",\"rate\":250,"
-		"\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
+		"\"cost_ns\":16520,\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
 		"\"unknown\":{\"no-mapping\":812,\"guest\":1}},"
 		"{\"name\":\"page-faults\",\"requested\":\"page-faults\",\"available\":true,\"note\":\"\",\"rate\":0,"
 		"\"period\":1009,\"unit\":\"events\",\"samples\":1000,\"lost\":12345,\"throttled\":0,\"dropped\":1234,"
 		"\"unknown\":{\"no-mapping\":400}},"
-		"{\"name\":\"\",\"requested\":\"cache-misses\",\"available\":false,\"note\":\"no PMU\"}]}",
+		"{\"name\":\"\",\"requested\":\"cache-misses\",\"available\":false,\"note\":\"no PMU\"},"
+		"{\"name\":\"cycles\",\"requested\":\"cycles\",\"available\":true,\"note\":\"\",\"rate\":1500,"
+		"\"cost_ns\":null,\"period\":2000003,\"unit\":\"cycles\",\"samples\":1,\"lost\":0,\"throttled\":0}]}",
 		"dcpid 0.1.0 (process 812), collecting for 2 h 13 min, epoch 3 \"nightly\"\n"
-		"  cpu-clock     250 samples/s per CPU, 3,982,211 samples, 0 lost, 1 throttled\n"
+		"  cpu-clock     250 samples/s per CPU, 16.5 us each, 3,982,211 samples, 0 lost, 1 throttled\n"
 		"                stands in for cycles: no PMU\n"
 		"  page-faults   a sample every 1,009 events, 1,000 samples, 12,345 lost, 0 throttled, 1,234 dropped\n"
 		"  cache-misses  not available here\n"
 		"                no PMU\n"
+		"  cycles        a sample every 2,000,003 cycles, 1,500 samples/s per CPU, 1 samples, 0 lost, 0 "
+	        "throttled\n"
 		"  unknown       0.03 % of the samples (no-mapping 1,212, guest 1)\n"
 		"  cpus          0,2-3\n"
 		"  database      /var/lib/dcpi 14.2 MiB of 2 GiB, last flush 4 s ago took 31 ms\n"
-		"  cost          dcpid used 0.02 % of the machine's CPU time, 9.1 MiB of memory\n");
+		"  cost          0.25 % of the machine's CPU time, 0.02 % of it dcpid's own; 0.44 % expected at full "
+	        "load "
+		"(limit 0.5 %)\n"
+		"  memory        9.1 MiB\n");
 }
 
 static void
@@ -70,7 +78,8 @@ trouble_is_not_hidden(void **state)
 	               "  trouble   memory is full\n"
 	               "  records   1,000 on mappings and processes lost: what came after them may be unknown\n"
 	               "  records   2 could not be decoded\n"
-	               "  cost      dcpid used 0.00 % of the machine's CPU time, 0 bytes of memory\n");
+	               "  cost      dcpid used 0.00 % of the machine's CPU time, besides taking samples\n"
+	               "  memory    0 bytes\n");
 }
 
 static void
@@ -80,7 +89,8 @@ a_daemon_that_says_less_is_understood(void **state)
 	assert_printed("{}", "dcpid  (process 0), collecting for 0 s, epoch 0\n"
 	                     "  unknown   0.00 % of the samples\n"
 	                     "  database   0 bytes of 0 bytes, nothing flushed yet\n"
-	                     "  cost      dcpid used 0.00 % of the machine's CPU time, 0 bytes of memory\n");
+	                     "  cost      dcpid used 0.00 % of the machine's CPU time, besides taking samples\n"
+	                     "  memory    0 bytes\n");
 }
 
 static void

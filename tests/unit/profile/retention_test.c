@@ -129,7 +129,7 @@ assert_plain_totals(struct profile *profile, uint64_t slices, uint64_t covered_n
 	assert_int_equal(selection->events[0].totals.samples, 4 * slices);
 	assert_int_equal(selection->events[0].totals.lost, 2 * slices);
 	assert_int_equal(selection->events[0].totals.unknown[UNKNOWN_ADDRESS], slices);
-	assert_int_equal(selection->daemon_cpu_ns, 5 * slices);
+	assert_int_equal(selection->overhead.daemon_ns, 5 * slices);
 	assert_int_equal(selection->covered_ns, covered_ns);
 	assert_int_equal(selection->count_count, 2);
 	assert_int_equal(selection->counts[0].count + selection->counts[1].count, 3 * slices);

@@ -150,8 +150,8 @@ events_of_several_epochs_are_one_by_name(void **state)
 	assert_int_equal(selection->start_ns, TIME(100));
 	assert_int_equal(selection->end_ns, TIME(205));
 	assert_int_equal(selection->covered_ns, TIME(25));
-	assert_int_equal(selection->cpu_ns, TIME(50)); /* two CPUs */
-	assert_int_equal(selection->daemon_cpu_ns, 21);
+	assert_int_equal(selection->overhead.cpu_ns, TIME(50)); /* two CPUs */
+	assert_int_equal(selection->overhead.daemon_ns, 21);
 	assert_int_equal(selection->sideband_lost, 3);
 	assert_int_equal(selection->skipped, 6);
 	assert_int_equal(selection->event_count, 2);
