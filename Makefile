@@ -102,7 +102,7 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 # A tool that grew has a folder.
-CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl))
+CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl) $(call sources,dcpi-tools/ctl/doctor))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)

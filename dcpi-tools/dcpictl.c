@@ -19,6 +19,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/ctl/check.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
 #include "dcpi-tools/ctl/exchange.h"
 #include "dcpi-tools/ctl/metrics.h"
 #include "dcpi-tools/ctl/status_text.h"
@@ -33,7 +34,7 @@ enum key {
 	KEY_OUTPUT,
 };
 
-static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check"};
+static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check", "doctor"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 struct request {
@@ -74,8 +75,8 @@ check_options(const struct argp_state *state, const struct request *request)
 	}
 	if (request->label && strcmp(request->command, "epoch") != 0)
 		argp_error(state, "--label goes with epoch");
-	if (request->json && strcmp(request->command, "status") != 0)
-		argp_error(state, "--json goes with status");
+	if (request->json && strcmp(request->command, "status") != 0 && strcmp(request->command, "doctor") != 0)
+		argp_error(state, "--json goes with status and doctor");
 	if (request->prometheus && strcmp(request->command, "status") != 0)
 		argp_error(state, "--prometheus goes with status");
 	if (request->prometheus && request->json)
@@ -237,6 +238,29 @@ ask(const struct request *request, char *path, size_t size, json_t **reply)
 	return exchange(path, make_request(request), reply);
 }
 
+/* With a dcpid or without: that there is none is one of its findings. */
+static int
+examine(const struct request *request)
+{
+	const struct request question = {.options = request->options, .command = "status", .socket = request->socket};
+	struct findings findings = {0};
+	struct surroundings around;
+	char path[PATH_MAX];
+	json_t *reply;
+	int err, status;
+
+	doctor_surroundings(&around, request->options.directory);
+	around.status_error = ask(&question, path, sizeof(path), &reply);
+	around.status = json_object_get(reply, "status");
+	err = doctor_examine(&around, &findings);
+	if (!err)
+		err = request->json ? doctor_print_json(&findings) : doctor_print(&findings);
+	status = err ? message_cannot(NULL, "print the findings", err, NULL) : doctor_status(&findings);
+	findings_fini(&findings);
+	json_decref(reply);
+	return status;
+}
+
 static int
 run(const struct request *request)
 {
@@ -246,6 +270,8 @@ run(const struct request *request)
 
 	if (strcmp(request->command, "check") == 0)
 		return check_database(request->options.directory);
+	if (strcmp(request->command, "doctor") == 0)
+		return examine(request);
 	if (request->label) {
 		json_t *text = json_string(request->label);
 
@@ -272,7 +298,7 @@ main(int argc, char **argv)
 		{"socket", KEY_SOCKET, "PATH", 0,
 	         "Talk to the dcpid that listens at PATH (default: " CONFIG_SOCKET ", with --db: DIR/control)", 0},
 		{"label", KEY_LABEL, "LABEL", 0, "With epoch: call the new epoch LABEL", 0},
-		{"json", KEY_JSON, NULL, 0, "With status: print JSON", 0},
+		{"json", KEY_JSON, NULL, 0, "With status and doctor: print JSON", 0},
 		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
 		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
 		{0},
@@ -281,14 +307,17 @@ main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = entries,
 		.parser = parse_option,
-		.args_doc = "status|flush|epoch|reload|quit|check",
+		.args_doc = "status|flush|epoch|reload|quit|check|doctor",
 		.doc = "Ask dcpid how it is and what to do, or check a profile database."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
 		       "  epoch    do that and begin a new epoch; its number is printed\n"
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
-		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n\n"
+		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n"
+		       "  doctor   say what this machine can count, what is in the way, what has no symbols, and what "
+		       "mends "
+		       "it\n\n"
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};

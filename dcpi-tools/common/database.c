@@ -68,10 +68,22 @@ hold_stops(sigset_t *before)
 }
 
 int
+database_read(struct profile *profile, const struct selection_request *request, struct selection **selection, char *why,
+              size_t size)
+{
+	sigset_t before;
+	int err;
+
+	hold_stops(&before);
+	err = selection_read(profile, request, selection, why, size);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int
 database_select(struct database *database, const struct selection_request *request, struct selection **selection)
 {
 	char why[512] = "";
-	sigset_t before;
 	int err;
 
 	*selection = NULL;
@@ -79,9 +91,7 @@ database_select(struct database *database, const struct selection_request *reque
 		message_print(NULL, "--since is not before --until");
 		return STATUS_USAGE;
 	}
-	hold_stops(&before);
-	err = selection_read(database->profile, request, selection, why, sizeof(why));
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	err = database_read(database->profile, request, selection, why, sizeof(why));
 	if (!err)
 		return 0;
 	if (!why[0])

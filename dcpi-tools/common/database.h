@@ -24,6 +24,10 @@ int database_open(struct database *database, const char *directory);
 /* 0 with *selection (the caller frees it), or an exit status after a message. */
 int database_select(struct database *database, const struct selection_request *request, struct selection **selection);
 
+/* selection_read() (profile/selection.h), during which the program cannot be stopped by ^Z. */
+int database_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
+                  char *why, size_t size);
+
 void database_close(struct database *database);
 
 #endif

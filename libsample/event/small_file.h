@@ -1,7 +1,7 @@
 /*
  * small_file.h - the one-line files of /proc/sys and /sys
  *
- * Private to the room. Thread rule: stateless.
+ * Thread rule: stateless.
  */
 #ifndef DCPI_EVENT_SMALL_FILE_H
 #define DCPI_EVENT_SMALL_FILE_H

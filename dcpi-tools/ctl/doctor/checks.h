@@ -1,0 +1,77 @@
+/*
+ * checks.h - what `dcpictl doctor` looks at
+ *
+ * Each check adds what it found to `findings`. All they know of the machine comes from `struct surroundings`, so that
+ * made-up ones can be looked at as well.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CTL_DOCTOR_CHECKS_H
+#define DCPI_TOOLS_CTL_DOCTOR_CHECKS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "dcpi-tools/common/symbolizer.h"
+#include "dcpi-tools/ctl/doctor/finding.h"
+#include "event/event.h"
+#include "profile/profile.h"
+#include "profile/selection.h"
+
+struct surroundings {
+	struct event_environment kernel; /* whom to ask, /sys and /proc */
+	const char *dpkg;                /* "/var/lib/dpkg" */
+	const char *apt_lists;           /* "/var/lib/apt/lists" */
+	const char *directory;           /* of the database */
+	bool is_service;                 /* it is the service's */
+	char service_state[32];          /* what systemd says of it: "active", "failed", ...; "": there is no systemd */
+	char user[64];                   /* who asks */
+	uid_t uid;
+	bool has_group;   /* there is a group dcpi */
+	bool is_listed;   /* and the user is in it */
+	bool is_member;   /* and this process as well: who was added has to log in again */
+	json_t *status;   /* dcpid's, borrowed; NULL: `status_error` says why */
+	int status_error; /* a negative errno */
+};
+
+/* ---- service.c: does dcpid run, and is it well ---- */
+void examine_service(const struct surroundings *around, struct findings *findings);
+
+/* Say that the user may not do `what`, and how to become a member of the group. */
+void add_no_access(const struct surroundings *around, const char *what, struct findings *findings);
+
+/* ---- events.c: what can be counted here. True when hardware counters count cycles ---- */
+bool examine_events(const struct surroundings *around, struct findings *findings);
+
+/* ---- rights.c: what this process, or the container it runs in, may not ---- */
+void examine_rights(const struct surroundings *around, struct findings *findings);
+
+/* ---- kernel.c: settings of the kernel ---- */
+void examine_kernel(const struct surroundings *around, bool has_counters, struct findings *findings);
+
+/* ---- profilers.c: who else has perf events open ---- */
+void examine_profilers(const struct surroundings *around, bool has_counters, struct findings *findings);
+
+/* ---- store.c: can the database be read, and may it grow. What it holds is looked at by examine_images() ---- */
+void examine_store(const struct surroundings *around, struct findings *findings);
+
+/* ---- images.c: which images have no symbols, and how many samples that costs. 0, or an error on the database ---- */
+int examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings);
+
+/* The same for what was read from it; `profile` has the kernel's names. 0, or an error. */
+int examine_selection(const struct surroundings *around, struct profile *profile, const struct selection *selection,
+                      struct findings *findings);
+
+/* ---- package.c: which Debian package a file is from ---- */
+#define PACKAGE_NAME_SIZE 128
+
+/* The package that `path` is of. 0, or -ENOENT. */
+int package_of(const char *dpkg, const char *path, char package[PACKAGE_NAME_SIZE]);
+
+/* The package with its debug information; a name, whether it can be installed or not. */
+void package_debug(const char *package, char debug[PACKAGE_NAME_SIZE]);
+
+/* Has apt the list of an archive of debug packages? */
+bool package_debug_archive(const char *apt_lists);
+
+#endif

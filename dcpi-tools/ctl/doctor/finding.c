@@ -1,0 +1,118 @@
+#include "dcpi-tools/ctl/doctor/finding.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *
+severity_name(enum severity severity)
+{
+	static const char *const names[SEVERITIES] = {"problem", "warning", "note", "ok"};
+
+	return names[severity];
+}
+
+void
+findings_fini(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		free(findings->list[i].text);
+		free(findings->list[i].mend);
+		free(findings->list[i].image);
+	}
+	free(findings->list);
+	*findings = (struct findings){0};
+}
+
+static char *
+format_text(struct findings *findings, const char *format, va_list arguments)
+{
+	char *text;
+
+	if (vasprintf(&text, format, arguments) >= 0)
+		return text;
+	findings->error = -ENOMEM;
+	return NULL;
+}
+
+void
+findings_add(struct findings *findings, enum severity severity, const char *check, const char *format, ...)
+{
+	struct finding *list = reallocarray(findings->list, findings->count + 1, sizeof(*list));
+	va_list arguments;
+
+	if (!list) {
+		findings->error = -ENOMEM;
+		return;
+	}
+	findings->list = list;
+	list += findings->count;
+	va_start(arguments, format);
+	*list = (struct finding){
+		.severity = severity,
+		.check = check,
+		.text = format_text(findings, format, arguments),
+	};
+	va_end(arguments);
+	findings->count += list->text != NULL;
+}
+
+void
+findings_mend(struct findings *findings, const char *format, ...)
+{
+	va_list arguments;
+
+	if (findings->count == 0)
+		return;
+	va_start(arguments, format);
+	findings->list[findings->count - 1].mend = format_text(findings, format, arguments);
+	va_end(arguments);
+}
+
+void
+findings_image(struct findings *findings, const char *path, uint64_t samples, double percent)
+{
+	struct finding *finding;
+
+	if (findings->count == 0)
+		return;
+	finding = &findings->list[findings->count - 1];
+	finding->image = strdup(path);
+	finding->samples = samples;
+	finding->percent = percent;
+	if (!finding->image)
+		findings->error = -ENOMEM;
+}
+
+void
+findings_demote(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].severity == SEVERITY_WARNING && !findings->list[i].mend)
+			findings->list[i].severity = SEVERITY_NOTE;
+}
+
+void
+findings_sort(struct findings *findings)
+{
+	for (size_t i = 1; i < findings->count; i++) {
+		struct finding moved = findings->list[i];
+		size_t at = i;
+
+		for (; at > 0 && findings->list[at - 1].severity > moved.severity; at--)
+			findings->list[at] = findings->list[at - 1];
+		findings->list[at] = moved;
+	}
+}
+
+size_t
+findings_count(const struct findings *findings, enum severity severity)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < findings->count; i++)
+		count += findings->list[i].severity == severity;
+	return count;
+}

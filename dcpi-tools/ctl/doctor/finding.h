@@ -1,0 +1,60 @@
+/*
+ * finding.h - what `dcpictl doctor` found, one sentence each, with what mends it
+ *
+ * Texts are made fit to be shown (escaped) by whoever adds them.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CTL_DOCTOR_FINDING_H
+#define DCPI_TOOLS_CTL_DOCTOR_FINDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most important first. */
+enum severity {
+	SEVERITY_PROBLEM, /* in the way: nothing is collected, or it cannot be read */
+	SEVERITY_WARNING, /* profiles are worse than they could be */
+	SEVERITY_NOTE,    /* good to know; nothing on this machine changes it */
+	SEVERITY_OK,
+};
+#define SEVERITIES 4
+
+const char *severity_name(enum severity severity); /* "problem", "warning", "note", "ok" */
+
+struct finding {
+	enum severity severity;
+	const char *check; /* which one found it: "service", "kptr-restrict", ...; a constant */
+	char *text;        /* a sentence without its stop */
+	char *mend;        /* the command, or what to do; NULL: nothing */
+	char *image;       /* about an image: its path; else NULL */
+	uint64_t samples;  /* in it, without a name */
+	double percent;    /* of all samples */
+};
+
+struct findings {
+	size_t count;
+	struct finding *list;
+	int error; /* -ENOMEM: one is missing */
+};
+
+void findings_fini(struct findings *findings);
+
+/* One more. */
+void findings_add(struct findings *findings, enum severity severity, const char *check, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Say what mends the finding added last. */
+void findings_mend(struct findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Say which image the finding added last is about. */
+void findings_image(struct findings *findings, const char *path, uint64_t samples, double percent);
+
+/* A warning that nothing mends becomes a note: there is nothing to do about it. */
+void findings_demote(struct findings *findings);
+
+/* By severity; those of one severity stay in their order. */
+void findings_sort(struct findings *findings);
+
+size_t findings_count(const struct findings *findings, enum severity severity);
+
+#endif

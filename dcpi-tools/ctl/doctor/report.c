@@ -1,0 +1,94 @@
+#include <errno.h>
+#include <stdio.h>
+
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
+
+#define INDENT 9 /* columns of the severity */
+
+static enum style
+severity_style(enum severity severity)
+{
+	static const enum style styles[SEVERITIES] = {STYLE_HOT, STYLE_WARNING, STYLE_PLAIN, STYLE_FAINT};
+
+	return styles[severity];
+}
+
+static void
+print_finding(const struct finding *finding, const struct output *output)
+{
+	const enum style style = severity_style(finding->severity);
+
+	fprintf(output->stream, "%s%-*s%s%s\n", output_style(output, style), INDENT, severity_name(finding->severity),
+	        output_plain(output, style), finding->text);
+	if (finding->mend)
+		fprintf(output->stream, "%*s-> %s\n", INDENT, "", finding->mend);
+}
+
+static const char *
+plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* The last line: is there anything to do? */
+static void
+print_verdict(const struct findings *findings, const struct output *output)
+{
+	const size_t problems = findings_count(findings, SEVERITY_PROBLEM);
+	const size_t warnings = findings_count(findings, SEVERITY_WARNING);
+	const enum style style = problems ? STYLE_HOT : warnings ? STYLE_WARNING : STYLE_PLAIN;
+
+	fprintf(output->stream, "\n%s%-*s%s", output_style(output, style), INDENT, "verdict",
+	        output_plain(output, style));
+	if (problems)
+		fprintf(output->stream, "something is in the way: %zu problem%s, %zu warning%s\n", problems,
+		        plural(problems), warnings, plural(warnings));
+	else if (warnings)
+		fprintf(output->stream, "nothing is in the way; %zu warning%s\n", warnings, plural(warnings));
+	else
+		fprintf(output->stream, "all is well\n");
+}
+
+int
+doctor_print(const struct findings *findings)
+{
+	struct output output;
+
+	output_open(&output, COLOR_AUTO, false);
+	for (size_t i = 0; i < findings->count; i++)
+		print_finding(&findings->list[i], &output);
+	print_verdict(findings, &output);
+	return output_close(&output);
+}
+
+static json_t *
+finding_json(const struct finding *finding)
+{
+	json_t *object = json_pack("{s:s,s:s,s:s,s:s?}", "severity", severity_name(finding->severity), "check",
+	                           finding->check, "text", finding->text, "mend", finding->mend);
+
+	if (finding->image) {
+		json_object_set_new(object, "image", json_string(finding->image));
+		json_object_set_new(object, "samples", json_count(finding->samples));
+		json_object_set_new(object, "percent", json_real(finding->percent));
+	}
+	return object;
+}
+
+int
+doctor_print_json(const struct findings *findings)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < findings->count; i++)
+		if (json_array_append_new(list, finding_json(&findings->list[i]))) {
+			json_decref(list);
+			return -ENOMEM;
+		}
+	return json_print(json_pack("{s:s,s:i,s:i,s:o}", "schema", "dcpictl-doctor/1", "problems",
+	                            (int)findings_count(findings, SEVERITY_PROBLEM), "warnings",
+	                            (int)findings_count(findings, SEVERITY_WARNING), "findings", list),
+	                  stdout);
+}

@@ -1,0 +1,233 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/ctl/doctor/checks.h"
+#include "dcpi-tools/ctl/exchange.h"
+
+#define CHECK            "service"
+#define CONFIG_FILE      "/etc/dcpi/dcpid.conf"
+#define LOST_PERCENT     0.1 /* of the samples, from here on it is worth a word */
+#define UNKNOWN_PERCENT  1.0
+#define RUNNING_PERCENT  99.0
+#define THROTTLE_SECONDS 10 /* more often than once in so many */
+#define OVERHEAD_FACTOR  1.5
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static double
+number_of(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+void
+add_no_access(const struct surroundings *around, const char *what, struct findings *findings)
+{
+	char *user = text_shown(around->user);
+
+	if (around->is_service && around->is_listed && !around->is_member) {
+		findings_add(findings, SEVERITY_PROBLEM, "access",
+		             "user %s may not %s: this session is older than the membership in group dcpi",
+		             user ? user : "?", what);
+		findings_mend(findings, "newgrp dcpi");
+	} else if (around->is_service && around->has_group && !around->is_listed) {
+		findings_add(findings, SEVERITY_PROBLEM, "access", "user %s may not %s: not in group dcpi",
+		             user ? user : "?", what);
+		findings_mend(findings, "usermod -aG dcpi %s", user ? user : "?");
+	} else {
+		findings_add(findings, SEVERITY_PROBLEM, "access", "user %s may not %s", user ? user : "?", what);
+		findings_mend(findings, "sudo dcpictl doctor");
+	}
+	free(user);
+}
+
+static void
+add_not_running(const struct surroundings *around, struct findings *findings)
+{
+	char *directory;
+
+	if (strcmp(around->service_state, "failed") == 0) {
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid has failed; its log says why");
+		findings_mend(findings, "journalctl -u dcpid -n 20");
+		return;
+	}
+	findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid is not running: nothing is collected");
+	if (around->is_service) {
+		findings_mend(findings, "systemctl start dcpid");
+		return;
+	}
+	directory = text_shown(around->directory);
+	findings_mend(findings, "dcpid --foreground --db %s", directory ? directory : "?");
+	free(directory);
+}
+
+static void
+add_no_answer(const struct surroundings *around, struct findings *findings)
+{
+	switch (-around->status_error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		add_not_running(around, findings);
+		return;
+	case EACCES:
+		add_no_access(around, "talk to dcpid", findings);
+		return;
+	case ETIMEDOUT:
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid has not answered within %d s", EXCHANGE_SECONDS);
+		findings_mend(findings, "journalctl -u dcpid -n 20");
+		return;
+	default:
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "cannot talk to dcpid: %s",
+		             error_text(around->status_error));
+		findings_mend(findings, "journalctl -u dcpid -n 20");
+	}
+}
+
+/* What keeps counts from being written. */
+static void
+check_writing(const json_t *status, struct findings *findings)
+{
+	const char *error = text_of(json_object_get(status, "last_flush"), "error");
+	const char *problem = text_of(status, "problem");
+
+	if (*problem)
+		findings_add(findings, SEVERITY_PROBLEM, "writing", "%s", problem);
+	else if (*error)
+		findings_add(findings, SEVERITY_PROBLEM, "writing", "dcpid cannot write to the database: %s", error);
+	if (*problem || *error)
+		findings_mend(findings, "journalctl -u dcpid -n 20");
+	if (json_is_true(json_object_get(json_object_get(status, "tally"), "full"))) {
+		findings_add(findings, SEVERITY_WARNING, "tally",
+		             "memory for counts is full: samples may be lost until the database takes them");
+		findings_mend(findings, "set a larger tally_limit in " CONFIG_FILE ", then: dcpictl reload");
+	}
+}
+
+static void
+check_losses(const json_t *status, const json_t *event, struct findings *findings)
+{
+	const char *name = text_of(event, "name");
+	const double samples = number_of(event, "samples"), lost = number_of(event, "lost");
+	const double dropped = number_of(event, "dropped"), throttled = number_of(event, "throttled");
+	const double running = number_of(event, "running_percent");
+	const double ring_kib = number_of(json_object_get(status, "rings"), "sample_bytes") / 1024;
+
+	if (lost > 0 && 100 * lost > LOST_PERCENT * (samples + lost)) {
+		findings_add(findings, SEVERITY_WARNING, "lost",
+		             "%.2f %% of the samples of %s were lost: the kernel's buffers were full",
+		             100 * lost / (samples + lost), name);
+		findings_mend(findings, "set ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
+		              ring_kib ? 4 * ring_kib : 1024);
+	}
+	if (dropped > 0) {
+		findings_add(findings, SEVERITY_WARNING, "dropped",
+		             "%.0f samples of %s were given up: the database could not be written for long", dropped,
+		             name);
+		findings_mend(findings, "journalctl -u dcpid -p warning");
+	}
+	if (throttled * THROTTLE_SECONDS > number_of(status, "seconds")) {
+		findings_add(findings, SEVERITY_WARNING, "throttled",
+		             "the kernel stopped %s %.0f times because it took too much time", name, throttled);
+		findings_mend(findings, "sample it less often in " CONFIG_FILE ", then: dcpictl reload");
+	}
+	if (running > 0 && running < RUNNING_PERCENT) {
+		findings_add(findings, SEVERITY_WARNING, "multiplexed",
+		             "%s was on a counter for %.0f %% of the time only: there are more events than counters",
+		             name, running);
+		findings_mend(findings, "leave events out in " CONFIG_FILE ", then: dcpictl reload");
+	}
+}
+
+/* What helps against the most frequent cause; NULL: nothing that we would know. */
+static const char *
+unknown_mend(const char *cause)
+{
+	if (strcmp(cause, "other-pid-namespace") == 0)
+		return "run dcpid on the host, or in a container with --pid=host";
+	if (strncmp(cause, "kernel-", strlen("kernel-")) == 0)
+		return "sysctl kernel.kptr_restrict=1 && systemctl restart dcpid";
+	if (strcmp(cause, "no-memory") == 0)
+		return "journalctl -u dcpid -n 20";
+	return NULL;
+}
+
+static void
+check_unknown(const json_t *events, struct findings *findings)
+{
+	double samples = 0, unknown = 0, most = 0;
+	const char *cause, *worst = "";
+	json_t *event, *count;
+	size_t i;
+
+	json_array_foreach (events, i, event) {
+		samples += number_of(event, "samples");
+		json_object_foreach (json_object_get(event, "unknown"), cause, count) {
+			const double more = json_number_value(count);
+
+			unknown += more;
+			if (more > most) {
+				most = more;
+				worst = cause;
+			}
+		}
+	}
+	if (samples <= 0 || 100 * unknown < UNKNOWN_PERCENT * samples)
+		return;
+	findings_add(findings, SEVERITY_WARNING, "unknown",
+	             "%.1f %% of the samples could not be given to an image, most of them for %s",
+	             100 * unknown / samples, worst);
+	if (unknown_mend(worst))
+		findings_mend(findings, "%s", unknown_mend(worst));
+}
+
+static void
+check_cost(const json_t *status, struct findings *findings)
+{
+	const json_t *overhead = json_object_get(status, "overhead");
+	const double limit = number_of(overhead, "limit_percent"), measured = number_of(overhead, "measured_percent");
+	const double lost = number_of(status, "sideband_lost");
+
+	if (limit > 0 && measured > OVERHEAD_FACTOR * limit) {
+		findings_add(findings, SEVERITY_WARNING, "cost",
+		             "sampling costs %.2f %% of the machine; %.2f %% are allowed", measured, limit);
+		findings_mend(findings, "dcpictl reload");
+	}
+	if (lost > 0) {
+		findings_add(findings, SEVERITY_WARNING, "records",
+		             "%.0f records on processes and mappings were lost: samples after them may be unknown",
+		             lost);
+		findings_mend(findings, "set sideband_ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
+		              2 * number_of(json_object_get(status, "rings"), "sideband_bytes") / 1024);
+	}
+}
+
+void
+examine_service(const struct surroundings *around, struct findings *findings)
+{
+	const json_t *status = around->status, *events = json_object_get(status, "events");
+	json_t *event;
+	size_t i;
+
+	if (!status) {
+		add_no_answer(around, findings);
+		return;
+	}
+	findings_add(findings, SEVERITY_OK, CHECK,
+	             "dcpid %s collects (process %" JSON_INTEGER_FORMAT ", epoch %" JSON_INTEGER_FORMAT ")",
+	             text_of(status, "version"), json_integer_value(json_object_get(status, "pid")),
+	             json_integer_value(json_object_get(json_object_get(status, "epoch"), "id")));
+	check_writing(status, findings);
+	json_array_foreach (events, i, event)
+		check_losses(status, event, findings);
+	check_unknown(events, findings);
+	check_cost(status, findings);
+}

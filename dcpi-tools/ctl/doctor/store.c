@@ -1,0 +1,105 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "base/error.h"
+#include "base/guard.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/ctl/doctor/checks.h"
+#include "dcpi-tools/ctl/status_text.h"
+
+#define CHECK  "database"
+#define MIB    (UINT64_C(1) << 20)
+#define LEAST  16 /* MiB that size_limit_mib may be */
+#define SPARED 2  /* of the free space, what we suggest to use: a half */
+
+static void
+add_unreadable(const struct surroundings *around, const char *shown, int err, struct findings *findings)
+{
+	switch (-err) {
+	case ENOENT:
+	case DCPI_ENODATABASE:
+		findings_add(findings, SEVERITY_NOTE, CHECK, "%s: there is no database yet; dcpid makes it", shown);
+		return;
+	case EACCES:
+	case EPERM:
+		add_no_access(around, "read the database", findings);
+		return;
+	case DCPI_EDAMAGED:
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s: the database is damaged", shown);
+		findings_mend(findings, "dcpictl --db %s check", shown);
+		return;
+	default:
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s: cannot read the database: %s", shown,
+		             error_text(err));
+		findings_mend(findings, "dcpictl --db %s check", shown);
+	}
+}
+
+/* The disk must hold what the database may become. */
+static void
+check_room(const struct surroundings *around, const char *shown, const struct profile_stats *stats,
+           struct findings *findings)
+{
+	const json_t *database = json_object_get(around->status, "database");
+	const uint64_t limit = (uint64_t)json_integer_value(json_object_get(database, "limit"));
+	char free_text[NUMBER_TEXT_SIZE], more_text[NUMBER_TEXT_SIZE];
+	uint64_t available, more, mib;
+	struct statvfs disk;
+
+	if (statvfs(around->directory, &disk) || limit <= stats->file_bytes)
+		return;
+	available = (uint64_t)disk.f_bavail * disk.f_frsize;
+	more = limit - stats->file_bytes;
+	if (available >= more)
+		return;
+	mib = (stats->file_bytes + available / SPARED) / MIB;
+	findings_add(findings, SEVERITY_WARNING, "disk", "%s: the disk has %s left, and the database may grow by %s",
+	             shown, size_format(available, free_text), size_format(more, more_text));
+	findings_mend(findings, "set size_limit_mib = %" PRIu64 "; in /etc/dcpi/dcpid.conf, then: dcpictl reload",
+	              mib > LEAST ? mib : LEAST);
+}
+
+static void
+check_contents(const struct surroundings *around, struct profile *profile, const char *shown, struct findings *findings)
+{
+	char used[NUMBER_TEXT_SIZE], epochs[NUMBER_TEXT_SIZE], slices[NUMBER_TEXT_SIZE];
+	struct profile_stats stats;
+	int err = profile_stats(profile, &stats);
+
+	if (!err) {
+		findings_add(findings, SEVERITY_OK, CHECK, "%s: the database can be read; %s, epochs: %s, slices: %s",
+		             shown, size_format(stats.used_bytes, used), count_format(stats.epochs, epochs),
+		             count_format(stats.slices, slices));
+		check_room(around, shown, &stats, findings);
+		err = examine_images(around, profile, findings);
+	}
+	if (err)
+		add_unreadable(around, shown, err, findings);
+}
+
+void
+examine_store(const struct surroundings *around, struct findings *findings)
+{
+	const struct profile_options options = {.write = false};
+	char *shown = text_shown(around->directory);
+	struct guard guard = {
+		.subject = shown ? shown : "?",
+		.claim = "the database is damaged",
+		.advice = "run 'dcpictl check'",
+		.status = STATUS_DAMAGED,
+	};
+	struct profile *profile = NULL;
+	int err;
+
+	guard_enter(&guard);
+	err = profile_open(around->directory, &options, &profile);
+	if (err)
+		add_unreadable(around, guard.subject, err, findings);
+	else
+		check_contents(around, profile, guard.subject, findings);
+	profile_close(profile);
+	guard_leave(&guard);
+	free(shown);
+}

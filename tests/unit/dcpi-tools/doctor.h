@@ -1,0 +1,102 @@
+/*
+ * doctor.h - made-up surroundings for the checks of `dcpictl doctor`
+ *
+ * /sys, /proc, dpkg's and apt's folders are one temporary tree; the kernel is scripted. Whoever asks is root, and the
+ * service's dcpid does not run.
+ */
+#ifndef DCPI_TESTS_DOCTOR_H
+#define DCPI_TESTS_DOCTOR_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/ctl/doctor/checks.h"
+#include "tests/unit/event/fake_tree.h"
+#include "tests/unit/event/scripted_kernel.h"
+
+struct scene {
+	struct fake_tree tree;
+	struct scripted_kernel kernel;
+	struct surroundings around;
+	struct findings findings;
+};
+
+static inline int
+make_scene(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	assert_non_null(scene);
+	fake_tree_init(&scene->tree);
+	scene->around = (struct surroundings){
+		.kernel = {.open = scripted_open,
+	                   .open_context = &scene->kernel,
+	                   .sysfs = scene->tree.root,
+	                   .procfs = scene->tree.root},
+		.dpkg = scene->tree.root,
+		.apt_lists = scene->tree.root,
+		.directory = PROFILE_DIRECTORY,
+		.is_service = true,
+		.user = "root",
+		.status_error = -ENOENT,
+	};
+	*state = scene;
+	return 0;
+}
+
+static inline int
+free_scene(void **state)
+{
+	struct scene *scene = *state;
+
+	findings_fini(&scene->findings);
+	json_decref(scene->around.status);
+	fake_tree_fini(&scene->tree);
+	free(scene);
+	return 0;
+}
+
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, make_scene, free_scene)
+
+/* dcpid runs, and says `json`. */
+static inline void
+scene_status(struct scene *scene, const char *json)
+{
+	scene->around.status = json_loads(json, 0, NULL);
+	assert_non_null(scene->around.status);
+}
+
+static inline void
+scene_write(struct scene *scene, const char *path, const char *content)
+{
+	fake_tree_write(&scene->tree, path, content);
+}
+
+static inline const struct finding *
+finding_of(const struct scene *scene, const char *check)
+{
+	for (size_t i = 0; i < scene->findings.count; i++)
+		if (strcmp(scene->findings.list[i].check, check) == 0)
+			return &scene->findings.list[i];
+	return NULL;
+}
+
+/* `check` found this: a piece of its text, and of what mends it (NULL: nothing does). */
+static inline void
+assert_found(const struct scene *scene, enum severity severity, const char *check, const char *text, const char *mend)
+{
+	const struct finding *finding = finding_of(scene, check);
+
+	if (!finding)
+		fail_msg("%s found nothing", check);
+	assert_int_equal(finding->severity, severity);
+	if (!strstr(finding->text, text))
+		fail_msg("'%s' is not in '%s'", text, finding->text);
+	if (!mend)
+		assert_null(finding->mend);
+	else if (!finding->mend || !strstr(finding->mend, mend))
+		fail_msg("'%s' is not in '%s'", mend, finding->mend ? finding->mend : "(nothing)");
+}
+
+#endif

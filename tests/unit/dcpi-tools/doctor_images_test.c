@@ -1,0 +1,169 @@
+/*
+ * The file with symbols is this program itself; what is left of it without them is made by strip.
+ */
+#include "tests/unit/test.h"
+
+#include "tests/unit/dcpi-tools/doctor.h"
+#include "tests/unit/dcpi-tools/fixture.h"
+#include "tests/unit/dcpi-tools/self.h"
+
+int function_to_find(int value);
+
+__attribute__((noinline)) int
+function_to_find(int value)
+{
+	return value * 3 + getpid();
+}
+
+static void
+examine(struct scene *scene, const struct fixture *fixture)
+{
+	assert_int_equal(examine_selection(&scene->around, NULL, &fixture->selection, &scene->findings), 0);
+}
+
+static void
+names_that_are_there_are_said(void **state)
+{
+	struct scene *scene = *state;
+	struct fixture fixture;
+	struct image self;
+	char path[PATH_MAX];
+	uint32_t image;
+
+	fixture_init(&fixture);
+	assert_int_equal(self_find(&self, path), 0);
+	image = fixture_image(&fixture, IMAGE_USER, path, "");
+	fixture.images[image] = self;
+	fixture_count(&fixture, image, self_offset(function_to_find), 0, 1234);
+	examine(scene, &fixture);
+	assert_int_equal(scene->findings.count, 1);
+	assert_found(scene, SEVERITY_OK, "symbols", "100.0 % of the 1,234 samples", NULL);
+}
+
+static void
+a_stripped_file_has_a_debug_package(void **state)
+{
+	struct scene *scene = *state;
+	char self_path[PATH_MAX], path[128], command[2 * PATH_MAX], list[256];
+	const struct finding *finding;
+	struct fixture fixture;
+	struct image self;
+	uint32_t image;
+
+	fixture_init(&fixture);
+	assert_int_equal(self_find(&self, self_path), 0);
+	snprintf(path, sizeof(path), "%s/stripped", scene->tree.root);
+	snprintf(command, sizeof(command), "strip -o '%s' '%s'", path, self_path);
+	assert_int_equal(system(command), 0);
+	snprintf(list, sizeof(list), "/.\n%s\n", path);
+	scene_write(scene, "info/other.list", "/usr/bin/other\n");
+	scene_write(scene, "info/thing:amd64.list", list);
+	image = fixture_image(&fixture, IMAGE_USER, path, "");
+	fixture.images[image] = self;
+	fixture.images[image].path = path;
+	fixture_count(&fixture, image, self_offset(function_to_find), 0, 30);
+	image = fixture_image(&fixture, IMAGE_ANON, "[anon]", "");
+	fixture_count(&fixture, image, 0x1000, 0, 10);
+	examine(scene, &fixture);
+	assert_found(scene, SEVERITY_WARNING, "symbols", "stripped: 30 samples (75.0 %) have no name: it is stripped",
+	             "apt install thing-dbgsym");
+	finding = finding_of(scene, "symbols");
+	assert_string_equal(finding->image, path);
+	assert_int_equal(finding->samples, 30);
+	assert_true(finding->percent == 75.0);
+	assert_found(scene, SEVERITY_NOTE, "debug-archive", "no archive of debug packages", "debian-debug");
+}
+
+static void
+apt_with_an_archive_of_debug_packages_needs_no_other(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_false(package_debug_archive(scene->tree.root));
+	scene_write(scene, "host_debian_dists_bookworm_main_binary-amd64_Packages", "");
+	assert_false(package_debug_archive(scene->tree.root));
+	scene_write(scene, "host_debian-debug_dists_bookworm-debug_main_binary-amd64_Packages", "");
+	assert_true(package_debug_archive(scene->tree.root));
+}
+
+static void
+a_file_that_is_gone_cannot_be_mended(void **state)
+{
+	struct scene *scene = *state;
+	struct fixture fixture;
+
+	fixture_init(&fixture);
+	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/a\033b", "abc"), 0x10, 0, 5);
+	examine(scene, &fixture);
+	assert_found(scene, SEVERITY_WARNING, "symbols",
+	             "/nowhere/a\\x1bb: 5 samples (100.0 %) have no name: the file is "
+	             "not here any more",
+	             NULL);
+}
+
+/* 1 of 1000 is below half a percent; the heaviest comes first. */
+static void
+what_costs_little_is_not_named(void **state)
+{
+	struct scene *scene = *state;
+	struct fixture fixture;
+
+	fixture_init(&fixture);
+	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/one", "one"), 0x10, 0, 1);
+	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/two", "two"), 0x10, 0, 399);
+	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/three", "three"), 0x10, 0, 600);
+	examine(scene, &fixture);
+	assert_int_equal(scene->findings.count, 3);
+	assert_string_equal(scene->findings.list[0].image, "/nowhere/three");
+	assert_string_equal(scene->findings.list[1].image, "/nowhere/two");
+	assert_string_equal(scene->findings.list[2].text,
+	                    "0.0 % of the 1,000 samples of the latest epoch have a procedure's name");
+}
+
+static void
+an_epoch_without_samples_is_noted(void **state)
+{
+	struct scene *scene = *state;
+	struct fixture fixture;
+
+	fixture_init(&fixture);
+	examine(scene, &fixture);
+	assert_found(scene, SEVERITY_NOTE, "symbols", "no samples yet", NULL);
+}
+
+static void
+a_package_is_found_under_either_name_of_its_folder(void **state)
+{
+	struct scene *scene = *state;
+	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE];
+
+	scene_write(scene, "info/libc6:amd64.list", "/.\n/lib/x86_64-linux-gnu/libc.so.6\n");
+	scene_write(scene, "info/gzip.list", "/usr/bin/gzip\n");
+	scene_write(scene, "info/gzip.md5sums", "/usr/bin/never\n");
+	assert_int_equal(package_of(scene->tree.root, "/usr/lib/x86_64-linux-gnu/libc.so.6", package), 0);
+	assert_string_equal(package, "libc6");
+	package_debug(package, debug);
+	assert_string_equal(debug, "libc6-dbg");
+	assert_int_equal(package_of(scene->tree.root, "/bin/gzip", package), 0);
+	assert_string_equal(package, "gzip");
+	package_debug(package, debug);
+	assert_string_equal(debug, "gzip-dbgsym");
+	assert_int_equal(package_of(scene->tree.root, "/usr/bin/never", package), -ENOENT);
+	assert_int_equal(package_of("/nowhere", "/usr/bin/gzip", package), -ENOENT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(names_that_are_there_are_said),
+		SCENE_TEST(a_stripped_file_has_a_debug_package),
+		SCENE_TEST(apt_with_an_archive_of_debug_packages_needs_no_other),
+		SCENE_TEST(a_file_that_is_gone_cannot_be_mended),
+		SCENE_TEST(what_costs_little_is_not_named),
+		SCENE_TEST(an_epoch_without_samples_is_noted),
+		SCENE_TEST(a_package_is_found_under_either_name_of_its_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
