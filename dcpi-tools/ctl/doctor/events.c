@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,12 +84,33 @@ check_daemons_events(const struct surroundings *around, struct findings *finding
 	return has_cycles;
 }
 
+/* Root is refused: by a capability that is missing, or by what stands between it and the kernel. */
+static void
+add_forbidden(const struct surroundings *around, struct findings *findings)
+{
+	int64_t paranoid = 0;
+
+	small_file_read_number(&paranoid, "%s/sys/kernel/perf_event_paranoid", around->kernel.procfs);
+	if (paranoid > 0) {
+		findings_add(findings, SEVERITY_PROBLEM, CHECK,
+		             "the kernel refuses to sample all processes: kernel.perf_event_paranoid is %" PRId64
+		             ", and this process has no CAP_PERFMON",
+		             paranoid);
+		findings_mend(findings, "sysctl kernel.perf_event_paranoid=0");
+		return;
+	}
+	findings_add(findings, SEVERITY_PROBLEM, CHECK,
+	             "the kernel refuses to sample all processes though kernel.perf_event_paranoid is %" PRId64
+	             ": a container, a seccomp filter or a security module forbids perf_event_open",
+	             paranoid);
+	findings_mend(findings, "run the container with --cap-add PERFMON --security-opt seccomp=unconfined");
+}
+
 /* The kernel grants us no event of all processes; `why` has a sentence. */
 static bool
 add_refused(const struct surroundings *around, int err, const char *why, struct findings *findings)
 {
 	const bool is_right = err == -EACCES || err == -EPERM;
-	int64_t paranoid;
 
 	if (around->status)
 		return check_daemons_events(around, findings);
@@ -96,17 +118,13 @@ add_refused(const struct surroundings *around, int err, const char *why, struct 
 		findings_add(findings, SEVERITY_NOTE, CHECK,
 		             "what can be counted here only root may ask: the kernel refuses it to other users");
 		findings_mend(findings, "sudo dcpictl doctor");
-		return false;
+	} else if (is_right) {
+		add_forbidden(around, findings);
+	} else {
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s", why);
+		if (err == -EMFILE)
+			findings_mend(findings, "ulimit -n 65536");
 	}
-	findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s", why);
-	if (is_right &&
-	    small_file_read_number(&paranoid, "%s/sys/kernel/perf_event_paranoid", around->kernel.procfs) == 0 &&
-	    paranoid > 0)
-		findings_mend(findings, "sysctl kernel.perf_event_paranoid=0");
-	else if (is_right)
-		findings_mend(findings, "run the container with --cap-add PERFMON --security-opt seccomp=unconfined");
-	else if (err == -EMFILE)
-		findings_mend(findings, "ulimit -n 65536");
 	return false;
 }
 

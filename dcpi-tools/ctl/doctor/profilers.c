@@ -37,19 +37,17 @@ count_events(const char *procfs, const char *pid)
 }
 
 static void
-add_profiler(const struct surroundings *around, const char *pid, unsigned count, bool has_counters,
-             struct findings *findings)
+add_profiler(const struct surroundings *around, const char *pid, unsigned count, struct findings *findings)
 {
 	char name[64], *shown;
 
 	if (small_file_read(name, sizeof(name), "%s/%s/comm", around->kernel.procfs, pid))
 		return;
 	shown = text_shown(name);
-	findings_add(findings, has_counters ? SEVERITY_WARNING : SEVERITY_NOTE, "profilers",
-	             "%s (process %s) has %u perf events open%s", shown ? shown : "?", pid, count,
-	             has_counters ? ": it shares the hardware counters with dcpid" : "");
-	if (has_counters)
-		findings_mend(findings, "kill -INT %s", pid);
+	findings_add(findings, SEVERITY_WARNING, "profilers",
+	             "%s (process %s) has %u perf event%s open: it may share the hardware counters with dcpid",
+	             shown ? shown : "?", pid, count, count == 1 ? "" : "s");
+	findings_mend(findings, "kill -INT %s", pid);
 	free(shown);
 }
 
@@ -57,19 +55,21 @@ void
 examine_profilers(const struct surroundings *around, bool has_counters, struct findings *findings)
 {
 	const pid_t daemon = (pid_t)json_integer_value(json_object_get(around->status, "pid"));
-	DIR *processes = opendir(around->kernel.procfs);
 	unsigned shown = 0, count;
 	struct dirent *entry;
+	DIR *processes;
 
-	while (processes && shown < SHOWN_MAX && (entry = readdir(processes)) != NULL) {
+	processes = has_counters ? opendir(around->kernel.procfs) : NULL; /* without any there is nothing to share */
+	if (!processes)
+		return;
+	while (shown < SHOWN_MAX && (entry = readdir(processes)) != NULL) {
 		if (!isdigit((unsigned char)entry->d_name[0]) || strtol(entry->d_name, NULL, 10) == daemon)
 			continue;
 		count = count_events(around->kernel.procfs, entry->d_name);
 		if (count == 0)
 			continue;
-		add_profiler(around, entry->d_name, count, has_counters, findings);
+		add_profiler(around, entry->d_name, count, findings);
 		shown++;
 	}
-	if (processes)
-		closedir(processes);
+	closedir(processes);
 }

@@ -59,11 +59,6 @@ check_capabilities(const char *procfs, struct findings *findings)
 		             "root has no CAP_SYS_PTRACE here: what other users' processes have mapped stays unknown");
 		findings_mend(findings, "run the container with --cap-add SYS_PTRACE");
 	}
-	if (!has_capability(effective, CAP_SYSLOG)) {
-		findings_add(findings, SEVERITY_WARNING, "capabilities",
-		             "root has no CAP_SYSLOG here: the kernel hides its names");
-		findings_mend(findings, "run the container with --cap-add SYSLOG");
-	}
 }
 
 static void

@@ -24,7 +24,7 @@ root_of_the_machine_may_everything(void **state)
 	assert_int_equal(scene->findings.count, 0);
 }
 
-/* a80425fb: what docker gives root; it has none of PERFMON (38), SYS_PTRACE (19), SYSLOG (34), SYS_ADMIN (21). */
+/* a80425fb: what docker gives root; it has none of PERFMON (38), SYS_PTRACE (19), SYS_ADMIN (21). */
 static void
 root_of_a_container_lacks_capabilities(void **state)
 {
@@ -32,10 +32,9 @@ root_of_a_container_lacks_capabilities(void **state)
 
 	scene_write(scene, "self/status", "CapEff:\t00000000a80425fb\n");
 	examine_rights(&scene->around, &scene->findings);
-	assert_int_equal(scene->findings.count, 3);
+	assert_int_equal(scene->findings.count, 2);
 	assert_found(scene, SEVERITY_PROBLEM, "capabilities", "CAP_PERFMON", "--cap-add PERFMON");
 	assert_non_null(strstr(scene->findings.list[1].text, "CAP_SYS_PTRACE"));
-	assert_non_null(strstr(scene->findings.list[2].text, "CAP_SYSLOG"));
 }
 
 static void
@@ -75,8 +74,8 @@ who_else_has_perf_events_open_is_named(void **state)
 	scene_status(scene, "{\"pid\":812}");
 	examine_profilers(&scene->around, true, &scene->findings);
 	assert_int_equal(scene->findings.count, 1);
-	assert_found(scene, SEVERITY_WARNING, "profilers", "pe\\x1brf (process 900) has 2 perf events open: it shares",
-	             "kill -INT 900");
+	assert_found(scene, SEVERITY_WARNING, "profilers",
+	             "pe\\x1brf (process 900) has 2 perf events open: it may share", "kill -INT 900");
 }
 
 static void
@@ -87,7 +86,7 @@ without_counters_there_is_nothing_to_share(void **state)
 	scene_write(scene, "900/comm", "perf\n");
 	link_to(scene, "900/fd/3", "anon_inode:[perf_event]");
 	examine_profilers(&scene->around, false, &scene->findings);
-	assert_found(scene, SEVERITY_NOTE, "profilers", "has 1 perf events open", NULL);
+	assert_int_equal(scene->findings.count, 0);
 }
 
 int
