@@ -15,7 +15,7 @@
 #include "collectord/retainer.h"
 
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
-#define DAMAGE_ADVICE "keep a copy, empty the directory and let dcpid begin a new one"
+#define DAMAGE_ADVICE "'dcpictl salvage' saves what is whole; then empty the directory and let dcpid begin a new one"
 
 static int
 say(char *why, size_t size, const char *subject, const char *action, int err)

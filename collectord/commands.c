@@ -95,8 +95,8 @@ give_up_over_damage(struct daemon *daemon, const struct collection_view *view)
 	if (view->flush_error != -DCPI_EDAMAGED)
 		return;
 	snprintf(why, sizeof(why),
-	         "%s: cannot write to the database: %s; what was sampled since the last flush is lost. Keep a copy, "
-	         "empty the directory and start dcpid again",
+	         "%s: cannot write to the database: %s; what was sampled since the last flush is lost. 'dcpictl "
+	         "salvage' saves what is whole; then empty the directory and start dcpid again",
 	         view->config->database, error_text(view->flush_error));
 	daemon_give_up(daemon, view->flush_error, why);
 }

@@ -22,6 +22,7 @@
 #include "dcpi-tools/ctl/doctor/doctor.h"
 #include "dcpi-tools/ctl/exchange.h"
 #include "dcpi-tools/ctl/metrics.h"
+#include "dcpi-tools/ctl/salvage.h"
 #include "dcpi-tools/ctl/status_text.h"
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
@@ -32,9 +33,10 @@ enum key {
 	KEY_JSON,
 	KEY_PROMETHEUS,
 	KEY_OUTPUT,
+	KEY_TO,
 };
 
-static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check", "doctor"};
+static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check", "salvage", "doctor"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 struct request {
@@ -43,6 +45,7 @@ struct request {
 	const char *socket; /* NULL: the database's, or the service's */
 	const char *label;
 	const char *output; /* NULL: standard output */
+	const char *to;     /* the directory that salvage makes */
 	bool json;
 	bool prometheus;
 };
@@ -66,6 +69,13 @@ take_command(struct argp_state *state, struct request *request, const char *text
 	free(shown);
 }
 
+/* Does the command need no dcpid? */
+static bool
+is_offline(const struct request *request)
+{
+	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0;
+}
+
 static void
 check_options(const struct argp_state *state, const struct request *request)
 {
@@ -83,8 +93,12 @@ check_options(const struct argp_state *state, const struct request *request)
 		argp_error(state, "--json or --prometheus, not both");
 	if (request->output && !request->prometheus)
 		argp_error(state, "--output goes with status --prometheus");
-	if (request->socket && strcmp(request->command, "check") == 0)
-		argp_error(state, "check reads a database: --db, not --socket");
+	if (request->socket && is_offline(request))
+		argp_error(state, "%s reads a database: --db, not --socket", request->command);
+	if (request->to && strcmp(request->command, "salvage") != 0)
+		argp_error(state, "--to goes with salvage");
+	if (!request->to && strcmp(request->command, "salvage") == 0)
+		argp_error(state, "salvage needs --to DIR, a directory that is not there yet");
 }
 
 static error_t
@@ -110,6 +124,9 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_OUTPUT:
 		request->output = text;
+		return 0;
+	case KEY_TO:
+		request->to = text;
 		return 0;
 	case ARGP_KEY_ARG:
 		take_command(state, request, text);
@@ -272,6 +289,8 @@ run(const struct request *request)
 		return check_database(request->options.directory);
 	if (strcmp(request->command, "doctor") == 0)
 		return examine(request);
+	if (strcmp(request->command, "salvage") == 0)
+		return salvage_database(request->options.directory, request->to);
 	if (request->label) {
 		json_t *text = json_string(request->label);
 
@@ -301,13 +320,14 @@ main(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "With status and doctor: print JSON", 0},
 		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
 		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
+		{"to", KEY_TO, "DIR", 0, "With salvage: make the new database in DIR", 0},
 		{0},
 	};
 	static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = entries,
 		.parser = parse_option,
-		.args_doc = "status|flush|epoch|reload|quit|check|doctor",
+		.args_doc = "status|flush|epoch|reload|quit|check|salvage|doctor",
 		.doc = "Ask dcpid how it is and what to do, or check a profile database."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
@@ -315,9 +335,9 @@ main(int argc, char **argv)
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
 		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n"
+		       "  salvage  read what is whole of a damaged database into a new one\n"
 		       "  doctor   say what this machine can count, what is in the way, what has no symbols, and what "
-		       "mends "
-		       "it\n\n"
+		       "mends it\n\n"
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};

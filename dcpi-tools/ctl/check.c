@@ -13,6 +13,7 @@
 #include "profile/profile.h"
 
 #define COMPLAINTS_SHOWN 100
+#define DAMAGE_ADVICE    "'dcpictl salvage' saves what is whole; then empty the directory and let dcpid begin a new one"
 
 struct complaints {
 	const char *directory;
@@ -53,12 +54,19 @@ check_profile(struct profile *profile, const char *directory, const char *shown)
 	if (found > COMPLAINTS_SHOWN)
 		message_print(directory, "... and %" PRId64 " more", found - COMPLAINTS_SHOWN);
 	if (found > 0) {
-		message_print(directory, "the database is damaged; keep a copy, empty the directory and let dcpid "
-		                         "begin a new one");
+		message_print(directory, "the database is damaged; " DAMAGE_ADVICE);
 		return STATUS_DAMAGED;
 	}
 	err = profile_stats(profile, &stats);
 	return err ? message_cannot(directory, "read the profile database", err, NULL) : print_contents(shown, &stats);
+}
+
+static const char *
+open_hint(int err)
+{
+	if (err == -DCPI_EDAMAGED)
+		return DAMAGE_ADVICE;
+	return err == -EACCES ? "are you in group dcpi?" : NULL;
 }
 
 int
@@ -67,7 +75,7 @@ check_database(const char *directory)
 	const struct profile_options options = {.write = false};
 	struct guard guard = {
 		.claim = "the database is damaged",
-		.advice = "keep a copy, empty the directory and let dcpid begin a new one",
+		.advice = DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
 	char *shown = text_shown(directory);
@@ -80,8 +88,7 @@ check_database(const char *directory)
 	guard_enter(&guard);
 	err = profile_open(directory, &options, &profile);
 	if (err)
-		status = message_cannot(directory, "open the profile database", err,
-		                        err == -EACCES ? "are you in group dcpi?" : NULL);
+		status = message_cannot(directory, "open the profile database", err, open_hint(err));
 	else
 		status = check_profile(profile, directory, shown);
 	profile_close(profile);

@@ -144,7 +144,7 @@ test_damage()
 		wait_for 20 eval "! kill -0 $started" || kill "$started"
 		wait "$started"
 		check_equal "nor goes on with one that is $how" 3 $?
-		check 'and says what to do' grep -qi 'keep a copy, empty the directory' "$db.log"
+		check 'and says what to do' grep -q "'dcpictl salvage' saves what is whole" "$db.log"
 	done
 }
 

@@ -1,0 +1,84 @@
+#include "dcpi-tools/ctl/salvage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/ctl/status_text.h"
+#include "profile/profile.h"
+#include "profile/salvage.h"
+
+static void
+print_count(const char *what, const struct salvage_count *count, bool is_known)
+{
+	char kept[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+
+	printf("  %-9s %s kept", what, count_format(count->kept, kept));
+	if (is_known)
+		printf(", %s lost",
+		       count_format(count->expected > count->kept ? count->expected - count->kept : 0, lost));
+	printf("\n");
+}
+
+static int
+print_result(const char *directory, const char *target, const struct salvage_result *result)
+{
+	char pages[NUMBER_TEXT_SIZE], damaged[NUMBER_TEXT_SIZE], samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+
+	printf("%s: %s pages, %s of those in use damaged%s\n", directory, count_format(result->pages, pages),
+	       count_format(result->damaged_pages, damaged), result->scanned ? "; older ones were searched" : "");
+	print_count("epochs", &result->epochs, result->is_known);
+	print_count("slices", &result->slices, result->is_known);
+	print_count("images", &result->images, result->is_known);
+	print_count("contexts", &result->contexts, result->is_known);
+	print_count("blocks", &result->blocks, result->is_known);
+	print_count("symbols", &result->symbols, result->is_known);
+	printf("  %-9s %s kept, %s known to be lost\n", "samples", count_format(result->samples, samples),
+	       count_format(result->samples_lost, lost));
+	printf("%s: what was kept\n", target);
+	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
+}
+
+static int
+say_failure(const char *directory, const char *target, int err)
+{
+	switch (-err) {
+	case DCPI_ERUNNING:
+		message_print(directory, "a dcpid uses this database; stop it first");
+		return STATUS_FAILURE;
+	case EEXIST:
+		message_print(target, "is not empty; name a directory that is not there yet");
+		return STATUS_FAILURE;
+	case DCPI_ENODATABASE:
+		return message_cannot(directory, "read the profile database", err, NULL);
+	default:
+		message_print(directory, "cannot salvage into %s: %s; what is there now is not complete", target,
+		              error_text(err));
+		return error_exit_status(err);
+	}
+}
+
+int
+salvage_database(const char *directory, const char *target)
+{
+	struct salvage_result result;
+	char *shown = text_shown(directory), *shown_target = text_shown(target);
+	int status, err = -ENOMEM;
+
+	if (shown && shown_target)
+		err = profile_salvage(directory, target, NULL, &result);
+	if (err)
+		status = say_failure(directory, shown_target ? shown_target : "?", err);
+	else
+		status = print_result(shown, shown_target, &result);
+	if (status == STATUS_OK && result.epochs.kept == 0 && result.slices.kept == 0) {
+		message_print(directory, "nothing was found to keep");
+		status = STATUS_EMPTY;
+	}
+	free(shown);
+	free(shown_target);
+	return status;
+}

@@ -1,0 +1,396 @@
+#include "profile/lmdb_pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define PAGES_MAX    (UINT64_C(1) << 28)
+#define PAGE_MIN     4096
+#define PAGE_MAX     65536
+#define DEPTH_MAX    32 /* LMDB's own cursors go no deeper */
+#define META_MAGIC   0xbeefc0deu
+#define DATA_VERSION 1
+#define NO_PAGE      UINT64_MAX
+#define VALUE_READS  16 /* times the file, that values are read in one go */
+
+enum page_flags {
+	PAGE_BRANCH = 0x01,
+	PAGE_LEAF = 0x02,
+	PAGE_OVERFLOW = 0x04,
+	PAGE_META = 0x08,
+	PAGE_DIRTY = 0x10, /* only means something in memory */
+};
+
+enum node_flags {
+	NODE_OVERFLOW = 0x01, /* the value is the number of the page where it begins */
+	NODE_TREE = 0x02,
+};
+
+struct page_header {
+	uint64_t number;
+	uint16_t pad;
+	uint16_t flags;
+	union {
+		struct {
+			uint16_t lower, upper; /* of the room between the pointers and the nodes */
+		};
+		uint32_t overflow_pages;
+	};
+};
+_Static_assert(sizeof(struct page_header) == 16, "as LMDB writes it");
+
+struct node_header {
+	uint16_t low, high; /* of the value's size; of a child's page number, with flags above them */
+	uint16_t flags;
+	uint16_t key_size;
+};
+_Static_assert(sizeof(struct node_header) == 8, "as LMDB writes it");
+
+struct tree_record {
+	uint32_t pad; /* the page size, in the first tree of a meta page */
+	uint16_t flags;
+	uint16_t depth;
+	uint64_t branch_pages, leaf_pages, overflow_pages;
+	uint64_t entries;
+	uint64_t root;
+};
+_Static_assert(sizeof(struct tree_record) == 48, "as LMDB writes it");
+
+struct meta_record {
+	uint32_t magic, version;
+	uint64_t address, map_size;
+	struct tree_record free, main;
+	uint64_t last_page;
+	uint64_t transaction;
+};
+
+struct pages {
+	int fd;
+	size_t page_size;
+	uint64_t count;
+	uint8_t *seen;              /* a bit a page */
+	uint8_t *levels[DEPTH_MAX]; /* a page each, made when needed */
+	uint8_t *value;             /* the last one from overflow pages */
+	size_t value_capacity;
+	uint64_t value_budget; /* bytes of them that may still be read: many entries can point to one */
+};
+
+struct pages_leaf {
+	struct pages *pages;
+	const uint8_t *page;
+	size_t count;
+};
+
+/* False when not all of it could be read. */
+static bool
+read_at(int fd, void *data, size_t size, uint64_t offset)
+{
+	uint8_t *at = data;
+
+	while (size > 0) {
+		ssize_t got = pread(fd, at, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return true;
+}
+
+static bool
+read_meta(int fd, uint64_t offset, struct meta_record *meta)
+{
+	struct page_header header;
+
+	return read_at(fd, &header, sizeof(header), offset) &&
+	       read_at(fd, meta, sizeof(*meta), offset + sizeof(header)) && (header.flags & PAGE_META) &&
+	       meta->magic == META_MAGIC && meta->version == DATA_VERSION;
+}
+
+static bool
+is_page_size(uint64_t size)
+{
+	return size >= PAGE_MIN && size <= PAGE_MAX && (size & (size - 1)) == 0;
+}
+
+/* The first meta page says it, or else the second, which lies that far into the file. */
+static size_t
+find_page_size(int fd)
+{
+	struct meta_record meta;
+
+	if (read_meta(fd, 0, &meta) && is_page_size(meta.free.pad))
+		return meta.free.pad;
+	for (size_t size = PAGE_MIN; size <= PAGE_MAX; size *= 2)
+		if (read_meta(fd, size, &meta) && meta.free.pad == size)
+			return size;
+	return PAGE_MIN;
+}
+
+int
+pages_open(int fd, struct pages **pages)
+{
+	struct pages *new;
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	new->fd = fd;
+	new->page_size = find_page_size(fd);
+	new->count = (uint64_t)stat.st_size / new->page_size;
+	if (new->count > PAGES_MAX) {
+		free(new);
+		return -EFBIG;
+	}
+	new->seen = calloc(new->count / 8 + 1, 1);
+	if (!new->seen) {
+		free(new);
+		return -ENOMEM;
+	}
+	*pages = new;
+	return 0;
+}
+
+void
+pages_free(struct pages *pages)
+{
+	if (!pages)
+		return;
+	for (size_t i = 0; i < DEPTH_MAX; i++)
+		free(pages->levels[i]);
+	free(pages->value);
+	free(pages->seen);
+	free(pages);
+}
+
+uint64_t
+pages_count(const struct pages *pages)
+{
+	return pages->count;
+}
+
+size_t
+pages_metas(struct pages *pages, struct pages_meta metas[2])
+{
+	struct meta_record record;
+	size_t count = 0;
+
+	for (uint64_t number = 0; number < 2; number++) {
+		if (!read_meta(pages->fd, number * pages->page_size, &record))
+			continue;
+		metas[count++] = (struct pages_meta){record.transaction, {record.main.root, record.main.entries}};
+	}
+	if (count == 2 && metas[1].transaction > metas[0].transaction) {
+		const struct pages_meta newest = metas[1];
+
+		metas[1] = metas[0];
+		metas[0] = newest;
+	}
+	return count;
+}
+
+void
+pages_begin(struct pages *pages)
+{
+	memset(pages->seen, 0, pages->count / 8 + 1);
+	pages->value_budget = VALUE_READS * pages->count * pages->page_size;
+}
+
+/* False when the page has been looked at before, or is none. */
+static bool
+see(struct pages *pages, uint64_t number)
+{
+	const uint8_t bit = (uint8_t)(1 << number % 8);
+
+	if (number >= pages->count || (pages->seen[number / 8] & bit))
+		return false;
+	pages->seen[number / 8] |= bit;
+	return true;
+}
+
+/* Pointers to nodes: their number, or 0 when the header makes no sense for a branch or leaf page. */
+static size_t
+node_count(const struct pages *pages, const uint8_t *page, uint64_t number, unsigned kind)
+{
+	struct page_header header;
+
+	memcpy(&header, page, sizeof(header));
+	if (header.number != number || (header.flags & ~PAGE_DIRTY) != kind || header.lower < sizeof(header) ||
+	    header.lower > header.upper || header.upper > pages->page_size)
+		return 0;
+	return (header.lower - sizeof(header)) / sizeof(uint16_t);
+}
+
+/* Node `index`, whose header and key lie inside the page: where its data begin, or 0. */
+static size_t
+find_node(const struct pages *pages, const uint8_t *page, size_t index, struct node_header *node)
+{
+	uint16_t offset;
+
+	memcpy(&offset, page + sizeof(struct page_header) + index * sizeof(offset), sizeof(offset));
+	if (offset < sizeof(struct page_header) || offset + sizeof(*node) > pages->page_size)
+		return 0;
+	memcpy(node, page + offset, sizeof(*node));
+	if (offset + sizeof(*node) + node->key_size > pages->page_size)
+		return 0;
+	return offset + sizeof(*node) + node->key_size;
+}
+
+/* Where the two halves of a number lie depends on the machine. */
+static uint32_t
+node_number(const struct node_header *node)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? node->low | (uint32_t)node->high << 16
+	                                                 : node->high | (uint32_t)node->low << 16;
+}
+
+static int
+read_overflow(struct pages *pages, const uint8_t *data, uint32_t size, const uint8_t **value)
+{
+	struct page_header header;
+	uint64_t number;
+
+	memcpy(&number, data, sizeof(number));
+	if (size > PAGES_VALUE_MAX || size > pages->value_budget || number >= pages->count ||
+	    !read_at(pages->fd, &header, sizeof(header), number * pages->page_size) || header.number != number ||
+	    (header.flags & ~PAGE_DIRTY) != PAGE_OVERFLOW ||
+	    header.overflow_pages < (size + sizeof(header) + pages->page_size - 1) / pages->page_size)
+		return -DCPI_EDAMAGED;
+	pages->value_budget -= size;
+	if (size > pages->value_capacity) {
+		uint8_t *grown = realloc(pages->value, size);
+
+		if (!grown)
+			return -ENOMEM;
+		pages->value = grown;
+		pages->value_capacity = size;
+	}
+	if (!read_at(pages->fd, pages->value, size, number * pages->page_size + sizeof(header)))
+		return -DCPI_EDAMAGED;
+	*value = pages->value;
+	return 0;
+}
+
+size_t
+pages_leaf_count(const struct pages_leaf *leaf)
+{
+	return leaf->count;
+}
+
+int
+pages_leaf_entry(const struct pages_leaf *leaf, size_t index, struct pages_entry *entry)
+{
+	struct pages *pages = leaf->pages;
+	struct node_header node;
+	const size_t data = find_node(pages, leaf->page, index, &node);
+	const uint32_t size = node_number(&node);
+
+	if (data == 0 || (node.flags & ~(NODE_OVERFLOW | NODE_TREE)))
+		return -DCPI_EDAMAGED;
+	*entry = (struct pages_entry){
+		.key = leaf->page + data - node.key_size,
+		.key_size = node.key_size,
+		.size = size,
+		.is_tree = node.flags & NODE_TREE,
+	};
+	if (node.flags & NODE_OVERFLOW) {
+		if (data + sizeof(uint64_t) > pages->page_size)
+			return -DCPI_EDAMAGED;
+		return read_overflow(pages, leaf->page + data, size, &entry->value);
+	}
+	entry->value = leaf->page + data;
+	return size > pages->page_size - data ? -DCPI_EDAMAGED : 0;
+}
+
+int
+pages_entry_tree(const struct pages_entry *entry, struct pages_tree *tree)
+{
+	struct tree_record record;
+
+	if (!entry->is_tree || entry->size != sizeof(record))
+		return -DCPI_EDAMAGED;
+	memcpy(&record, entry->value, sizeof(record));
+	*tree = (struct pages_tree){record.root, record.entries};
+	return 0;
+}
+
+static uint8_t *
+level_buffer(struct pages *pages, size_t level)
+{
+	if (!pages->levels[level])
+		pages->levels[level] = malloc(pages->page_size);
+	return pages->levels[level];
+}
+
+static uint64_t
+child_of(const struct pages *pages, const uint8_t *page, size_t index)
+{
+	struct node_header node;
+
+	if (find_node(pages, page, index, &node) == 0)
+		return NO_PAGE;
+	return node_number(&node) | (uint64_t)node.flags << 32;
+}
+
+static int
+walk(struct pages *pages, uint64_t number, size_t level, pages_visit *visit, void *context, uint64_t *damaged)
+{
+	struct pages_leaf leaf = {.pages = pages};
+	uint8_t *page;
+	size_t children;
+	int err = 0;
+
+	page = level < DEPTH_MAX ? level_buffer(pages, level) : NULL;
+	if (!page && level < DEPTH_MAX)
+		return -ENOMEM;
+	if (!page || !see(pages, number) || !read_at(pages->fd, page, pages->page_size, number * pages->page_size)) {
+		++*damaged;
+		return 0;
+	}
+	leaf.page = page;
+	leaf.count = node_count(pages, page, number, PAGE_LEAF);
+	if (leaf.count > 0)
+		return visit(context, &leaf);
+	children = node_count(pages, page, number, PAGE_BRANCH);
+	if (children == 0)
+		++*damaged;
+	for (size_t i = 0; i < children && !err; i++)
+		err = walk(pages, child_of(pages, page, i), level + 1, visit, context, damaged);
+	return err;
+}
+
+int
+pages_walk(struct pages *pages, const struct pages_tree *tree, pages_visit *visit, void *context, uint64_t *damaged)
+{
+	return tree->root == NO_PAGE ? 0 : walk(pages, tree->root, 0, visit, context, damaged);
+}
+
+int
+pages_scan(struct pages *pages, pages_visit *visit, void *context)
+{
+	struct pages_leaf leaf = {.pages = pages, .page = level_buffer(pages, 0)};
+	int err = 0;
+
+	if (!leaf.page)
+		return -ENOMEM;
+	for (uint64_t number = 0; number < pages->count && !err; number++) {
+		if (pages->seen[number / 8] & 1 << number % 8 ||
+		    !read_at(pages->fd, pages->levels[0], pages->page_size, number * pages->page_size))
+			continue;
+		leaf.count = node_count(pages, leaf.page, number, PAGE_LEAF);
+		if (leaf.count > 0)
+			err = visit(context, &leaf);
+	}
+	return err;
+}

@@ -1,0 +1,74 @@
+/*
+ * lmdb_pages.h - the pages of an LMDB file, without LMDB and without trust (private to profile/)
+ *
+ * LMDB maps its file and believes it: on a damaged one it may fault or go on for ever. This reads page by page with
+ * pread(2), believes no number in it, looks at each page at most once a walk, and says how many were not what they
+ * should be. It knows what LMDB 0.9 writes (data version 1) on a machine of this byte order with 64 bits, as far as a
+ * profile needs it: meta, branch, leaf and overflow pages; no duplicates.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_LMDB_PAGES_H
+#define DCPI_PROFILE_LMDB_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAGES_VALUE_MAX (64u << 20) /* bytes; a larger value is taken for damage */
+
+struct pages;
+
+/* A tree of entries: LMDB's main one, or a table. */
+struct pages_tree {
+	uint64_t root;
+	uint64_t entries; /* as the file says */
+};
+
+struct pages_meta {
+	uint64_t transaction;
+	struct pages_tree main;
+};
+
+/*
+ * Read `fd` (borrowed, a regular file). 0 with *pages, which the caller frees; -EFBIG past 2^28 pages; -ENOMEM, -errno.
+ * A file of any content is fine.
+ */
+int pages_open(int fd, struct pages **pages);
+void pages_free(struct pages *pages); /* NULL is allowed */
+
+uint64_t pages_count(const struct pages *pages);
+
+/* The meta pages that can be read, the newest first: how many, 0 to 2. */
+size_t pages_metas(struct pages *pages, struct pages_meta metas[2]);
+
+struct pages_leaf;
+
+struct pages_entry {
+	const uint8_t *key, *value; /* valid until the next entry is asked for, or the visit ends */
+	size_t key_size, size;
+	bool is_tree; /* the value describes a table: pages_entry_tree() */
+};
+
+size_t pages_leaf_count(const struct pages_leaf *leaf);
+
+/* Entry `index`: 0; -DCPI_EDAMAGED when it, or the pages its value lies on, are not what they should be; -ENOMEM. */
+int pages_leaf_entry(const struct pages_leaf *leaf, size_t index, struct pages_entry *entry);
+
+/* 0, or -DCPI_EDAMAGED when it is no table. */
+int pages_entry_tree(const struct pages_entry *entry, struct pages_tree *tree);
+
+/* 0, or an error that ends the walk. */
+typedef int pages_visit(void *context, const struct pages_leaf *leaf);
+
+/* All pages may be looked at again from here on. */
+void pages_begin(struct pages *pages);
+
+/* Visit each leaf below tree->root, in key order. Adds to *damaged the pages that are not what they should be, or were
+ * looked at before. 0, or the visitor's error. */
+int pages_walk(struct pages *pages, const struct pages_tree *tree, pages_visit *visit, void *context,
+               uint64_t *damaged);
+
+/* Visit each page that looks like a leaf, of whatever tree and however old, and was not looked at before. */
+int pages_scan(struct pages *pages, pages_visit *visit, void *context);
+
+#endif
