@@ -37,3 +37,9 @@ $(call workload,libburn_%.so): tests/workloads/burn_library.c tests/workloads/bu
 $(call workload,places): tests/workloads/places.c tests/workloads/huge_text.c tests/workloads/burn.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -no-pie -o $@ $(filter %.c,$^)
+
+# Preloaded into programs to disturb them.
+workloads: $(call workload,fail_nth.so)
+$(call workload,%.so): tests/faults/%.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -Wno-missing-prototypes -shared -fPIC -o $@ $<

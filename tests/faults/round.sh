@@ -1,0 +1,86 @@
+#!/bin/bash
+# round.sh DIRECTORY SUBJECT KIND N - run SUBJECT with call N of KIND failing (fail_nth.c); say what is wrong with that
+#
+# SUBJECT is `dcpid` (start, flush, epoch, status, quit) or what a file DIRECTORY/SUBJECT.command says, whose output
+# without a fault is DIRECTORY/SUBJECT.expected. A fault may make a program fail, with a sentence; it may not crash it,
+# hang it, or make it say or keep something wrong. The name of the call that failed is left in DIRECTORY/met.
+set -u
+directory=$1 subject=$2 kind=$3 number=$4
+here=$directory/$subject.$kind.$number
+mkdir "$here" || exit
+
+complain()
+{
+	printf '%s, %s %s' "$subject" "$kind" "$number"
+	[ ! -s "$here/report" ] || printf ' (%s)' "$(head -n 1 "$here/report")"
+	printf ': %s\n' "$1"
+	tail -n 3 "$here/err"
+	complained=yes
+}
+
+# with_fault COMMAND... - ends with its status; 124 when it hangs
+with_fault()
+{
+	timeout -s KILL 60 env "LD_PRELOAD=$FAIL_NTH" "FAULT_KIND=$kind" "FAULT_NTH=$number" "FAULT_REPORT=$here/report" \
+		"$@" 2>"$here/err"
+}
+
+judge_status()
+{
+	case $1 in
+	0) return ;;
+	[1234]) grep -q "^$2: ." "$here/err" || complain "status $1 without a sentence" ;;
+	*) complain "status $1" ;;
+	esac
+}
+
+control()
+{
+	timeout -s KILL 30 dcpictl --db "$here/db" "$@" >/dev/null 2>>"$here/control"
+}
+
+run_dcpid()
+{
+	local pid status said written turns=0
+
+	with_fault dcpid --foreground --db "$here/db" --config "$directory/dcpid.conf" &
+	pid=$!
+	until [ -S "$here/db/control" ] || ! kill -0 $pid 2>/dev/null || [ $((turns++)) -gt 1000 ]; do sleep 0.01; done
+	control flush
+	control epoch
+	control status
+	control quit || pkill -TERM -P $pid
+	wait $pid 2>/dev/null
+	status=$?
+	judge_status $status dcpid
+	if [ -s "$here/db/data.mdb" ] && ! dcpictl --db "$here/db" check >"$here/check" 2>&1 &&
+		! grep -q 'no profile database here' "$here/check"; then
+		complain "the database is not sound: $(head -n 3 "$here/check")"
+	fi
+	[ $status = 0 ] || return
+	said=$(sed -n 's/^dcpid: \([0-9]*\) samples in .*/\1/p' "$here/err")
+	written=$(dcpiprof --db "$here/db" --epoch all --json | jq '[.events[].samples] | add')
+	[ "$said" = "$written" ] || complain "it took ${said:-?} samples, and wrote ${written:-?}"
+}
+
+# What it printed is right, or it says what was in the way.
+run_command()
+{
+	local command status
+
+	mapfile -t command <"$directory/$subject.command"
+	with_fault "${command[@]}" >"$here/out"
+	status=$?
+	judge_status $status "${command[0]}"
+	[ $status != 0 ] || [ -s "$here/err" ] || cmp -s "$here/out" "$directory/$subject.expected" ||
+		complain 'another output, and no word why'
+}
+
+complained=
+if [ "$subject" = dcpid ]; then
+	run_dcpid
+else
+	run_command
+fi
+head -n 1 "$here/report" 2>/dev/null >>"$directory/met"
+[ -n "${KEEP:-}" ] || [ -n "$complained" ] || rm -rf "$here"

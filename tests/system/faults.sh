@@ -1,0 +1,78 @@
+#!/bin/bash
+# faults.sh [SUBJECT [KIND]] - dcpid and the tools with one call that fails, for each call that they make
+#
+# "Each call" is the first from each place of the program; with FAULTS=all it is each call, of those that come by the
+# hundred thousand every so many. See tests/faults/fail_nth.c for the kinds and round.sh for what must hold.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+export FAIL_NTH=$build/workloads/fail_nth.so
+kinds=(alloc lmdb perf mmap open read write sync clock wait)
+round=$top/tests/faults/round.sh
+never=1000000000
+[ "${FAULTS:-}" = all ] || export FAULT_PLACES=yes
+
+# numbers_up_to N - the calls to fail: all, or the first thousand and every so many more
+numbers_up_to()
+{
+	local step=$((($1 - 1000) / 2000 + 1))
+
+	seq 1 $(($1 < 1000 ? $1 : 1000))
+	[ "$1" -le 1000 ] || seq 1001 $step "$1"
+}
+
+# fail_each SUBJECT KIND
+fail_each()
+{
+	local subject=$1 kind=$2 calls met trouble
+
+	trouble=$(KEEP=yes "$round" "$scratch" "$subject" "$kind" $never)
+	calls=$(sed -n 's/ calls$//p' "$scratch/$subject.$kind.$never/report")
+	if [ -n "$trouble" ] || [ -z "$calls" ]; then
+		not_ok "$subject runs without a fault" "$trouble" "$(cat "$scratch/$subject.$kind.$never/err")"
+		return
+	fi
+	[ "$calls" != 0 ] || return
+	: >"$scratch/met"
+	trouble=$(numbers_up_to "$calls" | xargs -P "$(nproc)" -I '{}' "$round" "$scratch" "$subject" "$kind" '{}')
+	met=$(grep -vc ' calls$' "$scratch/met")
+	check_equal "$subject stands each fault of kind $kind" '' "$trouble"
+	[ "$met" -gt 0 ] || not_ok "faults of kind $kind meet $subject"
+	figure "$subject, $kind: $calls calls counted, $met failed"
+}
+
+# subject NAME COMMAND... - a tool, and what it prints without a fault
+subject()
+{
+	local name=$1
+
+	shift
+	subjects+=("$name")
+	printf '%s\n' "$@" >"$scratch/$name.command"
+	"$@" >"$scratch/$name.expected" 2>/dev/null || not_ok "$name runs"
+}
+
+make_subjects()
+{
+	printf '%s\n' 'flush_interval = 3600; slice = 3600;' \
+		'events = ( { name = "cpu-clock"; rate = 1000; }, { name = "page-faults"; period = 7; } );' \
+		>"$scratch/dcpid.conf"
+	start_dcpid "$scratch/sample" --config "$scratch/dcpid.conf"
+	"$build/workloads/templates" 1 >/dev/null
+	dcpictl --db "$scratch/sample" quit || not_ok 'a database is made' "$(cat "$scratch/sample.log")"
+	subject dcpiprof dcpiprof --db "$scratch/sample"
+	subject json dcpiprof --db "$scratch/sample" --json
+	subject check dcpictl --db "$scratch/sample" check
+	subject config dcpid --check-config --config "$scratch/dcpid.conf"
+}
+
+may_sample_or_skip 'dcpid and the tools stand faults' || exit 0
+subjects=(dcpid)
+make_subjects
+for subject in "${subjects[@]}"; do
+	[ "${1:-$subject}" = "$subject" ] || continue
+	for kind in "${kinds[@]}"; do
+		[ "${2:-$kind}" = "$kind" ] || continue
+		fail_each "$subject" "$kind"
+	done
+done
