@@ -44,6 +44,7 @@ command_status(struct daemon *daemon, uint64_t client)
 	};
 	struct collection_view view;
 
+	(void)collection_drain(daemon->collection); /* what is wrong with it, the view says */
 	collection_view(daemon->collection, &view);
 	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status_json(&view, &process)));
 }

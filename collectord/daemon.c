@@ -13,7 +13,7 @@
 #include "collectord/machine.h"
 #include "collectord/trouble.h"
 
-#define DRAIN_INTERVAL_NS UINT64_C(1000000000)  /* rings also ask for it themselves, a quarter full */
+#define DRAIN_INTERVAL_NS UINT64_C(5000000000)  /* rings also ask for it themselves, a quarter full */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SECOND_NS         UINT64_C(1000000000)
 
@@ -43,21 +43,46 @@ follow_machine(struct daemon *daemon)
 	collection_follow_cpus(daemon->collection);
 	if (watch_rings(daemon))
 		log_write(&daemon->logging->log, LOG_LEVEL_ERROR,
-		          "no memory to watch the rings: they are drained once "
-		          "a second only");
+		          "no memory to watch the rings: they are drained every "
+		          "5 seconds only");
 }
 
 static void
-on_rings(void *context)
+drain(struct daemon *daemon)
+{
+	if (collection_drain(daemon->collection) == 0)
+		feed_watchdog(daemon);
+	daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
+}
+
+static void
+drain_again_if_pressed(struct daemon *daemon)
+{
+	if (sampler_is_pressed(collection_sampler(daemon->collection)))
+		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* without memory for it, the timer will do */
+}
+
+static void
+on_drain(void *context)
 {
 	struct daemon *daemon = context;
 
 	follow_machine(daemon);
-	if (collection_drain(daemon->collection) == 0)
-		feed_watchdog(daemon);
-	if (sampler_is_pressed(collection_sampler(daemon->collection)))
-		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* without memory for it, the timer will do */
-	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
+	drain(daemon);
+	drain_again_if_pressed(daemon);
+	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
+}
+
+/* Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take. */
+static void
+on_ring(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns < SAMPLER_LAG_NS / 2)
+		drain_again_if_pressed(daemon);
+	else
+		on_drain(daemon);
 }
 
 static void
@@ -65,7 +90,7 @@ on_flush_timer(void *context)
 {
 	struct daemon *daemon = context;
 
-	on_rings(daemon);                         /* what is flushed is as young as can be */
+	on_drain(daemon);                         /* what is flushed is as young as can be */
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
 	daemon_answer_waiters(daemon);
@@ -137,7 +162,7 @@ watch_rings(struct daemon *daemon)
 
 		if (fd < 0)
 			continue;
-		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_rings, daemon);
+		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_ring, daemon);
 		if (!daemon->rings[daemon->ring_count])
 			return -errno;
 		daemon->ring_count++;
@@ -227,8 +252,8 @@ watch_always(struct daemon *daemon)
 	daemon->terminate = loop_watch_signal(loop, SIGTERM, on_leave, daemon);
 	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
-	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_rings, daemon);
-	daemon->drain_alarm = loop_watch_alarm(loop, on_rings, daemon);
+	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_drain, daemon);
+	daemon->drain_alarm = loop_watch_alarm(loop, on_drain, daemon);
 	if (daemon->options->seconds) {
 		daemon->end_timer = loop_watch_timer(loop, daemon->options->seconds * SECOND_NS, on_leave, daemon);
 		if (!daemon->end_timer)

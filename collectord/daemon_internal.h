@@ -36,6 +36,7 @@ struct daemon {
 
 	uint64_t since_ns;           /* when collection began, CLOCK_REALTIME */
 	uint64_t since_monotonic_ns; /* the same, CLOCK_MONOTONIC */
+	uint64_t drained_ns;         /* the rings, CLOCK_MONOTONIC */
 	uint64_t fed_ns;             /* the watchdog, CLOCK_MONOTONIC */
 
 	bool leaving;
