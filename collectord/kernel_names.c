@@ -8,12 +8,22 @@
 #include "process/kallsyms.h"
 #include "process/modules.h"
 
+#define CHUNK_SIZE ((size_t)256 << 10) /* large enough for malloc to give it back to the system */
+
+/* A hundred thousand names, one after the other: as many blocks of the heap would be in its way for ever. */
+struct chunk {
+	struct chunk *next;
+	size_t used;
+	char text[];
+};
+
 /* Names of one image; offsets are addresses until the bounds are known. */
 struct names {
 	char module[MODULE_NAME_SIZE]; /* "" for the kernel itself */
 	uint64_t start, end;           /* addresses of its text */
 	struct profile_symbol *symbols;
 	size_t count, capacity;
+	struct chunk *chunks; /* what the names lie in; the first has room */
 };
 
 struct pass {
@@ -29,6 +39,30 @@ is_function(const struct kallsyms_symbol *symbol)
 	return strchr("tTwW", symbol->type) && symbol->name[0] != '$';
 }
 
+/* A copy that lives as long as the names; NULL: no memory. */
+static const char *
+names_keep(struct names *names, const char *name)
+{
+	const size_t size = strlen(name) + 1, room = CHUNK_SIZE - sizeof(struct chunk);
+	struct chunk *chunk = names->chunks;
+	char *copy;
+
+	if (size > room)
+		return NULL;
+	if (!chunk || room - chunk->used < size) {
+		chunk = malloc(CHUNK_SIZE);
+		if (!chunk)
+			return NULL;
+		chunk->next = names->chunks;
+		chunk->used = 0;
+		names->chunks = chunk;
+	}
+	copy = chunk->text + chunk->used;
+	memcpy(copy, name, size);
+	chunk->used += size;
+	return copy;
+}
+
 static int
 names_add(struct names *names, uint64_t address, const char *name)
 {
@@ -41,7 +75,7 @@ names_add(struct names *names, uint64_t address, const char *name)
 		names->symbols = symbols;
 		names->capacity = capacity;
 	}
-	name = strdup(name);
+	name = names_keep(names, name);
 	if (!name)
 		return -ENOMEM;
 	names->symbols[names->count++] = (struct profile_symbol){.offset = address, .name = name};
@@ -51,8 +85,12 @@ names_add(struct names *names, uint64_t address, const char *name)
 static void
 names_fini(struct names *names)
 {
-	for (size_t i = 0; i < names->count; i++)
-		free((char *)names->symbols[i].name);
+	struct chunk *next;
+
+	for (struct chunk *chunk = names->chunks; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
 	free(names->symbols);
 }
 
@@ -112,10 +150,8 @@ names_make_distances(struct names *names)
 	for (size_t i = 0; i < names->count; i++) {
 		struct profile_symbol symbol = names->symbols[i];
 
-		if (symbol.offset < names->start || symbol.offset >= names->end) {
-			free((char *)symbol.name);
+		if (symbol.offset < names->start || symbol.offset >= names->end)
 			continue;
-		}
 		symbol.offset -= names->start;
 		names->symbols[kept++] = symbol;
 	}
