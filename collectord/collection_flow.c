@@ -207,7 +207,8 @@ collection_settle(struct collection *collection)
 	collection->slice_newest = result.job.slice.id;
 	collection->flush_entries = result.entries;
 	collection->flush_time_ns = machine_clock_ns(CLOCK_REALTIME);
-	collection_update_stats(collection);
+	if (result.stats.file_bytes) /* else those from before are better than none */
+		collection->profile_stats = result.stats;
 	return true;
 }
 

@@ -221,6 +221,7 @@ write_work(struct flusher *flusher)
 		.contexts = work->contexts,
 		.slice = &work->job.slice,
 	};
+	struct profile_stats stats = {0};
 	int err;
 
 	enter_profile(flusher);
@@ -238,6 +239,8 @@ write_work(struct flusher *flusher)
 	/* Before the bell: whoever hears it may want the profile at once. */
 	if (!err && retains)
 		retainer_step(flusher->profile, &retention, flusher->log, &flusher->retention_error);
+	if (!err && profile_stats(flusher->profile, &stats))
+		memset(&stats, 0, sizeof(stats));
 	leave_profile(flusher);
 
 	flusher->result = (struct flush_result){
@@ -245,6 +248,7 @@ write_work(struct flusher *flusher)
 		.done = !err,
 		.duration_ns = duration_ns,
 		.entries = batch.entry_count,
+		.stats = stats,
 	};
 	if (err)
 		schedule_retry(flusher);

@@ -39,9 +39,10 @@ struct flush_result {
 	int error; /* 0, or why the last try failed; the job is kept and tried again */
 	bool done; /* the job was written and `job` is back */
 	struct flush_job job;
-	uint64_t duration_ns; /* of the last try */
-	uint64_t entries;     /* distinct keys written */
-	uint64_t failures;    /* tries in a row that failed */
+	uint64_t duration_ns;       /* of the last try */
+	uint64_t entries;           /* distinct keys written */
+	uint64_t failures;          /* tries in a row that failed */
+	struct profile_stats stats; /* of the database after it; all zero when it failed */
 };
 
 /*
