@@ -45,8 +45,9 @@ int collection_drain(struct collection *collection);
 
 /*
  * Take notice of what has changed on the machine; to be called before each drain. After a sleep of the machine, or when
- * its clock was set, what was taken before goes to a slice that ends there. True when collection_follow_cpus() is to be
- * called.
+ * its clock was set, what was taken before goes to a slice that ends there. Some seconds after its CPUs, the kernel's
+ * limit of samples or other things changed, rates are chosen anew (collection_replan()). True when
+ * collection_follow_cpus() is to be called.
  */
 bool collection_look(struct collection *collection);
 

@@ -35,8 +35,8 @@ collection_update_stats(struct collection *collection)
 }
 
 /*
- * Give `slice` its times and its share of our cost. When the clock was set meanwhile, the old slice could not be
- * stretched to the new time: another begins.
+ * Give `slice` its times and its share of our cost. When the clock leapt meanwhile - it was set, or the machine slept -
+ * what was counted belongs to the time before, as that clock had it: no slice stretches over a leap, another begins.
  */
 static void
 date_slice(struct collection *collection, struct slice *slice)
@@ -46,19 +46,19 @@ date_slice(struct collection *collection, struct slice *slice)
 	const uint64_t cpu_time_ns = collection->cpu_time_ns;
 	uint64_t length_ns;
 	int64_t step_ns;
+	bool is_leap;
 
 	collection_mark(collection);
 	length_ns = collection->taken_monotonic_ns - begin_ns;
 	step_ns = (int64_t)(collection->taken_ns - taken_ns - length_ns);
+	is_leap = step_ns > (int64_t)CLOCK_STEP_NS || step_ns < -(int64_t)CLOCK_STEP_NS;
 	slice->start_ns = taken_ns;
-	if (step_ns > (int64_t)CLOCK_STEP_NS || step_ns < -(int64_t)CLOCK_STEP_NS || collection->taken_ns < taken_ns) {
-		slice->start_ns = collection->taken_ns - length_ns;
-		collection->slice_ends = true;
-	}
+	slice->end_ns = is_leap ? taken_ns + length_ns : collection->taken_ns;
+	if (slice->end_ns < slice->start_ns)
+		slice->end_ns = slice->start_ns;
 	/* What was kept for long because it could not be written does not belong to what was before. */
 	if (length_ns >= collection->config.slice_ns)
 		collection->slice_ends = true;
-	slice->end_ns = collection->taken_ns;
 	slice->daemon_cpu_ns = collection->cpu_time_ns - cpu_time_ns;
 	collection->overhead.daemon_ns += slice->daemon_cpu_ns;
 	collection->overhead.cpu_ns += length_ns * collection->epoch.cpu_count;
@@ -71,7 +71,7 @@ date_slice(struct collection *collection, struct slice *slice)
 	}
 	slice->id = collection->slice_id;
 	collection->slice_ends =
-		collection->taken_monotonic_ns - collection->slice_begin_ns >= collection->config.slice_ns;
+		is_leap || collection->taken_monotonic_ns - collection->slice_begin_ns >= collection->config.slice_ns;
 }
 
 static void

@@ -17,7 +17,10 @@ struct collection {
 	struct flusher *flusher;
 	struct epoch epoch;
 	struct machine_watch *watch;
-	bool cpus_changed; /* the sampler is to follow */
+	bool cpus_changed;                /* the sampler is to follow */
+	const char *plan_reason;          /* why rates are to be chosen again; NULL: they are not */
+	uint64_t plan_due_ns, planned_ns; /* CLOCK_MONOTONIC */
+	uint64_t throttled;               /* times in this epoch, when last looked at */
 
 	size_t tables_limit;   /* bytes of images and contexts; what is larger ends with the next job */
 	struct tally *spare;   /* empty; NULL while a job has it */

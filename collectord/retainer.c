@@ -38,8 +38,13 @@ retainer_flush(struct profile *profile, const struct profile_batch *batch, const
 void
 retainer_step(struct profile *profile, const struct retention_options *options, const struct log *log, int *error)
 {
-	int result = profile_retain(profile, options, machine_clock_ns(CLOCK_REALTIME));
-	int err = result < 0 ? result : 0;
+	const uint64_t now_ns = machine_clock_ns(CLOCK_REALTIME);
+	int result = profile_knows_time(profile, now_ns);
+	int err;
+
+	if (result >= 0)
+		result = profile_retain(profile, options, result ? now_ns : 0); /* at 0 nothing is old */
+	err = result < 0 ? result : 0;
 
 	if (err && err != *error)
 		log_write(log, LOG_LEVEL_WARNING, "cannot merge or drop old slices: %s", error_text(err));

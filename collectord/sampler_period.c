@@ -18,20 +18,26 @@
 bool
 sampler_plan(struct sampler *sampler, bool measure, uint64_t daemon_ppm, struct event *events)
 {
+	const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
 	struct budget *budget = &sampler->budget;
+	bool changed = false;
 
 	memcpy(events, sampler->events, sampler->event_count * sizeof(*events));
 	if (measure)
 		budget_measure(budget, &sampler->features, events, sampler->event_count, sampler->log);
 	budget->daemon_ppm = daemon_ppm;
-	return budget_plan(budget, event_rate_limit(SAMPLER_PROCFS), events);
+	for (size_t i = 0; i < sampler->event_count; i++)
+		changed |= event_limit_rate(&events[i], limit);
+	return budget_plan(budget, limit, events) || changed;
 }
 
 static int
 set_period(const struct sampler_cpu *cpu, const struct sampler_counter *counter, const struct event *event)
 {
-	uint64_t period = dither_period(event->period, cpu->number, counter->dither_step);
+	uint64_t period = event->rate; /* which it is for the kernel when it varies the period */
 
+	if (event->period)
+		period = dither_period(event->period, cpu->number, counter->dither_step);
 	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
@@ -45,7 +51,7 @@ sampler_set_periods(struct sampler *sampler, const struct event *events)
 		struct sampler_cpu *cpu = &sampler->cpus[i];
 
 		for (size_t e = 0; e < sampler->event_count; e++)
-			if (cpu->counters[e].fd >= 0 && events[e].period && !err)
+			if (cpu->counters[e].fd >= 0 && !err)
 				err = set_period(cpu, &cpu->counters[e], &events[e]);
 	}
 	return err;

@@ -101,6 +101,9 @@ void event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate);
 /* kernel.perf_event_max_sample_rate below `procfs` ("/proc"); UINT64_MAX when it cannot be read. */
 uint64_t event_rate_limit(const char *procfs);
 
+/* Lower the rate of an event whose period varies to `limit`, and note it. True when it was higher. */
+bool event_limit_rate(struct event *event, uint64_t limit);
+
 /*
  * Which optional attributes this kernel knows, found once by asking: build-ids in mmap records (5.12), cgroups
  * (5.7), kernel symbol records (5.1), lost counts when read (6.0).

@@ -190,17 +190,15 @@ event_rate_limit(const char *procfs)
 	return (uint64_t)limit;
 }
 
-/* The kernel refuses a frequency above its limit, which it lowers by itself when interrupts take long. */
-static void
-limit_rate(const struct event_environment *environment, struct event *event)
+bool
+event_limit_rate(struct event *event, uint64_t limit)
 {
-	const uint64_t limit = event_rate_limit(environment->procfs);
-
 	if (event->period || event->rate <= limit)
-		return;
+		return false;
 	event_set_note(event, "kernel.perf_event_max_sample_rate allows %llu samples a second, %llu were asked for",
 	               (unsigned long long)limit, (unsigned long long)event->rate);
 	event->rate = limit;
+	return true;
 }
 
 /* From the highest precise_ip down: the kernel's answer names no level that it would grant. */
@@ -215,6 +213,22 @@ try_precise_levels(const struct event_environment *environment, struct event *ev
 			return err;
 		event->precise--;
 	}
+}
+
+/* The kernel refuses a frequency above its limit, which it lowers by itself when interrupts take long: also now. */
+static int
+try_within_limit(const struct event_environment *environment, struct event *event)
+{
+	const uint8_t precise = event->precise;
+	int err;
+
+	event_limit_rate(event, event_rate_limit(environment->procfs));
+	err = try_precise_levels(environment, event);
+	while (err == -EINVAL && event_limit_rate(event, event_rate_limit(environment->procfs))) {
+		event->precise = precise;
+		err = try_precise_levels(environment, event);
+	}
+	return err;
 }
 
 static bool
@@ -302,8 +316,7 @@ event_resolve(const struct event_environment *environment, const struct event_sp
 		return 0;
 	if (event_is_clock(&event->encoding))
 		clock_set_period(event);
-	limit_rate(environment, event);
-	err = try_precise_levels(environment, event);
+	err = try_within_limit(environment, event);
 	if (err)
 		return give_way(environment, spec, err, event, why, size);
 	event->available = true;

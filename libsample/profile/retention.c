@@ -20,6 +20,42 @@ retention_default(struct retention_options *options)
 	};
 }
 
+/* How much of the time from `from_ns` to `to_ns` slices cover. */
+static uint64_t
+covered_ns(const struct slice_list *list, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct slice_place *slice = &list->slices[i];
+		const uint64_t start_ns = slice->start_ns > from_ns ? slice->start_ns : from_ns;
+		const uint64_t end_ns = slice->end_ns < to_ns ? slice->end_ns : to_ns;
+
+		if (end_ns > start_ns)
+			sum = add_saturating(sum, end_ns - start_ns);
+	}
+	return sum;
+}
+
+int
+profile_knows_time(struct profile *profile, uint64_t now_ns)
+{
+	const uint64_t from_ns = now_ns > 7 * DAY_NS ? now_ns - 7 * DAY_NS : 0;
+	struct slice_list list;
+	MDB_txn *txn;
+	int result;
+
+	result = store_begin(&profile->store, false, &txn);
+	if (result)
+		return result;
+	result = slice_list_read(&profile->store, txn, &list);
+	if (!result)
+		result = covered_ns(&list, from_ns, now_ns) >= HOUR_NS;
+	slice_list_fini(&list);
+	store_end(&profile->store, txn, 0);
+	return result;
+}
+
 static bool
 is_over_for(uint64_t end_ns, uint64_t age_ns, uint64_t now_ns)
 {

@@ -30,6 +30,13 @@ struct retention_options {
 void retention_default(struct retention_options *options);
 
 /*
+ * Can ages be told by a clock that says `now_ns`? 1 when the week before holds at least an hour of slices, 0 when not,
+ * or an error. A clock that was set wrongly, for a minute or before the machine began, must not make everything old;
+ * one that is right after months without dcpid is believed an hour later.
+ */
+int profile_knows_time(struct profile *profile, uint64_t now_ns);
+
+/*
  * Each: 1 when a step was done and there may be more, 0 when there was nothing to do, or an error with nothing changed:
  * -EINVAL for a profile that is not open for writing, -DCPI_EFULL, -ENOSPC, -DCPI_EDAMAGED, ...
  * `now_ns` is since 1970.

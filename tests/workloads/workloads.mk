@@ -5,9 +5,9 @@ WORKLOAD_CFLAGS := -O2 -g -std=gnu11 $(WARNINGS) -D_GNU_SOURCE
 WORKLOAD_CXXFLAGS := -O2 -g -std=gnu++17 -Wall -Wextra -Wshadow
 workload = $(BUILD)/workloads/$(1)
 
-WORKLOADS := $(filter-out heat burn_library huge_text,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
+WORKLOADS := $(filter-out heat burn_library huge_text clock_shim,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
 	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
-workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static)
+workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static clock_shim.so)
 
 $(call workload,%): tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
@@ -16,6 +16,10 @@ $(call workload,%): tests/workloads/%.c $(wildcard tests/workloads/*.h)
 $(call workload,%): tests/workloads/%.cc
 	@mkdir -p $(@D)
 	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(call workload,clock_shim.so): tests/workloads/clock_shim.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
 
 $(call workload,shares_static): tests/workloads/shares.c
 	@mkdir -p $(@D)

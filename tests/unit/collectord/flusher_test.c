@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "collectord/flusher.h"
+#include "collectord/machine.h"
 
 #define WAIT_NS UINT64_C(20000000000)
 
@@ -278,11 +280,33 @@ what_is_too_old_goes_after_a_flush(void **state)
 	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
 	assert_int_equal(stats.slices, 1); /* the newest stays, however old */
 	job = make_job(fixture, "/bin/a", 1, 7, 0);
+	/* after an hour of collecting the clock is believed */
+	job.slice.end_ns = machine_clock_ns(CLOCK_REALTIME);
+	job.slice.start_ns = job.slice.end_ns - UINT64_C(3700000000000);
 	result = flush(fixture, &job);
 	tally_free(result.job.tally);
 	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
 	assert_int_equal(stats.slices, 1);
 	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+}
+
+/* The clock stands in 2038, say, and the last flush was this year. */
+static void
+a_clock_that_leapt_makes_nothing_old(void **state)
+{
+	const struct retention_options options = {.max_age_ns = WAIT_NS};
+	struct fixture *fixture = *state;
+	struct profile_stats stats;
+
+	flusher_retain(fixture->flusher, &options);
+	for (int i = 0; i < 2; i++) {
+		struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+		struct flush_result result = flush(fixture, &job);
+
+		tally_free(result.job.tally);
+	}
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.slices, 2);
 }
 
 static int
@@ -367,6 +391,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(only_what_is_new_goes_with_the_second_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_second_job_has_to_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_clock_that_leapt_makes_nothing_old, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_too_old_goes_after_a_flush, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_database_loses_its_oldest_slices_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once, setup,

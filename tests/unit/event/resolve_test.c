@@ -447,6 +447,33 @@ a_rate_above_the_kernels_limit_is_lowered_and_said(void **state)
 	                    "kernel.perf_event_max_sample_rate allows 1500 samples a second, 4000 were asked for");
 }
 
+/* The kernel lowers its limit by itself: here between the reading of it and the opening. */
+static int
+lower_limit_once(void *context, struct perf_event_attr *attr, int cpu)
+{
+	struct fixture *fixture = context;
+
+	if (attr->freq && attr->sample_freq > 1500) {
+		fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
+		return -EINVAL;
+	}
+	return scripted_open(&fixture->kernel, attr, cpu);
+}
+
+static void
+a_limit_that_is_lowered_meanwhile_is_kept(void **state)
+{
+	const struct event_spec spec = {.name = "page-faults", .rate = 4000, .user = true, .kernel = true};
+	struct fixture *fixture = *state;
+
+	fixture->environment.open = lower_limit_once;
+	fixture->environment.open_context = fixture;
+	assert_int_equal(
+		event_resolve(&fixture->environment, &spec, &fixture->event, fixture->why, sizeof(fixture->why)), 0);
+	assert_true(fixture->event.available);
+	assert_int_equal(fixture->event.rate, 1500);
+}
+
 static void
 a_refusal_of_every_event_is_an_error_that_says_what_to_change(void **state)
 {
@@ -626,6 +653,7 @@ main(void)
 		TEST(software_events_are_not_asked_to_be_precise),
 		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),
 		TEST(a_rate_above_the_kernels_limit_is_lowered_and_said),
+		TEST(a_limit_that_is_lowered_meanwhile_is_kept),
 		TEST(a_refusal_of_every_event_is_an_error_that_says_what_to_change),
 		TEST(a_refusal_of_hardware_alone_is_no_error),
 		TEST(a_cpu_that_is_offline_is_not_taken_for_a_missing_pmu),

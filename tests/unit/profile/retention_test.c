@@ -653,6 +653,44 @@ the_end_of_a_session_under_a_sweep_hides_nothing(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* Ten minutes at a time, as dcpid writes them. */
+static void
+write_slices(struct writer *writer, uint64_t start_ns, int count)
+{
+	for (int i = 0; i < count; i++)
+		write_plain_slice(writer, start_ns + (uint64_t)i * 10 * MINUTE_NS, 10 * MINUTE_NS);
+}
+
+static void
+a_clock_is_believed_when_its_last_week_holds_an_hour(void **state)
+{
+	struct writer writer = make_writer(*state);
+
+	assert_int_equal(profile_knows_time(writer.profile, START_NS), 0);
+	write_slices(&writer, START_NS, 5);
+	assert_int_equal(profile_knows_time(writer.profile, START_NS + HOUR_NS), 0);
+	write_slices(&writer, START_NS + 50 * MINUTE_NS, 1);
+	assert_int_equal(profile_knows_time(writer.profile, START_NS + HOUR_NS), 1);
+	assert_int_equal(profile_knows_time(writer.profile, START_NS + 7 * DAY_NS), 1);
+	profile_close(writer.profile);
+}
+
+static void
+a_clock_that_leapt_is_not_believed_until_it_has_gone_on_for_an_hour(void **state)
+{
+	const uint64_t leapt_ns = START_NS + 4000 * DAY_NS;
+	struct writer writer = make_writer(*state);
+
+	write_slices(&writer, START_NS, 144);
+	assert_int_equal(profile_knows_time(writer.profile, leapt_ns), 0);
+	write_slices(&writer, leapt_ns, 1);
+	assert_int_equal(profile_knows_time(writer.profile, leapt_ns + 10 * MINUTE_NS), 0);
+	assert_int_equal(profile_knows_time(writer.profile, START_NS + DAY_NS), 1); /* it was set right again */
+	write_slices(&writer, leapt_ns + 10 * MINUTE_NS, 5);
+	assert_int_equal(profile_knows_time(writer.profile, leapt_ns + HOUR_NS), 1);
+	profile_close(writer.profile);
+}
+
 int
 main(void)
 {
@@ -666,6 +704,8 @@ main(void)
 		CASE(a_reader_between_steps_sees_every_sample_once),
 		CASE(slices_with_a_gap_or_a_set_clock_between_stay_apart),
 		CASE(slices_of_two_epochs_stay_apart),
+		CASE(a_clock_is_believed_when_its_last_week_holds_an_hour),
+		CASE(a_clock_that_leapt_is_not_believed_until_it_has_gone_on_for_an_hour),
 		CASE(what_is_too_old_is_dropped_with_its_epoch),
 		CASE(the_slice_that_ended_first_goes_first),
 		CASE(what_the_session_may_refer_to_is_kept),

@@ -1,0 +1,42 @@
+/*
+ * clock_shim.c - a machine whose clock is set and which sleeps, for the one process that has this library preloaded
+ *
+ * The file $CLOCK_SHIM holds two numbers, in seconds: how far CLOCK_REALTIME was set forward, and for how long the
+ * machine has slept, which takes CLOCK_BOOTTIME and CLOCK_REALTIME on but not CLOCK_MONOTONIC. It is read at each call.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void
+read_offsets(long offsets[2])
+{
+	const char *path = getenv("CLOCK_SHIM");
+	char text[64] = "", *end = text;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		if (read(fd, text, sizeof(text) - 1) < 0)
+			text[0] = '\0';
+		close(fd);
+	}
+	offsets[0] = strtol(end, &end, 10);
+	offsets[1] = strtol(end, &end, 10);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *now)
+{
+	long offsets[2];
+	int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (result || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
+		return result;
+	read_offsets(offsets);
+	now->tv_sec += offsets[1];
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec += offsets[0];
+	return 0;
+}
