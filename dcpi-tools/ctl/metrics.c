@@ -39,6 +39,7 @@ static const struct metric singles[] = {
          "last_flush.at", 0},
 	{"dcpi_last_flush_duration_seconds", "gauge", "Time that the last flush took.", "last_flush.ms", MILLI},
 	{"dcpi_last_flush_keys", "gauge", "Distinct keys that the last flush wrote.", "last_flush.keys", 1},
+	{"dcpi_kept_samples", "gauge", "Samples in memory that are not yet in the database.", "kept", 1},
 	{"dcpi_tally_keys", "gauge", "Distinct keys counted in memory.", "tally.keys", 1},
 	{"dcpi_tally_limit_keys", "gauge", "Keys that there is room for.", "tally.limit", 1},
 	{"dcpi_tally_full", "gauge", "1 while memory for counts is full and samples may be lost.", "tally.full", 1},
@@ -61,9 +62,9 @@ static const struct metric singles[] = {
 	{"dcpi_resident_memory_bytes", "gauge", "Memory that dcpid has resident.", "rss_bytes", 1},
 	{"dcpi_overhead_limit_ratio", "gauge", "Share of the machine that sampling may cost.", "overhead.limit_percent",
          PERCENT},
-	{"dcpi_overhead_expected_ratio", "gauge", "Share that it must cost by the cost of a sample.",
+	{"dcpi_overhead_expected_ratio", "gauge", "Share that it costs when all CPUs are busy.",
          "overhead.expected_percent", PERCENT},
-	{"dcpi_overhead_measured_ratio", "gauge", "Share that it did cost, dcpid included.",
+	{"dcpi_overhead_measured_ratio", "gauge", "Share that it did cost in this epoch, dcpid included.",
          "overhead.measured_percent", PERCENT},
 };
 
@@ -261,6 +262,8 @@ print_status(const json_t *status, uint64_t now_ns, FILE *stream)
 	static const struct metric build = {"dcpi_build_info", "gauge", "The version of dcpid."};
 	static const struct metric success = {"dcpi_last_flush_success", "gauge",
 	                                      "0 while the database cannot be written."};
+	static const struct metric trouble = {"dcpi_troubles", "gauge",
+	                                      "Things that are wrong; dcpictl status says which."};
 	const json_t *counted = value_of(status, "totals.events"), *events = json_object_get(status, "events");
 
 	print_head(&build, stream);
@@ -273,6 +276,8 @@ print_status(const json_t *status, uint64_t now_ns, FILE *stream)
 	print_events(events, stream);
 	for (size_t i = 0; i < COUNT(rates); i++)
 		print_by_event(events, &rates[i], stream);
+	print_head(&trouble, stream);
+	fprintf(stream, "%s %zu\n", trouble.name, json_array_size(json_object_get(status, "trouble")));
 	print_head(&success, stream);
 	fprintf(stream, "%s %d\n", success.name, !json_is_string(value_of(status, "last_flush.error")));
 	for (size_t i = 0; i < COUNT(singles); i++)

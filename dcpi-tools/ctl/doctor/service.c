@@ -92,23 +92,34 @@ add_no_answer(const struct surroundings *around, struct findings *findings)
 	}
 }
 
-/* What keeps counts from being written. */
+/* What helps when counts cannot be written, by the reason that is named. */
 static void
-check_writing(const json_t *status, struct findings *findings)
+mend_writing(const struct surroundings *around, const char *sentence, struct findings *findings)
 {
-	const char *error = text_of(json_object_get(status, "last_flush"), "error");
-	const char *problem = text_of(status, "problem");
+	char *directory = text_shown(around->directory);
 
-	if (*problem)
-		findings_add(findings, SEVERITY_PROBLEM, "writing", "%s", problem);
-	else if (*error)
-		findings_add(findings, SEVERITY_PROBLEM, "writing", "dcpid cannot write to the database: %s", error);
-	if (*problem || *error)
+	if (strstr(sentence, error_text(-ENOSPC)))
+		findings_mend(findings, "df -h %s", directory ? directory : "?");
+	else if (strstr(sentence, error_text(-DCPI_EFULL)))
+		findings_mend(findings, "set a larger size_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
+	else
 		findings_mend(findings, "journalctl -u dcpid -n 20");
-	if (json_is_true(json_object_get(json_object_get(status, "tally"), "full"))) {
-		findings_add(findings, SEVERITY_WARNING, "tally",
-		             "memory for counts is full: samples may be lost until the database takes them");
-		findings_mend(findings, "set a larger tally_limit in " CONFIG_FILE ", then: dcpictl reload");
+	free(directory);
+}
+
+static void
+check_trouble(const struct surroundings *around, struct findings *findings)
+{
+	json_t *sentence;
+	size_t i;
+
+	json_array_foreach (json_object_get(around->status, "trouble"), i, sentence) {
+		const char *text = json_string_value(sentence);
+
+		if (!text)
+			continue;
+		findings_add(findings, SEVERITY_PROBLEM, "trouble", "%s", text);
+		mend_writing(around, text, findings);
 	}
 }
 
@@ -225,7 +236,7 @@ examine_service(const struct surroundings *around, struct findings *findings)
 	             "dcpid %s collects (process %" JSON_INTEGER_FORMAT ", epoch %" JSON_INTEGER_FORMAT ")",
 	             text_of(status, "version"), json_integer_value(json_object_get(status, "pid")),
 	             json_integer_value(json_object_get(json_object_get(status, "epoch"), "id")));
-	check_writing(status, findings);
+	check_trouble(around, findings);
 	json_array_foreach (events, i, event)
 		check_losses(status, event, findings);
 	check_unknown(events, findings);

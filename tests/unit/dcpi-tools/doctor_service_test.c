@@ -73,7 +73,7 @@ a_daemon_that_is_well_gives_one_finding(void **state)
 	struct scene *scene = *state;
 
 	scene_status(scene, "{\"version\":\"0.1.0\",\"pid\":812,\"epoch\":{\"id\":3},\"seconds\":100,"
-	                    "\"last_flush\":{\"error\":null},\"tally\":{\"full\":false},\"sideband_lost\":0,"
+	                    "\"trouble\":[],\"tally\":{\"full\":false},\"sideband_lost\":0,"
 	                    "\"overhead\":{\"limit_percent\":1,\"measured_percent\":1.1},"
 	                    "\"events\":[{\"name\":\"cycles\",\"samples\":100000,\"lost\":100,\"throttled\":9,"
 	                    "\"running_percent\":100,\"unknown\":{\"guest\":999}}]}");
@@ -106,11 +106,23 @@ a_database_that_cannot_be_written_is_a_problem(void **state)
 {
 	struct scene *scene = *state;
 
-	scene_status(scene, "{\"seconds\":100,\"last_flush\":{\"error\":\"No space left on device\"},"
-	                    "\"tally\":{\"full\":true}}");
+	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: No space left on device; 5 kept\","
+	                    "\"memory for counts is full\"]}");
 	examine_service(&scene->around, &scene->findings);
-	assert_found(scene, SEVERITY_PROBLEM, "writing", "No space left on device", "journalctl");
-	assert_found(scene, SEVERITY_WARNING, "tally", "memory for counts is full", "tally_limit");
+	assert_found(scene, SEVERITY_PROBLEM, "trouble", "No space left on device; 5 kept", "df -h /var/lib/dcpi");
+	assert_int_equal(findings_count(&scene->findings, SEVERITY_PROBLEM), 2);
+	assert_string_equal(scene->findings.list[2].text, "memory for counts is full");
+}
+
+static void
+a_database_at_its_limit_is_to_be_given_more(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: the database has reached its size limit; "
+	                    "size_limit_mib in dcpid.conf raises it; 5 kept\"]}");
+	examine_service(&scene->around, &scene->findings);
+	assert_found(scene, SEVERITY_PROBLEM, "trouble", "size limit", "larger size_limit_mib");
 }
 
 static void
@@ -136,6 +148,7 @@ main(void)
 		SCENE_TEST(a_daemon_that_is_well_gives_one_finding),
 		SCENE_TEST(what_is_missing_from_the_samples_is_a_warning),
 		SCENE_TEST(a_database_that_cannot_be_written_is_a_problem),
+		SCENE_TEST(a_database_at_its_limit_is_to_be_given_more),
 		SCENE_TEST(sampling_that_costs_more_than_allowed_is_a_warning),
 	};
 

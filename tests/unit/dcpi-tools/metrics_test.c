@@ -124,6 +124,15 @@ a_flush_that_failed_is_no_success(void **state)
 }
 
 static void
+troubles_are_counted(void **state)
+{
+	(void)state;
+	assert_line("{\"trouble\":[],\"kept\":12}", "dcpi_troubles 0");
+	assert_line("{\"trouble\":[],\"kept\":12}", "dcpi_kept_samples 12");
+	assert_line("{\"trouble\":[\"a\",\"b\"]}", "dcpi_troubles 2");
+}
+
+static void
 what_an_older_daemon_does_not_say_is_left_out(void **state)
 {
 	static const char json[] = "{\"events\":[{\"name\":\"cycles\",\"available\":true}],"
@@ -206,6 +215,7 @@ main(void)
 		cmocka_unit_test(large_counts_stay_exact),
 		cmocka_unit_test(labels_are_escaped),
 		cmocka_unit_test(a_flush_that_failed_is_no_success),
+		cmocka_unit_test(troubles_are_counted),
 		cmocka_unit_test(what_an_older_daemon_does_not_say_is_left_out),
 		cmocka_unit_test(events_that_became_the_same_are_one_series),
 		cmocka_unit_test(a_file_is_replaced_whole_and_for_all_to_read),
