@@ -117,3 +117,10 @@ directory_file_size(int directory, const char *name)
 		return -DCPI_ESYMLINK;
 	return S_ISREG(stat.st_mode) ? stat.st_size : -DCPI_EDAMAGED;
 }
+
+void
+directory_remove_copy(int directory)
+{
+	if (unlinkat(directory, DIRECTORY_COPY, 0) < 0)
+		return; /* mostly it is not there; else the next compaction says why it cannot be made */
+}

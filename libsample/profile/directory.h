@@ -11,9 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DIRECTORY_DATA "data.mdb"   /* LMDB's names */
-#define DIRECTORY_LOCK "lock.mdb"   /* of its readers and transactions */
-#define WRITER_LOCK    "dcpid.lock" /* ours: one writer, its process id inside */
+#define DIRECTORY_DATA "data.mdb"         /* LMDB's names */
+#define DIRECTORY_LOCK "lock.mdb"         /* of its readers and transactions */
+#define DIRECTORY_COPY "data.mdb.compact" /* of a compaction under way, or one that was killed */
+#define WRITER_LOCK    "dcpid.lock"       /* ours: one writer, its process id inside */
 
 /*
  * Open the directory at `path`; `write` makes a missing one with mode 0750 and refuses network file systems
@@ -26,6 +27,9 @@ bool directory_is_network(uint32_t magic);
 
 /* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EDAMAGED for what is no file. */
 off_t directory_file_size(int directory, const char *name);
+
+/* Remove what a compaction that was killed left. The writer's. */
+void directory_remove_copy(int directory);
 
 /* Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING. */
 int writer_lock(int directory);

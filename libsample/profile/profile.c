@@ -33,6 +33,7 @@ open_files(const char *directory, struct profile *profile)
 		profile->lock = writer_lock(profile->directory);
 		if (profile->lock < 0)
 			return profile->lock;
+		directory_remove_copy(profile->directory);
 	}
 	return store_open(&profile->store);
 }

@@ -1,0 +1,190 @@
+#include "profile/compact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/handle.h"
+
+#define SPARE_SHARE 32                  /* of what is in use, and */
+#define SPARE_BYTES (UINT64_C(1) << 20) /* that others may write meanwhile */
+
+static int
+measure(const struct profile *profile, const struct profile_stats *stats, struct compaction *compaction)
+{
+	struct statvfs statvfs;
+
+	if (fstatvfs(profile->directory, &statvfs) < 0)
+		return -errno;
+	*compaction = (struct compaction){
+		.before_bytes = stats->file_bytes,
+		.needed_bytes = stats->used_bytes + stats->used_bytes / SPARE_SHARE + SPARE_BYTES,
+		.free_bytes = (uint64_t)statvfs.f_bavail * statvfs.f_frsize,
+	};
+	return compaction->needed_bytes > compaction->free_bytes ? -ENOSPC : 0;
+}
+
+static int
+last_transaction(MDB_env *env, size_t *number)
+{
+	MDB_envinfo info;
+	int err = store_error(mdb_env_info(env, &info));
+
+	*number = info.me_last_txnid;
+	return err;
+}
+
+/* A transaction that changes nothing: the first value is stored as it is. */
+static int
+write_nothing(struct store *store)
+{
+	MDB_val key, value;
+	MDB_cursor *cursor;
+	MDB_txn *txn;
+	void *copy;
+	int err;
+
+	err = store_begin(store, true, &txn);
+	if (err)
+		return err;
+	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_META], &cursor));
+	if (err)
+		return store_end(store, txn, err);
+	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_FIRST));
+	copy = err ? NULL : malloc(value.mv_size + 1);
+	if (copy) {
+		memcpy(copy, value.mv_data, value.mv_size);
+		value.mv_data = copy;
+		err = store_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
+	} else if (!err) {
+		err = -ENOMEM;
+	}
+	mdb_cursor_close(cursor);
+	err = store_end(store, txn, err);
+	free(copy);
+	return err;
+}
+
+/*
+ * While another process has the database open, LMDB takes the number of the last transaction from the lock file, which
+ * the old and the new file share, and looks for its root in the first or second page of the data file as the number is
+ * even or odd. In a compacted file it is in the second: so the last transaction's number has to be odd.
+ */
+static int
+make_last_transaction_odd(struct store *store)
+{
+	size_t number;
+	int err, repay_err;
+
+	err = last_transaction(store->env, &number);
+	if (err || number % 2 == 1)
+		return err;
+	err = write_nothing(store);
+	if (err != -DCPI_EFULL)
+		return err;
+	err = store_lend(store, SPARE_BYTES);
+	if (err)
+		return err;
+	err = write_nothing(store);
+	repay_err = store_repay(store);
+	return err ? err : repay_err;
+}
+
+/* As the old file is, for whoever runs this; 0 or -errno. */
+static int
+give_owner_and_mode(int directory, int fd)
+{
+	struct stat old, new;
+
+	if (fstatat(directory, DIRECTORY_DATA, &old, AT_SYMLINK_NOFOLLOW) < 0 || fstat(fd, &new) < 0)
+		return -errno;
+	if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) && fchown(fd, old.st_uid, old.st_gid) < 0)
+		return -errno;
+	return fchmod(fd, old.st_mode & 07777) < 0 ? -errno : 0;
+}
+
+static int
+write_copy(const struct profile *profile)
+{
+	int fd = openat(profile->directory, DIRECTORY_COPY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = give_owner_and_mode(profile->directory, fd);
+	if (!err)
+		err = store_error(mdb_env_copyfd2(profile->store.env, fd, MDB_CP_COMPACT));
+	if (!err && fsync(fd) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Open it as LMDB would: what cannot be opened must not take the place of what can. */
+static int
+check_copy(const struct profile *profile, uint64_t *bytes)
+{
+	char path[sizeof("/proc/self/fd//" DIRECTORY_COPY) + 16];
+	off_t size = directory_file_size(profile->directory, DIRECTORY_COPY);
+	size_t number = 0;
+	MDB_env *env;
+	int err;
+
+	if (size < 0)
+		return (int)size;
+	*bytes = (uint64_t)size;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/" DIRECTORY_COPY, profile->directory);
+	err = store_error(mdb_env_create(&env));
+	if (err)
+		return err;
+	err = store_error(mdb_env_open(env, path, MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK, 0));
+	if (!err)
+		err = last_transaction(env, &number);
+	mdb_env_close(env);
+	return err ? err : (number % 2 == 1 ? 0 : -EPROTO);
+}
+
+/* The new file is the database now: go on with it, whatever else fails. */
+static int
+move_over(struct profile *profile)
+{
+	int err = fsync(profile->directory) < 0 ? -errno : 0; /* so that it is after a loss of power, too */
+
+	store_close(&profile->store);
+	return store_open(&profile->store) ? -ENODEV : err;
+}
+
+int
+profile_compact(struct profile *profile, struct compaction *compaction)
+{
+	struct profile_stats stats;
+	int err;
+
+	memset(compaction, 0, sizeof(*compaction));
+	if (!profile->store.write)
+		return -EINVAL;
+	err = profile_stats(profile, &stats);
+	if (!err)
+		err = measure(profile, &stats, compaction);
+	if (!err)
+		err = make_last_transaction_odd(&profile->store);
+	if (err)
+		return err;
+	directory_remove_copy(profile->directory);
+	err = write_copy(profile);
+	if (!err)
+		err = check_copy(profile, &compaction->after_bytes);
+	if (!err && renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0)
+		err = -errno;
+	if (!err)
+		return move_over(profile);
+	directory_remove_copy(profile->directory);
+	return err;
+}
