@@ -241,8 +241,13 @@ collection_stop(struct collection *collection)
 int
 collection_finish_epoch(struct collection *collection, char *why, size_t size)
 {
-	int err = collection_commit(collection, PATIENCE_NS);
+	int err;
 
+	if (collection->is_compacting) {
+		snprintf(why, size, "the database is being compacted; try again when that is done");
+		return -EBUSY;
+	}
+	err = collection_commit(collection, PATIENCE_NS);
 	if (err)
 		snprintf(why, size, "the counts of the old epoch cannot be written: %s", error_text(err));
 	return err;
@@ -333,8 +338,13 @@ int
 collection_reconfigure(struct collection *collection, const struct config *config, char *why, size_t size)
 {
 	struct sampler *sampler;
-	int err = limit_size(collection, config->size_limit, why, size);
+	int err;
 
+	if (collection->is_compacting) {
+		snprintf(why, size, "the database is being compacted; try again when that is done");
+		return -EBUSY;
+	}
+	err = limit_size(collection, config->size_limit, why, size);
 	if (err)
 		return err;
 	if (!collection_must_reopen(collection, config)) {

@@ -19,6 +19,7 @@
 #include "collectord/flusher.h"
 #include "collectord/lifetime.h"
 #include "collectord/sampler.h"
+#include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"
 #include "profile/profile.h"
@@ -83,6 +84,16 @@ uint64_t collection_committed(const struct collection *collection);
  * kept): the first failure ends it.
  */
 int collection_commit(struct collection *collection, uint64_t patience_ns);
+
+/*
+ * Begin to compact the database; collection_compacted() says when it is done. -EBUSY while one is under way. Draining
+ * goes on, flushes wait, and what begins an epoch is refused (-EBUSY) meanwhile.
+ */
+int collection_compact(struct collection *collection);
+bool collection_is_compacting(const struct collection *collection);
+
+/* True, once, when a compaction has ended: *err and *compaction as of profile_compact(). */
+bool collection_compacted(struct collection *collection, struct compaction *compaction, int *err);
 
 /* Commit, then begin a new epoch of the same events. 0, or an error with a sentence, the old epoch going on. */
 int collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size);

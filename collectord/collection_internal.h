@@ -38,6 +38,9 @@ struct collection {
 	uint32_t slice_newest;       /* the last that was written to */
 	bool slice_ends;             /* the next job belongs to another slice */
 
+	bool is_compacting;
+	struct compaction compaction; /* the flusher's while is_compacting */
+
 	struct collection_totals totals;
 	struct lifetime lifetime; /* of the epochs before this one */
 	uint64_t past_sideband_lost, past_skipped;

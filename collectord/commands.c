@@ -130,6 +130,7 @@ daemon_answer_waiters(struct daemon *daemon)
 	}
 	if (!daemon->leaving)
 		take_tickets(daemon);
+	daemon_settle_compaction(daemon); /* whoever read the bell, it may have rung for this */
 }
 
 static void
@@ -261,6 +262,8 @@ daemon_command(void *context, uint64_t client, const struct request *request)
 		return;
 	}
 	log_write(&daemon->logging->log, LOG_LEVEL_DEBUG, "asked for %s", command_name(request->command));
+	if (daemon_defer(daemon, client, request))
+		return;
 	switch (request->command) {
 	case COMMAND_STATUS:
 		command_status(daemon, client);
@@ -276,6 +279,9 @@ daemon_command(void *context, uint64_t client, const struct request *request)
 		return;
 	case COMMAND_QUIT:
 		command_quit(daemon, client);
+		return;
+	case COMMAND_COMPACT:
+		daemon_compact(daemon, client);
 		return;
 	}
 }

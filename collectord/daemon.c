@@ -15,6 +15,7 @@
 
 #define DRAIN_INTERVAL_NS UINT64_C(5000000000)  /* rings also ask for it themselves, a quarter full */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
+#define COMPACTION_NS     UINT64_C(15000000000)
 #define SECOND_NS         UINT64_C(1000000000)
 
 /* The watchdog is fed by samples that could be taken, and not more often than it needs. */
@@ -112,14 +113,21 @@ on_leave(void *context)
 	daemon_leave(context);
 }
 
+void
+daemon_hang_up(struct daemon *daemon)
+{
+	char note[256], why[1024];
+
+	if (collection_is_compacting(daemon->collection))
+		daemon->reload_deferred = true;
+	else if (daemon_reload(daemon, note, sizeof(note), why, sizeof(why)))
+		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
+}
+
 static void
 on_hangup(void *context)
 {
-	struct daemon *daemon = context;
-	char note[256], why[1024];
-
-	if (daemon_reload(daemon, note, sizeof(note), why, sizeof(why)))
-		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
+	daemon_hang_up(context);
 }
 
 void
@@ -220,7 +228,9 @@ daemon_leave(struct daemon *daemon)
 	notify_stopping(daemon->notify, "writing the last samples");
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
-	err = collection_commit(daemon->collection, LAST_COMMIT_NS);
+	/* a compaction under way is waited for: then what was sampled goes to the new file */
+	err = collection_commit(daemon->collection,
+	                        LAST_COMMIT_NS + (collection_is_compacting(daemon->collection) ? COMPACTION_NS : 0));
 	if (err) {
 		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
 		daemon->result = err;

@@ -18,6 +18,12 @@ struct waiter {
 	uint64_t tries;  /* flushes that had ended when it came: their failures are not its own */
 };
 
+/* A request that waits until the database is compacted. */
+struct deferred {
+	uint64_t client;
+	struct request request;
+};
+
 struct daemon {
 	const struct options *options;
 	struct logging *logging;
@@ -27,6 +33,10 @@ struct daemon {
 	struct control *control;
 	char socket[PATH_MAX];
 	struct waiter waiters[CONTROL_CLIENTS_MAX];
+	uint64_t compacting; /* the client that asked for it; 0: nobody did */
+	struct deferred deferred[CONTROL_CLIENTS_MAX];
+	size_t deferred_count;
+	bool reload_deferred; /* of SIGHUP */
 
 	struct loop_watch *terminate, *interrupt, *hangup;
 	struct loop_watch *drain_timer, *drain_alarm, *flush_timer, *end_timer;
@@ -60,6 +70,9 @@ void daemon_give_up(struct daemon *daemon, int err, const char *why);
 /* "collecting epoch 3: ..." to the service manager */
 void daemon_tell_status(struct daemon *daemon);
 
+/* SIGHUP: a reload, of which only the log hears. */
+void daemon_hang_up(struct daemon *daemon);
+
 /* ---- commands.c ---- */
 
 control_handler daemon_command;
@@ -69,5 +82,16 @@ void daemon_answer_waiters(struct daemon *daemon);
 
 /* Read the configuration again and take it over; `note` says what could not be. 0, or an error with a sentence. */
 int daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size);
+
+/* ---- compacting.c ---- */
+
+/* Compact the database and answer `client` when that is done. */
+void daemon_compact(struct daemon *daemon, uint64_t client);
+
+/* Must this request wait until a compaction is over? Then it will be carried out. */
+bool daemon_defer(struct daemon *daemon, uint64_t client, const struct request *request);
+
+/* Take notice of a compaction that has ended: answer, and do what had to wait. */
+void daemon_settle_compaction(struct daemon *daemon);
 
 #endif

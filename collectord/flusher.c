@@ -30,6 +30,14 @@ struct work {
 	const struct context **contexts;
 };
 
+/* A call that nobody waits for. */
+struct post {
+	int (*call)(struct profile *profile, void *context); /* NULL: none */
+	void *context;
+	int result;
+	bool done; /* and not yet taken notice of */
+};
+
 struct flusher {
 	struct profile *profile;
 	struct guard *guard;
@@ -55,6 +63,7 @@ struct flusher {
 	void *call_context;
 	int call_result;
 	bool is_called; /* the call is under way */
+	struct post post;
 	bool retains;
 	struct retention_options retention;
 	int retention_error; /* the thread's */
@@ -275,6 +284,19 @@ run_call(struct flusher *flusher)
 	pthread_cond_broadcast(&flusher->changed);
 }
 
+static void
+run_post(struct flusher *flusher)
+{
+	const struct post post = flusher->post;
+	int result;
+
+	enter_profile(flusher);
+	result = post.call(flusher->profile, post.context);
+	leave_profile(flusher);
+	flusher->post = (struct post){.result = result, .done = true};
+	ring_bell(flusher);
+}
+
 /* For a change, until then at most. 0 or ETIMEDOUT. */
 static int
 wait_until(struct flusher *flusher, uint64_t monotonic_ns)
@@ -298,6 +320,8 @@ run(void *context)
 			run_call(flusher);
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
 			write_work(flusher);
+		else if (flusher->post.call && !flusher->stop)
+			run_post(flusher);
 		else if (!flusher->stop && flusher->has_work)
 			wait_until(flusher, flusher->retry_at_ns);
 		else if (!flusher->stop)
@@ -527,4 +551,33 @@ flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void 
 	flusher->call = NULL;
 	pthread_mutex_unlock(&flusher->lock);
 	return result;
+}
+
+int
+flusher_post(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&flusher->lock);
+	if (flusher->post.call || flusher->post.done)
+		err = -EBUSY;
+	else
+		flusher->post = (struct post){.call = call, .context = context};
+	pthread_cond_broadcast(&flusher->changed);
+	pthread_mutex_unlock(&flusher->lock);
+	return err;
+}
+
+bool
+flusher_posted(struct flusher *flusher, int *result)
+{
+	bool done;
+
+	pthread_mutex_lock(&flusher->lock);
+	done = flusher->post.done;
+	if (done)
+		*result = flusher->post.result;
+	flusher->post.done = false;
+	pthread_mutex_unlock(&flusher->lock);
+	return done;
 }

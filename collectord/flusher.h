@@ -90,4 +90,13 @@ int flusher_wait(struct flusher *flusher, uint64_t timeout_ns);
  */
 int flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
 
+/*
+ * Have `call` run on the profile in the flusher's thread between jobs, and do not wait: for what takes seconds. The
+ * bell rings when it is done. -EBUSY while another is under way. Calls and jobs wait meanwhile.
+ */
+int flusher_post(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
+
+/* True, once, when what was posted is done, with what it returned. */
+bool flusher_posted(struct flusher *flusher, int *result);
+
 #endif

@@ -63,7 +63,7 @@ peer_read(int fd, const struct peer_rules *rules, struct peer *peer)
 int
 peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size)
 {
-	const bool for_owner = command == COMMAND_RELOAD || command == COMMAND_QUIT;
+	const bool for_owner = command == COMMAND_RELOAD || command == COMMAND_QUIT || command == COMMAND_COMPACT;
 	const bool has_user = rules->uid != 0;
 
 	if (peer->uid == 0 || peer->uid == rules->uid || (peer->in_group && !for_owner))

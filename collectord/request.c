@@ -8,7 +8,7 @@
 #include "base/escape.h"
 #include "base/suggest.h"
 
-static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit"};
+static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit", "compact"};
 
 const char *
 command_name(enum command command)

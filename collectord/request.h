@@ -20,8 +20,9 @@ enum command {
 	COMMAND_EPOCH,
 	COMMAND_RELOAD,
 	COMMAND_QUIT,
+	COMMAND_COMPACT,
 };
-#define COMMANDS 5
+#define COMMANDS 6
 
 const char *command_name(enum command command);
 

@@ -19,6 +19,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/ctl/check.h"
+#include "dcpi-tools/ctl/compact.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
 #include "dcpi-tools/ctl/exchange.h"
 #include "dcpi-tools/ctl/metrics.h"
@@ -36,7 +37,8 @@ enum key {
 	KEY_TO,
 };
 
-static const char *const commands[] = {"status", "flush", "epoch", "reload", "quit", "check", "salvage", "doctor"};
+static const char *const commands[] = {"status",  "flush", "epoch",   "reload", "quit",
+                                       "compact", "check", "salvage", "doctor"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 struct request {
@@ -139,6 +141,13 @@ parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
+/* What a command may take: it is answered when the work is done. */
+static time_t
+patience_for(const struct request *request)
+{
+	return strcmp(request->command, "compact") == 0 ? COMPACT_SECONDS : EXCHANGE_SECONDS;
+}
+
 /* Why no exchange took place, with what to do about it. */
 static int
 say_no_exchange(const struct request *request, const char *path, int err)
@@ -157,7 +166,7 @@ say_no_exchange(const struct request *request, const char *path, int err)
 		return message_cannot(path, "talk to dcpid", err, "are you in group dcpi?");
 	if (err == -ETIMEDOUT) {
 		message_print(path, "dcpid has not answered within %d s (journalctl -u dcpid may say why)",
-		              EXCHANGE_SECONDS);
+		              (int)patience_for(request));
 		return STATUS_FAILURE;
 	}
 	return message_cannot(path, "talk to dcpid", err, NULL);
@@ -222,6 +231,9 @@ show_reply(const struct request *request, const char *path, json_t *reply)
 		return show_metrics(request, json_object_get(reply, "status"));
 	if (strcmp(request->command, "status") == 0)
 		return show_status(reply, request->json);
+	if (strcmp(request->command, "compact") == 0)
+		return compact_print((uint64_t)json_integer_value(json_object_get(reply, "before_bytes")),
+		                     (uint64_t)json_integer_value(json_object_get(reply, "after_bytes")));
 	if (note && *note)
 		message_print(path, "%s", note);
 	if (strcmp(request->command, "epoch") == 0)
@@ -238,21 +250,21 @@ ask(const struct request *request, char *path, size_t size, json_t **reply)
 
 	if (request->socket) {
 		snprintf(path, size, "%s", request->socket);
-		return exchange(path, make_request(request), reply);
+		return exchange(path, make_request(request), patience_for(request), reply);
 	}
 	if (strcmp(directory, PROFILE_DIRECTORY) == 0) {
 		snprintf(path, size, "%s", CONFIG_SOCKET);
-		err = exchange(path, make_request(request), reply);
+		err = exchange(path, make_request(request), patience_for(request), reply);
 		if (err != -ENOENT && err != -ECONNREFUSED)
 			return err;
 		snprintf(path, size, "%s/control", directory);
-		err = exchange(path, make_request(request), reply);
+		err = exchange(path, make_request(request), patience_for(request), reply);
 		if (err)
 			snprintf(path, size, "%s", CONFIG_SOCKET);
 		return err;
 	}
 	snprintf(path, size, "%s/control", directory);
-	return exchange(path, make_request(request), reply);
+	return exchange(path, make_request(request), patience_for(request), reply);
 }
 
 /* With a dcpid or without: that there is none is one of its findings. */
@@ -303,6 +315,8 @@ run(const struct request *request)
 	err = ask(request, path, sizeof(path), &reply);
 	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
 		return show_metrics(request, NULL);
+	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
+		return compact_database(request->options.directory);
 	if (err)
 		return say_no_exchange(request, path, err);
 	status = show_reply(request, path, reply);
@@ -327,7 +341,7 @@ main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = entries,
 		.parser = parse_option,
-		.args_doc = "status|flush|epoch|reload|quit|check|salvage|doctor",
+		.args_doc = "status|flush|epoch|reload|quit|compact|check|salvage|doctor",
 		.doc = "Ask dcpid how it is and what to do, or check a profile database."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
@@ -338,6 +352,8 @@ main(int argc, char **argv)
 		       "  salvage  read what is whole of a damaged database into a new one\n"
 		       "  doctor   say what this machine can count, what is in the way, what has no symbols, and what "
 		       "mends it\n\n"
+		       "  compact  give space that the database does not need back to the file system\n"
+		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n\n"
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};

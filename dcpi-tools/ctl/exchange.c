@@ -79,9 +79,9 @@ receive_reply(int fd, json_t **reply)
 }
 
 int
-exchange(const char *path, json_t *request, json_t **reply)
+exchange(const char *path, json_t *request, time_t seconds, json_t **reply)
 {
-	static const struct timeval patience = {.tv_sec = EXCHANGE_SECONDS};
+	const struct timeval patience = {.tv_sec = seconds};
 	int err, fd;
 
 	*reply = NULL;

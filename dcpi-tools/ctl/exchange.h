@@ -7,15 +7,16 @@
 #define DCPI_TOOLS_CTL_EXCHANGE_H
 
 #include <jansson.h>
+#include <time.h>
 
 #define EXCHANGE_REPLY_MAX (1 << 20) /* bytes */
-#define EXCHANGE_SECONDS   60        /* that dcpid may take: it answers when the work is done */
+#define EXCHANGE_SECONDS   60        /* that dcpid may take for most: it answers when the work is done */
 
 /*
- * Send `request` (given away) to the socket at `path` and read the reply. 0 with *reply, an object; -ENOENT or
- * -ECONNREFUSED when no dcpid listens; -ETIMEDOUT; -ECONNRESET when it left without a word; -EPROTO for what is no
- * reply; else -errno.
+ * Send `request` (given away) to the socket at `path` and read the reply, which may take `seconds`. 0 with *reply, an
+ * object; -ENOENT or -ECONNREFUSED when no dcpid listens; -ETIMEDOUT; -ECONNRESET when it left without a word; -EPROTO
+ * for what is no reply; else -errno.
  */
-int exchange(const char *path, json_t *request, json_t **reply);
+int exchange(const char *path, json_t *request, time_t seconds, json_t **reply);
 
 #endif

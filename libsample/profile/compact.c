@@ -188,3 +188,25 @@ profile_compact(struct profile *profile, struct compaction *compaction)
 	directory_remove_copy(profile->directory);
 	return err;
 }
+
+const char *
+compaction_size(uint64_t bytes, char *text, size_t size)
+{
+	snprintf(text, size, "%.1f MiB", (double)bytes / (1 << 20));
+	return text;
+}
+
+void
+compaction_explain(const struct compaction *compaction, int err, char *why, size_t size)
+{
+	char needed[32], free_bytes[32];
+
+	if (err == -ENOSPC && compaction->needed_bytes > compaction->free_bytes)
+		snprintf(why, size, "to compact it, %s must be free in its file system, and only %s are",
+		         compaction_size(compaction->needed_bytes, needed, sizeof(needed)),
+		         compaction_size(compaction->free_bytes, free_bytes, sizeof(free_bytes)));
+	else if (err == -ENODEV)
+		snprintf(why, size, "it was compacted, and then could not be opened");
+	else
+		snprintf(why, size, "%s", error_text(err));
+}

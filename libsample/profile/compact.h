@@ -9,6 +9,7 @@
 #ifndef DCPI_PROFILE_COMPACT_H
 #define DCPI_PROFILE_COMPACT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "profile/profile.h"
@@ -26,5 +27,11 @@ struct compaction {
  * goes on. -ENODEV when the new file is in its place and could not be opened: nothing can be read or written.
  */
 int profile_compact(struct profile *profile, struct compaction *compaction);
+
+/* Why it failed with `err`, for people. */
+void compaction_explain(const struct compaction *compaction, int err, char *why, size_t size);
+
+/* "48.2 MiB"; returns `text`. */
+const char *compaction_size(uint64_t bytes, char *text, size_t size);
 
 #endif

@@ -423,6 +423,42 @@ tables_that_are_too_large_are_begun_anew(void **state)
 	profile_close(profile);
 }
 
+static void
+compacting_loses_nothing_and_begins_no_epoch(void **state)
+{
+	struct site *site = *state;
+	struct compaction compaction;
+	struct selection *selection;
+	struct profile *profile;
+	uint64_t samples;
+	int err = -1;
+
+	needs_perf_events(site);
+	work_for(100000000);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	assert_int_equal(collection_compact(site->collection), 0);
+	assert_true(collection_is_compacting(site->collection));
+	assert_int_equal(collection_compact(site->collection), -EBUSY);
+	assert_int_equal(collection_begin_epoch(site->collection, "", site->why, sizeof(site->why)), -EBUSY);
+	while (!collection_compacted(site->collection, &compaction, &err)) {
+		flusher_wait(collection_flusher(site->collection), 10000000);
+		assert_int_equal(collection_drain(site->collection), 0);
+	}
+	assert_int_equal(err, 0);
+	assert_false(collection_is_compacting(site->collection));
+	assert_int_equal(view_of(site).profile.file_bytes, compaction.after_bytes);
+	work_for(100000000);
+	assert_int_equal(collection_begin_epoch(site->collection, "second", site->why, sizeof(site->why)), 0);
+	collection_stop(site->collection);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	samples = view_of(site).samples;
+	selection = read_back(site, &profile);
+	assert_int_equal(selection->epoch_count, 2);
+	assert_int_equal(selection->events[0].totals.samples, samples);
+	selection_free(selection);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -440,6 +476,7 @@ main(void)
 		SITE_TEST(a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 		SITE_TEST(tables_that_are_too_large_are_begun_anew),
+		SITE_TEST(compacting_loses_nothing_and_begins_no_epoch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

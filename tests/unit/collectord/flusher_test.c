@@ -383,6 +383,50 @@ a_session_ends_with_the_job_that_has_its_tables(void **state)
 	assert_int_equal(stats.blocks, 2);
 }
 
+/* Waits for a byte in the pipe, and says with another one that it does. */
+static int
+wait_for_word(struct profile *profile, void *context)
+{
+	const int *pipes = context;
+	char word = 'w';
+
+	(void)profile;
+	if (write(pipes[1], &word, 1) != 1 || read(pipes[2], &word, 1) != 1)
+		return -EIO;
+	return 42;
+}
+
+static void
+what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result flushed;
+	int pipes[4], result = 0;
+	char word = 'g';
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pipe(pipes + 2), 0);
+	assert_false(flusher_posted(fixture->flusher, &result));
+	assert_int_equal(flusher_post(fixture->flusher, wait_for_word, pipes), 0);
+	assert_int_equal(read(pipes[0], &word, 1), 1); /* it runs */
+	assert_int_equal(flusher_post(fixture->flusher, wait_for_word, pipes), -EBUSY);
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	assert_false(flusher_posted(fixture->flusher, &result));
+	assert_int_equal(flusher_wait(fixture->flusher, 20000000), -ETIMEDOUT);
+	assert_int_equal(write(pipes[3], &word, 1), 1);
+	do {
+		assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
+	} while (!flusher_result(fixture->flusher, &flushed));
+	assert_true(flushed.done);
+	assert_true(flusher_posted(fixture->flusher, &result));
+	assert_int_equal(result, 42);
+	assert_false(flusher_posted(fixture->flusher, &result)); /* once */
+	tally_free(flushed.job.tally);
+	for (int i = 0; i < 4; i++)
+		close(pipes[i]);
+}
+
 int
 main(void)
 {
@@ -398,6 +442,8 @@ main(void)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(freeing_writes_the_job_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_session_ends_with_the_job_that_has_its_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

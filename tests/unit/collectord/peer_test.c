@@ -52,6 +52,7 @@ the_group_may_look_flush_and_begin_epochs(void **state)
 	assert_string_equal(why, "reload is for root and user dcpi only");
 	assert_int_equal(check(1000, true, COMMAND_QUIT), -EACCES);
 	assert_string_equal(why, "quit is for root and user dcpi only");
+	assert_int_equal(check(1000, true, COMMAND_COMPACT), -EACCES);
 }
 
 static void

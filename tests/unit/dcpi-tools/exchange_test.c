@@ -69,7 +69,7 @@ serve(struct server *server, const char *reply, bool again)
 static int
 ask(const struct server *server, json_t **reply)
 {
-	return exchange(server->path, json_pack("{s:s}", "command", "status"), reply);
+	return exchange(server->path, json_pack("{s:s}", "command", "status"), EXCHANGE_SECONDS, reply);
 }
 
 static void
