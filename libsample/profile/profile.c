@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -25,6 +26,8 @@ size_limit_of(uint64_t asked)
 static int
 open_files(const char *directory, struct profile *profile)
 {
+	int err;
+
 	profile->directory = directory_open(directory, profile->store.write);
 	if (profile->directory < 0)
 		return profile->directory;
@@ -35,7 +38,8 @@ open_files(const char *directory, struct profile *profile)
 			return profile->lock;
 		directory_remove_copy(profile->directory);
 	}
-	return store_open(&profile->store);
+	err = store_open(&profile->store);
+	return err || !profile->store.write ? err : place_note(&profile->place, profile->directory);
 }
 
 int
@@ -48,10 +52,13 @@ profile_open(const char *directory, const struct profile_options *options, struc
 		return -ENOMEM;
 	new->directory = -1;
 	new->lock = -1;
+	new->place = (struct place)PLACE_INIT;
 	new->store.write = options->write;
-	new->store.size_limit = size_limit_of(options->size_limit);
+	new->size_limit = size_limit_of(options->size_limit);
+	new->store.size_limit = new->size_limit;
 	new->store.log = options->log;
-	err = open_files(directory, new);
+	new->path = strdup(directory);
+	err = new->path ? open_files(directory, new) : -ENOMEM;
 	/* What is not there is no database, whichever part of it is missing. */
 	if (err == -ENOENT && !options->write)
 		err = -DCPI_ENODATABASE;
@@ -77,6 +84,8 @@ profile_close(struct profile *profile)
 	numbers_fini(&profile->images);
 	numbers_fini(&profile->contexts);
 	sweep_fini(&profile->sweep);
+	place_fini(&profile->place);
+	free(profile->path);
 	free(profile);
 }
 
@@ -91,9 +100,14 @@ profile_renew_session(struct profile *profile)
 int
 profile_set_size_limit(struct profile *profile, uint64_t size_limit)
 {
+	int err;
+
 	if (!profile->store.write)
 		return -EINVAL;
-	return store_limit_size(&profile->store, size_limit_of(size_limit));
+	err = store_limit_size(&profile->store, size_limit_of(size_limit));
+	if (!err)
+		profile->size_limit = size_limit_of(size_limit);
+	return err;
 }
 
 int

@@ -85,6 +85,16 @@ int profile_flush(struct profile *profile, const struct profile_batch *batch);
 void profile_renew_session(struct profile *profile);
 
 /*
+ * Before a flush: see to it that a writer's profile is the database that lies at its path. Files that were deleted,
+ * moved away or replaced are left to themselves, the writer's lock is taken again, and what is there now is opened, or
+ * made. `anew`, after a flush that failed: open it again in any case, for LMDB does not go on after an error of the
+ * disk. 0: it is the same database, and the batch that failed may be given again, as it was. 1: it is another one: of
+ * the session's numbers it knows none - the next flush gives all images and contexts - nor an epoch of the session's.
+ * An error (as profile_open()): nothing can be read or written (-ENODEV) until a call succeeds.
+ */
+int profile_recover(struct profile *profile, bool anew);
+
+/*
  * Another limit than that of struct profile_options, from the next flush on: one that said -DCPI_EFULL may be given
  * again. A file that is larger already stays so. 0 or -errno, the old limit going on.
  */

@@ -84,6 +84,8 @@ store_limit_size(struct store *store, uint64_t bytes)
 	off_t size = directory_file_size(store->directory, DIRECTORY_DATA);
 	int err;
 
+	if (!store->env)
+		return -ENODEV;
 	if (size < 0 && size != -ENOENT)
 		return (int)size;
 	if (size > 0 && (uint64_t)size > bytes)
@@ -97,7 +99,7 @@ store_limit_size(struct store *store, uint64_t bytes)
 int
 store_lend(const struct store *store, uint64_t bytes)
 {
-	return store_error(mdb_env_set_mapsize(store->env, store->size_limit + bytes));
+	return store->env ? store_error(mdb_env_set_mapsize(store->env, store->size_limit + bytes)) : -ENODEV;
 }
 
 int
@@ -294,6 +296,8 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 {
 	int rc;
 
+	if (!store->env)
+		return -ENODEV;
 	if (write)
 		readers_look_after(store);
 	rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);

@@ -29,7 +29,7 @@ enum table {
 };
 
 struct store {
-	MDB_env *env;
+	MDB_env *env; /* NULL: opening it anew failed; whatever needs it is -ENODEV */
 	MDB_dbi tables[TABLE_COUNT];
 	int directory; /* borrowed */
 	bool write;

@@ -109,6 +109,15 @@ count_far_offsets(const struct profile_batch *batch, struct slice *slice)
 }
 
 static int
+put_numbers(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch)
+{
+	const struct store *store = &profile->store;
+	int err = numbers_add_images(&profile->images, store, txn, batch->images, batch->image_count);
+
+	return err ? err : numbers_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+}
+
+static int
 put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch, struct slice *slice)
 {
 	const struct store *store = &profile->store;
@@ -120,9 +129,7 @@ put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *bat
 		return err;
 	if (slice->event_count != epoch.event_count)
 		return -EINVAL;
-	err = numbers_add_images(&profile->images, store, txn, batch->images, batch->image_count);
-	if (!err)
-		err = numbers_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+	err = put_numbers(profile, txn, batch);
 	if (!err && slice->id == 0)
 		err = store_next_id(store, txn, TABLE_SLICES, &slice->id);
 	if (!err)
@@ -141,8 +148,9 @@ int
 profile_flush(struct profile *profile, const struct profile_batch *batch)
 {
 	struct slice slice = *batch->slice; /* borrows its cpus */
+	size_t transaction;
 	MDB_txn *txn;
-	int err;
+	int err, put_err;
 
 	if (!profile->store.write || batch->first_image != profile->images.count ||
 	    batch->first_context != profile->contexts.count || slice.event_count > EVENTS_MAX)
@@ -150,14 +158,19 @@ profile_flush(struct profile *profile, const struct profile_batch *batch)
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
-	err = store_end(&profile->store, txn, put_batch(profile, txn, batch, &slice));
+	transaction = mdb_txn_id(txn);
+	put_err = profile->doubt.is_written ? put_numbers(profile, txn, batch) : put_batch(profile, txn, batch, &slice);
+	err = store_end(&profile->store, txn, put_err);
 	if (err) {
+		if (!put_err && !profile->doubt.is_written)
+			profile->doubt = (struct doubt){.transaction = transaction, .slice = slice.id};
 		numbers_abort(&profile->images);
 		numbers_abort(&profile->contexts);
 		return err;
 	}
 	numbers_commit(&profile->images);
 	numbers_commit(&profile->contexts);
-	batch->slice->id = slice.id;
+	batch->slice->id = profile->doubt.is_written ? profile->doubt.slice : slice.id;
+	profile->doubt = (struct doubt){0};
 	return 0;
 }

@@ -1,0 +1,99 @@
+/* profile_recover(): see profile.h. */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/handle.h"
+
+/* The writer's lock of the database at the path, when the one that is held was deleted or lies elsewhere by now. */
+static int
+retake_lock(struct profile *profile, int directory)
+{
+	int lock;
+
+	if (place_is_called(profile->lock, directory, WRITER_LOCK))
+		return 0;
+	lock = writer_lock(directory);
+	if (lock < 0)
+		return lock;
+	if (profile->lock >= 0)
+		close(profile->lock); /* nobody looks for it any more */
+	profile->lock = lock;
+	return 0;
+}
+
+/* What a transaction that failed wrote may be there after all: then it must not be written again. */
+static void
+settle_doubt(struct profile *profile)
+{
+	MDB_envinfo info;
+
+	if (profile->doubt.transaction && mdb_env_info(profile->store.env, &info) == 0)
+		profile->doubt.is_written = info.me_last_txnid >= profile->doubt.transaction;
+	profile->doubt.transaction = 0;
+}
+
+static void
+forget_numbers(struct profile *profile)
+{
+	numbers_fini(&profile->images);
+	numbers_fini(&profile->contexts);
+	sweep_fini(&profile->sweep);
+	profile->sweep = (struct sweep){0};
+	profile->doubt = (struct doubt){0};
+}
+
+/* Give up what is open, and open what lies in `directory`, which becomes the profile's. */
+static int
+open_anew(struct profile *profile, int directory)
+{
+	const bool is_same = place_has_data(&profile->place, directory);
+	int err;
+
+	if (profile->store.env)
+		store_close(&profile->store);
+	close(profile->directory);
+	profile->directory = directory;
+	profile->store.directory = directory;
+	profile->store.size_limit = profile->size_limit;
+	err = store_open(&profile->store);
+	if (err)
+		return err;
+	err = place_note(&profile->place, directory);
+	if (err) {
+		store_close(&profile->store);
+		return err;
+	}
+	if (is_same)
+		settle_doubt(profile);
+	else
+		forget_numbers(profile);
+	return is_same ? 0 : 1;
+}
+
+int
+profile_recover(struct profile *profile, bool anew)
+{
+	int directory, err;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	directory = directory_open(profile->path, true);
+	if (directory < 0)
+		return directory;
+	err = retake_lock(profile, directory);
+	if (err) {
+		close(directory);
+		return err;
+	}
+	if (!anew && profile->store.env && place_has_data(&profile->place, directory) &&
+	    place_has_lock(&profile->place, directory)) {
+		close(directory);
+		return 0;
+	}
+	return open_anew(profile, directory);
+}
