@@ -70,14 +70,8 @@ open_profile(struct collection *collection, char *why, size_t size)
 	return err;
 }
 
-static int
-begin_epoch(struct profile *profile, void *context)
-{
-	return profile_begin_epoch(profile, context);
-}
-
-static void
-end_old_epoch(struct collection *collection)
+void
+collection_end_totals(struct collection *collection)
 {
 	lifetime_add(&collection->lifetime, &collection->epoch, collection->totals.events);
 	collection->lifetime.epochs++;
@@ -118,12 +112,12 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 	epoch->end_ns = epoch->start_ns;
 	err = lifetime_reserve(&collection->lifetime, epoch);
 	if (!err)
-		err = flusher_call(collection->flusher, begin_epoch, epoch);
+		err = flusher_begin_epoch(collection->flusher, epoch);
 	if (err) {
 		free(epoch);
 		return say(why, size, collection->config.database, "begin an epoch", err);
 	}
-	end_old_epoch(collection);
+	collection_end_totals(collection);
 	collection->epoch = *epoch;
 	collection->slice_id = 0;
 	collection->slice_ends = false;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "collectord/announce.h"
 #include "collectord/machine.h"
 
 #define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
@@ -189,6 +190,37 @@ note_flush_error(struct collection *collection, int error)
 	collection->flush_error = error;
 }
 
+static void
+subtract(struct slice_event *event, const struct slice_event *less)
+{
+	event->samples -= less->samples;
+	event->lost -= less->lost;
+	event->throttled -= less->throttled;
+	event->dropped -= less->dropped;
+	for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		event->unknown[cause] -= less->unknown[cause];
+}
+
+/* The rest of the epoch is in a database that is no more at its place; this job began it again in another. */
+static void
+follow(struct collection *collection, const struct slice *slice)
+{
+	struct collection_totals *totals = &collection->totals;
+	struct collection_totals job = {
+		.event_count = totals->event_count, .sideband_lost = slice->sideband_lost, .skipped = slice->skipped};
+
+	memcpy(job.events, slice->events, sizeof(job.events));
+	totals->sideband_lost -= job.sideband_lost;
+	totals->skipped -= job.skipped;
+	for (size_t i = 0; i < job.event_count; i++)
+		subtract(&totals->events[i], &job.events[i]);
+	collection_end_totals(collection);
+	*totals = job;
+	collection->epoch.id = slice->epoch;
+	collection->epoch.start_ns = slice->start_ns;
+	announce_epoch(collection->log, collection->config.database, &collection->epoch);
+}
+
 bool
 collection_settle(struct collection *collection)
 {
@@ -202,6 +234,8 @@ collection_settle(struct collection *collection)
 	if (!result.done)
 		return true;
 	collection->committed++;
+	if (result.moved)
+		follow(collection, &result.job.slice);
 	collection->spare = result.job.tally;
 	collection->slice_id = result.job.slice.id;
 	collection->slice_newest = result.job.slice.id;

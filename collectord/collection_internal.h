@@ -61,6 +61,9 @@ struct collection {
 
 #define COLLECTION_TABLES_LIMIT ((size_t)6 << 20)
 
+/* An epoch ends: its totals are of the past. */
+void collection_end_totals(struct collection *collection);
+
 /* Count from here on: what the next job holds begins now. */
 void collection_mark(struct collection *collection);
 

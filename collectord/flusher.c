@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collectord/kernel_names.h"
 #include "collectord/machine.h"
 #include "collectord/retainer.h"
+#include "collectord/unnamed.h"
 
 #define RETRY_FIRST_S 1
 #define RETRY_MAX_S   30
@@ -24,10 +24,7 @@ struct work {
 	struct flush_job job;
 	const struct tally_entry *entries; /* the tally's, sorted; NULL before the first try */
 	size_t entry_count;
-	uint32_t first_image, image_count;
-	uint32_t first_context, context_count;
-	const struct image **images;
-	const struct context **contexts;
+	uint32_t image_count, context_count; /* of the session, when the job was handed over */
 };
 
 /* A call that nobody waits for. */
@@ -44,8 +41,20 @@ struct flusher {
 	const struct log *log;
 	pthread_t thread;
 	int bell;
-	struct kernel_names_image *unnamed; /* the thread's: images whose names could not be stored so far */
-	size_t unnamed_count;
+
+	/* the thread's */
+	struct unnamed unnamed;
+	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
+	bool is_homeless;    /* the database has not got that epoch yet */
+	bool has_moved;      /* and when it has got it, it is to be told */
+	int error;           /* of the last try */
+	int retention_error;
+
+	/* the loop's while no job is under way, the thread's otherwise */
+	const struct image **images; /* all that the session has ever handed over */
+	const struct context **contexts;
+	uint32_t image_count, context_count;
+	uint32_t images_written, contexts_written; /* those that the database has */
 
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
@@ -56,7 +65,6 @@ struct flusher {
 	bool has_result;
 	struct work work; /* the thread's while has_work, the loop's otherwise */
 	struct flush_result result;
-	uint32_t images_written, contexts_written;
 	unsigned failures;
 	uint64_t retry_at_ns; /* CLOCK_MONOTONIC; of a new job, when it was handed over */
 	int (*call)(struct profile *profile, void *context);
@@ -66,7 +74,6 @@ struct flusher {
 	struct post post;
 	bool retains;
 	struct retention_options retention;
-	int retention_error; /* the thread's */
 };
 
 static bool
@@ -96,62 +103,6 @@ schedule_retry(struct flusher *flusher)
 	flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC) + delay_s * UINT64_C(1000000000);
 }
 
-static bool
-wants_names(const struct flusher *flusher, const struct image *image, uint32_t number)
-{
-	return (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE) &&
-	       !profile_has_symbols(flusher->profile, number);
-}
-
-/* Was there only no room for the names, for now? */
-static bool
-may_be_named_later(int err)
-{
-	return err == -ENOSPC || err == -EDQUOT || err == -DCPI_EFULL || err == -EIO || err == -ENOMEM ||
-	       err == -EMFILE || err == -ENFILE;
-}
-
-/* Add the new images to those that are still without names. */
-static int
-collect_unnamed(struct flusher *flusher, const struct work *work)
-{
-	struct kernel_names_image *unnamed =
-		reallocarray(flusher->unnamed, flusher->unnamed_count + work->image_count + 1, sizeof(*unnamed));
-
-	if (!unnamed)
-		return -ENOMEM;
-	flusher->unnamed = unnamed;
-	for (uint32_t i = 0; i < work->image_count; i++)
-		if (wants_names(flusher, work->images[i], work->first_image + i))
-			unnamed[flusher->unnamed_count++] =
-				(struct kernel_names_image){work->first_image + i, work->images[i], 0};
-	return 0;
-}
-
-/* Functions of the kernel and its modules are named when the image first comes to the database, or as soon as can be.
- */
-static void
-name_kernel_images(struct flusher *flusher, const struct work *work)
-{
-	const size_t known = flusher->unnamed_count;
-	size_t left = 0;
-
-	if (collect_unnamed(flusher, work) || flusher->unnamed_count == 0)
-		return;
-	kernel_names_store(flusher->profile, "/proc", flusher->unnamed, flusher->unnamed_count);
-	for (size_t i = 0; i < flusher->unnamed_count; i++) {
-		const struct kernel_names_image image = flusher->unnamed[i];
-
-		if (image.err && i >= known)
-			log_write(flusher->log, LOG_LEVEL_WARNING, "%s: its functions stay without names%s: %s",
-			          image.image->path, may_be_named_later(image.err) ? " for now" : "",
-			          error_text(image.err));
-		if (may_be_named_later(image.err))
-			flusher->unnamed[left++] = image;
-	}
-	flusher->unnamed_count = left;
-}
-
 void
 flush_job_fini(struct flush_job *job)
 {
@@ -167,7 +118,9 @@ static void
 end_session(struct flusher *flusher, struct flush_job *job)
 {
 	profile_renew_session(flusher->profile);
-	flusher->unnamed_count = 0; /* they come again, as new ones */
+	unnamed_fini(&flusher->unnamed); /* they come again, as new ones */
+	flusher->images_written = flusher->contexts_written = 0;
+	flusher->image_count = flusher->context_count = 0;
 	image_table_free(job->images);
 	context_table_free(job->contexts);
 	job->images = NULL;
@@ -177,16 +130,11 @@ end_session(struct flusher *flusher, struct flush_job *job)
 static void
 finish_work(struct flusher *flusher, struct work *work)
 {
-	flusher->images_written += work->image_count;
-	flusher->contexts_written += work->context_count;
-	if (work->job.images) {
+	flusher->images_written = work->image_count;
+	flusher->contexts_written = work->context_count;
+	if (work->job.images)
 		end_session(flusher, &work->job);
-		flusher->images_written = 0;
-		flusher->contexts_written = 0;
-	}
 	flusher->failures = 0;
-	free(work->images);
-	free(work->contexts);
 	slice_fini(&work->job.slice);
 	tally_clear(work->job.tally);
 	flusher->result.job = work->job;
@@ -213,6 +161,93 @@ leave_profile(struct flusher *flusher)
 	flusher->is_busy = false;
 }
 
+/* Errors that another try on the same open files can do away with; after the others, they are opened anew. */
+static bool
+is_want_of_room(int err)
+{
+	return err == -DCPI_EFULL || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -ENOMEM;
+}
+
+/* Have the database that lies at its place open. When it is another, it has nothing of what the old one had. */
+static int
+find_database(struct flusher *flusher)
+{
+	int result = profile_recover(flusher->profile, flusher->error && !is_want_of_room(flusher->error));
+
+	if (result <= 0)
+		return result;
+	log_write(
+		flusher->log, LOG_LEVEL_ERROR,
+		"the database was deleted, moved away or replaced: what is sampled from now on, and what was since the "
+		"last flush, goes to the one that is in its place now");
+	flusher->images_written = flusher->contexts_written = 0;
+	unnamed_fini(&flusher->unnamed);
+	flusher->is_homeless = true;
+	return 0;
+}
+
+/* Begin the epoch of the job in a database that has not got it, at the time of the job. */
+static int
+begin_again(struct flusher *flusher, struct slice *slice)
+{
+	int err;
+
+	if (!flusher->is_homeless)
+		return 0;
+	if (!flusher->epoch)
+		return -ENOENT;
+	flusher->epoch->start_ns = slice->start_ns;
+	flusher->epoch->end_ns = slice->start_ns;
+	err = profile_begin_epoch(flusher->profile, flusher->epoch);
+	if (err)
+		return err;
+	slice->epoch = flusher->epoch->id;
+	slice->id = 0;
+	flusher->is_homeless = false;
+	flusher->has_moved = true;
+	return 0;
+}
+
+static int
+write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	const uint32_t first_image = flusher->images_written, first_context = flusher->contexts_written;
+	const struct profile_batch batch = {
+		.entries = work->entries,
+		.entry_count = work->entry_count,
+		.first_image = first_image,
+		.image_count = work->image_count - first_image,
+		.images = flusher->images + first_image,
+		.first_context = first_context,
+		.context_count = work->context_count - first_context,
+		.contexts = flusher->contexts + first_context,
+		.slice = &work->job.slice,
+	};
+	int err;
+
+	if (retention)
+		err = retainer_flush(flusher->profile, &batch, retention, flusher->log);
+	else
+		err = profile_flush(flusher->profile, &batch);
+	if (!err)
+		unnamed_store(&flusher->unnamed, flusher->profile, batch.images, first_image, batch.image_count,
+		              flusher->log);
+	return err;
+}
+
+static int
+try_to_write(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	int err;
+
+	if (!work->entries)
+		work->entries = tally_sort(work->job.tally, &work->entry_count);
+	err = find_database(flusher);
+	if (!err)
+		err = begin_again(flusher, &work->job.slice);
+	return err ? err : write_batch(flusher, work, retention);
+}
+
 /* Called with the lock held; gives it up while it writes. */
 static void
 write_work(struct flusher *flusher)
@@ -221,29 +256,13 @@ write_work(struct flusher *flusher)
 	const struct retention_options retention = flusher->retention;
 	const bool retains = flusher->retains;
 	uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC), duration_ns;
-	struct profile_batch batch = {
-		.first_image = work->first_image,
-		.image_count = work->image_count,
-		.images = work->images,
-		.first_context = work->first_context,
-		.context_count = work->context_count,
-		.contexts = work->contexts,
-		.slice = &work->job.slice,
-	};
+	const size_t entries = tally_size(work->job.tally);
 	struct profile_stats stats = {0};
 	int err;
 
 	enter_profile(flusher);
-	if (!work->entries)
-		work->entries = tally_sort(work->job.tally, &work->entry_count);
-	batch.entries = work->entries;
-	batch.entry_count = work->entry_count;
-	if (retains)
-		err = retainer_flush(flusher->profile, &batch, &retention, flusher->log);
-	else
-		err = profile_flush(flusher->profile, &batch);
-	if (!err)
-		name_kernel_images(flusher, work);
+	err = try_to_write(flusher, work, retains ? &retention : NULL);
+	flusher->error = err;
 	duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns;
 	/* Before the bell: whoever hears it may want the profile at once. */
 	if (!err && retains)
@@ -256,13 +275,15 @@ write_work(struct flusher *flusher)
 		.error = err,
 		.done = !err,
 		.duration_ns = duration_ns,
-		.entries = batch.entry_count,
+		.entries = entries,
+		.moved = !err && flusher->has_moved,
 		.stats = stats,
 	};
 	if (err)
 		schedule_retry(flusher);
 	else
 		finish_work(flusher, work);
+	flusher->has_moved &= err != 0;
 	flusher->result.failures = flusher->failures;
 	flusher->has_result = true;
 	ring_bell(flusher);
@@ -394,9 +415,10 @@ flusher_free(struct flusher *flusher)
 	pthread_mutex_unlock(&flusher->lock);
 	pthread_join(flusher->thread, NULL);
 	flush_job_fini(&flusher->work.job);
-	free(flusher->work.images);
-	free(flusher->work.contexts);
-	free(flusher->unnamed);
+	free(flusher->images);
+	free(flusher->contexts);
+	free(flusher->epoch);
+	unnamed_fini(&flusher->unnamed);
 	if (flusher->has_result && flusher->result.done)
 		tally_free(flusher->result.job.tally);
 	pthread_mutex_destroy(&flusher->lock);
@@ -446,21 +468,23 @@ flusher_is_alive(struct flusher *flusher)
 
 /* Point to what the tables gained since the last job; entries of the tables stay where they are for the session. */
 static int
-collect_new(struct work *work, const struct image_table *images, const struct context_table *contexts)
+collect_new(struct flusher *flusher, const struct image_table *images, const struct context_table *contexts)
 {
-	work->image_count = image_table_count(images) - work->first_image;
-	work->context_count = context_table_count(contexts) - work->first_context;
-	work->images = calloc(work->image_count + 1, sizeof(*work->images));
-	work->contexts = calloc(work->context_count + 1, sizeof(*work->contexts));
-	if (!work->images || !work->contexts) {
-		free(work->images);
-		free(work->contexts);
+	const uint32_t image_count = image_table_count(images), context_count = context_table_count(contexts);
+	const struct image **more_images = reallocarray(flusher->images, image_count + 1, sizeof(*more_images));
+	const struct context **more_contexts;
+
+	if (!more_images)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < work->image_count; i++)
-		work->images[i] = image_table_get(images, work->first_image + i);
-	for (uint32_t i = 0; i < work->context_count; i++)
-		work->contexts[i] = context_table_get(contexts, work->first_context + i);
+	flusher->images = more_images;
+	more_contexts = reallocarray(flusher->contexts, context_count + 1, sizeof(*more_contexts));
+	if (!more_contexts)
+		return -ENOMEM;
+	flusher->contexts = more_contexts;
+	for (; flusher->image_count < image_count; flusher->image_count++)
+		more_images[flusher->image_count] = image_table_get(images, flusher->image_count);
+	for (; flusher->context_count < context_count; flusher->context_count++)
+		more_contexts[flusher->context_count] = context_table_get(contexts, flusher->context_count);
 	return 0;
 }
 
@@ -476,10 +500,10 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 		pthread_mutex_unlock(&flusher->lock);
 		return -EBUSY;
 	}
-	work.first_image = flusher->images_written;
-	work.first_context = flusher->contexts_written;
-	err = collect_new(&work, job->images ? job->images : images, job->contexts ? job->contexts : contexts);
+	err = collect_new(flusher, job->images ? job->images : images, job->contexts ? job->contexts : contexts);
 	if (!err) {
+		work.image_count = flusher->image_count;
+		work.context_count = flusher->context_count;
 		flusher->work = work;
 		flusher->has_work = true;
 		flusher->retry_at_ns = machine_clock_ns(CLOCK_MONOTONIC);
@@ -580,4 +604,41 @@ flusher_posted(struct flusher *flusher, int *result)
 	flusher->post.done = false;
 	pthread_mutex_unlock(&flusher->lock);
 	return done;
+}
+
+struct beginning {
+	struct flusher *flusher;
+	struct epoch *epoch;
+};
+
+static int
+begin_epoch(struct profile *profile, void *context)
+{
+	const struct beginning *beginning = context;
+	struct flusher *flusher = beginning->flusher;
+	struct epoch *copy = malloc(sizeof(*copy));
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	err = find_database(flusher);
+	if (!err)
+		err = profile_begin_epoch(profile, beginning->epoch);
+	if (err) {
+		free(copy);
+		return err;
+	}
+	*copy = *beginning->epoch;
+	free(flusher->epoch);
+	flusher->epoch = copy;
+	flusher->is_homeless = false;
+	return 0;
+}
+
+int
+flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
+{
+	struct beginning beginning = {.flusher = flusher, .epoch = epoch};
+
+	return flusher_call(flusher, begin_epoch, &beginning);
 }

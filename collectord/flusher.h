@@ -36,8 +36,10 @@ struct flush_job {
 };
 
 struct flush_result {
-	int error; /* 0, or why the last try failed; the job is kept and tried again */
-	bool done; /* the job was written and `job` is back */
+	int error;  /* 0, or why the last try failed; the job is kept and tried again */
+	bool done;  /* the job was written and `job` is back */
+	bool moved; /* done, and in another database than the job before: job.slice.epoch is the epoch that began there
+	             */
 	struct flush_job job;
 	uint64_t duration_ns;       /* of the last try */
 	uint64_t entries;           /* distinct keys written */
@@ -53,6 +55,12 @@ struct flusher *flusher_new(struct profile *profile, struct guard *guard, const 
 
 /* End the thread. A job that is being written is finished; one that keeps failing is given up. NULL is allowed. */
 void flusher_free(struct flusher *flusher);
+
+/*
+ * Begin an epoch, that of the jobs to come: as profile_begin_epoch(), or -ETIMEDOUT. Should the database be deleted or
+ * replaced (profile_recover()), the flusher begins the epoch again in the one that is at its place then.
+ */
+int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);
 
 /* From the next flush on, drop what is too old or too much: a step after each, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);

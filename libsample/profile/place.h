@@ -32,7 +32,7 @@ bool place_has_data(const struct place *place, int directory);
 /* Do its readers use the lock file that was noted? */
 bool place_has_lock(const struct place *place, int directory);
 
-/* Is `descriptor` still what `directory` calls `name`? */
+/* Is `descriptor` still what `directory` (or AT_FDCWD) calls `name`? Symbolic links are not followed. */
 bool place_is_called(int descriptor, int directory, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -75,6 +76,16 @@ open_anew(struct profile *profile, int directory)
 	return is_same ? 0 : 1;
 }
 
+/* Without a descriptor to spare, this can still be told. */
+static bool
+is_in_place(const struct profile *profile)
+{
+	return profile->store.env && place_is_called(profile->directory, AT_FDCWD, profile->path) &&
+	       place_is_called(profile->lock, profile->directory, WRITER_LOCK) &&
+	       place_has_data(&profile->place, profile->directory) &&
+	       place_has_lock(&profile->place, profile->directory);
+}
+
 int
 profile_recover(struct profile *profile, bool anew)
 {
@@ -82,6 +93,8 @@ profile_recover(struct profile *profile, bool anew)
 
 	if (!profile->store.write)
 		return -EINVAL;
+	if (!anew && is_in_place(profile))
+		return 0;
 	directory = directory_open(profile->path, true);
 	if (directory < 0)
 		return directory;

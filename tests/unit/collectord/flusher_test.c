@@ -265,6 +265,63 @@ freeing_writes_the_job_under_way(void **state)
 	assert_int_equal(stats.slices, 1);
 }
 
+/* Images, contexts and the epoch are all brought to the new one; only what the old one had is gone. */
+static void
+a_deleted_database_is_followed_by_another_with_the_same_epoch(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0), second;
+	struct profile_stats stats;
+	struct flush_result result;
+	char command[128];
+
+	fixture->epoch.start_ns = 500;
+	snprintf(fixture->epoch.label, sizeof(fixture->epoch.label), "kept");
+	assert_int_equal(flusher_begin_epoch(fixture->flusher, &fixture->epoch), 0);
+	assert_int_equal(fixture->epoch.id, 2);
+	first.slice.epoch = 2;
+	result = flush(fixture, &first);
+	assert_true(result.done);
+	assert_false(result.moved);
+	tally_free(result.job.tally);
+	second = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+
+	snprintf(command, sizeof(command), "rm %s/*", fixture->directory);
+	assert_int_equal(system(command), 0);
+	result = flush(fixture, &second);
+	assert_true(result.done);
+	assert_true(result.moved);
+	assert_int_equal(result.job.slice.epoch, 1);
+	assert_int_equal(result.job.slice.id, 1);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.epochs, 1);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.blocks, 1);
+
+	second = make_job(fixture, "/bin/a", 1, 3, result.job.slice.id);
+	second.slice.epoch = result.job.slice.epoch;
+	result = flush(fixture, &second);
+	assert_true(result.done);
+	assert_false(result.moved);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	tally_free(result.job.tally);
+}
+
+static void
+a_thread_that_waits_for_its_disk_is_alive(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result;
+
+	assert_true(flusher_is_alive(fixture->flusher));
+	job.slice.epoch = fixture->epoch.id + 1; /* fails until it is there */
+	result = flush(fixture, &job);
+	assert_false(result.done);
+	assert_true(flusher_is_alive(fixture->flusher));
+}
+
 static void
 what_is_too_old_goes_after_a_flush(void **state)
 {
@@ -436,6 +493,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_second_job_has_to_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_clock_that_leapt_makes_nothing_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_deleted_database_is_followed_by_another_with_the_same_epoch, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_waits_for_its_disk_is_alive, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_too_old_goes_after_a_flush, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_database_loses_its_oldest_slices_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once, setup,
