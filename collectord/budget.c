@@ -15,9 +15,12 @@
 #define MEASURING_NS     UINT64_C(300000000) /* and no more, that the daemon may begin */
 #define CHANGE_PERCENT   10
 #define LEAST_SHARE      4 /* of the limit, one in so many is for samples, whatever the daemon itself uses */
-#define CYCLE_RATE       UINT64_C(4000000000)          /* of a CPU that does not say */
-#define SOFTWARE_RATE    UINT64_C(1000000)             /* page faults and the like, in a second, are fewer */
-#define CYCLES_A_MISS    32                            /* misses, mispredictions and the like are not more frequent */
+#define CYCLE_RATE       UINT64_C(4000000000) /* of a CPU that does not say */
+#define SOFTWARE_RATE    UINT64_C(1000000)    /* page faults and the like, in a second, are fewer */
+#define CYCLES_A_MISS    32                   /* misses, mispredictions and the like are not more frequent */
+#define LEARNING_STEP    4 /* a guess that is so many times too high is corrected, by so much at once */
+#define COUNT_RATE_MAX   UINT64_C(1000000000000)
+#define IDLE_SHARE       5 /* a machine that was busy for less than one in so many ns says nothing */
 #define EXTENDED_TYPE(c) ((c) & ~UINT64_C(0xffffffff)) /* which of several PMUs, in a hardware event's config */
 
 /* Events whose samples are taken in the same way, so that one can speak for the others. */
@@ -190,6 +193,49 @@ budget_measure(struct budget *budget, const struct event_features *features, str
 		budget->events[i] = (struct budget_event){0};
 		if (events[i].available)
 			measure_event(&measuring, &events[i], &budget->events[i]);
+	}
+}
+
+/* The share of the machine that dcpid may use by what is reckoned for each sample. */
+static uint64_t
+reserved_ppm(const struct event *events, size_t count)
+{
+	uint64_t rate = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (events[i].available)
+			rate += events[i].rate;
+	return rate * OVERHEAD_DAEMON_SAMPLE_NS / 1000;
+}
+
+/* How often an event happens in a second of a busy CPU, from what was guessed and what was seen. */
+static uint64_t
+learn_count_rate(uint64_t guessed, double seen, bool is_idle)
+{
+	if (seen > (double)guessed)
+		return seen < (double)COUNT_RATE_MAX ? (uint64_t)seen : COUNT_RATE_MAX;
+	if (is_idle || seen * LEARNING_STEP > (double)guessed)
+		return guessed;
+	return (uint64_t)(2 * seen) > guessed / LEARNING_STEP ? (uint64_t)(2 * seen) : guessed / LEARNING_STEP;
+}
+
+void
+budget_learn(struct budget *budget, const struct event *events, const struct budget_observation *seen)
+{
+	const bool is_idle = seen->busy_ns < seen->cpu_ns / IDLE_SHARE;
+	uint64_t daemon_ppm;
+
+	if (seen->cpu_ns == 0 || seen->busy_ns == 0)
+		return;
+	daemon_ppm = (uint64_t)((double)seen->daemon_ns / (double)seen->cpu_ns * 1e6);
+	budget->daemon_ppm = daemon_ppm > reserved_ppm(events, budget->count) ? daemon_ppm : 0;
+	for (size_t i = 0; i < budget->count; i++) {
+		struct budget_event *event = &budget->events[i];
+		double count = (double)seen->samples[i] * (double)events[i].period;
+
+		if (events[i].available && events[i].chosen && !event->is_sure)
+			event->count_rate =
+				learn_count_rate(event->count_rate, count * 1e9 / (double)seen->busy_ns, is_idle);
 	}
 }
 

@@ -31,8 +31,7 @@ struct budget_event {
 struct budget {
 	uint64_t limit_ppm;  /* of the machine's processor time */
 	uint64_t max_rate;   /* samples per second and CPU, of all events together */
-	uint64_t daemon_ppm; /* processor time of dcpid itself, as observed; 0: not yet, OVERHEAD_DAEMON_SAMPLE_NS holds
-	                      */
+	uint64_t daemon_ppm; /* that dcpid itself uses; 0: OVERHEAD_DAEMON_SAMPLE_NS a sample is enough */
 	bool planned;        /* the events have periods of a plan, which small changes leave alone */
 	size_t count;
 	struct budget_event events[EVENTS_MAX];
@@ -46,6 +45,21 @@ void budget_init(struct budget *budget, const struct config *config);
  */
 void budget_measure(struct budget *budget, const struct event_features *features, struct event *events, size_t count,
                     const struct log *log);
+
+/* What was seen of sampling with these events over some time. */
+struct budget_observation {
+	uint64_t cpu_ns;    /* of all CPUs together */
+	uint64_t busy_ns;   /* of it, not idle */
+	uint64_t daemon_ns; /* of it, used by dcpid */
+	uint64_t samples[EVENTS_MAX];
+};
+
+/*
+ * Learn from it for the next plan: what dcpid uses itself, if that is more than was reckoned with, and how often the
+ * chosen events happen whose frequency is not a fact. That is lowered by no more than to a quarter at once, and only
+ * from a machine that was not idle.
+ */
+void budget_learn(struct budget *budget, const struct event *events, const struct budget_observation *seen);
 
 /*
  * Give each chosen event its period and rate; the others with a fixed period get their rate where it can be told.

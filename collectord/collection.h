@@ -106,6 +106,13 @@ int collection_begin_epoch(struct collection *collection, const char *label, cha
 int collection_replan(struct collection *collection, const char *reason, char *why, size_t size);
 
 /*
+ * Compare what sampling costs with its limit; to be called at every flush. While it costs too much for long, and now
+ * and then to see whether what was assumed still holds, rates are chosen again from what was seen; when they change, an
+ * epoch begins. Takes a commit then.
+ */
+void collection_keep_pace(struct collection *collection);
+
+/*
  * Take a new configuration over: what can change on the way does, a change of events or sizes begins a new epoch.
  * 0; an error with a sentence, the old configuration going on; -ECANCELED when collection had to end over it.
  * Descriptors change: ask for them again.

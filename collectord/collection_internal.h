@@ -5,7 +5,16 @@
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 
 #include "collectord/collection.h"
+#include "collectord/pace.h"
 #include "collectord/machine_watch.h"
+
+/* How things stood at a moment; what happened since is the difference. */
+struct pace_mark {
+	uint32_t epoch;
+	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: there was no such moment */
+	struct overhead overhead;
+	struct budget_observation seen;
+};
 
 struct collection {
 	struct config config;
@@ -33,10 +42,13 @@ struct collection {
 	uint64_t taken_monotonic_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_time_ns;        /* processor time used until then */
 	struct overhead overhead;    /* of the epoch, until then */
-	uint64_t slice_begin_ns;     /* CLOCK_MONOTONIC */
-	uint32_t slice_id;           /* 0: the next job begins a slice */
-	uint32_t slice_newest;       /* the last that was written to */
-	bool slice_ends;             /* the next job belongs to another slice */
+	struct pace pace;
+	struct pace_mark look, review; /* where the last look at the pace ended, and the last review */
+	bool pace_failed;              /* the last change of rates was not possible, and the log says so */
+	uint64_t slice_begin_ns;       /* CLOCK_MONOTONIC */
+	uint32_t slice_id;             /* 0: the next job begins a slice */
+	uint32_t slice_newest;         /* the last that was written to */
+	bool slice_ends;               /* the next job belongs to another slice */
 
 	bool is_compacting;
 	struct compaction compaction; /* the flusher's while is_compacting */
@@ -79,9 +91,5 @@ int collection_start_epoch(struct collection *collection, const char *label, cha
 
 /* Write all that the epoch counted. 0, or an error with a sentence. */
 int collection_finish_epoch(struct collection *collection, char *why, size_t size);
-
-/* collection_replan(), with or without measuring, and with what dcpid itself uses (0: not known). */
-int collection_change_plan(struct collection *collection, bool measure, uint64_t daemon_ppm, const char *reason,
-                           char *why, size_t size);
 
 #endif

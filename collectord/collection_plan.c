@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "collectord/announce.h"
+#include "collectord/machine.h"
 
 /* Commit what was counted with the old periods, and count with those of `events` in a new epoch. */
 static int
@@ -32,9 +34,10 @@ change_periods(struct collection *collection, const struct event *events, char *
 	return err;
 }
 
-int
-collection_change_plan(struct collection *collection, bool measure, uint64_t daemon_ppm, const char *reason, char *why,
-                       size_t size)
+/* Choose the rates again, from what was `seen` or, when that is NULL, from the costs, measured again. */
+static int
+choose_again(struct collection *collection, const struct budget_observation *seen, const char *reason, char *why,
+             size_t size)
 {
 	struct event *events = calloc(EVENTS_MAX, sizeof(*events));
 	int err = 0;
@@ -43,8 +46,8 @@ collection_change_plan(struct collection *collection, bool measure, uint64_t dae
 		snprintf(why, size, "rates cannot be chosen: %s", error_text(-ENOMEM));
 		return -ENOMEM;
 	}
-	if (sampler_plan(collection->sampler, measure, daemon_ppm, events)) {
-		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: sampling rates change, an epoch begins", reason);
+	if (sampler_plan(collection->sampler, seen, events)) {
+		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: sampling rates change", reason);
 		err = change_periods(collection, events, why, size);
 		if (!err)
 			announce_events(collection->log, &collection->epoch);
@@ -56,5 +59,95 @@ collection_change_plan(struct collection *collection, bool measure, uint64_t dae
 int
 collection_replan(struct collection *collection, const char *reason, char *why, size_t size)
 {
-	return collection_change_plan(collection, true, 0, reason, why, size);
+	return choose_again(collection, NULL, reason, why, size);
+}
+
+/* ---- the pace ---- */
+
+static void
+mark_now(const struct collection *collection, struct pace_mark *mark)
+{
+	struct collection_view view;
+
+	collection_view(collection, &view);
+	mark->epoch = view.epoch->id;
+	mark->time_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	mark->overhead = view.overhead;
+	mark->seen = (struct budget_observation){
+		.cpu_ns = view.overhead.cpu_ns,
+		.busy_ns = machine_busy_ns("/proc"),
+		.daemon_ns = view.overhead.daemon_ns,
+	};
+	for (size_t i = 0; i < view.totals.event_count; i++)
+		mark->seen.samples[i] = view.totals.events[i].samples;
+}
+
+static uint64_t
+since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* What happened between two marks of one epoch. */
+static void
+difference(const struct pace_mark *now, const struct pace_mark *before, struct pace_mark *between)
+{
+	*between = *now;
+	between->overhead.sample_ns = since(now->overhead.sample_ns, before->overhead.sample_ns);
+	between->overhead.daemon_ns = since(now->overhead.daemon_ns, before->overhead.daemon_ns);
+	between->overhead.cpu_ns = since(now->overhead.cpu_ns, before->overhead.cpu_ns);
+	between->seen.cpu_ns = since(now->seen.cpu_ns, before->seen.cpu_ns);
+	between->seen.busy_ns = since(now->seen.busy_ns, before->seen.busy_ns);
+	between->seen.daemon_ns = since(now->seen.daemon_ns, before->seen.daemon_ns);
+	for (size_t i = 0; i < EVENTS_MAX; i++)
+		between->seen.samples[i] = since(now->seen.samples[i], before->seen.samples[i]);
+}
+
+static void
+change_pace(struct collection *collection, const struct pace_mark *between, const char *reason)
+{
+	char why[512];
+	int err = choose_again(collection, &between->seen, reason, why, sizeof(why));
+
+	if (err && !collection->pace_failed)
+		log_write(collection->log, LOG_LEVEL_WARNING, "%s", why);
+	collection->pace_failed = err != 0;
+}
+
+void
+collection_keep_pace(struct collection *collection)
+{
+	const double limit = (double)collection->epoch.overhead_limit_ppm / 1e4;
+	struct pace_mark now, between;
+	uint64_t elapsed_ns;
+	char reason[96];
+
+	/* without a limit, every rate is the user's; and to begin an epoch, the database must take the last one */
+	if (limit <= 0 || collection->flush_error || collection->stalled)
+		return;
+	mark_now(collection, &now);
+	if (collection->look.epoch != now.epoch || collection->review.epoch != now.epoch) {
+		collection->look = collection->review = now;
+		collection->pace = (struct pace){0};
+		return;
+	}
+	elapsed_ns = now.time_ns - collection->look.time_ns;
+	if (elapsed_ns < PACE_LOOK_NS)
+		return;
+	difference(&now, &collection->look, &between);
+	collection->look = now;
+	snprintf(reason, sizeof(reason), "sampling costs %.2f %% of the machine, its limit is %g %%",
+	         overhead_percent(&between.overhead), limit);
+	switch (pace_judge(&collection->pace, overhead_percent(&between.overhead), limit, elapsed_ns)) {
+	case PACE_KEEP:
+		break;
+	case PACE_SLOW_DOWN:
+		change_pace(collection, &between, reason);
+		break;
+	case PACE_REVIEW:
+		difference(&now, &collection->review, &between);
+		collection->review = now;
+		change_pace(collection, &between, "what was seen in the last minutes");
+		break;
+	}
 }

@@ -94,6 +94,7 @@ on_flush_timer(void *context)
 	on_drain(daemon);                         /* what is flushed is as young as can be */
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
+	collection_keep_pace(daemon->collection);
 	daemon_answer_waiters(daemon);
 }
 

@@ -138,6 +138,23 @@ machine_cpu_time_ns(void)
 }
 
 uint64_t
+machine_busy_ns(const char *procfs)
+{
+	unsigned long long ticks[8] = {0}; /* user, nice, system, idle, iowait, irq, softirq, steal */
+	uint64_t busy = 0;
+	char text[256];
+
+	read_beginning(procfs, "stat", text, sizeof(text));
+	if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1], &ticks[2], &ticks[3],
+	           &ticks[4], &ticks[5], &ticks[6], &ticks[7]) < 4)
+		return 0;
+	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++)
+		if (i != 3 && i != 4)
+			busy += ticks[i];
+	return busy * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+uint64_t
 machine_resident_bytes(void)
 {
 	unsigned long long total, resident;

@@ -24,8 +24,9 @@ bool machine_is_pid_namespace(const char *procfs);
 /* Raise the limits on open files and locked memory as far as this process may. */
 void machine_raise_limits(void);
 
-uint64_t machine_cpu_time_ns(void);      /* processor time this process has used, user and system */
-uint64_t machine_resident_bytes(void);   /* memory it has resident; 0 when it cannot be told */
-uint64_t machine_clock_ns(int clock_id); /* clock_gettime(2) */
+uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
+uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */
+uint64_t machine_resident_bytes(void);        /* memory it has resident; 0 when it cannot be told */
+uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2) */
 
 #endif

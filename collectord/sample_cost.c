@@ -149,17 +149,6 @@ find_costs(struct meter *meter)
 }
 
 static int
-read_count(const struct meter *meter, uint64_t *count)
-{
-	uint64_t values[3]; /* value, id, lost: as event_sample_attr() asks for them */
-
-	if (TEMP_FAILURE_RETRY(read(meter->fd, values, sizeof(values))) < (ssize_t)sizeof(*values))
-		return -EIO;
-	*count = values[0];
-	return 0;
-}
-
-static int
 measure(struct meter *meter, struct sample_cost *cost)
 {
 	uint64_t count;
@@ -170,7 +159,7 @@ measure(struct meter *meter, struct sample_cost *cost)
 	work(meter);
 	if (ioctl(meter->fd, PERF_EVENT_IOC_DISABLE, 0))
 		return -errno;
-	if (read_count(meter, &count))
+	if (TEMP_FAILURE_RETRY(read(meter->fd, &count, sizeof(count))) != sizeof(count))
 		return -EIO;
 	find_costs(meter);
 	if (meter->cost_count < COSTS_MIN)
@@ -193,6 +182,7 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 	                 : is_page_fault(event)           ? FAULT_PERIOD
 	                                                  : COUNTER_PERIOD;
 	event_sample_attr(&sampled, features, &attr);
+	attr.read_format = 0; /* the count alone */
 	attr.watermark = 1;
 	attr.wakeup_watermark = UINT32_MAX / 2; /* nobody waits */
 	meter->layout.sample_type = attr.sample_type;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "collectord/budget.h"
 #include "collectord/config.h"
 #include "event/event.h"
 #include "process/attribution.h"
@@ -42,11 +43,11 @@ const struct event *sampler_events(const struct sampler *sampler,
                                    size_t *count); /* in the order of the configuration */
 
 /*
- * Choose the rates again, after measuring the costs again if `measure`, with what dcpid itself was seen to use
- * (`daemon_ppm` of the machine, 0: not known). True when they are to change: `events`, a copy of sampler_events() that
+ * Choose the rates again: from what was `seen`, or, when that is NULL, after measuring again what samples cost. True
+ * when they are to change: `events`, a copy of sampler_events() that
  * the caller owns, then has what sampler_set_periods() is to be given, in an epoch of its own.
  */
-bool sampler_plan(struct sampler *sampler, bool measure, uint64_t daemon_ppm, struct event *events);
+bool sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events);
 
 /* Sample with the periods of `events`, the sampler's own with others, from now on. 0 or -errno. */
 int sampler_set_periods(struct sampler *sampler, const struct event *events);

@@ -16,16 +16,17 @@
 #define DITHER_INTERVAL_NS UINT64_C(1000000000)
 
 bool
-sampler_plan(struct sampler *sampler, bool measure, uint64_t daemon_ppm, struct event *events)
+sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
 {
 	const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
 	struct budget *budget = &sampler->budget;
 	bool changed = false;
 
 	memcpy(events, sampler->events, sampler->event_count * sizeof(*events));
-	if (measure)
+	if (seen)
+		budget_learn(budget, events, seen);
+	else
 		budget_measure(budget, &sampler->features, events, sampler->event_count, sampler->log);
-	budget->daemon_ppm = daemon_ppm;
 	for (size_t i = 0; i < sampler->event_count; i++)
 		changed |= event_limit_rate(&events[i], limit);
 	return budget_plan(budget, limit, events) || changed;

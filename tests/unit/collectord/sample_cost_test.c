@@ -1,0 +1,117 @@
+#include "collectord/sample_cost.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectord/machine.h"
+#include "tests/unit/test.h"
+
+static struct event
+resolve(const char *name)
+{
+	const struct event_environment environment = {
+		.open = event_open_system, .sysfs = "/sys", .procfs = "/proc", .default_rate = 100};
+	struct event_spec spec = {.user = true, .kernel = true};
+	struct event event;
+	char why[256];
+	int err;
+
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	err = event_resolve(&environment, &spec, &event, why, sizeof(why));
+	if (err == -EACCES || err == -EPERM)
+		skip_because(why);
+	assert_int_equal(err, 0);
+	assert_true(event.available);
+	return event;
+}
+
+static const struct event_features features;
+
+static void
+a_clocks_sample_costs_something_and_its_count_is_time(void **state)
+{
+	const struct event event = resolve("cpu-clock");
+	struct sample_cost cost;
+
+	(void)state;
+	assert_int_equal(sample_cost_measure(&event, &features, &cost), 0);
+	assert_in_range(cost.cost_ns, 100, 2000000);
+	assert_true(cost.samples >= 16);
+	assert_in_range(cost.count_rate, 500000000, 1500000000); /* ns a second, of a CPU that worked all the time */
+}
+
+static void
+page_faults_are_made_to_happen(void **state)
+{
+	const struct event event = resolve("page-faults");
+	struct sample_cost cost;
+
+	(void)state;
+	assert_int_equal(sample_cost_measure(&event, &features, &cost), 0);
+	assert_in_range(cost.cost_ns, 1, 2000000);
+}
+
+static void
+what_a_loop_does_not_cause_cannot_be_measured(void **state)
+{
+	const struct event event = resolve("emulation-faults");
+	struct sample_cost cost;
+
+	(void)state;
+	assert_int_equal(sample_cost_measure(&event, &features, &cost), -EAGAIN);
+}
+
+static void
+what_the_kernel_refuses_is_said(void **state)
+{
+	struct event event = resolve("cpu-clock");
+	struct sample_cost cost;
+
+	(void)state;
+	event.encoding.type = UINT32_MAX;
+	assert_int_equal(sample_cost_measure(&event, &features, &cost), -ENOENT);
+}
+
+static void
+the_thread_may_run_where_it_could_before(void **state)
+{
+	const struct event event = resolve("cpu-clock");
+	struct sample_cost cost;
+	cpu_set_t before, after;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	sample_cost_measure(&event, &features, &cost);
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+}
+
+/* Processor time: how long it takes on a busy machine is not its doing. */
+static void
+it_takes_little_time(void **state)
+{
+	const struct event event = resolve("cpu-clock");
+	const uint64_t before_ns = machine_cpu_time_ns();
+	struct sample_cost cost;
+
+	(void)state;
+	sample_cost_measure(&event, &features, &cost);
+	assert_in_range(machine_cpu_time_ns() - before_ns, 1000000, 100000000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clocks_sample_costs_something_and_its_count_is_time),
+		cmocka_unit_test(page_faults_are_made_to_happen),
+		cmocka_unit_test(what_a_loop_does_not_cause_cannot_be_measured),
+		cmocka_unit_test(what_the_kernel_refuses_is_said),
+		cmocka_unit_test(the_thread_may_run_where_it_could_before),
+		cmocka_unit_test(it_takes_little_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+#include "profile/overhead.h"
+
+#include <math.h>
+
+#include "tests/unit/test.h"
+
+static void
+assert_percent(double value, double expected)
+{
+	assert_true(fabs(value - expected) < 1e-9);
+}
+
+/* 500 * (19 + 1) us + 1000 * (2 + 1) us are 13 ms of each second. */
+static void
+expected_is_rate_times_cost_of_all_events(void **state)
+{
+	const struct event events[] = {
+		{.available = true, .rate = 500, .cost_ns = 19000},
+		{.available = true, .rate = 1000, .cost_ns = 2000},
+		{.available = false, .rate = 1000, .cost_ns = 2000},
+		{.available = true, .rate = 0, .cost_ns = 2000}, /* it depends on what programs do */
+	};
+	double percent;
+
+	(void)state;
+	assert_true(overhead_expected(events, 4, &percent));
+	assert_percent(percent, 1.3);
+}
+
+static void
+what_has_no_known_cost_makes_no_sum(void **state)
+{
+	const struct event events[] = {{.available = true, .rate = 500, .cost_ns = 19000},
+	                               {.available = true, .rate = 10, .cost_ns = 0}};
+	double percent;
+
+	(void)state;
+	assert_false(overhead_expected(events, 2, &percent));
+	assert_false(overhead_expected(events, 0, &percent));
+}
+
+/* (80 + 15 + 5) * 20 us and 3 ms, of a second: 0.5 %. */
+static void
+measured_is_what_was_taken_and_what_dcpid_used(void **state)
+{
+	const struct event event = {.cost_ns = 20000};
+	const struct slice_event counted = {.samples = 80, .lost = 15, .dropped = 5};
+	struct overhead overhead = {.daemon_ns = 3000000, .cpu_ns = 1000000000};
+
+	(void)state;
+	overhead_add(&overhead, &event, &counted);
+	assert_false(overhead.is_unknown);
+	assert_percent(overhead_sample_percent(&overhead), 0.2);
+	assert_percent(overhead_daemon_percent(&overhead), 0.3);
+	assert_percent(overhead_percent(&overhead), 0.5);
+}
+
+static void
+samples_of_unknown_cost_make_the_sum_unknown(void **state)
+{
+	const struct event event = {.cost_ns = 0};
+	const struct slice_event none = {0}, one = {.lost = 1};
+	struct overhead overhead = {0};
+
+	(void)state;
+	overhead_add(&overhead, &event, &none);
+	assert_false(overhead.is_unknown);
+	overhead_add(&overhead, &event, &one);
+	assert_true(overhead.is_unknown);
+	assert_percent(overhead_percent(&overhead), 0);
+}
+
+static void
+numbers_that_are_too_large_do_not_wrap(void **state)
+{
+	const struct event event = {.cost_ns = UINT64_MAX};
+	const struct slice_event counted = {.samples = UINT64_MAX, .lost = 2};
+	struct overhead overhead = {0};
+
+	(void)state;
+	overhead_add(&overhead, &event, &counted);
+	overhead_add(&overhead, &event, &counted);
+	assert_true(overhead.sample_ns == UINT64_MAX);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(expected_is_rate_times_cost_of_all_events),
+		cmocka_unit_test(what_has_no_known_cost_makes_no_sum),
+		cmocka_unit_test(measured_is_what_was_taken_and_what_dcpid_used),
+		cmocka_unit_test(samples_of_unknown_cost_make_the_sum_unknown),
+		cmocka_unit_test(numbers_that_are_too_large_do_not_wrap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
