@@ -71,6 +71,10 @@ test_users()
 	check 'a user in group dcpi sees the status' as insider dcpictl status
 	check_fails 'another user is refused the profile and told why' 1 'are you in group dcpi?' as outsider dcpiprof
 	check_fails 'another user is refused the control socket' 1 'Permission denied' as outsider dcpictl status
+	check_fails 'the doctor tells another user how to join the group' 1 'usermod -aG dcpi outsider' \
+		as outsider dcpictl doctor
+	check 'the doctor sees what a user of the group may see' bash -c \
+		'runuser -u insider -- dcpictl doctor | grep "dcpid counts"'
 }
 
 test_kill()
@@ -134,6 +138,8 @@ test_exposure()
 	exposure=$(systemd-analyze security --no-pager dcpid | sed -n 's/.*exposure level for dcpid.service: \([0-9.]*\).*/\1/p')
 	check_at_most 'systemd-analyze finds an exposure of at most 2.0' 2.0 "$exposure"
 	figure "exposure of the service: $exposure"
+	check_at_most 'and of the text file one as well' 2.0 "$(systemd-analyze security --no-pager dcpid-textfile |
+		sed -n 's/.*exposure level for dcpid-textfile.service: \([0-9.]*\).*/\1/p')"
 }
 
 test_wrong_configuration()
@@ -141,6 +147,7 @@ test_wrong_configuration()
 	printf 'nonsense = ;\n' >/etc/dcpi/dcpid.conf
 	check_fails 'a wrong configuration does not start' 1 '' systemctl start dcpid
 	sleep 3
+	check_fails 'the doctor knows that it failed' 1 'journalctl -u dcpid' dcpictl doctor
 	check_equal 'and is not tried again and again' 'failed 0' \
 		"$(systemctl is-active dcpid) $(systemctl show --property=NRestarts --value dcpid)"
 }
