@@ -91,6 +91,8 @@ add_totals(struct collection *collection, const struct slice *slice)
 		event->lost += more->lost;
 		event->throttled += more->throttled;
 		event->dropped += more->dropped;
+		event->enabled_ns += more->enabled_ns;
+		event->running_ns += more->running_ns;
 		collection->samples += more->samples;
 		collection->lost += more->lost;
 		collection->dropped += more->dropped;

@@ -52,14 +52,16 @@ unknown_json(const struct slice_event *event)
 static json_t *
 event_json(const struct event *event, const struct slice_event *counted)
 {
-	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "name",
+	const double running = slice_event_running_percent(counted);
+
+	return json_pack("{s:o,s:o,s:b,s:o,s:s,s:o,s:o,s:o,s:i,s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "name",
 	                 shown(event->name), "requested", shown(event->requested), "available", (int)event->available,
 	                 "note", shown(event->note), "unit", event->encoding.unit, "period", number(event->period),
 	                 "rate", number(event->rate), "cost_ns", event->cost_ns ? number(event->cost_ns) : json_null(),
 	                 "precise", (int)event->precise, "user", (int)event->user, "kernel", (int)event->kernel,
 	                 "samples", number(counted->samples), "lost", number(counted->lost), "dropped",
-	                 number(counted->dropped), "throttled", number(counted->throttled), "unknown",
-	                 unknown_json(counted));
+	                 number(counted->dropped), "throttled", number(counted->throttled), "running_percent",
+	                 running < 0 ? json_null() : json_real(running), "unknown", unknown_json(counted));
 }
 
 /* Since dcpid began: the epochs before this one, and this one. */

@@ -116,6 +116,7 @@ print_samples(const struct summary *summary, const struct output *output)
 	for (size_t i = 0; i < summary->columns->count; i++) {
 		const struct selection_event *event = &summary->selection->events[summary->columns->events[i]];
 		uint64_t unknown = unknown_total(&event->totals);
+		double running;
 
 		begin_line(&paragraph);
 		print_escaped(output->stream, event->name);
@@ -125,6 +126,9 @@ print_samples(const struct summary *summary, const struct output *output)
 		        share_percent(unknown, event->totals.samples), event->totals.lost);
 		if (event->totals.dropped)
 			fprintf(output->stream, ", %" PRIu64 " dropped", event->totals.dropped);
+		running = slice_event_running_percent(&event->totals);
+		if (running >= 0 && running < SLICE_RUNNING_WHOLE)
+			fprintf(output->stream, ", counted %.1f%% of the time", running);
 		if (event->totals.throttled)
 			fprintf(output->stream, ", throttled %" PRIu64 " time%s", event->totals.throttled,
 			        event->totals.throttled == 1 ? "" : "s");

@@ -11,14 +11,16 @@ event_json(const struct summary *summary, size_t index)
 	const struct selection_event *event = &summary->selection->events[index];
 
 	const uint64_t cost_ns = cost_of_sample_ns(event);
+	const double running = slice_event_running_percent(&event->totals);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
 	                 json_shown(event->name), "requested", json_shown(event->requested), "unit",
 	                 json_shown(event->unit), "period", json_count(event->period), "rate", json_count(event->rate),
 	                 "cost_ns", cost_ns ? json_count(cost_ns) : json_null(), "samples",
 	                 json_count(event->totals.samples), "selected", json_count(summary->totals[index]), "lost",
 	                 json_count(event->totals.lost), "dropped", json_count(event->totals.dropped), "throttled",
-	                 json_count(event->totals.throttled), "available", event->available, "note",
+	                 json_count(event->totals.throttled), "running_percent",
+	                 running < 0 ? json_null() : json_real(running), "available", event->available, "note",
 	                 json_shown(event->note));
 }
 

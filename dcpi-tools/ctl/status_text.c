@@ -7,6 +7,7 @@
 
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
+#include "profile/epoch.h"
 
 static const char *
 text_of(const json_t *object, const char *key)
@@ -100,6 +101,16 @@ print_frequency(const json_t *event, FILE *stream)
 		fprintf(stream, "%.1f us each, ", (double)cost_ns / 1e3);
 }
 
+/* Not all of the time on a counter: what was counted is of that time only. */
+static void
+print_running(const json_t *event, FILE *stream)
+{
+	const json_t *running = json_object_get(event, "running_percent");
+
+	if (json_is_number(running) && json_number_value(running) < SLICE_RUNNING_WHOLE)
+		fprintf(stream, ", counted %.1f %% of the time", json_number_value(running));
+}
+
 static void
 print_event(const json_t *event, size_t width, FILE *stream)
 {
@@ -117,6 +128,7 @@ print_event(const json_t *event, size_t width, FILE *stream)
 		fprintf(stream, "%s samples, %s lost, %s throttled", count_format(count_of(event, "samples"), samples),
 		        count_format(count_of(event, "lost"), lost),
 		        count_format(count_of(event, "throttled"), throttled));
+	print_running(event, stream);
 	if (count_of(event, "dropped"))
 		fprintf(stream, ", %s dropped", count_format(count_of(event, "dropped"), dropped));
 	if (available)

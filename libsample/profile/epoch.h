@@ -70,6 +70,13 @@ struct slice {
 
 void slice_fini(struct slice *slice);
 
+/*
+ * For how much of the time that an event was enabled it was on a counter, in percent: less than 100 when there are more
+ * events than counters, or someone else keeps them. Negative when it is not known. Its counts are of that time only.
+ */
+#define SLICE_RUNNING_WHOLE 99.5 /* percent; from here on nobody need be told */
+double slice_event_running_percent(const struct slice_event *event);
+
 /* Add the numbers of `more` (same epoch and events) to `slice`; its end becomes that of `more`. 0, or -ENOMEM. */
 int slice_add(struct slice *slice, const struct slice *more);
 

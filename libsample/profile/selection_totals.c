@@ -129,6 +129,8 @@ add_slice_event(struct slice_event *totals, const struct slice_event *event)
 	totals->lost = add_saturating(totals->lost, event->lost);
 	totals->dropped = add_saturating(totals->dropped, event->dropped);
 	totals->throttled = add_saturating(totals->throttled, event->throttled);
+	totals->enabled_ns = add_saturating(totals->enabled_ns, event->enabled_ns);
+	totals->running_ns = add_saturating(totals->running_ns, event->running_ns);
 	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
 		totals->unknown[i] = add_saturating(totals->unknown[i], event->unknown[i]);
 }

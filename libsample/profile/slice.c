@@ -9,6 +9,14 @@
 
 #define SLICE_CPU_BYTES_MIN 5 /* of an encoded slice_cpu */
 
+double
+slice_event_running_percent(const struct slice_event *event)
+{
+	if (event->enabled_ns == 0)
+		return -1;
+	return 100.0 * (double)event->running_ns / (double)event->enabled_ns;
+}
+
 void
 slice_fini(struct slice *slice)
 {

@@ -15,6 +15,7 @@
  *   count EVENT IMAGE CONTEXT OFFSET COUNT            event by name
  *   unknown EVENT CAUSE COUNT                         cause as unknown_cause_name() calls it
  *   lost EVENT COUNT | dropped EVENT COUNT | throttled EVENT COUNT
+ *   running EVENT NANOSECONDS NANOSECONDS             for how long it was enabled, and on a counter
  *   cost NANOSECONDS | sideband COUNT | skipped COUNT
  *   slice START END                                   flush what was said since the last slice as a slice of its own
  *   symbols IMAGE OFFSET NAME [OFFSET NAME]...        of a kernel image, after the slice that has it
@@ -301,7 +302,12 @@ obey(struct builder *builder, char **fields, size_t count)
 		builder->slice.events[event_index(builder, fields[1])].lost += number(builder, fields[2]);
 	else if (strcmp(fields[0], "throttled") == 0 && count == 3)
 		builder->slice.events[event_index(builder, fields[1])].throttled += number(builder, fields[2]);
-	else if (strcmp(fields[0], "limit") == 0 && count == 2)
+	else if (strcmp(fields[0], "running") == 0 && count == 4) {
+		struct slice_event *event = &builder->slice.events[event_index(builder, fields[1])];
+
+		event->enabled_ns += number(builder, fields[2]);
+		event->running_ns += number(builder, fields[3]);
+	} else if (strcmp(fields[0], "limit") == 0 && count == 2)
 		builder->epoch.overhead_limit_ppm = (uint32_t)number(builder, fields[1]);
 	else if (strcmp(fields[0], "cost") == 0 && count == 2)
 		builder->slice.daemon_cpu_ns += number(builder, fields[1]);

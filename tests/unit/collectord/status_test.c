@@ -50,7 +50,8 @@ make_scene(void **state)
 		.flush_entries = 42,
 	};
 	scene->view.totals.event_count = 1;
-	scene->view.totals.events[0] = (struct slice_event){.samples = 50000, .lost = 7, .throttled = 2};
+	scene->view.totals.events[0] = (struct slice_event){
+		.samples = 50000, .lost = 7, .throttled = 2, .enabled_ns = 4000, .running_ns = 3000};
 	scene->view.totals.events[0].unknown[UNKNOWN_ADDRESS] = 12;
 	scene->view.totals.events[0].unknown[UNKNOWN_GUEST] = 1;
 	scene->process = (struct status_process){
@@ -128,6 +129,7 @@ the_epoch_and_its_events_are_described(void **state)
 	assert_count(event, "samples", 50000);
 	assert_count(event, "lost", 7);
 	assert_count(event, "throttled", 2);
+	assert_true(json_real_value(json_object_get(event, "running_percent")) == 75.0);
 	unknown = json_dumps(json_object_get(event, "unknown"), JSON_COMPACT | JSON_SORT_KEYS);
 	assert_string_equal(unknown, "{\"guest\":1,\"no-mapping\":12}");
 	free(unknown);
