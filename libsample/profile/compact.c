@@ -156,9 +156,10 @@ static int
 move_over(struct profile *profile)
 {
 	int err = fsync(profile->directory) < 0 ? -errno : 0; /* so that it is after a loss of power, too */
+	int note_err = place_note(&profile->place, profile->directory); /* profile_recover(): it is no other one */
 
 	store_close(&profile->store);
-	return store_open(&profile->store) ? -ENODEV : err;
+	return store_open(&profile->store) ? -ENODEV : err ? err : note_err;
 }
 
 int

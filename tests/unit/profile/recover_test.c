@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "profile/compact.h"
 #include "profile/selection.h"
 
 /* What the disk does to LMDB's last write of a transaction, the only one of less than a page. */
@@ -188,6 +189,22 @@ the_lock_is_taken_again_when_it_was_deleted(void **state)
 	profile_close(profile);
 }
 
+static void
+a_compacted_database_is_still_the_same(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
+	struct compaction compaction;
+
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, some, 2), 0);
+	assert_int_equal(profile_compact(profile, &compaction), 0);
+	assert_int_equal(profile_recover(profile, false), 0);
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, false, some, 2), 0);
+	profile_close(profile);
+	assert_int_equal(samples_in(fixture), 24);
+}
+
 /* Its readers would not be seen by a writer that went on with the old one. */
 static void
 a_deleted_table_of_readers_is_made_again(void **state)
@@ -252,6 +269,7 @@ main(void)
 		PLACE_TEST(a_deleted_database_is_begun_anew),
 		PLACE_TEST(a_database_that_was_moved_away_is_left_and_another_begun),
 		PLACE_TEST(the_lock_is_taken_again_when_it_was_deleted),
+		PLACE_TEST(a_compacted_database_is_still_the_same),
 		PLACE_TEST(a_deleted_table_of_readers_is_made_again),
 		PLACE_TEST(while_there_is_no_place_for_it_everything_is_an_error),
 	};
