@@ -56,6 +56,26 @@ test_without_daemon()
 	check_equal 'a pipe has no colours' 0 "$(grep -c $'\033' "$scratch/text")"
 }
 
+# Nothing in it is younger than a day: then the latest epoch is looked at.
+test_old_database()
+{
+	"$build/tests/system/make_database" "$scratch/old" <<-'END'
+		event cpu-clock cycles ns 4000000 yes -
+		epoch 1700000000 old
+		image user aabbccdd /nowhere/gone
+		context worker - -
+		count cpu-clock 0 0 0x10 30
+		slice 1700000000 1700000600
+	END
+	examine "$scratch/old"
+	check_form 'an old database'
+	check_equal 'its images are looked at' '30 /nowhere/gone: 30 samples (100.0 %) have no name: the file is not here any more' \
+		"$(found '.findings[] | select(.image == "/nowhere/gone") | "\(.samples) \(.text)"')"
+	check_equal 'and its latest epoch is meant' \
+		"0.0 % of the 30 samples of the latest epoch have a procedure's name" \
+		"$(found '.findings[] | select(.check == "symbols" and .severity == "ok").text')"
+}
+
 # The share of samples without a name must be what dcpiprof has of that image.
 test_stripped_image()
 {
@@ -85,6 +105,7 @@ test_nobody()
 }
 
 test_without_daemon
+test_old_database
 check_fails 'other commands have no JSON' 2 '--json goes with status and doctor' dcpictl flush --json
 may_sample_or_skip 'a dcpid that runs is examined' || exit 0
 start_dcpid "$db" || {

@@ -58,9 +58,12 @@ void examine_store(const struct surroundings *around, struct findings *findings)
 /* ---- images.c: which images have no symbols, and how many samples that costs. 0, or an error on the database ---- */
 int examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings);
 
-/* The same for what was read from it; `profile` has the kernel's names. 0, or an error. */
+/*
+ * The same for what was read from it, which covers `stretch` ("the last day"); `profile` has the kernel's names. 0, or
+ * an error.
+ */
 int examine_selection(const struct surroundings *around, struct profile *profile, const struct selection *selection,
-                      struct findings *findings);
+                      const char *stretch, struct findings *findings);
 
 /* ---- package.c: which Debian package a file is from ---- */
 #define PACKAGE_NAME_SIZE 128

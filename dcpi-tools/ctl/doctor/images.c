@@ -7,12 +7,14 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/status_text.h"
 
 #define CHECK         "symbols"
 #define LEAST_PERCENT 0.5 /* of all samples, for an image to be named */
 #define IMAGES_NAMED  10
+#define DAY_NS        (UINT64_C(86400) * 1000000000)
 
 /* Samples of one image that have no name, and why. */
 struct loss {
@@ -159,7 +161,7 @@ check_archive(const struct surroundings *around, struct findings *findings)
 }
 
 static void
-report(const struct surroundings *around, const struct selection *selection, struct loss *losses,
+report(const struct surroundings *around, const struct selection *selection, const char *stretch, struct loss *losses,
        struct findings *findings)
 {
 	char total_text[NUMBER_TEXT_SIZE];
@@ -171,7 +173,7 @@ report(const struct surroundings *around, const struct selection *selection, str
 		missing += losses[i].samples;
 	}
 	if (total == 0) {
-		findings_add(findings, SEVERITY_NOTE, CHECK, "the latest epoch has no samples yet");
+		findings_add(findings, SEVERITY_NOTE, CHECK, "%s has no samples", stretch);
 		return;
 	}
 	qsort(losses, selection->image_count, sizeof(*losses), compare_losses);
@@ -182,14 +184,13 @@ report(const struct surroundings *around, const struct selection *selection, str
 		count++;
 	}
 	check_archive(around, findings);
-	findings_add(findings, SEVERITY_OK, CHECK,
-	             "%.1f %% of the %s samples of the latest epoch have a procedure's name",
-	             share_percent(total - missing, total), count_format(total, total_text));
+	findings_add(findings, SEVERITY_OK, CHECK, "%.1f %% of the %s samples of %s have a procedure's name",
+	             share_percent(total - missing, total), count_format(total, total_text), stretch);
 }
 
 int
 examine_selection(const struct surroundings *around, struct profile *profile, const struct selection *selection,
-                  struct findings *findings)
+                  const char *stretch, struct findings *findings)
 {
 	struct symbolizer *symbolizer = symbolizer_new(profile);
 	struct loss *losses = calloc(selection->image_count + 1, sizeof(*losses));
@@ -200,28 +201,45 @@ examine_selection(const struct surroundings *around, struct profile *profile, co
 	if (!err)
 		err = add_up(selection, symbolizer, losses);
 	if (!err)
-		report(around, selection, losses, findings);
+		report(around, selection, stretch, losses, findings);
 	free(losses);
 	symbolizer_free(symbolizer);
 	return err;
 }
 
+/* The last day, over the epochs that a change of rates begins; the latest epoch when nothing is as young as that. */
+static int
+read_recent(struct profile *profile, struct selection **selection, const char **stretch)
+{
+	const struct selection_request day = {.since_ns = time_now() - DAY_NS}, latest = {0};
+	char why[512];
+	int err;
+
+	*stretch = "the last day";
+	err = database_read(profile, &day, selection, why, sizeof(why));
+	if (err != -DCPI_ENOSELECTION && (err || (*selection)->count_count > 0))
+		return err;
+	if (!err)
+		selection_free(*selection);
+	*stretch = "the latest epoch";
+	return database_read(profile, &latest, selection, why, sizeof(why));
+}
+
 int
 examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings)
 {
-	const struct selection_request latest = {0};
 	struct selection *selection;
-	char why[512] = "";
+	const char *stretch;
 	int err;
 
-	err = database_read(profile, &latest, &selection, why, sizeof(why));
+	err = read_recent(profile, &selection, &stretch);
 	if (err == -DCPI_ENOSELECTION) {
 		findings_add(findings, SEVERITY_NOTE, CHECK, "the database has no samples yet");
 		return 0;
 	}
 	if (err)
 		return err;
-	err = examine_selection(around, profile, selection, findings);
+	err = examine_selection(around, profile, selection, stretch, findings);
 	selection_free(selection);
 	return err;
 }

@@ -18,7 +18,8 @@ function_to_find(int value)
 static void
 examine(struct scene *scene, const struct fixture *fixture)
 {
-	assert_int_equal(examine_selection(&scene->around, NULL, &fixture->selection, &scene->findings), 0);
+	assert_int_equal(examine_selection(&scene->around, NULL, &fixture->selection, "the last day", &scene->findings),
+	                 0);
 }
 
 static void
@@ -117,18 +118,18 @@ what_costs_little_is_not_named(void **state)
 	assert_string_equal(scene->findings.list[0].image, "/nowhere/three");
 	assert_string_equal(scene->findings.list[1].image, "/nowhere/two");
 	assert_string_equal(scene->findings.list[2].text,
-	                    "0.0 % of the 1,000 samples of the latest epoch have a procedure's name");
+	                    "0.0 % of the 1,000 samples of the last day have a procedure's name");
 }
 
 static void
-an_epoch_without_samples_is_noted(void **state)
+a_day_without_samples_is_noted(void **state)
 {
 	struct scene *scene = *state;
 	struct fixture fixture;
 
 	fixture_init(&fixture);
 	examine(scene, &fixture);
-	assert_found(scene, SEVERITY_NOTE, "symbols", "no samples yet", NULL);
+	assert_found(scene, SEVERITY_NOTE, "symbols", "the last day has no samples", NULL);
 }
 
 static void
@@ -161,7 +162,7 @@ main(void)
 		SCENE_TEST(apt_with_an_archive_of_debug_packages_needs_no_other),
 		SCENE_TEST(a_file_that_is_gone_cannot_be_mended),
 		SCENE_TEST(what_costs_little_is_not_named),
-		SCENE_TEST(an_epoch_without_samples_is_noted),
+		SCENE_TEST(a_day_without_samples_is_noted),
 		SCENE_TEST(a_package_is_found_under_either_name_of_its_folder),
 	};
 
