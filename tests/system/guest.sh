@@ -150,7 +150,7 @@ guest_pack()
 guest_boot()
 {
 	mkdir -p "$1" && cp "$top/tests/pmu/collect.sh" "$1/" && cp "$top/tests/pmu/$2" "$1/guest.sh" || return
-	qemu-system-aarch64 -M virt,gic-version=3 -cpu cortex-a72 -accel tcg -icount shift=2,sleep=off -smp 2 -m 1024 \
+	timeout 900 qemu-system-aarch64 -M virt,gic-version=3 -cpu cortex-a72 -accel tcg -icount shift=2,sleep=off -smp 2 -m 1024 \
 		-nographic -no-reboot -net none -kernel "$guest_root/boot/vmlinuz-$guest_kernel" \
 		-initrd "$scratch/ramdisk.cpio" -append 'console=ttyAMA0 panic=-1 quiet' \
 		-fsdev "local,id=host,path=$1,security_model=none" -device virtio-9p-device,fsdev=host,mount_tag=host \

@@ -47,3 +47,8 @@ workloads: $(call workload,fail_nth.so)
 $(call workload,%.so): tests/faults/%.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -Wno-missing-prototypes -shared -fPIC -o $@ $<
+
+# It opens events as dcpid does, with the same code.
+$(call workload,record_rings): $(BUILD)/obj/tests/workloads/record_rings.o $(call archives,base event)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
