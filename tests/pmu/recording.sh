@@ -1,5 +1,6 @@
 # shellcheck shell=sh
 # recording.sh - in the guest: what tests/pmu/record keeps in tests/recorded/
+# shellcheck source=tests/pmu/collect.sh
 . /host/collect.sh
 
 # What dcpid reads of /proc and /sys, as it is before the recording: of processes only those with mappings.
@@ -32,7 +33,7 @@ END
 limit_rate 100000
 snapshot
 /workloads/record_rings "$out/rings.data" 2000003,cycles 500009,instructions -- /bin/sh /tmp/work.sh \
-	>"$out/rings.txt"
+	>"$out/rings.txt" || exit
 collect profile 'events = ( { name = "cycles"; period = 2000003; }, { name = "instructions"; period = 500009; } );' \
 	sh /tmp/work.sh
 dcpiprof --db /tmp/profile --epoch work -i --csv >"$out/images.csv"

@@ -60,8 +60,7 @@ die(const char *what, int err)
 static void
 resolve(struct recording *recording, char **events)
 {
-	const struct event_environment environment = {
-		.open = event_open_system, .sysfs = "/sys", .procfs = "/proc", .clock_rate = 1000};
+	const struct event_environment environment = {.open = event_open_system, .sysfs = "/sys", .procfs = "/proc"};
 	struct event_features features;
 	char why[EVENT_NOTE_SIZE];
 	int err = event_features_probe(&environment, &features);
@@ -141,17 +140,18 @@ run(char **command)
 		die(command[0], ECHILD);
 }
 
-/* The kernel's own count of what found no room: value, id, lost. */
+/* The kernel's own count of what found no room is the last thing that it tells. */
 static void
 check_lost(const struct recording *recording)
 {
 	for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
 		for (int kind = 0; kind < KINDS; kind++) {
-			uint64_t values[3] = {0};
+			uint64_t values[8] = {0};
+			ssize_t size = read(recording->counters[kind][cpu].fd, values, sizeof(values));
 
-			if (read(recording->counters[kind][cpu].fd, values, sizeof(values)) < 0)
+			if (size < (ssize_t)sizeof(values[0]))
 				die("read", errno);
-			if (values[2])
+			if (values[(size_t)size / sizeof(values[0]) - 1])
 				die("records were lost", ENOSPC);
 		}
 }
