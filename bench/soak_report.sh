@@ -110,8 +110,8 @@ soak_results()
 	row_of 'resident memory, MiB' rss_bytes 1048576 48 1
 	row_of 'database file, MiB' file_bytes 1048576 "$(awk "BEGIN { print $limit * 17 / 16 + 0.25 }")" ''
 	row_of 'of it in use, MiB' used_bytes 1048576 "$limit" ''
-	row_of 'images in memory' images 1 20000 ''
-	row_of 'contexts in memory' contexts 1 20000 ''
+	row_of 'images in memory' images 1 30000 ''
+	row_of 'contexts in memory' contexts 1 30000 ''
 	row_of 'processes in memory' processes 1 '' 500
 	row_of 'mappings in memory' mappings 1 '' 5000
 	row_of 'keys in the tally' tally_keys 1 131072 ''
