@@ -159,6 +159,7 @@ move_over(struct profile *profile)
 	int note_err = place_note(&profile->place, profile->directory); /* profile_recover(): it is no other one */
 
 	store_close(&profile->store);
+	profile->store.size_limit = profile->size_limit;
 	return store_open(&profile->store) ? -ENODEV : err ? err : note_err;
 }
 
@@ -171,6 +172,8 @@ profile_compact(struct profile *profile, struct compaction *compaction)
 	memset(compaction, 0, sizeof(*compaction));
 	if (!profile->store.write)
 		return -EINVAL;
+	if (profile->doubt.transaction) /* its number says whether it was written, and numbers begin again */
+		return -EIO;
 	err = profile_stats(profile, &stats);
 	if (!err)
 		err = measure(profile, &stats, compaction);
