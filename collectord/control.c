@@ -53,6 +53,16 @@ control_failure(const char *sentence)
 	return json_pack("{s:b,s:o}", "ok", 0, "error", text ? text : json_string("the request failed"));
 }
 
+/* Without memory for it, in a moment. */
+static void
+listen_again(struct control *control)
+{
+	static const struct timeval pause = {.tv_sec = 1};
+
+	if (evconnlistener_enable(control->listener))
+		event_add(control->again, &pause);
+}
+
 static void
 client_close(struct client *client)
 {
@@ -60,7 +70,7 @@ client_close(struct client *client)
 
 	bufferevent_free(client->stream);
 	memset(client, 0, sizeof(*client));
-	evconnlistener_enable(control->listener); /* there is a place again */
+	listen_again(control); /* there is a place again */
 }
 
 static bool
@@ -75,10 +85,14 @@ send_reply(struct client *client, json_t *reply)
 	struct evbuffer *output = bufferevent_get_output(client->stream);
 	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
 
-	evbuffer_add_printf(output, "%s\n", text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
+	int added = evbuffer_add_printf(output, "%s\n",
+	                                text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
+
 	free(text);
 	json_decref(reply);
 	client->waits = false;
+	if (added < 0)
+		client_close(client); /* better than an answer that never comes */
 }
 
 static void
@@ -145,8 +159,10 @@ on_written(struct bufferevent *stream, void *context)
 		client_close(client);
 		return;
 	}
-	bufferevent_enable(stream, EV_READ);
-	serve(client);
+	if (bufferevent_enable(stream, EV_READ))
+		client_close(client);
+	else
+		serve(client);
 }
 
 static void
@@ -185,9 +201,10 @@ admit(struct client *client, struct control *control, evutil_socket_t fd)
 	client->peer = peer;
 	client->id = control->next_id++;
 	bufferevent_setcb(client->stream, on_readable, on_written, on_end, client);
-	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_SIZE_MAX);
+	/* no watermark: libevent crashes when it has no memory for one; serve() bounds what is read */
 	bufferevent_set_timeouts(client->stream, &idle, &idle);
-	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+	if (bufferevent_enable(client->stream, EV_READ | EV_WRITE))
+		client_close(client);
 }
 
 static struct client *
@@ -223,7 +240,7 @@ on_pause_end(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	evconnlistener_enable(control->listener);
+	listen_again(control);
 }
 
 /* No descriptor is left, most likely. The client stays in the queue; asking for it again at once would be all we do. */
@@ -303,10 +320,11 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 		return cannot_listen(path, fd, why, size);
 	}
 	made->path = strdup(path);
-	made->listener =
-		evconnlistener_new(base, on_connect, made, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	made->listener = evconnlistener_new(base, on_connect, made,
+	                                    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0, fd);
 	made->again = event_new(base, -1, 0, on_pause_end, made);
-	if (!made->listener || !made->path || !made->again) {
+	/* evconnlistener_new() would not say that it cannot be enabled */
+	if (!made->listener || !made->path || !made->again || evconnlistener_enable(made->listener)) {
 		if (!made->listener)
 			close(fd);
 		control_close(made);

@@ -186,10 +186,14 @@ main(int argc, char **argv)
 		       "See dcpid(8), dcpid.conf(5), dcpictl(1).",
 	};
 	struct options options;
+	int err;
 
 	options_init(&options);
 	argp_err_exit_status = STATUS_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
-		return STATUS_USAGE;
+	err = argp_parse(&argp, argc, argv, 0, NULL, &options);
+	if (err) {
+		fprintf(stderr, "dcpid: cannot read the command line: %s\n", error_text(err));
+		return STATUS_FAILURE;
+	}
 	return options.check ? check_config(&options) : collect(&options);
 }

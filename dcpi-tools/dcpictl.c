@@ -358,10 +358,12 @@ main(int argc, char **argv)
 		.children = children,
 	};
 	struct request request = {0};
+	int err;
 
 	text_init();
 	options_init(&request.options);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &request))
-		return STATUS_USAGE;
+	err = argp_parse(&argp, argc, argv, 0, NULL, &request);
+	if (err)
+		return message_cannot(NULL, "read the command line", -err, NULL);
 	return run(&request);
 }

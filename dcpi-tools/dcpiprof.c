@@ -160,8 +160,11 @@ main(int argc, char **argv)
 
 	text_init();
 	options_init(&request.options);
-	argp_parse(&argp, argc, argv, 0, NULL, &request);
-	status = run(&request);
+	status = argp_parse(&argp, argc, argv, 0, NULL, &request);
+	if (status)
+		status = message_cannot(NULL, "read the command line", -status, NULL);
+	else
+		status = run(&request);
 	free(request.images);
 	return status;
 }

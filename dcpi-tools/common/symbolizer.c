@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/text.h"
 #include "image/symbols.h"
+#include "process/hash.h"
 
 struct image_symbols {
 	uint32_t number;             /* of the image in the database: the key */
@@ -196,6 +196,11 @@ find_symbols(struct symbolizer *symbolizer, const struct selection_image *image,
 		return err;
 	}
 	HASH_ADD(hh, symbolizer->images, number, sizeof(symbols->number), symbols);
+	if (!hash_added(symbols)) {
+		symbol_table_free(symbols->table);
+		free(symbols);
+		return -ENOMEM;
+	}
 	*found = symbols;
 	return 0;
 }
