@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "collectord/machine.h"
+#include "profile/compact.h"
 
 #define DROPS_MAX     64 /* steps for one flush */
 #define RESERVE_SHARE 16 /* of the limit: LMDB writes new pages before it gives old ones back */
@@ -21,8 +22,15 @@ retainer_flush(struct profile *profile, const struct profile_batch *batch, const
                const struct log *log)
 {
 	struct retention_options smaller = *options;
-	int err = profile_flush(profile, batch), drops = 0;
+	int err = profile_flush(profile, batch), drops = 0, cut;
 
+	if (err == -DCPI_EFULL) {
+		cut = profile_cut_reader_off(profile);
+		if (cut < 0) /* what is dropped would give no room while somebody sees it */
+			return err;
+		if (cut > 0)
+			err = profile_flush(profile, batch);
+	}
 	smaller.size_limit = 1; /* whatever is in use is too much */
 	while (err == -DCPI_EFULL && drops < DROPS_MAX) {
 		if (profile_drop_old(profile, &smaller, machine_clock_ns(CLOCK_REALTIME)) <= 0)

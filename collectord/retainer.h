@@ -15,7 +15,10 @@
 /* What is kept for `max_age_ns` in a database of `size_limit` bytes; some of it stays free for the next flush. */
 void retainer_options(uint64_t max_age_ns, uint64_t size_limit, struct retention_options *options);
 
-/* As profile_flush(), but a database that is full loses its oldest slices first. */
+/*
+ * As profile_flush(), but a database that is full loses its oldest slices first - or the reader that does not go on,
+ * for whom its pages cannot be used again; when the disk has no room for that, it stays full and loses nothing.
+ */
 int retainer_flush(struct profile *profile, const struct profile_batch *batch, const struct retention_options *options,
                    const struct log *log);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -44,6 +45,40 @@ describe_slowness(const struct collection_view *view, char *text, size_t size)
 	return true;
 }
 
+static void
+read_command(int pid, char *command, size_t size)
+{
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	*command = '\0';
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (!fgets(command, (int)size, file))
+		*command = '\0';
+	command[strcspn(command, "\n")] = '\0';
+	fclose(file);
+}
+
+static bool
+describe_reader(const struct collection_view *view, char *text, size_t size)
+{
+	const struct profile_stats *stats = &view->profile;
+	char since[16], command[64];
+
+	if (!stats->reader)
+		return false;
+	format_clock(stats->reader_since_ns, since, sizeof(since));
+	read_command(stats->reader, command, sizeof(command));
+	snprintf(text, size,
+	         "process %d (%s) has been reading the database since %s and does not go on: %.1f MiB cannot be used "
+	         "again until it does, or ends; at the size limit it is cut off",
+	         stats->reader, *command ? command : "?", since, (double)stats->reader_bytes / (1 << 20));
+	return true;
+}
+
 static bool
 describe_full_memory(const struct collection_view *view, char *text, size_t size)
 {
@@ -60,6 +95,7 @@ trouble_describe(const struct collection_view *view, unsigned index, char *text,
 		describe_failure,
 		describe_slowness,
 		describe_full_memory,
+		describe_reader,
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "profile/directory.h"
 #include "profile/handle.h"
+#include "profile/readers.h"
 
 #define SPARE_SHARE 32                  /* of what is in use, and */
 #define SPARE_BYTES (UINT64_C(1) << 20) /* that others may write meanwhile */
@@ -156,15 +158,31 @@ static int
 move_over(struct profile *profile)
 {
 	int err = fsync(profile->directory) < 0 ? -errno : 0; /* so that it is after a loss of power, too */
-	int note_err = place_note(&profile->place, profile->directory); /* profile_recover(): it is no other one */
 
+	/* for profile_recover(): it is no other one. Before, should opening it fail; after, for it may make a lock */
+	(void)place_note(&profile->place, profile->directory);
 	store_close(&profile->store);
 	profile->store.size_limit = profile->size_limit;
-	return store_open(&profile->store) ? -ENODEV : err ? err : note_err;
+	if (store_open(&profile->store))
+		return -ENODEV;
+	return err ? err : place_note(&profile->place, profile->directory);
 }
 
-int
-profile_compact(struct profile *profile, struct compaction *compaction)
+/*
+ * Put the copy in the place of the database. Without the old table of readers, the old readers are seen no more: it
+ * goes first, so that nobody has the old table with the new data. Who opens in between makes the new table, on old data
+ * that nobody will change; store_open() of a reader sees to the rest.
+ */
+static int
+replace(const struct profile *profile, bool with_readers)
+{
+	if (!with_readers && unlinkat(profile->directory, DIRECTORY_LOCK, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0 ? -errno : 0;
+}
+
+static int
+compact(struct profile *profile, bool with_readers, struct compaction *compaction)
 {
 	struct profile_stats stats;
 	int err;
@@ -185,12 +203,39 @@ profile_compact(struct profile *profile, struct compaction *compaction)
 	err = write_copy(profile);
 	if (!err)
 		err = check_copy(profile, &compaction->after_bytes);
-	if (!err && renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0)
-		err = -errno;
+	if (!err)
+		err = replace(profile, with_readers);
 	if (!err)
 		return move_over(profile);
 	directory_remove_copy(profile->directory);
 	return err;
+}
+
+int
+profile_compact(struct profile *profile, struct compaction *compaction)
+{
+	return compact(profile, true, compaction);
+}
+
+int
+profile_cut_reader_off(struct profile *profile)
+{
+	const struct slow_reader *slow = readers_slow(&profile->store);
+	struct compaction compaction;
+	int pid, err;
+
+	if (!slow)
+		return 0;
+	pid = slow->pid;
+	err = compact(profile, false, &compaction);
+	if (err)
+		return err;
+	profile->store.slow = (struct slow_reader){0};
+	log_write(profile->store.log, LOG_LEVEL_WARNING,
+	          "process %d was cut off: it keeps the old file of the database, of %" PRIu64
+	          " MiB, until it ends, and what is in use went to a new one of %" PRIu64 " MiB",
+	          pid, compaction.before_bytes >> 20, compaction.after_bytes >> 20);
+	return 1;
 }
 
 const char *

@@ -28,6 +28,13 @@ struct compaction {
  */
 int profile_compact(struct profile *profile, struct compaction *compaction);
 
+/*
+ * A reader that does not go on (it was stopped in the middle of a transaction) keeps LMDB from using pages again. When
+ * there is one, compact into a new file with a new table of readers: it keeps the old one, unchanged, for as long as it
+ * lives, and is in nobody's way. 1: done; 0: nobody is in the way; else an error as of profile_compact().
+ */
+int profile_cut_reader_off(struct profile *profile);
+
 /* Why it failed with `err`, for people. */
 void compaction_explain(const struct compaction *compaction, int err, char *why, size_t size);
 

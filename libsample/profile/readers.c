@@ -2,12 +2,22 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 struct slowest {
-	uint64_t last; /* transaction of the newest write */
-	uint64_t lag;  /* writes that the slowest reader has not seen */
-	int pid;       /* 0: nobody reads */
+	uint64_t last;        /* transaction of the newest write */
+	uint64_t transaction; /* that the slowest reader sees */
+	int pid;              /* 0: nobody reads */
 };
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
 
 /* LMDB's list has a line for each slot, "PID THREAD TRANSACTION" or "PID THREAD -", and is no part of its API. */
 static int
@@ -19,10 +29,10 @@ take_line(const char *line, void *context)
 
 	if (sscanf(line, "%d %*x %" SCNu64, &pid, &transaction) != 2 || transaction > slowest->last)
 		return 0;
-	if (slowest->pid && slowest->last - transaction <= slowest->lag)
+	if (slowest->pid && transaction >= slowest->transaction)
 		return 0;
 	slowest->pid = pid;
-	slowest->lag = slowest->last - transaction;
+	slowest->transaction = transaction;
 	return 0;
 }
 
@@ -38,6 +48,7 @@ clear_dead(const struct store *store)
 void
 readers_look_after(struct store *store)
 {
+	struct slow_reader *slow = &store->slow;
 	struct slowest slowest = {0};
 	MDB_envinfo info;
 
@@ -45,11 +56,19 @@ readers_look_after(struct store *store)
 	if (mdb_env_info(store->env, &info) != 0)
 		return;
 	slowest.last = info.me_last_txnid;
-	if (mdb_reader_list(store->env, take_line, &slowest) < 0 || slowest.lag < READER_LAG_MAX)
+	if (mdb_reader_list(store->env, take_line, &slowest) < 0)
 		slowest.pid = 0;
-	if (slowest.pid && slowest.pid != store->slow_reader)
-		log_write(store->log, LOG_LEVEL_WARNING,
-		          "process %d reads the database and does not go on: the file grows until it does, or ends",
-		          slowest.pid);
-	store->slow_reader = slowest.pid;
+	if (slowest.pid != slow->pid || slowest.transaction != slow->transaction)
+		*slow = (struct slow_reader){slowest.pid, slowest.transaction, clock_ns(), false};
+	if (!slow->pid || slow->is_told || slowest.last - slow->transaction < READER_LAG_MAX)
+		return;
+	log_write(store->log, LOG_LEVEL_WARNING,
+	          "process %d reads the database and does not go on: the file grows until it does, or ends", slow->pid);
+	slow->is_told = true;
+}
+
+const struct slow_reader *
+readers_slow(const struct store *store)
+{
+	return store->slow.pid && store->slow.is_told ? &store->slow : NULL;
 }

@@ -15,4 +15,7 @@
 /* Before each write. */
 void readers_look_after(struct store *store);
 
+/* The one that has not gone on for READER_LAG_MAX writes; NULL: there is none. */
+const struct slow_reader *readers_slow(const struct store *store);
+
 #endif

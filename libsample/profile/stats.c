@@ -5,17 +5,23 @@
 #include "base/error.h"
 #include "profile/directory.h"
 #include "profile/handle.h"
+#include "profile/readers.h"
 
-/* Pages that LMDB may use again: database 0 lists them, each value a page count and then the pages. */
+/*
+ * Pages that LMDB may use again: database 0 lists them by the transaction that freed them, each value a page count and
+ * then the pages. Those of `pinned_from` and later it may not, for somebody sees them.
+ */
 static int
-count_free_pages(MDB_txn *txn, uint64_t *pages)
+count_free_pages(MDB_txn *txn, uint64_t pinned_from, uint64_t *pages, uint64_t *pinned)
 {
+	size_t transaction;
 	MDB_val key, value;
 	MDB_cursor *cursor;
 	size_t count;
 	int rc;
 
 	*pages = 0;
+	*pinned = 0;
 	rc = mdb_cursor_open(txn, 0, &cursor);
 	if (rc)
 		return store_error(rc);
@@ -24,6 +30,11 @@ count_free_pages(MDB_txn *txn, uint64_t *pages)
 			break;
 		memcpy(&count, value.mv_data, sizeof(count));
 		*pages += count;
+		if (key.mv_size != sizeof(transaction))
+			break;
+		memcpy(&transaction, key.mv_data, sizeof(transaction));
+		if (transaction >= pinned_from)
+			*pinned += count;
 	}
 	mdb_cursor_close(cursor);
 	if (rc == MDB_NOTFOUND)
@@ -51,7 +62,8 @@ count_entries(const struct store *store, MDB_txn *txn, struct profile_stats *sta
 static int
 measure(const struct store *store, MDB_txn *txn, struct profile_stats *stats)
 {
-	uint64_t free_pages, pages;
+	const struct slow_reader *slow = readers_slow(store);
+	uint64_t free_pages, pinned, pages;
 	MDB_envinfo info;
 	MDB_stat stat;
 	int err;
@@ -60,12 +72,17 @@ measure(const struct store *store, MDB_txn *txn, struct profile_stats *stats)
 	if (!err)
 		err = store_error(mdb_env_stat(store->env, &stat));
 	if (!err)
-		err = count_free_pages(txn, &free_pages);
+		err = count_free_pages(txn, slow ? slow->transaction : UINT64_MAX, &free_pages, &pinned);
 	if (err)
 		return err;
 	pages = (uint64_t)info.me_last_pgno + 1;
 	stats->used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0;
 	stats->size_limit = info.me_mapsize;
+	if (slow) {
+		stats->reader = slow->pid;
+		stats->reader_since_ns = slow->since_ns;
+		stats->reader_bytes = pinned * stat.ms_psize;
+	}
 	return count_entries(store, txn, stats);
 }
 

@@ -18,6 +18,7 @@
 #define DATA_MODE 0640
 #define LOCK_MODE 0660 /* readers of the group write their slot into it */
 
+#define OPEN_TRIES    10
 #define LOCK_SIZE     8192
 #define DATA_SIZE_MIN 8192 /* two pages of the smallest size */
 
@@ -263,8 +264,8 @@ open_tables(struct store *store, MDB_txn *txn)
 	return err;
 }
 
-int
-store_open(struct store *store)
+static int
+open_once(struct store *store)
 {
 	MDB_txn *txn;
 	int err;
@@ -282,6 +283,32 @@ store_open(struct store *store)
 	if (err)
 		store_close(store);
 	return err;
+}
+
+/* What tells LMDB's lock file from another; 0: there is none. */
+static ino_t
+lock_number(const struct store *store)
+{
+	struct stat lock;
+
+	return fstatat(store->directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : lock.st_ino;
+}
+
+int
+store_open(struct store *store)
+{
+	ino_t before;
+	int err;
+
+	/* A writer may put another database in its place: LMDB opens the lock first, and it must not be the old one. */
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		before = lock_number(store);
+		err = open_once(store);
+		if (err || store->write || lock_number(store) == before)
+			return err;
+		store_close(store);
+	}
+	return -EAGAIN;
 }
 
 void

@@ -28,14 +28,22 @@ enum table {
 	TABLE_COUNT
 };
 
+/* Who keeps the writer from using pages again. */
+struct slow_reader {
+	int pid;              /* 0: nobody */
+	uint64_t transaction; /* that it sees */
+	uint64_t since_ns;    /* when it was first seen there, ns since 1970 */
+	bool is_told;         /* the log has named it */
+};
+
 struct store {
 	MDB_env *env; /* NULL: opening it anew failed; whatever needs it is -ENODEV */
 	MDB_dbi tables[TABLE_COUNT];
 	int directory; /* borrowed */
 	bool write;
-	uint64_t size_limit;   /* bytes; writers */
-	const struct log *log; /* borrowed */
-	int slow_reader;       /* process that the log named (readers.h), or 0 */
+	uint64_t size_limit;     /* bytes; writers */
+	const struct log *log;   /* borrowed */
+	struct slow_reader slow; /* readers.h */
 };
 
 const char *table_name(enum table table);

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "profile/compact.h"
 #include "profile/handle.h"
 #include "profile/selection.h"
 
@@ -204,6 +205,85 @@ a_reader_that_does_not_go_on_is_named_once(void **state)
 	profile_close(profile);
 }
 
+/* The sum of all bytes of all counts: what is read changes it, and so does what must not be there. */
+static uint64_t
+sum_of_counts(const struct store *store, MDB_txn *txn)
+{
+	struct store_walk walk;
+	uint64_t sum = 0;
+
+	if (store_walk_begin(store, txn, TABLE_COUNTS, &walk))
+		_exit(2);
+	while (store_walk_next(&walk) == 1) {
+		sum = sum * 31 + walk.value.mv_size;
+		for (size_t i = 0; i < walk.value.mv_size; i++)
+			sum = sum * 31 + ((const uint8_t *)walk.value.mv_data)[i];
+	}
+	store_walk_end(&walk);
+	return sum;
+}
+
+/* Within one transaction, before and after the byte that says "go on". */
+static void
+read_twice(const char *directory, int from, int to)
+{
+	const struct profile_options options = {.write = false};
+	struct profile *profile;
+	uint64_t first;
+	MDB_txn *txn;
+	char byte;
+
+	if (profile_open(directory, &options, &profile) || store_begin(&profile->store, false, &txn))
+		_exit(1);
+	first = sum_of_counts(&profile->store, txn);
+	say_ready(to);
+	if (read(from, &byte, 1) != 1)
+		_exit(3);
+	_exit(sum_of_counts(&profile->store, txn) == first ? 0 : 4);
+}
+
+#define SMALL_LIMIT (UINT64_C(512) << 10)
+
+/* At its limit, the database is moved to a new file; the reader sees what it saw, and holds nobody up. */
+static void
+a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, SMALL_LIMIT);
+	struct profile_stats stats;
+	struct peer reader;
+	uint32_t slice = 0;
+	int err, status;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	assert_int_equal(profile_cut_reader_off(profile), 0);
+	reader = start_peer(fixture->directory, read_twice);
+	wait_for_peer(&reader);
+	do
+		err = flush_keys(profile, 1, &slice, 4096);
+	while (err == 0);
+	assert_int_equal(err, -DCPI_EFULL);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.reader, reader.pid);
+	assert_true(stats.reader_bytes > SMALL_LIMIT / 2);
+
+	assert_int_equal(profile_cut_reader_off(profile), 1);
+	for (unsigned i = 0; i < 60; i++)
+		assert_int_equal(flush_keys(profile, 1, &slice, 4096), 0);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.reader, 0);
+	assert_true(stats.file_bytes <= SMALL_LIMIT);
+	assert_int_equal(profile_recover(profile, false), 0);
+	assert_int_equal(profile_check(profile, NULL, NULL), 0);
+
+	assert_int_equal(write(reader.to, "x", 1), 1);
+	assert_int_equal(waitpid(reader.pid, &status, 0), reader.pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	profile_close(profile);
+}
+
 /* Open, and read only when told: by then the map has grown. */
 static void
 read_when_told(const char *directory, int from, int to)
@@ -267,6 +347,7 @@ main(void)
 		TEST(a_reader_never_sees_half_a_flush),
 		TEST(a_reader_that_was_killed_does_not_make_the_file_grow),
 		TEST(a_reader_that_does_not_go_on_is_named_once),
+		TEST(a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change),
 		TEST(a_reader_follows_a_limit_that_was_raised),
 	};
 
