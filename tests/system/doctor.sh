@@ -76,6 +76,17 @@ test_old_database()
 		"$(found '.findings[] | select(.check == "symbols" and .severity == "ok").text')"
 }
 
+# A file that is cut short faults whoever reads it: one finding among the others.
+test_damaged_database()
+{
+	cp -r "$scratch/old" "$scratch/cut"
+	truncate -s 12288 "$scratch/cut/data.mdb"
+	examine "$scratch/cut"
+	check_form 'a damaged database'
+	check_equal 'damage is a problem' problem "$(found '.findings[] | select(.check == "database").severity')"
+	check_equal 'and other findings are there' true "$(found '[.findings[] | select(.severity == "ok")] | length > 0')"
+}
+
 # The share of samples without a name must be what dcpiprof has of that image.
 test_stripped_image()
 {
@@ -106,6 +117,7 @@ test_nobody()
 
 test_without_daemon
 test_old_database
+test_damaged_database
 check_fails 'other commands have no JSON' 2 '--json goes with status and doctor' dcpictl flush --json
 may_sample_or_skip 'a dcpid that runs is examined' || exit 0
 start_dcpid "$db" || {

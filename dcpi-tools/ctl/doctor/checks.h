@@ -52,8 +52,15 @@ void examine_kernel(const struct surroundings *around, bool has_counters, struct
 /* ---- profilers.c: who else has perf events open ---- */
 void examine_profilers(const struct surroundings *around, bool has_counters, struct findings *findings);
 
-/* ---- store.c: can the database be read, and may it grow. What it holds is looked at by examine_images() ---- */
+/* ---- store.c: can the database be read, and may it grow; examine_images() looks at what it holds ---- */
 void examine_store(const struct surroundings *around, struct findings *findings);
+
+/* Say that the database cannot be read, for `err`; `shown` is its directory. */
+void add_unreadable(const struct surroundings *around, const char *shown, int err, struct findings *findings);
+
+/* ---- apart.c: examine in a child, of which nothing is lost when a damaged database ends it ---- */
+typedef void examination(const struct surroundings *around, struct findings *findings);
+void examine_apart(const struct surroundings *around, examination *examine, struct findings *findings);
 
 /* ---- images.c: which images have no symbols, and how many samples that costs. 0, or an error on the database ---- */
 int examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings);

@@ -12,7 +12,7 @@ doctor_examine(const struct surroundings *around, struct findings *findings)
 	examine_rights(around, findings);
 	examine_kernel(around, has_counters, findings);
 	examine_profilers(around, has_counters, findings);
-	examine_store(around, findings);
+	examine_apart(around, examine_store, findings);
 	findings_demote(findings);
 	findings_sort(findings);
 	return findings->error;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/json.h"
+
 const char *
 severity_name(enum severity severity)
 {
@@ -52,10 +54,10 @@ findings_add(struct findings *findings, enum severity severity, const char *chec
 	va_start(arguments, format);
 	*list = (struct finding){
 		.severity = severity,
-		.check = check,
 		.text = format_text(findings, format, arguments),
 	};
 	va_end(arguments);
+	snprintf(list->check, sizeof(list->check), "%s", check);
 	findings->count += list->text != NULL;
 }
 
@@ -115,4 +117,66 @@ findings_count(const struct findings *findings, enum severity severity)
 	for (size_t i = 0; i < findings->count; i++)
 		count += findings->list[i].severity == severity;
 	return count;
+}
+
+static json_t *
+finding_json(const struct finding *finding)
+{
+	json_t *object = json_pack("{s:s,s:s,s:s,s:s?}", "severity", severity_name(finding->severity), "check",
+	                           finding->check, "text", finding->text, "mend", finding->mend);
+
+	if (finding->image) {
+		json_object_set_new(object, "image", json_string(finding->image));
+		json_object_set_new(object, "samples", json_count(finding->samples));
+		json_object_set_new(object, "percent", json_real(finding->percent));
+	}
+	return object;
+}
+
+json_t *
+findings_json(const struct findings *findings)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < findings->count; i++)
+		if (json_array_append_new(list, finding_json(&findings->list[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+static int
+severity_parse(const char *name)
+{
+	for (int i = 0; name && i < SEVERITIES; i++)
+		if (strcmp(severity_name((enum severity)i), name) == 0)
+			return i;
+	return -EINVAL;
+}
+
+int
+findings_add_json(struct findings *findings, const json_t *list)
+{
+	json_t *object;
+	size_t i;
+
+	json_array_foreach (list, i, object) {
+		const char *severity, *check, *text, *image = NULL;
+		json_t *mend;
+		json_int_t samples = 0;
+		double percent = 0;
+
+		if (json_unpack(object, "{s:s,s:s,s:s,s:o,s?:s,s?:I,s?:F}", "severity", &severity, "check", &check,
+		                "text", &text, "mend", &mend, "image", &image, "samples", &samples, "percent",
+		                &percent) ||
+		    severity_parse(severity) < 0)
+			return -EINVAL;
+		findings_add(findings, (enum severity)severity_parse(severity), check, "%s", text);
+		if (json_is_string(mend))
+			findings_mend(findings, "%s", json_string_value(mend));
+		if (image)
+			findings_image(findings, image, (uint64_t)samples, percent);
+	}
+	return findings->error;
 }

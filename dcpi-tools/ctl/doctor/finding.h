@@ -7,6 +7,7 @@
 #ifndef DCPI_TOOLS_CTL_DOCTOR_FINDING_H
 #define DCPI_TOOLS_CTL_DOCTOR_FINDING_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,16 +20,18 @@ enum severity {
 };
 #define SEVERITIES 4
 
+#define CHECK_NAME_SIZE 32
+
 const char *severity_name(enum severity severity); /* "problem", "warning", "note", "ok" */
 
 struct finding {
 	enum severity severity;
-	const char *check; /* which one found it: "service", "kptr-restrict", ...; a constant */
-	char *text;        /* a sentence without its stop */
-	char *mend;        /* the command, or what to do; NULL: nothing */
-	char *image;       /* about an image: its path; else NULL */
-	uint64_t samples;  /* in it, without a name */
-	double percent;    /* of all samples */
+	char check[CHECK_NAME_SIZE]; /* which one found it: "service", "kptr-restrict", ... */
+	char *text;                  /* a sentence without its stop */
+	char *mend;                  /* the command, or what to do; NULL: nothing */
+	char *image;                 /* about an image: its path; else NULL */
+	uint64_t samples;            /* in it, without a name */
+	double percent;              /* of all samples */
 };
 
 struct findings {
@@ -54,6 +57,10 @@ void findings_demote(struct findings *findings);
 
 /* By severity; those of one severity stay in their order. */
 void findings_sort(struct findings *findings);
+
+/* As a list of objects, as dcpictl(1) describes them; NULL when memory ends. And back: 0, -EINVAL, -ENOMEM. */
+json_t *findings_json(const struct findings *findings);
+int findings_add_json(struct findings *findings, const json_t *list);
 
 size_t findings_count(const struct findings *findings, enum severity severity);
 

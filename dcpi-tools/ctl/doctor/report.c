@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 
 #include "dcpi-tools/common/json.h"
@@ -63,32 +62,12 @@ doctor_print(const struct findings *findings)
 	return output_close(&output);
 }
 
-static json_t *
-finding_json(const struct finding *finding)
-{
-	json_t *object = json_pack("{s:s,s:s,s:s,s:s?}", "severity", severity_name(finding->severity), "check",
-	                           finding->check, "text", finding->text, "mend", finding->mend);
-
-	if (finding->image) {
-		json_object_set_new(object, "image", json_string(finding->image));
-		json_object_set_new(object, "samples", json_count(finding->samples));
-		json_object_set_new(object, "percent", json_real(finding->percent));
-	}
-	return object;
-}
-
 int
 doctor_print_json(const struct findings *findings)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < findings->count; i++)
-		if (json_array_append_new(list, finding_json(&findings->list[i]))) {
-			json_decref(list);
-			return -ENOMEM;
-		}
 	return json_print(json_pack("{s:s,s:i,s:i,s:o}", "schema", "dcpictl-doctor/1", "problems",
 	                            (int)findings_count(findings, SEVERITY_PROBLEM), "warnings",
-	                            (int)findings_count(findings, SEVERITY_WARNING), "findings", list),
+	                            (int)findings_count(findings, SEVERITY_WARNING), "findings",
+	                            findings_json(findings)),
 	                  stdout);
 }

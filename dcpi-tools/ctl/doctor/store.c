@@ -14,7 +14,7 @@
 #define LEAST  16 /* MiB that size_limit_mib may be */
 #define SPARED 2  /* of the free space, what we suggest to use: a half */
 
-static void
+void
 add_unreadable(const struct surroundings *around, const char *shown, int err, struct findings *findings)
 {
 	switch (-err) {
@@ -28,7 +28,8 @@ add_unreadable(const struct surroundings *around, const char *shown, int err, st
 		return;
 	case DCPI_EDAMAGED:
 		findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s: the database is damaged", shown);
-		findings_mend(findings, "dcpictl --db %s check", shown);
+		findings_mend(findings, "%sdcpictl --db %s salvage --to %s.salvaged",
+		              around->is_service ? "systemctl stop dcpid; " : "", shown, shown);
 		return;
 	default:
 		findings_add(findings, SEVERITY_PROBLEM, CHECK, "%s: cannot read the database: %s", shown,

@@ -48,6 +48,47 @@ a_warning_that_nothing_mends_is_a_note(void **state)
 }
 
 static void
+findings_go_through_json_unchanged(void **state)
+{
+	struct findings findings = {0}, copy = {0};
+	json_t *list;
+
+	(void)state;
+	findings_add(&findings, SEVERITY_WARNING, "symbols", "one");
+	findings_mend(&findings, "true");
+	findings_image(&findings, "/bin/one", 7, 12.5);
+	findings_add(&findings, SEVERITY_OK, "database", "two");
+	list = findings_json(&findings);
+	assert_int_equal(findings_add_json(&copy, list), 0);
+	json_decref(list);
+	assert_int_equal(copy.count, 2);
+	assert_int_equal(copy.list[0].severity, SEVERITY_WARNING);
+	assert_string_equal(copy.list[0].check, "symbols");
+	assert_string_equal(copy.list[0].text, "one");
+	assert_string_equal(copy.list[0].mend, "true");
+	assert_string_equal(copy.list[0].image, "/bin/one");
+	assert_int_equal(copy.list[0].samples, 7);
+	assert_true(copy.list[0].percent == 12.5);
+	assert_int_equal(copy.list[1].severity, SEVERITY_OK);
+	assert_null(copy.list[1].mend);
+	assert_null(copy.list[1].image);
+	findings_fini(&findings);
+	findings_fini(&copy);
+}
+
+static void
+what_is_no_finding_is_refused(void **state)
+{
+	struct findings findings = {0};
+	json_t *list = json_loads("[{\"severity\":\"bad\",\"check\":\"a\",\"text\":\"b\",\"mend\":null}]", 0, NULL);
+
+	(void)state;
+	assert_true(findings_add_json(&findings, list) < 0);
+	assert_int_equal(findings.count, 0);
+	json_decref(list);
+}
+
+static void
 only_problems_make_the_status_a_failure(void **state)
 {
 	struct findings findings = {0};
@@ -66,6 +107,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_most_important_comes_first_and_equals_keep_their_order),
 		cmocka_unit_test(a_warning_that_nothing_mends_is_a_note),
+		cmocka_unit_test(findings_go_through_json_unchanged),
+		cmocka_unit_test(what_is_no_finding_is_refused),
 		cmocka_unit_test(only_problems_make_the_status_a_failure),
 	};
 

@@ -52,7 +52,7 @@ a_damaged_database_is_to_be_checked(void **state)
 	noise[sizeof(noise) - 1] = '\0';
 	scene_write(scene, "db/data.mdb", noise);
 	examine_store(&scene->around, &scene->findings);
-	assert_found(scene, SEVERITY_PROBLEM, "database", "damaged", "check");
+	assert_found(scene, SEVERITY_PROBLEM, "database", "damaged", "salvage --to");
 }
 
 /* No disk has the 4 EiB that this database may grow to. */
