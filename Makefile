@@ -68,7 +68,7 @@ help:
 	@echo 'make units            unit tests into $(BUILD)/tests/unit/'
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
-	@echo 'make bench            dcpid beside perf record (6 minutes, a quiet machine) into docs/benchmarks.md'
+	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
@@ -143,7 +143,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 
-# What it costs beside `perf record`, into docs/benchmarks.md; about six minutes on a quiet machine.
+# What it costs beside `perf record`, into docs/benchmarks.md; about twelve minutes on a quiet machine.
 BENCH_OPTIONS ?=
 bench: all benches workloads
 	bench/beside_perf --write docs/benchmarks.md $(BENCH_OPTIONS)

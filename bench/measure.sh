@@ -165,8 +165,9 @@ print_results()
 	cat <<-END
 
 	Measured $began with \`bench/beside_perf --rate $rate --seconds $seconds --repetitions $repetitions
-	--disk-seconds $disk_seconds --dense-seconds $dense_seconds\`; medians of $repetitions runs of each tool, in turn
-	(idle, disk and 20,000/s: one run).
+	--dense-seconds $dense_seconds --disk-rate $disk_rate --disk-seconds $disk_seconds --ten-seconds $ten_seconds
+	--storm-seconds $storm_seconds --sysprof-seconds $sysprof_seconds\`; medians of $repetitions runs of each tool, in
+	turn (one run of what follows after the first three loads).
 
 	- Machine: $(nproc) x $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r), $(
 		sed -n 's/^Hypervisor vendor: *//p' <(lscpu))
@@ -176,13 +177,10 @@ print_results()
 	for load in steady compile fork_storm idle dense; do
 		[ "$(median $load dcpid whole_ms)" = 0 ] || print_table $load
 	done
-	[ "$(median disk dcpid bytes)" = 0 ] || {
-		printf '\n### Files of %s s of compiling, both at once\n\n' "$disk_seconds"
-		printf '| | dcpid | perf record | ratio |\n|---|---:|---:|---:|\n'
-		row 'on disk, KiB' %d disk bytes 1024
-		row 'answer, wall ms' %d disk answer_wall_ms
-	}
+	print_disk
 	print_ten_million
+	print_storm
+	print_sysprof
 	printf '\n### Single rooms\n\n```\n'
 	cat "$scratch/rooms"
 	printf '```\n\n'
@@ -194,32 +192,14 @@ measure_rooms()
 
 	echo '$ stream_bench: from the rings to the sink'
 	"$bench/stream_bench"
+	printf '\n$ lives_bench: the records of short processes, as a fork storm has them\n'
+	"$bench/lives_bench"
 	printf '\n$ attribution_bench: 500 processes, 1000 images\n'
 	"$bench/attribution_bench"
 	printf '\n$ flush_bench: 10 million samples\n'
 	"$bench/flush_bench" "$scratch" ten
 	printf '\n$ symbols_bench\n'
 	"$bench/symbols_bench" "$build/bin/dcpid" /bin/bash "$(gcc -print-prog-name=cc1)" | sed "s|$build/||"
-}
-
-# Ten million samples: perf's file of them would take many minutes to record, so its time is scaled from the densest run.
-print_ten_million()
-{
-	local samples wall
-
-	answer()
-	{
-		dcpiprof --db "$scratch/ten" --epoch 2 >"$scratch/answer"
-	}
-	time_answer dcpiprof
-	samples=$(median dense perf all_samples)
-	wall=$(median dense perf answer_wall_ms)
-	printf '\n### Reports on 10 million samples\n\n'
-	printf -- '- dcpiprof on the database of flush_bench (199,000 distinct addresses in 200 images, which have no files, '
-	printf 'so no symbols are read): %d ms wall, %d ms CPU.\n' "$answer_ms" "$answer_cpu_ms"
-	[ "$samples" = 0 ] || awk -v samples="$samples" -v wall="$wall" 'BEGIN {
-		printf "- perf report: %d ms for the %d samples at 20,000/s per CPU above; ", wall, samples
-		printf "scaled to 10 million, not measured: %.1f s.\n", wall / samples * 1e4 }'
 }
 
 # replace_between_markers FILE RESULTS [NAME] - what lies between "<!-- NAME begin -->" and "<!-- NAME end -->"
