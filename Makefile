@@ -141,7 +141,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 benches: $(BENCHES)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
 # What it costs beside `perf record`, into docs/benchmarks.md; about twelve minutes on a quiet machine.
 BENCH_OPTIONS ?=

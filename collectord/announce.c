@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "collectord/machine.h"
+#include "profile/overhead.h"
 
-/* How often: the one of period and rate that is fixed. */
+/* How often: a clock's period is the inverse of its rate, and not told. */
 static int
 format_frequency(uint64_t period, uint64_t rate, const char *unit, char *text, size_t size)
 {
+	if (rate && period && strcmp(unit, "ns") != 0)
+		return snprintf(text, size, "a sample every %" PRIu64 " %s, %" PRIu64 " samples/s per CPU", period,
+		                unit, rate);
 	if (rate)
 		return snprintf(text, size, "%" PRIu64 " samples/s per CPU", rate);
 	return snprintf(text, size, "a sample every %" PRIu64 " %s", period, unit);
@@ -79,4 +83,16 @@ announce_events(const struct log *log, const struct epoch *epoch)
 	if (machine_is_pid_namespace("/proc"))
 		log_write(log, LOG_LEVEL_WARNING,
 		          "this is a pid namespace: samples of processes outside it stay unknown");
+}
+
+void
+announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm)
+{
+	double expected;
+
+	if (overhead_expected(epoch->events, epoch->event_count, &expected) && expected > 1.05 * (double)limit_ppm / 1e4)
+		log_write(log, LOG_LEVEL_NOTICE,
+		          "sampling is to cost %.2f %% of the machine at full load, more than overhead_limit (%g %%): "
+		          "periods and rates that are configured hold",
+		          expected, (double)limit_ppm / 1e4);
 }

@@ -24,4 +24,7 @@ void announce_epoch(const struct log *log, const char *database, const struct ep
 /* Log each of its events, and what else limits what will be seen. */
 void announce_events(const struct log *log, const struct epoch *epoch);
 
+/* Log that what was configured is expected to cost more than the limit, when it is. */
+void announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm);
+
 #endif

@@ -170,11 +170,11 @@ measure_event(struct measuring *measuring, struct event *event, struct budget_ev
 	planned->cost_ns = measured->cost.cost_ns ? measured->cost.cost_ns : 1;
 	event->cost_ns = planned->cost_ns;
 	if (is_same_probe(&probe, event))
-		log_write(measuring->log, LOG_LEVEL_DEBUG, "%s: a sample costs %" PRIu64 " ns (median of %u)",
+		log_write(measuring->log, LOG_LEVEL_DEBUG, "%s: a sample costs %" PRIu64 " ns (%u measured)",
 		          event->name, event->cost_ns, measured->cost.samples);
 	else
 		log_write(measuring->log, LOG_LEVEL_DEBUG,
-		          "%s: a sample is taken to cost what one of %s does: %" PRIu64 " ns (median of %u)",
+		          "%s: a sample is taken to cost what one of %s does: %" PRIu64 " ns (%u measured)",
 		          event->name, probe.name, event->cost_ns, measured->cost.samples);
 }
 

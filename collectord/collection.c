@@ -165,6 +165,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	if (err)
 		return err;
 	announce_events(collection->log, &collection->epoch);
+	announce_overhead(collection->log, &collection->epoch, collection->config.overhead_limit_ppm);
 	collection_mark(collection);
 	collection_update_stats(collection);
 	err = sampler_enable(collection->sampler);

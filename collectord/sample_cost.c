@@ -16,17 +16,18 @@
 #define PATIENCE_NS     UINT64_C(60000000)
 #define INTERRUPTION_NS 100000 /* a longer step had a pause in it */
 #define RING_PAGES      16
-#define LONG_STEPS_MAX  16384
+#define STEPS_MAX       16384
 #define COSTS_MAX       1024
 #define COSTS_MIN       16
-#define WARM_STEPS      512
+#define STRETCHES       4   /* that are judged apart */
+#define IDLE_STEP_NS    200 /* reading the clock takes less, also where it is slow, than a sample */
 
 /* Often enough for a hundred samples, seldom enough for a step between them. */
 #define CLOCK_PERIOD_NS 100000
 #define COUNTER_PERIOD  200003
 #define FAULT_PERIOD    7
 
-struct long_step {
+struct step {
 	uint64_t begin_ns, end_ns;
 };
 
@@ -36,9 +37,8 @@ struct meter {
 	struct record_layout layout;
 	void *page; /* to be touched; NULL: arithmetic will do */
 	size_t page_size;
-	uint64_t usual_ns; /* length of a step without a sample */
 	uint64_t elapsed_ns;
-	struct long_step *steps; /* those that took longer, by time */
+	struct step *steps; /* those worth remembering, by time */
 	size_t step_count;
 	uint64_t costs[COSTS_MAX];
 	size_t cost_count;
@@ -51,7 +51,7 @@ is_page_fault(const struct event *event)
 }
 
 static void
-step(const struct meter *meter)
+take_step(const struct meter *meter)
 {
 	if (!meter->page)
 		return;
@@ -74,38 +74,36 @@ median(uint64_t *numbers, size_t count)
 	return numbers[count / 2];
 }
 
-/* How long a step usually takes, before anything is sampled. */
-static void
-find_usual_length(struct meter *meter)
+/* Others disturb for a while and only ever make it longer: the median of the quietest stretch, by time. */
+static uint64_t
+quietest_median(uint64_t *costs, size_t count)
 {
-	uint64_t lengths[WARM_STEPS];
-	uint64_t before_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	uint64_t least = UINT64_MAX;
 
-	for (size_t i = 0; i < WARM_STEPS; i++) {
-		uint64_t now_ns;
+	for (size_t i = 0; i < STRETCHES; i++) {
+		const size_t begin = count * i / STRETCHES, end = count * (i + 1) / STRETCHES;
+		const uint64_t here = median(costs + begin, end - begin);
 
-		step(meter);
-		now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		lengths[i] = now_ns - before_ns;
-		before_ns = now_ns;
+		least = here < least ? here : least;
 	}
-	meter->usual_ns = median(lengths, WARM_STEPS);
+	return least;
 }
 
 static void
 work(struct meter *meter)
 {
-	const uint64_t long_ns = meter->usual_ns + meter->usual_ns / 4 + 20;
+	/* Reading the clock takes always the same, and nothing beside a sample; a page fault varies, and counts. */
+	const uint64_t long_ns = meter->page ? 0 : IDLE_STEP_NS;
 	const uint64_t begin_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	uint64_t before_ns = begin_ns, worked_ns = 0;
 
-	while (worked_ns < WORK_NS && before_ns - begin_ns < PATIENCE_NS && meter->step_count < LONG_STEPS_MAX) {
+	while (worked_ns < WORK_NS && before_ns - begin_ns < PATIENCE_NS && meter->step_count < STEPS_MAX) {
 		uint64_t now_ns;
 
-		step(meter);
+		take_step(meter);
 		now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		if (now_ns - before_ns >= long_ns)
-			meter->steps[meter->step_count++] = (struct long_step){before_ns, now_ns};
+			meter->steps[meter->step_count++] = (struct step){before_ns, now_ns};
 		if (now_ns - before_ns < INTERRUPTION_NS)
 			worked_ns += now_ns - before_ns;
 		before_ns = now_ns;
@@ -113,8 +111,8 @@ work(struct meter *meter)
 	meter->elapsed_ns = before_ns - begin_ns;
 }
 
-/* The long step that was under way at `time_ns`; NULL when the step was as short as the others. */
-static const struct long_step *
+/* The step that was under way at `time_ns`; NULL when it was too short to be remembered. */
+static const struct step *
 find_step(const struct meter *meter, uint64_t time_ns)
 {
 	size_t low = 0, high = meter->step_count;
@@ -130,19 +128,45 @@ find_step(const struct meter *meter, uint64_t time_ns)
 	return low < meter->step_count && meter->steps[low].begin_ns <= time_ns ? &meter->steps[low] : NULL;
 }
 
+static uint64_t
+subtract(uint64_t from, uint64_t what)
+{
+	return what < from ? from - what : 0;
+}
+
+/* How long a step takes without a sample: six in seven page faults have none; of reading the clock it is next to none.
+ */
+static uint64_t
+usual_length(const struct meter *meter)
+{
+	uint64_t *lengths, usual;
+
+	if (!meter->page || meter->step_count == 0)
+		return 0;
+	lengths = calloc(meter->step_count, sizeof(*lengths));
+	if (!lengths)
+		return 0;
+	for (size_t i = 0; i < meter->step_count; i++)
+		lengths[i] = meter->steps[i].end_ns - meter->steps[i].begin_ns;
+	usual = median(lengths, meter->step_count);
+	free(lengths);
+	return usual;
+}
+
 /* Only samples of this thread: those of others were taken while it did not run. */
 static void
 find_costs(struct meter *meter)
 {
+	const uint64_t usual_ns = usual_length(meter);
 	const uint32_t self = (uint32_t)gettid();
 	struct record record;
 
 	while (ring_peek(meter->ring, &meter->layout, &record) == 1 && meter->cost_count < COSTS_MAX) {
 		if (record.type == RECORD_SAMPLE && record.tid == self) {
-			const struct long_step *found = find_step(meter, record.time);
+			const struct step *found = find_step(meter, record.time);
 
 			meter->costs[meter->cost_count++] =
-				found ? found->end_ns - found->begin_ns - meter->usual_ns : 0;
+				found ? subtract(found->end_ns - found->begin_ns, usual_ns) : 0;
 		}
 		ring_consume(meter->ring);
 	}
@@ -153,7 +177,6 @@ measure(struct meter *meter, struct sample_cost *cost)
 {
 	uint64_t count;
 
-	find_usual_length(meter);
 	if (ioctl(meter->fd, PERF_EVENT_IOC_ENABLE, 0))
 		return -errno;
 	work(meter);
@@ -165,7 +188,7 @@ measure(struct meter *meter, struct sample_cost *cost)
 	if (meter->cost_count < COSTS_MIN)
 		return -EAGAIN;
 	*cost = (struct sample_cost){
-		.cost_ns = median(meter->costs, meter->cost_count),
+		.cost_ns = quietest_median(meter->costs, meter->cost_count),
 		.count_rate = (uint64_t)((double)count * 1e9 / (double)meter->elapsed_ns),
 		.samples = (unsigned)meter->cost_count,
 	};
@@ -193,7 +216,7 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 	meter->ring = ring_new(meter->fd, RING_PAGES);
 	if (!meter->ring)
 		return -errno;
-	meter->steps = calloc(LONG_STEPS_MAX, sizeof(*meter->steps));
+	meter->steps = calloc(STEPS_MAX, sizeof(*meter->steps));
 	if (!meter->steps)
 		return -ENOMEM;
 	if (!is_page_fault(event))

@@ -3,10 +3,10 @@
  *
  * A thread that stays on one CPU does the same little step again and again and reads the clock after each, while the
  * event samples that CPU. A sample shows as a step that takes longer, and is known by its time of day: how much longer
- * such steps take than the others, in the median, is what a sample costs. It holds all that a user loses: the
- * interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them. What it does
- * not hold is that the program finds its caches colder.
- * Thread rule: stateless, but the calling thread is bound to a CPU for as long as it takes.
+ * such steps take than the others, in the median of the quietest quarter, is what a sample costs. It holds all that a
+ * user loses: the interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them.
+ * What it does not hold is that the program finds its caches colder. Thread rule: stateless, but the calling thread is
+ * bound to a CPU for as long as it takes.
  */
 #ifndef DCPI_COLLECTORD_SAMPLE_COST_H
 #define DCPI_COLLECTORD_SAMPLE_COST_H
@@ -18,7 +18,7 @@
 struct sample_cost {
 	uint64_t cost_ns;
 	uint64_t count_rate; /* what the event counted in a second of busy CPU while it was measured */
-	unsigned samples;    /* that the figure is the median of */
+	unsigned samples;    /* that were looked at */
 };
 
 /*

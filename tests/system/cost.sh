@@ -1,0 +1,158 @@
+#!/bin/bash
+# cost.sh - rates follow from what a sample costs and what sampling may cost, and both are told
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+sentence='rates follow from the cost of a sample'
+may_sample_or_skip "$sentence" || exit 0
+
+# begin NAME CONFIGURATION - dcpid with it, on database NAME; sets $started
+begin()
+{
+	db=$scratch/$1
+	printf '%s\n' "$2" >"$scratch/$1.conf"
+	start_dcpid "$db" --config "$scratch/$1.conf" || {
+		not_ok "dcpid starts: $1" "$(cat "$db.log")"
+		return 1
+	}
+}
+
+# of_status FILTER - of the daemon on $db
+of_status()
+{
+	dcpictl --db "$db" status --json | jq -r "$1"
+}
+
+# holds FILTER - is it true of the status?
+holds()
+{
+	dcpictl --db "$db" status --json | jq -e "$1" || of_status '.events, .overhead' >&2
+}
+
+clock='{ name = "cpu-clock"; }'
+
+the_limit_is_kept()
+{
+	begin limit "events = ( $clock ); flush_interval = 1;" || return
+	check 'the cost of a sample is measured, and believable' holds '.events[0].cost_ns | . > 500 and . < 1000000'
+	figure "a sample of cpu-clock costs $(of_status '.events[0].cost_ns') ns, $(of_status '.events[0].rate') are taken a second"
+	check 'the limit is 1 % by default' holds '.overhead.limit_percent == 1'
+	check 'the rate, times the cost of a sample and 1 us for dcpid, is what is expected' holds \
+		'.events[0].rate * (.events[0].cost_ns + 1000) / 1e7 - .overhead.expected_percent | fabs < 1e-6'
+	check 'which is within the limit' holds '.overhead.expected_percent <= .overhead.limit_percent'
+	# 3.1 % less, as clocks are, and what is cut off a whole number
+	check 'and uses it, or all the samples that are allowed' holds \
+		'.overhead.expected_percent > 0.95 * .overhead.limit_percent or .events[0].rate > 0.95 * 5200'
+	rate=$(of_status '.events[0].rate')
+}
+
+footer_and_status_agree()
+{
+	local status report
+
+	timeout 2 sh -c 'while :; do :; done'
+	dcpictl --db "$db" flush >/dev/null
+	status=$scratch/status.json report=$scratch/report.json
+	dcpictl --db "$db" status --json >"$status"
+	dcpiprof --db "$db" --json >"$report"
+	for field in '.events[0].cost_ns' '.events[0].rate' '.events[0].period' '.overhead.limit_percent'; do
+		check_equal "status and report agree on $field" "$(jq "$field" "$status")" "$(jq "$field" "$report")"
+	done
+	# the report's numbers have six digits, its times whole seconds, and the status is a moment younger
+	check 'they agree on what is expected' jq -es '.[0].overhead.expected_percent - .[1].overhead.expected_percent | fabs < 0.0001' "$status" "$report"
+	check 'they agree on what was measured' jq -es '.[0].overhead.measured_percent / .[1].overhead.measured_percent | . > 0.6 and . < 1.6' "$status" "$report"
+	check 'what was measured is samples times cost, and dcpid' jq -e --argjson cpus "$(getconf _NPROCESSORS_ONLN)" '
+		((.end | fromdate) - (.start | fromdate)) as $seconds | .overhead.measured_percent as $measured |
+		(.overhead_percent + 100 * .events[0].samples * .events[0].cost_ns / 1e9 / $cpus / $seconds) as $sum |
+		$measured / $sum | . > 0.6 and . < 1.7' "$report"
+	check 'the footer says it to people' grep -Eq \
+		'^Cost: +[0-9.]+% of the machine.s processor time, [0-9.]+% of it dcpid.s own; [0-9.]+% expected at full load \(limit 1%\)' \
+		<(dcpiprof --db "$db")
+	check 'and the cost of a sample' grep -Eq '^ +cpu-clock [0-9]+ samples/s per CPU, [0-9.]+ us each$' <(dcpiprof --db "$db")
+	check 'so does the status' grep -Eq '^  cost  .*expected at full load \(limit 1 %\)$' <(dcpictl --db "$db" status)
+	stop "$started"
+}
+
+a_tenth_of_the_limit_is_a_tenth_of_the_rate()
+{
+	begin tenth "events = ( $clock ); overhead_limit = 0.1;" || return
+	check_equal 'another limit is told' 0.1 "$(of_status .overhead.limit_percent)"
+	check 'and kept' holds '.overhead.expected_percent <= 0.1'
+	check_at_most 'with fewer samples' $((rate / 2)) "$(of_status '.events[0].rate')"
+	stop "$started"
+	begin few "events = ( $clock ); max_rate = 10;" || return
+	check 'max_rate is not passed' holds '.events[0].rate | . >= 9 and . <= 10'
+	stop "$started"
+}
+
+what_is_given_holds()
+{
+	begin given 'overhead_limit = 0.01; events = ( { name = "cpu-clock"; rate = 200; }, { name = "page-faults"; period = 100; } );' ||
+		return
+	check 'a rate that is given holds, whatever the limit' holds '.events[0].rate == 194'
+	check 'so does a period' holds '.events[1].period == 100'
+	check 'their costs are told nevertheless' holds '[.events[].cost_ns] | all(. > 0)'
+	check 'there is no limit then' holds '.overhead.limit_percent == null'
+	check 'the log says that more is to be expected than the limit' grep -q 'more than overhead_limit' "$db.log"
+	stop "$started"
+}
+
+# Where processes come in a storm, what dcpid does itself costs more than is reckoned for it.
+epoch_is()
+{
+	[ "$(of_status .epoch.id)" = "$1" ]
+}
+
+too_much_is_slowed_down()
+{
+	local before storms=() i
+
+	begin storm "events = ( $clock ); overhead_limit = 0.02; flush_interval = 1;" || return
+	before=$(of_status '.events[0].period')
+	for ((i = 0; i < $(nproc); i++)); do
+		start sh -c 'while :; do /bin/true; done'
+		storms+=("$started")
+	done
+	check 'what costs too much for long begins an epoch' wait_for 90 epoch_is 2
+	kill "${storms[@]}"
+	check_at_most 'of longer periods' "$(of_status '.events[0].period')" $((before + 1))
+	check 'and the log says why' grep -Eq 'sampling costs [0-9.]+ % of the machine, its limit is 0.02 %' "$db.log"
+}
+
+# share_of_first - of samples of the two halves, in percent, from lines "COUNT PROCEDURE"
+share_of_first()
+{
+	awk '$2 == "first_half" { first = $1 } $2 == "second_half" { second = $1 }
+		END { if (first + second) printf "%.0f\n", 100 * first / (first + second) }'
+}
+
+# A loop as long as the period: who does not vary the period sees one half of it. Where that starts is chance.
+loops_are_not_kept_step_with()
+{
+	local share try unfair=no
+
+	for try in 1 2 3 4 5; do
+		taskset -c 0 "$build/workloads/in_step" 2000000 2 &
+		perf record -q --buildid-mmap -o "$scratch/perf.data" -e cpu-clock:I -c 2000000 -C 0 sleep 1.5 >/dev/null 2>&1
+		wait $!
+		share=$(perf report -i "$scratch/perf.data" --stdio -q --comm in_step -F sample,sym 2>/dev/null |
+			awk '{ print $1, $NF }' | share_of_first)
+		figure "in_step: with a period that is always the same, the first half has ${share:-no} % of the samples (try $try)"
+		[ -z "$share" ] || [ "$share" -gt 10 -a "$share" -lt 90 ] || unfair=yes
+	done
+	check_equal 'a period that is always the same sees one half of a loop that keeps step' yes $unfair
+	begin step 'events = ( { name = "cpu-clock"; period = 2000000; } );' || return
+	taskset -c 0 "$build/workloads/in_step" 2000000 30
+	dcpictl --db "$db" flush >/dev/null
+	stop "$started"
+	share=$(dcpiprof --db "$db" --comm in_step --json |
+		jq -r '.rows[] | "\(.counts["cpu-clock"]) \(.procedure)"' | share_of_first)
+	figure "in_step: dcpid gives the first half $share % of the samples"
+	check 'dcpid sees both halves' test "${share:-0}" -ge 35 -a "${share:-0}" -le 65
+}
+
+the_limit_is_kept && footer_and_status_agree
+a_tenth_of_the_limit_is_a_tenth_of_the_rate
+what_is_given_holds
+too_much_is_slowed_down
+loops_are_not_kept_step_with
