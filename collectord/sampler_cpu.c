@@ -2,10 +2,12 @@
 #include "collectord/sampler_internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/cpu_list.h"
 #include "base/error.h"
 #include "collectord/dither.h"
 
@@ -138,6 +140,29 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 	return err;
 }
 
+/* A list that cannot be read (all CPUs of that kind are offline) leaves the event nowhere to be. */
+int
+sampler_find_places(struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		struct sampler_places *places = &sampler->places[i];
+
+		free(places->cpus);
+		places->count = event_cpus(SAMPLER_SYSFS, sampler->events[i].name, &places->cpus);
+		if (places->count == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool
+belongs_here(const struct sampler *sampler, size_t event, uint32_t cpu)
+{
+	const struct sampler_places *places = &sampler->places[event];
+
+	return places->count == 0 || cpu_list_has(places->cpus, places->count, cpu);
+}
+
 int
 sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu)
 {
@@ -148,7 +173,7 @@ sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu)
 		struct sampler_counter *counter = &cpu->counters[i];
 		int err;
 
-		if (!sampler->events[i].available || counter->fd >= 0)
+		if (!sampler->events[i].available || counter->fd >= 0 || !belongs_here(sampler, i, cpu->number))
 			continue;
 		err = open_event(sampler, cpu, i);
 		if (err && err != counter->error)

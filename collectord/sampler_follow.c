@@ -7,6 +7,7 @@
 
 #include "base/cpu_list.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "collectord/machine.h"
 
 #define ALIVE_TRIES       3
@@ -26,19 +27,14 @@ find_cpu(const struct sampler *sampler, uint32_t number)
 static struct sampler_cpu *
 make_place(struct sampler *sampler, uint32_t number)
 {
-	struct sampler_cpu *cpu = find_cpu(sampler, number);
+	struct sampler_cpu *cpu = find_cpu(sampler, number), *cpus;
 
 	if (cpu)
 		return cpu;
-	if (sampler->cpu_count == sampler->cpu_capacity) {
-		size_t capacity = sampler->cpu_capacity ? 2 * sampler->cpu_capacity : 8;
-		struct sampler_cpu *cpus = reallocarray(sampler->cpus, capacity, sizeof(*cpus));
-
-		if (!cpus)
-			return NULL;
-		sampler->cpus = cpus;
-		sampler->cpu_capacity = capacity;
-	}
+	cpus = array_grow(sampler->cpus, &sampler->cpu_capacity, sampler->cpu_count + 1, sizeof(*cpus));
+	if (!cpus)
+		return NULL;
+	sampler->cpus = cpus;
 	cpu = &sampler->cpus[sampler->cpu_count++];
 	sampler_cpu_init(cpu, number);
 	return cpu;
@@ -82,18 +78,9 @@ is_alive(const struct sampler *sampler, struct sampler_cpu *cpu)
 }
 
 static bool
-is_listed(const uint32_t *numbers, int count, uint32_t number)
-{
-	for (int i = 0; i < count; i++)
-		if (numbers[i] == number)
-			return true;
-	return false;
-}
-
-static bool
 has_gone(const struct sampler *sampler, struct sampler_cpu *cpu, const uint32_t *online, int count)
 {
-	return cpu->open && (!is_listed(online, count, cpu->number) || !is_alive(sampler, cpu));
+	return cpu->open && (!cpu_list_has(online, count, cpu->number) || !is_alive(sampler, cpu));
 }
 
 bool
@@ -133,7 +120,7 @@ int
 sampler_follow_cpus(struct sampler *sampler)
 {
 	uint32_t *online;
-	int count = cpu_list_read(SAMPLER_ONLINE_CPUS, &online);
+	int count = cpu_list_read(SAMPLER_ONLINE_CPUS, &online), err;
 
 	if (count < 0)
 		return count;
@@ -146,9 +133,11 @@ sampler_follow_cpus(struct sampler *sampler)
 		log_write(sampler->log, LOG_LEVEL_NOTICE, "cpu %u went offline: what it had recorded is counted",
 		          cpu->number);
 	}
-	add_those_that_came(sampler, online, count);
+	err = sampler_find_places(sampler); /* which may have changed with them */
+	if (!err)
+		add_those_that_came(sampler, online, count);
 	free(online);
-	return 0;
+	return err;
 }
 
 static int

@@ -9,6 +9,7 @@
 #include "stream/merge.h"
 
 #define SAMPLER_PROCFS "/proc"
+#define SAMPLER_SYSFS  "/sys"
 
 struct sampler_loss {
 	uint64_t lost; /* since the last take */
@@ -46,11 +47,18 @@ struct sampler_cpu {
 	uint64_t skipped; /* samples whose event is not ours; damaged records are counted by the rings */
 };
 
+/* The CPUs that an event's PMU has. */
+struct sampler_places {
+	uint32_t *cpus; /* NULL: all */
+	int count;
+};
+
 struct sampler {
 	const struct log *log;
 	struct event_features features;
 	struct budget budget;
 	struct event events[EVENTS_MAX];
+	struct sampler_places places[EVENTS_MAX];
 	size_t event_count;
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
@@ -86,6 +94,9 @@ void sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number);
  * left out.
  */
 int sampler_cpu_open(struct sampler *sampler, struct sampler_cpu *cpu);
+
+/* Find out on which CPUs each event can be opened. 0 or -errno. */
+int sampler_find_places(struct sampler *sampler);
 
 /* Try the events that are missing. How many could be opened. */
 int sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu);

@@ -24,7 +24,7 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 {
 	const struct event_environment environment = {
 		.open = event_open_system,
-		.sysfs = "/sys",
+		.sysfs = SAMPLER_SYSFS,
 		.procfs = SAMPLER_PROCFS,
 		.cpu = cpu,
 		.default_rate = PROVISIONAL_RATE,
@@ -38,12 +38,18 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		return err;
 	}
 	for (size_t i = 0; i < config->event_count; i++) {
-		err = event_resolve(&environment, &config->events[i], &sampler->events[i], why, size);
-		if (err)
-			return err;
-		sampler->event_count++;
-		any |= sampler->events[i].available;
+		int count =
+			event_resolve_kinds(&environment, &config->events[i], &sampler->events[sampler->event_count],
+		                            EVENTS_MAX - sampler->event_count, why, size);
+
+		if (count < 0)
+			return count;
+		while (count-- > 0)
+			any |= sampler->events[sampler->event_count++].available;
 	}
+	err = sampler_find_places(sampler);
+	if (err)
+		return err;
 	if (any) {
 		choose_rates(sampler, config);
 		return 0;
@@ -139,6 +145,8 @@ sampler_close(struct sampler *sampler)
 	for (size_t i = 0; i < sampler->cpu_count; i++)
 		sampler_cpu_close(sampler, &sampler->cpus[i]);
 	free(sampler->cpus);
+	for (size_t i = 0; i < EVENTS_MAX; i++)
+		free(sampler->places[i].cpus);
 	merge_free(sampler->merge);
 	tally_free(sampler->tally);
 	attribution_free(sampler->attribution);

@@ -83,6 +83,15 @@ cpu_list_read(const char *path, uint32_t **cpus)
 	return cpu_list_parse(text, cpus);
 }
 
+bool
+cpu_list_has(const uint32_t *cpus, int count, uint32_t cpu)
+{
+	for (int i = 0; i < count; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
 void
 cpu_list_format(const uint32_t *cpus, size_t count, char *text, size_t size)
 {

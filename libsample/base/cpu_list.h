@@ -6,6 +6,7 @@
 #ifndef DCPI_BASE_CPU_LIST_H
 #define DCPI_BASE_CPU_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ int cpu_list_parse(const char *text, uint32_t **cpus);
 
 /* The list in file `path`, e.g. /sys/devices/system/cpu/online. As cpu_list_parse(), or -errno. */
 int cpu_list_read(const char *path, uint32_t **cpus);
+
+bool cpu_list_has(const uint32_t *cpus, int count, uint32_t cpu);
 
 /* Write ascending `cpus` as the kernel would ("0-3,8"), "" for none, cut behind a whole number to `size`. */
 void cpu_list_format(const uint32_t *cpus, size_t count, char *text, size_t size);

@@ -65,7 +65,7 @@ event_encode_bare(const char *sysfs, const char *bare, struct event_encoding *en
 		err = pmu_event_encode(sysfs, bare, encoding, why, size);
 	else if (!encode_raw(bare, encoding))
 		err = refuse_name(bare, why, size);
-	if (!err)
+	if (!err && !encoding->unit[0])
 		event_encoding_set_unit(encoding, event_is_clock(encoding) ? "ns" : "events");
 	return err;
 }

@@ -105,6 +105,21 @@ uint64_t event_rate_limit(const char *procfs);
 bool event_limit_rate(struct event *event, uint64_t limit);
 
 /*
+ * As event_resolve(), but where cores are of several kinds (big and little, performance and efficiency), each with a
+ * PMU of its own, an event that has a name of its own becomes one for each kind: `cpu_core/cycles/`,
+ * `cpu_atom/cycles/`. How many of the at most `max` events were filled, at least 1; or an error as above, -E2BIG when
+ * max is 0.
+ */
+int event_resolve_kinds(const struct event_environment *environment, const struct event_spec *spec,
+                        struct event *events, size_t max, char *why, size_t size);
+
+/*
+ * The CPUs on which the event called `name` can be opened: those that its PMU has. Their number with *cpus, which the
+ * caller frees; 0 and NULL: all of them; or an error: -EINVAL when none of them is online.
+ */
+int event_cpus(const char *sysfs, const char *name, uint32_t **cpus);
+
+/*
  * Which optional attributes this kernel knows, found once by asking: build-ids in mmap records (5.12), cgroups
  * (5.7), kernel symbol records (5.1), lost counts when read (6.0).
  */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event/kinds.h"
 #include "event/names.h"
 #include "event/small_file.h"
 
@@ -293,6 +294,7 @@ int
 pmu_event_encode(const char *sysfs, const char *name, struct event_encoding *encoding, char *why, size_t size)
 {
 	struct request request = {.sysfs = sysfs, .name = name, .why = why, .why_size = size};
+	char canonical[EVENT_NAME_SIZE];
 	char copy[EVENT_NAME_SIZE];
 	char *terms = copy;
 	int64_t type;
@@ -314,6 +316,10 @@ pmu_event_encode(const char *sysfs, const char *name, struct event_encoding *enc
 		err = -EINVAL;
 	if (err)
 		return refuse_file(&request, "type", err);
+	if (kind_is_core(sysfs, pmu) && event_name_find(terms, encoding, canonical) && kind_is_generic(encoding)) {
+		encoding->config |= KIND_OF_CORE(type);
+		return 0;
+	}
 	err = *terms ? apply_terms(&request, terms, false) : 0;
 	if (err)
 		return err;

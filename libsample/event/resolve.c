@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "event/encode.h"
+#include "event/kinds.h"
 #include "event/modifiers.h"
 #include "event/precise.h"
 #include "event/refusal.h"
@@ -231,10 +232,24 @@ try_within_limit(const struct event_environment *environment, struct event *even
 	return err;
 }
 
+/*
+ * A kernel that does not know the PMU's type in a generic event finds the right PMU by the CPU that it is opened on.
+ * True when there was one to forget.
+ */
+static bool
+forget_kind(struct event *event)
+{
+	if (!kind_is_generic(&event->encoding) || event->encoding.config <= UINT32_MAX)
+		return false;
+	event->encoding.config &= UINT32_MAX;
+	return true;
+}
+
 static bool
 is_cycles(const struct event *event)
 {
-	return event->encoding.type == PERF_TYPE_HARDWARE && event->encoding.config == PERF_COUNT_HW_CPU_CYCLES;
+	return event->encoding.type == PERF_TYPE_HARDWARE &&
+	       (uint32_t)event->encoding.config == PERF_COUNT_HW_CPU_CYCLES;
 }
 
 /* Make the event one of the CPU clock, which counts time where a PMU would count cycles. */
@@ -298,9 +313,11 @@ give_way(const struct event_environment *environment, const struct event_spec *s
 }
 
 int
-event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
-              char *why, size_t size)
+event_resolve(const struct event_environment *anywhere, const struct event_spec *spec, struct event *event, char *why,
+              size_t size)
 {
+	struct event_environment on_cpu = *anywhere;
+	const struct event_environment *const environment = &on_cpu;
 	int err;
 
 	if (size > 0)
@@ -314,9 +331,12 @@ event_resolve(const struct event_environment *environment, const struct event_sp
 		event->precise = 0;
 	if (event->encoding.type == NO_TYPE)
 		return 0;
+	on_cpu.cpu = kind_cpu(environment->sysfs, event->name, environment->cpu);
 	if (event_is_clock(&event->encoding))
 		clock_set_period(event);
 	err = try_within_limit(environment, event);
+	if (err && forget_kind(event))
+		err = try_within_limit(environment, event);
 	if (err)
 		return give_way(environment, spec, err, event, why, size);
 	event->available = true;
