@@ -127,6 +127,12 @@ $(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/make_database
 
+# Disks that a crash could have left.
+$(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
+workloads: $(BUILD)/tests/system/crash_images
+
 # Fuzz targets: one per tests/fuzz/NAME_fuzz.c, corpus in tests/fuzz/corpus/NAME/. Always clang, in a build folder of their own:
 # make fuzzers BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))

@@ -43,8 +43,8 @@ $(call workload,places): tests/workloads/places.c tests/workloads/huge_text.c te
 	$(CC) $(WORKLOAD_CFLAGS) -no-pie -o $@ $(filter %.c,$^)
 
 # Preloaded into programs to disturb them.
-workloads: $(call workload,fail_nth.so)
-$(call workload,%.so): tests/faults/%.c
+workloads: $(call workload,fail_nth.so) $(call workload,record_writes.so)
+$(call workload,%.so): tests/faults/%.c tests/faults/disk_log.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -Wno-missing-prototypes -shared -fPIC -o $@ $<
 
