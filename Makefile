@@ -166,7 +166,8 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-$(BUILD)/tests/fuzz/time_text_fuzz: $(BUILD)/obj/tests/fuzz/time_text_fuzz.o $(call objects,$(TOOL_COMMON)) \
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz)
+$(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)

@@ -9,6 +9,8 @@
 #include "dcpi-tools/common/time_text.h"
 #include "profile/epoch.h"
 
+#define SECONDS_MAX 1000000000 /* 32 years: no daemon runs longer */
+
 static const char *
 text_of(const json_t *object, const char *key)
 {
@@ -63,6 +65,15 @@ size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
 	return text;
 }
 
+/* Of a duration that nobody has checked. */
+static uint64_t
+nanoseconds(double seconds)
+{
+	if (!(seconds > 0))
+		return 0;
+	return seconds < SECONDS_MAX ? (uint64_t)(seconds * 1e9) : (uint64_t)SECONDS_MAX * 1000000000;
+}
+
 static void
 print_head(const json_t *status, FILE *stream)
 {
@@ -72,7 +83,7 @@ print_head(const json_t *status, FILE *stream)
 
 	fprintf(stream, "dcpid %s (process %" PRIu64 "), collecting for %s, epoch %" PRIu64 "%s%s%s\n",
 	        text_of(status, "version"), count_of(status, "pid"),
-	        duration_format((uint64_t)(real_of(status, "seconds") * 1e9), duration), count_of(epoch, "id"),
+	        duration_format(nanoseconds(real_of(status, "seconds")), duration), count_of(epoch, "id"),
 	        *label ? " \"" : "", label, *label ? "\"" : "");
 }
 

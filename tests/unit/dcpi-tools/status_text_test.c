@@ -35,7 +35,7 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"\"database\":{\"path\":\"/var/lib/dcpi\",\"used\":14889779,\"limit\":2147483648},"
 		"\"last_flush\":{\"at\":\"2023-11-14T22:14:50Z\",\"ms\":31.4,\"keys\":5,\"error\":null},"
 		"\"cpus\":\"0,2-3\",\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"overhead\":{\"limit_percent\":"
-	        "0.5,"
+		"0.5,"
 		"\"expected_percent\":0.4375,\"measured_percent\":0.25,\"dcpid_percent\":0.0213},\"events\":["
 		"{\"name\":\"cpu-clock\",\"requested\":\"cycles\",\"available\":true,\"note\":\"no PMU\",\"rate\":250,"
 		"\"cost_ns\":16520,\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
@@ -51,7 +51,7 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"  cpu-clock     250 samples/s per CPU, 16.5 us each, 3,982,211 samples, 0 lost, 1 throttled\n"
 		"                stands in for cycles: no PMU\n"
 		"  page-faults   a sample every 1,009 events, 1,000 samples, 12,345 lost, 0 throttled, counted 61.2 % "
-	        "of the time, "
+		"of the time, "
 		"1,234 dropped\n"
 		"  cache-misses  not available here\n"
 		"                no PMU\n"
@@ -64,6 +64,20 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"load "
 		"(limit 0.5 %)\n"
 		"  memory        9.1 MiB\n");
+}
+
+/* 10^9 s are 11,574 days and 1.8 hours. */
+static void
+a_duration_that_cannot_be_is_cut(void **state)
+{
+	(void)state;
+	assert_printed("{\"version\":\"0.1.0\",\"pid\":1,\"seconds\":1e34,\"epoch\":{\"id\":1,\"label\":\"\"},"
+	               "\"database\":{\"path\":\"/d\",\"limit\":1048576},\"last_flush\":{\"at\":null},\"events\":[]}",
+	               "dcpid 0.1.0 (process 1), collecting for 11574 d 1 h, epoch 1\n"
+	               "  unknown   0.00 % of the samples\n"
+	               "  database  /d 0 bytes of 1 MiB, nothing flushed yet\n"
+	               "  cost      dcpid used 0.00 % of the machine's CPU time, besides taking samples\n"
+	               "  memory    0 bytes\n");
 }
 
 static void
@@ -128,6 +142,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_status_is_printed_in_aligned_lines),
+		cmocka_unit_test(a_duration_that_cannot_be_is_cut),
 		cmocka_unit_test(trouble_is_not_hidden),
 		cmocka_unit_test(a_daemon_that_says_less_is_understood),
 		cmocka_unit_test(counts_have_a_comma_every_three_digits),
