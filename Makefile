@@ -58,7 +58,7 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
-.PHONY: all help units fuzzers bench benches soak workloads manuals clean
+.PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) manuals
@@ -70,6 +70,7 @@ help:
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
+	@echo 'make growth           a year of samples of a large machine (5 minutes) into docs/benchmarks.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
@@ -149,6 +150,11 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
+$(BUILD)/bench/growth_bench: $(BUILD)/obj/bench/growth_bench.o $(BUILD)/obj/collectord/retainer.o \
+		$(BUILD)/obj/collectord/machine.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
+
 # What it costs beside `perf record`, into docs/benchmarks.md; about twelve minutes on a quiet machine.
 BENCH_OPTIONS ?=
 bench: all benches workloads
@@ -158,6 +164,10 @@ bench: all benches workloads
 SOAK_OPTIONS ?=
 soak: all workloads
 	bench/soak --write docs/benchmarks.md --picture docs/soak.svg --csv $(BUILD)/soak.csv $(SOAK_OPTIONS)
+
+# How large does it get? A year of a machine with 64 CPUs, in some minutes.
+growth: all benches
+	bench/growth --write docs/benchmarks.md --picture docs/growth.svg
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)

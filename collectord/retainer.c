@@ -6,6 +6,7 @@
 #include "collectord/machine.h"
 #include "profile/compact.h"
 
+#define STEPS_NS      UINT64_C(100000000)
 #define DROPS_MAX     64 /* steps for one flush */
 #define RESERVE_SHARE 16 /* of the limit: LMDB writes new pages before it gives old ones back */
 
@@ -47,13 +48,17 @@ void
 retainer_step(struct profile *profile, const struct retention_options *options, const struct log *log, int *error)
 {
 	const uint64_t now_ns = machine_clock_ns(CLOCK_REALTIME);
-	int result = profile_knows_time(profile, now_ns);
+	const uint64_t end_ns = machine_clock_ns(CLOCK_MONOTONIC) + STEPS_NS;
+	int result = profile_knows_time(profile, now_ns), steps = 0;
+	const uint64_t known_ns = result > 0 ? now_ns : 0; /* at 0 nothing is old */
 	int err;
 
-	if (result >= 0)
-		result = profile_retain(profile, options, result ? now_ns : 0); /* at 0 nothing is old */
+	if (result >= 0) {
+		do
+			result = profile_retain(profile, options, known_ns);
+		while (result > 0 && ++steps < RETAINER_STEPS && machine_clock_ns(CLOCK_MONOTONIC) < end_ns);
+	}
 	err = result < 0 ? result : 0;
-
 	if (err && err != *error)
 		log_write(log, LOG_LEVEL_WARNING, "cannot merge or drop old slices: %s", error_text(err));
 	*error = err;
