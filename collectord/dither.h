@@ -2,9 +2,9 @@
  * dither.h - periods that are not quite the same, so that sampling does not keep step with loops
  *
  * Who samples every n events and meets a loop of n, 2n or n/2 events sees one place of it only. DCPI drew each period
- * from 60K to 64K for that (TOCS 15(4), 4.1.1); here each CPU's period changes about once a second, by up to 3 % to
- * either side. Within a second the samples of a commensurable loop then walk through all of it, the sooner the more the
- * period differs; over the seconds the mean period is the one that was asked for.
+ * from 60K to 64K for that (TOCS 15(4), 4.1.1); here each CPU's period changes with each drain of its ring, by up to
+ * 3 % to either side. In between, the samples of a commensurable loop walk through all of it, the sooner the more the
+ * period differs; over a minute the mean period is the one that was asked for.
  * Thread rule: stateless.
  */
 #ifndef DCPI_COLLECTORD_DITHER_H

@@ -79,7 +79,7 @@ struct sampler {
 	uint64_t dithered_ns; /* CLOCK_MONOTONIC, when periods were changed last */
 };
 
-/* Change the periods of counters that had enough samples with theirs, once a second. */
+/* Change the periods of counters that had enough samples with theirs; at most once a second. */
 void sampler_dither(struct sampler *sampler);
 
 #define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"
