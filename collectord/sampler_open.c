@@ -101,12 +101,12 @@ sampler_open(const struct config *config, const struct log *log, struct sampler 
 	uint32_t *numbers = NULL;
 	int count, err;
 
+	snprintf(why, size, "out of memory");
 	if (!sampler)
 		return -ENOMEM;
 	sampler->log = log;
 	sampler->ring_pages = config->ring_pages;
 	sampler->sideband_pages = config->sideband_pages;
-	snprintf(why, size, "out of memory");
 	err = make_tables(sampler, config);
 	if (err)
 		goto failed;

@@ -64,7 +64,7 @@ say_failure(const char *directory, const char *target, int err)
 int
 salvage_database(const char *directory, const char *target)
 {
-	struct salvage_result result;
+	struct salvage_result result = {0};
 	char *shown = text_shown(directory), *shown_target = text_shown(target);
 	int status, err = -ENOMEM;
 

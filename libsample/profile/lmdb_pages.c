@@ -292,7 +292,7 @@ int
 pages_leaf_entry(const struct pages_leaf *leaf, size_t index, struct pages_entry *entry)
 {
 	struct pages *pages = leaf->pages;
-	struct node_header node;
+	struct node_header node = {0};
 	const size_t data = find_node(pages, leaf->page, index, &node);
 	const uint32_t size = node_number(&node);
 
@@ -336,7 +336,7 @@ level_buffer(struct pages *pages, size_t level)
 static uint64_t
 child_of(const struct pages *pages, const uint8_t *page, size_t index)
 {
-	struct node_header node;
+	struct node_header node = {0};
 
 	if (find_node(pages, page, index, &node) == 0)
 		return NO_PAGE;

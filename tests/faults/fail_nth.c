@@ -81,12 +81,15 @@ place_is_new(void)
 	}
 }
 
-/* What these do without memory is not for us to mend, and dcpid calls them at its start: configuration, user names. */
+/*
+ * What these do without memory is not for us to mend. Configuration and user names are read when dcpid starts; libevent
+ * makes a connection that never sends what it is given, until the client has waited long enough.
+ */
 static bool
 is_spared(void)
 {
 	static const char *const spared[] = {"libconfig", "libnss"};
-	static const char *const functions[] = {"getpwuid", "getgrgid"};
+	static const char *const functions[] = {"getpwuid", "getgrgid", "bufferevent_socket_new"};
 	void *callers[24];
 	const int count = backtrace(callers, 24);
 	Dl_info info;
@@ -95,8 +98,10 @@ is_spared(void)
 		if (!dladdr(callers[i], &info))
 			continue;
 		for (size_t k = 0; k < sizeof(spared) / sizeof(spared[0]); k++)
-			if ((info.dli_fname && strstr(info.dli_fname, spared[k])) ||
-			    (info.dli_sname && strcmp(info.dli_sname, functions[k]) == 0))
+			if (info.dli_fname && strstr(info.dli_fname, spared[k]))
+				return true;
+		for (size_t k = 0; k < sizeof(functions) / sizeof(functions[0]); k++)
+			if (info.dli_sname && strcmp(info.dli_sname, functions[k]) == 0)
 				return true;
 	}
 	return false;
