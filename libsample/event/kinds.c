@@ -18,7 +18,7 @@
 #define KINDS_MAX 8
 
 struct kind {
-	char pmu[64];
+	char pmu[NAME_MAX + 1];
 	int64_t type;
 };
 
@@ -52,7 +52,7 @@ read_kind(const char *sysfs, const char *pmu, struct kind *kind)
 	char cpus[8];
 	int err;
 
-	if (pmu[0] == '.' || strlen(pmu) >= sizeof(kind->pmu))
+	if (pmu[0] == '.')
 		return false;
 	err = small_file_read(cpus, sizeof(cpus), "%s/" DEVICES "/%s/cpus", sysfs, pmu);
 	if ((err && err != -EFBIG) || (!err && !*cpus))

@@ -49,12 +49,7 @@ judge()
 
 	read -r seconds <"$scratch/$1.cpu"
 	dcpictl --db "$scratch/db" flush >/dev/null
-	read -r samples expected deviation < <(dcpiprof --db "$scratch/db" --comm "$1" --json |
-		jq -r '.events[0] | [.selected, .period] | @tsv' |
-		awk -v seconds="$seconds" '{
-			expected = seconds * 1e9 / $2
-			printf "%d %.0f %.1f\n", $1, expected, ($1 - expected) / sqrt(expected)
-		}')
+	read -r samples expected deviation < <(compare_cpu_time "$scratch/db" "$1" "$seconds")
 	figure "$1: $seconds s of CPU time, $samples samples, $expected expected ($deviation standard deviations)"
 	check_at_most "$2" "$3" "${deviation#-}"
 }

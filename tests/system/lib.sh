@@ -126,6 +126,17 @@ start_dcpid()
 	wait_for 10 dcpictl --db "$db" status
 }
 
+# compare_cpu_time DB COMM SECONDS - "SAMPLES EXPECTED DEVIATION": those of the first event, a clock, of processes called
+# COMM, those that SECONDS of CPU time should have, and the difference in standard deviations
+compare_cpu_time()
+{
+	dcpiprof --db "$1" --comm "$2" --json | jq -r '.events[0] | [.selected, .period] | @tsv' |
+		awk -v seconds="$3" '{
+			expected = seconds * 1e9 / $2
+			printf "%d %.0f %.1f\n", $1, expected, ($1 - expected) / sqrt(expected)
+		}'
+}
+
 # May this user sample all processes here? If not, say so as the reason of skipping SENTENCE.
 may_sample_or_skip()
 {

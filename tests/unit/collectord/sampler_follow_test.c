@@ -98,6 +98,27 @@ what_a_cpu_that_went_had_lost_is_told_at_the_next_take(void **state)
 	sampler_close(sampler);
 }
 
+/* More than there is room for at first, and none of them there: a list that was out of date when it was used. */
+static void
+cpus_that_are_not_there_take_no_part(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	const size_t count = sampler_cpu_count(sampler);
+	struct slice slice = {0};
+
+	(void)state;
+	for (uint32_t number = 60000; number < 60100; number++)
+		assert_true(sampler_add_cpu(sampler, number) < 0);
+	assert_int_equal(sampler_cpu_count(sampler), count);
+	assert_int_equal(sampler_descriptor(sampler, 2 * (count + 99)), -1);
+	assert_false(sampler_is_outdated(sampler));
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	assert_true(slice.events[0].enabled_ns > 0);
+	slice_fini(&slice);
+	sampler_close(sampler);
+}
+
 /* An event that shares its counter with nobody runs all the time it is enabled. */
 static void
 time_enabled_and_running_is_summed_over_cpus(void **state)
@@ -147,6 +168,7 @@ main(void)
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
+		cmocka_unit_test(cpus_that_are_not_there_take_no_part),
 		cmocka_unit_test(time_enabled_and_running_is_summed_over_cpus),
 		cmocka_unit_test(an_event_that_could_not_be_opened_is_tried_again),
 	};
