@@ -11,6 +11,13 @@ held_up()
 	kill -CONT "$daemon"
 }
 
+# Until dcpid has seen that the kernel's limit sank.
+sinking()
+{
+	shares lowered 2
+	sleep 12
+}
+
 limit_rate 100000
 collect rate 'events = ( { name = "cycles"; rate = 977; } );' shares rate 3
 collect instructions 'events = ( { name = "cycles"; period = 1000003; }, { name = "instructions"; period = 250007; },
@@ -18,8 +25,19 @@ collect instructions 'events = ( { name = "cycles"; period = 1000003; }, { name 
 collect raw 'events = ( { name = "r11"; period = 1000003; precise = 3; }, { name = "r08"; period = 500009; },
 	{ name = "armv8_pmuv3/event=0x11/"; period = 1000003; },
 	{ name = "armv8_pmuv3/cpu_cycles/"; period = 1000003; }, { name = "cycles:u"; period = 1000003; } );' shares raw 2
+collect multiplexed 'events = ( { name = "cycles"; period = 1000003; }, { name = "r11"; period = 1000003; },
+	{ name = "armv8_pmuv3/event=0x11/"; period = 1000003; }, { name = "armv8_pmuv3/cpu_cycles/"; period = 1000003; },
+	{ name = "cycles:u"; period = 1000003; }, { name = "instructions"; period = 500009; },
+	{ name = "r08"; period = 500009; }, { name = "armv8_pmuv3/event=0x08/"; period = 500009; },
+	{ name = "armv8_pmuv3/inst_retired/"; period = 500009; }, { name = "instructions:u"; period = 500009; } );' \
+	shares multiplexed 3
 collect lost 'events = ( { name = "cycles"; period = 500009; } ); ring_kib = 16;' held_up
 limit_rate 1000
 collect throttled 'events = ( { name = "cycles"; period = 100003; }, { name = "instructions"; rate = 4000; } );' \
 	shares throttled 1
+# As it is after boot: the kernel lowers its limit by itself when it finds that interrupts take long.
+echo 25 >/proc/sys/kernel/perf_cpu_time_max_percent
+echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
+collect lowered 'events = ( { name = "cycles"; rate = 20000; } );' sinking
+cat /proc/sys/kernel/perf_event_max_sample_rate >"$out/lowered.limit"
 take_out

@@ -80,7 +80,8 @@ check_complete()
 	check_equal "$2: no sample is lost" 0 "$(number "$1" .lost)"
 }
 
-# check_interrupts COLLECTION SENTENCE - every interrupt of the PMU is a sample, or was lost and counted
+# check_interrupts COLLECTION SENTENCE - every interrupt of the PMU is a sample, or was lost and counted; but for those
+# by which dcpid measures what a sample costs: one each 200 us for 12 ms
 check_interrupts()
 {
 	local interrupts told
@@ -88,7 +89,7 @@ check_interrupts()
 	interrupts=$(awk 'NR == 1 { before = $1 } END { print $1 - before }' "$1.interrupts")
 	told=$(number "$1.all" '([.events[].samples] | add) + .lost')
 	figure "$(of_path "$1"): $interrupts interrupts of the PMU, $told samples and losses"
-	check_within "$2" "$told" "$(of "$interrupts * .995")" "$(of "$interrupts * 1.005")"
+	check_within "$2" "$told" "$(of "$interrupts * .995 - 100")" "$(of "$interrupts * 1.005")"
 }
 
 # cpu_seconds COLLECTION
@@ -123,10 +124,30 @@ cycles_are_right()
 	figure "right/default: $shared samples of $period cycles in $seconds s of CPU time"
 	check_within 'samples times period are the CPU time that the kernel accounts' \
 		"$(of "$shared * $period / 1e9 / $seconds")" 0.9 1.05
-	check_equal 'the period is that of the configuration' 2000003 "$period"
 	check 'dcpid --seconds 8 takes 8 seconds' grep -Eq 'samples in [89]\.[0-9] s' "$right/default.log"
 	check_equal 'status says the same' '0 0' \
 		"$(number "$right/default.status" '"\([.events[].lost] | add) \(.sideband_lost)"')"
+}
+
+# With the default configuration the rate follows from what a sample was found to cost, and the period from how fast the
+# CPU turned out to count: one cycle each nanosecond.
+rate_follows_from_cost()
+{
+	local cost rate period
+
+	cost=$(of_event "$right/default" cycles cost_ns)
+	rate=$(of_event "$right/default" cycles rate)
+	period=$(of_event "$right/default" cycles period)
+	figure "right/default: a sample costs $cost ns; $rate samples/s of $period cycles;" \
+		"$(number "$right/default.status" '.overhead | "\(.expected_percent) % of the machine expected"')"
+	check_within "what a sample of a PMU's event costs is measured" "$cost" 1000 200000
+	check_within 'the rate is what one percent of the CPU pays for' "$(of "$rate * $cost / 1e9")" 0.005 0.0101
+	check_within 'the period makes that rate of the cycles that the CPU was seen to count' \
+		"$(of "$period * $rate / 1e9")" 0.95 1.05
+	check 'the doctor finds the PMU' jq -e '.findings | any(.severity == "ok" and
+		(.text | test("this machine counts .*cycles.*instructions")))' "$right/doctor.json"
+	check 'and no timer in its place' jq -e '.findings | all(.text | test("stands in for cycles") | not)' \
+		"$right/doctor.json"
 }
 
 # in_image IMAGE PROCEDURE - its cycles
@@ -145,11 +166,11 @@ kernel_is_named()
 		check "the kernel's $name is found where it works" test 10 -lt "$(in_image '[kernel]' $name)"
 	done
 	check 'a module that was there is named' \
-		test 50 -lt "$(in_image '[lz4_compress]' LZ4_compress_fast_extState)"
+		test 20 -lt "$(in_image '[lz4_compress]' LZ4_compress_fast_extState)"
 	check 'a module that came later is named' \
-		test 50 -lt "$(in_image '[zstd_compress]' ZSTD_compressBlock_doubleFast)"
+		test 20 -lt "$(in_image '[zstd_compress]' ZSTD_compressBlock_doubleFast)"
 	check 'a module in the place of another is named' \
-		test 50 -lt "$(in_image '[lz4hc_compress]' LZ4HC_compress_generic)"
+		test 20 -lt "$(in_image '[lz4hc_compress]' LZ4HC_compress_generic)"
 	# shellcheck disable=SC2016 # not ours to expand
 	check_equal 'no label of the ABI is taken for a function' 0 \
 		"$(rows "$right/default.json" cycles '.procedure | startswith("$")')"
@@ -183,7 +204,7 @@ rate_is_kept()
 	for percent in 60 30 10; do
 		got=$(of "100 * $(share_rows "$counting/rate.json" cycles $percent) / $(share_rows "$counting/rate.json" cycles)")
 		figure "counting/rate: share_of_$percent has $got % of the samples of its program"
-		check_within "by rate: share_of_$percent has $percent %, give or take 3" "$got" $((percent - 3)) $((percent + 3))
+		check_within "by rate: share_of_$percent has $percent %, give or take 6" "$got" $((percent - 6)) $((percent + 6))
 	done
 	check_complete "$counting/rate.json" 'by rate'
 }
@@ -216,6 +237,65 @@ raw_events_are_the_same_cycles()
 	figure "counting/raw: $(rows "$profile" cycles:u '.image == "[kernel]"') of $(rows "$profile" cycles:u true)" \
 		'samples of cycles:u were taken in the kernel (skid)'
 	check_complete "$profile" 'five raw events'
+}
+
+# Five events of cycles and five of instructions on the six counters and the one that counts cycles only.
+multiplexing_is_told()
+{
+	local profile=$counting/multiplexed.json sum got cycles instructions
+
+	sum=$(number "$profile" '[.events[].running_percent] | add')
+	figure "counting/multiplexed: counted $(number "$profile" '[.events[].running_percent] | map(tostring) | join(" ")')" \
+		'% of the time'
+	check_equal 'ten events are counted by seven counters' 10 "$(number "$profile" '[.events[] | select(.available)] | length')"
+	check 'none of them all the time' jq -e 'all(.events[]; .running_percent > 20 and .running_percent < 99)' "$profile"
+	check_within 'for together as long as seven counters run' "$sum" 550 702
+	check 'and dcpiprof says so' grep -Eq 'counted [0-9.]+% of the time' "$counting/multiplexed.txt"
+	check_equal 'events that have a counter each are counted all the time' '100 100' \
+		"$(number "$counting/instructions.json" '[.events[] | select(.available) | .running_percent] | map(tostring) | join(" ")')"
+	cycles=$(of "$(share_rows "$profile" cycles) * 1000003 / $(number "$profile" '.events[0].running_percent')")
+	instructions=$(of "$(share_rows "$profile" instructions) * 500009 / $(number "$profile" '.events[5].running_percent')")
+	figure "counting/multiplexed: $(of "$cycles / $instructions") cycles per instruction"
+	check_within 'scaled by that, cycles and instructions keep their ratio of 4' "$(of "$cycles / $instructions")" 3.6 4.4
+	for percent in 60 30 10; do
+		got=$(of "100 * $(share_rows "$profile" cycles $percent) / $(share_rows "$profile" cycles)")
+		figure "counting/multiplexed: share_of_$percent has $got % of the samples of its program"
+		check_within "multiplexed: share_of_$percent has $percent %, give or take 6" "$got" $((percent - 6)) $((percent + 6))
+	done
+	check_complete "$profile" multiplexed
+}
+
+# The kernel of a slow machine lowers kernel.perf_event_max_sample_rate by itself: when dcpid measures what a sample
+# costs, or later.
+lowered_limit_is_followed()
+{
+	local limit rate
+
+	limit=$(cat "$counting/lowered.limit")
+	rate=$(of_event "$counting/lowered" cycles rate)
+	figure "counting/lowered: the kernel lowered its limit from 100000 to $limit; $rate samples/s remain of 20000;" \
+		"$(number "$counting/lowered.all" '.events[0].samples') samples"
+	check 'the kernel lowers its limit of samples' test "$limit" -lt 20000
+	check_at_most 'dcpid lowers the rate that was asked for' 19999 "$rate"
+	check 'and says why' jq -e '.events[0].note | contains("perf_event_max_sample_rate allows")' \
+		"$counting/lowered.status"
+	check 'samples are taken at any limit' test 1000 -lt "$(number "$counting/lowered.all" '.events[0].samples')"
+	check_equal 'a limit that sinks: no sample is lost' 0 "$(number "$counting/lowered.all" .lost)"
+}
+
+# CPU 1 goes and comes back: what ran on it before, on the other meanwhile, and on it again.
+hotplug_is_followed()
+{
+	local name got
+
+	check_equal 'hotplug: dcpid saw CPU 1 go and come back' $'0\n0-1' "$(cat "$right/hotplug.cpus")"
+	for name in before without after; do
+		got=$(dcpiprof --db "$right/hotplug.db" --epoch all -i --comm "$name" --json | jq '[.rows[].counts.cycles] | add // 0')
+		figure "right/hotplug: $name: $got samples of 1000003 cycles in $(cpu_seconds "$right/$name") s of CPU time"
+		check_within "hotplug: $name, samples are CPU time" "$(of "$got * 1000003 / 1e9 / $(cpu_seconds "$right/$name")")" \
+			0.9 1.05
+	done
+	check_complete "$right/hotplug.all" hotplug
 }
 
 losses_are_told()
@@ -266,11 +346,15 @@ judge()
 {
 	read_databases
 	cycles_are_right
+	rate_follows_from_cost
 	kernel_is_named
 	host_says_the_same
 	storm_is_complete
+	hotplug_is_followed
 	rate_is_kept
 	instructions_are_counted
 	raw_events_are_the_same_cycles
+	multiplexing_is_told
 	losses_are_told
+	lowered_limit_is_followed
 }

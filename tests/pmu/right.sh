@@ -27,19 +27,20 @@ default_configuration()
 	one=$!
 	/workloads/kernel_work 4 &
 	two=$!
-	compress zram0 lz4 1
+	compress zram0 lz4 2
 	compress zram1 zstd 2
-	wait $one $two
-	dcpictl --db /tmp/default status --json >$out/default.status
+	wait "$one" "$two"
+	dcpictl --db /tmp/default status --json >"$out/default.status"
+	dcpictl --db /tmp/default doctor --json >"$out/doctor.json"
 	dcpictl --db /tmp/default flush >/dev/null # which takes down the names of zstd
 	modprobe -r zstd
 	modprobe lz4hc
 	compress zram2 lz4hc 2 &
-	wait $daemon
+	wait "$daemon"
 	wait
-	dcpiprof --db /tmp/default --json >$out/default.json
-	dcpiprof --db /tmp/default --limit 40 | cat >$out/default.txt
-	dcpictl --db /tmp/default check >$out/default.check 2>&1
+	dcpiprof --db /tmp/default --json >"$out/default.json"
+	dcpiprof --db /tmp/default --limit 40 | cat >"$out/default.txt"
+	dcpictl --db /tmp/default check >"$out/default.check" 2>&1
 	finish default
 }
 
@@ -58,13 +59,44 @@ storm()
 	before=$(awk '$1 == "processes" { print $2 }' /proc/stat)
 	start_processes 2 &
 	start_processes 2
-	wait $!
-	echo $(($(awk '$1 == "processes" { print $2 }' /proc/stat) - before)) >$out/storm.processes
+	wait "$!"
+	echo $(($(awk '$1 == "processes" { print $2 }' /proc/stat) - before)) >"$out/storm.processes"
 }
 
-grep ' _stext$' /proc/kallsyms >$out/stext
-dmesg | grep -E 'perfevents|KASLR' >$out/dmesg
+# cpus_are LIST - wait until dcpid samples these, at most a minute
+cpus_are()
+{
+	tries=120
+	until dcpictl --db /tmp/hotplug status --json | grep -q "\"cpus\": \"$1\""; do
+		[ $((tries -= 1)) -gt 0 ] || return
+		sleep 0.5
+	done
+	echo "$1" >>"$out/hotplug.cpus"
+}
+
+# alone_on CPU NAME - shares, under that name
+alone_on()
+{
+	cp /workloads/shares "/tmp/$2"
+	busybox time -f '%U %S' taskset -c "$1" "/tmp/$2" 1 2>"$out/$2.time"
+}
+
+# CPU 1 goes and comes back.
+hotplug()
+{
+	alone_on 1 before
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	cpus_are 0
+	alone_on 0 without
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	cpus_are 0-1
+	alone_on 1 after
+}
+
+grep ' _stext$' /proc/kallsyms >"$out/stext"
+dmesg | grep -E 'perfevents|KASLR' >"$out/dmesg"
 limit_rate 100000
 default_configuration
 collect storm '' storm
+collect hotplug 'events = ( { name = "cycles"; period = 1000003; } );' hotplug
 take_out
