@@ -58,13 +58,25 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 	return -ENOENT;
 }
 
+/* What measuring the costs took may have made the kernel lower its limit: above it no event would open at all. */
+static void
+limit_rates(struct sampler *sampler)
+{
+	const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
+
+	for (size_t i = 0; i < sampler->event_count; i++)
+		event_limit_rate(&sampler->events[i], limit);
+}
+
 /* All CPUs of the list; one that has gone offline in the meantime is left out, other errors end it. */
 static int
 open_cpus(struct sampler *sampler, const uint32_t *numbers, size_t count, char *why, size_t size)
 {
 	for (size_t i = 0; i < count; i++) {
-		int err = sampler_add_cpu(sampler, numbers[i]);
+		int err;
 
+		limit_rates(sampler);
+		err = sampler_add_cpu(sampler, numbers[i]);
 		if (err && err != -ENODEV) {
 			snprintf(why, size, "cpu %u: cannot open events: %s%s", numbers[i], error_text(err),
 			         err == -EMFILE ? " (raise the limit of open files: ulimit -n)" : "");
