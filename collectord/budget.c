@@ -155,6 +155,13 @@ measure_event(struct measuring *measuring, struct event *event, struct budget_ev
 	const bool is_counter = kind_of(event) == KIND_HARDWARE || kind_of(event) == KIND_OTHER;
 	uint64_t cycle_rate = CYCLE_RATE;
 
+	if (measured->err && event->cost_ns) {
+		log_write(measuring->log, LOG_LEVEL_NOTICE,
+		          "%s: what a sample costs cannot be measured now (%s); it is taken to be what it was",
+		          event->name, error_text(measured->err));
+		return;
+	}
+	*planned = (struct budget_event){0};
 	if (!measured->err && is_cycles(&probe.encoding) && measured->cost.count_rate)
 		cycle_rate = measured->cost.count_rate;
 	planned->count_rate = count_rate_of(event, cycle_rate);
@@ -190,9 +197,10 @@ budget_measure(struct budget *budget, const struct event_features *features, str
 
 	budget->count = count;
 	for (size_t i = 0; i < count; i++) {
-		budget->events[i] = (struct budget_event){0};
 		if (events[i].available)
 			measure_event(&measuring, &events[i], &budget->events[i]);
+		else
+			budget->events[i] = (struct budget_event){0};
 	}
 }
 

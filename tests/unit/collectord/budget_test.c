@@ -254,6 +254,27 @@ what_is_a_fact_is_not_learnt(void **state)
 	assert_int_equal(budget.events[0].count_rate, 1000000000);
 }
 
+/* An event that no kernel has: to measure it again is refused. */
+static void
+a_cost_that_cannot_be_measured_again_is_what_it_was(void **state)
+{
+	const struct event_features features = {0};
+	struct budget budget = budget_of(10000, 5200, 1, 33000, 1000000000);
+	struct event event = counter("none", 0xffff);
+
+	(void)state;
+	event.cost_ns = 33000;
+	budget_measure(&budget, &features, &event, 1, NULL);
+	assert_int_equal(event.cost_ns, 33000);
+	assert_int_equal(budget.events[0].cost_ns, 33000);
+	assert_int_equal(budget.events[0].count_rate, 1000000000);
+
+	event.cost_ns = 0; /* as at the start */
+	budget_measure(&budget, &features, &event, 1, NULL);
+	assert_int_equal(event.cost_ns, 0);
+	assert_int_equal(budget.events[0].cost_ns, BUDGET_COUNTER_COST_NS);
+}
+
 /* ---- this machine ---- */
 
 static void
@@ -302,6 +323,7 @@ main(void)
 		cmocka_unit_test(a_counter_that_counts_less_is_sampled_more_often_by_steps),
 		cmocka_unit_test(an_idle_machine_teaches_nothing),
 		cmocka_unit_test(what_is_a_fact_is_not_learnt),
+		cmocka_unit_test(a_cost_that_cannot_be_measured_again_is_what_it_was),
 		cmocka_unit_test(the_cost_of_a_clocks_sample_is_found_here),
 	};
 
