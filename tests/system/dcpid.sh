@@ -119,7 +119,7 @@ start_it()
 {
 	cat >"$scratch/dcpid.conf" <<-'END'
 		flush_interval = 2;
-		events = ( { name = "cycles"; period = 2000003; precise = 3; }, { name = "cache-misses"; period = 100003; } );
+		events = ( { name = "cycles"; rate = 250; precise = 3; }, { name = "cache-misses"; period = 100003; } );
 	END
 	start_dcpid "$db" --config "$scratch/dcpid.conf" --label begin || {
 		not_ok 'dcpid starts' "$(cat "$log")"

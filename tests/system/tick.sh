@@ -9,7 +9,8 @@
 
 sentence='samples of busy and of napping processes are their CPU time'
 may_sample_or_skip "$sentence" || exit 0
-start_dcpid "$scratch/db" || {
+printf 'events = ( { name = "cpu-clock"; rate = 250; } );\n' >"$scratch/dcpid.conf"
+start_dcpid "$scratch/db" --config "$scratch/dcpid.conf" || {
 	not_ok 'dcpid starts' "$(cat "$scratch/db.log")"
 	exit 0
 }
