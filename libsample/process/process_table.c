@@ -202,14 +202,16 @@ process_renew(struct process_table *table, uint32_t pid)
 void
 process_forget(struct process_table *table, struct process *process)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in the table */
+	const uint32_t pid = process->pid;
 	struct process_node *node = (struct process_node *)process;
-	struct pid_page *page = page_find(table, process->pid / PAGE_PIDS);
+	struct pid_page *page = page_find(table, pid / PAGE_PIDS);
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a node that ended is in this list */
 	DL_DELETE(table->ended, node);
 	table->ended_count--;
 	table->count--;
-	page->nodes[process->pid % PAGE_PIDS] = NULL;
+	page->nodes[pid % PAGE_PIDS] = NULL;
 	page->used--;
 	page_free_unused(table, page);
 	node_free(node);
