@@ -125,32 +125,48 @@ kind_cpu(const char *sysfs, const char *name, int cpu)
 	return chosen < 0 ? cpu : chosen;
 }
 
-/* `cycles:u` of kind cpu_core: `cpu_core/cycles/:u`. */
-static bool
-name_for_kind(const struct kind *kind, const char *canonical, const char *modifiers, char name[EVENT_NAME_SIZE])
+/* What is to become one event for each kind. */
+struct request {
+	const struct event_environment *environment;
+	const struct event_spec *spec;
+	char canonical[EVENT_NAME_SIZE];
+	const char *modifiers; /* ":u" */
+	char *why;
+	size_t size;
+};
+
+/* The event of `kind`: cycles:u becomes cpu_core/cycles/:u. As event_resolve(). */
+static int
+resolve_kind(const struct request *request, const struct kind *kind, struct event *event)
 {
-	return snprintf(name, EVENT_NAME_SIZE, "%s/%s/%s", kind->pmu, canonical, modifiers) < EVENT_NAME_SIZE;
+	struct event_spec spec = *request->spec;
+	int err;
+
+	if (snprintf(spec.name, sizeof(spec.name), "%s/%s/%s", kind->pmu, request->canonical, request->modifiers) >=
+	    (int)sizeof(spec.name))
+		return -ENAMETOOLONG;
+	err = event_resolve(request->environment, &spec, event, request->why, request->size);
+	snprintf(event->requested, sizeof(event->requested), "%s", request->spec->name);
+	return err;
 }
 
 /* One event for each kind. How many; 0 when one cannot be counted as what it is: then all are better asked for as one.
  */
 static int
-resolve_each(const struct event_environment *environment, const struct event_spec *spec, const char *canonical,
-             const char *modifiers, const struct kind *kinds, size_t count, struct event *events, char *why,
-             size_t size)
+resolve_each(const struct request *request, size_t max, struct event *events)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct event_spec of_kind = *spec;
-		int err;
+	struct kind kinds[KINDS_MAX];
+	size_t count = read_kinds(request->environment->sysfs, kinds);
 
-		if (!name_for_kind(&kinds[i], canonical, modifiers, of_kind.name))
-			return 0;
-		err = event_resolve(environment, &of_kind, &events[i], why, size);
+	if (count < 2 || count > max)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		int err = resolve_kind(request, &kinds[i], &events[i]);
+
 		if (err)
-			return err;
+			return err == -ENAMETOOLONG ? 0 : err;
 		if (events[i].available && !strchr(events[i].name, '/'))
 			return 0; /* a timer stands in for it */
-		snprintf(events[i].requested, sizeof(events[i].requested), "%s", spec->name);
 	}
 	return (int)count;
 }
@@ -159,11 +175,10 @@ int
 event_resolve_kinds(const struct event_environment *environment, const struct event_spec *spec, struct event *events,
                     size_t max, char *why, size_t size)
 {
-	char bare[EVENT_NAME_SIZE], canonical[EVENT_NAME_SIZE];
+	struct request request = {.environment = environment, .spec = spec, .why = why, .size = size};
 	struct event_modifiers modifiers;
 	struct event_encoding encoding;
-	struct kind kinds[KINDS_MAX];
-	size_t count;
+	char bare[EVENT_NAME_SIZE];
 	int result;
 
 	if (max == 0) {
@@ -173,15 +188,11 @@ event_resolve_kinds(const struct event_environment *environment, const struct ev
 	result = event_modifiers_split(spec->name, bare, &modifiers, why, size);
 	if (result)
 		return result;
-	if (event_name_find(bare, &encoding, canonical) && kind_is_generic(&encoding)) {
-		count = read_kinds(environment->sysfs, kinds);
-		if (count > 1 && count <= max) {
-			result = resolve_each(environment, spec, canonical, spec->name + strlen(bare), kinds, count,
-			                      events, why, size);
-			if (result)
-				return result;
-		}
-	}
+	request.modifiers = spec->name + strlen(bare);
+	if (event_name_find(bare, &encoding, request.canonical) && kind_is_generic(&encoding))
+		result = resolve_each(&request, max, events);
+	if (result)
+		return result;
 	result = event_resolve(environment, spec, &events[0], why, size);
 	return result ? result : 1;
 }
