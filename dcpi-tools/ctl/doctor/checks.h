@@ -20,7 +20,7 @@
 
 struct surroundings {
 	struct event_environment kernel; /* whom to ask, /sys and /proc */
-	const char *dpkg;                /* "/var/lib/dpkg" */
+	const char *dpkg_query;          /* "dpkg-query": the program */
 	const char *apt_lists;           /* "/var/lib/apt/lists" */
 	const char *directory;           /* of the database */
 	bool is_service;                 /* it is the service's */
@@ -75,8 +75,8 @@ int examine_selection(const struct surroundings *around, struct profile *profile
 /* ---- package.c: which Debian package a file is from ---- */
 #define PACKAGE_NAME_SIZE 128
 
-/* The package that `path` is of. 0, or -ENOENT. */
-int package_of(const char *dpkg, const char *path, char package[PACKAGE_NAME_SIZE]);
+/* The package that `path` is of, as the program says. 0, -ENOENT, or another errno when it cannot be run. */
+int package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_SIZE]);
 
 /* The package with its debug information; a name, whether it can be installed or not. */
 void package_debug(const char *package, char debug[PACKAGE_NAME_SIZE]);

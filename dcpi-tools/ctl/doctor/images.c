@@ -95,7 +95,7 @@ mend_stripped(const struct surroundings *around, const char *path, struct findin
 {
 	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE];
 
-	if (package_of(around->dpkg, path, package) == 0) {
+	if (package_of(around->dpkg_query, path, package) == 0) {
 		package_debug(package, debug);
 		findings_mend(findings, "apt install %s", debug);
 	} else {

@@ -1,13 +1,17 @@
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "dcpi-tools/ctl/doctor/checks.h"
 
-#define SUFFIX ".list"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789+-."
 
 /* The same file under the name it has where /lib and /usr/lib are one: dpkg may know either. NULL: memory ended. */
 static char *
@@ -20,55 +24,80 @@ other_name(const char *path)
 	return asprintf(&other, "/usr%s", path) < 0 ? NULL : other;
 }
 
+/* "libc6" of "libc6:amd64: /lib/libc.so.6", "a" of "a, b: /path"; false for what is no package: a diversion. */
 static bool
-lists_file(const char *list, const char *path, const char *other)
+package_name(const char *line, char package[PACKAGE_NAME_SIZE])
 {
-	FILE *stream = fopen(list, "re");
-	char line[PATH_MAX];
-	bool found = false;
+	const size_t length = strspn(line, NAME_CHARACTERS);
 
-	while (stream && !found && fgets(line, sizeof(line), stream)) {
-		line[strcspn(line, "\n")] = '\0';
-		found = strcmp(line, path) == 0 || strcmp(line, other) == 0;
-	}
-	if (stream)
-		fclose(stream);
-	return found;
+	if (length == 0 || (line[length] != ':' && line[length] != ','))
+		return false;
+	snprintf(package, PACKAGE_NAME_SIZE, "%.*s", (int)length, line);
+	return true;
 }
 
-/* "libc6" of "libc6:amd64.list"; false when the file is no list, or no name of a package. */
-static bool
-package_name(const char *file, char package[PACKAGE_NAME_SIZE])
+/* Start `program` --search for two names of one file, its output to be read from *output. 0 or -errno. */
+static int
+start_query(const char *program, char *path, char *other, pid_t *child, int *output)
 {
-	const size_t length = strlen(file), name = strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+	char *arguments[] = {(char *)program, "--search", "--", path, other, NULL};
+	posix_spawn_file_actions_t actions;
+	int ends[2], err;
 
-	if (length <= strlen(SUFFIX) || strcmp(file + length - strlen(SUFFIX), SUFFIX) != 0)
-		return false;
-	snprintf(package, PACKAGE_NAME_SIZE, "%.*s", (int)(file[name] == ':' ? name : length - strlen(SUFFIX)), file);
-	return strspn(package, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == strlen(package);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	err = posix_spawn_file_actions_init(&actions);
+	if (!err) {
+		err = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+		if (!err)
+			err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		if (!err)
+			err = posix_spawnp(child, program, &actions, NULL, arguments, environ);
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	close(ends[1]);
+	if (err)
+		close(ends[0]);
+	*output = ends[0];
+	return -err;
+}
+
+/* 0 with the first package that is named; -ENOENT. Reads to the end, so that nobody writes in vain. */
+static int
+read_answer(int output, char package[PACKAGE_NAME_SIZE])
+{
+	FILE *stream = fdopen(output, "r");
+	char line[PATH_MAX + 2 * PACKAGE_NAME_SIZE];
+	int err = -ENOENT;
+
+	if (!stream) {
+		close(output);
+		return -ENOMEM;
+	}
+	while (fgets(line, sizeof(line), stream))
+		if (err && package_name(line, package))
+			err = 0;
+	fclose(stream);
+	return err;
 }
 
 int
-package_of(const char *dpkg, const char *path, char package[PACKAGE_NAME_SIZE])
+package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_SIZE])
 {
-	char folder[PATH_MAX], list[PATH_MAX], *other = other_name(path);
-	struct dirent *entry;
-	int err = -ENOENT;
-	DIR *lists;
+	char *name = strdup(path), *other = other_name(path);
+	int output = -1, err = name && other ? 0 : -ENOMEM;
+	pid_t child;
 
-	if (!other)
-		return -ENOMEM;
-	snprintf(folder, sizeof(folder), "%s/info", dpkg);
-	lists = opendir(folder);
-	while (lists && err && (entry = readdir(lists)) != NULL) {
-		if (!package_name(entry->d_name, package) ||
-		    snprintf(list, sizeof(list), "%s/%s", folder, entry->d_name) >= (int)sizeof(list))
-			continue;
-		if (lists_file(list, path, other))
-			err = 0;
+	/* what looks like a pattern would be one */
+	if (!err && (path[0] != '/' || strpbrk(path, "*?[\\")))
+		err = -ENOENT;
+	if (!err)
+		err = start_query(dpkg_query, name, other, &child, &output);
+	if (!err) {
+		err = read_answer(output, package);
+		TEMP_FAILURE_RETRY(waitpid(child, NULL, 0));
 	}
-	if (lists)
-		closedir(lists);
+	free(name);
 	free(other);
 	return err;
 }

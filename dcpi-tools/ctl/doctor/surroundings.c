@@ -76,7 +76,7 @@ doctor_surroundings(struct surroundings *around, const char *directory)
 
 	*around = (struct surroundings){
 		.kernel = {.open = event_open_system, .sysfs = "/sys", .procfs = "/proc", .cpu = cpu > 0 ? cpu : 0},
-		.dpkg = "/var/lib/dpkg",
+		.dpkg_query = "dpkg-query",
 		.apt_lists = "/var/lib/apt/lists",
 		.directory = directory,
 		.is_service = strcmp(directory, PROFILE_DIRECTORY) == 0,

@@ -34,7 +34,7 @@ make_scene(void **state)
 	                   .open_context = &scene->kernel,
 	                   .sysfs = scene->tree.root,
 	                   .procfs = scene->tree.root},
-		.dpkg = scene->tree.root,
+		.dpkg_query = "/nowhere/dpkg-query",
 		.apt_lists = scene->tree.root,
 		.directory = PROFILE_DIRECTORY,
 		.is_service = true,

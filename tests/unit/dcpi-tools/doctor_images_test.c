@@ -15,6 +15,22 @@ function_to_find(int value)
 	return value * 3 + getpid();
 }
 
+/* A dpkg-query that knows what `answers` says: "case" branches of a shell, by the path that is asked for. */
+static void
+scene_dpkg(struct scene *scene, char program[PATH_MAX], const char *answers)
+{
+	char script[4096];
+
+	snprintf(script, sizeof(script),
+	         "#!/bin/sh\n[ \"$1 $2\" = '--search --' ] || exit 2\nshift 2\nfor path; do\n"
+	         "case $path in\n%s\n*) echo none >&2 ;;\nesac\ndone\nexit 1\n",
+	         answers);
+	scene_write(scene, "dpkg-query", script);
+	snprintf(program, PATH_MAX, "%s/dpkg-query", scene->tree.root);
+	assert_int_equal(chmod(program, 0700), 0);
+	scene->around.dpkg_query = program;
+}
+
 static void
 examine(struct scene *scene, const struct fixture *fixture)
 {
@@ -45,7 +61,7 @@ static void
 a_stripped_file_has_a_debug_package(void **state)
 {
 	struct scene *scene = *state;
-	char self_path[PATH_MAX], path[128], command[2 * PATH_MAX], list[256];
+	char self_path[PATH_MAX], path[128], command[2 * PATH_MAX], answer[512], program[PATH_MAX];
 	const struct finding *finding;
 	struct fixture fixture;
 	struct image self;
@@ -56,9 +72,8 @@ a_stripped_file_has_a_debug_package(void **state)
 	snprintf(path, sizeof(path), "%s/stripped", scene->tree.root);
 	snprintf(command, sizeof(command), "strip -o '%s' '%s'", path, self_path);
 	assert_int_equal(system(command), 0);
-	snprintf(list, sizeof(list), "/.\n%s\n", path);
-	scene_write(scene, "info/other.list", "/usr/bin/other\n");
-	scene_write(scene, "info/thing:amd64.list", list);
+	snprintf(answer, sizeof(answer), "%s) echo \"thing:amd64: $path\" ;;", path);
+	scene_dpkg(scene, program, answer);
 	image = fixture_image(&fixture, IMAGE_USER, path, "");
 	fixture.images[image] = self;
 	fixture.images[image].path = path;
@@ -136,21 +151,23 @@ static void
 a_package_is_found_under_either_name_of_its_folder(void **state)
 {
 	struct scene *scene = *state;
-	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE];
+	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE], program[PATH_MAX];
 
-	scene_write(scene, "info/libc6:amd64.list", "/.\n/lib/x86_64-linux-gnu/libc.so.6\n");
-	scene_write(scene, "info/gzip.list", "/usr/bin/gzip\n");
-	scene_write(scene, "info/gzip.md5sums", "/usr/bin/never\n");
-	assert_int_equal(package_of(scene->tree.root, "/usr/lib/x86_64-linux-gnu/libc.so.6", package), 0);
+	scene_dpkg(scene, program,
+	           "/lib/x86_64-linux-gnu/libc.so.6) echo \"libc6:amd64: $path\" ;;\n"
+	           "/usr/bin/gzip) echo \"diversion by zutils from: $path\"; echo \"gzip, zutils: $path\" ;;\n"
+	           "'/usr/bin/g*p') echo \"pattern: $path\" ;;");
+	assert_int_equal(package_of(program, "/usr/lib/x86_64-linux-gnu/libc.so.6", package), 0);
 	assert_string_equal(package, "libc6");
 	package_debug(package, debug);
 	assert_string_equal(debug, "libc6-dbg");
-	assert_int_equal(package_of(scene->tree.root, "/bin/gzip", package), 0);
+	assert_int_equal(package_of(program, "/bin/gzip", package), 0);
 	assert_string_equal(package, "gzip");
 	package_debug(package, debug);
 	assert_string_equal(debug, "gzip-dbgsym");
-	assert_int_equal(package_of(scene->tree.root, "/usr/bin/never", package), -ENOENT);
-	assert_int_equal(package_of("/nowhere", "/usr/bin/gzip", package), -ENOENT);
+	assert_int_equal(package_of(program, "/usr/bin/never", package), -ENOENT);
+	assert_int_equal(package_of(program, "/usr/bin/g*p", package), -ENOENT);
+	assert_int_equal(package_of("/nowhere/dpkg-query", "/usr/bin/gzip", package), -ENOENT);
 }
 
 int
