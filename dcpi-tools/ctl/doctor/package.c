@@ -86,7 +86,7 @@ package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_S
 {
 	char *name = strdup(path), *other = other_name(path);
 	int output = -1, err = name && other ? 0 : -ENOMEM;
-	pid_t child;
+	pid_t child = 0;
 
 	/* what looks like a pattern would be one */
 	if (!err && (path[0] != '/' || strpbrk(path, "*?[\\")))
