@@ -29,6 +29,8 @@ judge_status()
 {
 	case $1 in
 	0) return ;;
+	# ended by us when it did not quit, and that met it in its last moments
+	143) grep -q '^dcpid: [0-9]* samples in ' "$here/err" || complain 'ended by SIGTERM' ;;
 	[1234]) grep -q "^$2: ." "$here/err" || complain "status $1 without a sentence" ;;
 	*) complain "status $1" ;;
 	esac

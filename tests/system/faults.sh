@@ -1,8 +1,9 @@
 #!/bin/bash
 # faults.sh [SUBJECT [KIND]] - dcpid and the tools with one call that fails, for each call that they make
 #
-# "Each call" is the first from each place of the program; with FAULTS=all it is each call, of those that come by the
-# hundred thousand every so many. See tests/faults/fail_nth.c for the kinds and round.sh for what must hold.
+# A call is the first from a place of the program, and of each kind $most places are taken, spread evenly; with
+# FAULTS=places all of them, with FAULTS=all each call, of those that come by the hundred thousand every so many. See
+# tests/faults/fail_nth.c for the kinds and round.sh for what must hold.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -10,15 +11,22 @@ export FAIL_NTH=$build/workloads/fail_nth.so
 kinds=(alloc lmdb perf mmap open read write sync clock wait)
 round=$top/tests/faults/round.sh
 never=1000000000
+most=25
 [ "${FAULTS:-}" = all ] || export FAULT_PLACES=yes
 
-# numbers_up_to N - the calls to fail: all, or the first thousand and every so many more
+# numbers_up_to N - the calls to fail
 numbers_up_to()
 {
-	local step=$((($1 - 1000) / 2000 + 1))
+	local step=$((($1 + most - 1) / most))
 
-	seq 1 $(($1 < 1000 ? $1 : 1000))
-	[ "$1" -le 1000 ] || seq 1001 $step "$1"
+	case ${FAULTS:-} in
+	all)
+		seq 1 $(($1 < 1000 ? $1 : 1000))
+		[ "$1" -le 1000 ] || seq 1001 $((($1 - 1000) / 2000 + 1)) "$1"
+		;;
+	places) seq 1 "$1" ;;
+	*) seq 1 $step "$1" ;;
+	esac
 }
 
 # fail_each SUBJECT KIND
