@@ -150,7 +150,7 @@ check_losses(const json_t *status, const json_t *event, struct findings *finding
 		             "the kernel stopped %s %.0f times because it took too much time", name, throttled);
 		findings_mend(findings, "sample it less often in " CONFIG_FILE ", then: dcpictl reload");
 	}
-	if (running > 0 && running < RUNNING_PERCENT) {
+	if (json_is_number(json_object_get(event, "running_percent")) && running < RUNNING_PERCENT) {
 		findings_add(findings, SEVERITY_WARNING, "multiplexed",
 		             "%s was on a counter for %.0f %% of the time only: there are more events than counters",
 		             name, running);

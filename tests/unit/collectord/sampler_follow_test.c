@@ -98,6 +98,30 @@ what_a_cpu_that_went_had_lost_is_told_at_the_next_take(void **state)
 	sampler_close(sampler);
 }
 
+/* As on a machine with two kinds of core: mappings are recorded everywhere, the event only where its PMU is. */
+static void
+an_event_is_opened_on_the_cpus_of_its_pmu_only(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	struct sampler_cpu *cpu = &sampler->cpus[0];
+	uint32_t *elsewhere = malloc(sizeof(*elsewhere));
+
+	(void)state;
+	assert_non_null(elsewhere);
+	*elsewhere = cpu->number + 1;
+	sampler->places[0] = (struct sampler_places){.cpus = elsewhere, .count = 1};
+	sampler_cpu_close(sampler, cpu);
+	assert_int_equal(sampler_cpu_open(sampler, cpu), 0);
+	assert_int_equal(cpu->counters[0].fd, -1);
+	assert_null(cpu->samples);
+	assert_non_null(cpu->sideband);
+	assert_false(cpu->incomplete);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	assert_false(sampler_is_outdated(sampler));
+	assert_false(sampler_is_pressed(sampler));
+	sampler_close(sampler);
+}
+
 /* More than there is room for at first, and none of them there: a list that was out of date when it was used. */
 static void
 cpus_that_are_not_there_take_no_part(void **state)
@@ -168,6 +192,7 @@ main(void)
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
+		cmocka_unit_test(an_event_is_opened_on_the_cpus_of_its_pmu_only),
 		cmocka_unit_test(cpus_that_are_not_there_take_no_part),
 		cmocka_unit_test(time_enabled_and_running_is_summed_over_cpus),
 		cmocka_unit_test(an_event_that_could_not_be_opened_is_tried_again),
