@@ -65,7 +65,7 @@ check_equal 'epochs' 'latest latest-1' "$(offers dcpiprof --epoch la | paste -sd
 check_equal 'no database, no names' '' "$(offers dcpiprof --db /nowhere --image '')"
 check_equal 'a command of dcpictl' epoch "$(offers dcpictl e)"
 check_equal 'an option of a command of dcpictl' --label "$(offers dcpictl epoch --la)"
-check_equal 'the doctor' doctor "$(offers dcpictl do)"
+check_equal 'the doctor' doctor "$(offers dcpictl doc)"
 check_equal 'formats of the status' '--json --prometheus' "$( (offers dcpictl status --js && offers dcpictl status --pro) | paste -sd ' ')"
 check_equal 'an option of dcpid' --foreground "$(offers dcpid --fo)"
 
