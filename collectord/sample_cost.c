@@ -201,6 +201,9 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 	struct event sampled = *event;
 	struct perf_event_attr attr;
 
+	meter->steps = calloc(STEPS_MAX, sizeof(*meter->steps));
+	if (!meter->steps)
+		return -ENOMEM;
 	sampled.period = event_is_clock(&event->encoding) ? CLOCK_PERIOD_NS
 	                 : is_page_fault(event)           ? FAULT_PERIOD
 	                                                  : COUNTER_PERIOD;
@@ -216,9 +219,6 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 	meter->ring = ring_new(meter->fd, RING_PAGES);
 	if (!meter->ring)
 		return -errno;
-	meter->steps = calloc(STEPS_MAX, sizeof(*meter->steps));
-	if (!meter->steps)
-		return -ENOMEM;
 	if (!is_page_fault(event))
 		return 0;
 	meter->page_size = (size_t)sysconf(_SC_PAGESIZE);

@@ -29,7 +29,7 @@ open_sampler_with_rings(size_t tally_limit, size_t ring_pages, size_t sideband_p
 	config.tally_limit = tally_limit;
 	config.ring_pages = ring_pages;
 	config.sideband_pages = sideband_pages;
-	
+
 	config.event_count = 1;
 	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
 	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
