@@ -58,7 +58,9 @@ sleep 3
 leap 0 0 'clock was set'
 leap 0 $((3 * day)) 'machine slept'
 sleep 2
-dcpictl --db "$scratch/db" flush >/dev/null
+check_equal 'no sample is lost over it' 0 "$(dcpictl --db "$scratch/db" status --json | jq .totals.lost)"
+stop "$dcpid"
+check_equal 'dcpid ends well' 0 $?
 ended=$(date +%s)
 
 judge 'before' 0
@@ -66,7 +68,4 @@ judge 'a day ahead' $day
 judge 'years ahead' $years
 judge 'after the sleep' $((3 * day))
 check "$sentence" test "$(grep -c 'a slice begins' "$scratch/db.log")" = 5
-check_equal 'no sample is lost over it' 0 "$(dcpictl --db "$scratch/db" status --json | jq .totals.lost)"
-stop "$dcpid"
-check_equal 'dcpid ends well' 0 $?
 check 'the database is whole' dcpictl --db "$scratch/db" check
