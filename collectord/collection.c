@@ -35,6 +35,8 @@ advice_on(int err)
 	case -EPERM:
 	case -EROFS:
 		return "be root, or name a directory of your own with --db";
+	case -EMFILE:
+		return "raise the limit of open files: ulimit -n, or LimitNOFILE= of the service";
 	default:
 		return NULL;
 	}

@@ -9,6 +9,12 @@
 
 #define PROVISIONAL_RATE 100 /* of events whose rate is chosen, until it is */
 
+static const char *
+advice_on(int err)
+{
+	return err == -EMFILE ? " (raise the limit of open files: ulimit -n, or LimitNOFILE= of the service)" : "";
+}
+
 static void
 choose_rates(struct sampler *sampler, const struct config *config)
 {
@@ -79,7 +85,7 @@ open_cpus(struct sampler *sampler, const uint32_t *numbers, size_t count, char *
 		err = sampler_add_cpu(sampler, numbers[i]);
 		if (err && err != -ENODEV) {
 			snprintf(why, size, "cpu %u: cannot open events: %s%s", numbers[i], error_text(err),
-			         err == -EMFILE ? " (raise the limit of open files: ulimit -n)" : "");
+			         advice_on(err));
 			return err;
 		}
 	}
@@ -125,7 +131,8 @@ sampler_open(const struct config *config, const struct log *log, struct sampler 
 	count = cpu_list_read(SAMPLER_ONLINE_CPUS, &numbers);
 	if (count < 0) {
 		err = count;
-		snprintf(why, size, "%s: cannot tell which CPUs are online: %s", SAMPLER_ONLINE_CPUS, error_text(err));
+		snprintf(why, size, "%s: cannot tell which CPUs are online: %s%s", SAMPLER_ONLINE_CPUS, error_text(err),
+		         advice_on(err));
 		goto failed;
 	}
 	err = resolve_events(sampler, config, (int)numbers[0], why, size);
@@ -136,7 +143,7 @@ sampler_open(const struct config *config, const struct log *log, struct sampler 
 		goto failed;
 	err = attribution_scan(sampler->attribution);
 	if (err) {
-		snprintf(why, size, "/proc: cannot read which processes run: %s", error_text(err));
+		snprintf(why, size, "/proc: cannot read which processes run: %s%s", error_text(err), advice_on(err));
 		goto failed;
 	}
 	free(numbers);

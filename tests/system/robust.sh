@@ -148,10 +148,23 @@ test_damage()
 	done
 }
 
+# Wherever descriptors end, a sentence says what to raise.
+test_few_descriptors()
+{
+	local limit wrong='' output
+
+	for limit in 8 10 12 16 20 24; do
+		output=$(ulimit -Sn $limit && ulimit -Hn $limit && dcpid --foreground --db "$scratch/few" --seconds 1 2>&1) && continue
+		[[ $output == *"ulimit -n"* ]] || wrong+="$limit: $output"$'\n'
+	done
+	check_equal 'with few descriptors, dcpid says what to raise' '' "$wrong"
+}
+
 test_deaf_socket
 may_sample_or_skip 'dcpid stands what is done to it' || exit 0
 test_no_socket
 test_early_signals
 test_clients
 test_tiny_disk
+test_few_descriptors
 test_damage

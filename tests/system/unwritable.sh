@@ -1,0 +1,210 @@
+#!/bin/bash
+# unwritable.sh - a dcpid whose database cannot be written, is deleted under it, or is held by a reader that was stopped
+#
+# Each time it says so, keeps counting, recovers by itself, and no sample is missing: what dcpid says that it sampled is
+# what the database has.
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# configure [LINE]... - one event, a flush a second, the smallest memory for counts
+configure()
+{
+	{
+		printf 'flush_interval = 1;\ntally_limit = 1024;\nevents = ( { name = "cpu-clock"; rate = 1000; } );\n'
+		[ $# = 0 ] || printf '%s\n' "$@"
+	} >"$scratch/dcpid.conf"
+}
+
+# begin NAME [VARIABLE=VALUE]... - dcpid on $db, its socket beside it, what it tells the service manager in $db.notify
+begin()
+{
+	db=$scratch/$1/db
+	socket=$scratch/$1.control
+	log=$scratch/$1.log
+	notified=$scratch/$1.notify
+	shift
+	mkdir -p "$(dirname "$db")"
+	# shellcheck disable=SC2016 # perl's own
+	start perl -MSocket -e '
+		socket(S, AF_UNIX, SOCK_DGRAM, 0) && bind(S, pack_sockaddr_un($ARGV[0])) or die $!;
+		$| = 1;
+		print "$_\n" while defined recv(S, $_, 4096, 0)' "$notified.socket" >"$notified"
+	wait_for 10 test -S "$notified.socket"
+	start env "$@" NOTIFY_SOCKET="$notified.socket" WATCHDOG_USEC=2000000 \
+		dcpid --foreground --db "$db" --socket "$socket" --label kept --config "$scratch/dcpid.conf" 2>"$log"
+	dcpid=$started
+	wait_for 20 dcpictl --socket "$socket" status || {
+		not_ok 'dcpid starts' "$(cat "$log")"
+		return 1
+	}
+}
+
+status()
+{
+	dcpictl --socket "$socket" status --json
+}
+
+# is FILTER - of the status
+is()
+{
+	status | jq -e "$1" >/dev/null
+}
+
+# Programs, addresses and command names in plenty, for a second or so.
+work()
+{
+	find /usr/lib /usr/bin /etc -newer /proc/1 -name 'a*' >/dev/null 2>&1
+	perl -e '$x{$_ % 977} .= sprintf("%x", $_) for 1 .. 200000; print join ",", sort values %x' | gzip -9 | sha256sum >/dev/null
+	awk 'BEGIN { for (i = 0; i < 400000; i++) s = s % 97 i; print s }' | sort | wc >/dev/null
+	ls -lR /usr/include >/dev/null 2>&1
+}
+
+# work_until SECONDS FILTER
+work_until()
+{
+	local deadline=$((SECONDS + $1))
+
+	until is "$2"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		work
+	done
+}
+
+# work_while_failing NAME TEXT - until it says TEXT as its trouble, and then until it drops samples
+work_while_failing()
+{
+	local fed
+
+	check "$1: status says so" work_until 60 ".trouble[0] // \"\" | startswith(\"cannot write $db: $2; \")"
+	check "$1: samples are dropped, and counted, when memory is full" work_until 120 '.events[0].dropped > 0'
+	check "$1: no ring overflows meanwhile" is '.events[0].lost == 0'
+	check "$1: the service manager is told" grep -q "^STATUS=cannot write $db: $2; .* samples kept in memory, .* dropped since" "$notified"
+	check "$1: the log says so" grep -q "cannot write to the database: $2" "$log"
+	fed=$(grep -c '^WATCHDOG=1' "$notified")
+	check "$1: the watchdog is fed" wait_for 20 eval "[ \$(grep -c '^WATCHDOG=1' '$notified') -gt $fed ]"
+}
+
+# settle NAME - it recovers by itself, and what was sampled is in the database
+settle()
+{
+	local sampled counted
+
+	check "$1: it recovers by itself" wait_for 90 is '.trouble == []'
+	work
+	sampled=$(status | jq '.totals.samples')
+	check "$1: dcpid quits" dcpictl --socket "$socket" quit
+	wait "$dcpid"
+	sampled=$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$log" | tail -n 1)
+	counted=$(dcpiprof --db "$db" --epoch all --json | jq '[.events[].samples] | add')
+	figure "$1: $(dcpiprof --db "$db" --epoch all --json | jq -c '[.events[] | [.samples, .dropped, .lost]]') samples, dropped, lost"
+	check_equal "$1: no sample is missing" "$sampled" "$counted"
+	check "$1: the database is sound" dcpictl --db "$db" check
+}
+
+test_full_disk()
+{
+	local disk=$scratch/full
+
+	mkdir "$disk"
+	if ! mount -t tmpfs -o size=8m tmpfs "$disk" 2>/dev/null; then
+		skip 'a full disk' 'not allowed to mount one'
+		return
+	fi
+	configure
+	begin full || return
+	wait_for 20 is '.slice == 1'
+	dd if=/dev/zero of="$disk/filler" bs=4096 >/dev/null 2>&1
+	work_while_failing 'a full disk' 'No space left on device'
+	rm "$disk/filler"
+	settle 'a full disk'
+	check 'a full disk: the report says what was dropped' grep -q ' dropped' <(dcpiprof --db "$db")
+	umount "$disk"
+}
+
+# failing_disk NAME ERRNO TEXT
+test_failing_disk()
+{
+	configure
+	begin "$1" LD_PRELOAD="$build/workloads/fail_disk.so" FAIL_DISK="$scratch/$1.error" || return
+	wait_for 20 is '.slice == 1'
+	echo "$2" >"$scratch/$1.error"
+	work_while_failing "$1" "$3"
+	rm "$scratch/$1.error"
+	settle "$1"
+}
+
+test_deleted_database()
+{
+	configure
+	begin deleted || return
+	work
+	check 'deleted: there is something' dcpictl --socket "$socket" flush
+	mkdir "$db.old"
+	ln "$db/data.mdb" "$db.old/data.mdb" # so that it can be counted
+	rm -rf "${db:?}"/*
+	work
+	check 'deleted: it is noticed and said' wait_for 30 grep -q 'the database was deleted, moved away or replaced' "$log"
+	wait_for 30 test -s "$db/data.mdb"
+	check_equal 'deleted: the epoch goes on with its label' kept "$(status | jq -r .epoch.label)"
+	check 'deleted: dcpid quits' dcpictl --socket "$socket" quit
+	wait "$dcpid"
+	check 'deleted: what was sampled since is there' dcpiprof --db "$db" --epoch kept
+	check_equal 'deleted: no sample is missing but those that were in it' \
+		"$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$log" | tail -n 1)" \
+		"$(for each in "$db" "$db.old"; do dcpiprof --db "$each" --epoch all --json; done | jq -s '[.[].events[].samples] | add')"
+	check 'deleted: the kernel has its names again' grep -q ' \[kernel\]$' <(dcpiprof --db "$db")
+	check 'deleted: the database is sound' dcpictl --db "$db" check
+}
+
+test_moved_database()
+{
+	configure
+	begin moved || return
+	work
+	dcpictl --socket "$socket" flush
+	mv "$db" "$db.old"
+	work
+	check 'moved away: another is begun in its place' wait_for 30 test -s "$db/data.mdb"
+	work
+	check 'moved away: dcpid quits' dcpictl --socket "$socket" quit
+	wait "$dcpid"
+	check_equal 'moved away: no sample is missing' \
+		"$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$log" | tail -n 1)" \
+		"$(for each in "$db" "$db.old"; do dcpiprof --db "$each" --epoch all --json; done | jq -s '[.[].events[].samples] | add')"
+	check 'moved away: both are sound' eval "dcpictl --db '$db' check && dcpictl --db '$db.old' check"
+}
+
+test_stopped_reader()
+{
+	local reader
+
+	configure 'size_limit_mib = 16;'
+	begin stopped || return
+	work
+	dcpictl --socket "$socket" flush
+	start "$build/workloads/hold_reader" "$db" >"$scratch/reader"
+	reader=$started
+	wait_for 20 grep -q stopping "$scratch/reader"
+	check 'a stopped reader: it is named in the status' \
+		work_until 120 ".trouble[0] // \"\" | startswith(\"process $reader (hold_reader) has been reading the database since\")"
+	# Grow to the limit: every page that a flush takes is one that it cannot use again.
+	check 'a stopped reader: at the limit it is cut off' eval \
+		"for i in {1..4000}; do dcpictl --socket '$socket' flush >/dev/null; grep -q 'process $reader was cut off' '$log' && break; done; grep -q 'process $reader was cut off' '$log'"
+	check 'a stopped reader: it is no trouble any more' work_until 60 '.trouble == []'
+	figure "a stopped reader: $(grep -o 'was cut off.*' "$log")"
+	check_at_most 'a stopped reader: the file keeps its limit' $((17 << 20)) "$(stat -c %s "$db/data.mdb")"
+	for _ in {1..40}; do dcpictl --socket "$socket" flush >/dev/null; done
+	check_at_most 'a stopped reader: and grows no more for it' $((4 << 20)) "$(stat -c %s "$db/data.mdb")"
+	kill -CONT "$reader"
+	wait "$reader"
+	check_equal 'a stopped reader: continued, it reads what it read' "$(printf 'stopping\nsame')" "$(cat "$scratch/reader")"
+	settle 'a stopped reader'
+}
+
+may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
+test_full_disk
+test_failing_disk failing 5 'Input/output error'
+test_failing_disk read-only 30 'Read-only file system'
+test_deleted_database
+test_moved_database
+test_stopped_reader
