@@ -256,14 +256,24 @@ test_damage()
 		dcpictl --db "$copy" check >"$scratch/check.out" 2>&1
 		case $? in
 		0) ;; # a free page, or one of an older transaction
-		3) found=$((found + 1)) ;;
+		3)
+			found=$((found + 1))
+			dcpictl --db "$copy" --to "$scratch/salvaged" salvage >/dev/null 2>"$scratch/check.out" &&
+				dcpictl --db "$scratch/salvaged" check >/dev/null 2>"$scratch/check.out" ||
+				wrong+="page $page cannot be salvaged: $(head -n 3 "$scratch/check.out")"$'\n'
+			rm -rf "$scratch/salvaged"
+			;;
 		*) wrong+="page $page: status $?; $(head -n 3 "$scratch/check.out")"$'\n' ;;
 		esac
 	done
-	check_equal 'a damaged database is never a crash' '' "$wrong"
+	check_equal 'a damaged database is never a crash, and what is whole of it is salvaged' '' "$wrong"
 	check_at_most 'and most damage is found' "$found" 3
 	head -c 6000 "$db/data.mdb" >"$copy/data.mdb"
 	check_fails 'a database cut short is damaged' 3 "$copy" dcpictl --db "$copy" check
+	check_fails 'and told how to be salvaged' 3 "'dcpictl salvage' saves what is whole" dcpictl --db "$copy" check
+	check_fails 'a directory that is not empty is not salvaged into' 1 'is not empty' \
+		dcpictl --db "$copy" --to "$copy" salvage
+	check_fails 'salvage wants to know where to' 2 'salvage needs --to DIR' dcpictl --db "$copy" salvage
 }
 
 # Who may not sample is told what would be needed.
