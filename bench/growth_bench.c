@@ -161,8 +161,9 @@ make_keys(struct bench *bench)
 	for (size_t rank = 1; rank <= PROCEDURES; rank++) {
 		struct key procedure = {
 			.image = (uint16_t)draw_skewed(bench, IMAGES),
-			.command = (uint16_t)(rank % SHORT_SHARE == 0 ? COMMANDS + draw(bench) * SHORT_COMMANDS
-		                                                      : draw_skewed(bench, COMMANDS)),
+			.command =
+				(uint16_t)(rank % SHORT_SHARE == 0 ? COMMANDS + (size_t)(draw(bench) * SHORT_COMMANDS)
+		                                                   : draw_skewed(bench, COMMANDS)),
 			.event = draw(bench) < 0.2,
 			.offset = (uint64_t)(draw(bench) * 2000) << 12,
 		};
@@ -540,6 +541,7 @@ main(int argc, char **argv)
 	snprintf(directory, sizeof(directory), "%s/growth_bench-XXXXXX", parent ? parent : "/tmp");
 	if (argc < 2 || !bench || !mkdtemp(directory)) {
 		fprintf(stderr, "usage: growth_bench DCPIPROF [directory]\n");
+		free(bench);
 		return 2;
 	}
 	bench->directory = directory;
@@ -559,6 +561,11 @@ main(int argc, char **argv)
 	begin_session(bench);
 	write_year(bench);
 	profile_close(bench->profile);
+	tally_free(bench->tally);
+	free(bench->keys);
+	free(bench->new_images);
+	free(bench->new_contexts);
+	free(bench);
 	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }

@@ -7,7 +7,7 @@
 soak_columns()
 {
 	echo 'seconds,rss_bytes,samples,unknown,lost,dropped,tally_keys,tally_limit,file_bytes,used_bytes,database_images,' \
-		'database_contexts,slices,processes,mappings,images,contexts,flush_ms,cpu_seconds,epoch,error' | tr -d ' '
+		'database_contexts,slices,processes,mappings,images,contexts,flush_ms,cpu_seconds,epoch,own_bytes,error' | tr -d ' '
 }
 
 # The number of the column called $1.
@@ -107,7 +107,8 @@ soak_results()
 	| | least | median | most | slope an hour (95 %) | at most | may grow by, an hour | |
 	|---|---:|---:|---:|---:|---:|---:|---|
 	END
-	row_of 'resident memory, MiB' rss_bytes 1048576 48 1
+	row_of 'memory of its own, MiB' own_bytes 1048576 24 1
+	row_of 'resident memory, MiB' rss_bytes 1048576 48 ''
 	row_of 'database file, MiB' file_bytes 1048576 "$(awk "BEGIN { print $limit * 17 / 16 + 0.25 }")" ''
 	row_of 'of it in use, MiB' used_bytes 1048576 "$limit" ''
 	row_of 'images in memory' images 1 30000 ''
@@ -115,13 +116,14 @@ soak_results()
 	row_of 'processes in memory' processes 1 '' 500
 	row_of 'mappings in memory' mappings 1 '' 5000
 	row_of 'keys in the tally' tally_keys 1 131072 ''
-	row_of 'flush, ms' flush_ms 1 '' 50
+	row_of 'flush, ms' flush_ms 1 '' 100
 	printf '\n| | | at most | |\n|---|---:|---:|---|\n'
 	count_row 'unknown, % of the samples' "$(awk "BEGIN { printf \"%.4f\", 100 * $(last_of unknown) / ($samples + 1) }")" 0.5
 	count_row 'lost samples' "$(last_of lost)" 0
 	count_row 'dropped samples' "$(last_of dropped)" 0
 	count_row 'records in which the last flush had failed' "$(awk -F , 'NR > 1 && $NF != "\"\""' "$records" | wc -l)" 0
 	count_row 'complaints of dcpictl check' "$complaints" 0
+	[ -z "$picture" ] || printf '\n![What was recorded, over the time](%s)\n' "${picture##*/}"
 	echo
 }
 
@@ -140,7 +142,8 @@ soak_picture()
 		set format y '%.0f'
 		set ylabel 'MiB'
 		hours = 60.0
-		plot "$1" using (\$1/hours):(\$2/1048576) with lines lw 2 title 'resident memory'
+		plot "$1" using (\$1/hours):(\$2/1048576) with lines lw 2 title 'resident memory', \
+			"$1" using (\$1/hours):(\$21/1048576) with lines lw 2 title 'of its own'
 		plot "$1" using (\$1/hours):(\$9/1048576) with lines lw 2 title 'database file', \
 			"$1" using (\$1/hours):(\$10/1048576) with lines lw 2 title 'in use'
 		set ylabel 'in memory'
