@@ -10,23 +10,24 @@
 int
 place_note(struct place *place, int directory)
 {
-	struct place new = PLACE_INIT;
+	int fd = openat(directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat data, lock;
 	int err;
 
-	new.data = openat(directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (new.data < 0)
+	if (fd < 0)
 		return -errno;
-	if (fstat(new.data, &data) < 0 || fstatat(directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fstat(fd, &data) < 0 || fstatat(directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0) {
 		err = -errno;
-		close(new.data);
+		close(fd);
 		return err;
 	}
-	new.device = data.st_dev;
-	new.data_number = data.st_ino;
-	new.lock_number = lock.st_ino;
 	place_fini(place);
-	*place = new;
+	*place = (struct place){
+		.data = fd,
+		.device = data.st_dev,
+		.data_number = data.st_ino,
+		.lock_number = lock.st_ino,
+	};
 	return 0;
 }
 
