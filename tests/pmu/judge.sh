@@ -204,7 +204,7 @@ rate_is_kept()
 	for percent in 60 30 10; do
 		got=$(of "100 * $(share_rows "$counting/rate.json" cycles $percent) / $(share_rows "$counting/rate.json" cycles)")
 		figure "counting/rate: share_of_$percent has $got % of the samples of its program"
-		check_within "by rate: share_of_$percent has $percent %, give or take 6" "$got" $((percent - 6)) $((percent + 6))
+		check_within "by rate: share_of_$percent has $percent %, give or take 9" "$got" $((percent - 9)) $((percent + 9))
 	done
 	check_complete "$counting/rate.json" 'by rate'
 }
