@@ -71,7 +71,7 @@ struct collection {
 	bool stalled;
 };
 
-#define COLLECTION_TABLES_LIMIT ((size_t)2 << 20)
+#define COLLECTION_TABLES_LIMIT ((size_t)1 << 20)
 
 /* An epoch ends: its totals are of the past. */
 void collection_end_totals(struct collection *collection);
