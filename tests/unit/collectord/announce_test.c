@@ -141,6 +141,54 @@ the_log_names_epoch_events_and_what_is_not_counted(void **state)
 	free(epoch);
 }
 
+static void
+a_counter_is_said_with_its_period_and_what_that_makes(void **state)
+{
+	const struct event event = {
+		.name = "cycles",
+		.requested = "cycles",
+		.encoding = {.unit = "cycles"},
+		.period = 2000003,
+		.rate = 1500,
+		.available = true,
+		.user = true,
+		.kernel = true,
+	};
+
+	(void)state;
+	assert_event(&event, "cycles: a sample every 2000003 cycles, 1500 samples/s per CPU");
+}
+
+static void
+what_is_left_to_be_chosen_is_said_so(void **state)
+{
+	const struct event_spec spec = {.name = "cache-misses", .user = true, .kernel = true};
+	char text[256];
+
+	(void)state;
+	announce_spec(&spec, text, sizeof(text));
+	assert_string_equal(text, "cache-misses: as often as the limit allows");
+}
+
+/* 1000 * (19 + 1) us are 2 % of a second. */
+static void
+what_is_to_cost_more_than_the_limit_is_said(void **state)
+{
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	struct lines lines = {""};
+	const struct log log = {.hook = keep_line, .context = &lines, .limit = LOG_LEVEL_DEBUG};
+
+	(void)state;
+	epoch->event_count = 1;
+	epoch->events[0] = (struct event){.available = true, .rate = 1000, .cost_ns = 19000};
+	announce_overhead(&log, epoch, 20000);
+	assert_string_equal(lines.text, "");
+	announce_overhead(&log, epoch, 10000);
+	assert_string_equal(lines.text, "5 sampling is to cost 2.00 % of the machine at full load, more than "
+	                                "overhead_limit (1 %): periods and rates that are configured hold\n");
+	free(epoch);
+}
+
 int
 main(void)
 {
@@ -151,6 +199,9 @@ main(void)
 		cmocka_unit_test(a_mode_that_is_left_out_is_said),
 		cmocka_unit_test(a_configuration_is_said_before_the_machine_was_asked),
 		cmocka_unit_test(the_log_names_epoch_events_and_what_is_not_counted),
+		cmocka_unit_test(a_counter_is_said_with_its_period_and_what_that_makes),
+		cmocka_unit_test(what_is_left_to_be_chosen_is_said_so),
+		cmocka_unit_test(what_is_to_cost_more_than_the_limit_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,27 @@ our_own_cost_grows_with_work(void **state)
 	assert_in_range(machine_resident_bytes(), 100 << 10, UINT64_C(64) << 30);
 }
 
+static void
+time_that_is_not_idle_is_busy(void **state)
+{
+	const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+	char procfs[64] = "/tmp/dcpi-machine.XXXXXX", path[128];
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(procfs));
+	assert_int_equal(machine_busy_ns(procfs), 0);
+	snprintf(path, sizeof(path), "%s/stat", procfs);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	/* user, nice, system, idle, iowait, irq, softirq, steal, guest (which is in user) */
+	fputs("cpu  100 20 3 5000 600 7 8 9 50 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n", file);
+	fclose(file);
+	assert_int_equal(machine_busy_ns(procfs), 147 * tick_ns);
+	unlink(path);
+	rmdir(procfs);
+}
+
 int
 main(void)
 {
@@ -145,6 +166,7 @@ main(void)
 		cmocka_unit_test(a_processor_that_only_the_device_tree_knows_is_named),
 		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
 		cmocka_unit_test(our_own_cost_grows_with_work),
+		cmocka_unit_test(time_that_is_not_idle_is_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,57 @@ what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
 	sampler_close(sampler);
 }
 
+static uint64_t
+samples_of_work(struct sampler *sampler)
+{
+	struct slice slice = {0};
+	uint64_t samples;
+
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	slice_fini(&slice);
+	burn(200);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(4096), &slice));
+	samples = slice.events[0].samples;
+	slice_fini(&slice);
+	return samples;
+}
+
+/* 100 samples or more, or one now and then: nothing that a busy machine does makes up for a factor of 100,000. */
+static void
+periods_change_while_it_samples(void **state)
+{
+	struct sampler *sampler = open_sampler(4096);
+	struct event changed[EVENTS_MAX];
+	size_t count;
+
+	(void)state;
+	memcpy(changed, sampler_events(sampler, &count), sizeof(*changed));
+	changed[0].period *= 100000;
+	assert_int_equal(sampler_enable(sampler), 0);
+	assert_true(samples_of_work(sampler) >= 20);
+	assert_int_equal(sampler_set_periods(sampler, changed), 0);
+	assert_int_equal(sampler_events(sampler, &count)[0].period, changed[0].period);
+	assert_true(samples_of_work(sampler) < 20);
+	assert_int_equal(sampler_disable(sampler), 0);
+	sampler_close(sampler);
+}
+
+static void
+rates_that_are_given_are_not_chosen_again(void **state)
+{
+	struct sampler *sampler = open_sampler(4096);
+	struct event planned[EVENTS_MAX];
+	size_t count;
+
+	(void)state;
+	assert_false(sampler_plan(sampler, NULL, planned));
+	assert_int_equal(planned[0].period, sampler_events(sampler, &count)[0].period);
+	assert_int_equal(count, 1);
+	sampler_close(sampler);
+}
+
 /* The child execs, so its map comes from the ring and is gone before anything is drained. */
 static void
 a_process_that_is_gone_is_attributed(void **state)
@@ -333,6 +384,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_smallest_ring_that_can_be_configured_is_mapped),
 		cmocka_unit_test(what_runs_is_sampled_at_the_rate_that_was_asked_for),
+		cmocka_unit_test(periods_change_while_it_samples),
+		cmocka_unit_test(rates_that_are_given_are_not_chosen_again),
 		cmocka_unit_test(a_process_that_is_gone_is_attributed),
 		cmocka_unit_test(a_ring_that_fills_faster_than_its_records_grow_old_says_so),
 		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
