@@ -123,6 +123,7 @@ soak_results()
 	count_row 'dropped samples' "$(last_of dropped)" 0
 	count_row 'records in which the last flush had failed' "$(awk -F , 'NR > 1 && $NF != "\"\""' "$records" | wc -l)" 0
 	count_row 'complaints of dcpictl check' "$complaints" 0
+	printf '\nUnknown by cause, of what the database still has: %s\n' "$(cat "$scratch/causes")"
 	[ -z "$picture" ] || printf '\n![What was recorded, over the time](%s)\n' "${picture##*/}"
 	echo
 }

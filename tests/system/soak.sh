@@ -24,4 +24,4 @@ for did in 'new images' 'flushes asked for' 'epochs' 'readers' 'that were stoppe
 done
 check_equal 'the database is sound and nothing was dropped' 2 \
 	"$(grep -cE '^\| (dropped samples|complaints of dcpictl check) \| 0 \|' "$page")"
-check 'unknown samples are below their limit' grep -qE '^\| unknown, .* yes \|$' "$page"
+check 'the share of unknown samples is told, with its causes' grep -q '^Unknown by cause, .*"no-process":' "$page"
