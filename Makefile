@@ -70,7 +70,7 @@ help:
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
-	@echo 'make growth           a year of samples of a large machine (5 minutes) into docs/benchmarks.md'
+	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
