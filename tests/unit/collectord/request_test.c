@@ -26,7 +26,7 @@ each_command_is_understood(void **state)
 {
 	static const char *const lines[COMMANDS] = {
 		"{\"command\":\"status\"}", "{\"command\":\"flush\"}", "{\"command\":\"epoch\"}",
-		"{\"command\":\"reload\"}", "{\"command\":\"quit\"}", "{\"command\":\"compact\"}",
+		"{\"command\":\"reload\"}", "{\"command\":\"quit\"}",  "{\"command\":\"compact\"}",
 	};
 
 	(void)state;
