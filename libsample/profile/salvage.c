@@ -156,6 +156,32 @@ check_target(const char *path)
 	return err;
 }
 
+/* Others might put a link in the place of a file that is given away. */
+static bool
+is_ours(int directory)
+{
+	struct stat stat;
+
+	return fstat(directory, &stat) == 0 && stat.st_uid == geteuid() && !(stat.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* As the damaged one: for the same readers, and so that it can take its place. */
+static int
+give_owner(int damaged, int directory)
+{
+	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, WRITER_LOCK};
+	struct stat old;
+
+	if (fstat(damaged, &old) < 0)
+		return -errno;
+	if (!is_ours(directory) || (old.st_uid == geteuid() && old.st_gid == getegid()))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (fchownat(directory, names[i], old.st_uid, old.st_gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+			return errno == EPERM ? 0 : -errno; /* not root: then it is ours */
+	return fchown(directory, old.st_uid, old.st_gid) < 0 ? -errno : 0;
+}
+
 int
 profile_salvage(const char *directory, const char *target, const struct log *log, struct salvage_result *result)
 {
@@ -167,11 +193,14 @@ profile_salvage(const char *directory, const char *target, const struct log *log
 	fd = open_damaged(directory);
 	if (fd < 0)
 		return fd;
+	result->is_open = true;
 	err = check_target(target);
 	if (!err)
 		err = profile_open(target, &options, &profile);
 	if (!err)
 		err = salvage_file(fd, profile, result);
+	if (!err)
+		err = give_owner(fd, profile->directory);
 	profile_close(profile);
 	close(fd);
 	return err;

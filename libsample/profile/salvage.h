@@ -24,6 +24,7 @@ struct salvage_count {
 };
 
 struct salvage_result {
+	bool is_open;           /* the damaged file could be opened: an error is the target's */
 	uint64_t pages;         /* of the damaged file */
 	uint64_t damaged_pages; /* that the newest transaction needs; those behind them cannot be counted */
 	bool scanned;           /* older transactions and single pages were looked at */
@@ -37,7 +38,8 @@ struct salvage_result {
  * Read `directory`, make a database in `target`, which must not be there or be an empty directory. 0 with *result, also
  * when nothing at all was found; -DCPI_ERUNNING when a dcpid has `directory`; -DCPI_ENODATABASE when it holds no file;
  * -EEXIST when `target` has a database or anything else in it; -EFBIG; and what profile_open() and writing say of
- * `target`, which is then not complete.
+ * `target`, which is then not complete. The new database belongs to whom the damaged one does, where we may give it
+ * away.
  */
 int profile_salvage(const char *directory, const char *target, const struct log *log, struct salvage_result *result);
 

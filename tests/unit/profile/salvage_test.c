@@ -249,6 +249,32 @@ a_lost_epoch_gets_another(void **state)
 	free(file.data);
 }
 
+/* So that it can take the place of the damaged one, and be read by whom that was read by. */
+static void
+what_root_salvages_is_its_owners(void **state)
+{
+	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock"};
+	const struct fixture *fixture = *state;
+	struct salvage_result result;
+	char target[80], path[160];
+	struct stat stat;
+
+	if (geteuid() != 0)
+		skip(); /* only root may give files away */
+	make_database(fixture->directory);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(chown(path, 4711, 4712), 0);
+	snprintf(target, sizeof(target), "%s/new", fixture->parent);
+	assert_int_equal(profile_salvage(fixture->directory, target, NULL, &result), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", target, names[i]);
+		assert_int_equal(lstat(path, &stat), 0);
+		assert_int_equal(stat.st_uid, 4711);
+		assert_int_equal(stat.st_gid, 4712);
+	}
+	remove_database(target);
+}
+
 static void
 a_target_that_is_not_empty_is_left_alone(void **state)
 {
@@ -288,6 +314,7 @@ main(void)
 		TEST(a_file_cut_short_gives_what_is_before_the_cut),
 		TEST(flipped_bits_do_no_harm),
 		TEST(a_lost_epoch_gets_another),
+		TEST(what_root_salvages_is_its_owners),
 		TEST(a_target_that_is_not_empty_is_left_alone),
 		TEST(a_database_in_use_is_left_alone),
 	};
