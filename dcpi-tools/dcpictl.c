@@ -1,5 +1,5 @@
 /*
- * dcpictl - asks dcpid how it is and what to do, and checks databases
+ * dcpictl - asks dcpid how it is and what to do, looks after databases, and finds what is in the way
  *
  * man/dcpictl.1.scd describes it.
  */
@@ -100,7 +100,7 @@ check_options(const struct argp_state *state, const struct request *request)
 	if (request->to && strcmp(request->command, "salvage") != 0)
 		argp_error(state, "--to goes with salvage");
 	if (!request->to && strcmp(request->command, "salvage") == 0)
-		argp_error(state, "salvage needs --to DIR, a directory that is not there yet");
+		argp_error(state, "salvage needs --to NEWDIR, a directory that is not there yet");
 }
 
 static error_t
@@ -198,7 +198,10 @@ show_metrics(const struct request *request, const json_t *status)
 		return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
 	}
 	err = metrics_write(status, time_now(), request->output);
-	return err ? message_cannot(request->output, "write the metrics", err, NULL) : STATUS_OK;
+	if (!err)
+		return STATUS_OK;
+	return message_cannot(request->output, "write the metrics", err,
+	                      err == -EEXIST ? "what is there is no ordinary file" : NULL);
 }
 
 static int
@@ -334,7 +337,7 @@ main(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "With status and doctor: print JSON", 0},
 		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
 		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
-		{"to", KEY_TO, "DIR", 0, "With salvage: make the new database in DIR", 0},
+		{"to", KEY_TO, "NEWDIR", 0, "With salvage: make the new database in NEWDIR", 0},
 		{0},
 	};
 	static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};
@@ -342,18 +345,17 @@ main(int argc, char **argv)
 		.options = entries,
 		.parser = parse_option,
 		.args_doc = "status|flush|epoch|reload|quit|compact|check|salvage|doctor",
-		.doc = "Ask dcpid how it is and what to do, or check a profile database."
+		.doc = "Ask dcpid how it is and what to do, look after a profile database, find what is in the way."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
 		       "  epoch    do that and begin a new epoch; its number is printed\n"
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
-		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n"
-		       "  salvage  read what is whole of a damaged database into a new one\n"
-		       "  doctor   say what this machine can count, what is in the way, what has no symbols, and what "
-		       "mends it\n\n"
 		       "  compact  give space that the database does not need back to the file system\n"
-		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n\n"
+		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n"
+		       "  salvage  read what is whole of a damaged database into a new one; needs no dcpid\n"
+		       "  doctor   say what can be counted here, what is in the way, what has no symbols, and\n"
+		       "           what mends it; with a dcpid or without\n\n"
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};

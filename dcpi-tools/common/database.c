@@ -20,7 +20,7 @@ open_hint(int err)
 	case DCPI_ENODATABASE:
 		return "start the daemon with 'systemctl start dcpid', or name a database with --db DIR";
 	case DCPI_EDAMAGED:
-		return "run 'dcpictl check'";
+		return DATABASE_DAMAGE_ADVICE;
 	case DCPI_EREADERS:
 		return "try again in a moment";
 	default:
@@ -42,7 +42,7 @@ database_open(struct database *database, const char *directory)
 	database->guard = (struct guard){
 		.subject = database->shown,
 		.claim = "the database is damaged",
-		.advice = "run 'dcpictl check'",
+		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
 	guard_enter(&database->guard);

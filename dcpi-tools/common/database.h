@@ -11,6 +11,9 @@
 #include "profile/profile.h"
 #include "profile/selection.h"
 
+/* What to do about one that is damaged. */
+#define DATABASE_DAMAGE_ADVICE "'dcpictl check' says what is wrong, 'dcpictl salvage' saves what is whole"
+
 struct database {
 	struct profile *profile;
 	const char *directory;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "profile/compact.h"
@@ -39,6 +40,8 @@ say_cannot_open(const char *directory, int err)
 {
 	int owner;
 
+	if (err == -DCPI_EDAMAGED)
+		return message_cannot(directory, "open the profile database", err, DATABASE_DAMAGE_ADVICE);
 	if (err != -DCPI_ERUNNING)
 		return message_cannot(directory, "open the profile database", err,
 		                      err == -EACCES ? "be root, or its owner" : NULL);
@@ -60,7 +63,7 @@ compact(struct profile *profile, const char *directory)
 	if (!err)
 		return compact_print(compaction.before_bytes, compaction.after_bytes);
 	if (err == -DCPI_EDAMAGED)
-		return message_cannot(directory, "compact the profile database", err, NULL);
+		return message_cannot(directory, "compact the profile database", err, DATABASE_DAMAGE_ADVICE);
 	compaction_explain(&compaction, err, why, sizeof(why));
 	message_print(directory, "the database cannot be compacted: %s", why);
 	return STATUS_FAILURE;
@@ -71,7 +74,7 @@ compact_database(const char *directory)
 {
 	struct guard guard = {
 		.claim = "the database is damaged",
-		.advice = "keep a copy, empty the directory and let dcpid begin a new one",
+		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
 	char *shown = text_shown(directory);

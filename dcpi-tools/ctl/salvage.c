@@ -43,22 +43,21 @@ print_result(const char *directory, const char *target, const struct salvage_res
 }
 
 static int
-say_failure(const char *directory, const char *target, int err)
+say_failure(const char *directory, const char *target, const struct salvage_result *result, int err)
 {
-	switch (-err) {
-	case DCPI_ERUNNING:
+	if (err == -DCPI_ERUNNING && !result->is_open) {
 		message_print(directory, "a dcpid uses this database; stop it first");
 		return STATUS_FAILURE;
-	case EEXIST:
+	}
+	if (!result->is_open)
+		return message_cannot(directory, "read the profile database", err,
+		                      err == -EACCES ? "are you in group dcpi?" : NULL);
+	if (err == -EEXIST) {
 		message_print(target, "is not empty; name a directory that is not there yet");
 		return STATUS_FAILURE;
-	case DCPI_ENODATABASE:
-		return message_cannot(directory, "read the profile database", err, NULL);
-	default:
-		message_print(directory, "cannot salvage into %s: %s; what is there now is not complete", target,
-		              error_text(err));
-		return error_exit_status(err);
 	}
+	return message_cannot(target, "make a profile database", err,
+	                      result->pages ? "what is there now is not complete" : NULL);
 }
 
 int
@@ -71,7 +70,7 @@ salvage_database(const char *directory, const char *target)
 	if (shown && shown_target)
 		err = profile_salvage(directory, target, NULL, &result);
 	if (err)
-		status = say_failure(directory, shown_target ? shown_target : "?", err);
+		status = say_failure(directory, target, &result, err);
 	else
 		status = print_result(shown, shown_target, &result);
 	if (status == STATUS_OK && result.epochs.kept == 0 && result.slices.kept == 0) {

@@ -258,7 +258,7 @@ test_damage()
 		0) ;; # a free page, or one of an older transaction
 		3)
 			found=$((found + 1))
-			dcpictl --db "$copy" --to "$scratch/salvaged" salvage >/dev/null 2>"$scratch/check.out" &&
+			dcpictl --db "$copy" salvage --to "$scratch/salvaged" >/dev/null 2>"$scratch/check.out" &&
 				dcpictl --db "$scratch/salvaged" check >/dev/null 2>"$scratch/check.out" ||
 				wrong+="page $page cannot be salvaged: $(head -n 3 "$scratch/check.out")"$'\n'
 			rm -rf "$scratch/salvaged"
@@ -272,8 +272,8 @@ test_damage()
 	check_fails 'a database cut short is damaged' 3 "$copy" dcpictl --db "$copy" check
 	check_fails 'and told how to be salvaged' 3 "'dcpictl salvage' saves what is whole" dcpictl --db "$copy" check
 	check_fails 'a directory that is not empty is not salvaged into' 1 'is not empty' \
-		dcpictl --db "$copy" --to "$copy" salvage
-	check_fails 'salvage wants to know where to' 2 'salvage needs --to DIR' dcpictl --db "$copy" salvage
+		dcpictl --db "$copy" salvage --to "$copy"
+	check_fails 'salvage wants to know where to' 2 'salvage needs --to NEWDIR' dcpictl --db "$copy" salvage
 }
 
 # Who may not sample is told what would be needed.

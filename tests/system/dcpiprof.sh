@@ -129,11 +129,11 @@ fi
 cp -r "$db" "$scratch/damaged"
 pages=$(($(stat -c %s "$db/data.mdb") / 4096))
 dd if=/dev/urandom of="$scratch/damaged/data.mdb" bs=4096 seek=2 count=$((pages - 2)) conv=notrunc status=none
-check_fails 'a damaged database' 3 "run 'dcpictl check'" dcpiprof --db "$scratch/damaged"
+check_fails 'a damaged database' 3 "'dcpictl salvage' saves what is whole" dcpiprof --db "$scratch/damaged"
 
 cp -r "$db" "$scratch/short"
 truncate -s 8192 "$scratch/short/data.mdb"
-check_fails 'a database that was cut short' 3 "run 'dcpictl check'" dcpiprof --db "$scratch/short"
+check_fails 'a database that was cut short' 3 "'dcpictl salvage' saves what is whole" dcpiprof --db "$scratch/short"
 
 # Ten million samples at 60,000 places: this program's own libraries, and a kernel of 100,000 functions.
 describe_large()

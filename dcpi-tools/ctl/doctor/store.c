@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/status_text.h"
@@ -88,7 +89,7 @@ examine_store(const struct surroundings *around, struct findings *findings)
 	struct guard guard = {
 		.subject = shown ? shown : "?",
 		.claim = "the database is damaged",
-		.advice = "run 'dcpictl check'",
+		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
 	struct profile *profile = NULL;
