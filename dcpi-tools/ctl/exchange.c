@@ -1,6 +1,7 @@
 #include "dcpi-tools/ctl/exchange.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -61,6 +62,35 @@ receive_line(int fd, struct byte_writer *line)
 	return -EPROTO;
 }
 
+/* C0 and C1 control characters and DEL; jansson has seen to it that it is UTF-8. */
+static bool
+has_controls(const char *text)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+		if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0))
+			return true;
+	return false;
+}
+
+/* As deep as jansson reads. */
+static bool
+is_fit_to_show(const json_t *value)
+{
+	const char *key;
+	json_t *part;
+	size_t i;
+
+	if (json_is_string(value))
+		return !has_controls(json_string_value(value));
+	json_array_foreach (value, i, part)
+		if (!is_fit_to_show(part))
+			return false;
+	json_object_foreach ((json_t *)value, key, part)
+		if (has_controls(key) || !is_fit_to_show(part))
+			return false;
+	return true;
+}
+
 static int
 receive_reply(int fd, json_t **reply)
 {
@@ -70,7 +100,7 @@ receive_reply(int fd, json_t **reply)
 	if (!err)
 		*reply = json_loadb((const char *)line.data, line.size, JSON_REJECT_DUPLICATES, NULL);
 	writer_fini(&line);
-	if (!err && !json_is_object(*reply)) {
+	if (!err && (!json_is_object(*reply) || !is_fit_to_show(*reply))) {
 		json_decref(*reply);
 		*reply = NULL;
 		err = -EPROTO;

@@ -96,6 +96,31 @@ a_reply_that_is_no_object_is_refused(void **state)
 	assert_null(reply);
 }
 
+/* Escape, its C1 form, DEL: in a value, deep down, and in a name. */
+static void
+a_reply_that_would_drive_a_terminal_is_refused(void **state)
+{
+	static const char *const replies[] = {
+		"{\"error\":\"\\u001b[2J\"}\n",
+		"{\"status\":{\"trouble\":[\"a\",\"b\\u009b31m\"]}}\n",
+		"{\"events\":[{\"unknown\":{\"no\\u007f\":1}}]}\n",
+	};
+	struct server *server = *state;
+	json_t *reply;
+
+	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+		serve(server, replies[i], false);
+		assert_int_equal(ask(server, &reply), -EPROTO);
+		assert_null(reply);
+		waitpid(server->pid, NULL, 0);
+		server->pid = 0;
+	}
+	serve(server, "{\"label\":\"\\u00a0\\u00e9\\\\x1b\"}\n", false);
+	assert_int_equal(ask(server, &reply), 0);
+	assert_string_equal(json_string_value(json_object_get(reply, "label")), "\xc2\xa0\xc3\xa9\\x1b");
+	json_decref(reply);
+}
+
 static void
 a_reply_that_breaks_off_is_told(void **state)
 {
@@ -135,6 +160,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_reply_is_an_object_on_a_line, make_server, end_server),
 		cmocka_unit_test_setup_teardown(a_reply_that_is_no_object_is_refused, make_server, end_server),
+		cmocka_unit_test_setup_teardown(a_reply_that_would_drive_a_terminal_is_refused, make_server,
+	                                        end_server),
 		cmocka_unit_test_setup_teardown(a_reply_that_breaks_off_is_told, make_server, end_server),
 		cmocka_unit_test_setup_teardown(a_reply_without_an_end_is_given_up, make_server, end_server),
 		cmocka_unit_test_setup_teardown(nobody_there_is_told_from_nothing_there, make_server, end_server),
