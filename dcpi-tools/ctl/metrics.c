@@ -318,10 +318,13 @@ metrics_write(const json_t *status, uint64_t now_ns, const char *path)
 {
 	char temporary[PATH_MAX];
 	int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+	struct stat there;
 	int fd, err;
 
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
+	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* root must not replace /dev/stdout */
+		return -EEXIST;
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

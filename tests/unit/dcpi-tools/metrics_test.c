@@ -198,6 +198,27 @@ a_file_is_replaced_whole_and_for_all_to_read(void **state)
 	rmdir(directory);
 }
 
+/* A link, as /dev/stdout is one, stays what it is, and so does a directory. */
+static void
+what_is_no_file_is_not_replaced(void **state)
+{
+	char directory[] = "/tmp/dcpi-metrics.XXXXXX", path[64], target[64];
+	struct stat stat;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/link", directory);
+	snprintf(target, sizeof(target), "%s/target", directory);
+	assert_int_equal(symlink(target, path), 0);
+	assert_int_equal(metrics_write(NULL, NOW_NS, path), -EEXIST);
+	assert_int_equal(lstat(path, &stat), 0);
+	assert_true(S_ISLNK(stat.st_mode));
+	assert_int_equal(access(target, F_OK), -1);
+	assert_int_equal(metrics_write(NULL, NOW_NS, directory), -EEXIST);
+	unlink(path);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 static void
 a_directory_that_is_not_there_is_told(void **state)
 {
@@ -219,6 +240,7 @@ main(void)
 		cmocka_unit_test(what_an_older_daemon_does_not_say_is_left_out),
 		cmocka_unit_test(events_that_became_the_same_are_one_series),
 		cmocka_unit_test(a_file_is_replaced_whole_and_for_all_to_read),
+		cmocka_unit_test(what_is_no_file_is_not_replaced),
 		cmocka_unit_test(a_directory_that_is_not_there_is_told),
 	};
 
