@@ -42,12 +42,6 @@ percent_of(double part_ns, uint64_t whole_ns)
 }
 
 double
-overhead_sample_percent(const struct overhead *overhead)
-{
-	return percent_of((double)overhead->sample_ns, overhead->cpu_ns);
-}
-
-double
 overhead_daemon_percent(const struct overhead *overhead)
 {
 	return percent_of((double)overhead->daemon_ns, overhead->cpu_ns);

@@ -33,8 +33,7 @@ struct overhead {
 /* Add the samples of `event`, lost ones too: the CPU was interrupted for them. */
 void overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted);
 
-/* Their share and dcpid's, and both; 0 of no time. */
-double overhead_sample_percent(const struct overhead *overhead);
+/* dcpid's share, and that of the samples and dcpid; 0 of no time. */
 double overhead_daemon_percent(const struct overhead *overhead);
 double overhead_percent(const struct overhead *overhead);
 
