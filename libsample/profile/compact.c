@@ -109,7 +109,7 @@ give_owner_and_mode(int directory, int fd)
 		return -errno;
 	if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) && fchown(fd, old.st_uid, old.st_gid) < 0)
 		return -errno;
-	return fchmod(fd, old.st_mode & 07777) < 0 ? -errno : 0;
+	return fchmod(fd, old.st_mode & 0777) < 0 ? -errno : 0;
 }
 
 static int
