@@ -352,10 +352,9 @@ main(int argc, char **argv)
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
 		       "  compact  give space that the database does not need back to the file system\n"
-		       "  check    read the whole database and say what is wrong with it; needs no dcpid\n"
-		       "  salvage  read what is whole of a damaged database into a new one; needs no dcpid\n"
-		       "  doctor   say what can be counted here, what is in the way, what has no symbols, and\n"
-		       "           what mends it; with a dcpid or without\n\n"
+		       "  check    read the whole database, without a dcpid; say what is wrong\n"
+		       "  salvage  read what is whole of a damaged database into a new one\n"
+		       "  doctor   say what is in the way, what has no symbols, and what mends it\n\n"
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};
