@@ -9,15 +9,15 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/ctl/status_text.h"
 #include "profile/compact.h"
 
 int
 compact_print(uint64_t before_bytes, uint64_t after_bytes)
 {
-	char before[32], after[32];
+	char before[NUMBER_TEXT_SIZE], after[NUMBER_TEXT_SIZE];
 
-	printf("%s -> %s\n", compaction_size(before_bytes, before, sizeof(before)),
-	       compaction_size(after_bytes, after, sizeof(after)));
+	printf("%s -> %s\n", size_format(before_bytes, before), size_format(after_bytes, after));
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 

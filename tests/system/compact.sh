@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 db=$scratch/db
-size='[0-9.]+ MiB'
+size='[0-9.]+ [KM]iB'
 
 work()
 {
