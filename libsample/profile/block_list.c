@@ -1,19 +1,18 @@
 #include "profile/block_list.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "base/grow.h"
 
 #define TOUCHED_WORDS (COUNTS_BLOCK_SIZE / 64)
 
 int
-block_list_add(struct block_list *list, uint32_t image, uint32_t number, uint16_t event, const void *data, size_t size)
+block_list_add(struct block_list *list, uint32_t number, uint16_t event, const void *data, size_t size)
 {
 	struct block *blocks;
 
@@ -23,42 +22,49 @@ block_list_add(struct block_list *list, uint32_t image, uint32_t number, uint16_
 	if (!blocks)
 		return -ENOMEM;
 	list->blocks = blocks;
-	blocks[list->count] = (struct block){image, number, event, (uint32_t)size, list->bytes.size};
-	write_bytes(&list->bytes, data, size);
-	list->count++;
-	return list->bytes.failed ? -ENOMEM : 0;
+	blocks[list->count++] = (struct block){data, (uint32_t)size, number, event};
+	return 0;
 }
 
 void
 block_list_fini(struct block_list *list)
 {
 	free(list->blocks);
-	writer_fini(&list->bytes);
+	free(list->spare);
 	memset(list, 0, sizeof(*list));
 }
 
-static bool
-is_same_place(const struct block *a, const struct block *b)
-{
-	return a->image == b->image && a->number == b->number;
-}
-
-/* The blocks of one place: a sum for each offset and event, and which offsets have one. */
-struct adder {
+/* The blocks of one number: a sum for each offset and event, and which offsets have one. */
+struct block_adder {
 	uint64_t touched[TOUCHED_WORDS];
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	size_t event_count;
-	uint64_t *selected;
-	struct selection_count *counts;
-	size_t count, capacity;
+	size_t capacity; /* of the selection's counts */
 	uint64_t sums[]; /* [offset * event_count + event] */
 };
 
-static int
-add_block(struct adder *adder, const struct block *block, const uint8_t *bytes)
+struct block_adder *
+block_adder_new(size_t event_count)
 {
-	uint64_t selected = adder->selected[block->event];
-	int pairs = counts_decode(bytes + block->at, block->size, adder->pairs);
+	struct block_adder *adder =
+		calloc(1, sizeof(*adder) + event_count * COUNTS_BLOCK_SIZE * sizeof(adder->sums[0]));
+
+	if (adder)
+		adder->event_count = event_count;
+	return adder;
+}
+
+void
+block_adder_free(struct block_adder *adder)
+{
+	free(adder);
+}
+
+static int
+add_block(struct block_adder *adder, const struct block *block, uint64_t *all)
+{
+	uint64_t selected = *all;
+	int pairs = counts_decode(block->data, block->size, adder->pairs);
 
 	if (pairs < 0)
 		return pairs;
@@ -70,28 +76,29 @@ add_block(struct adder *adder, const struct block *block, const uint8_t *bytes)
 		selected = add_saturating(selected, pair->count);
 		adder->touched[pair->offset / 64] |= UINT64_C(1) << pair->offset % 64;
 	}
-	adder->selected[block->event] = selected;
+	*all = selected;
 	return 0;
 }
 
 /* Hand out the sums of one offset, and leave zeros. */
 static int
-take_offset(struct adder *adder, const struct block *place, unsigned offset)
+take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct selection *selection)
 {
-	uint64_t *sums = &adder->sums[offset * adder->event_count];
+	uint64_t *sums = &adder->sums[(offset & (COUNTS_BLOCK_SIZE - 1)) * adder->event_count];
 	struct selection_count *counts;
 
-	counts = array_grow(adder->counts, &adder->capacity, adder->count + adder->event_count, sizeof(*counts));
+	counts = array_grow(selection->counts, &adder->capacity, selection->count_count + adder->event_count,
+	                    sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
-	adder->counts = counts;
+	selection->counts = counts;
 	for (size_t event = 0; event < adder->event_count; event++) {
 		if (sums[event] == 0)
 			continue;
-		counts[adder->count++] = (struct selection_count){
-			.offset = (uint64_t)place->number << COUNTS_BLOCK_SHIFT | offset,
+		counts[selection->count_count++] = (struct selection_count){
+			.offset = offset,
 			.count = sums[event],
-			.image = place->image,
+			.image = image,
 			.event = (uint16_t)event,
 		};
 		sums[event] = 0;
@@ -100,12 +107,14 @@ take_offset(struct adder *adder, const struct block *place, unsigned offset)
 }
 
 static int
-take_place(struct adder *adder, const struct block *place)
+take_block(struct block_adder *adder, uint32_t number, uint32_t image, struct selection *selection)
 {
+	const uint64_t start = (uint64_t)number << COUNTS_BLOCK_SHIFT;
+
 	for (unsigned word = 0; word < TOUCHED_WORDS; word++) {
 		while (adder->touched[word]) {
 			unsigned bit = (unsigned)__builtin_ctzll(adder->touched[word]);
-			int err = take_offset(adder, place, word * 64 + bit);
+			int err = take_offset(adder, start | (word * 64 + bit), image, selection);
 
 			if (err)
 				return err;
@@ -115,38 +124,18 @@ take_place(struct adder *adder, const struct block *place)
 	return 0;
 }
 
-static int
-add_all(struct adder *adder, const struct block_list *list)
+int
+block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection)
 {
-	int err = 0;
+	int err = block_list_sort(list);
 
 	for (size_t i = 0; !err && i < list->count; i++) {
-		err = add_block(adder, &list->blocks[i], list->bytes.data);
-		if (!err && (i + 1 == list->count || !is_same_place(&list->blocks[i], &list->blocks[i + 1])))
-			err = take_place(adder, &list->blocks[i]);
+		const struct block *block = &list->blocks[i];
+
+		err = add_block(adder, block, &selection->events[block->event].selected);
+		if (!err && (i + 1 == list->count || block[0].number != block[1].number))
+			err = take_block(adder, block->number, image, selection);
 	}
-	return err;
-}
-
-int
-block_list_sum(struct block_list *list, size_t event_count, struct selection_count **counts, size_t *count,
-               uint64_t *selected)
-{
-	struct adder *adder;
-	int err;
-
-	*counts = NULL;
-	*count = 0;
-	adder = calloc(1, sizeof(*adder) + event_count * COUNTS_BLOCK_SIZE * sizeof(adder->sums[0]));
-	if (!adder)
-		return -ENOMEM;
-	adder->event_count = event_count;
-	adder->selected = selected;
-	err = block_list_sort(list);
-	if (!err)
-		err = add_all(adder, list);
-	*counts = adder->counts;
-	*count = adder->count;
-	free(adder);
+	list->count = 0;
 	return err;
 }

@@ -1,8 +1,9 @@
 /*
- * block_list.h - blocks of counts, copied out of the database and added up (private to profile/)
+ * block_list.h - blocks of counts of one image, added up (private to profile/)
  *
  * Blocks are sorted, not samples: a block's pairs are added into an array over its offsets, so that a sample costs
- * an addition however many slices and contexts it is spread over.
+ * an addition however many slices and contexts it is spread over. And they are sorted where they lie in the database,
+ * an image at a time: the blocks of a month may be a gigabyte, those of an image fit into a cache.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROFILE_BLOCK_LIST_H
@@ -11,37 +12,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "profile/selection.h"
 
 struct block {
-	uint32_t image;
+	const void *data; /* the value, borrowed until the list is emptied */
+	uint32_t size;
 	uint32_t number;
-	uint16_t event;
-	uint32_t size; /* of the value */
-	size_t at;     /* where it is in the list's bytes */
+	uint16_t event; /* of the selection */
 };
 
 struct block_list {
-	struct block *blocks;
-	size_t count, capacity;
-	struct byte_writer bytes;
+	struct block *blocks, *spare;
+	size_t count, capacity, spare_capacity;
 };
 
-/* Copy the value of a block in. 0, -ENOMEM, or -DCPI_EDAMAGED for one that is empty or too long. */
-int block_list_add(struct block_list *list, uint32_t image, uint32_t number, uint16_t event, const void *data,
-                   size_t size);
+/* 0, -ENOMEM, or -DCPI_EDAMAGED for a block that is empty or too long. */
+int block_list_add(struct block_list *list, uint32_t number, uint16_t event, const void *data, size_t size);
 
-/*
- * Sort the list and add it up into counts by image, offset, event; `image` of a count is the database's number.
- * selected[event] grows by what was added. *counts is the caller's to free, also after an error. 0, -ENOMEM,
- * -DCPI_EDAMAGED.
- */
-int block_list_sum(struct block_list *list, size_t event_count, struct selection_count **counts, size_t *count,
-                   uint64_t *selected);
-
-/* Sort by image and number; blocks of one place keep their order. 0 or -ENOMEM. */
+/* Sort by number; blocks of one number keep their order. 0 or -ENOMEM. */
 int block_list_sort(struct block_list *list);
 void block_list_fini(struct block_list *list);
+
+/* Adds lists up. NULL when memory ends. */
+struct block_adder *block_adder_new(size_t event_count);
+void block_adder_free(struct block_adder *adder); /* NULL is allowed */
+
+/*
+ * Sort the list, add it up into counts of `image`, which follow those of selection->counts, and empty it.
+ * selection->events[].selected grow by what was added. 0, -ENOMEM, -DCPI_EDAMAGED.
+ */
+int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection);
 
 #endif

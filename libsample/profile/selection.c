@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/block_list.h"
 #include "profile/context_filter.h"
 #include "profile/handle.h"
 #include "profile/scope.h"
@@ -41,43 +40,7 @@ copy_out(struct selection_parts *parts, const struct selection_request *request,
 		err = selection_read_slices(parts);
 	if (!err)
 		err = selection_read_blocks(parts);
-	if (!err)
-		err = selection_read_images(parts);
 	return err;
-}
-
-/* From the database's numbers of images to places in selection->images: both ascend. */
-static void
-index_images(struct selection *selection)
-{
-	uint32_t at = 0;
-
-	for (size_t i = 0; i < selection->count_count; i++) {
-		while (selection->images[at].number != selection->counts[i].image)
-			at++;
-		selection->counts[i].image = at;
-	}
-}
-
-static int
-add_up(struct selection_parts *parts, char *why, size_t size)
-{
-	struct selection *selection = parts->selection;
-	uint64_t selected[SELECTION_EVENTS_MAX] = {0};
-	int err;
-
-	err = block_list_sum(&parts->blocks, selection->event_count, &selection->counts, &selection->count_count,
-	                     selected);
-	if (err)
-		return err;
-	for (size_t i = 0; i < selection->event_count; i++)
-		selection->events[i].selected = selected[i];
-	if (selection->count_count == 0 && !parts->filter.all) {
-		why_append(why, size, "what matches the patterns has no samples in the selected time");
-		return -DCPI_ENOSELECTION;
-	}
-	index_images(selection);
-	return 0;
 }
 
 static void
@@ -85,7 +48,6 @@ parts_fini(struct selection_parts *parts)
 {
 	scope_fini(&parts->scope);
 	context_filter_fini(&parts->filter);
-	block_list_fini(&parts->blocks);
 	free(parts->event_maps);
 }
 
@@ -106,8 +68,10 @@ selection_read(struct profile *profile, const struct selection_request *request,
 		err = copy_out(&parts, request, why, size);
 		mdb_txn_abort(parts.txn); /* a reader has nothing to commit */
 	}
-	if (!err)
-		err = add_up(&parts, why, size);
+	if (!err && parts.selection->count_count == 0 && !parts.filter.all) {
+		why_append(why, size, "what matches the patterns has no samples in the selected time");
+		err = -DCPI_ENOSELECTION;
+	}
 	parts_fini(&parts);
 	if (err) {
 		selection_free(parts.selection);

@@ -7,7 +7,6 @@
 #ifndef DCPI_PROFILE_SELECTION_PARTS_H
 #define DCPI_PROFILE_SELECTION_PARTS_H
 
-#include "profile/block_list.h"
 #include "profile/context_filter.h"
 #include "profile/scope.h"
 #include "profile/selection.h"
@@ -25,14 +24,12 @@ struct selection_parts {
 	struct context_filter filter;
 	struct event_map *event_maps; /* one for each epoch of the selection */
 	size_t event_capacity;        /* of selection->events */
-	struct block_list blocks;
 	struct selection *selection;
 };
 
 int selection_read_epochs(struct selection_parts *parts); /* and events */
 int selection_read_slices(struct selection_parts *parts); /* totals and times */
-int selection_read_blocks(struct selection_parts *parts);
-int selection_read_images(struct selection_parts *parts);
+int selection_read_blocks(struct selection_parts *parts); /* into counts and images */
 
 /* The place of epoch `id` among the selected ones, which must have it. */
 size_t selection_epoch_index(const struct selection *selection, uint32_t id);
