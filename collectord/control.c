@@ -1,11 +1,8 @@
-#include "collectord/control.h"
+#include "collectord/control_internal.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/listener.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +12,6 @@
 
 #include "base/error.h"
 #include "base/local_socket.h"
-
-struct client {
-	struct control *control;
-	struct bufferevent *stream; /* NULL: the place is free */
-	uint64_t id;
-	struct peer peer;
-	bool waits;   /* for a reply */
-	bool leaving; /* to be closed when the reply is out */
-};
-
-struct control {
-	struct event_base *base;
-	struct evconnlistener *listener;
-	struct event *again; /* the end of a pause */
-	struct peer_rules rules;
-	control_handler *handler;
-	void *context;
-	const struct log *log;
-	char *path;
-	uint64_t next_id;
-	struct client clients[CONTROL_CLIENTS_MAX];
-};
 
 json_t *
 control_success(void)
@@ -53,158 +28,13 @@ control_failure(const char *sentence)
 	return json_pack("{s:b,s:o}", "ok", 0, "error", text ? text : json_string("the request failed"));
 }
 
-/* Without memory for it, in a moment. */
-static void
-listen_again(struct control *control)
+void
+control_listen_again(struct control *control)
 {
 	static const struct timeval pause = {.tv_sec = 1};
 
 	if (evconnlistener_enable(control->listener))
 		event_add(control->again, &pause);
-}
-
-static void
-client_close(struct client *client)
-{
-	struct control *control = client->control;
-
-	bufferevent_free(client->stream);
-	memset(client, 0, sizeof(*client));
-	listen_again(control); /* there is a place again */
-}
-
-static bool
-client_has_unread_reply(const struct client *client)
-{
-	return evbuffer_get_length(bufferevent_get_output(client->stream)) > 0;
-}
-
-static void
-send_reply(struct client *client, json_t *reply)
-{
-	struct evbuffer *output = bufferevent_get_output(client->stream);
-	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
-
-	int added = evbuffer_add_printf(output, "%s\n",
-	                                text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
-
-	free(text);
-	json_decref(reply);
-	client->waits = false;
-	if (added < 0)
-		client_close(client); /* better than an answer that never comes */
-}
-
-static void
-refuse(struct client *client, const char *sentence)
-{
-	send_reply(client, control_failure(sentence));
-}
-
-static void
-serve_line(struct client *client, const char *line, size_t length)
-{
-	struct control *control = client->control;
-	struct request request;
-	char why[256];
-
-	if (request_parse(line, length, &request, why, sizeof(why)) ||
-	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why))) {
-		refuse(client, why);
-		return;
-	}
-	client->waits = true;
-	control->handler(control->context, client->id, &request);
-}
-
-/*
- * One request; on_written() goes on with the next. Until then nothing is read: a client that waits for us is not idle,
- * and one that does not read its replies must not make them pile up in our memory.
- */
-static void
-serve(struct client *client)
-{
-	struct evbuffer *input = bufferevent_get_input(client->stream);
-	size_t length;
-	char *line;
-
-	if (client->waits || client->leaving || client_has_unread_reply(client))
-		return;
-	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
-	if (!line && evbuffer_get_length(input) < REQUEST_SIZE_MAX)
-		return;
-	bufferevent_disable(client->stream, EV_READ);
-	if (line) {
-		serve_line(client, line, length);
-		free(line);
-	} else {
-		client->leaving = true;
-		refuse(client, "the request is too long");
-	}
-}
-
-static void
-on_readable(struct bufferevent *stream, void *context)
-{
-	(void)stream;
-	serve(context);
-}
-
-static void
-on_written(struct bufferevent *stream, void *context)
-{
-	struct client *client = context;
-
-	if (client->leaving) {
-		client_close(client);
-		return;
-	}
-	if (bufferevent_enable(stream, EV_READ))
-		client_close(client);
-	else
-		serve(client);
-}
-
-static void
-on_end(struct bufferevent *stream, short what, void *context)
-{
-	struct client *client = context;
-
-	/* who says no more may still listen */
-	(void)stream;
-	if ((what & BEV_EVENT_EOF) && (client->waits || client_has_unread_reply(client)))
-		client->leaving = true;
-	else
-		client_close(client);
-}
-
-static void
-admit(struct client *client, struct control *control, evutil_socket_t fd)
-{
-	static const struct timeval idle = {.tv_sec = CONTROL_IDLE_S};
-	struct peer peer;
-	int err;
-
-	err = peer_read(fd, &control->rules, &peer);
-	if (err) {
-		log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot tell who connects: %s",
-		          error_text(err));
-		close(fd);
-		return;
-	}
-	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	if (!client->stream) {
-		close(fd);
-		return;
-	}
-	client->control = control;
-	client->peer = peer;
-	client->id = control->next_id++;
-	bufferevent_setcb(client->stream, on_readable, on_written, on_end, client);
-	/* no watermark: libevent crashes when it has no memory for one; serve() bounds what is read */
-	bufferevent_set_timeouts(client->stream, &idle, &idle);
-	if (bufferevent_enable(client->stream, EV_READ | EV_WRITE))
-		client_close(client);
 }
 
 static struct client *
@@ -226,7 +56,7 @@ on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr 
 	(void)length;
 	client = find_place(control);
 	if (client)
-		admit(client, control, fd);
+		client_admit(client, control, fd);
 	else
 		close(fd); /* not reached as long as libevent minds what follows */
 	if (!find_place(control))
@@ -240,7 +70,7 @@ on_pause_end(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	listen_again(control);
+	control_listen_again(control);
 }
 
 /* No descriptor is left, most likely. The client stays in the queue; asking for it again at once would be all we do. */
@@ -335,17 +165,6 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	return 0;
 }
 
-/* Send what libevent has not sent, as much of it as the kernel takes at once: a reply to "quit" is short. */
-static void
-send_rest(struct client *client)
-{
-	struct evbuffer *output = bufferevent_get_output(client->stream);
-
-	evbuffer_unfreeze(output, 1); /* its beginning is the bufferevent's own, which ends here */
-	if (evbuffer_get_length(output) && evbuffer_write(output, bufferevent_getfd(client->stream)) < 0)
-		log_write(client->control->log, LOG_LEVEL_DEBUG, "control socket: %s", strerror(errno));
-}
-
 void
 control_close(struct control *control)
 {
@@ -356,7 +175,7 @@ control_close(struct control *control)
 
 		if (!client->stream)
 			continue;
-		send_rest(client);
+		client_send_rest(client);
 		client_close(client);
 	}
 	if (control->again)
@@ -377,7 +196,7 @@ control_reply(struct control *control, uint64_t id, json_t *reply)
 
 		if (!client->stream || client->id != id || !client->waits)
 			continue;
-		send_reply(client, reply);
+		client_reply(client, reply);
 		return;
 	}
 	json_decref(reply);
