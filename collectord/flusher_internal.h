@@ -1,0 +1,75 @@
+/*
+ * flusher_internal.h - what flusher.c and flusher_handover.c share
+ */
+#ifndef DCPI_COLLECTORD_FLUSHER_INTERNAL_H
+#define DCPI_COLLECTORD_FLUSHER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "collectord/flusher.h"
+#include "collectord/retainer.h"
+#include "collectord/unnamed.h"
+
+/* What the flusher's thread works on; filled by flusher_submit(), emptied when the job has been written. */
+struct work {
+	struct flush_job job;
+	const struct tally_entry *entries; /* the tally's, sorted; NULL before the first try */
+	size_t entry_count;
+	uint32_t image_count, context_count; /* of the session, when the job was handed over */
+};
+
+/* A call that nobody waits for. */
+struct post {
+	int (*call)(struct profile *profile, void *context); /* NULL: none */
+	void *context;
+	int result;
+	bool done; /* and not yet taken notice of */
+};
+
+struct flusher {
+	struct profile *profile;
+	struct guard *guard;
+	const struct log *log;
+	pthread_t thread;
+	int bell;
+
+	/* the thread's */
+	struct unnamed unnamed;
+	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
+	bool is_homeless;    /* the database has not got that epoch yet */
+	bool has_moved;      /* and when it has got it, it is to be told */
+	int error;           /* of the last try */
+	int retention_error;
+
+	/* the loop's while no job is under way, the thread's otherwise */
+	const struct image **images; /* all that the session has ever handed over */
+	const struct context **contexts;
+	uint32_t image_count, context_count;
+	uint32_t images_written, contexts_written; /* those that the database has */
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t changed;
+	bool stop;
+	bool ended;   /* the thread has */
+	bool is_busy; /* the thread is in the profile */
+	bool has_work;
+	bool has_result;
+	struct work work; /* the thread's while has_work, the loop's otherwise */
+	struct flush_result result;
+	unsigned failures;
+	uint64_t retry_at_ns; /* CLOCK_MONOTONIC; of a new job, when it was handed over */
+	int (*call)(struct profile *profile, void *context);
+	void *call_context;
+	int call_result;
+	bool is_called; /* the call is under way */
+	struct post post;
+	bool retains;
+	struct retention_options retention;
+};
+
+/* ---- flusher.c ---- */
+
+/* For a change, until then (CLOCK_MONOTONIC) at most; the lock is held. 0 or ETIMEDOUT. */
+int flusher_wait_until(struct flusher *flusher, uint64_t monotonic_ns);
+
+#endif
