@@ -90,7 +90,8 @@ announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t lim
 {
 	double expected;
 
-	if (overhead_expected(epoch->events, epoch->event_count, &expected) && expected > 1.05 * (double)limit_ppm / 1e4)
+	if (overhead_expected(epoch->events, epoch->event_count, &expected) &&
+	    expected > 1.05 * (double)limit_ppm / 1e4)
 		log_write(log, LOG_LEVEL_NOTICE,
 		          "sampling is to cost %.2f %% of the machine at full load, more than overhead_limit (%g %%): "
 		          "periods and rates that are configured hold",

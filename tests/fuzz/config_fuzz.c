@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collectord/config.h"
+#include "collectord/config_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
@@ -25,10 +26,13 @@ check_accepted(const struct config *config)
 		abort();
 	if (config->event_count < 1 || config->event_count > EVENTS_MAX)
 		abort();
+	if (config->overhead_limit_ppm == 0 || config->overhead_limit_ppm > 500000 || config->max_rate == 0 ||
+	    config->max_rate > CONFIG_RATE_MAX)
+		abort();
 	for (size_t i = 0; i < config->event_count; i++) {
 		const struct event_spec *event = &config->events[i];
 
-		if (!*event->name || (event->period == 0) == (event->rate == 0) || event->precise > EVENT_PRECISE_MAX)
+		if (!*event->name || (event->period && event->rate) || event->precise > EVENT_PRECISE_MAX)
 			abort();
 	}
 }

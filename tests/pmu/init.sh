@@ -4,7 +4,8 @@
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
+# What is there already stays: the workloads of a checkout below /tmp.
+mkdir /new && mount -t tmpfs tmp /new && cp -a /tmp/. /new && mount -o move /new /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
 modprobe virtio_mmio && modprobe 9pnet_virtio && modprobe 9p &&
 	mount -t 9p -o trans=virtio,version=9p2000.L host /host &&

@@ -1,16 +1,16 @@
 #!/bin/bash
 # kills.sh [SEED [ROUNDS]] - kill -9 the real dcpid at random moments of a busy run, look for what it had acknowledged
 #
-# The same database all the way, an epoch or two a round. Beside dcpid runs a client that writes down what dcpid said it
-# has taken, once dcpid has also said that it is written: by the reply to a flush, or by two flushes on its own timer.
-# After each kill the database must open, be sound, and hold at least that; at the end also everything found before.
+# Three lanes of it at once, each on one database all the way, an epoch or two a round. Beside dcpid runs a client that
+# writes down what dcpid said it has taken, once dcpid has also said that it is written: by the reply to a flush, or by
+# two flushes on its own timer. After each kill the database must open, be sound, and hold at least that; at the end also
+# everything found before.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 seed=${1:-$((SRANDOM % 100000))}
 rounds=${2:-200}
-db=$scratch/db
-acknowledged=$scratch/acknowledged
+lanes=3
 declare -A found=()
 acknowledgements=0 early=0 trouble=''
 
@@ -83,13 +83,13 @@ kill_once()
 	local dcpid client output microseconds=$((((RANDOM << 15) | RANDOM) % 300000))
 
 	: >"$acknowledged"
-	dcpid --foreground --db "$db" --config "$scratch/kills.conf" 2>>"$scratch/log" &
+	dcpid --foreground --db "$db" --config "$scratch/kills.conf" 2>>"$db.log" &
 	dcpid=$!
 	"$3" $dcpid &
 	client=$!
 	[ "$2" = start ] || wait_for 30 test -s "$acknowledged" || trouble+="round $1: no flush in 30 s"$'\n'
 	sleep "$(printf '0.%06d' $microseconds)"
-	kill -KILL $dcpid || trouble+="round $1: dcpid had left: $(tail -n 1 "$scratch/log")"$'\n'
+	kill -KILL $dcpid || trouble+="round $1: dcpid had left: $(tail -n 1 "$db.log")"$'\n'
 	wait $dcpid $client 2>/dev/null
 	if [ ! -s "$db/data.mdb" ]; then
 		early=$((early + 1)) # before there was anything
@@ -111,15 +111,17 @@ keep_busy()
 	done
 }
 
-test_kills()
+# lane FIRST - every $lanes-th round from FIRST on, on a database of its own; leaves in lane.FIRST.* what there was to say
+lane()
 {
-	local round epoch lost=''
+	local round epoch
 
-	printf '%s\n' 'flush_interval = 1; slice = 1; log_level = "warning";' \
-		'events = ( { name = "cpu-clock"; rate = 1000; }, { name = "page-faults"; period = 7; } );' \
-		>"$scratch/kills.conf"
-	start keep_busy
-	for ((round = 1; round <= rounds; round++)); do
+	RANDOM=$((seed + $1))
+	db=$scratch/db.$1
+	acknowledged=$scratch/acknowledged.$1
+	# shellcheck disable=SC2046 # numbers
+	trap 'kill $(jobs -p) 2>/dev/null' EXIT
+	for ((round = $1; round <= rounds; round += lanes)); do
 		# Three in ten at any moment from the start on, the others once a flush was acknowledged. A few have only the
 		# timer to flush for them.
 		case $((round % 40)) in
@@ -128,17 +130,35 @@ test_kills()
 		*) kill_once $round flush ask_for_flushes ;;
 		esac
 	done
-	check_equal "after $rounds kills -9 nothing acknowledged is missing, and the database was sound each time" \
-		'' "$trouble"
 	for epoch in "${!found[@]}"; do
-		[ "$(samples_in "$epoch")" = "${found[$epoch]}" ] || lost+="epoch $epoch "
+		[ "$(samples_in "$epoch")" = "${found[$epoch]}" ] || echo "database $1, epoch $epoch"
+	done >"$scratch/lane.$1.lost"
+	printf %s "$trouble" >"$scratch/lane.$1.trouble"
+	echo "$early $acknowledgements" >"$scratch/lane.$1.counts"
+}
+
+test_kills()
+{
+	local first waiting=()
+
+	printf '%s\n' 'flush_interval = 1; slice = 1; log_level = "warning";' \
+		'events = ( { name = "cpu-clock"; rate = 1000; }, { name = "page-faults"; period = 7; } );' \
+		>"$scratch/kills.conf"
+	start keep_busy
+	for ((first = 1; first <= lanes; first++)); do
+		start lane $first
+		waiting+=("$started")
 	done
-	check_equal 'what was there after one kill is there after all' '' "$lost"
-	check_at_most 'many came after something was acknowledged' $((rounds * 3 / 4)) $early
+	wait "${waiting[@]}"
+	check_equal 'each lane came to its end' $lanes "$(cat "$scratch"/lane.*.counts | wc -l)"
+	check_equal "after $rounds kills -9 nothing acknowledged is missing, and the database was sound each time" \
+		'' "$(cat "$scratch"/lane.*.trouble)"
+	check_equal 'what was there after one kill is there after all' '' "$(cat "$scratch"/lane.*.lost)"
+	read -r early acknowledgements < <(awk '{ e += $1; a += $2 } END { print e, a }' "$scratch"/lane.*.counts)
+	check_at_most 'many came after something was acknowledged' $((rounds * 3 / 4)) "$early"
 	figure "seed $seed: $rounds kills, $early before anything was acknowledged, $acknowledgements acknowledgements"
 }
 
 may_sample_or_skip 'a killed dcpid loses nothing' || exit 0
 echo "# seed $seed"
-RANDOM=$seed
 test_kills

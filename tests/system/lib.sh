@@ -127,13 +127,21 @@ start_dcpid()
 }
 
 # compare_cpu_time DB COMM SECONDS - "SAMPLES EXPECTED DEVIATION": those of the first event, a clock, of processes called
-# COMM, those that SECONDS of CPU time should have, and the difference in standard deviations
+# COMM, those that SECONDS of CPU time should have, and the difference in standard deviations. A dcpid runs on DB; what it
+# changes its period to meanwhile begins an epoch.
 compare_cpu_time()
 {
-	dcpiprof --db "$1" --comm "$2" --json | jq -r '.events[0] | [.selected, .period] | @tsv' |
-		awk -v seconds="$3" '{
-			expected = seconds * 1e9 / $2
-			printf "%d %.0f %.1f\n", $1, expected, ($1 - expected) / sqrt(expected)
+	local epoch
+
+	for ((epoch = $(dcpictl --db "$1" status --json | jq .epoch.id); epoch > 0; epoch--)); do
+		dcpiprof --db "$1" --epoch $epoch --comm "$2" --json 2>/dev/null |
+			jq -r '.events[0] | [.selected, .period] | @tsv'
+	done | awk -v seconds="$3" '
+		{ samples += $1; sampled += $1 * $2 / 1e9 }
+		END {
+			if (!samples) { print 0, 0, 1e9; exit }
+			expected = samples * seconds / sampled
+			printf "%d %.0f %.1f\n", samples, expected, (samples - expected) / sqrt(expected)
 		}'
 }
 
@@ -150,7 +158,31 @@ may_sample_or_skip()
 	}
 }
 
-end_everything()
+# alone COMMAND - in a shell of its own: what it starts is ended with it
+alone()
+{
+	started_pids=()
+	trap end_started EXIT
+	$1
+}
+
+# side_by_side COMMAND... - run tests that mostly wait at the same time; what each says is printed whole, in this order
+side_by_side()
+{
+	local command pids=() i=0
+
+	for command; do
+		start alone "$command" >"$scratch/said.$i" 2>&1
+		pids+=("$started")
+		i=$((i + 1))
+	done
+	for i in "${!pids[@]}"; do
+		wait "${pids[i]}" || not_ok "$(cut -d ' ' -f 1 <<<"${*:i + 1:1}") comes to its end"
+		cat "$scratch/said.$i"
+	done
+}
+
+end_started()
 {
 	local pid
 
@@ -161,6 +193,11 @@ end_everything()
 		wait_for 10 eval "! kill -0 $pid" || kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	done
+}
+
+end_everything()
+{
+	end_started
 	# What a test mounted below it and could not unmount any more.
 	awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/mounts | xargs -r umount
 	rm -rf "$scratch"

@@ -75,6 +75,53 @@ awk '{ sub(/ \(deleted\)\)$/, ")"); image = $NF; gsub(/[()]/, "", image); sub(/.
 		count[image "\t" $2]++ }
 	END { for (key in count) print count[key] "\t" key }' "$scratch/perf.txt" >"$scratch/perf.tsv"
 
+# One address may have many names, and each has a rule of its own for which is the best: perf likes the longest, dcpiprof
+# the shortest (__memcpy_avx_unaligned_erms is __memmove_avx_unaligned_erms). What nm and kallsyms have at one address
+# is one procedure here, whatever it is called. Lines "IMAGE ADDRESS NAME", names as both write them.
+debug_file()
+{
+	local id
+
+	id=$(readelf -n "$1" 2>/dev/null | awk '/Build ID:/ { print $3 }')
+	[ -z "$id" ] || echo "/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+}
+
+addresses_of_names()
+{
+	local path
+
+	awk 'NF == 3 && $2 ~ /^[tTwW]$/ && $1 !~ /^0+$/ { print "[kernel]", $1, $3 }' /proc/kallsyms
+	grep -o '(/[^)]*)$' "$scratch/perf.txt" | tr -d '()' | sort -u | while read -r path; do
+		[ -f "$path" ] || continue
+		{
+			nm -D "$path"
+			nm "$path"
+			nm "$(debug_file "$path")"
+		} 2>/dev/null | awk -v image="${path##*/}" 'NF == 3 && $2 ~ /^[tTwWiI]$/ { sub(/@.*/, "", $3); print image, $1, $3 }'
+	done
+}
+
+# one_name FILE - of lines "COUNT IMAGE NAME", under the first name of all that share an address
+one_name()
+{
+	awk -F'\t' '
+	function root(key) { while (key in parent) key = parent[key]; return key }
+	function join(a, b) { a = root(a); b = root(b); if (a != b) { if (a < b) parent[b] = a; else parent[a] = b } }
+	FILENAME != ARGV[2] {
+		split($0, part, " ")
+		place = part[1] " " part[2]; key = part[1] "\t" part[3]
+		if (place in first) join(first[place], key); else first[place] = key
+		next
+	}
+	{ count[root($2 "\t" $3)] += $1 }
+	END { for (key in count) print count[key] "\t" key }' "$scratch/names" "$1" >"$1.one"
+	mv "$1.one" "$1"
+}
+
+addresses_of_names | sort -u >"$scratch/names"
+one_name "$scratch/perf.tsv"
+one_name "$scratch/ours.tsv"
+
 # Compared are all images, and the procedures of those in which both know every name: where perf does not, dcpiprof has
 # the bounds of functions; where dcpiprof does not, the file is in another root, which perf can look into while it is
 # there. Memory without a file goes by many names; nothing of the mix runs there.

@@ -6,13 +6,14 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# configure [LINE]... - one event, a flush a second, the smallest memory for counts
+# configure [LINE]... - one event, a flush a second, the smallest memory for counts; each test has a file of its own
 configure()
 {
+	configuration=$scratch/$BASHPID.conf
 	{
 		printf 'flush_interval = 1;\ntally_limit = 1024;\nevents = ( { name = "cpu-clock"; rate = 1000; } );\n'
 		[ $# = 0 ] || printf '%s\n' "$@"
-	} >"$scratch/dcpid.conf"
+	} >"$configuration"
 }
 
 # begin NAME [VARIABLE=VALUE]... - dcpid on $db, its socket beside it, what it tells the service manager in $db.notify
@@ -31,7 +32,7 @@ begin()
 		print "$_\n" while defined recv(S, $_, 4096, 0)' "$notified.socket" >"$notified"
 	wait_for 10 test -S "$notified.socket"
 	start env "$@" NOTIFY_SOCKET="$notified.socket" WATCHDOG_USEC=2000000 \
-		dcpid --foreground --db "$db" --socket "$socket" --label kept --config "$scratch/dcpid.conf" 2>"$log"
+		dcpid --foreground --db "$db" --socket "$socket" --label kept --config "$configuration" 2>"$log"
 	dcpid=$started
 	wait_for 20 dcpictl --socket "$socket" status || {
 		not_ok 'dcpid starts' "$(cat "$log")"
@@ -121,8 +122,8 @@ test_full_disk()
 	umount "$disk"
 }
 
-# failing_disk NAME ERRNO TEXT
-test_failing_disk()
+# fail_disk NAME ERRNO TEXT
+fail_disk()
 {
 	configure
 	begin "$1" LD_PRELOAD="$build/workloads/fail_disk.so" FAIL_DISK="$scratch/$1.error" || return
@@ -131,6 +132,16 @@ test_failing_disk()
 	work_while_failing "$1" "$3"
 	rm "$scratch/$1.error"
 	settle "$1"
+}
+
+test_failing_disk()
+{
+	fail_disk failing 5 'Input/output error'
+}
+
+test_read_only_disk()
+{
+	fail_disk read-only 30 'Read-only file system'
 }
 
 test_deleted_database()
@@ -202,9 +213,5 @@ test_stopped_reader()
 }
 
 may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
-test_full_disk
-test_failing_disk failing 5 'Input/output error'
-test_failing_disk read-only 30 'Read-only file system'
-test_deleted_database
-test_moved_database
-test_stopped_reader
+side_by_side test_full_disk test_failing_disk test_read_only_disk test_deleted_database test_moved_database \
+	test_stopped_reader

@@ -108,7 +108,8 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	               "test.conf:1: max_rate is 20001; it must be from 1 to 20000 samples per second and CPU");
 	assert_refused("overhead_limit = 0.0;", "test.conf:1: overhead_limit is 0; it must be from 0.01 to 50 percent");
 	assert_refused("overhead_limit = 51;", "test.conf:1: overhead_limit is 51; it must be from 0.01 to 50 percent");
-	assert_refused("overhead_limit = \"1\";", "test.conf:1: overhead_limit must be a number from 0.01 to 50 percent");
+	assert_refused("overhead_limit = \"1\";",
+	               "test.conf:1: overhead_limit must be a number from 0.01 to 50 percent");
 	assert_refused("ring_kib = 300;",
 	               "test.conf:1: ring_kib is 300; it must be a power of two from 4 to 65536 KiB");
 }
