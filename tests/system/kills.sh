@@ -31,7 +31,8 @@ ask_for_flushes()
 	while kill -0 "$1" 2>/dev/null; do
 		before=$(taken) || continue
 		dcpictl --db "$db" flush >/dev/null 2>&1 || continue
-		echo "$before" >>"$acknowledged"
+		# An epoch that has just begun has nothing to lose.
+		[[ $before == *' 0 '* ]] || echo "$before" >>"$acknowledged"
 		[ $((++turn % 5)) != 0 ] || dcpictl --db "$db" epoch >/dev/null 2>&1
 	done
 }
@@ -155,7 +156,7 @@ test_kills()
 		'' "$(cat "$scratch"/lane.*.trouble)"
 	check_equal 'what was there after one kill is there after all' '' "$(cat "$scratch"/lane.*.lost)"
 	read -r early acknowledgements < <(awk '{ e += $1; a += $2 } END { print e, a }' "$scratch"/lane.*.counts)
-	check_at_most 'many came after something was acknowledged' $((rounds * 3 / 4)) "$early"
+	check_at_most 'many came after something was acknowledged' $((rounds / 2)) "$early"
 	figure "seed $seed: $rounds kills, $early before anything was acknowledged, $acknowledgements acknowledgements"
 }
 

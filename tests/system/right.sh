@@ -54,20 +54,33 @@ start_dcpid "$scratch/db" --config "$scratch/dcpid.conf" || {
 }
 dcpid=$started
 # The kernel tells the build-ids: perf 6.1 crashes on a file that has one of more than 20 bytes when it looks itself.
-start perf record -q --buildid-mmap -a -e cpu-clock:I -c 5025125 -o "$scratch/perf.data"
+start perf record -q --buildid-mmap -a -k CLOCK_MONOTONIC -e cpu-clock:I -c 5025125 -o "$scratch/perf.data"
 perf=$started
 sleep 1
+# What others run before and after the mix is in neither: the epoch's time is the one that is taken of perf's samples.
+monotonic_s()
+{
+	perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC -e 'printf "%.6f", clock_gettime(CLOCK_MONOTONIC)'
+}
+
 dcpictl --db "$scratch/db" epoch --label mix >/dev/null
+from=$(monotonic_s)
 mix
+until=$(monotonic_s)
 dcpictl --db "$scratch/db" epoch --label after >/dev/null
 stop "$perf" INT
 stop "$dcpid"
+# perf does not sample a CPU again that went and came back.
+if grep -q 'went offline' "$scratch/db.log"; then
+	skip "$sentence" 'a CPU went offline meanwhile'
+	exit 0
+fi
 
 # TAB-separated: samples, image's base name, procedure. Both name the kernel's functions after kallsyms; its images are
 # called differently. What perf has no name for is "[unknown]".
 dcpiprof --db "$scratch/db" --epoch mix --no-demangle --json |
 	jq -r '.rows[] | [.counts["cpu-clock"], (.image | sub(".*/"; "")), .procedure] | @tsv' >"$scratch/ours.tsv"
-perf script -i "$scratch/perf.data" -F ip,sym,dso --no-demangle 2>"$scratch/perf.log" >"$scratch/perf.txt" ||
+perf script -i "$scratch/perf.data" --time "$from,$until" -F ip,sym,dso --no-demangle 2>"$scratch/perf.log" >"$scratch/perf.txt" ||
 	not_ok 'perf can read what it recorded' "$(tail -n 3 "$scratch/perf.log")"
 awk '{ sub(/ \(deleted\)\)$/, ")"); image = $NF; gsub(/[()]/, "", image); sub(/.*\//, "", image)
 		if (image == "[kernel.kallsyms]") image = "[kernel]"
