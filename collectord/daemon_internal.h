@@ -1,5 +1,5 @@
 /*
- * daemon_internal.h - what daemon.c and commands.c share
+ * daemon_internal.h - what the daemon's files share
  */
 #ifndef DCPI_COLLECTORD_DAEMON_INTERNAL_H
 #define DCPI_COLLECTORD_DAEMON_INTERNAL_H
@@ -61,17 +61,23 @@ struct daemon {
 int daemon_watch(struct daemon *daemon);
 void daemon_unwatch(struct daemon *daemon);
 
-/* Write what is recorded and leave the loop. 0, or why counts were lost. */
-int daemon_leave(struct daemon *daemon);
-
-/* Leave the loop without writing any more: nothing could be. */
-void daemon_give_up(struct daemon *daemon, int err, const char *why);
+/* The same for what stays as it is while the daemon runs: signals, and the timers for draining and for its end. */
+int daemon_watch_always(struct daemon *daemon);
+void daemon_unwatch_always(struct daemon *daemon);
 
 /* "collecting epoch 3: ..." to the service manager */
 void daemon_tell_status(struct daemon *daemon);
 
 /* SIGHUP: a reload, of which only the log hears. */
 void daemon_hang_up(struct daemon *daemon);
+
+/* ---- daemon_run.c ---- */
+
+/* Write what is recorded and leave the loop. 0, or why counts were lost. */
+int daemon_leave(struct daemon *daemon);
+
+/* Leave the loop without writing any more: nothing could be. */
+void daemon_give_up(struct daemon *daemon, int err, const char *why);
 
 /* ---- commands.c ---- */
 
