@@ -89,6 +89,9 @@ void collection_update_stats(struct collection *collection);
  */
 int collection_start_epoch(struct collection *collection, const char *label, char *why, size_t size);
 
+/* Would the database take the end of this epoch, and the next, at once? */
+bool collection_may_begin_epoch(const struct collection *collection);
+
 /* Write all that the epoch counted. 0, or an error with a sentence. */
 int collection_finish_epoch(struct collection *collection, char *why, size_t size);
 

@@ -32,12 +32,14 @@ make_plan(struct collection *collection)
 	const char *reason = collection->plan_reason;
 	char why[512];
 
-	if (!reason || now_ns < collection->plan_due_ns)
+	if (!reason || now_ns < collection->plan_due_ns || !collection_may_begin_epoch(collection))
 		return;
 	collection->plan_reason = NULL;
 	collection->planned_ns = now_ns;
-	if (collection_replan(collection, reason, why, sizeof(why)))
-		log_write(collection->log, LOG_LEVEL_WARNING, "%s: %s", reason, why);
+	if (collection_replan(collection, reason, why, sizeof(why)) == 0)
+		return;
+	log_write(collection->log, LOG_LEVEL_WARNING, "%s: %s", reason, why);
+	want_plan(collection, reason); /* what is to be done stays to be done */
 }
 
 /*

@@ -11,21 +11,37 @@
 #include "collectord/announce.h"
 #include "collectord/machine.h"
 
-/* Commit what was counted with the old periods, and count with those of `events` in a new epoch. */
+/* Counting has stopped: commit what was counted with the old periods, and begin the epoch of those of `events`. */
 static int
-change_periods(struct collection *collection, const struct event *events, char *why, size_t size)
+begin_with_periods(struct collection *collection, const struct event *events, char *why, size_t size)
+{
+	int err = collection_finish_epoch(collection, why, size);
+
+	if (err)
+		return err;
+	err = sampler_set_periods(collection->sampler, events);
+	if (err) {
+		snprintf(why, size, "the sampling period cannot be changed: %s", error_text(err));
+		return err;
+	}
+	return collection_start_epoch(collection, collection->epoch.label, why, size);
+}
+
+/* No sample of the one period gets into an epoch of the other: what cannot begin leaves the old one as it was. */
+static int
+change_periods(struct collection *collection, const struct event *events, const struct event *old_events, char *why,
+               size_t size)
 {
 	int err, enable_err;
 
-	collection_stop(collection);
+	/* All but a little while counting goes on: a disk may be slow. */
 	err = collection_finish_epoch(collection, why, size);
-	if (!err) {
-		err = sampler_set_periods(collection->sampler, events);
-		if (err)
-			snprintf(why, size, "the sampling period cannot be changed: %s", error_text(err));
-	}
-	if (!err)
-		err = collection_start_epoch(collection, collection->epoch.label, why, size);
+	if (err)
+		return err;
+	collection_stop(collection);
+	err = begin_with_periods(collection, events, why, size);
+	if (err)
+		(void)sampler_set_periods(collection->sampler, old_events); /* which the kernel took before */
 	enable_err = sampler_enable(collection->sampler);
 	if (enable_err && !err) {
 		err = enable_err;
@@ -34,21 +50,33 @@ change_periods(struct collection *collection, const struct event *events, char *
 	return err;
 }
 
+bool
+collection_may_begin_epoch(const struct collection *collection)
+{
+	return !collection->is_compacting && !collection->flush_error && !collection->stalled &&
+	       !collection_is_busy(collection);
+}
+
 /* Choose the rates again, from what was `seen` or, when that is NULL, from the costs, measured again. */
 static int
 choose_again(struct collection *collection, const struct budget_observation *seen, const char *reason, char *why,
              size_t size)
 {
-	struct event *events = calloc(EVENTS_MAX, sizeof(*events));
+	struct event *events = calloc(2 * EVENTS_MAX, sizeof(*events)), *old_events;
+	const struct event *now;
+	size_t count;
 	int err = 0;
 
 	if (!events) {
 		snprintf(why, size, "rates cannot be chosen: %s", error_text(-ENOMEM));
 		return -ENOMEM;
 	}
+	old_events = events + EVENTS_MAX;
+	now = sampler_events(collection->sampler, &count);
+	memcpy(old_events, now, count * sizeof(*now));
 	if (sampler_plan(collection->sampler, seen, events)) {
 		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: sampling rates change", reason);
-		err = change_periods(collection, events, why, size);
+		err = change_periods(collection, events, old_events, why, size);
 		if (!err)
 			announce_events(collection->log, &collection->epoch);
 	}
@@ -122,8 +150,8 @@ collection_keep_pace(struct collection *collection)
 	uint64_t elapsed_ns;
 	char reason[96];
 
-	/* without a limit, every rate is the user's; and to begin an epoch, the database must take the last one */
-	if (limit <= 0 || collection->flush_error || collection->stalled)
+	/* without a limit, every rate is the user's */
+	if (limit <= 0 || !collection_may_begin_epoch(collection))
 		return;
 	mark_now(collection, &now);
 	if (collection->look.epoch != now.epoch || collection->review.epoch != now.epoch) {

@@ -88,9 +88,9 @@ on_flush_timer(void *context)
 	struct daemon *daemon = context;
 
 	on_drain(daemon);                         /* what is flushed is as young as can be */
+	collection_keep_pace(daemon->collection); /* while the flusher has nothing to do yet */
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
-	collection_keep_pace(daemon->collection);
 	daemon_answer_waiters(daemon);
 }
 

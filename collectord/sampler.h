@@ -49,7 +49,7 @@ const struct event *sampler_events(const struct sampler *sampler,
  */
 bool sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events);
 
-/* Sample with the periods of `events`, the sampler's own with others, from now on. 0 or -errno. */
+/* Sample with the periods of `events`, the sampler's own with others, from now on. 0, or -errno: all is as it was. */
 int sampler_set_periods(struct sampler *sampler, const struct event *events);
 
 /* ---- the CPUs that are sampled now ---- */

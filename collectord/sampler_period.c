@@ -42,19 +42,31 @@ set_period(const struct sampler_cpu *cpu, const struct sampler_counter *counter,
 	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
+static int
+set_periods(const struct sampler *sampler, const struct event *events)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		const struct sampler_cpu *cpu = &sampler->cpus[i];
+
+		for (size_t e = 0; e < sampler->event_count; e++) {
+			int err = cpu->counters[e].fd < 0 ? 0 : set_period(cpu, &cpu->counters[e], &events[e]);
+
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
 int
 sampler_set_periods(struct sampler *sampler, const struct event *events)
 {
-	int err = 0;
+	int err = set_periods(sampler, events);
 
-	memcpy(sampler->events, events, sampler->event_count * sizeof(*events));
-	for (size_t i = 0; i < sampler->cpu_count; i++) {
-		struct sampler_cpu *cpu = &sampler->cpus[i];
-
-		for (size_t e = 0; e < sampler->event_count; e++)
-			if (cpu->counters[e].fd >= 0 && !err)
-				err = set_period(cpu, &cpu->counters[e], &events[e]);
-	}
+	if (err)
+		(void)set_periods(sampler, sampler->events); /* which the kernel took before */
+	else
+		memcpy(sampler->events, events, sampler->event_count * sizeof(*events));
 	return err;
 }
 

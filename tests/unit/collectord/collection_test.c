@@ -459,6 +459,22 @@ compacting_loses_nothing_and_begins_no_epoch(void **state)
 	profile_close(profile);
 }
 
+static void
+a_plan_waits_for_the_end_of_a_compaction(void **state)
+{
+	struct site *site = *state;
+
+	needs_perf_events(site);
+	site->collection->plan_reason = "the number of CPUs changed";
+	site->collection->plan_due_ns = 1;
+	site->collection->is_compacting = true;
+	collection_look(site->collection);
+	assert_non_null(site->collection->plan_reason);
+	site->collection->is_compacting = false;
+	collection_look(site->collection);
+	assert_null(site->collection->plan_reason);
+}
+
 int
 main(void)
 {
@@ -476,6 +492,7 @@ main(void)
 		SITE_TEST(a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 		SITE_TEST(tables_that_are_too_large_are_begun_anew),
+		SITE_TEST(a_plan_waits_for_the_end_of_a_compaction),
 		SITE_TEST(compacting_loses_nothing_and_begins_no_epoch),
 	};
 

@@ -378,10 +378,29 @@ a_machine_that_can_count_nothing_of_it_is_said(void **state)
 	assert_non_null(strstr(why, "no-such-event"));
 }
 
+/* The kernel takes no period of more than 63 bits. */
+static void
+a_period_that_the_kernel_refuses_leaves_all_as_it_was(void **state)
+{
+	struct sampler *sampler = open_sampler(4096);
+	struct event events[EVENTS_MAX];
+	const struct event *now;
+	size_t count;
+
+	(void)state;
+	now = sampler_events(sampler, &count);
+	memcpy(events, now, count * sizeof(*now));
+	events[0].period = UINT64_C(3) << 62;
+	assert_int_equal(sampler_set_periods(sampler, events), -EINVAL);
+	assert_int_equal(now[0].period, 2062000); /* 1.031 / 500 s */
+	sampler_close(sampler);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_period_that_the_kernel_refuses_leaves_all_as_it_was),
 		cmocka_unit_test(the_smallest_ring_that_can_be_configured_is_mapped),
 		cmocka_unit_test(what_runs_is_sampled_at_the_rate_that_was_asked_for),
 		cmocka_unit_test(periods_change_while_it_samples),
