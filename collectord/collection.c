@@ -381,7 +381,7 @@ view_add_overhead(const struct collection *collection, struct collection_view *v
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
 	view->overhead.daemon_ns += machine_cpu_time_ns() - collection->cpu_time_ns;
-	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * collection->epoch.cpu_count;
+	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * view->cpu_count;
 	for (size_t i = 0; i < collection->epoch.event_count; i++)
 		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);
 }

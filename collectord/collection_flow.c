@@ -62,7 +62,8 @@ date_slice(struct collection *collection, struct slice *slice)
 		collection->slice_ends = true;
 	slice->daemon_cpu_ns = collection->cpu_time_ns - cpu_time_ns;
 	collection->overhead.daemon_ns += slice->daemon_cpu_ns;
-	collection->overhead.cpu_ns += length_ns * collection->epoch.cpu_count;
+	collection->overhead.cpu_ns += overhead_cpu_ns(collection->epoch.events, slice->events, slice->event_count,
+	                                               length_ns, collection->epoch.cpu_count);
 	for (size_t i = 0; i < slice->event_count; i++)
 		overhead_add(&collection->overhead, &collection->epoch.events[i], &slice->events[i]);
 	slice->epoch = collection->epoch.id;

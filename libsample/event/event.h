@@ -113,6 +113,9 @@ bool event_limit_rate(struct event *event, uint64_t limit);
 int event_resolve_kinds(const struct event_environment *environment, const struct event_spec *spec,
                         struct event *events, size_t max, char *why, size_t size);
 
+/* Are both the same event, asked for once, on cores of different kinds? A CPU counts one of them at most. */
+bool event_is_other_kind(const struct event *event, const struct event *other);
+
 /*
  * The CPUs on which the event called `name` can be opened: those that its PMU has. Their number with *cpus, which the
  * caller frees; 0 and NULL: all of them; or an error: -EINVAL when none of them is online.

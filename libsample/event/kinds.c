@@ -125,6 +125,13 @@ kind_cpu(const char *sysfs, const char *name, int cpu)
 	return chosen < 0 ? cpu : chosen;
 }
 
+bool
+event_is_other_kind(const struct event *event, const struct event *other)
+{
+	return strchr(event->name, '/') && strchr(other->name, '/') && strcmp(event->name, other->name) != 0 &&
+	       strcmp(event->requested, other->requested) == 0;
+}
+
 /* What is to become one event for each kind. */
 struct request {
 	const struct event_environment *environment;

@@ -2,6 +2,28 @@
 
 #include "profile/codec.h"
 
+static double
+cost_of_second(const struct event *event)
+{
+	return event->available ? (double)event->rate * (double)(event->cost_ns + OVERHEAD_DAEMON_SAMPLE_NS) : 0;
+}
+
+/* Does a CPU that takes samples of another event, which are dearer, take none of this? */
+static bool
+is_instead_of(const struct event *events, size_t count, size_t index)
+{
+	const double cost_ns = cost_of_second(&events[index]);
+
+	for (size_t i = 0; i < count; i++) {
+		const double other_ns = cost_of_second(&events[i]);
+
+		if (event_is_other_kind(&events[i], &events[index]) &&
+		    (other_ns > cost_ns || (other_ns == cost_ns && i < index)))
+			return true;
+	}
+	return false;
+}
+
 bool
 overhead_expected(const struct event *events, size_t count, double *percent)
 {
@@ -15,11 +37,40 @@ overhead_expected(const struct event *events, size_t count, double *percent)
 			continue;
 		if (event->cost_ns == 0)
 			return false;
-		sum_ns += (double)event->rate * (double)(event->cost_ns + OVERHEAD_DAEMON_SAMPLE_NS);
+		if (!is_instead_of(events, count, i))
+			sum_ns += cost_of_second(event);
 		any = true;
 	}
 	*percent = 100 * sum_ns / 1e9;
 	return any;
+}
+
+/* Of one event on all CPUs: on each it is of one kind. */
+static uint64_t
+enabled_ns(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
+{
+	uint64_t sum_ns = counted[index].enabled_ns;
+
+	for (size_t i = 0; i < count; i++)
+		if (event_is_other_kind(&events[i], &events[index]))
+			sum_ns = add_saturating(sum_ns, counted[i].enabled_ns);
+	return sum_ns;
+}
+
+uint64_t
+overhead_cpu_ns(const struct event *events, const struct slice_event *counted, size_t count, uint64_t length_ns,
+                uint32_t cpu_count)
+{
+	uint64_t most_ns = 0; /* not every event may have been open everywhere */
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t here_ns = enabled_ns(events, counted, count, i);
+
+		most_ns = here_ns > most_ns ? here_ns : most_ns;
+	}
+	if (most_ns)
+		return most_ns;
+	return __builtin_mul_overflow(length_ns, cpu_count, &most_ns) ? UINT64_MAX : most_ns;
 }
 
 void

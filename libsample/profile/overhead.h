@@ -17,8 +17,9 @@
 #define OVERHEAD_DAEMON_SAMPLE_NS 1000
 
 /*
- * What these events are to cost a machine whose CPUs are all busy: rate times cost. Events whose rate depends on what
- * programs do are left out. False when there is no event with a known rate, or one whose cost is not known.
+ * What these events are to cost a machine whose CPUs are all busy: rate times cost; of those that are one event on
+ * cores of several kinds, the dearest. Events whose rate depends on what programs do are left out. False when there is
+ * no event with a known rate, or one whose cost is not known.
  */
 bool overhead_expected(const struct event *events, size_t count, double *percent);
 
@@ -29,6 +30,13 @@ struct overhead {
 	uint64_t cpu_ns;    /* of all CPUs: the whole */
 	bool is_unknown;    /* there are samples whose cost is not known; sample_ns is without them */
 };
+
+/*
+ * The processor time of all CPUs together in a slice of `length_ns`: for how long its events were enabled, which
+ * follows CPUs that come and go. Where that was not recorded, `length_ns` of `cpu_count` CPUs.
+ */
+uint64_t overhead_cpu_ns(const struct event *events, const struct slice_event *counted, size_t count,
+                         uint64_t length_ns, uint32_t cpu_count);
 
 /* Add the samples of `event`, lost ones too: the CPU was interrupted for them. */
 void overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted);

@@ -114,14 +114,6 @@ selection_read_epochs(struct selection_parts *parts)
 	return err;
 }
 
-static uint64_t
-multiply_saturating(uint64_t a, uint64_t b)
-{
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 static void
 add_slice_event(struct slice_event *totals, const struct slice_event *event)
 {
@@ -148,8 +140,9 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 		selection->end_ns = slice->end_ns;
 	selection->slice_count++;
 	selection->covered_ns = add_saturating(selection->covered_ns, length_ns);
-	overhead->cpu_ns =
-		add_saturating(overhead->cpu_ns, multiply_saturating(length_ns, selection->epochs[epoch].cpu_count));
+	overhead->cpu_ns = add_saturating(
+		overhead->cpu_ns, overhead_cpu_ns(selection->epochs[epoch].events, slice->events, slice->event_count,
+	                                          length_ns, selection->epochs[epoch].cpu_count));
 	overhead->daemon_ns = add_saturating(overhead->daemon_ns, slice->daemon_cpu_ns);
 	selection->sideband_lost = add_saturating(selection->sideband_lost, slice->sideband_lost);
 	selection->skipped = add_saturating(selection->skipped, slice->skipped);

@@ -475,6 +475,23 @@ a_plan_waits_for_the_end_of_a_compaction(void **state)
 	assert_null(site->collection->plan_reason);
 }
 
+/* What the epoch was begun with says nothing of CPUs that went or came since. */
+static void
+processor_time_is_of_the_cpus_that_were_sampled(void **state)
+{
+	struct site *site = *state;
+	uint64_t begin_ns, elapsed_ns;
+
+	needs_perf_events(site);
+	begin_ns = site->collection->taken_monotonic_ns;
+	site->collection->epoch.cpu_count = 1000;
+	work_for(100000000);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	assert_true(view_of(site).overhead.cpu_ns > 0);
+	assert_true(view_of(site).overhead.cpu_ns <= 2 * view_of(site).cpu_count * elapsed_ns);
+}
+
 int
 main(void)
 {
@@ -493,6 +510,7 @@ main(void)
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 		SITE_TEST(tables_that_are_too_large_are_begun_anew),
 		SITE_TEST(a_plan_waits_for_the_end_of_a_compaction),
+		SITE_TEST(processor_time_is_of_the_cpus_that_were_sampled),
 		SITE_TEST(compacting_loses_nothing_and_begins_no_epoch),
 	};
 

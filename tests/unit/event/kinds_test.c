@@ -232,6 +232,21 @@ an_event_has_the_cpus_of_its_pmu(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_hybrid, free_hybrid)
 
+static void
+kinds_of_one_request_are_told_from_two_requests(void **state)
+{
+	const struct event core = {.name = "cpu_core/cycles/", .requested = "cycles"};
+	const struct event atom = {.name = "cpu_atom/cycles/", .requested = "cycles"};
+	const struct event misses = {.name = "cpu_atom/cache-misses/", .requested = "cache-misses"};
+	const struct event timer = {.name = "cpu-clock", .requested = "cycles"};
+
+	(void)state;
+	assert_true(event_is_other_kind(&core, &atom));
+	assert_false(event_is_other_kind(&core, &core));
+	assert_false(event_is_other_kind(&core, &misses));
+	assert_false(event_is_other_kind(&core, &timer));
+}
+
 int
 main(void)
 {
@@ -245,6 +260,7 @@ main(void)
 		CASE(software_events_are_one_for_all_kinds),
 		CASE(a_machine_of_one_kind_has_one_event),
 		CASE(more_events_than_fit_are_refused),
+		cmocka_unit_test(kinds_of_one_request_are_told_from_two_requests),
 		CASE(an_event_has_the_cpus_of_its_pmu),
 	};
 

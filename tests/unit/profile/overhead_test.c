@@ -82,11 +82,69 @@ numbers_that_are_too_large_do_not_wrap(void **state)
 	assert_true(overhead.sample_ns == UINT64_MAX);
 }
 
+static struct event
+kind_of_cycles(const char *name, uint64_t cost_ns)
+{
+	struct event event = {.requested = "cycles", .available = true, .rate = 1000, .cost_ns = cost_ns};
+
+	snprintf(event.name, sizeof(event.name), "%s", name);
+	return event;
+}
+
+/* A CPU has one of them: 1000 * (4 + 1) us of each second of the CPUs with the dearer, and 1000 * (1 + 1) us of others.
+ */
+static void
+of_one_event_on_two_kinds_of_core_the_dearer_is_expected(void **state)
+{
+	const struct event events[] = {
+		kind_of_cycles("cpu_core/cycles/", 2000),
+		kind_of_cycles("cpu_atom/cycles/", 4000),
+		{.name = "cpu-clock", .requested = "cpu-clock", .available = true, .rate = 1000, .cost_ns = 1000},
+	};
+	double percent;
+
+	(void)state;
+	assert_true(overhead_expected(events, 3, &percent));
+	assert_percent(percent, 0.7);
+	assert_true(overhead_expected(events, 2, &percent));
+	assert_percent(percent, 0.5);
+}
+
+/* Two CPUs for a second, one of them away for half of it: 1.5 s. */
+static void
+processor_time_is_that_of_the_cpus_that_were_there(void **state)
+{
+	const struct event events[] = {
+		{.name = "cpu-clock", .requested = "cpu-clock", .available = true},
+		{.name = "cache-misses", .requested = "cache-misses", .available = true},
+	};
+	const struct slice_event counted[] = {{.enabled_ns = 1500000000}, {.enabled_ns = 900000000}};
+	const struct slice_event unrecorded[2] = {0};
+
+	(void)state;
+	assert_int_equal(overhead_cpu_ns(events, counted, 2, 1000000000, 2), 1500000000);
+	assert_int_equal(overhead_cpu_ns(events, unrecorded, 2, 1000000000, 2), 2000000000);
+	assert_true(overhead_cpu_ns(events, unrecorded, 2, UINT64_MAX, 2) == UINT64_MAX);
+}
+
+static void
+processor_time_of_two_kinds_of_core_is_the_sum(void **state)
+{
+	const struct event events[] = {kind_of_cycles("cpu_core/cycles/", 0), kind_of_cycles("cpu_atom/cycles/", 0)};
+	const struct slice_event counted[] = {{.enabled_ns = 8000}, {.enabled_ns = 4000}};
+
+	(void)state;
+	assert_int_equal(overhead_cpu_ns(events, counted, 2, 1000, 8), 12000);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expected_is_rate_times_cost_of_all_events),
+		cmocka_unit_test(of_one_event_on_two_kinds_of_core_the_dearer_is_expected),
+		cmocka_unit_test(processor_time_is_that_of_the_cpus_that_were_there),
+		cmocka_unit_test(processor_time_of_two_kinds_of_core_is_the_sum),
 		cmocka_unit_test(what_has_no_known_cost_makes_no_sum),
 		cmocka_unit_test(measured_is_what_was_taken_and_what_dcpid_used),
 		cmocka_unit_test(samples_of_unknown_cost_make_the_sum_unknown),
