@@ -62,6 +62,7 @@ test_start()
 	is_more 'the work done is in the profile' 100 "$(samples_of shares)"
 	check 'its hottest procedure is named' bash -c 'dcpiprof --image shares | grep -w share_of_60'
 	check 'dcpictl status answers' dcpictl status
+	check 'what a sample costs was measured' bash -c 'dcpictl status --json | grep "\"cost_ns\": *[1-9]"'
 	dcpiprof | sed -n 's/^Samples: */# FIGURE service: /p'
 }
 
