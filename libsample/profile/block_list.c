@@ -10,6 +10,7 @@
 #include "profile/counts.h"
 
 #define TOUCHED_WORDS (COUNTS_BLOCK_SIZE / 64)
+#define AHEAD         8 /* blocks: neighbours in the list lie far apart in the file, and memory takes its time */
 
 int
 block_list_add(struct block_list *list, uint32_t number, uint16_t event, const void *data, size_t size)
@@ -132,6 +133,8 @@ block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t ima
 	for (size_t i = 0; !err && i < list->count; i++) {
 		const struct block *block = &list->blocks[i];
 
+		if (i + AHEAD < list->count)
+			__builtin_prefetch(block[AHEAD].data);
 		err = add_block(adder, block, &selection->events[block->event].selected);
 		if (!err && (i + 1 == list->count || block[0].number != block[1].number))
 			err = take_block(adder, block->number, image, selection);
