@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/guard.h"
@@ -17,7 +18,8 @@
 
 struct complaints {
 	const char *directory;
-	uint64_t count;
+	uint64_t count, shown;
+	char last[256];
 };
 
 static void
@@ -25,8 +27,12 @@ complain(void *context, const char *text)
 {
 	struct complaints *complaints = context;
 
-	if (complaints->count++ < COMPLAINTS_SHOWN)
-		message_print(complaints->directory, "%s", text);
+	complaints->count++;
+	if (complaints->shown == COMPLAINTS_SHOWN || strncmp(text, complaints->last, sizeof(complaints->last) - 1) == 0)
+		return; /* what is wrong with a slice, each of its thousand blocks says */
+	complaints->shown++;
+	snprintf(complaints->last, sizeof(complaints->last), "%s", text);
+	message_print(complaints->directory, "%s", text);
 }
 
 static int
@@ -51,8 +57,8 @@ check_profile(struct profile *profile, const char *directory, const char *shown)
 	found = profile_check(profile, complain, &complaints);
 	if (found < 0)
 		return message_cannot(directory, "check the profile database", (int)found, NULL);
-	if (found > COMPLAINTS_SHOWN)
-		message_print(directory, "... and %" PRId64 " more", found - COMPLAINTS_SHOWN);
+	if ((uint64_t)found > complaints.shown)
+		message_print(directory, "... and %" PRIu64 " more", (uint64_t)found - complaints.shown);
 	if (found > 0) {
 		message_print(directory, "the database is damaged; " DAMAGE_ADVICE);
 		return STATUS_DAMAGED;

@@ -258,6 +258,7 @@ test_damage()
 		0) ;; # a free page, or one of an older transaction
 		3)
 			found=$((found + 1))
+			[ -z "$(uniq -d "$scratch/check.out")" ] || wrong+="page $page: a complaint twice"$'\n'
 			dcpictl --db "$copy" salvage --to "$scratch/salvaged" >/dev/null 2>"$scratch/check.out" &&
 				dcpictl --db "$scratch/salvaged" check >/dev/null 2>"$scratch/check.out" ||
 				wrong+="page $page cannot be salvaged: $(head -n 3 "$scratch/check.out")"$'\n'
