@@ -60,26 +60,27 @@ drain_again_if_pressed(struct daemon *daemon)
 }
 
 static void
-on_drain(void *context)
+drain_and_follow(struct daemon *daemon)
 {
-	struct daemon *daemon = context;
-
 	follow_machine(daemon);
 	drain(daemon);
 	drain_again_if_pressed(daemon);
 	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
 }
 
-/* Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take. */
+/*
+ * Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take, nor to
+ * the other timer when both are due.
+ */
 static void
-on_ring(void *context)
+on_drain(void *context)
 {
 	struct daemon *daemon = context;
 
 	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns < SAMPLER_LAG_NS / 2)
 		drain_again_if_pressed(daemon);
 	else
-		on_drain(daemon);
+		drain_and_follow(daemon);
 }
 
 static void
@@ -167,7 +168,7 @@ watch_rings(struct daemon *daemon)
 
 		if (fd < 0)
 			continue;
-		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_ring, daemon);
+		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_drain, daemon);
 		if (!daemon->rings[daemon->ring_count])
 			return -errno;
 		daemon->ring_count++;
