@@ -186,6 +186,13 @@ try_to_write(struct flusher *flusher, struct work *work, const struct retention_
 	return err ? err : write_batch(flusher, work, retention);
 }
 
+static void
+read_stats(const struct flusher *flusher, struct profile_stats *stats)
+{
+	if (profile_stats(flusher->profile, stats))
+		memset(stats, 0, sizeof(*stats));
+}
+
 /* Called with the lock held; gives it up while it writes. */
 static void
 write_work(struct flusher *flusher)
@@ -198,15 +205,19 @@ write_work(struct flusher *flusher)
 	struct profile_stats stats = {0};
 	int err;
 
+	flusher->retainer.is_done &= !flusher->retains_anew;
+	flusher->retains_anew = false;
 	enter_profile(flusher);
 	err = try_to_write(flusher, work, retains ? &retention : NULL);
 	flusher->error = err;
 	duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns;
 	/* Before the bell: whoever hears it may want the profile at once. */
-	if (!err && retains)
-		retainer_step(flusher->profile, &retention, flusher->log, &flusher->retention_error);
-	if (!err && profile_stats(flusher->profile, &stats))
-		memset(&stats, 0, sizeof(stats));
+	if (!err)
+		read_stats(flusher, &stats);
+	if (!err && retains &&
+	    retainer_step(&flusher->retainer, flusher->profile, &retention, work->job.slice.id, stats.used_bytes,
+	                  flusher->log))
+		read_stats(flusher, &stats);
 	leave_profile(flusher);
 
 	flusher->result = (struct flush_result){
@@ -375,7 +386,7 @@ flusher_retain(struct flusher *flusher, const struct retention_options *options)
 {
 	pthread_mutex_lock(&flusher->lock);
 	flusher->retention = *options;
-	flusher->retains = true;
+	flusher->retains = flusher->retains_anew = true;
 	pthread_mutex_unlock(&flusher->lock);
 }
 

@@ -62,7 +62,7 @@ void flusher_free(struct flusher *flusher);
  */
 int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);
 
-/* From the next flush on, drop what is too old or too much: a step after each, more when the database is full. */
+/* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */

@@ -39,7 +39,7 @@ struct flusher {
 	bool is_homeless;    /* the database has not got that epoch yet */
 	bool has_moved;      /* and when it has got it, it is to be told */
 	int error;           /* of the last try */
-	int retention_error;
+	struct retainer retainer;
 
 	/* the loop's while no job is under way, the thread's otherwise */
 	const struct image **images; /* all that the session has ever handed over */
@@ -63,7 +63,7 @@ struct flusher {
 	int call_result;
 	bool is_called; /* the call is under way */
 	struct post post;
-	bool retains;
+	bool retains, retains_anew; /* by other options than before */
 	struct retention_options retention;
 };
 

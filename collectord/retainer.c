@@ -44,22 +44,48 @@ retainer_flush(struct profile *profile, const struct profile_batch *batch, const
 	return err;
 }
 
-void
-retainer_step(struct profile *profile, const struct retention_options *options, const struct log *log, int *error)
+static bool
+may_rest(const struct retainer *retainer, const struct retention_options *options, uint32_t slice, uint64_t used_bytes)
+{
+	return retainer->is_done && retainer->slice == slice &&
+	       (!options->size_limit || used_bytes <= options->size_limit) &&
+	       machine_clock_ns(CLOCK_MONOTONIC) - retainer->done_ns < RETAINER_REST_NS;
+}
+
+/* How many steps found something to do, or what the last one failed with. */
+static int
+take_steps(struct profile *profile, const struct retention_options *options)
 {
 	const uint64_t now_ns = machine_clock_ns(CLOCK_REALTIME);
 	const uint64_t end_ns = machine_clock_ns(CLOCK_MONOTONIC) + STEPS_NS;
 	int result = profile_knows_time(profile, now_ns), steps = 0;
 	const uint64_t known_ns = result > 0 ? now_ns : 0; /* at 0 nothing is old */
-	int err;
 
-	if (result >= 0) {
-		do
-			result = profile_retain(profile, options, known_ns);
-		while (result > 0 && ++steps < RETAINER_STEPS && machine_clock_ns(CLOCK_MONOTONIC) < end_ns);
-	}
+	if (result < 0)
+		return result;
+	do
+		result = profile_retain(profile, options, known_ns);
+	while (result > 0 && ++steps < RETAINER_STEPS && machine_clock_ns(CLOCK_MONOTONIC) < end_ns);
+	return result < 0 ? result : steps;
+}
+
+bool
+retainer_step(struct retainer *retainer, struct profile *profile, const struct retention_options *options,
+              uint32_t slice, uint64_t used_bytes, const struct log *log)
+{
+	int result, err;
+
+	if (may_rest(retainer, options, slice, used_bytes))
+		return false;
+	result = take_steps(profile, options);
 	err = result < 0 ? result : 0;
-	if (err && err != *error)
+	if (err && err != retainer->error)
 		log_write(log, LOG_LEVEL_WARNING, "cannot merge or drop old slices: %s", error_text(err));
-	*error = err;
+	*retainer = (struct retainer){
+		.error = err,
+		.is_done = result == 0,
+		.done_ns = machine_clock_ns(CLOCK_MONOTONIC),
+		.slice = slice,
+	};
+	return result != 0;
 }
