@@ -162,6 +162,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return say(why, size, "flusher", "be started", -errno);
+	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
 	retain(collection);
 	err = collection_start_epoch(collection, label, why, size);
 	if (err)

@@ -382,6 +382,13 @@ flusher_descriptor(const struct flusher *flusher)
 }
 
 void
+flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols)
+{
+	kallsyms_copy_free(flusher->unnamed.symbols);
+	flusher->unnamed.symbols = symbols;
+}
+
+void
 flusher_retain(struct flusher *flusher, const struct retention_options *options)
 {
 	pthread_mutex_lock(&flusher->lock);

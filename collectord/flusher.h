@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "process/kallsyms_copy.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
 #include "tally/tally.h"
@@ -61,6 +62,12 @@ void flusher_free(struct flusher *flusher);
  * replaced (profile_recover()), the flusher begins the epoch again in the one that is at its place then.
  */
 int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);
+
+/*
+ * The kernel's symbols as they were read a moment ago, the flusher's from now on (NULL is allowed): they are good for
+ * the first job, and save reading them again to name the kernel's functions. Before that job is handed over.
+ */
+void flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols);
 
 /* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);

@@ -33,7 +33,7 @@ struct flusher {
 	pthread_t thread;
 	int bell;
 
-	/* the thread's */
+	/* the thread's, the first before the first job the loop's */
 	struct unnamed unnamed;
 	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
 	bool is_homeless;    /* the database has not got that epoch yet */

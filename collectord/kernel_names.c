@@ -141,6 +141,30 @@ by_offset(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
+/*
+ * The list is in the order of addresses as it comes, but for some modules; names of one address are in any. So only
+ * those few are put in order, where the rest is.
+ */
+static void
+names_sort(struct names *names)
+{
+	struct profile_symbol *symbols = names->symbols;
+	size_t first = 0;
+
+	for (size_t i = 1; i < names->count; i++)
+		if (symbols[i].offset < symbols[i - 1].offset) {
+			qsort(symbols, names->count, sizeof(*symbols), by_offset);
+			return;
+		}
+	for (size_t i = 1; i <= names->count; i++) {
+		if (i < names->count && symbols[i].offset == symbols[first].offset)
+			continue;
+		if (i - first > 1)
+			qsort(&symbols[first], i - first, sizeof(*symbols), by_offset);
+		first = i;
+	}
+}
+
 /* Keep what lies in the image's text, as distances from its start. */
 static void
 names_make_distances(struct names *names)
@@ -156,8 +180,7 @@ names_make_distances(struct names *names)
 		names->symbols[kept++] = symbol;
 	}
 	names->count = kept;
-	if (kept > 1)
-		qsort(names->symbols, kept, sizeof(*names->symbols), by_offset);
+	names_sort(names);
 }
 
 /* "[ext4]" is the module ext4; "" is the kernel, and what no module is called. */
@@ -183,7 +206,8 @@ store_one(struct profile *profile, uint32_t number, struct names *names)
 }
 
 void
-kernel_names_store(struct profile *profile, const char *procfs, struct kernel_names_image *images, size_t count)
+kernel_names_store(struct profile *profile, const char *procfs, const struct kallsyms_copy *symbols,
+                   struct kernel_names_image *images, size_t count)
 {
 	struct pass pass = {.names = calloc(count, sizeof(*pass.names)), .count = count};
 	int err = pass.names ? 0 : -ENOMEM;
@@ -193,7 +217,8 @@ kernel_names_store(struct profile *profile, const char *procfs, struct kernel_na
 	if (!err)
 		err = modules_read(procfs, see_module, &pass);
 	if (!err)
-		err = kallsyms_read(procfs, see_symbol, &pass);
+		err = symbols ? kallsyms_copy_visit(symbols, see_symbol, &pass)
+		              : kallsyms_read(procfs, see_symbol, &pass);
 	for (size_t i = 0; i < count; i++)
 		images[i].err = err ? err : store_one(profile, images[i].number, &pass.names[i]);
 	for (size_t i = 0; pass.names && i < count; i++)

@@ -7,16 +7,24 @@
 #ifndef DCPI_COLLECTORD_KERNEL_NAMES_H
 #define DCPI_COLLECTORD_KERNEL_NAMES_H
 
+#include <stdbool.h>
+
 #include "process/image_table.h"
+#include "process/kallsyms_copy.h"
 #include "profile/profile.h"
 
 struct kernel_names_image {
 	uint32_t number;           /* the session's */
 	const struct image *image; /* of the kernel or a module */
 	int err;                   /* out: 0, or why it stays without names; -EACCES: hidden, -ENOENT: not loaded */
+	bool is_told;              /* the caller's: that it stays without names was said */
 };
 
-/* Store the names of all of them, each once, by one pass through `procfs`/kallsyms, which is long. */
-void kernel_names_store(struct profile *profile, const char *procfs, struct kernel_names_image *images, size_t count);
+/*
+ * Store the names of all of them, each once, by one pass through `symbols`, or, when that is NULL, through
+ * `procfs`/kallsyms, which is long.
+ */
+void kernel_names_store(struct profile *profile, const char *procfs, const struct kallsyms_copy *symbols,
+                        struct kernel_names_image *images, size_t count);
 
 #endif

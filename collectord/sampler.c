@@ -354,3 +354,9 @@ sampler_attribution_stats(const struct sampler *sampler, struct attribution_stat
 {
 	attribution_stats(sampler->attribution, stats);
 }
+
+struct kallsyms_copy *
+sampler_take_symbols(struct sampler *sampler)
+{
+	return attribution_take_symbols(sampler->attribution);
+}

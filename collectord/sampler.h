@@ -124,6 +124,8 @@ const struct slice_event *sampler_counted(const struct sampler *sampler);
 const struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
+/* The kernel's symbols, as they were read when the sampler was opened; once: NULL afterwards. The caller's. */
+struct kallsyms_copy *sampler_take_symbols(struct sampler *sampler);
 void sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats);
 
 #endif

@@ -33,36 +33,58 @@ collect(struct unnamed *unnamed, struct profile *profile, const struct image *co
 	unnamed->images = grown;
 	for (uint32_t i = 0; i < count; i++)
 		if (wants_names(profile, images[i], first + i))
-			grown[unnamed->count++] = (struct kernel_names_image){first + i, images[i], 0};
+			grown[unnamed->count++] = (struct kernel_names_image){.number = first + i, .image = images[i]};
 	return 0;
+}
+
+static void
+tell(struct kernel_names_image *image, const struct log *log)
+{
+	if (!image->is_told)
+		log_write(log, LOG_LEVEL_WARNING, "%s: its functions stay without names%s: %s", image->image->path,
+		          may_be_named_later(image->err) ? " for now" : "", error_text(image->err));
+	image->is_told = true;
+}
+
+/* Store the names of all; how many are to be tried again. Modules that came after `symbols` were read are. */
+static size_t
+store_all(struct unnamed *unnamed, struct profile *profile, const struct kallsyms_copy *symbols, const struct log *log)
+{
+	size_t left = 0;
+
+	kernel_names_store(profile, "/proc", symbols, unnamed->images, unnamed->count);
+	for (size_t i = 0; i < unnamed->count; i++) {
+		struct kernel_names_image *image = &unnamed->images[i];
+		const bool came_later = symbols && image->err == -ENOENT;
+
+		if (image->err && !came_later)
+			tell(image, log);
+		if (came_later || may_be_named_later(image->err))
+			unnamed->images[left++] = *image;
+	}
+	return left;
+}
+
+static void
+forget_symbols(struct unnamed *unnamed)
+{
+	kallsyms_copy_free(unnamed->symbols);
+	unnamed->symbols = NULL;
 }
 
 void
 unnamed_store(struct unnamed *unnamed, struct profile *profile, const struct image *const *images, uint32_t first,
               uint32_t count, const struct log *log)
 {
-	const size_t known = unnamed->count;
-	size_t left = 0;
-
-	if (collect(unnamed, profile, images, first, count) || unnamed->count == 0)
-		return;
-	kernel_names_store(profile, "/proc", unnamed->images, unnamed->count);
-	for (size_t i = 0; i < unnamed->count; i++) {
-		const struct kernel_names_image image = unnamed->images[i];
-
-		if (image.err && i >= known)
-			log_write(log, LOG_LEVEL_WARNING, "%s: its functions stay without names%s: %s",
-			          image.image->path, may_be_named_later(image.err) ? " for now" : "",
-			          error_text(image.err));
-		if (may_be_named_later(image.err))
-			unnamed->images[left++] = image;
-	}
-	unnamed->count = left;
+	if (collect(unnamed, profile, images, first, count) == 0 && unnamed->count > 0)
+		unnamed->count = store_all(unnamed, profile, unnamed->symbols, log);
+	forget_symbols(unnamed);
 }
 
 void
 unnamed_fini(struct unnamed *unnamed)
 {
 	free(unnamed->images);
+	forget_symbols(unnamed);
 	*unnamed = (struct unnamed){0};
 }

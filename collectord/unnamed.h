@@ -12,11 +12,13 @@
 #include "base/log.h"
 #include "collectord/kernel_names.h"
 #include "process/image_table.h"
+#include "process/kallsyms_copy.h"
 #include "profile/profile.h"
 
 struct unnamed {
 	struct kernel_names_image *images; /* whose names could not be stored so far */
 	size_t count;
+	struct kallsyms_copy *symbols; /* as they were read at the start, for the first time; NULL: to be read */
 };
 
 /*
@@ -26,7 +28,7 @@ struct unnamed {
 void unnamed_store(struct unnamed *unnamed, struct profile *profile, const struct image *const *images, uint32_t first,
                    uint32_t count, const struct log *log);
 
-/* Forget who waits: the database is another. */
+/* Forget who waits: the database is another. Frees the symbols. */
 void unnamed_fini(struct unnamed *unnamed);
 
 #endif

@@ -195,6 +195,12 @@ attribution_scan(struct attribution *attribution)
 	return err ? err : scan_processes(attribution, attribution->options.log);
 }
 
+struct kallsyms_copy *
+attribution_take_symbols(struct attribution *attribution)
+{
+	return kernel_map_take_symbols(attribution->kernel);
+}
+
 /* What cannot be read has been said. */
 int
 attribution_rescan(struct attribution *attribution)

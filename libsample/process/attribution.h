@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "process/kallsyms_copy.h"
 #include "stream/record.h"
 #include "tally/tally.h"
 
@@ -84,6 +85,9 @@ void attribution_renew(struct attribution *attribution, struct image_table *imag
  * can be remembered.
  */
 int attribution_scan(struct attribution *attribution);
+
+/* The kernel's symbols as the scan read them, the caller's from now on; NULL: there are none, or they were taken. */
+struct kallsyms_copy *attribution_take_symbols(struct attribution *attribution);
 
 /*
  * Read cgroups, processes and their mappings again, because records were lost: between two records, as late as can be.

@@ -37,10 +37,11 @@ struct kernel_map {
 	struct mapped_image *text; /* NULL: bounds are not known */
 	struct address_space *jit; /* looked up first: its bounds are exact */
 	struct address_space *modules;
-	struct kernel_modules list; /* what `modules` was made of */
-	bool scanned;               /* else nothing of the machine is read */
-	struct reread for_nothing;  /* the list, because nothing lies at an address */
-	struct reread for_change;   /* because another module may lie there by now */
+	struct kallsyms_copy *symbols; /* of the scan, until somebody takes them */
+	struct kernel_modules list;    /* what `modules` was made of */
+	bool scanned;                  /* else nothing of the machine is read */
+	struct reread for_nothing;     /* the list, because nothing lies at an address */
+	struct reread for_change;      /* because another module may lie there by now */
 };
 
 struct kernel_map *
@@ -67,6 +68,7 @@ kernel_map_free(struct kernel_map *map)
 	address_space_release(map->jit);
 	address_space_release(map->modules);
 	kernel_modules_fini(&map->list);
+	kallsyms_copy_free(map->symbols);
 	free(map);
 }
 
@@ -120,6 +122,8 @@ struct findings {
 		char *name;
 	} * jit;
 	size_t count, capacity;
+	struct kallsyms_copy
+		*copy; /* NULL: there is no memory for it, and whoever needs the symbols reads them again */
 };
 
 static int
@@ -151,6 +155,10 @@ visit_symbol(void *context, const struct kallsyms_symbol *symbol)
 {
 	struct findings *findings = context;
 
+	if (findings->copy && kallsyms_copy_add(findings->copy, symbol)) {
+		kallsyms_copy_free(findings->copy);
+		findings->copy = NULL;
+	}
 	if (strcmp(symbol->module, "bpf") == 0 || strncmp(symbol->module, "__builtin__", 11) == 0)
 		return note_jit(findings, symbol);
 	if (symbol->module[0] != '\0')
@@ -198,7 +206,7 @@ insert_findings(struct kernel_map *map, const struct findings *findings)
 static int
 scan_symbols(struct kernel_map *map)
 {
-	struct findings findings = {0};
+	struct findings findings = {.copy = kallsyms_copy_new()};
 	int err = kallsyms_read(map->procfs, visit_symbol, &findings);
 
 	if (findings.count > 1)
@@ -208,6 +216,12 @@ scan_symbols(struct kernel_map *map)
 	for (size_t i = 0; i < findings.count; i++)
 		free(findings.jit[i].name);
 	free(findings.jit);
+	kallsyms_copy_free(map->symbols);
+	map->symbols = findings.copy;
+	if (err) {
+		kallsyms_copy_free(map->symbols);
+		map->symbols = NULL;
+	}
 	return err;
 }
 
@@ -277,6 +291,15 @@ kernel_map_scan(struct kernel_map *map)
 	if (err && err != -ENOMEM && !map->hidden)
 		log_write(map->log, LOG_LEVEL_WARNING, "%s/modules: %s", map->procfs, error_text(err));
 	return err == -ENOMEM ? err : 0;
+}
+
+struct kallsyms_copy *
+kernel_map_take_symbols(struct kernel_map *map)
+{
+	struct kallsyms_copy *symbols = map->symbols;
+
+	map->symbols = NULL;
+	return symbols;
 }
 
 int

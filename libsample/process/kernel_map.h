@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "process/kallsyms_copy.h"
 #include "process/mapped_image.h"
 #include "stream/record.h"
 
@@ -24,6 +25,9 @@ void kernel_map_free(struct kernel_map *map); /* NULL is allowed */
 
 /* Read text, modules and run-time code. 0 or -ENOMEM; a kernel that hides its addresses is no error. */
 int kernel_map_scan(struct kernel_map *map);
+
+/* What the scan read of the kernel's symbols, which is the caller's from now on; NULL: nothing, or it was taken. */
+struct kallsyms_copy *kernel_map_take_symbols(struct kernel_map *map);
 
 /* Apply a RECORD_KSYMBOL. 0 or -ENOMEM. */
 int kernel_map_apply(struct kernel_map *map, const struct record *record);

@@ -52,7 +52,7 @@ store(struct fixture *fixture)
 {
 	struct kernel_names_image image = {.number = 0, .image = &fixture->kernel};
 
-	kernel_names_store(fixture->profile, "/proc", &image, 1);
+	kernel_names_store(fixture->profile, "/proc", NULL, &image, 1);
 	if (image.err == -EACCES)
 		skip_because("the kernel hides its addresses (kptr_restrict)");
 	return image.err;
@@ -113,7 +113,7 @@ a_module_that_is_not_loaded_has_no_names(void **state)
 	struct kernel_names_image image = {.number = 0, .image = &module};
 
 	(void)store(fixture); /* skips when addresses are hidden */
-	kernel_names_store(fixture->profile, "/proc", &image, 1);
+	kernel_names_store(fixture->profile, "/proc", NULL, &image, 1);
 	assert_int_equal(image.err, -ENOENT);
 }
 
@@ -168,12 +168,69 @@ mapping_symbols_name_no_function(void **state)
 	           "ffffda3d143a0ffc T decompress\t[zstd]\nffffda3d143a2000 t beyond_its_end\t[zstd]\n"
 	           "ffffda3d14398010 t pack\t[lz4]\nffffda3d14398000 t $x\t[lz4]\n");
 	assert_int_equal(profile_flush(fixture->profile, &batch), 0);
-	kernel_names_store(fixture->profile, fixture->directory, images, 3);
+	kernel_names_store(fixture->profile, fixture->directory, NULL, images, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(images[i].err, 0);
 	assert_names(fixture, 1, "0 _stext\n40 do_undefinstr\n");
 	assert_names(fixture, 2, "10 pack\n");
 	assert_names(fixture, 3, "0 compress\nffc decompress\n");
+}
+
+static int
+keep(void *context, const struct kallsyms_symbol *symbol)
+{
+	return kallsyms_copy_add(context, symbol);
+}
+
+/* The kernel is listed in order, with two names at one address; the module is not. */
+static const char some_symbols[] = "ffffffff81000000 T _stext\nffffffff81000010 t b\nffffffff81000010 T a\n"
+				   "ffffffff81000020 D data\nffffffff81000020 T c\nffffffff81000100 T _etext\n"
+				   "ffffffffc0000040 t second\t[m]\nffffffffc0000000 t first\t[m]\n";
+
+static void
+store_kernel_and_module(struct fixture *fixture, const char *modules, struct kernel_names_image images[2])
+{
+	static const struct image module = {.kind = IMAGE_MODULE, .path = "[m]"};
+	static const struct image *new[] = {&module};
+	struct slice slice = {.epoch = 1, .start_ns = 2000, .end_ns = 3000, .event_count = 1};
+	struct profile_batch batch = {.first_image = 1, .image_count = 1, .images = new, .slice = &slice};
+	struct kallsyms_copy *copy = kallsyms_copy_new();
+
+	write_file(fixture, "kallsyms", some_symbols);
+	write_file(fixture, "modules", modules);
+	assert_non_null(copy);
+	assert_int_equal(kallsyms_read(fixture->directory, keep, copy), 0);
+	write_file(fixture, "kallsyms", "nobody reads this any more");
+	assert_int_equal(profile_flush(fixture->profile, &batch), 0);
+	images[0] = (struct kernel_names_image){.number = 0, .image = &fixture->kernel};
+	images[1] = (struct kernel_names_image){.number = 1, .image = &module};
+	kernel_names_store(fixture->profile, fixture->directory, copy, images, 2);
+	kallsyms_copy_free(copy);
+}
+
+static void
+a_copy_of_the_list_does_as_well(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kernel_names_image images[2];
+
+	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0000000\n", images);
+	assert_int_equal(images[0].err, 0);
+	assert_int_equal(images[1].err, 0);
+	assert_names(fixture, 1, "0 _stext\n10 a\n10 b\n20 c\n");
+	assert_names(fixture, 2, "0 first\n40 second\n");
+}
+
+/* Another module took its place after the copy was made: the old names are not its. */
+static void
+a_module_that_moved_since_the_copy_gets_no_names_of_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kernel_names_image images[2];
+
+	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0100000\n", images);
+	assert_int_equal(images[0].err, 0);
+	assert_int_equal(images[1].err, -ENOENT);
 }
 
 int
@@ -184,6 +241,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(names_are_ascending_and_no_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_that_is_not_loaded_has_no_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(mapping_symbols_name_no_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_copy_of_the_list_does_as_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_module_that_moved_since_the_copy_gets_no_names_of_it, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
