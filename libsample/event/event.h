@@ -42,12 +42,14 @@ struct event {
 	char requested[EVENT_NAME_SIZE]; /* what was asked for */
 	char note[EVENT_NOTE_SIZE];      /* one sentence on a fallback or an absence, else empty */
 	struct event_encoding encoding;
-	uint64_t period;  /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
-	uint64_t rate;    /* samples per second of a busy CPU: asked for, or meant by the period; 0: cannot be told */
-	uint64_t cost_ns; /* processor time that taking one sample costs, as measured; 0: not known */
-	uint8_t precise;  /* precise_ip that was granted */
-	bool available;   /* false: this machine cannot count it and nothing stands in */
-	bool chosen;      /* neither period nor rate is the user's: they may change. Not kept in the database */
+	uint64_t period; /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
+	uint64_t rate;   /* samples per second of a busy CPU: asked for, or meant by the period; 0: cannot be told */
+	uint64_t wanted_rate; /* what `rate` is without the kernel's limit; 0: there was none. Not kept in the database
+	                       */
+	uint64_t cost_ns;     /* processor time that taking one sample costs, as measured; 0: not known */
+	uint8_t precise;      /* precise_ip that was granted */
+	bool available;       /* false: this machine cannot count it and nothing stands in */
+	bool chosen;          /* neither period nor rate is the user's: they may change. Not kept in the database */
 	bool user, kernel, idle;
 };
 
@@ -101,7 +103,10 @@ void event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate);
 /* kernel.perf_event_max_sample_rate below `procfs` ("/proc"); UINT64_MAX when it cannot be read. */
 uint64_t event_rate_limit(const char *procfs);
 
-/* Lower the rate of an event whose period varies to `limit`, and note it. True when it was higher. */
+/*
+ * Keep the rate of an event whose period varies to `limit`, and note it; as far as the limit allows, it is what was
+ * asked for. True when it changed.
+ */
 bool event_limit_rate(struct event *event, uint64_t limit);
 
 /*

@@ -194,11 +194,18 @@ event_rate_limit(const char *procfs)
 bool
 event_limit_rate(struct event *event, uint64_t limit)
 {
-	if (event->period || event->rate <= limit)
+	const uint64_t wanted = event->wanted_rate ? event->wanted_rate : event->rate;
+	const uint64_t rate = wanted < limit ? wanted : limit;
+
+	if (event->period || event->rate == rate)
 		return false;
-	event_set_note(event, "kernel.perf_event_max_sample_rate allows %llu samples a second, %llu were asked for",
-	               (unsigned long long)limit, (unsigned long long)event->rate);
-	event->rate = limit;
+	event->wanted_rate = wanted;
+	event->rate = rate;
+	event_set_note(event, "%s", "");
+	if (rate < wanted)
+		event_set_note(event,
+		               "kernel.perf_event_max_sample_rate allows %llu samples a second, %llu were asked for",
+		               (unsigned long long)limit, (unsigned long long)wanted);
 	return true;
 }
 

@@ -246,6 +246,24 @@ a_rate_above_the_kernels_limit_is_lowered_and_said(void **state)
 	                    "kernel.perf_event_max_sample_rate allows 1500 samples a second, 4000 were asked for");
 }
 
+static void
+a_limit_that_is_raised_again_is_followed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct event *event = &fixture->event;
+
+	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
+	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, CYCLES, ANY, 0}), 0);
+	assert_false(event_limit_rate(event, 1500));
+	assert_true(event_limit_rate(event, 3000));
+	assert_int_equal(event->rate, 3000);
+	assert_string_equal(event->note,
+	                    "kernel.perf_event_max_sample_rate allows 3000 samples a second, 4000 were asked for");
+	assert_true(event_limit_rate(event, UINT64_MAX));
+	assert_int_equal(event->rate, 4000);
+	assert_string_equal(event->note, "");
+}
+
 /* The kernel lowers its limit by itself: here between the reading of it and the opening. */
 static int
 lower_limit_once(void *context, struct perf_event_attr *attr, int cpu)
@@ -291,6 +309,7 @@ main(void)
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
 		TEST(a_clock_period_that_the_kernel_stretches_is_told),
 		TEST(a_rate_above_the_kernels_limit_is_lowered_and_said),
+		TEST(a_limit_that_is_raised_again_is_followed),
 		TEST(a_limit_that_is_lowered_meanwhile_is_kept),
 	};
 
