@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cpu_list.h"
 #include "collectord/machine.h"
 #include "stream/ring.h"
 
@@ -241,15 +242,36 @@ meter_close(struct meter *meter)
 		close(meter->fd);
 }
 
-/* Stay on the CPU where we are; `before` is what was allowed. The CPU, or -errno. */
+/* One of the CPUs that count the event, the present one if it does; negative when we may not run there. */
 static int
-stay(cpu_set_t *before)
+choose_cpu(const struct event *event, const cpu_set_t *allowed)
 {
-	int cpu = sched_getcpu();
-	cpu_set_t only;
+	uint32_t *places;
+	int count = event_cpus("/sys", event->name, &places), cpu = sched_getcpu();
 
-	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before))
+	if (count < 0)
+		return count;
+	if (count > 0 && (cpu < 0 || !cpu_list_has(places, count, (uint32_t)cpu)))
+		cpu = -ENODEV;
+	for (int i = 0; i < count && cpu < 0; i++)
+		if (places[i] < CPU_SETSIZE && CPU_ISSET(places[i], allowed))
+			cpu = (int)places[i];
+	free(places);
+	return cpu;
+}
+
+/* Stay on a CPU that counts the event; `before` is what was allowed. The CPU, or -errno. */
+static int
+stay(const struct event *event, cpu_set_t *before)
+{
+	cpu_set_t only;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(*before), before))
 		return -errno;
+	cpu = choose_cpu(event, before);
+	if (cpu < 0)
+		return cpu;
 	if (cpu >= CPU_SETSIZE)
 		return -ENOTSUP;
 	CPU_ZERO(&only);
@@ -264,7 +286,7 @@ sample_cost_measure(const struct event *event, const struct event_features *feat
 	cpu_set_t before;
 	int cpu, err;
 
-	cpu = stay(&before);
+	cpu = stay(event, &before);
 	if (cpu < 0)
 		return cpu;
 	meter = calloc(1, sizeof(*meter));

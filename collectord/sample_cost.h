@@ -22,9 +22,10 @@ struct sample_cost {
 };
 
 /*
- * Measure `event`, of which only the encoding, precise and the modes matter: one that a loop of arithmetic, or for
- * page-faults the touching of memory, makes happen. Takes about 15 ms of processor time and at most 60 ms.
- * 0; -EAGAIN when too few samples came to tell; or why the event could not be opened or read, or the thread not bound.
+ * Measure `event`, of which only the encoding, precise, the modes, and the name for the CPUs of its PMU matter: one
+ * that a loop of arithmetic, or for page-faults the touching of memory, makes happen. Takes about 15 ms of processor
+ * time and at most 60 ms. 0; -EAGAIN when too few samples came to tell; or why the event could not be opened or read,
+ * or the thread not bound.
  */
 int sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost);
 

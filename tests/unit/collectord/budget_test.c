@@ -304,6 +304,26 @@ the_cost_of_a_clocks_sample_is_found_here(void **state)
 	assert_int_equal(budget.events[1].cost_ns, 0);
 }
 
+/* A CPU counts cycles of its own kind of core: 10 ms pay for 2000 of the dearer, of 4 us and one for dcpid. */
+static void
+kinds_of_core_do_not_share_what_each_has_for_itself(void **state)
+{
+	struct budget budget = budget_of(10000, 5200, 2, 1000, UINT64_C(2000000000));
+	struct event events[2] = {counter("cpu_core/cycles/", PERF_COUNT_HW_CPU_CYCLES),
+	                          counter("cpu_atom/cycles/", PERF_COUNT_HW_CPU_CYCLES)};
+
+	(void)state;
+	snprintf(events[0].requested, sizeof(events[0].requested), "cycles");
+	snprintf(events[1].requested, sizeof(events[1].requested), "cycles");
+	budget.events[1].cost_ns = 4000;
+	budget_plan(&budget, NO_LIMIT, events);
+	assert_int_equal(events[0].period, 1000003); /* a prime */
+	assert_int_equal(events[1].period, 1000003);
+	budget.max_rate = 1000;
+	budget_plan(&budget, NO_LIMIT, events);
+	assert_int_equal(events[1].rate, 1000);
+}
+
 int
 main(void)
 {
@@ -316,6 +336,7 @@ main(void)
 		cmocka_unit_test(a_quarter_of_the_limit_is_always_left),
 		cmocka_unit_test(at_least_one_sample_a_second_is_taken),
 		cmocka_unit_test(an_event_that_is_not_available_takes_no_share),
+		cmocka_unit_test(kinds_of_core_do_not_share_what_each_has_for_itself),
 		cmocka_unit_test(small_changes_are_not_made),
 		cmocka_unit_test(a_period_that_is_given_says_its_rate),
 		cmocka_unit_test(what_dcpid_uses_beyond_its_share_is_learnt),
