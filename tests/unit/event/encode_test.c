@@ -11,21 +11,9 @@ static char why[512];
 static int
 setup(void **state)
 {
-	struct fake_tree *tree = malloc(sizeof(*tree));
-
-	assert_non_null(tree);
-	fake_tree_init(tree);
-	fake_tree_add_cpu_pmu(tree);
-	fake_tree_write(tree, DEVICES "/software/type", "1\n");
-	*state = tree;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_tree_fini(*state);
-	free(*state);
+	fake_tree_setup(state);
+	fake_tree_add_cpu_pmu(*state);
+	fake_tree_write(*state, DEVICES "/software/type", "1\n");
 	return 0;
 }
 
@@ -103,7 +91,7 @@ a_near_miss_is_told_what_was_meant(void **state)
 	assert_non_null(strstr(why, "perf list shows them"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tree_teardown)
 
 int
 main(void)

@@ -38,6 +38,26 @@ fake_tree_fini(struct fake_tree *tree)
 	assert_int_equal(nftw(tree->root, fake_tree_remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* Around a test whose state is an empty tree. */
+static inline int
+fake_tree_setup(void **state)
+{
+	struct fake_tree *tree = malloc(sizeof(*tree));
+
+	assert_non_null(tree);
+	fake_tree_init(tree);
+	*state = tree;
+	return 0;
+}
+
+static inline int
+fake_tree_teardown(void **state)
+{
+	fake_tree_fini(*state);
+	free(*state);
+	return 0;
+}
+
 /* Write a file and the folders above it. */
 static inline void
 fake_tree_write(const struct fake_tree *tree, const char *path, const char *content)

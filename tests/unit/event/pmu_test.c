@@ -12,21 +12,9 @@ static char why[512];
 static int
 setup(void **state)
 {
-	struct fake_tree *tree = malloc(sizeof(*tree));
-
-	assert_non_null(tree);
-	fake_tree_init(tree);
-	fake_tree_add_cpu_pmu(tree);
-	fake_tree_write(tree, DEVICES "/uncore_imc/type", "23\n");
-	*state = tree;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_tree_fini(*state);
-	free(*state);
+	fake_tree_setup(state);
+	fake_tree_add_cpu_pmu(*state);
+	fake_tree_write(*state, DEVICES "/uncore_imc/type", "23\n");
 	return 0;
 }
 
@@ -255,7 +243,7 @@ malformed_formats_are_refused(void **state)
 		assert_int_equal(pmu_format_parse(wrong[i], &config, &bits), -EINVAL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tree_teardown)
 
 int
 main(void)

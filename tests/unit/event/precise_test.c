@@ -3,25 +3,6 @@
 #include "event/precise.h"
 #include "tests/unit/event/fake_tree.h"
 
-static int
-setup(void **state)
-{
-	struct fake_tree *tree = calloc(1, sizeof(*tree));
-
-	assert_non_null(tree);
-	fake_tree_init(tree);
-	*state = tree;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_tree_fini(*state);
-	free(*state);
-	return 0;
-}
-
 static void
 a_pmu_that_tells_its_levels_may_be_asked(void **state)
 {
@@ -68,10 +49,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_pmu_that_tells_its_levels_may_be_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_level_it_tells_does_not_matter, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pmu_that_tells_none_is_not_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_sysfs_it_may_be_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pmu_that_tells_its_levels_may_be_asked, fake_tree_setup,
+	                                        fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(what_level_it_tells_does_not_matter, fake_tree_setup,
+	                                        fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(a_pmu_that_tells_none_is_not_asked, fake_tree_setup,
+	                                        fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(without_sysfs_it_may_be_asked, fake_tree_setup, fake_tree_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

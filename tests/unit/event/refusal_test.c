@@ -6,25 +6,6 @@
 #include "event/refusal.h"
 #include "tests/unit/event/fake_tree.h"
 
-static int
-setup(void **state)
-{
-	struct fake_tree *tree = malloc(sizeof(*tree));
-
-	assert_non_null(tree);
-	fake_tree_init(tree);
-	*state = tree;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_tree_fini(*state);
-	free(*state);
-	return 0;
-}
-
 static const char *
 explain(void **state, int err)
 {
@@ -108,7 +89,7 @@ means_rights_and_events_are_told_apart(void **state)
 	assert_false(refusal_is_shortage(-ENOENT) || refusal_is_permission(-ENOENT) || refusal_is_shortage(-EACCES));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_tree_setup, fake_tree_teardown)
 
 int
 main(void)

@@ -5,25 +5,6 @@
 #include "event/small_file.h"
 #include "tests/unit/event/fake_tree.h"
 
-static int
-setup(void **state)
-{
-	struct fake_tree *tree = malloc(sizeof(*tree));
-
-	assert_non_null(tree);
-	fake_tree_init(tree);
-	*state = tree;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_tree_fini(*state);
-	free(*state);
-	return 0;
-}
-
 static void
 the_first_line_is_read_without_its_newline(void **state)
 {
@@ -82,7 +63,7 @@ numbers_are_whole_or_refused(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_tree_setup, fake_tree_teardown)
 
 int
 main(void)
