@@ -8,7 +8,6 @@
  * read.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "profile/profile.h"
 #include "profile/selection.h"
+#include "tests/remove_tree.h"
 
 #define KEYS          200000
 #define BLOCK_KEYS    10
@@ -293,15 +293,6 @@ measure_selection(struct bench *bench, const char *name, const struct selection_
 	}
 }
 
-static int
-remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static void
 keep(const char *parent, const char *directory, const char *name)
 {
@@ -344,7 +335,7 @@ main(int argc, char **argv)
 	if (argc > 2)
 		keep(parent, directory, argv[2]);
 	else
-		nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		remove_tree(directory);
 	free(bench);
 	return 0;
 }

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -29,6 +28,7 @@
 #include "collectord/retainer.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
+#include "tests/remove_tree.h"
 
 #define CPUS           64
 #define RATE           5200 /* samples/s of a busy CPU */
@@ -514,15 +514,6 @@ write_year(struct bench *bench)
 	}
 }
 
-static int
-remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -566,6 +557,6 @@ main(int argc, char **argv)
 	free(bench->new_images);
 	free(bench->new_contexts);
 	free(bench);
-	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(directory);
 	return 0;
 }

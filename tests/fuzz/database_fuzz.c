@@ -3,7 +3,6 @@
  *
  * The input is a list of entries: table, size of key, key, size of value, value (sizes of one byte).
  */
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "profile/handle.h"
 #include "profile/selection.h"
+#include "tests/remove_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,20 +25,11 @@ require(int condition)
 		abort();
 }
 
-static int
-remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static void
 clean_up(void)
 {
 	profile_close(profile);
-	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(directory);
 }
 
 static void

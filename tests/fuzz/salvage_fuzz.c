@@ -5,7 +5,6 @@
  * bit: the edit ends the file there), how many bytes (one byte), the bytes. What comes out must be sound.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/bytes.h"
 #include "profile/profile.h"
 #include "profile/salvage.h"
+#include "tests/remove_tree.h"
 
 #define PAGE   4096
 #define BLOCKS 600
@@ -33,19 +33,10 @@ require(int condition)
 		abort();
 }
 
-static int
-remove_entry(const char *name, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(name);
-}
-
 static void
 clean_up(void)
 {
-	nftw(parent, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(parent);
 	free(sound);
 }
 
@@ -137,7 +128,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	make_once();
 	damage(data, size);
-	nftw(target, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(target);
 	if (profile_salvage(directory, target, NULL, &result))
 		abort();
 	require(profile_open(target, &options, &profile) == 0);

@@ -8,20 +8,10 @@
 static int
 make_tree(void **state)
 {
-	static struct fake_tree tree;
-
-	fake_tree_init(&tree);
-	fake_tree_write(&tree, "devices/system/cpu/online", "0-3\n");
-	fake_tree_write(&tree, "kernel/uevent_seqnum", "812\n");
-	fake_tree_write(&tree, "sys/kernel/perf_event_max_sample_rate", "100000\n");
-	*state = &tree;
-	return 0;
-}
-
-static int
-remove_tree(void **state)
-{
-	fake_tree_fini(*state);
+	fake_tree_setup(state);
+	fake_tree_write(*state, "devices/system/cpu/online", "0-3\n");
+	fake_tree_write(*state, "kernel/uevent_seqnum", "812\n");
+	fake_tree_write(*state, "sys/kernel/perf_event_max_sample_rate", "100000\n");
 	return 0;
 }
 
@@ -97,11 +87,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_machine_that_stays_the_same_has_not_changed, make_tree, remove_tree),
-		cmocka_unit_test_setup_teardown(another_list_of_cpus_is_told_once, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(a_machine_that_stays_the_same_has_not_changed, make_tree,
+	                                        fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(another_list_of_cpus_is_told_once, make_tree, fake_tree_teardown),
 		cmocka_unit_test_setup_teardown(a_cpu_that_came_back_before_anybody_looked_is_suspected, make_tree,
-	                                        remove_tree),
-		cmocka_unit_test_setup_teardown(a_lowered_rate_limit_is_told_and_known, make_tree, remove_tree),
+	                                        fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(a_lowered_rate_limit_is_told_and_known, make_tree, fake_tree_teardown),
 		cmocka_unit_test(a_machine_without_these_files_never_changes),
 	};
 

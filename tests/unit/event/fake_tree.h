@@ -4,13 +4,14 @@
 #ifndef DCPI_TESTS_FAKE_TREE_H
 #define DCPI_TESTS_FAKE_TREE_H
 
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/remove_tree.h"
 
 struct fake_tree {
 	char root[64];
@@ -23,19 +24,10 @@ fake_tree_init(struct fake_tree *tree)
 	assert_non_null(mkdtemp(tree->root));
 }
 
-static inline int
-fake_tree_remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static inline void
 fake_tree_fini(struct fake_tree *tree)
 {
-	assert_int_equal(nftw(tree->root, fake_tree_remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(remove_tree(tree->root), 0);
 }
 
 /* Around a test whose state is an empty tree. */

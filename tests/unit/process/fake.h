@@ -7,7 +7,6 @@
 #define DCPI_TESTS_FAKE_H
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
+#include "tests/remove_tree.h"
 
 struct fake {
 	char path[64];
@@ -28,19 +28,10 @@ fake_init(struct fake *fake)
 	assert_non_null(mkdtemp(fake->path));
 }
 
-static inline int
-fake_remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-	(void)status;
-	(void)type;
-	(void)where;
-	return remove(path);
-}
-
 static inline void
 fake_fini(struct fake *fake)
 {
-	nftw(fake->path, fake_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(fake->path);
 }
 
 static inline const char *

@@ -6,13 +6,13 @@
 
 #include "tests/unit/test.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "tests/remove_tree.h"
 
 #define UNUSED __attribute__((unused))
 
@@ -36,21 +36,12 @@ fixture_setup(void **state)
 	return 0;
 }
 
-static int
-remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static UNUSED int
 fixture_teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	nftw(fixture->parent, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(fixture->parent);
 	free(fixture);
 	return 0;
 }
