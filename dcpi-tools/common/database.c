@@ -81,6 +81,12 @@ database_read(struct profile *profile, const struct selection_request *request, 
 }
 
 int
+database_cannot_read(const struct database *database, int err)
+{
+	return message_cannot(database->directory, "read the profile database", err, open_hint(err));
+}
+
+int
 database_select(struct database *database, const struct selection_request *request, struct selection **selection)
 {
 	char why[512] = "";
@@ -95,7 +101,7 @@ database_select(struct database *database, const struct selection_request *reque
 	if (!err)
 		return 0;
 	if (!why[0])
-		return message_cannot(database->directory, "read the profile database", err, open_hint(err));
+		return database_cannot_read(database, err);
 	message_print(database->directory, "%s", why);
 	return err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
 }

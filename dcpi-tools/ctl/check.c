@@ -46,6 +46,14 @@ print_contents(const char *shown, const struct profile_stats *stats)
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
+static const char *
+open_hint(int err)
+{
+	if (err == -DCPI_EDAMAGED)
+		return DAMAGE_ADVICE;
+	return err == -EACCES ? "are you in group dcpi?" : NULL;
+}
+
 static int
 check_profile(struct profile *profile, const char *directory, const char *shown)
 {
@@ -56,7 +64,7 @@ check_profile(struct profile *profile, const char *directory, const char *shown)
 
 	found = profile_check(profile, complain, &complaints);
 	if (found < 0)
-		return message_cannot(directory, "check the profile database", (int)found, NULL);
+		return message_cannot(directory, "check the profile database", (int)found, open_hint((int)found));
 	if ((uint64_t)found > complaints.shown)
 		message_print(directory, "... and %" PRIu64 " more", (uint64_t)found - complaints.shown);
 	if (found > 0) {
@@ -64,15 +72,9 @@ check_profile(struct profile *profile, const char *directory, const char *shown)
 		return STATUS_DAMAGED;
 	}
 	err = profile_stats(profile, &stats);
-	return err ? message_cannot(directory, "read the profile database", err, NULL) : print_contents(shown, &stats);
-}
-
-static const char *
-open_hint(int err)
-{
-	if (err == -DCPI_EDAMAGED)
-		return DAMAGE_ADVICE;
-	return err == -EACCES ? "are you in group dcpi?" : NULL;
+	if (err)
+		return message_cannot(directory, "read the profile database", err, open_hint(err));
+	return print_contents(shown, &stats);
 }
 
 int

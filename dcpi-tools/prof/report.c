@@ -98,7 +98,7 @@ select_and_sort(struct report *report, struct database *database)
 		return status;
 	err = make_histogram(report, database->profile);
 	if (err)
-		return message_cannot(database->directory, "read the profile database", err, NULL);
+		return database_cannot_read(database, err);
 	choose_totals(report);
 	histogram_sort(&report->histogram, &report->columns);
 	total = report->totals[report->columns.events[0]];

@@ -166,4 +166,15 @@ cpu_ms=$(awk -v user="$user" -v kernel="$kernel" 'BEGIN { print int((user + kern
 figure "dcpiprof on $samples samples: $cpu_ms ms of processor time, $(wc -l <"$scratch/large.out") lines"
 check 'many samples make a report' grep -q kernel_function_ "$scratch/large.out"
 
+# The kernel's names are most of a small database, as one value that is compressed: zstd's frames begin with 28b52ffd.
+LC_ALL=C grep -aboP '\x28\xb5\x2f\xfd' "$scratch/large/data.mdb" | cut -d : -f 1 >"$scratch/frames"
+check 'the names are found in the file' test -s "$scratch/frames"
+while read -r offset; do
+	dd if=/dev/zero of="$scratch/large/data.mdb" bs=1 seek=$((offset + 100)) count=4000 conv=notrunc status=none
+done <"$scratch/frames"
+check_fails 'names that are damaged' 3 "'dcpictl salvage' saves what is whole" dcpiprof --db "$scratch/large"
+check 'are left behind by salvage' dcpictl --db "$scratch/large" salvage --to "$scratch/salvaged"
+check_equal 'which keeps the samples' "$samples" \
+	"$(dcpiprof --db "$scratch/salvaged" -i --json | jq '[.events[].samples] | add')"
+
 [ $failures = 0 ]
