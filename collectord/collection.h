@@ -106,9 +106,9 @@ int collection_begin_epoch(struct collection *collection, const char *label, cha
 int collection_replan(struct collection *collection, const char *reason, char *why, size_t size);
 
 /*
- * Compare what sampling costs with its limit; to be called before every flush. While it costs too much for long, and now
- * and then to see whether what was assumed still holds, rates are chosen again from what was seen; when they change, an
- * epoch begins. Takes a commit then.
+ * Compare what sampling costs with its limit; to be called before every flush. While it costs too much for long, and
+ * now and then to see whether what was assumed still holds, rates are chosen again from what was seen; when they
+ * change, an epoch begins. Takes a commit then.
  */
 void collection_keep_pace(struct collection *collection);
 

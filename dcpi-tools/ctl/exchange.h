@@ -15,8 +15,8 @@
 /*
  * Send `request` (given away) to the socket at `path` and read the reply, which may take `seconds`. 0 with *reply, an
  * object; -ENOENT or -ECONNREFUSED when no dcpid listens; -ETIMEDOUT; -ECONNRESET when it left without a word; -EPROTO
- * for what is no reply, or has control characters in it, which dcpid escapes and a stranger's socket may not: texts of a
- * reply go to terminals as they are; else -errno.
+ * for what is no reply, or has control characters in it, which dcpid escapes and a stranger's socket may not: texts of
+ * a reply go to terminals as they are; else -errno.
  */
 int exchange(const char *path, json_t *request, time_t seconds, json_t **reply);
 

@@ -49,7 +49,8 @@ stream_free(struct stream *stream)
 	free(stream);
 }
 
-/* The one that begins with the first block of slice key->slice from key->event on: 1 with *stream, 0, or an error. */
+/* The one that begins with the first block of slice key->slice from key->event on; *stream is NULL when there is none.
+ */
 static int
 stream_open(const struct selection_parts *parts, const struct counts_key *key, struct stream **stream)
 {
@@ -57,6 +58,7 @@ stream_open(const struct selection_parts *parts, const struct counts_key *key, s
 	uint8_t first[COUNTS_KEY_SIZE];
 	int result;
 
+	*stream = NULL;
 	if (!new)
 		return -ENOMEM;
 	result = store_walk_begin(parts->store, parts->txn, TABLE_COUNTS, &new->walk);
@@ -73,11 +75,12 @@ stream_open(const struct selection_parts *parts, const struct counts_key *key, s
 		if (!result)
 			result = new->key.slice == key->slice;
 	}
-	if (result > 0)
-		*stream = new;
-	else
+	if (result <= 0) {
 		stream_free(new);
-	return result;
+		return result;
+	}
+	*stream = new;
+	return 0;
 }
 
 static int
@@ -104,23 +107,23 @@ open_streams(struct merge *merge, const struct scope_slice *slice)
 	const size_t epoch = selection_epoch_index(parts->selection, slice->epoch);
 	const size_t event_count = parts->selection->epochs[epoch].event_count;
 	struct counts_key key = {.slice = slice->id};
-	struct stream *stream = NULL;
-	int result;
+	struct stream *stream;
+	int err;
 
-	while ((result = stream_open(parts, &key, &stream)) > 0) {
+	while (!(err = stream_open(parts, &key, &stream)) && stream) {
 		if (stream->key.event < event_count) {
 			key.event = (uint16_t)(stream->key.event + 1);
 			stream->event = parts->event_maps[epoch].events[stream->key.event];
-			result = merge_add(merge, stream);
+			err = merge_add(merge, stream);
 		} else {
-			result = -DCPI_EDAMAGED;
+			err = -DCPI_EDAMAGED;
 		}
-		if (result) {
+		if (err) {
 			stream_free(stream);
-			return result;
+			return err;
 		}
 	}
-	return result;
+	return err;
 }
 
 /* The first stream has gone on: put it where it belongs, or out when it `ended`. */
