@@ -12,11 +12,6 @@ work()
 	true
 }
 
-written()
-{
-	dcpiprof --db "$db" --epoch all --json | jq '[.events[].samples] | add'
-}
-
 # says PATTERN COMMAND... - what it prints is this, whole
 says()
 {
@@ -41,9 +36,9 @@ test_running()
 
 	work 2
 	dcpictl --db "$db" flush
-	before=$(written)
+	before=$(samples_written "$db" all)
 	check 'a running dcpid compacts, and both sizes are printed' says "$size -> $size" dcpictl --db "$db" compact
-	check_at_most 'no sample is missing' "$(written)" "$before"
+	check_at_most 'no sample is missing' "$(samples_written "$db" all)" "$before"
 	check 'the log says it' grep -qE "compacted: $size -> $size" "$db.log"
 	work 1
 	dcpictl --db "$db" compact >"$scratch/first" &
@@ -51,7 +46,7 @@ test_running()
 	check_equal 'an epoch meanwhile is begun when it is over' 'epoch 2' "$(dcpictl --db "$db" epoch --label second)"
 	wait $first
 	check 'a flush after it succeeds' dcpictl --db "$db" flush
-	check 'and goes to the new file' test "$(written)" -gt "$before"
+	check 'and goes to the new file' test "$(samples_written "$db" all)" -gt "$before"
 	check 'the database is sound' dcpictl --db "$db" check
 	check 'nothing is left over' is_without_leftovers
 }
@@ -63,7 +58,7 @@ test_kills()
 
 	for round in 1 2 3 4 5 6; do
 		dcpictl --db "$db" flush
-		before=$(written)
+		before=$(samples_written "$db" all)
 		dcpictl --db "$db" compact >/dev/null 2>&1 &
 		sleep "0.00$round"
 		stop "$daemon" KILL 2>/dev/null
@@ -75,7 +70,7 @@ test_kills()
 		daemon=$started
 		is_without_leftovers || unsound=$((unsound + 1))
 		dcpictl --db "$db" check >/dev/null || unsound=$((unsound + 1))
-		[ "$(written)" -ge "$before" ] || missing=$((missing + 1))
+		[ "$(samples_written "$db" all)" -ge "$before" ] || missing=$((missing + 1))
 	done
 	check_equal 'after kills while it compacts the database is sound' 0 $unsound
 	check_equal 'and what was flushed is there' 0 $missing
@@ -85,10 +80,10 @@ test_alone()
 {
 	local before
 
-	before=$(written)
+	before=$(samples_written "$db" all)
 	: >"$db/data.mdb.compact"
 	check 'without a dcpid the tool compacts itself' says "$size -> $size" dcpictl --db "$db" compact
-	check_equal 'and keeps what is there' "$before" "$(written)"
+	check_equal 'and keeps what is there' "$before" "$(samples_written "$db" all)"
 	check 'what a kill had left is gone' is_without_leftovers
 	check_fails 'no database is made where none is' 1 'there is no profile database here' \
 		dcpictl --db "$scratch/none" compact
@@ -101,11 +96,7 @@ test_without_room()
 {
 	local disk=$scratch/disk
 
-	mkdir "$disk"
-	mount -t tmpfs -o size=4m tmpfs "$disk" 2>/dev/null || {
-		skip 'a disk without room for two files' 'not allowed to mount a small one'
-		return
-	}
+	mount_or_skip 4m "$disk" 'a disk without room for two files' || return 0
 	cp -r "$db" "$disk/db"
 	dd if=/dev/zero of="$disk/filler" bs=64k 2>/dev/null
 	truncate --size=-256K "$disk/filler"

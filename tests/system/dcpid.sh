@@ -10,12 +10,6 @@ status_of()
 	dcpictl --db "$db" status --json | jq -r "$1"
 }
 
-# written EPOCH - how many samples the database has
-written()
-{
-	dcpiprof --db "$db" --epoch "$1" --json | jq '[.events[].samples] | add'
-}
-
 # said - how many samples the daemon says it took, in its last words
 said()
 {
@@ -160,7 +154,7 @@ test_flush_and_epoch()
 	check 'flush succeeds' dcpictl --db "$db" flush
 	check_equal 'after a flush it is not long ago' true \
 		"$(status_of '(now - (.last_flush.at | fromdate)) < 2')"
-	check_at_most 'what was sampled before a flush is in the database' "$(written begin)" 80
+	check_at_most 'what was sampled before a flush is in the database' "$(samples_written "$db" begin)" 80
 	check_equal 'an epoch is begun and its number printed' 'epoch 2' "$(dcpictl --db "$db" epoch --label second)"
 	check_equal 'it has its label' '2 second' "$(status_of '"\(.epoch.id) \(.epoch.label)"')"
 	check_fails 'a label with a slash is refused' 1 'the label may have neither' dcpictl --db "$db" epoch --label a/b
@@ -190,7 +184,7 @@ test_reload()
 	find /usr/include -type f -exec cat '{}' + | wc -c >/dev/null
 	dcpictl --db "$db" flush
 	check_equal 'by the same process' "$daemon" "$before"
-	check_at_most 'which are sampled' "$(written 3)" 1
+	check_at_most 'which are sampled' "$(samples_written "$db" 3)" 1
 	printf 'database = "/nonexistent";\n' >>"$scratch/dcpid.conf"
 	check 'a reload leaves places that the command line named alone' dcpictl --db "$db" reload
 	check_equal 'they are the same' "$db" "$(status_of .database.path)"
@@ -227,7 +221,7 @@ test_ends()
 
 	work 1
 	end "$daemon" TERM 0 'on SIGTERM dcpid leaves with 0'
-	check_equal 'every sample it took is in the database' "$(said)" "$(written all)"
+	check_equal 'every sample it took is in the database' "$(said)" "$(samples_written "$db" all)"
 	check 'its socket is gone' test ! -e "$db/control"
 	samples=$(dcpictl --db "$db" check)
 	check_equal 'its database is sound' "$db: 3 epochs" "${samples%%,*}"
@@ -331,11 +325,7 @@ test_full_disk()
 {
 	local disk=$scratch/disk
 
-	mkdir "$disk"
-	if ! mount -t tmpfs -o size=4m tmpfs "$disk" 2>/dev/null; then
-		skip 'a full disk' 'not allowed to mount a small one'
-		return
-	fi
+	mount_or_skip 4m "$disk" 'a full disk' || return 0
 	db=$disk/db log=$scratch/disk.log
 	printf 'flush_interval = 1; events = ( { name = "cpu-clock"; rate = 250; } );\n' >"$scratch/disk.conf"
 	start dcpid --foreground --config "$scratch/disk.conf" --db "$db" 2>"$log"
@@ -354,7 +344,7 @@ test_full_disk()
 	check 'the log says that, too' grep -q 'can be written to again' "$log"
 	check_equal 'nothing was lost' 0 "$(status_of '[.events[].lost] | add')"
 	end "$daemon" TERM 0 'it leaves with 0'
-	check_equal 'every sample it took is in the database' "$(said)" "$(written all)"
+	check_equal 'every sample it took is in the database' "$(said)" "$(samples_written "$db" all)"
 	check_at_most 'and they were not few' "$(said)" 500
 	check 'the database is sound' dcpictl --db "$db" check
 	umount "$disk"

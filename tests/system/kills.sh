@@ -53,12 +53,6 @@ watch_flushes()
 	done
 }
 
-# samples_in EPOCH - what the database holds
-samples_in()
-{
-	dcpiprof --db "$db" --epoch "$1" --json | jq '[.events[].samples] | add'
-}
-
 # What was acknowledged of each epoch is there, and nothing was there before and is not now.
 compare()
 {
@@ -71,7 +65,7 @@ compare()
 	done <"$acknowledged"
 	[ ${#expected[@]} != 0 ] || early=$((early + 1))
 	for epoch in "${!expected[@]}"; do
-		held=$(samples_in "$epoch") || held=0
+		held=$(samples_written "$db" "$epoch") || held=0
 		[ "$held" -ge "${expected[$epoch]}" ] ||
 			trouble+="round $1: epoch $epoch holds $held of ${expected[$epoch]} acknowledged samples"$'\n'
 		found[$epoch]=$held
@@ -132,7 +126,7 @@ lane()
 		esac
 	done
 	for epoch in "${!found[@]}"; do
-		[ "$(samples_in "$epoch")" = "${found[$epoch]}" ] || echo "database $1, epoch $epoch"
+		[ "$(samples_written "$db" "$epoch")" = "${found[$epoch]}" ] || echo "database $1, epoch $epoch"
 	done >"$scratch/lane.$1.lost"
 	printf %s "$trouble" >"$scratch/lane.$1.trouble"
 	echo "$early $acknowledgements" >"$scratch/lane.$1.counts"

@@ -126,6 +126,23 @@ start_dcpid()
 	wait_for 10 dcpictl --db "$db" status
 }
 
+# samples_written DB EPOCH - how many the database has, of all events
+samples_written()
+{
+	dcpiprof --db "$1" --epoch "$2" --json | jq '[.events[].samples] | add'
+}
+
+# mount_or_skip SIZE DIRECTORY SENTENCE - a disk of that size in a new directory; if that is not allowed, the reason of
+# skipping SENTENCE
+mount_or_skip()
+{
+	mkdir "$2"
+	mount -t tmpfs -o "size=$1" tmpfs "$2" 2>/dev/null || {
+		skip "$3" 'not allowed to mount a small one'
+		return 1
+	}
+}
+
 # compare_cpu_time DB COMM SECONDS - "SAMPLES EXPECTED DEVIATION": those of the first event, a clock, of processes called
 # COMM, those that SECONDS of CPU time should have, and the difference in standard deviations. A dcpid runs on DB; what it
 # changes its period to meanwhile begins an epoch.

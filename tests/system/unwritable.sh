@@ -96,7 +96,7 @@ settle()
 	check "$1: dcpid quits" dcpictl --socket "$socket" quit
 	wait "$dcpid"
 	sampled=$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$log" | tail -n 1)
-	counted=$(dcpiprof --db "$db" --epoch all --json | jq '[.events[].samples] | add')
+	counted=$(samples_written "$db" all)
 	figure "$1: $(dcpiprof --db "$db" --epoch all --json | jq -c '[.events[] | [.samples, .dropped, .lost]]') samples, dropped, lost"
 	check_equal "$1: no sample is missing" "$sampled" "$counted"
 	check "$1: the database is sound" dcpictl --db "$db" check
@@ -106,11 +106,7 @@ test_full_disk()
 {
 	local disk=$scratch/full
 
-	mkdir "$disk"
-	if ! mount -t tmpfs -o size=8m tmpfs "$disk" 2>/dev/null; then
-		skip 'a full disk' 'not allowed to mount one'
-		return
-	fi
+	mount_or_skip 8m "$disk" 'a full disk' || return 0
 	configure
 	begin full || return
 	wait_for 20 is '.slice == 1'
