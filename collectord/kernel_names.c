@@ -10,6 +10,9 @@
 
 #define CHUNK_SIZE ((size_t)256 << 10) /* large enough for malloc to give it back to the system */
 
+#define PADDING     "__pfx_" /* the kernel's name for the bytes before a function, on x86 */
+#define PADDING_MAX 64
+
 /* A hundred thousand names, one after the other: as many blocks of the heap would be in its way for ever. */
 struct chunk {
 	struct chunk *next;
@@ -165,6 +168,43 @@ names_sort(struct names *names)
 	}
 }
 
+static bool
+shares_address(const struct names *names, size_t at)
+{
+	const struct profile_symbol *symbols = names->symbols;
+
+	return (at > 0 && symbols[at - 1].offset == symbols[at].offset) ||
+	       (at + 1 < names->count && symbols[at + 1].offset == symbols[at].offset);
+}
+
+/* Is `at` the padding before the function that follows, and each the only name of its address? */
+static bool
+is_padding(const struct names *names, size_t at)
+{
+	const struct profile_symbol *padding = &names->symbols[at], *function = padding + 1;
+
+	return at + 1 < names->count && strncmp(padding->name, PADDING, strlen(PADDING)) == 0 &&
+	       strcmp(padding->name + strlen(PADDING), function->name) == 0 &&
+	       function->offset - padding->offset <= PADDING_MAX && !shares_address(names, at) &&
+	       !shares_address(names, at + 1);
+}
+
+/* The bytes before a function are its own, also where the kernel patches code into them: one name does for both. */
+static void
+names_join_padding(struct names *names)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < names->count; i++) {
+		struct profile_symbol symbol = names->symbols[i];
+
+		if (is_padding(names, i))
+			symbol.name = names->symbols[++i].name;
+		names->symbols[kept++] = symbol;
+	}
+	names->count = kept;
+}
+
 /* Keep what lies in the image's text, as distances from its start. */
 static void
 names_make_distances(struct names *names)
@@ -181,6 +221,7 @@ names_make_distances(struct names *names)
 	}
 	names->count = kept;
 	names_sort(names);
+	names_join_padding(names);
 }
 
 /* "[ext4]" is the module ext4; "" is the kernel, and what no module is called. */

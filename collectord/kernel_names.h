@@ -2,7 +2,8 @@
  * kernel_names.h - the kernel's functions, taken down for the database while the kernel runs
  *
  * A report may be asked for after a reboot, or elsewhere: then nobody knows these names any more. Stored are distances
- * from the image's start, never addresses. Thread rule: that of the profile.
+ * from the image's start, never addresses. A function begins with the padding before it, where that has a name.
+ * Thread rule: that of the profile.
  */
 #ifndef DCPI_COLLECTORD_KERNEL_NAMES_H
 #define DCPI_COLLECTORD_KERNEL_NAMES_H
