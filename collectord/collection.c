@@ -436,6 +436,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flush_entries = collection->flush_entries,
 		.flush_tries = collection->flush_tries,
 		.flushes = collection->committed,
+		.sessions = collection->sessions,
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
 		.trouble_since_ns = collection->trouble_since_ns,

@@ -52,10 +52,13 @@ int collection_drain(struct collection *collection);
  */
 bool collection_look(struct collection *collection);
 
+/* Readable when there is something to look at; negative where the kernel does not tell. The same for its whole life. */
+int collection_descriptor(const struct collection *collection);
+
 /*
- * Sample the CPUs that are online now: those that went are drained (waits SAMPLER_LAG_NS) and closed. No descriptor of
- * the sampler may be watched meanwhile, and all of them are to be asked for again. 0; -ENOSPC while both tallies are
- * full: collection_look() will say it again; or -errno.
+ * Sample the CPUs that are online now: those that came are opened, those that went drained (waits SAMPLER_LAG_NS) and
+ * closed. No descriptor of the sampler may be watched meanwhile, and all of them are to be asked for again. 0; -ENOSPC
+ * while both tallies are full: collection_look() will say it again; or -errno.
  */
 int collection_follow_cpus(struct collection *collection);
 
@@ -163,6 +166,7 @@ struct collection_view {
 	uint64_t flush_entries;
 	uint64_t flush_tries;      /* that have ended, one way or the other */
 	uint64_t flushes;          /* of them, those that succeeded */
+	uint64_t sessions;         /* that ended because their images and contexts took too much memory */
 	int flush_error;           /* why the last try failed; 0: it did not */
 	uint64_t flush_pending_ns; /* how long the flusher has had the job that it has; 0: none */
 	bool stalled;              /* both tallies full: samples are dropped */

@@ -11,6 +11,7 @@
 #include "collectord/machine.h"
 
 #define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
+#define WAIT_STEP_NS  UINT64_C(100000000)  /* in which the smallest rings do not fill up */
 
 void
 collection_mark(struct collection *collection)
@@ -130,7 +131,7 @@ take(struct collection *collection)
 	collection->spare = NULL;
 	collection->kept_samples = 0;
 	if (session_is_long(collection) && sampler_renew(collection->sampler, &job->images, &job->contexts) == 0)
-		log_write(collection->log, LOG_LEVEL_DEBUG, "images and contexts are numbered anew");
+		collection->sessions++;
 	date_slice(collection, &job->slice);
 	add_totals(collection, &job->slice);
 }
@@ -324,6 +325,14 @@ collection_hurry(struct collection *collection)
 	flusher_hurry(collection->flusher);
 }
 
+/* Meanwhile the kernel goes on, and rings that are full lose what comes. */
+static void
+wait_for_flusher(struct collection *collection, uint64_t timeout_ns)
+{
+	flusher_wait(collection->flusher, timeout_ns < WAIT_STEP_NS ? timeout_ns : WAIT_STEP_NS);
+	(void)sampler_relieve(collection->sampler, true);
+}
+
 /* Wait until all that was taken is written. 0; why a try failed; -ETIMEDOUT at `deadline_ns`. */
 static int
 wait_until_idle(struct collection *collection, uint64_t deadline_ns)
@@ -338,7 +347,7 @@ wait_until_idle(struct collection *collection, uint64_t deadline_ns)
 
 		if (now_ns >= deadline_ns)
 			return collection->flush_error ? collection->flush_error : -ETIMEDOUT;
-		flusher_wait(collection->flusher, deadline_ns - now_ns);
+		wait_for_flusher(collection, deadline_ns - now_ns);
 		if (collection_settle(collection) && collection->flush_error)
 			return collection->flush_error;
 	}

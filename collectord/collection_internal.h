@@ -31,6 +31,7 @@ struct collection {
 	uint64_t plan_due_ns, planned_ns; /* CLOCK_MONOTONIC */
 	uint64_t throttled;               /* times in this epoch, when last looked at */
 
+	uint64_t sessions;     /* that ended because their tables were large */
 	size_t tables_limit;   /* bytes of images and contexts; what is larger ends with the next job */
 	struct tally *spare;   /* empty; NULL while a job has it */
 	struct flush_job kept; /* taken, but the flusher could not have it yet; without a tally there is none */

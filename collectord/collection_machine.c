@@ -95,11 +95,19 @@ collection_look(struct collection *collection)
 }
 
 int
+collection_descriptor(const struct collection *collection)
+{
+	return machine_watch_descriptor(collection->watch);
+}
+
+int
 collection_follow_cpus(struct collection *collection)
 {
 	const size_t count = sampler_cpu_count(collection->sampler);
-	int err = collection_drain_with(collection, sampler_drain_all);
+	int err;
 
+	(void)sampler_add_cpus(collection->sampler); /* what cannot be read, is said below */
+	err = collection_drain_with(collection, sampler_drain_all);
 	if (err == -ENOSPC)
 		return err;
 	collection->cpus_changed = false;

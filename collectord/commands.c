@@ -35,15 +35,18 @@ reply_epoch(struct daemon *daemon, uint64_t client, const char *note)
 static void
 command_status(struct daemon *daemon, uint64_t client)
 {
-	const struct status_process process = {
+	struct machine_memory memory;
+	struct status_process process = {
 		.since_ns = daemon->since_ns,
 		.elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - daemon->since_monotonic_ns,
 		.cpu_time_ns = machine_cpu_time_ns(),
-		.resident_bytes = machine_resident_bytes(),
 		.socket = daemon->socket,
 	};
 	struct collection_view view;
 
+	machine_memory(&memory);
+	process.resident_bytes = memory.resident_bytes;
+	process.own_bytes = memory.own_bytes;
 	(void)collection_drain(daemon->collection); /* what is wrong with it, the view says */
 	collection_view(daemon->collection, &view);
 	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status_json(&view, &process)));

@@ -68,6 +68,13 @@ drain_and_follow(struct daemon *daemon)
 	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
 }
 
+/* Until its events are open, nobody records what begins on a CPU that came. */
+static void
+on_machine(void *context)
+{
+	drain_and_follow(context);
+}
+
 /*
  * Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take, nor to
  * the other timer when both are due.
@@ -213,6 +220,9 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
 	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_drain, daemon);
 	daemon->drain_alarm = loop_watch_alarm(loop, on_drain, daemon);
+	if (collection_descriptor(daemon->collection) >= 0)
+		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
+		                                        daemon); /* without it, the timer looks */
 	if (daemon->options->seconds) {
 		daemon->end_timer = loop_watch_timer(loop, daemon->options->seconds * SECOND_NS, on_leave, daemon);
 		if (!daemon->end_timer)
@@ -231,5 +241,6 @@ daemon_unwatch_always(struct daemon *daemon)
 	loop_watch_free(daemon->hangup);
 	loop_watch_free(daemon->drain_timer);
 	loop_watch_free(daemon->drain_alarm);
+	loop_watch_free(daemon->machine);
 	loop_watch_free(daemon->end_timer);
 }

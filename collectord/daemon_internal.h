@@ -40,6 +40,7 @@ struct daemon {
 
 	struct loop_watch *terminate, *interrupt, *hangup;
 	struct loop_watch *drain_timer, *drain_alarm, *flush_timer, *end_timer;
+	struct loop_watch *machine;
 	struct loop_watch *bell;
 	struct loop_watch **rings;
 	size_t ring_count;

@@ -154,16 +154,19 @@ machine_busy_ns(const char *procfs)
 	return busy * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-uint64_t
-machine_resident_bytes(void)
+void
+machine_memory(struct machine_memory *memory)
 {
-	unsigned long long total, resident;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long total, resident, shared;
 	char text[128];
 
+	*memory = (struct machine_memory){0};
 	read_beginning("/proc/self", "statm", text, sizeof(text));
-	if (sscanf(text, "%llu %llu", &total, &resident) != 2)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (sscanf(text, "%llu %llu %llu", &total, &resident, &shared) != 3 || shared > resident)
+		return;
+	memory->resident_bytes = resident * page;
+	memory->own_bytes = (resident - shared) * page;
 }
 
 uint64_t

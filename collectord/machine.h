@@ -26,7 +26,13 @@ void machine_raise_limits(void);
 
 uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */
-uint64_t machine_resident_bytes(void);        /* memory it has resident; 0 when it cannot be told */
 uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2) */
+
+/* What this process has in memory; zeros when it cannot be told. */
+struct machine_memory {
+	uint64_t resident_bytes;
+	uint64_t own_bytes; /* of it, what is in no file: heap, stacks */
+};
+void machine_memory(struct machine_memory *memory);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/machine.h"
+#include "collectord/uevents.h"
 
 #define NAP_NS 1000000 /* a shorter one is none */
 
@@ -27,6 +28,7 @@ struct watched_file {
 
 struct machine_watch {
 	struct watched_file online, uevents, rate_limit;
+	int bell; /* uevents.h */
 	struct lead boot, wall;
 };
 
@@ -78,6 +80,7 @@ machine_watch_new(const char *sysfs, const char *procfs)
 
 	if (!watch)
 		return NULL;
+	watch->bell = uevents_open(); /* first: what changes while the files are read rings */
 	open_file(&watch->online, sysfs, "devices/system/cpu/online");
 	/* counts on when a CPU goes and comes back, which the list does not show */
 	open_file(&watch->uevents, sysfs, "kernel/uevent_seqnum");
@@ -92,6 +95,8 @@ machine_watch_free(struct machine_watch *watch)
 {
 	if (!watch)
 		return;
+	if (watch->bell >= 0)
+		close(watch->bell);
 	if (watch->online.fd >= 0)
 		close(watch->online.fd);
 	if (watch->uevents.fd >= 0)
@@ -135,6 +140,7 @@ machine_watch_look(struct machine_watch *watch)
 {
 	unsigned changes = look_at_clocks(watch);
 
+	uevents_clear(watch->bell);
 	/* both are looked at: a change is told once */
 	if (file_changed(&watch->online))
 		changes |= MACHINE_CPUS;
@@ -143,6 +149,12 @@ machine_watch_look(struct machine_watch *watch)
 	if (file_changed(&watch->rate_limit))
 		changes |= MACHINE_RATE_LIMIT;
 	return changes;
+}
+
+int
+machine_watch_descriptor(const struct machine_watch *watch)
+{
+	return watch->bell;
 }
 
 uint64_t

@@ -27,6 +27,9 @@ void machine_watch_free(struct machine_watch *watch); /* NULL is allowed */
 /* What has changed since the last call, or since the watch was made: MACHINE_... */
 unsigned machine_watch_look(struct machine_watch *watch);
 
+/* Readable when there is reason to look; negative where the kernel does not tell: look from time to time. */
+int machine_watch_descriptor(const struct machine_watch *watch);
+
 /* kernel.perf_event_max_sample_rate when it was last looked at; 0: it cannot be read. */
 uint64_t machine_watch_rate_limit(const struct machine_watch *watch);
 

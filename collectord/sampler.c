@@ -63,13 +63,20 @@ find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 	return event < sampler->event_count ? &cpu->counters[event].loss : &cpu->sideband_counter.loss;
 }
 
+void
+sampler_miss_records(struct sampler *sampler)
+{
+	sampler->records_lost = true;
+	attribution_miss_records(sampler->attribution);
+}
+
 static void
 take_lost(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
 	struct sampler_loss *loss = find_loss(sampler, cpu, record->id);
 
 	if (loss == &cpu->sideband_counter.loss)
-		sampler->records_lost = true;
+		sampler_miss_records(sampler);
 	/* where the kernel counts losses itself, those are read instead: they include what no record told yet */
 	if (!sampler->features.read_lost)
 		loss->lost += record->lost.count;
@@ -119,11 +126,38 @@ make_up_for_lost_records(struct sampler *sampler)
 	          err ? error_text(err) : "done");
 }
 
+static bool
+is_fuller(const struct ring *ring, unsigned percent)
+{
+	return ring && ring_used(ring) > ring_size(ring) / 100 * percent;
+}
+
+/*
+ * The record that tells of losses comes when there is room again: by then, samples from meanwhile have been looked up.
+ * The counter knows at once.
+ */
+static void
+look_for_losses(struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		struct sampler_cpu *cpu = &sampler->cpus[i];
+		const uint64_t lost = cpu->sideband_counter.read.lost;
+
+		if (!is_fuller(cpu->sideband, 75))
+			continue;
+		sampler_counter_read(sampler, &cpu->sideband_counter);
+		if (cpu->sideband_counter.read.lost != lost)
+			sampler_miss_records(sampler);
+	}
+}
+
 static int
 drain_until(struct sampler *sampler, uint64_t horizon)
 {
-	int err = merge_drain(sampler->merge, horizon, take_record, sampler);
+	int err;
 
+	look_for_losses(sampler);
+	err = merge_drain(sampler->merge, horizon, take_record, sampler);
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
 		make_up_for_lost_records(sampler);
@@ -136,12 +170,6 @@ int
 sampler_drain(struct sampler *sampler)
 {
 	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
-}
-
-static bool
-is_fuller(const struct ring *ring, unsigned percent)
-{
-	return ring && ring_used(ring) > ring_size(ring) / 100 * percent;
 }
 
 /* Some ring holds more than `percent` of what it can. */

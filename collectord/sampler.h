@@ -61,6 +61,12 @@ void sampler_cpu_list(const struct sampler *sampler, char *text, size_t size); /
 bool sampler_is_outdated(const struct sampler *sampler);
 
 /*
+ * Sample the CPUs that came online and have no rings: at once, for nobody records which processes begin on them.
+ * Descriptors change. 0, or -errno when nobody can tell which CPUs are online.
+ */
+int sampler_add_cpus(struct sampler *sampler);
+
+/*
  * Sample the CPUs that are online now. What the rings of those that went still hold is lost: drain first
  * (sampler_drain_all). Descriptors change, and none of those that are closed may be watched any more. 0, or -errno when
  * nobody can tell which CPUs are online.

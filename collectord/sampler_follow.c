@@ -110,10 +110,23 @@ add_those_that_came(struct sampler *sampler, const uint32_t *online, int count)
 
 		if ((cpu && cpu->open) || sampler_add_cpu(sampler, online[i]))
 			continue;
-		sampler->records_lost = true;
+		sampler_miss_records(sampler);
 		sampler->rescan_ns = 0; /* at the next drain */
 		log_write(sampler->log, LOG_LEVEL_NOTICE, "cpu %u came online: it is sampled from here on", online[i]);
 	}
+}
+
+int
+sampler_add_cpus(struct sampler *sampler)
+{
+	uint32_t *online;
+	int count = cpu_list_read(SAMPLER_ONLINE_CPUS, &online);
+
+	if (count < 0)
+		return count;
+	add_those_that_came(sampler, online, count);
+	free(online);
+	return 0;
 }
 
 int

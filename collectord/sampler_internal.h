@@ -82,6 +82,9 @@ struct sampler {
 /* Change the periods of counters that had enough samples with theirs; at most once a second. */
 void sampler_dither(struct sampler *sampler);
 
+/* Records about processes are missing: /proc is to be read again. */
+void sampler_miss_records(struct sampler *sampler);
+
 #define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"
 
 /* ---- sampler_cpu.c ---- */

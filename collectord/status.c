@@ -86,11 +86,11 @@ totals_json(const struct collection_view *view)
 
 	for (size_t i = 0; past && i < past->event_count; i++)
 		json_array_append_new(events, lifetime_event_json(view, &past->events[i]));
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "samples", number(view->samples), "unknown",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "samples", number(view->samples), "unknown",
 	                 number(view->unknown), "lost", number(view->lost), "epochs", number(past ? past->epochs : 0),
 	                 "events", events, "sideband_lost", number(view->sideband_lost), "skipped",
 	                 number(view->skipped), "flushes", number(view->flushes), "flush_failures",
-	                 number(view->flush_tries - view->flushes));
+	                 number(view->flush_tries - view->flushes), "sessions", number(view->sessions));
 }
 
 static json_t *
@@ -214,6 +214,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "overhead_percent", json_real(overhead));
 	json_object_set_new(status, "overhead", overhead_json(view));
 	json_object_set_new(status, "rss_bytes", number(process->resident_bytes));
+	json_object_set_new(status, "own_bytes", number(process->own_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
 	json_object_set_new(status, "totals", totals_json(view));

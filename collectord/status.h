@@ -18,6 +18,7 @@ struct status_process {
 	uint64_t elapsed_ns;  /* since then, by a clock that nobody sets */
 	uint64_t cpu_time_ns; /* of dcpid */
 	uint64_t resident_bytes;
+	uint64_t own_bytes; /* of it, what is in no file */
 	const char *socket;
 };
 

@@ -201,11 +201,21 @@ attribution_take_symbols(struct attribution *attribution)
 	return kernel_map_take_symbols(attribution->kernel);
 }
 
+void
+attribution_miss_records(struct attribution *attribution)
+{
+	attribution->records_missed = true;
+}
+
 /* What cannot be read has been said. */
 int
 attribution_rescan(struct attribution *attribution)
 {
-	return scan_processes(attribution, NULL);
+	int err = scan_processes(attribution, NULL);
+
+	attribution->doubt_until = attribution->options.clock_ns();
+	attribution->records_missed = false;
+	return err;
 }
 
 /* No process has this pid, not even one of which only the main thread has ended. A signal that is none may be asked for

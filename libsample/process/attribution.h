@@ -43,7 +43,9 @@
 	X(UNKNOWN_KERNEL_ADDRESS, "kernel-address", "the kernel address lies in no known module or function")          \
 	X(UNKNOWN_GUEST, "guest", "taken in a virtual machine's guest")                                                \
 	X(UNKNOWN_MODE, "mode", "the processor mode was not recorded")                                                 \
-	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the mapping")
+	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the mapping")                                  \
+	X(UNKNOWN_RECORDS, "records-missed",                                                                           \
+	  "a record about the process was lost, or it began on a CPU that had just come online")
 
 enum unknown_cause {
 #define UNKNOWN_CAUSE_VALUE(name, id, text) name,
@@ -94,6 +96,12 @@ struct kallsyms_copy *attribution_take_symbols(struct attribution *attribution);
  * Errors as above.
  */
 int attribution_rescan(struct attribution *attribution);
+
+/*
+ * Records were lost, or nobody recorded on a CPU for a while: what finds no process or no mapping is UNKNOWN_RECORDS,
+ * until attribution_rescan().
+ */
+void attribution_miss_records(struct attribution *attribution);
 
 /* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0 or
  * -ENOMEM. */

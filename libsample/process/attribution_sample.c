@@ -77,6 +77,15 @@ renew_grace(struct attribution *attribution, struct process *process, uint64_t t
 		process_end(attribution->processes, process, time_ns);
 }
 
+/* That there is no process, or no mapping, may be because nobody told. */
+static int
+not_told(const struct attribution *attribution, const struct record *record, enum unknown_cause cause)
+{
+	const bool is_doubtful = attribution->records_missed || record->time < attribution->doubt_until;
+
+	return 1 + (is_doubtful ? UNKNOWN_RECORDS : cause);
+}
+
 static int
 sample_user(struct attribution *attribution, const struct record *record, struct sample_key *key)
 {
@@ -89,7 +98,7 @@ sample_user(struct attribution *attribution, const struct record *record, struct
 		return 1 + UNKNOWN_NAMESPACE;
 	process = process_find(attribution->processes, record->pid);
 	if (!process)
-		return 1 + UNKNOWN_PROCESS;
+		return not_told(attribution, record, UNKNOWN_PROCESS);
 	renew_grace(attribution, process, record->time);
 	mapping = address_space_find(process->space, address);
 	if (mapping)
@@ -97,7 +106,7 @@ sample_user(struct attribution *attribution, const struct record *record, struct
 	else if (address >= VSYSCALL_START && address - VSYSCALL_START < VSYSCALL_SIZE)
 		cause = fill_image(attribution->vsyscall, address - VSYSCALL_START, key);
 	else
-		cause = 1 + (process->incomplete ? UNKNOWN_MEMORY : UNKNOWN_ADDRESS);
+		cause = process->incomplete ? 1 + UNKNOWN_MEMORY : not_told(attribution, record, UNKNOWN_ADDRESS);
 	return cause ? cause : fill_context(attribution, record, process, key);
 }
 

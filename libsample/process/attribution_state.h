@@ -32,6 +32,8 @@ struct attribution {
 	bool live;                     /* the records are this machine's, now: /proc was read */
 	uint64_t grace_ns;             /* the option's, or the default */
 	uint64_t scan_ns;
+	bool records_missed;  /* since the last scan */
+	uint64_t doubt_until; /* record time: before that, more may be unknown than records tell */
 };
 
 /* A process that is no process here: the idle task, or one of another pid namespace. */

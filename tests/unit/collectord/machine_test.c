@@ -131,7 +131,23 @@ our_own_cost_grows_with_work(void **state)
 	while (machine_clock_ns(CLOCK_MONOTONIC) - start_ns < 20000000)
 		spin++;
 	assert_true(machine_cpu_time_ns() > before_ns);
-	assert_in_range(machine_resident_bytes(), 100 << 10, UINT64_C(64) << 30);
+}
+
+static void
+memory_that_is_written_becomes_our_own(void **state)
+{
+	const size_t size = 8 << 20;
+	struct machine_memory before, after;
+	char *memory = malloc(size);
+
+	(void)state;
+	assert_non_null(memory);
+	machine_memory(&before);
+	memset(memory, 1, size);
+	machine_memory(&after);
+	assert_in_range(before.own_bytes, 4096, before.resident_bytes - 4096); /* the program is a file's */
+	assert_in_range(after.own_bytes - before.own_bytes, size - (1 << 20), UINT64_C(2) * size);
+	free(memory);
 }
 
 static void
@@ -166,6 +182,7 @@ main(void)
 		cmocka_unit_test(a_processor_that_only_the_device_tree_knows_is_named),
 		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
 		cmocka_unit_test(our_own_cost_grows_with_work),
+		cmocka_unit_test(memory_that_is_written_becomes_our_own),
 		cmocka_unit_test(time_that_is_not_idle_is_busy),
 	};
 

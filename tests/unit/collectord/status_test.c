@@ -59,6 +59,7 @@ make_scene(void **state)
 		.elapsed_ns = UINT64_C(100000000000),
 		.cpu_time_ns = 500000000,
 		.resident_bytes = 4194304,
+		.own_bytes = 1048576,
 		.socket = "/run/dcpid/control",
 	};
 	*state = scene;
@@ -102,6 +103,7 @@ the_daemon_describes_itself(void **state)
 	assert_true(json_real_value(json_object_get(status, "cpu_seconds")) == 0.5);
 	assert_true(json_real_value(json_object_get(status, "overhead_percent")) == 0.25);
 	assert_count(status, "rss_bytes", 4194304);
+	assert_count(status, "own_bytes", 1048576);
 	assert_count(status, "slice", 9);
 	assert_text(status, "cpus", "0,5");
 	json_decref(status);
@@ -156,6 +158,7 @@ totals_span_all_epochs(void **state)
 	scene->view.unknown = 18;
 	scene->view.sideband_lost = 8;
 	scene->view.skipped = 1;
+	scene->view.sessions = 3;
 	scene->view.flush_tries = 12;
 	scene->view.flushes = 10;
 	status = status_json(&scene->view, &scene->process);
@@ -167,7 +170,7 @@ totals_span_all_epochs(void **state)
 	                    "{\"dropped\":0,\"lost\":0,\"name\":\"page-faults\",\"samples\":30,\"throttled\":0,"
 	                    "\"unknown\":{}}],"
 	                    "\"flush_failures\":2,\"flushes\":10,\"lost\":10,\"samples\":51000,"
-	                    "\"sideband_lost\":8,\"skipped\":1,\"unknown\":18}");
+	                    "\"sessions\":3,\"sideband_lost\":8,\"skipped\":1,\"unknown\":18}");
 	free(totals);
 	json_decref(status);
 }

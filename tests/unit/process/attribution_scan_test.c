@@ -278,6 +278,24 @@ what_lost_records_would_have_told_is_read_again(void **state)
 	assert_sample(story, 7, 44, 0x601010, "/bin/new", 0x1010);
 }
 
+static void
+what_nobody_told_is_unknown_for_that(void **state)
+{
+	struct story *story = *state;
+
+	put_process(story, "42", "sh\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/sh\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_unknown(story, 1, 43, 0x401010, UNKNOWN_PROCESS);
+	attribution_miss_records(story->attribution);
+	assert_unknown(story, 2, 43, 0x401010, UNKNOWN_RECORDS);
+	assert_unknown(story, 2, 42, 0x500010, UNKNOWN_RECORDS);
+	assert_sample(story, 2, 42, 0x401010, "/bin/sh", 0x1010);
+	assert_int_equal(attribution_rescan(story->attribution), 0); /* at 5 ms */
+	assert_unknown(story, 4, 43, 0x401010, UNKNOWN_RECORDS);
+	assert_unknown(story, 5, 43, 0x401010, UNKNOWN_PROCESS);
+	assert_unknown(story, 5, 42, 0x500010, UNKNOWN_ADDRESS);
+}
+
 /* Its mappings are not shown: it may not be looked at, or only its main thread has ended. */
 static void
 reading_again_keeps_what_cannot_be_seen(void **state)
@@ -431,6 +449,7 @@ main(void)
 		SCAN_AT_5_MS_TEST(what_happened_before_the_scan_is_not_applied_to_what_it_saw),
 		SCAN_AT_5_MS_TEST(a_number_used_again_after_the_scan_is_a_fresh_process),
 		SCAN_AT_5_MS_TEST(what_lost_records_would_have_told_is_read_again),
+		SCAN_AT_5_MS_TEST(what_nobody_told_is_unknown_for_that),
 		SCAN_AT_5_MS_TEST(reading_again_keeps_what_cannot_be_seen),
 		STORY_TEST(a_process_whose_threads_sleep_outlives_its_main_thread),
 		STORY_TEST(the_number_of_a_thread_is_not_a_process_that_lives),
