@@ -7,7 +7,8 @@
 soak_columns()
 {
 	echo 'seconds,rss_bytes,samples,unknown,lost,dropped,tally_keys,tally_limit,file_bytes,used_bytes,database_images,' \
-		'database_contexts,slices,processes,mappings,images,contexts,flush_ms,cpu_seconds,epoch,own_bytes,error' | tr -d ' '
+		'database_contexts,slices,processes,mappings,images,contexts,flush_ms,cpu_seconds,epoch,own_bytes,sessions,' \
+		'skipped,sideband_lost,error' | tr -d ' '
 }
 
 # The number of the column called $1.
@@ -102,13 +103,14 @@ soak_results()
 	Linux $(uname -r): $samples samples, $(awk '{ n += $1 } END { print n + 0 }' "$scratch/churned" 2>/dev/null) new
 	images (a quarter of them new commands), $(times_of cgroup) new control groups, $(times_of flush) flushes asked for,
 	$(times_of epoch) epochs, $(times_of reader) readers, $(times_of stopped) more that were stopped in the middle,
-	$(times_of compact) compactions, $(times_of hotplug) times a CPU went and came.
+	$(times_of compact) compactions, $(times_of hotplug) times a CPU went and came, and $(last_of sessions) times
+	the tables of images and contexts were begun anew.
 
 	| | least | median | most | slope an hour (95 %) | at most | may grow by, an hour | |
 	|---|---:|---:|---:|---:|---:|---:|---|
 	END
 	row_of 'memory of its own, MiB' own_bytes 1048576 24 1
-	row_of 'resident memory, MiB' rss_bytes 1048576 48 ''
+	row_of 'resident memory, MiB' rss_bytes 1048576 24 4
 	row_of 'database file, MiB' file_bytes 1048576 "$(awk "BEGIN { print $limit * 17 / 16 + 0.25 }")" ''
 	row_of 'of it in use, MiB' used_bytes 1048576 "$limit" ''
 	row_of 'images in memory' images 1 30000 ''
@@ -121,6 +123,8 @@ soak_results()
 	count_row 'unknown, % of the samples' "$(awk "BEGIN { printf \"%.4f\", 100 * $(last_of unknown) / ($samples + 1) }")" 0.5
 	count_row 'lost samples' "$(last_of lost)" 0
 	count_row 'dropped samples' "$(last_of dropped)" 0
+	count_row 'records on processes and mappings that were lost' "$(last_of sideband_lost)" 0
+	count_row 'records that could not be used' "$(last_of skipped)" 0
 	count_row 'records in which the last flush had failed' "$(awk -F , 'NR > 1 && $NF != "\"\""' "$records" | wc -l)" 0
 	count_row 'complaints of dcpictl check' "$complaints" 0
 	printf '\nUnknown by cause, of what the database still has: %s\n' "$(cat "$scratch/causes")"

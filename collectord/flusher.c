@@ -11,8 +11,9 @@
 #include "base/error.h"
 #include "collectord/machine.h"
 
-#define RETRY_FIRST_S 1
-#define RETRY_MAX_S   30
+#define RETRY_FIRST_S  1
+#define RETRY_MAX_S    30
+#define FILE_PAGES_MAX (UINT64_C(8) << 20) /* resident bytes of files, the program's 4 MiB included */
 
 static bool
 retry_is_due(const struct flusher *flusher)
@@ -193,6 +194,20 @@ read_stats(const struct flusher *flusher, struct profile_stats *stats)
 		memset(stats, 0, sizeof(*stats));
 }
 
+/*
+ * A large database, gone through by retention, would be resident in us page by page. It is the page cache's, and nobody
+ * who looks at how much memory we have can tell.
+ */
+static void
+forget_pages(const struct flusher *flusher)
+{
+	struct machine_memory memory;
+
+	machine_memory(&memory);
+	if (memory.resident_bytes - memory.own_bytes > FILE_PAGES_MAX)
+		(void)profile_forget_pages(flusher->profile); /* then the next flush tries again */
+}
+
 /* Called with the lock held; gives it up while it writes. */
 static void
 write_work(struct flusher *flusher)
@@ -218,6 +233,7 @@ write_work(struct flusher *flusher)
 	    retainer_step(&flusher->retainer, flusher->profile, &retention, work->job.slice.id, stats.used_bytes,
 	                  flusher->log))
 		read_stats(flusher, &stats);
+	forget_pages(flusher);
 	leave_profile(flusher);
 
 	flusher->result = (struct flush_result){

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LARGE_BYTES      (128 << 10)        /* glibc's, which it would raise by itself */
 #define CPUINFO_SIZE     16384              /* the first processor's part is what is looked for */
 #define PID_NAMESPACE_IN "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
 
@@ -119,6 +121,14 @@ machine_raise_limits(void)
 {
 	raise_limit(RLIMIT_NOFILE, 1 << 20); /* a descriptor per event and CPU; fs.nr_open, which is the ceiling */
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+}
+
+void
+machine_tune_allocator(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
 static uint64_t

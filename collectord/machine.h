@@ -1,7 +1,7 @@
 /*
  * machine.h - what dcpid must know of the machine it runs on, and what it asks of it
  *
- * Thread rule: stateless; machine_raise_limits() concerns the whole process.
+ * Thread rule: stateless; machine_raise_limits() and machine_tune_allocator() concern the whole process.
  */
 #ifndef DCPI_COLLECTORD_MACHINE_H
 #define DCPI_COLLECTORD_MACHINE_H
@@ -23,6 +23,12 @@ bool machine_is_pid_namespace(const char *procfs);
 
 /* Raise the limits on open files and locked memory as far as this process may. */
 void machine_raise_limits(void);
+
+/*
+ * Have the allocator give back what is free: to be called before there are threads. Else it keeps a heap per thread,
+ * and puts large arrays into them once it has seen some.
+ */
+void machine_tune_allocator(void);
 
 uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */

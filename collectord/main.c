@@ -166,6 +166,7 @@ collect(const struct options *options)
 	signal(SIGPIPE, SIG_IGN);
 	umask(0027);
 	machine_raise_limits();
+	machine_tune_allocator();
 	err = daemon_run(options, &config, &logging, notify, why, sizeof(why));
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);

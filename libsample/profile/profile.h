@@ -118,6 +118,12 @@ bool profile_has_symbols(struct profile *profile, uint32_t session_image);
 int profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symbol **symbols, size_t *count);
 void profile_free_symbols(struct profile_symbol *symbols);
 
+/*
+ * Give back what we have resident of the file, while no transaction is open: the kernel keeps it in its cache, and what
+ * is needed again costs a fault. 0 or -errno.
+ */
+int profile_forget_pages(struct profile *profile);
+
 /* How big it is and what is in it: for status and tests. */
 struct profile_stats {
 	uint64_t file_bytes; /* of data.mdb */

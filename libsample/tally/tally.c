@@ -204,9 +204,26 @@ tally_sort(struct tally *tally, size_t *count)
 	return tally->slots;
 }
 
+/* After a peak it would stay as large as that for ever. Without memory for less, it does. */
+static void
+tally_shrink(struct tally *tally)
+{
+	struct tally_entry *slots;
+
+	if (tally->capacity <= CAPACITY_FIRST || tally->size > tally->capacity / 16)
+		return;
+	slots = slots_new(tally->capacity / 2);
+	if (!slots)
+		return;
+	free(tally->slots);
+	tally->slots = slots;
+	tally->capacity /= 2;
+}
+
 void
 tally_clear(struct tally *tally)
 {
+	tally_shrink(tally);
 	/* Sorting has moved all entries to the front, but left their old slots as they were. */
 	memset(tally->slots, 0, tally->capacity * sizeof(struct tally_entry));
 	tally->size = 0;

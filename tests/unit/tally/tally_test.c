@@ -158,6 +158,40 @@ a_cleared_tally_is_empty_and_keeps_its_memory(void **state)
 }
 
 static void
+fill(struct tally *tally, uint64_t keys)
+{
+	for (uint64_t i = 0; i < keys; i++) {
+		struct sample_key next = key(0, 0, 0, i);
+
+		assert_int_equal(tally_add(tally, &next, 1), 0);
+	}
+}
+
+/* Room for 100 keys, which is what a tally begins with, is 1024 slots. */
+static void
+memory_of_a_peak_is_given_back_when_few_keys_come_again(void **state)
+{
+	struct tally *tally = tally_new(200000);
+	const size_t first = tally_memory(tally);
+	size_t count;
+
+	(void)state;
+	fill(tally, 200000);
+	assert_true(tally_memory(tally) > 100 * first);
+	for (int round = 0; round < 20; round++) {
+		tally_clear(tally);
+		fill(tally, 60);
+		tally_sort(tally, &count);
+		assert_int_equal(count, 60);
+	}
+	assert_int_equal(tally_memory(tally), first);
+	tally_clear(tally);
+	fill(tally, 200000);
+	assert_int_equal(tally_size(tally), 200000);
+	tally_free(tally);
+}
+
+static void
 memory_follows_the_keys_not_the_limit(void **state)
 {
 	struct tally *tally = tally_new(1u << 24);
@@ -179,6 +213,7 @@ main(void)
 		cmocka_unit_test(a_count_of_nothing_makes_no_entry),
 		cmocka_unit_test(a_count_at_its_end_stays_there),
 		cmocka_unit_test(a_cleared_tally_is_empty_and_keeps_its_memory),
+		cmocka_unit_test(memory_of_a_peak_is_given_back_when_few_keys_come_again),
 		cmocka_unit_test(memory_follows_the_keys_not_the_limit),
 	};
 
