@@ -218,7 +218,8 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->terminate = loop_watch_signal(loop, SIGTERM, on_leave, daemon);
 	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
-	daemon->drain_timer = loop_watch_timer(loop, DRAIN_INTERVAL_NS, on_drain, daemon);
+	daemon->drain_timer =
+		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain, daemon);
 	daemon->drain_alarm = loop_watch_alarm(loop, on_drain, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,

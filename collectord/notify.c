@@ -93,6 +93,14 @@ notify_watchdog_ns(const struct notify *notify)
 	return notify->watchdog_ns;
 }
 
+uint64_t
+notify_feeding_ns(const struct notify *notify, uint64_t usual_ns)
+{
+	const uint64_t half_ns = notify_watchdog_ns(notify) / 2;
+
+	return half_ns > 0 && half_ns < usual_ns ? half_ns : usual_ns;
+}
+
 static int
 send_message(struct notify *notify, const char *message)
 {

@@ -27,6 +27,9 @@ void notify_free(struct notify *notify); /* NULL is allowed */
 /* How often the watchdog wants to hear from us at least; 0: there is none. */
 uint64_t notify_watchdog_ns(const struct notify *notify);
 
+/* How often to do what feeds the watchdog: every `usual_ns`, or twice in its time when that is more often. */
+uint64_t notify_feeding_ns(const struct notify *notify, uint64_t usual_ns);
+
 /* Each 0 - also when there is nobody to tell - or -errno. `status` is a line for people. */
 int notify_ready(struct notify *notify, const char *status);
 int notify_reloading(struct notify *notify); /* with MONOTONIC_USEC, as Type=notify-reload wants it */

@@ -200,6 +200,22 @@ assert_watchdog(const char *usec, const char *pid, uint64_t expected_ns)
 	notify_free(notify);
 }
 
+/* Every 5 s are enough for one of 60 s, and too late for one of 4 s. */
+static void
+a_watchdog_is_fed_twice_in_its_time(void **state)
+{
+	struct notify *slow = notify_to("@x", "60000000", NULL), *fast = notify_to("@x", "4000000", NULL);
+	struct notify *none = notify_to("@x", NULL, NULL);
+
+	(void)state;
+	assert_int_equal(notify_feeding_ns(slow, UINT64_C(5000000000)), UINT64_C(5000000000));
+	assert_int_equal(notify_feeding_ns(fast, UINT64_C(5000000000)), UINT64_C(2000000000));
+	assert_int_equal(notify_feeding_ns(none, UINT64_C(5000000000)), UINT64_C(5000000000));
+	notify_free(slow);
+	notify_free(fast);
+	notify_free(none);
+}
+
 static void
 the_watchdog_is_ours_when_it_names_us_or_nobody(void **state)
 {
@@ -230,6 +246,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_manager_that_does_not_read_does_not_hold_us_up, start_manager,
 	                                        stop_manager),
 		cmocka_unit_test(a_name_that_is_no_socket_is_refused),
+		cmocka_unit_test(a_watchdog_is_fed_twice_in_its_time),
 		cmocka_unit_test(the_watchdog_is_ours_when_it_names_us_or_nobody),
 	};
 
