@@ -265,8 +265,6 @@ kernel_work_of_a_process_has_its_name_and_of_one_never_seen_none(void **state)
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "");
 }
 
-#define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
-
 int
 main(void)
 {

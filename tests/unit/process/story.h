@@ -187,4 +187,6 @@ story_stats(struct story *story)
 	return stats;
 }
 
+#define STORY_TEST(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+
 #endif
