@@ -11,11 +11,12 @@
 #include "base/escape.h"
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
+#include "collectord/healing.h"
 #include "collectord/machine.h"
 #include "collectord/retainer.h"
 
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
-#define DAMAGE_ADVICE "'dcpictl salvage' saves what is whole; then empty the directory and let dcpid begin a new one"
+#define DAMAGE_ADVICE "it is put aside, and a new one begun"
 
 static int
 say(char *why, size_t size, const char *subject, const char *action, int err)
@@ -29,8 +30,6 @@ static const char *
 advice_on(int err)
 {
 	switch (err) {
-	case -DCPI_EDAMAGED:
-		return DAMAGE_ADVICE;
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
@@ -55,7 +54,16 @@ open_profile(struct collection *collection, char *why, size_t size)
 
 	guard_enter(&collection->guard);
 	err = profile_open(directory, &options, &collection->profile);
+	if (err == -DCPI_EDAMAGED) {
+		err = healing_set_aside(directory, NULL, collection->log);
+		if (!err)
+			err = profile_open(directory, &options, &collection->profile);
+	}
 	guard_leave(&collection->guard);
+	if (err == -EAGAIN) {
+		snprintf(why, size, "%s: the database is damaged again; wait a minute before the next try", directory);
+		return err;
+	}
 	if (err == -DCPI_ERUNNING) {
 		owner = profile_owner(directory);
 		if (owner > 0)
@@ -171,6 +179,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	announce_overhead(collection->log, &collection->epoch, collection->config.overhead_limit_ppm);
 	collection_mark(collection);
 	collection_update_stats(collection);
+	collection_look_aside(collection);
 	err = sampler_enable(collection->sampler);
 	return err ? say(why, size, "perf events", "be enabled", err) : 0;
 }
@@ -183,6 +192,7 @@ init_guard(struct collection *collection)
 		.claim = "the database is damaged",
 		.advice = DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
+		.begins_anew = true,
 	};
 }
 
@@ -440,6 +450,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		.flush_error = collection->flush_error,
 		.stalled = collection->stalled,
 		.trouble_since_ns = collection->trouble_since_ns,
+		.aside = collection->aside,
 	};
 	if (collection_is_busy(collection))
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;

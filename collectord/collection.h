@@ -19,6 +19,7 @@
 #include "collectord/flusher.h"
 #include "collectord/lifetime.h"
 #include "collectord/sampler.h"
+#include "profile/aside.h"
 #include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"
@@ -172,6 +173,7 @@ struct collection_view {
 	bool stalled;              /* both tallies full: samples are dropped */
 	uint64_t trouble_since_ns; /* when flushes began to fail, ns since 1970; 0: they do not */
 	uint64_t trouble_dropped;  /* samples dropped since then */
+	struct aside aside;        /* a damaged database that was put aside and is still there; else without a name */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

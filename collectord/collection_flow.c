@@ -36,6 +36,13 @@ collection_update_stats(struct collection *collection)
 		collection->profile_stats = stats;
 }
 
+void
+collection_look_aside(struct collection *collection)
+{
+	if (profile_find_aside(collection->config.database, &collection->aside) <= 0)
+		memset(&collection->aside, 0, sizeof(collection->aside));
+}
+
 /*
  * Give `slice` its times and its share of our cost. When the clock leapt meanwhile - it was set, or the machine slept -
  * what was counted belongs to the time before, as that clock had it: no slice stretches over a leap, another begins.
@@ -181,7 +188,7 @@ note_flush_error(struct collection *collection, int error)
 		collection->trouble_since_ns = machine_clock_ns(CLOCK_REALTIME);
 		collection->trouble_dropped = view.dropped;
 	}
-	if (error && error != -DCPI_EDAMAGED) /* which is not tried again: the daemon says so, and leaves */
+	if (error)
 		log_write(collection->log, LOG_LEVEL_ERROR,
 		          "%s: cannot write to the database: %s; counts are kept in memory and tried again",
 		          collection->config.database, error_text(error));
@@ -247,6 +254,7 @@ collection_settle(struct collection *collection)
 	collection->flush_time_ns = machine_clock_ns(CLOCK_REALTIME);
 	if (result.stats.file_bytes) /* else those from before are better than none */
 		collection->profile_stats = result.stats;
+	collection_look_aside(collection);
 	return true;
 }
 

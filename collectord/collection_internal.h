@@ -63,6 +63,7 @@ struct collection {
 	uint64_t trouble_since_ns; /* CLOCK_REALTIME, when writing began to fail; 0: it does not */
 	uint64_t trouble_dropped;  /* `dropped` at that time */
 	struct profile_stats profile_stats;
+	struct aside aside; /* what was damaged and is still there; without a name, nothing */
 	uint64_t flush_time_ns;
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
@@ -85,6 +86,9 @@ int collection_drain_with(struct collection *collection, int (*drain)(struct sam
 
 /* Ask the database how big it is; to be called while no job is under way. */
 void collection_update_stats(struct collection *collection);
+
+/* See what lies aside in the database's directory. */
+void collection_look_aside(struct collection *collection);
 
 /* Begin an epoch of the sampler's events; the old one, if any, has been written whole. 0, or an error with a sentence.
  */

@@ -90,21 +90,6 @@ failure_of(const struct daemon *daemon, const struct collection_view *view, cons
 	return view->flush_tries > waiter->tries ? view->flush_error : 0;
 }
 
-/* Damage does not mend itself, however often we try. */
-static void
-give_up_over_damage(struct daemon *daemon, const struct collection_view *view)
-{
-	char why[PATH_MAX + 256];
-
-	if (view->flush_error != -DCPI_EDAMAGED)
-		return;
-	snprintf(why, sizeof(why),
-	         "%s: cannot write to the database: %s; what was sampled since the last flush is lost. 'dcpictl "
-	         "salvage' saves what is whole; then empty the directory and start dcpid again",
-	         view->config->database, error_text(view->flush_error));
-	daemon_give_up(daemon, view->flush_error, why);
-}
-
 void
 daemon_answer_waiters(struct daemon *daemon)
 {
@@ -113,7 +98,6 @@ daemon_answer_waiters(struct daemon *daemon)
 	char why[256];
 
 	collection_view(daemon->collection, &view);
-	give_up_over_damage(daemon, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct waiter *waiter = &daemon->waiters[i];
 		const int err = failure_of(daemon, &view, waiter);

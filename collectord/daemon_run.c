@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collectord/daemon_internal.h"
+#include "collectord/healing.h"
 #include "collectord/machine.h"
 
 #define LAST_COMMIT_NS UINT64_C(10000000000) /* less than what service managers wait for a stop */
@@ -34,6 +35,7 @@ daemon_leave(struct daemon *daemon)
 	if (daemon->leaving)
 		return daemon->result;
 	daemon->leaving = true;
+	healing_end();
 	notify_stopping(daemon->notify, "writing the last samples");
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
@@ -56,6 +58,7 @@ daemon_give_up(struct daemon *daemon, int err, const char *why)
 	if (daemon->leaving)
 		return;
 	daemon->leaving = true;
+	healing_end();
 	daemon->result = err;
 	snprintf(daemon->why, daemon->size, "%s", why);
 	notify_stopping(daemon->notify, why);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collectord/healing.h"
 #include "collectord/machine.h"
 
 #define RETRY_FIRST_S  1
@@ -115,10 +116,11 @@ find_database(struct flusher *flusher)
 
 	if (result <= 0)
 		return result;
-	log_write(
-		flusher->log, LOG_LEVEL_ERROR,
-		"the database was deleted, moved away or replaced: what is sampled from now on, and what was since the "
-		"last flush, goes to the one that is in its place now");
+	if (!flusher->is_set_aside)
+		log_write(flusher->log, LOG_LEVEL_ERROR,
+		          "the database was deleted, moved away or replaced: what is sampled from now on, and what was "
+		          "since the last flush, goes to the one that is in its place now");
+	flusher->is_set_aside = false;
 	flusher->images_written = flusher->contexts_written = 0;
 	unnamed_fini(&flusher->unnamed);
 	flusher->is_homeless = true;
@@ -174,6 +176,26 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 	return err;
 }
 
+/* When `err` says that the database is damaged, let find_database() meet another the next time. True when it will. */
+static bool
+heal(struct flusher *flusher, int err)
+{
+	if (err != -DCPI_EDAMAGED || healing_set_aside(profile_path(flusher->profile), flusher->profile, flusher->log))
+		return false;
+	flusher->is_set_aside = true;
+	return true;
+}
+
+static int
+write_where_it_belongs(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	int err = find_database(flusher);
+
+	if (!err)
+		err = begin_again(flusher, &work->job.slice);
+	return err ? err : write_batch(flusher, work, retention);
+}
+
 static int
 try_to_write(struct flusher *flusher, struct work *work, const struct retention_options *retention)
 {
@@ -181,10 +203,8 @@ try_to_write(struct flusher *flusher, struct work *work, const struct retention_
 
 	if (!work->entries)
 		work->entries = tally_sort(work->job.tally, &work->entry_count);
-	err = find_database(flusher);
-	if (!err)
-		err = begin_again(flusher, &work->job.slice);
-	return err ? err : write_batch(flusher, work, retention);
+	err = write_where_it_belongs(flusher, work, retention);
+	return heal(flusher, err) ? write_where_it_belongs(flusher, work, retention) : err;
 }
 
 static void
@@ -231,8 +251,10 @@ write_work(struct flusher *flusher)
 		read_stats(flusher, &stats);
 	if (!err && retains &&
 	    retainer_step(&flusher->retainer, flusher->profile, &retention, work->job.slice.id, stats.used_bytes,
-	                  flusher->log))
+	                  flusher->log)) {
 		read_stats(flusher, &stats);
+		heal(flusher, flusher->retainer.error);
+	}
 	forget_pages(flusher);
 	leave_profile(flusher);
 
@@ -278,6 +300,7 @@ run_post(struct flusher *flusher)
 
 	enter_profile(flusher);
 	result = post.call(flusher->profile, post.context);
+	heal(flusher, result);
 	leave_profile(flusher);
 	flusher->post = (struct post){.result = result, .done = true};
 	ring_bell(flusher);
@@ -419,6 +442,14 @@ struct beginning {
 };
 
 static int
+begin_where_it_belongs(struct flusher *flusher, struct epoch *epoch)
+{
+	int err = find_database(flusher);
+
+	return err ? err : profile_begin_epoch(flusher->profile, epoch);
+}
+
+static int
 begin_epoch(struct profile *profile, void *context)
 {
 	const struct beginning *beginning = context;
@@ -426,11 +457,12 @@ begin_epoch(struct profile *profile, void *context)
 	struct epoch *copy = malloc(sizeof(*copy));
 	int err;
 
+	(void)profile;
 	if (!copy)
 		return -ENOMEM;
-	err = find_database(flusher);
-	if (!err)
-		err = profile_begin_epoch(profile, beginning->epoch);
+	err = begin_where_it_belongs(flusher, beginning->epoch);
+	if (heal(flusher, err))
+		err = begin_where_it_belongs(flusher, beginning->epoch);
 	if (err) {
 		free(copy);
 		return err;

@@ -38,6 +38,7 @@ struct flusher {
 	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
 	bool is_homeless;    /* the database has not got that epoch yet */
 	bool has_moved;      /* and when it has got it, it is to be told */
+	bool is_set_aside;   /* what was damaged; the log has said where to */
 	int error;           /* of the last try */
 	struct retainer retainer;
 

@@ -12,6 +12,7 @@
 #include "collectord/announce.h"
 #include "collectord/config.h"
 #include "collectord/daemon.h"
+#include "collectord/healing.h"
 #include "collectord/logging.h"
 #include "collectord/machine.h"
 #include "collectord/notify.h"
@@ -136,8 +137,26 @@ check_config(const struct options *options)
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
+/* What a dcpid before this one left to be done when it met damage; and how this one would leave it. */
 static int
-collect(const struct options *options)
+heal(const char *database, char *const *arguments, const struct log *log, char *why, size_t size)
+{
+	char *damaged = healing_take_message();
+	int err = damaged ? healing_set_aside(damaged, NULL, log) : 0;
+
+	free(damaged);
+	if (err) {
+		snprintf(why, size, "collecting ends: there is no sound database");
+		return err;
+	}
+	err = healing_prepare(database, arguments);
+	if (err)
+		snprintf(why, size, "cannot prepare for damage: %s", error_text(err));
+	return err;
+}
+
+static int
+collect(const struct options *options, char *const *arguments)
 {
 	const struct notify_environment environment = {
 		.socket = getenv("NOTIFY_SOCKET"),
@@ -167,7 +186,9 @@ collect(const struct options *options)
 	umask(0027);
 	machine_raise_limits();
 	machine_tune_allocator();
-	err = daemon_run(options, &config, &logging, notify, why, sizeof(why));
+	err = heal(config.database, arguments, &logging.log, why, sizeof(why));
+	if (!err)
+		err = daemon_run(options, &config, &logging, notify, why, sizeof(why));
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 	notify_free(notify);
@@ -196,5 +217,5 @@ main(int argc, char **argv)
 		fprintf(stderr, "dcpid: cannot read the command line: %s\n", error_text(err));
 		return STATUS_FAILURE;
 	}
-	return options.check ? check_config(&options) : collect(&options);
+	return options.check ? check_config(&options) : collect(&options, argv);
 }

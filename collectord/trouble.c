@@ -88,14 +88,27 @@ describe_full_memory(const struct collection_view *view, char *text, size_t size
 	return true;
 }
 
+static bool
+describe_aside(const struct collection_view *view, char *text, size_t size)
+{
+	const struct aside *aside = &view->aside;
+
+	if (!*aside->name)
+		return false;
+	snprintf(text, size,
+	         "the database was damaged: what it held is in %s/%s (%.1f MiB) until somebody saves what is whole of "
+	         "it "
+	         "('dcpictl --db %s/%s salvage --to NEWDIR') and removes it",
+	         view->config->database, aside->name, (double)aside->bytes / (1 << 20), view->config->database,
+	         aside->name);
+	return true;
+}
+
 bool
 trouble_describe(const struct collection_view *view, unsigned index, char *text, size_t size)
 {
 	static bool (*const kinds[])(const struct collection_view *, char *, size_t) = {
-		describe_failure,
-		describe_slowness,
-		describe_full_memory,
-		describe_reader,
+		describe_failure, describe_slowness, describe_full_memory, describe_reader, describe_aside,
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

@@ -11,7 +11,7 @@
 
 #include "collectord/collection.h"
 
-#define TROUBLE_SIZE 1024 /* of a sentence */
+#define TROUBLE_SIZE 1024 /* of a sentence; what is longer is cut */
 
 /*
  * The `index`-th sentence, the worst first: "cannot write /var/lib/dcpi: No space left on device; 12345 samples kept in

@@ -19,6 +19,8 @@ static const struct guard_signal {
 static __thread struct guard *volatile innermost;
 static __thread char handler_stack[32768]; /* the fault may be a stack overflow */
 static struct sigaction before[GUARDED_COUNT];
+static char *const *_Atomic new_arguments; /* NULL: end instead */
+static char *const *_Atomic new_environment;
 
 /* strlen(3) and write(2) are async-signal-safe; there is nothing to be done about a write that fails. */
 static void
@@ -53,7 +55,16 @@ on_fault(int number, siginfo_t *info, void *context)
 	write_text("); ");
 	write_text(guard->advice);
 	write_text("\n");
+	if (guard->begins_anew && new_arguments)
+		execve("/proc/self/exe", new_arguments, new_environment);
 	_exit(guard->status);
+}
+
+void
+guard_begin_anew_with(char *const *arguments, char *const *environment)
+{
+	new_environment = environment;
+	new_arguments = arguments;
 }
 
 void

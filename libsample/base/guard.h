@@ -3,25 +3,35 @@
  *
  * LMDB and libelf map files; a damaged or shrinking one can fault (SIGSEGV, SIGBUS) or trip an assertion (SIGABRT) deep
  * inside them. Between guard_enter() and guard_leave() such a fault of this thread prints one line and ends the program
- * with `status`, by write(2) and _exit(2) only. Guards nest: the innermost speaks. What other threads do, and signals
- * that another process sends (a watchdog's SIGABRT), are not the file's doing and end as they would without a guard.
- * The one file of the library that prints and exits, because nobody else can then.
- * Signal handlers belong to the process. Thread rule: any thread, but one at a time inside of guards; it must not block
- * these three signals.
+ * with `status`, by write(2) and _exit(2) only; or, where a guard wants that, by execve(2) of the same program. Guards
+ * nest: the innermost speaks. What other threads do, and signals that another process sends (a watchdog's SIGABRT), are
+ * not the file's doing and end as they would without a guard. The one file of the library that prints and exits,
+ * because nobody else can then. Signal handlers belong to the process. Thread rule: any thread, but one at a time
+ * inside of guards; it must not block these three signals.
  */
 #ifndef DCPI_BASE_GUARD_H
 #define DCPI_BASE_GUARD_H
+
+#include <stdbool.h>
 
 struct guard {
 	const char *subject; /* the file or directory, already escaped */
 	const char *claim;   /* "the database is damaged" */
 	const char *advice;  /* "run 'dcpictl check'" */
 	int status;          /* enum exit_status */
+	bool begins_anew;    /* execute the program again, as guard_begin_anew_with() says, instead of ending it */
 	struct guard *outer; /* set by guard_enter() */
 };
 
 /* Prints "dcpiprof: SUBJECT: CLAIM (REASON); ADVICE" on a fault. The guard and its texts must live until it is left. */
 void guard_enter(struct guard *guard);
 void guard_leave(struct guard *guard); /* the one entered last */
+
+/*
+ * What a guard that begins anew executes this program with; both are borrowed until it is called again. The process
+ * keeps its number, and blocks the signals that the thread of the fault did. NULL arguments (as at first): the program
+ * ends instead. Any thread.
+ */
+void guard_begin_anew_with(char *const *arguments, char *const *environment);
 
 #endif

@@ -115,7 +115,7 @@ directory_file_size(int directory, const char *name)
 		return -errno;
 	if (S_ISLNK(stat.st_mode))
 		return -DCPI_ESYMLINK;
-	return S_ISREG(stat.st_mode) ? stat.st_size : -DCPI_EDAMAGED;
+	return S_ISREG(stat.st_mode) ? stat.st_size : -DCPI_EFOREIGN;
 }
 
 void

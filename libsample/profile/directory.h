@@ -25,7 +25,7 @@ int directory_open(const char *path, bool write);
 /* Is a file system of this statfs(2) type shared with other machines? */
 bool directory_is_network(uint32_t magic);
 
-/* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EDAMAGED for what is no file. */
+/* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EFOREIGN for what is no file. */
 off_t directory_file_size(int directory, const char *name);
 
 /* Remove what a compaction that was killed left. The writer's. */

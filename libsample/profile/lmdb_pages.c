@@ -189,7 +189,10 @@ pages_metas(struct pages *pages, struct pages_meta metas[2])
 	for (uint64_t number = 0; number < 2; number++) {
 		if (!read_meta(pages->fd, number * pages->page_size, &record))
 			continue;
-		metas[count++] = (struct pages_meta){record.transaction, {record.main.root, record.main.entries}};
+		metas[count++] = (struct pages_meta){.transaction = record.transaction,
+		                                     .main = {record.main.root, record.main.entries},
+		                                     .last_page = record.last_page,
+		                                     .map_size = record.map_size};
 	}
 	if (count == 2 && metas[1].transaction > metas[0].transaction) {
 		const struct pages_meta newest = metas[1];

@@ -27,6 +27,7 @@ struct pages_tree {
 struct pages_meta {
 	uint64_t transaction;
 	struct pages_tree main;
+	uint64_t last_page, map_size; /* as the file says */
 };
 
 /*

@@ -110,6 +110,12 @@ profile_set_size_limit(struct profile *profile, uint64_t size_limit)
 	return err;
 }
 
+const char *
+profile_path(const struct profile *profile)
+{
+	return profile->path;
+}
+
 int
 profile_owner(const char *directory)
 {

@@ -37,12 +37,14 @@ struct profile_options {
 /*
  * Open the database in `directory`. 0 with *profile set; -errno; -DCPI_ENODATABASE (readers, nothing there);
  * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
- * -DCPI_ENEWER; -DCPI_EDAMAGED, also for an LMDB database that is not ours. Files are made 0640
- * (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic links in the
- * directory's place or a file's are refused (-DCPI_ESYMLINK).
+ * -DCPI_ENEWER; -DCPI_EFOREIGN for an LMDB database that is not ours, or what is no file; -DCPI_EDAMAGED. Files are
+ * made 0640 (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic
+ * links in the directory's place or a file's are refused (-DCPI_ESYMLINK).
  */
 int profile_open(const char *directory, const struct profile_options *options, struct profile **profile);
 void profile_close(struct profile *profile); /* NULL is allowed */
+
+const char *profile_path(const struct profile *profile); /* as it was given; valid as long as the profile */
 
 /* The process that has `directory` open for writing: its id, 0 when nobody has, or -errno; -EAGAIN: ask again. */
 int profile_owner(const char *directory);

@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "profile/directory.h"
+#include "profile/lmdb_pages.h"
 #include "profile/meta.h"
 #include "profile/readers.h"
 #include "profile/profile.h"
@@ -21,6 +21,9 @@
 #define OPEN_TRIES    10
 #define LOCK_SIZE     8192
 #define DATA_SIZE_MIN 8192 /* two pages of the smallest size */
+
+#define ABSURD      1024                /* times as many pages as there are */
+#define ABSURD_SIZE (UINT64_C(1) << 46) /* bytes to map: more than half of what a process has addresses for */
 
 static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_META] = "meta",
@@ -181,13 +184,23 @@ drop_stub(const struct store *store, off_t *size)
 	return err;
 }
 
-/* Whose addresses are not limited, and still do not suffice, was told a wrong size by the file. */
+/* Does the file say that it is far larger than it is? LMDB maps it as large as it says, and has no memory for that. */
 static bool
-size_is_absurd(void)
+size_is_absurd(const struct store *store)
 {
-	struct rlimit limit;
+	int fd = openat(store->directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct pages_meta metas[2];
+	struct pages *pages = NULL;
+	bool is_absurd = false;
 
-	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+	if (fd >= 0 && pages_open(fd, &pages) == 0)
+		for (size_t i = pages_metas(pages, metas); i > 0; i--)
+			is_absurd |= metas[i - 1].last_page / ABSURD > pages_count(pages) ||
+			             metas[i - 1].map_size > ABSURD_SIZE;
+	pages_free(pages);
+	if (fd >= 0)
+		close(fd);
+	return is_absurd;
 }
 
 static int
@@ -213,7 +226,7 @@ open_environment(struct store *store)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
 	err = store_error(mdb_env_open(store->env, path, flags, DATA_MODE));
 	if (err)
-		return err == -ENOMEM && size_is_absurd() ? -DCPI_EDAMAGED : err;
+		return err == -ENOMEM && size_is_absurd(store) ? -DCPI_EDAMAGED : err;
 	if (data < 0 && fchmodat(store->directory, DIRECTORY_DATA, DATA_MODE, 0) < 0)
 		return -errno;
 	return settle_lock_mode(store, lock < 0);
@@ -231,6 +244,26 @@ count_top_level(MDB_txn *txn, size_t *count)
 		rc = mdb_stat(txn, main, &stat);
 	*count = rc ? 0 : stat.ms_entries;
 	return store_error(rc);
+}
+
+/*
+ * Where most of our tables are, the rest was damaged. Where they are not, somebody else has a database there, however
+ * one of its tables may be called.
+ */
+static bool
+is_ours(MDB_txn *txn)
+{
+	size_t present = 0;
+	MDB_dbi table;
+
+	for (enum table i = 0; i < TABLE_COUNT; i++) {
+		int rc = mdb_dbi_open(txn, table_names[i], 0, &table);
+
+		if (rc && rc != MDB_NOTFOUND && rc != MDB_INCOMPATIBLE)
+			return true; /* whose it is cannot be seen for damage */
+		present += rc == 0;
+	}
+	return present > TABLE_COUNT / 2;
 }
 
 static int
@@ -259,6 +292,8 @@ open_tables(struct store *store, MDB_txn *txn)
 		err = meta_create(store, txn);
 	if (!err)
 		err = meta_check(store, txn);
+	if (err == -DCPI_EDAMAGED && !is_ours(txn))
+		return -DCPI_EFOREIGN;
 	for (enum table table = TABLE_META + 1; !err && table < TABLE_COUNT; table++)
 		err = open_table(store, txn, table, flags);
 	return err;

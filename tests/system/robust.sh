@@ -118,34 +118,75 @@ test_tiny_disk()
 # damage DATA HOW
 damage()
 {
+	local pages
+
+	pages=$(($(stat -c %s "$1") / 4096))
 	case $2 in
 	'cut short') truncate -s 8192 "$1" ;;
-	'overwritten') yes damage | dd of="$1" bs=4096 seek=2 count=$(($(stat -c %s "$1") / 4096 - 2)) conv=notrunc \
-		iflag=fullblock 2>/dev/null ;;
+	'cut in the middle') truncate -s $((pages * 2048 / 4096 * 4096)) "$1" ;;
+	'overwritten') yes damage | dd of="$1" bs=4096 seek=2 count=$((pages - 2)) conv=notrunc iflag=fullblock 2>/dev/null ;;
+	'without its beginning') dd if=/dev/zero of="$1" bs=4096 count=2 conv=notrunc 2>/dev/null ;;
+	'flipped here and there') # of the file that is there now, and of no other
+		# shellcheck disable=SC2016 # perl's own
+		perl -e 'open(F, "+<", $ARGV[0]) or die $!;
+			for ($at = 8192; $at < -s F; $at += 512) { seek(F, $at, 0); print F "\xff" }' "$1"
+		;;
 	esac
 }
 
-# Damage is no reason to try again and again: a sentence, and the status on which the service is not started again.
+# set_aside DB - what was put aside there; fails unless it is one
+set_aside()
+{
+	[ "$(find "$1" -path '*/damaged-*/data.mdb' | wc -l)" = 1 ] && dirname "$(find "$1" -path '*/damaged-*/data.mdb')"
+}
+
+# A damaged database is put aside, loudly, and a new one is begun: at the start, and while running.
 test_damage()
 {
-	local db=$scratch/damaged how
+	local db=$scratch/damaged how kept
 
-	printf 'flush_interval = 1;\n' >"$scratch/damaged.conf"
-	for how in 'cut short' overwritten; do
-		rm -rf "$db"
-		dcpid --foreground --db "$db" --seconds 1 2>/dev/null
-		cp "$db/data.mdb" "$scratch/sound"
-		damage "$db/data.mdb" "$how"
-		check_fails "dcpid does not begin on a database that was $how" 3 "dcpid: $db: " \
-			timeout 20 dcpid --foreground --db "$db" --seconds 5
+	printf 'flush_interval = 1; events = ( { name = "cpu-clock"; rate = 500; } );\n' >"$scratch/damaged.conf"
+	dcpid --foreground --db "$db" --config "$scratch/damaged.conf" --seconds 1 2>/dev/null
+	cp "$db/data.mdb" "$scratch/sound"
+	for how in 'cut short' 'cut in the middle' overwritten 'without its beginning' 'flipped here and there'; do
+		rm -rf "$db" "$db.log" "$db.new"
+		mkdir "$db"
 		cp "$scratch/sound" "$db/data.mdb"
-		start_dcpid "$db" --config "$scratch/damaged.conf" || not_ok 'dcpid starts' "$(cat "$db.log")"
 		damage "$db/data.mdb" "$how"
-		wait_for 20 eval "! kill -0 $started" || kill "$started"
-		wait "$started"
-		check_equal "nor goes on with one that is $how" 3 $?
-		check 'and says what to do' grep -q "'dcpictl salvage' saves what is whole" "$db.log"
+		check "dcpid begins beside a database that is $how" timeout 60 \
+			dcpid --foreground --db "$db" --config "$scratch/damaged.conf" --seconds 2
+		check "what is $how is put aside" set_aside "$db"
+		check "beside what is $how, the new one is sound" dcpictl --db "$db" check
+		check_fails "the doctor tells of what is $how" 1 "salvage --to $db.salvaged" dcpictl --db "$db" doctor
+
+		rm -rf "$db"
+		start_dcpid "$db" --config "$scratch/damaged.conf" --label before || not_ok 'dcpid starts' "$(cat "$db.log")"
+		dcpictl --db "$db" flush
+		damage "$db/data.mdb" "$how"
+		check "running, it puts what is $how aside" wait_for 60 set_aside "$db"
+		kept=$(set_aside "$db")
+		check "and the status says so of what is $how" wait_for 30 eval \
+			"dcpictl --db '$db' status --json >'$scratch/status' && jq -e <'$scratch/status' '.trouble[0] // \"\" | contains(\"dcpictl --db $kept salvage --to NEWDIR\")'"
+		check "the log says how to save what is $how" grep -q "'dcpictl --db $kept salvage --to NEWDIR' saves what is whole" "$db.log"
+		rm -r "$kept"
+		check "once what was $how is removed, all is well" wait_for 30 eval \
+			"dcpictl --db '$db' status --json >'$scratch/status' && jq -e <'$scratch/status' '.trouble == []'"
+		check "it goes on after it met what is $how" dcpictl --db "$db" status
+		stop "$started"
+		check_equal "and ends well after it met what is $how" 0 $?
+		check "in place of what is $how, the new one is sound" dcpictl --db "$db" check
 	done
+}
+
+# Not damage: nothing is moved.
+test_not_damaged()
+{
+	local db=$scratch/foreign
+
+	mkdir "$db" "$db/data.mdb"
+	check_fails 'what is no file is refused' 3 'what lies there is not a profile database' \
+		timeout 20 dcpid --foreground --db "$db" --seconds 1
+	check 'and left alone' test -d "$db/data.mdb"
 }
 
 # Wherever descriptors end, a sentence says what to raise.
@@ -168,3 +209,4 @@ test_clients
 test_tiny_disk
 test_few_descriptors
 test_damage
+test_not_damaged

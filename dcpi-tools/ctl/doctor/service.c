@@ -102,7 +102,7 @@ mend_writing(const struct surroundings *around, const char *sentence, struct fin
 		findings_mend(findings, "df -h %s", directory ? directory : "?");
 	else if (strstr(sentence, error_text(-DCPI_EFULL)))
 		findings_mend(findings, "set a larger size_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
-	else
+	else if (!strstr(sentence, "dcpictl --db")) /* else it says itself what to do */
 		findings_mend(findings, "journalctl -u dcpid -n 20");
 	free(directory);
 }

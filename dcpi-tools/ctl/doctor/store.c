@@ -9,6 +9,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/status_text.h"
+#include "profile/aside.h"
 
 #define CHECK  "database"
 #define MIB    (UINT64_C(1) << 20)
@@ -81,6 +82,21 @@ check_contents(const struct surroundings *around, struct profile *profile, const
 		add_unreadable(around, shown, err, findings);
 }
 
+/* A dcpid that runs says it itself. */
+static void
+check_aside(const struct surroundings *around, const char *shown, struct findings *findings)
+{
+	char size[NUMBER_TEXT_SIZE];
+	struct aside aside;
+
+	if (around->status || profile_find_aside(around->directory, &aside) <= 0)
+		return;
+	findings_add(findings, SEVERITY_PROBLEM, CHECK,
+	             "%s/%s: the database was damaged, and what it held (%s) is kept here until somebody removes it",
+	             shown, aside.name, size_format(aside.bytes, size));
+	findings_mend(findings, "dcpictl --db %s/%s salvage --to %s.salvaged", shown, aside.name, shown);
+}
+
 void
 examine_store(const struct surroundings *around, struct findings *findings)
 {
@@ -103,5 +119,6 @@ examine_store(const struct surroundings *around, struct findings *findings)
 		check_contents(around, profile, guard.subject, findings);
 	profile_close(profile);
 	guard_leave(&guard);
+	check_aside(around, guard.subject, findings);
 	free(shown);
 }

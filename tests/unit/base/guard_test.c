@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/guard.h"
 
+#define BEGUN_ANEW "GUARD_TEST_BEGUN_ANEW"
+
 static char said[1024]; /* what the child wrote to standard error */
 
 /* Run `fault` in a child whose standard error is caught in `said`; its wait status. */
@@ -154,6 +156,32 @@ fault_in_a_thread_and_its_guard(void)
 }
 
 static void
+begin_anew(void)
+{
+	char *arguments[] = {(char *)"guard_test", NULL};
+	char *environment[] = {(char *)BEGUN_ANEW "=yes", NULL};
+	struct guard guard = database_guard();
+
+	guard_begin_anew_with(arguments, environment);
+	guard.begins_anew = true;
+	guard_enter(&guard);
+	raise(SIGSEGV);
+}
+
+static void
+end_after_all(void)
+{
+	char *arguments[] = {(char *)"guard_test", NULL};
+	struct guard guard = database_guard();
+
+	guard_begin_anew_with(arguments, environ);
+	guard_begin_anew_with(NULL, NULL);
+	guard.begins_anew = true;
+	guard_enter(&guard);
+	raise(SIGSEGV);
+}
+
+static void
 be_killed_in_the_guard(void)
 {
 	struct guard guard = database_guard();
@@ -201,6 +229,22 @@ a_failed_assertion_ends_with_a_sentence(void **state)
 	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
 	assert_string_equal(said, "dcpiprof: /var/lib/dcpi: the database is damaged (it contradicts itself); "
 	                          "run 'dcpictl check'\n");
+}
+
+static void
+a_guard_may_begin_the_program_anew(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(begin_anew);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_string_equal(said, "dcpiprof: /var/lib/dcpi: the database is damaged (a read fell outside of it); "
+	                          "run 'dcpictl check'\nbegun anew\n");
+	status = run_child(end_after_all);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
 }
 
 static void
@@ -261,10 +305,15 @@ a_signal_from_outside_is_not_the_files_doing(void **state)
 int
 main(void)
 {
+	if (getenv(BEGUN_ANEW)) {
+		fputs("begun anew\n", stderr);
+		return 0;
+	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_beyond_the_file_ends_with_a_sentence),
 		cmocka_unit_test(a_wild_read_ends_with_a_sentence),
 		cmocka_unit_test(a_failed_assertion_ends_with_a_sentence),
+		cmocka_unit_test(a_guard_may_begin_the_program_anew),
 		cmocka_unit_test(the_innermost_guard_speaks),
 		cmocka_unit_test(without_a_guard_a_fault_is_what_it_was),
 		cmocka_unit_test(each_thread_has_its_own_guards),

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "collectord/flusher.h"
+#include "profile/aside.h"
+#include "profile/handle.h"
 #include "collectord/machine.h"
 
 #define WAIT_NS UINT64_C(20000000000)
@@ -308,6 +310,75 @@ a_deleted_database_is_followed_by_another_with_the_same_epoch(void **state)
 	tally_free(result.job.tally);
 }
 
+/* The record of the epoch, as no version writes it. */
+static int
+damage_epoch(struct profile *profile, void *context)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	MDB_txn *txn;
+	int err;
+
+	write_u8(&writer, 0xff);
+	err = store_begin(&profile->store, true, &txn);
+	if (!err)
+		err = store_end(&profile->store, txn,
+		                store_put(&profile->store, txn, TABLE_EPOCHS, *(uint32_t *)context, &writer));
+	writer_fini(&writer);
+	return err;
+}
+
+/* What the job holds goes to a new one, with all that it refers to. */
+static void
+a_damaged_database_is_put_aside_and_no_count_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0), second;
+	struct profile_stats stats;
+	struct flush_result result;
+	struct aside aside;
+
+	assert_int_equal(flusher_begin_epoch(fixture->flusher, &fixture->epoch), 0);
+	first.slice.epoch = fixture->epoch.id;
+	result = flush(fixture, &first);
+	tally_free(result.job.tally);
+	second = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+
+	assert_int_equal(flusher_call(fixture->flusher, damage_epoch, &fixture->epoch.id), 0);
+	result = flush(fixture, &second);
+	assert_true(result.done);
+	assert_true(result.moved);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.epochs, 1);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.blocks, 1);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(profile_find_aside(fixture->directory, &aside), 1);
+}
+
+/* Again within a minute: it is not moved about, but what is sampled is kept. */
+static void
+what_is_damaged_again_at_once_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result;
+
+	assert_int_equal(flusher_begin_epoch(fixture->flusher, &fixture->epoch), 0);
+	job.slice.epoch = fixture->epoch.id;
+	assert_int_equal(flusher_call(fixture->flusher, damage_epoch, &fixture->epoch.id), 0);
+	result = flush(fixture, &job);
+	assert_true(result.done);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, damage_epoch, &result.job.slice.epoch), 0);
+	job = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	job.slice.epoch = result.job.slice.epoch;
+	result = flush(fixture, &job);
+	assert_false(result.done);
+	assert_int_equal(result.error, -DCPI_EDAMAGED);
+	assert_true(flusher_busy(fixture->flusher));
+}
+
 static void
 a_thread_that_waits_for_its_disk_is_alive(void **state)
 {
@@ -493,6 +564,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_second_job_has_to_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_fails_is_kept_and_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_clock_that_leapt_makes_nothing_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_damaged_database_is_put_aside_and_no_count_is_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_damaged_again_at_once_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_database_is_followed_by_another_with_the_same_epoch, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_thread_that_waits_for_its_disk_is_alive, setup, teardown),

@@ -67,6 +67,24 @@ memory_that_is_full_comes_second(void **state)
 	assert_false(trouble_describe(&view, 2, text, sizeof(text)));
 }
 
+static void
+a_damaged_database_that_was_put_aside_is_named_until_it_is_gone(void **state)
+{
+	const struct collection_view view = {
+		.config = &config,
+		.aside = {.name = "damaged-2026-11-21T09:43:00Z", .bytes = 3 << 19},
+	};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	assert_true(trouble_describe(&view, 0, text, sizeof(text)));
+	assert_string_equal(text,
+	                    "the database was damaged: what it held is in /var/lib/dcpi/damaged-2026-11-21T09:43:00Z "
+	                    "(1.5 MiB) until somebody saves what is whole of it ('dcpictl --db "
+	                    "/var/lib/dcpi/damaged-2026-11-21T09:43:00Z salvage --to NEWDIR') and removes it");
+	assert_false(trouble_describe(&view, 1, text, sizeof(text)));
+}
+
 int
 main(void)
 {
@@ -75,6 +93,7 @@ main(void)
 		cmocka_unit_test(a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped),
 		cmocka_unit_test(a_disk_that_does_not_answer_is_told_after_half_a_minute),
 		cmocka_unit_test(memory_that_is_full_comes_second),
+		cmocka_unit_test(a_damaged_database_that_was_put_aside_is_named_until_it_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

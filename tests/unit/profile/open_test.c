@@ -386,8 +386,8 @@ a_database_of_someone_else_is_refused_and_left_alone(void **state)
 
 	assert_int_equal(mkdir(fixture->directory, 0700), 0);
 	raw_put_once(fixture->directory, "recipes", "cake", 4, "sugar", 5);
-	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
-	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EFOREIGN);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EFOREIGN);
 	raw_open(&raw, fixture->directory);
 	assert_int_equal(mdb_stat(raw.txn, 1, &stat), 0); /* LMDB's table of tables */
 	assert_int_equal(stat.ms_entries, 1);
@@ -411,7 +411,7 @@ a_file_that_is_no_database_is_damage(void **state)
 	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EFOREIGN);
 }
 
 static void
