@@ -1,5 +1,5 @@
 /*
- * sampler_internal.h - what sampler.c and sampler_open.c share
+ * sampler_internal.h - what the sampler's files share
  */
 #ifndef DCPI_COLLECTORD_SAMPLER_INTERNAL_H
 #define DCPI_COLLECTORD_SAMPLER_INTERNAL_H
