@@ -88,7 +88,7 @@ collection_look(struct collection *collection)
 	if (changes & MACHINE_CPUS)
 		collection->cpus_changed = collection->cpus_changed || sampler_is_outdated(collection->sampler);
 	if (sampler_retry_events(collection->sampler))
-		collection->cpus_changed = true; /* there are more descriptors */
+		collection->cpus_changed = true;
 	look_at_throttling(collection);
 	make_plan(collection);
 	return collection->cpus_changed;

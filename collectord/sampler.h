@@ -74,7 +74,8 @@ int sampler_add_cpus(struct sampler *sampler);
 int sampler_follow_cpus(struct sampler *sampler);
 
 /*
- * Every 10 s, try the events again that could not be opened on some CPU. True when one could: descriptors were added.
+ * Every 10 s, try the events again that could not be opened on some CPU. True when one could, or when a CPU is not
+ * sampled that perhaps can be by now: sampler_follow_cpus() is to be called.
  */
 bool sampler_retry_events(struct sampler *sampler);
 

@@ -182,13 +182,18 @@ bool
 sampler_retry_events(struct sampler *sampler)
 {
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	int opened = 0;
+	bool is_time = false;
 
 	if (now_ns - sampler->retry_ns < RETRY_INTERVAL_NS)
 		return false;
 	sampler->retry_ns = now_ns;
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (sampler->cpus[i].open && sampler->cpus[i].incomplete)
-			opened += sampler_cpu_open_events(sampler, &sampler->cpus[i]);
-	return opened > 0;
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		struct sampler_cpu *cpu = &sampler->cpus[i];
+
+		if (cpu->open && cpu->incomplete)
+			is_time |= sampler_cpu_open_events(sampler, cpu) > 0;
+		else if (!cpu->open && cpu->error && cpu->error != -ENODEV)
+			is_time = true;
+	}
+	return is_time;
 }

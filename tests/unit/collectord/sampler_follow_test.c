@@ -98,6 +98,23 @@ what_a_cpu_that_went_had_lost_is_told_at_the_next_take(void **state)
 	sampler_close(sampler);
 }
 
+/* There were no descriptors or no memory for it, and nothing else will tell when there are. */
+static void
+a_cpu_that_could_not_be_opened_is_tried_again(void **state)
+{
+	struct sampler *sampler = open_sampler();
+
+	(void)state;
+	sampler_cpu_close(sampler, &sampler->cpus[0]);
+	sampler->cpus[0].error = -EMFILE;
+	assert_true(sampler_retry_events(sampler));
+	assert_int_equal(sampler_follow_cpus(sampler), 0);
+	assert_true(sampler->cpus[0].open);
+	sampler->retry_ns = 0;
+	assert_false(sampler_retry_events(sampler));
+	sampler_close(sampler);
+}
+
 /* As on a machine with two kinds of core: mappings are recorded everywhere, the event only where its PMU is. */
 static void
 an_event_is_opened_on_the_cpus_of_its_pmu_only(void **state)
@@ -192,6 +209,7 @@ main(void)
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
+		cmocka_unit_test(a_cpu_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(an_event_is_opened_on_the_cpus_of_its_pmu_only),
 		cmocka_unit_test(cpus_that_are_not_there_take_no_part),
 		cmocka_unit_test(time_enabled_and_running_is_summed_over_cpus),
