@@ -68,12 +68,19 @@ sampler_miss_records(struct sampler *sampler)
 }
 
 static void
+note_overflow(struct sampler *sampler)
+{
+	sampler->records_overflowed = true;
+	sampler_miss_records(sampler);
+}
+
+static void
 take_lost(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
 	struct sampler_loss *loss = find_loss(sampler, cpu, record->id);
 
 	if (loss == &cpu->sideband_counter.loss)
-		sampler_miss_records(sampler);
+		note_overflow(sampler);
 	/* where the kernel counts losses itself, those are read instead: they include what no record told yet */
 	if (!sampler->features.read_lost)
 		loss->lost += record->lost.count;
@@ -117,10 +124,16 @@ make_up_for_lost_records(struct sampler *sampler)
 	if (!sampler->records_lost || (sampler->rescan_ns && now_ns - sampler->rescan_ns < RESCAN_INTERVAL_NS))
 		return;
 	err = attribution_rescan(sampler->attribution);
-	sampler->records_lost = false;
+	if (sampler->records_overflowed)
+		log_write(
+			sampler->log, LOG_LEVEL_WARNING,
+			"records about processes were lost, their buffer was full (sideband_ring_kib); /proc was read "
+			"again: %s",
+			err ? error_text(err) : "done");
+	else if (err)
+		log_write(sampler->log, LOG_LEVEL_WARNING, "/proc cannot be read again: %s", error_text(err));
+	sampler->records_lost = sampler->records_overflowed = false;
 	sampler->rescan_ns = now_ns;
-	log_write(sampler->log, LOG_LEVEL_WARNING, "records about processes were missed; /proc was read again: %s",
-	          err ? error_text(err) : "done");
 }
 
 static bool
@@ -144,7 +157,7 @@ look_for_losses(struct sampler *sampler)
 			continue;
 		sampler_counter_read(sampler, &cpu->sideband_counter);
 		if (cpu->sideband_counter.read.lost != lost)
-			sampler_miss_records(sampler);
+			note_overflow(sampler);
 	}
 }
 

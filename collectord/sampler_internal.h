@@ -72,11 +72,12 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
-	bool relieving;       /* give up samples that do not fit */
-	bool records_lost;    /* records about processes, since /proc was read */
-	uint64_t rescan_ns;   /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
-	uint64_t retry_ns;    /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
-	uint64_t dithered_ns; /* CLOCK_MONOTONIC, when periods were changed last */
+	bool relieving;          /* give up samples that do not fit */
+	bool records_lost;       /* records about processes, since /proc was read */
+	bool records_overflowed; /* a ring had no room for them */
+	uint64_t rescan_ns;      /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
+	uint64_t retry_ns;       /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
+	uint64_t dithered_ns;    /* CLOCK_MONOTONIC, when periods were changed last */
 };
 
 /* Change the periods of counters that had enough samples with theirs; at most once a second. */

@@ -98,6 +98,32 @@ what_a_cpu_that_went_had_lost_is_told_at_the_next_take(void **state)
 	sampler_close(sampler);
 }
 
+static void
+count_warning(void *context, enum log_level level, const char *message)
+{
+	(void)message;
+	*(unsigned *)context += level <= LOG_LEVEL_WARNING;
+}
+
+/* /proc is read again for it, and nobody has to do anything. */
+static void
+a_cpu_that_came_is_no_reason_to_warn(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	unsigned warnings = 0;
+	const struct log log = {.hook = count_warning, .context = &warnings, .limit = LOG_LEVEL_DEBUG};
+
+	(void)state;
+	let_cpu_die(sampler, 0);
+	sampler->log = &log;
+	assert_int_equal(sampler_follow_cpus(sampler), 0);
+	assert_true(sampler->records_lost);
+	assert_int_equal(sampler_drain(sampler), 0);
+	assert_false(sampler->records_lost);
+	assert_int_equal(warnings, 0);
+	sampler_close(sampler);
+}
+
 /* There were no descriptors or no memory for it, and nothing else will tell when there are. */
 static void
 a_cpu_that_could_not_be_opened_is_tried_again(void **state)
@@ -209,6 +235,7 @@ main(void)
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
+		cmocka_unit_test(a_cpu_that_came_is_no_reason_to_warn),
 		cmocka_unit_test(a_cpu_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(an_event_is_opened_on_the_cpus_of_its_pmu_only),
 		cmocka_unit_test(cpus_that_are_not_there_take_no_part),
