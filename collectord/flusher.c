@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "collectord/healing.h"
 #include "collectord/machine.h"
 
 #define RETRY_FIRST_S  1
@@ -101,112 +99,6 @@ leave_profile(struct flusher *flusher)
 	flusher->is_busy = false;
 }
 
-/* Errors that another try on the same open files can do away with; after the others, they are opened anew. */
-static bool
-is_want_of_room(int err)
-{
-	return err == -DCPI_EFULL || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -ENOMEM;
-}
-
-/* Have the database that lies at its place open. When it is another, it has nothing of what the old one had. */
-static int
-find_database(struct flusher *flusher)
-{
-	int result = profile_recover(flusher->profile, flusher->error && !is_want_of_room(flusher->error));
-
-	if (result <= 0)
-		return result;
-	if (!flusher->is_set_aside)
-		log_write(flusher->log, LOG_LEVEL_ERROR,
-		          "the database was deleted, moved away or replaced: what is sampled from now on, and what was "
-		          "since the last flush, goes to the one that is in its place now");
-	flusher->is_set_aside = false;
-	flusher->images_written = flusher->contexts_written = 0;
-	unnamed_fini(&flusher->unnamed);
-	flusher->is_homeless = true;
-	return 0;
-}
-
-/* Begin the epoch of the job in a database that has not got it, at the time of the job. */
-static int
-begin_again(struct flusher *flusher, struct slice *slice)
-{
-	int err;
-
-	if (!flusher->is_homeless)
-		return 0;
-	if (!flusher->epoch)
-		return -ENOENT;
-	flusher->epoch->start_ns = slice->start_ns;
-	flusher->epoch->end_ns = slice->start_ns;
-	err = profile_begin_epoch(flusher->profile, flusher->epoch);
-	if (err)
-		return err;
-	slice->epoch = flusher->epoch->id;
-	slice->id = 0;
-	flusher->is_homeless = false;
-	flusher->has_moved = true;
-	return 0;
-}
-
-static int
-write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
-{
-	const uint32_t first_image = flusher->images_written, first_context = flusher->contexts_written;
-	const struct profile_batch batch = {
-		.entries = work->entries,
-		.entry_count = work->entry_count,
-		.first_image = first_image,
-		.image_count = work->image_count - first_image,
-		.images = flusher->images + first_image,
-		.first_context = first_context,
-		.context_count = work->context_count - first_context,
-		.contexts = flusher->contexts + first_context,
-		.slice = &work->job.slice,
-	};
-	int err;
-
-	if (retention)
-		err = retainer_flush(flusher->profile, &batch, retention, flusher->log);
-	else
-		err = profile_flush(flusher->profile, &batch);
-	if (!err)
-		unnamed_store(&flusher->unnamed, flusher->profile, batch.images, first_image, batch.image_count,
-		              flusher->log);
-	return err;
-}
-
-/* When `err` says that the database is damaged, let find_database() meet another the next time. True when it will. */
-static bool
-heal(struct flusher *flusher, int err)
-{
-	if (err != -DCPI_EDAMAGED || healing_set_aside(profile_path(flusher->profile), flusher->profile, flusher->log))
-		return false;
-	flusher->is_set_aside = true;
-	return true;
-}
-
-static int
-write_where_it_belongs(struct flusher *flusher, struct work *work, const struct retention_options *retention)
-{
-	int err = find_database(flusher);
-
-	if (!err)
-		err = begin_again(flusher, &work->job.slice);
-	return err ? err : write_batch(flusher, work, retention);
-}
-
-static int
-try_to_write(struct flusher *flusher, struct work *work, const struct retention_options *retention)
-{
-	int err;
-
-	if (!work->entries)
-		work->entries = tally_sort(work->job.tally, &work->entry_count);
-	err = write_where_it_belongs(flusher, work, retention);
-	return heal(flusher, err) ? write_where_it_belongs(flusher, work, retention) : err;
-}
-
 static void
 read_stats(const struct flusher *flusher, struct profile_stats *stats)
 {
@@ -243,7 +135,7 @@ write_work(struct flusher *flusher)
 	flusher->retainer.is_done &= !flusher->retains_anew;
 	flusher->retains_anew = false;
 	enter_profile(flusher);
-	err = try_to_write(flusher, work, retains ? &retention : NULL);
+	err = flusher_write(flusher, work, retains ? &retention : NULL);
 	flusher->error = err;
 	duration_ns = machine_clock_ns(CLOCK_MONOTONIC) - start_ns;
 	/* Before the bell: whoever hears it may want the profile at once. */
@@ -253,7 +145,7 @@ write_work(struct flusher *flusher)
 	    retainer_step(&flusher->retainer, flusher->profile, &retention, work->job.slice.id, stats.used_bytes,
 	                  flusher->log)) {
 		read_stats(flusher, &stats);
-		heal(flusher, flusher->retainer.error);
+		flusher_heal(flusher, flusher->retainer.error);
 	}
 	forget_pages(flusher);
 	leave_profile(flusher);
@@ -300,7 +192,7 @@ run_post(struct flusher *flusher)
 
 	enter_profile(flusher);
 	result = post.call(flusher->profile, post.context);
-	heal(flusher, result);
+	flusher_heal(flusher, result);
 	leave_profile(flusher);
 	flusher->post = (struct post){.result = result, .done = true};
 	ring_bell(flusher);
@@ -434,50 +326,4 @@ flusher_retain(struct flusher *flusher, const struct retention_options *options)
 	flusher->retention = *options;
 	flusher->retains = flusher->retains_anew = true;
 	pthread_mutex_unlock(&flusher->lock);
-}
-
-struct beginning {
-	struct flusher *flusher;
-	struct epoch *epoch;
-};
-
-static int
-begin_where_it_belongs(struct flusher *flusher, struct epoch *epoch)
-{
-	int err = find_database(flusher);
-
-	return err ? err : profile_begin_epoch(flusher->profile, epoch);
-}
-
-static int
-begin_epoch(struct profile *profile, void *context)
-{
-	const struct beginning *beginning = context;
-	struct flusher *flusher = beginning->flusher;
-	struct epoch *copy = malloc(sizeof(*copy));
-	int err;
-
-	(void)profile;
-	if (!copy)
-		return -ENOMEM;
-	err = begin_where_it_belongs(flusher, beginning->epoch);
-	if (heal(flusher, err))
-		err = begin_where_it_belongs(flusher, beginning->epoch);
-	if (err) {
-		free(copy);
-		return err;
-	}
-	*copy = *beginning->epoch;
-	free(flusher->epoch);
-	flusher->epoch = copy;
-	flusher->is_homeless = false;
-	return 0;
-}
-
-int
-flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
-{
-	struct beginning beginning = {.flusher = flusher, .epoch = epoch};
-
-	return flusher_call(flusher, begin_epoch, &beginning);
 }

@@ -1,5 +1,5 @@
 /*
- * flusher_internal.h - what flusher.c and flusher_handover.c share
+ * flusher_internal.h - what the flusher's files share
  */
 #ifndef DCPI_COLLECTORD_FLUSHER_INTERNAL_H
 #define DCPI_COLLECTORD_FLUSHER_INTERNAL_H
@@ -72,5 +72,13 @@ struct flusher {
 
 /* For a change, until then (CLOCK_MONOTONIC) at most; the lock is held. 0 or ETIMEDOUT. */
 int flusher_wait_until(struct flusher *flusher, uint64_t monotonic_ns);
+
+/* ---- flusher_database.c; the thread's, in the profile ---- */
+
+/* Write the work to the database it belongs to, dropping what is old by `retention` (NULL: nothing). 0 or an error. */
+int flusher_write(struct flusher *flusher, struct work *work, const struct retention_options *retention);
+
+/* When `err` says that the database is damaged, let the next one to write meet another. True when it will. */
+bool flusher_heal(struct flusher *flusher, int err);
 
 #endif

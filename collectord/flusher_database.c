@@ -1,0 +1,159 @@
+/* What the flusher does with the database. */
+#include "collectord/flusher_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "collectord/healing.h"
+
+/* Errors that another try on the same open files can do away with; after the others, they are opened anew. */
+static bool
+is_want_of_room(int err)
+{
+	return err == -DCPI_EFULL || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -ENOMEM;
+}
+
+/* Have the database that lies at its place open. When it is another, it has nothing of what the old one had. */
+static int
+find_database(struct flusher *flusher)
+{
+	int result = profile_recover(flusher->profile, flusher->error && !is_want_of_room(flusher->error));
+
+	if (result <= 0)
+		return result;
+	if (!flusher->is_set_aside)
+		log_write(flusher->log, LOG_LEVEL_ERROR,
+		          "the database was deleted, moved away or replaced: what is sampled from now on, and what was "
+		          "since the last flush, goes to the one that is in its place now");
+	flusher->is_set_aside = false;
+	flusher->images_written = flusher->contexts_written = 0;
+	unnamed_fini(&flusher->unnamed);
+	flusher->is_homeless = true;
+	return 0;
+}
+
+/* Begin the epoch of the job in a database that has not got it, at the time of the job. */
+static int
+begin_again(struct flusher *flusher, struct slice *slice)
+{
+	int err;
+
+	if (!flusher->is_homeless)
+		return 0;
+	if (!flusher->epoch)
+		return -ENOENT;
+	flusher->epoch->start_ns = slice->start_ns;
+	flusher->epoch->end_ns = slice->start_ns;
+	err = profile_begin_epoch(flusher->profile, flusher->epoch);
+	if (err)
+		return err;
+	slice->epoch = flusher->epoch->id;
+	slice->id = 0;
+	flusher->is_homeless = false;
+	flusher->has_moved = true;
+	return 0;
+}
+
+static int
+write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	const uint32_t first_image = flusher->images_written, first_context = flusher->contexts_written;
+	const struct profile_batch batch = {
+		.entries = work->entries,
+		.entry_count = work->entry_count,
+		.first_image = first_image,
+		.image_count = work->image_count - first_image,
+		.images = flusher->images + first_image,
+		.first_context = first_context,
+		.context_count = work->context_count - first_context,
+		.contexts = flusher->contexts + first_context,
+		.slice = &work->job.slice,
+	};
+	int err;
+
+	if (retention)
+		err = retainer_flush(flusher->profile, &batch, retention, flusher->log);
+	else
+		err = profile_flush(flusher->profile, &batch);
+	if (!err)
+		unnamed_store(&flusher->unnamed, flusher->profile, batch.images, first_image, batch.image_count,
+		              flusher->log);
+	return err;
+}
+
+bool
+flusher_heal(struct flusher *flusher, int err)
+{
+	if (err != -DCPI_EDAMAGED || healing_set_aside(profile_path(flusher->profile), flusher->profile, flusher->log))
+		return false;
+	flusher->is_set_aside = true;
+	return true;
+}
+
+static int
+write_where_it_belongs(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	int err = find_database(flusher);
+
+	if (!err)
+		err = begin_again(flusher, &work->job.slice);
+	return err ? err : write_batch(flusher, work, retention);
+}
+
+int
+flusher_write(struct flusher *flusher, struct work *work, const struct retention_options *retention)
+{
+	int err;
+
+	if (!work->entries)
+		work->entries = tally_sort(work->job.tally, &work->entry_count);
+	err = write_where_it_belongs(flusher, work, retention);
+	return flusher_heal(flusher, err) ? write_where_it_belongs(flusher, work, retention) : err;
+}
+
+struct beginning {
+	struct flusher *flusher;
+	struct epoch *epoch;
+};
+
+static int
+begin_where_it_belongs(struct flusher *flusher, struct epoch *epoch)
+{
+	int err = find_database(flusher);
+
+	return err ? err : profile_begin_epoch(flusher->profile, epoch);
+}
+
+static int
+begin_epoch(struct profile *profile, void *context)
+{
+	const struct beginning *beginning = context;
+	struct flusher *flusher = beginning->flusher;
+	struct epoch *copy = malloc(sizeof(*copy));
+	int err;
+
+	(void)profile;
+	if (!copy)
+		return -ENOMEM;
+	err = begin_where_it_belongs(flusher, beginning->epoch);
+	if (flusher_heal(flusher, err))
+		err = begin_where_it_belongs(flusher, beginning->epoch);
+	if (err) {
+		free(copy);
+		return err;
+	}
+	*copy = *beginning->epoch;
+	free(flusher->epoch);
+	flusher->epoch = copy;
+	flusher->is_homeless = false;
+	return 0;
+}
+
+int
+flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
+{
+	struct beginning beginning = {.flusher = flusher, .epoch = epoch};
+
+	return flusher_call(flusher, begin_epoch, &beginning);
+}
