@@ -8,9 +8,11 @@
  * distribution. What is drawn goes through a tally of dcpid's default size, a flush whenever it is three quarters full,
  * and the same steps of retention after each flush.
  *
- * Ten million samples are cheap, 3.2 million flushes are not. So most of the year is written a day at a time. At POINTS
- * of it the database is made as it would be: six days by the hour, a day by 10 minutes, and of that the last hour by 10
- * seconds, which is what is timed. A coarse flush gets as many steps of retention as the fine ones together would get.
+ * Ten million samples are cheap, 3.2 million flushes are not. So most of the year is written a day at a time. At some
+ * points of it the database is made as it would be: six days by the hour, a day by 10 minutes, and of that the last
+ * half hour, the busiest, by 10 seconds, which is what is timed. A coarse flush gets as many steps of retention as the
+ * fine ones together would get. Only these points are printed. Times are of the processor and of the clock; other work
+ * on the machine and the disk are in the clock's only.
  * Usage: growth_bench DCPIPROF [directory] > growth.csv
  */
 #include <errno.h>
@@ -29,6 +31,7 @@
 #include "collectord/retainer.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
+#include "tally/order.h"
 #include "tests/remove_tree.h"
 
 #define CPUS           64
@@ -38,12 +41,13 @@
 #define SHORT_COMMANDS 40 /* in an hour, and never again */
 #define SHORT_SHARE    20 /* one procedure of so many is theirs */
 #define PROCEDURES     20000
+#define PARTS          2  /* flushes of a long stretch, each of every PARTS'th procedure */
 #define INSTRUCTIONS   10 /* of a procedure that are sampled */
 #define KEYS           (PROCEDURES * INSTRUCTIONS)
 #define ZIPF           1.2
 #define EVENTS         2
 #define HOURS          24
-#define FLUSHES_TIMED  (HOUR_NS / FLUSH_NS)
+#define FLUSHES_TIMED  (FINE_NS / FLUSH_NS)
 #define TALLY_LIMIT    131072                              /* as config_default() has it */
 #define CONTEXTS_MAX   (COMMANDS + SHORT_COMMANDS * HOURS) /* new ones in a flush */
 #define SESSION_LIMIT  8000                                /* contexts; dcpid counts bytes */
@@ -52,13 +56,26 @@
 #define HOUR_NS   (3600 * SECOND_NS)
 #define DAY_NS    (24 * HOUR_NS)
 #define FLUSH_NS  (10 * SECOND_NS)
+#define FINE_NS   (HOUR_NS / 2)    /* of a point's last day is written flush by flush */
 #define BEGIN_NS  (20458 * DAY_NS) /* Monday 2026-01-05, 00:00 UTC */
 #define YEAR      365
 #define WEEK      7
 #define LIMIT     (UINT64_C(2) << 30)
 #define MAX_AGE   (30 * DAY_NS)
 
-static const int points[] = {31, YEAR};
+#define QUERY_AGAIN_MS 500 /* a query that took less is made a second time */
+
+/* Days that have just ended, none of a weekend. */
+static const int points[] = {1, 8, 15, 31, 92, 183, 274, YEAR};
+
+struct times {
+	double wall_ms, processor_ms;
+};
+
+/* Distinct addresses that were sampled in slices of one length. */
+struct addresses {
+	uint64_t sum, slices;
+};
 
 struct key {
 	uint64_t offset;
@@ -66,11 +83,18 @@ struct key {
 	uint16_t image, command, event;
 };
 
+/* What a key is in the session as it is now. */
+struct sorted_key {
+	struct tally_entry entry;
+	double share;
+};
+
 struct figures {
-	double flush_ms[FLUSHES_TIMED];
+	double wall_ms[FLUSHES_TIMED], processor_ms[FLUSHES_TIMED]; /* of flushes */
 	size_t flushes;
 	uint64_t steps, steps_allowed;
-	double step_ms, longest_step_ms;
+	double step_ms, longest_step_ms; /* of the processor */
+	struct addresses in_tenth, in_hour;
 };
 
 struct bench {
@@ -79,9 +103,14 @@ struct bench {
 	struct retention_options retention;
 	struct key *keys;
 	struct tally *tally;
+	struct sorted_key *sorted[PARTS];
+	size_t sorted_count[PARTS];
+	bool sorted_stale;
+	struct tally_entry *entries; /* of a part */
 	uint32_t epoch;
 	uint64_t state;
 	struct figures figures;
+	uint64_t entries_flushed;
 
 	/* the session: every build of an image and every command has a number of its own */
 	uint32_t image_numbers[IMAGES], command_numbers[COMMANDS];
@@ -95,18 +124,30 @@ struct bench {
 };
 
 static double
-now_ms(void)
+clock_ms(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static double
-milliseconds(const struct timeval *time)
+static struct times
+times_now(void)
 {
-	return (double)time->tv_sec * 1e3 + (double)time->tv_usec / 1e3;
+	return (struct times){
+		.wall_ms = clock_ms(CLOCK_MONOTONIC),
+		.processor_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID),
+	};
+}
+
+static void
+times_add_since(struct times *sum, struct times start)
+{
+	const struct times now = times_now();
+
+	sum->wall_ms += now.wall_ms - start.wall_ms;
+	sum->processor_ms += now.processor_ms - start.processor_ms;
 }
 
 static void
@@ -226,6 +267,7 @@ static void
 begin_session(struct bench *bench)
 {
 	bench->image_count = bench->context_count = 0;
+	bench->sorted_stale = true;
 	for (size_t i = 0; i < IMAGES; i++)
 		bench->image_numbers[i] = add_image(bench, i);
 	for (size_t i = 0; i < COMMANDS; i++)
@@ -258,6 +300,7 @@ deploy(struct bench *bench, uint64_t ns)
 		if (build == bench->builds[i])
 			continue;
 		bench->builds[i] = build;
+		bench->sorted_stale = true;
 		bench->image_numbers[i] = add_image(bench, i);
 	}
 }
@@ -284,10 +327,11 @@ retain(struct bench *bench, uint64_t now_ns, uint64_t allowed)
 	int result = 1;
 
 	while (steps < allowed && result > 0) {
-		double start_ms = now_ms(), took_ms;
+		const double start_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+		double took_ms;
 
 		result = profile_retain(bench->profile, &bench->retention, now_ns);
-		took_ms = now_ms() - start_ms;
+		took_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - start_ms;
 		figures->step_ms += took_ms;
 		figures->longest_step_ms = fmax(figures->longest_step_ms, took_ms);
 		steps++;
@@ -297,8 +341,8 @@ retain(struct bench *bench, uint64_t now_ns, uint64_t allowed)
 	figures->steps_allowed += allowed;
 }
 
-static double
-flush(struct bench *bench, struct slice *slice)
+static void
+flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry *entries, size_t count)
 {
 	const struct image *images[IMAGES * 2];
 	const struct context *contexts[CONTEXTS_MAX];
@@ -309,67 +353,171 @@ flush(struct bench *bench, struct slice *slice)
 		.context_count = (uint32_t)bench->new_context_count,
 		.first_image = bench->image_count - (uint32_t)bench->new_image_count,
 		.first_context = bench->context_count - (uint32_t)bench->new_context_count,
+		.entries = entries,
+		.entry_count = count,
 		.slice = slice,
 	};
-	double start_ms = now_ms(), took_ms;
 
 	for (size_t i = 0; i < bench->new_image_count; i++)
 		images[i] = &bench->new_images[i];
 	for (size_t i = 0; i < bench->new_context_count; i++)
 		contexts[i] = &bench->new_contexts[i];
-	batch.entries = tally_sort(bench->tally, &batch.entry_count);
 	require(retainer_flush(bench->profile, &batch, &bench->retention, NULL), "flush");
-	took_ms = now_ms() - start_ms;
-	tally_clear(bench->tally);
+	bench->entries_flushed += count;
 	forget_new(bench);
 	memset(slice->events, 0, sizeof(slice->events));
 	slice->start_ns = slice->end_ns;
-	return took_ms;
 }
 
-/* Busy CPUs: 30 % by night, 90 by day, two thirds of that at weekends; of a whole day, what that makes. */
+static void
+flush(struct bench *bench, struct slice *slice, struct times *took)
+{
+	const struct times start = times_now();
+	const struct tally_entry *entries;
+	size_t count;
+
+	entries = tally_sort(bench->tally, &count);
+	flush_entries(bench, slice, entries, count);
+	times_add_since(took, start);
+	tally_clear(bench->tally);
+}
+
+/* Busy CPUs: 90 % by day, the most at midnight UTC, 30 by night, two thirds of that at weekends; of a whole day, what
+ * that makes. */
 static double
 load_of(uint64_t from_ns, uint64_t length_ns)
 {
 	const uint64_t ns = length_ns < DAY_NS ? from_ns + length_ns / 2 : from_ns + DAY_NS / 4;
-	double load = 0.6 - 0.3 * cos(6.283185307179586 * (double)(ns % DAY_NS) / (double)DAY_NS);
+	double load = 0.6 + 0.3 * cos(6.283185307179586 * (double)(ns % DAY_NS) / (double)DAY_NS);
 
 	return ns / DAY_NS % WEEK >= 5 ? load * 2 / 3 : load;
 }
 
+/* A new build has its procedures elsewhere. */
+static uint64_t
+offset_of(const struct bench *bench, const struct key *key)
+{
+	return (key->offset + (uint64_t)bench->builds[key->image] * 5003 * 4) % (UINT64_C(2000) << 12);
+}
+
 /* Add what was sampled of one key; flushes when the tally is as full as dcpid lets it be. */
-static double
-add_key(struct bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice)
+static void
+add_key(struct bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice,
+        struct times *took)
 {
 	const uint64_t count = draw_poisson(bench, key->share * samples);
 	const struct sample_key sample = {
 		.image = bench->image_numbers[key->image],
 		.context = context,
 		.event = key->event,
-		.offset = (key->offset + (uint64_t)bench->builds[key->image] * 5003 * 4) % (UINT64_C(2000) << 12),
+		.offset = offset_of(bench, key),
 	};
 
 	if (count == 0)
-		return 0;
+		return;
 	require(tally_add(bench->tally, &sample, count), "tally");
 	slice->events[key->event].samples += count;
-	return tally_size(bench->tally) >= TALLY_LIMIT / 4 * 3 ? flush(bench, slice) : 0;
+	if (tally_size(bench->tally) >= TALLY_LIMIT / 4 * 3)
+		flush(bench, slice, took);
 }
 
 /* A short command is another one in each hour of the stretch. */
-static double
+static void
 add_short_key(struct bench *bench, const struct key *key, uint64_t from_ns, uint64_t length_ns, double samples,
-              struct slice *slice)
+              struct slice *slice, struct times *took)
 {
 	const uint64_t hours = length_ns > HOUR_NS ? length_ns / HOUR_NS : 1;
-	double took_ms = 0;
 
 	for (uint64_t i = 0; i < hours; i++) {
 		const uint32_t *commands = short_commands(bench, (int64_t)(from_ns / HOUR_NS + i));
 
-		took_ms += add_key(bench, key, commands[key->command - COMMANDS], samples / (double)hours, slice);
+		add_key(bench, key, commands[key->command - COMMANDS], samples / (double)hours, slice, took);
 	}
-	return took_ms;
+}
+
+static void
+note_flush(struct figures *figures, struct times took)
+{
+	figures->wall_ms[figures->flushes] = took.wall_ms;
+	figures->processor_ms[figures->flushes] = took.processor_ms;
+	figures->flushes++;
+}
+
+/* Of a stretch that is a whole slice: each address was added to it once. */
+static void
+note_addresses(struct figures *figures, uint64_t length_ns, uint64_t count)
+{
+	struct addresses *addresses = length_ns == HOUR_NS ? &figures->in_hour : &figures->in_tenth;
+
+	if (length_ns != HOUR_NS && length_ns != HOUR_NS / 6)
+		return;
+	addresses->sum += count;
+	addresses->slices++;
+}
+
+static bool
+is_same(const struct tally_entry *a, const struct tally_entry *b)
+{
+	return a->offset == b->offset && a->image == b->image && a->context == b->context && a->event == b->event;
+}
+
+/* Put the keys of lasting commands in the order of a flush. */
+static void
+sort_part(struct bench *bench, size_t part)
+{
+	struct sorted_key *sorted = bench->sorted[part];
+	size_t count = 0, distinct = 0;
+
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct key *key = &bench->keys[i];
+
+		if (key->command >= COMMANDS || i / INSTRUCTIONS % PARTS != part)
+			continue;
+		bench->entries[count] = (struct tally_entry){
+			.image = bench->image_numbers[key->image],
+			.context = bench->command_numbers[key->command],
+			.event = key->event,
+			.offset = offset_of(bench, key),
+			.count = i,
+		};
+		count++;
+	}
+	entries_sort(bench->entries, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_entry *entry = &bench->entries[i];
+
+		if (distinct == 0 || !is_same(&sorted[distinct - 1].entry, entry))
+			sorted[distinct++] = (struct sorted_key){.entry = *entry};
+		sorted[distinct - 1].share += bench->keys[entry->count].share;
+	}
+	bench->sorted_count[part] = distinct;
+}
+
+/*
+ * What lasting commands do in a stretch that is not timed. Each part is about as much as dcpid lets the tally hold, and
+ * is sorted once, not in every flush: a year then takes a third of the time.
+ */
+static void
+write_parts(struct bench *bench, double samples, struct slice *slice)
+{
+	for (size_t part = 0; part < PARTS; part++) {
+		size_t count = 0;
+
+		if (bench->sorted_stale)
+			sort_part(bench, part);
+		for (size_t i = 0; i < bench->sorted_count[part]; i++) {
+			const struct sorted_key *key = &bench->sorted[part][i];
+			const uint64_t drawn = draw_poisson(bench, key->share * samples);
+
+			if (drawn == 0)
+				continue;
+			bench->entries[count] = key->entry;
+			bench->entries[count++].count = drawn;
+			slice->events[key->entry.event].samples += drawn;
+		}
+		flush_entries(bench, slice, bench->entries, count);
+	}
+	bench->sorted_stale = false;
 }
 
 /* What is sampled in `length_ns` from `from_ns` on, of the year; the flush or flushes into slice *id. */
@@ -384,22 +532,26 @@ write_stretch(struct bench *bench, uint64_t from_ns, uint64_t length_ns, uint32_
 		.end_ns = BEGIN_NS + from_ns + length_ns,
 		.event_count = EVENTS,
 	};
-	double took_ms = 0;
+	struct times took = {0};
 
+	bench->entries_flushed = 0;
 	deploy(bench, from_ns);
+	if (!timed)
+		write_parts(bench, samples, &slice);
 	for (size_t i = 0; i < KEYS; i++) {
 		/* neighbours in rank are flushed at different times, as in life */
 		const struct key *key = &bench->keys[i * 7919 % KEYS];
 
 		if (key->command >= COMMANDS)
-			took_ms += add_short_key(bench, key, from_ns, length_ns, samples, &slice);
-		else
-			took_ms += add_key(bench, key, bench->command_numbers[key->command], samples, &slice);
+			add_short_key(bench, key, from_ns, length_ns, samples, &slice, &took);
+		else if (timed)
+			add_key(bench, key, bench->command_numbers[key->command], samples, &slice, &took);
 	}
-	took_ms += flush(bench, &slice);
+	flush(bench, &slice, &took);
 	*id = slice.id;
 	if (timed && bench->figures.flushes < FLUSHES_TIMED)
-		bench->figures.flush_ms[bench->figures.flushes++] = took_ms;
+		note_flush(&bench->figures, took);
+	note_addresses(&bench->figures, length_ns, bench->entries_flushed);
 	retain(bench, BEGIN_NS + from_ns + length_ns, RETAINER_STEPS * (length_ns / FLUSH_NS));
 	if (bench->context_count > SESSION_LIMIT) {
 		profile_renew_session(bench->profile);
@@ -429,33 +581,47 @@ compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Processor time that dcpiprof takes for an answer, which a busy machine does not make longer: the better of two. */
-static double
-time_query(const struct bench *bench, const char *option, const char *value)
+/* dcpiprof to its end, once. */
+static struct times
+run_query(const struct bench *bench, char *const arguments[])
 {
-	char *arguments[] = {(char *)bench->dcpiprof, "--db",        (char *)bench->directory,
-	                     (char *)option,          (char *)value, NULL};
+	const double start_ms = clock_ms(CLOCK_MONOTONIC);
 	posix_spawn_file_actions_t actions;
-	double best_ms = INFINITY;
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	for (int i = 0; i < 2; i++) {
-		struct rusage usage;
-
-		require(-posix_spawn(&pid, bench->dcpiprof, &actions, NULL, arguments, environ), bench->dcpiprof);
-		if (wait4(pid, &status, 0, &usage) != pid || status != 0)
-			require(-EIO, "dcpiprof");
-		best_ms = fmin(best_ms, milliseconds(&usage.ru_utime) + milliseconds(&usage.ru_stime));
-	}
+	require(-posix_spawn(&pid, bench->dcpiprof, &actions, NULL, arguments, environ), bench->dcpiprof);
 	posix_spawn_file_actions_destroy(&actions);
-	return best_ms;
+	if (wait4(pid, &status, 0, &usage) != pid || status != 0)
+		require(-EIO, "dcpiprof");
+	return (struct times){
+		.wall_ms = clock_ms(CLOCK_MONOTONIC) - start_ms,
+		.processor_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+	                        (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3,
+	};
+}
+
+/* What an answer takes; the better of two if that is soon done. */
+static struct times
+time_query(const struct bench *bench, const char *option, const char *value)
+{
+	char *arguments[] = {(char *)bench->dcpiprof, "--db",        (char *)bench->directory,
+	                     (char *)option,          (char *)value, NULL};
+	struct times best = run_query(bench, arguments), second;
+
+	if (best.wall_ms > QUERY_AGAIN_MS)
+		return best;
+	second = run_query(bench, arguments);
+	best.wall_ms = fmin(best.wall_ms, second.wall_ms);
+	best.processor_ms = fmin(best.processor_ms, second.processor_ms);
+	return best;
 }
 
 /* The last day, up to the latest sample. */
-static double
+static struct times
 time_day(const struct bench *bench, uint64_t from_ns)
 {
 	const time_t from = (time_t)((BEGIN_NS + from_ns) / SECOND_NS);
@@ -467,40 +633,50 @@ time_day(const struct bench *bench, uint64_t from_ns)
 }
 
 static void
-print_line(struct bench *bench, int day)
+print_flushes(struct figures *figures)
+{
+	const size_t middle = figures->flushes / 2, late = figures->flushes * 99 / 100;
+
+	qsort(figures->wall_ms, figures->flushes, sizeof(double), compare_times);
+	qsort(figures->processor_ms, figures->flushes, sizeof(double), compare_times);
+	printf(",%.1f,%.1f,%.1f,%.1f", figures->processor_ms[middle], figures->processor_ms[late],
+	       figures->wall_ms[middle], figures->wall_ms[late]);
+	printf(",%.4f,%.2f,%.1f", (double)figures->steps / (double)figures->steps_allowed,
+	       figures->step_ms / (double)figures->steps, figures->longest_step_ms);
+}
+
+static void
+print_point(struct bench *bench, int day)
 {
 	struct figures *figures = &bench->figures;
 	struct profile_stats stats;
+	struct times all, last;
 
 	require(profile_stats(bench->profile, &stats), "stats");
 	printf("%d,%llu,%llu,%llu,%llu,%llu,%llu", day, (unsigned long long)stats.file_bytes,
 	       (unsigned long long)stats.used_bytes, (unsigned long long)stats.slices, (unsigned long long)stats.images,
 	       (unsigned long long)stats.contexts, (unsigned long long)stats.blocks);
-	if (figures->flushes) {
-		qsort(figures->flush_ms, figures->flushes, sizeof(double), compare_times);
-		printf(",%.1f,%.1f,%.2f,%.2f,%.1f,%.0f,%.0f\n", figures->flush_ms[figures->flushes / 2],
-		       figures->flush_ms[figures->flushes * 99 / 100],
-		       (double)figures->steps / (double)figures->steps_allowed,
-		       figures->step_ms / (double)figures->steps, figures->longest_step_ms,
-		       time_query(bench, "--epoch", "all"), time_day(bench, (uint64_t)(day - 1) * DAY_NS));
-	} else {
-		printf(",,,,,,,\n");
-	}
+	print_flushes(figures);
+	all = time_query(bench, "--epoch", "all");
+	last = time_day(bench, (uint64_t)(day - 1) * DAY_NS);
+	printf(",%.0f,%.0f,%.0f,%.0f", all.processor_ms, all.wall_ms, last.processor_ms, last.wall_ms);
+	printf(",%.0f,%.0f\n", (double)figures->in_tenth.sum / (double)figures->in_tenth.slices,
+	       (double)figures->in_hour.sum / fmax(1, (double)figures->in_hour.slices));
 	fflush(stdout);
 	memset(figures, 0, sizeof(*figures));
 }
 
-/* The week before `day` as it would be: its last day by 10 minutes, of that the last hour by 10 s. */
+/* To the end of `day`, from a week before at most, as it would be: the last day by 10 minutes, its end by 10 s.
+ */
 static void
-write_week(struct bench *bench, int day)
+write_week(struct bench *bench, int begin, int day)
 {
 	const uint64_t end_ns = (uint64_t)day * DAY_NS;
 
-	write_period(bench, end_ns - WEEK * DAY_NS, end_ns - DAY_NS, HOUR_NS, HOUR_NS, false);
-	print_line(bench, day - 1);
-	write_period(bench, end_ns - DAY_NS, end_ns - HOUR_NS, HOUR_NS / 6, HOUR_NS / 6, false);
-	write_period(bench, end_ns - HOUR_NS, end_ns, HOUR_NS / 6, FLUSH_NS, true);
-	print_line(bench, day);
+	write_period(bench, (uint64_t)begin * DAY_NS, end_ns - DAY_NS, HOUR_NS, HOUR_NS, false);
+	write_period(bench, end_ns - DAY_NS, end_ns - FINE_NS, HOUR_NS / 6, HOUR_NS / 6, false);
+	write_period(bench, end_ns - FINE_NS, end_ns, HOUR_NS / 6, FLUSH_NS, true);
+	print_point(bench, day);
 }
 
 static void
@@ -508,15 +684,15 @@ write_year(struct bench *bench)
 {
 	int day = 0;
 
-	printf("day,file_bytes,used_bytes,slices,images,contexts,blocks,flush_ms,flush_99_ms,steps_share,step_ms,"
-	       "longest_step_ms,query_all_ms,query_day_ms\n");
+	printf("day,file_bytes,used_bytes,slices,images,contexts,blocks,flush_cpu_ms,flush_99_cpu_ms,flush_ms,flush_99_"
+	       "ms,"
+	       "steps_share,step_cpu_ms,longest_step_cpu_ms,query_all_cpu_ms,query_all_ms,query_day_cpu_ms,"
+	       "query_day_ms,addresses_10_minutes,addresses_hour\n");
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-		for (; day < points[i] - WEEK; day++) {
+		for (; day < points[i] - WEEK; day++)
 			write_period(bench, (uint64_t)day * DAY_NS, (uint64_t)(day + 1) * DAY_NS, DAY_NS, DAY_NS,
 			             false);
-			print_line(bench, day + 1);
-		}
-		write_week(bench, points[i]);
+		write_week(bench, day, points[i]);
 		day = points[i];
 	}
 }
@@ -547,9 +723,13 @@ main(int argc, char **argv)
 	bench->state = 1997;
 	bench->keys = calloc(KEYS, sizeof(*bench->keys));
 	bench->tally = tally_new(TALLY_LIMIT);
+	for (size_t i = 0; i < PARTS; i++)
+		bench->sorted[i] = calloc(KEYS, sizeof(struct sorted_key));
+	bench->entries = calloc(KEYS, sizeof(*bench->entries));
 	bench->new_images = calloc((size_t)IMAGES * 2, sizeof(*bench->new_images));
 	bench->new_contexts = calloc(CONTEXTS_MAX, sizeof(*bench->new_contexts));
-	if (!bench->keys || !bench->tally || !bench->new_images || !bench->new_contexts)
+	if (!bench->keys || !bench->tally || !bench->sorted[0] || !bench->sorted[1] || !bench->entries ||
+	    !bench->new_images || !bench->new_contexts)
 		require(-ENOMEM, "begin");
 	make_keys(bench);
 	require(profile_open(directory, &options, &bench->profile), directory);
@@ -561,6 +741,9 @@ main(int argc, char **argv)
 	profile_close(bench->profile);
 	tally_free(bench->tally);
 	free(bench->keys);
+	for (size_t i = 0; i < PARTS; i++)
+		free(bench->sorted[i]);
+	free(bench->entries);
 	free(bench->new_images);
 	free(bench->new_contexts);
 	free(bench);
