@@ -1,6 +1,7 @@
 #include "collectord/sampler.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
@@ -20,6 +21,31 @@ find_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_
 	return sampler->event_count;
 }
 
+static bool
+is_shared(const struct event *event)
+{
+	return event->encoding.type == PERF_TYPE_SOFTWARE && !event_is_clock(&event->encoding);
+}
+
+/*
+ * Since Linux 6.3 a software event that several profilers sample, and that is due for more than one of them at once,
+ * gives all their samples the first one's id. In our ring it can only be ours: where we count one such event, it is it.
+ */
+static size_t
+find_shared_event(const struct sampler *sampler, const struct sampler_cpu *cpu)
+{
+	size_t found = sampler->event_count;
+
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		if (cpu->counters[i].fd < 0 || !is_shared(&sampler->events[i]))
+			continue;
+		if (found != sampler->event_count)
+			return sampler->event_count;
+		found = i;
+	}
+	return found;
+}
+
 static int
 take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
@@ -27,6 +53,8 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	struct sample_key key;
 	int cause;
 
+	if (event == sampler->event_count)
+		event = find_shared_event(sampler, cpu);
 	if (event == sampler->event_count) {
 		cpu->skipped++;
 		return 0;

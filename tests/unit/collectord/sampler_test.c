@@ -16,9 +16,9 @@
 #define WHY_SIZE       512
 #define SIDEBAND_PAGES 64
 
-/* A cpu-clock at a modest rate: what every machine has. Skips where all-CPU events are refused. */
+/* Skips where all-CPU events are refused. */
 static struct sampler *
-open_sampler_with_rings(size_t tally_limit, size_t ring_pages, size_t sideband_pages)
+open_sampler_of(const struct event_spec *spec, size_t tally_limit, size_t ring_pages, size_t sideband_pages)
 {
 	struct config config;
 	struct sampler *sampler;
@@ -29,14 +29,22 @@ open_sampler_with_rings(size_t tally_limit, size_t ring_pages, size_t sideband_p
 	config.tally_limit = tally_limit;
 	config.ring_pages = ring_pages;
 	config.sideband_pages = sideband_pages;
-
 	config.event_count = 1;
-	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+	config.events[0] = *spec;
 	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
 	if (err == -EACCES || err == -EPERM)
 		skip_because(why);
 	assert_int_equal(err, 0);
 	return sampler;
+}
+
+/* A cpu-clock at a modest rate: what every machine has. */
+static struct sampler *
+open_sampler_with_rings(size_t tally_limit, size_t ring_pages, size_t sideband_pages)
+{
+	const struct event_spec spec = {.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+
+	return open_sampler_of(&spec, tally_limit, ring_pages, sideband_pages);
 }
 
 static struct sampler *
@@ -396,6 +404,31 @@ a_period_that_the_kernel_refuses_leaves_all_as_it_was(void **state)
 	sampler_close(sampler);
 }
 
+/* Each fault is a sample for both, and the kernel gives it the id of one of them only. */
+static void
+samples_of_a_fault_that_another_samples_too_are_ours(void **state)
+{
+	const struct event_spec spec = {.name = "page-faults", .period = 1, .user = true, .kernel = true};
+	struct sampler *samplers[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		samplers[i] = open_sampler_of(&spec, 65536, 256, SIDEBAND_PAGES);
+		assert_int_equal(sampler_enable(samplers[i]), 0);
+	}
+	run_true(20);
+	for (int i = 0; i < 2; i++) {
+		struct slice slice = {0};
+
+		assert_int_equal(sampler_drain_all(samplers[i]), 0);
+		tally_free(sampler_take(samplers[i], tally_new(1), &slice));
+		assert_int_equal(slice.skipped, 0);
+		assert_true(slice.events[0].samples >= 20);
+		slice_fini(&slice);
+		sampler_close(samplers[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -411,6 +444,7 @@ main(void)
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
 		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
+		cmocka_unit_test(samples_of_a_fault_that_another_samples_too_are_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
