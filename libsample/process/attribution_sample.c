@@ -83,7 +83,7 @@ not_told(const struct attribution *attribution, const struct record *record, enu
 {
 	const bool is_doubtful = attribution->records_missed || record->time < attribution->doubt_until;
 
-	return 1 + (is_doubtful ? UNKNOWN_RECORDS : cause);
+	return 1 + (int)(is_doubtful ? UNKNOWN_RECORDS : cause);
 }
 
 static int
