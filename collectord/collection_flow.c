@@ -13,12 +13,18 @@
 #define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
 #define WAIT_STEP_NS  UINT64_C(100000000)  /* in which the smallest rings do not fill up */
 
+/* A clock that cannot be read goes on as far as the others say: a slice of 1970 would be dropped for its age. */
 void
 collection_mark(struct collection *collection)
 {
-	collection->taken_ns = machine_clock_ns(CLOCK_REALTIME);
-	collection->taken_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	collection->cpu_time_ns = machine_cpu_time_ns();
+	const uint64_t time_ns = machine_clock_ns(CLOCK_REALTIME), monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const uint64_t cpu_time_ns = machine_cpu_time_ns(), before_ns = collection->taken_monotonic_ns;
+
+	if (monotonic_ns > before_ns)
+		collection->taken_monotonic_ns = monotonic_ns;
+	collection->taken_ns = time_ns ? time_ns : collection->taken_ns + collection->taken_monotonic_ns - before_ns;
+	if (cpu_time_ns > collection->cpu_time_ns)
+		collection->cpu_time_ns = cpu_time_ns;
 }
 
 static int

@@ -184,6 +184,7 @@ machine_clock_ns(int clock_id)
 {
 	struct timespec now;
 
-	clock_gettime((clockid_t)clock_id, &now);
+	if (clock_gettime((clockid_t)clock_id, &now) < 0)
+		return 0;
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }

@@ -32,7 +32,7 @@ void machine_tune_allocator(void);
 
 uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */
-uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2) */
+uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2); 0 when that fails */
 
 /* What this process has in memory; zeros when it cannot be told. */
 struct machine_memory {
