@@ -126,6 +126,26 @@ make_directory(const char *path)
 	return mkdir(directory, 0750) ? -errno : 0;
 }
 
+/* Takes `fd`; NULL for want of memory. */
+static struct evconnlistener *
+listener_new(struct control *control, int fd)
+{
+	struct evconnlistener *listener =
+		evconnlistener_new(control->base, on_connect, control,
+	                           LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0, fd);
+
+	if (!listener) {
+		close(fd);
+		return NULL;
+	}
+	if (evconnlistener_enable(listener)) { /* evconnlistener_new() would not say that it cannot be */
+		evconnlistener_free(listener);
+		return NULL;
+	}
+	evconnlistener_set_error_cb(listener, on_accept_error);
+	return listener;
+}
+
 int
 control_open(struct event_base *base, const char *path, control_handler *handler, void *context, const struct log *log,
              struct control **control, char *why, size_t size)
@@ -150,19 +170,34 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 		return cannot_listen(path, fd, why, size);
 	}
 	made->path = strdup(path);
-	made->listener = evconnlistener_new(base, on_connect, made,
-	                                    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0, fd);
+	made->listener = listener_new(made, fd);
 	made->again = event_new(base, -1, 0, on_pause_end, made);
-	/* evconnlistener_new() would not say that it cannot be enabled */
-	if (!made->listener || !made->path || !made->again || evconnlistener_enable(made->listener)) {
-		if (!made->listener)
-			close(fd);
+	if (!made->listener || !made->path || !made->again) {
 		control_close(made);
 		return cannot_listen(path, -ENOMEM, why, size);
 	}
-	evconnlistener_set_error_cb(made->listener, on_accept_error);
 	*control = made;
 	return 0;
+}
+
+void
+control_look(struct control *control)
+{
+	struct evconnlistener *listener;
+	struct stat stat;
+	int fd;
+
+	if (lstat(control->path, &stat) == 0 || errno != ENOENT)
+		return;
+	fd = local_socket_listen(control->path, 0660, CONTROL_QUEUE); /* -ENOENT while its directory is not there */
+	if (fd < 0)
+		return;
+	listener = listener_new(control, fd);
+	if (!listener)
+		return;
+	evconnlistener_free(control->listener);
+	control->listener = listener;
+	log_write(control->log, LOG_LEVEL_NOTICE, "%s: the control socket was gone, and is made again", control->path);
 }
 
 void

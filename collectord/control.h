@@ -37,6 +37,9 @@ int control_open(struct event_base *base, const char *path, control_handler *han
 void
 control_close(struct control *control); /* sends what is written but not sent, removes the socket. NULL is allowed */
 
+/* Listen anew when the socket was deleted, with its directory or without, and the directory is there. */
+void control_look(struct control *control);
+
 /* Send `reply`, which is given away (NULL, for want of memory, becomes an error). */
 void control_reply(struct control *control, uint64_t client, json_t *reply);
 

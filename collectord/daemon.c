@@ -100,6 +100,7 @@ on_flush_timer(void *context)
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
 	daemon_answer_waiters(daemon);
+	control_look(daemon->control);
 }
 
 static void

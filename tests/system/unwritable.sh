@@ -163,6 +163,22 @@ test_deleted_database()
 	check 'deleted: the database is sound' dcpictl --db "$db" check
 }
 
+# With the directory goes the socket that dcpictl talks to, and both come back.
+test_deleted_directory()
+{
+	configure
+	start_dcpid "$scratch/gone" --config "$configuration" || {
+		not_ok 'dcpid starts' "$(cat "$scratch/gone.log")"
+		return
+	}
+	rm -rf "$scratch/gone"
+	check 'a deleted directory: dcpid answers again' wait_for 30 dcpictl --db "$scratch/gone" status
+	check 'a deleted directory: what is sampled goes there' dcpictl --db "$scratch/gone" flush
+	check 'a deleted directory: and it can be read' dcpictl --db "$scratch/gone" check
+	stop "$started"
+	check_equal 'a deleted directory: dcpid ends well' 0 $?
+}
+
 test_moved_database()
 {
 	configure
@@ -210,4 +226,4 @@ test_stopped_reader()
 
 may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
 side_by_side test_full_disk test_failing_disk test_read_only_disk test_deleted_database test_moved_database \
-	test_stopped_reader
+	test_deleted_directory test_stopped_reader
