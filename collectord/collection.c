@@ -16,7 +16,7 @@
 #include "collectord/retainer.h"
 
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
-#define DAMAGE_ADVICE "it is put aside, and a new one begun"
+#define DAMAGE_ADVICE "the next dcpid puts it aside and begins a new one"
 
 static int
 say(char *why, size_t size, const char *subject, const char *action, int err)

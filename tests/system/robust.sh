@@ -154,7 +154,7 @@ test_damage()
 		cp "$scratch/sound" "$db/data.mdb"
 		damage "$db/data.mdb" "$how"
 		check "dcpid begins beside a database that is $how" timeout 60 \
-			dcpid --foreground --db "$db" --config "$scratch/damaged.conf" --seconds 2
+			dcpid --foreground --db "$db" --config "$scratch/damaged.conf" --seconds 6
 		check "what is $how is put aside" set_aside "$db"
 		check "beside what is $how, the new one is sound" dcpictl --db "$db" check
 		check_fails "the doctor tells of what is $how" 1 "salvage --to $db.salvaged" dcpictl --db "$db" doctor
