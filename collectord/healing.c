@@ -55,21 +55,23 @@ healing_take_message(void)
 }
 
 int
-healing_prepare(const char *directory, char *const *arguments)
+healing_prepare(struct healing *healing, const char *directory, char *const *arguments)
 {
 	size_t count = 0;
-	char **environment, *message;
 
 	while (environ[count])
 		count++;
-	environment = calloc(count + 2, sizeof(*environment));
-	if (!environment || asprintf(&message, MESSAGE "=%s", directory) < 0) {
-		free(environment);
+	memset(healing, 0, sizeof(*healing));
+	healing->environment = calloc(count + 2, sizeof(*healing->environment));
+	if (!healing->environment)
+		return -ENOMEM;
+	if (asprintf(&healing->message, MESSAGE "=%s", directory) < 0) {
+		healing->message = NULL; /* which is undefined then */
 		return -ENOMEM;
 	}
-	memcpy(environment, environ, count * sizeof(*environment));
-	environment[count] = message;
-	guard_begin_anew_with(arguments, environment); /* which keeps them as long as the program lives */
+	memcpy(healing->environment, environ, count * sizeof(*environ));
+	healing->environment[count] = healing->message;
+	guard_begin_anew_with(arguments, healing->environment);
 	return 0;
 }
 
@@ -77,4 +79,12 @@ void
 healing_end(void)
 {
 	guard_begin_anew_with(NULL, NULL);
+}
+
+void
+healing_fini(struct healing *healing)
+{
+	healing_end();
+	free(healing->message);
+	free(healing->environment);
 }

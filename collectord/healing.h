@@ -22,8 +22,18 @@ int healing_set_aside(const char *directory, const struct profile *profile, cons
 /* The directory in which the dcpid that this was met damage (to be freed); NULL when it did not. Called once. */
 char *healing_take_message(void);
 
-/* From here on a fault over the database in `directory` executes dcpid anew with `arguments`. 0 or -ENOMEM. */
-int healing_prepare(const char *directory, char *const *arguments);
+/* What a dcpid that is executed anew is given. */
+struct healing {
+	char **environment;
+	char *message; /* in it */
+};
+
+/*
+ * From here on a fault over the database in `directory` executes dcpid anew with `arguments`. 0 or -ENOMEM. Until
+ * healing_fini(), which takes it back, `healing` must not move nor `arguments` go.
+ */
+int healing_prepare(struct healing *healing, const char *directory, char *const *arguments);
+void healing_fini(struct healing *healing); /* also of one that is all zero */
 
 /* dcpid is about to end: a fault ends it. */
 void healing_end(void);

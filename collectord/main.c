@@ -139,7 +139,8 @@ check_config(const struct options *options)
 
 /* What a dcpid before this one left to be done when it met damage; and how this one would leave it. */
 static int
-heal(const char *database, char *const *arguments, const struct log *log, char *why, size_t size)
+heal(struct healing *healing, const char *database, char *const *arguments, const struct log *log, char *why,
+     size_t size)
 {
 	char *damaged = healing_take_message();
 	int err = damaged ? healing_set_aside(damaged, NULL, log) : 0;
@@ -149,7 +150,7 @@ heal(const char *database, char *const *arguments, const struct log *log, char *
 		snprintf(why, size, "collecting ends: there is no sound database");
 		return err;
 	}
-	err = healing_prepare(database, arguments);
+	err = healing_prepare(healing, database, arguments);
 	if (err)
 		snprintf(why, size, "cannot prepare for damage: %s", error_text(err));
 	return err;
@@ -163,6 +164,7 @@ collect(const struct options *options, char *const *arguments)
 		.watchdog_usec = getenv("WATCHDOG_USEC"),
 		.watchdog_pid = getenv("WATCHDOG_PID"),
 	};
+	struct healing healing = {0};
 	struct logging logging;
 	struct notify *notify;
 	struct config config;
@@ -186,12 +188,13 @@ collect(const struct options *options, char *const *arguments)
 	umask(0027);
 	machine_raise_limits();
 	machine_tune_allocator();
-	err = heal(config.database, arguments, &logging.log, why, sizeof(why));
+	err = heal(&healing, config.database, arguments, &logging.log, why, sizeof(why));
 	if (!err)
 		err = daemon_run(options, &config, &logging, notify, why, sizeof(why));
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 	notify_free(notify);
+	healing_fini(&healing);
 	return error_exit_status(err);
 }
 
