@@ -76,9 +76,14 @@ void
 unnamed_store(struct unnamed *unnamed, struct profile *profile, const struct image *const *images, uint32_t first,
               uint32_t count, const struct log *log)
 {
+	const bool from_copy = unnamed->symbols;
+
 	if (collect(unnamed, profile, images, first, count) == 0 && unnamed->count > 0)
 		unnamed->count = store_all(unnamed, profile, unnamed->symbols, log);
 	forget_symbols(unnamed);
+	/* Not at the next flush: a module that came after the copy was made may be gone by then. */
+	if (from_copy && unnamed->count > 0)
+		unnamed->count = store_all(unnamed, profile, NULL, log);
 }
 
 void
