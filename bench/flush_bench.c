@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "base/error.h"
 #include "profile/profile.h"
 #include "profile/selection.h"
@@ -44,24 +44,6 @@ struct bench {
 	bool first; /* nothing has been flushed yet */
 	uint64_t state;
 };
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static void
-require(int err, const char *what)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "flush_bench: %s: %s\n", what, error_text(err));
-	exit(1);
-}
 
 /* xorshift64*: the same numbers in every run. */
 static uint64_t
@@ -185,11 +167,11 @@ flush(struct bench *bench, uint32_t epoch, uint32_t *slice, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		more.events[bench->entries[i].event].samples += bench->entries[i].count;
-	start = now_ns();
-	require(profile_flush(bench->profile, &batch), "flush");
+	start = bench_clock_ns(CLOCK_MONOTONIC);
+	bench_require(profile_flush(bench->profile, &batch), "flush");
 	bench->first = false;
 	*slice = more.id;
-	return now_ns() - start;
+	return bench_clock_ns(CLOCK_MONOTONIC) - start;
 }
 
 static struct profile_stats
@@ -197,7 +179,7 @@ stats_of(struct bench *bench)
 {
 	struct profile_stats stats;
 
-	require(profile_stats(bench->profile, &stats), "stats");
+	bench_require(profile_stats(bench->profile, &stats), "stats");
 	return stats;
 }
 
@@ -209,7 +191,7 @@ begin_epoch(struct bench *bench)
 		.events = {{.name = "cycles", .available = true}, {.name = "cache-misses", .available = true}},
 	};
 
-	require(profile_begin_epoch(bench->profile, &epoch), "begin_epoch");
+	bench_require(profile_begin_epoch(bench->profile, &epoch), "begin_epoch");
 	return epoch.id;
 }
 
@@ -280,10 +262,10 @@ measure_selection(struct bench *bench, const char *name, const struct selection_
 	char why[256];
 
 	for (int round = 0; round < 5; round++) {
-		uint64_t start = now_ns(), took;
+		uint64_t start = bench_clock_ns(CLOCK_MONOTONIC), took;
 
-		require(selection_read(bench->profile, request, &selection, why, sizeof(why)), "select");
-		took = now_ns() - start;
+		bench_require(selection_read(bench->profile, request, &selection, why, sizeof(why)), "select");
+		took = bench_clock_ns(CLOCK_MONOTONIC) - start;
 		best = took < best ? took : best;
 		if (round == 4)
 			printf("%-34s %7zu counts of %llu samples, %zu slices: %.1f ms\n", name, selection->count_count,
@@ -299,7 +281,7 @@ keep(const char *parent, const char *directory, const char *name)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/%s", parent, name);
-	require(rename(directory, path) ? -errno : 0, path);
+	bench_require(rename(directory, path) ? -errno : 0, path);
 }
 
 int
@@ -322,15 +304,16 @@ main(int argc, char **argv)
 	bench->first = true;
 	make_names(bench);
 	make_keys(bench);
-	require(profile_open(directory, &options, &bench->profile), directory);
+	bench_require(profile_open(directory, &options, &bench->profile), directory);
 	measure_single_flushes(bench);
 	measure_many_flushes(bench);
 	measure_selection(bench, "select the latest epoch", &(struct selection_request){0});
 	measure_selection(bench, "select one command of all epochs",
 	                  &(struct selection_request){.epoch = "all", .comm = "bench1"});
-	start = now_ns();
+	start = bench_clock_ns(CLOCK_MONOTONIC);
 	complaints = profile_check(bench->profile, NULL, NULL);
-	printf("check: %lld complaints, %.1f ms\n", (long long)complaints, (double)(now_ns() - start) / 1e6);
+	printf("check: %lld complaints, %.1f ms\n", (long long)complaints,
+	       (double)(bench_clock_ns(CLOCK_MONOTONIC) - start) / 1e6);
 	profile_close(bench->profile);
 	if (argc > 2)
 		keep(parent, directory, argv[2]);

@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "base/error.h"
 #include "collectord/retainer.h"
 #include "profile/profile.h"
@@ -126,10 +127,7 @@ struct bench {
 static double
 clock_ms(clockid_t clock)
 {
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+	return (double)bench_clock_ns(clock) / 1e6;
 }
 
 static struct times
@@ -148,15 +146,6 @@ times_add_since(struct times *sum, struct times start)
 
 	sum->wall_ms += now.wall_ms - start.wall_ms;
 	sum->processor_ms += now.processor_ms - start.processor_ms;
-}
-
-static void
-require(int err, const char *what)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "growth_bench: %s: %s\n", what, error_text(err));
-	exit(1);
 }
 
 /* xorshift64*: the same year in every run. */
@@ -238,7 +227,7 @@ add_image(struct bench *bench, size_t image)
 	char *path = NULL;
 
 	if (asprintf(&path, "/usr/lib/fleet/libservice%zu.so", image) < 0)
-		require(-ENOMEM, "name");
+		bench_require(-ENOMEM, "name");
 	*new = (struct image){.kind = IMAGE_USER, .build_id_size = 20, .path = path};
 	memcpy(new->build_id, &image, sizeof(image));
 	memcpy(new->build_id + 8, &bench->builds[image], sizeof(int));
@@ -258,7 +247,7 @@ add_context(struct bench *bench, size_t command, int64_t hour)
 	else
 		made = asprintf(&comm, "job%lld", (long long)hour * SHORT_COMMANDS + (long long)command);
 	if (made < 0 || asprintf(&cgroup, "/system.slice/%s.service", command < COMMANDS ? comm : "batch") < 0)
-		require(-ENOMEM, "name");
+		bench_require(-ENOMEM, "name");
 	*new = (struct context){.comm = comm, .cgroup = cgroup, .label = ""};
 	return bench->context_count++;
 }
@@ -336,7 +325,7 @@ retain(struct bench *bench, uint64_t now_ns, uint64_t allowed)
 		figures->longest_step_ms = fmax(figures->longest_step_ms, took_ms);
 		steps++;
 	}
-	require(result < 0 ? result : 0, "retain");
+	bench_require(result < 0 ? result : 0, "retain");
 	figures->steps += steps;
 	figures->steps_allowed += allowed;
 }
@@ -362,7 +351,7 @@ flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry
 		images[i] = &bench->new_images[i];
 	for (size_t i = 0; i < bench->new_context_count; i++)
 		contexts[i] = &bench->new_contexts[i];
-	require(retainer_flush(bench->profile, &batch, &bench->retention, NULL), "flush");
+	bench_require(retainer_flush(bench->profile, &batch, &bench->retention, NULL), "flush");
 	bench->entries_flushed += count;
 	forget_new(bench);
 	memset(slice->events, 0, sizeof(slice->events));
@@ -415,7 +404,7 @@ add_key(struct bench *bench, const struct key *key, uint32_t context, double sam
 
 	if (count == 0)
 		return;
-	require(tally_add(bench->tally, &sample, count), "tally");
+	bench_require(tally_add(bench->tally, &sample, count), "tally");
 	slice->events[key->event].samples += count;
 	if (tally_size(bench->tally) >= TALLY_LIMIT / 4 * 3)
 		flush(bench, slice, took);
@@ -593,10 +582,10 @@ run_query(const struct bench *bench, char *const arguments[])
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	require(-posix_spawn(&pid, bench->dcpiprof, &actions, NULL, arguments, environ), bench->dcpiprof);
+	bench_require(-posix_spawn(&pid, bench->dcpiprof, &actions, NULL, arguments, environ), bench->dcpiprof);
 	posix_spawn_file_actions_destroy(&actions);
 	if (wait4(pid, &status, 0, &usage) != pid || status != 0)
-		require(-EIO, "dcpiprof");
+		bench_require(-EIO, "dcpiprof");
 	return (struct times){
 		.wall_ms = clock_ms(CLOCK_MONOTONIC) - start_ms,
 		.processor_ms = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
@@ -652,7 +641,7 @@ print_point(struct bench *bench, int day)
 	struct profile_stats stats;
 	struct times all, last;
 
-	require(profile_stats(bench->profile, &stats), "stats");
+	bench_require(profile_stats(bench->profile, &stats), "stats");
 	printf("%d,%llu,%llu,%llu,%llu,%llu,%llu", day, (unsigned long long)stats.file_bytes,
 	       (unsigned long long)stats.used_bytes, (unsigned long long)stats.slices, (unsigned long long)stats.images,
 	       (unsigned long long)stats.contexts, (unsigned long long)stats.blocks);
@@ -730,11 +719,11 @@ main(int argc, char **argv)
 	bench->new_contexts = calloc(CONTEXTS_MAX, sizeof(*bench->new_contexts));
 	if (!bench->keys || !bench->tally || !bench->sorted[0] || !bench->sorted[1] || !bench->entries ||
 	    !bench->new_images || !bench->new_contexts)
-		require(-ENOMEM, "begin");
+		bench_require(-ENOMEM, "begin");
 	make_keys(bench);
-	require(profile_open(directory, &options, &bench->profile), directory);
+	bench_require(profile_open(directory, &options, &bench->profile), directory);
 	retainer_options(MAX_AGE, LIMIT, &bench->retention);
-	require(profile_begin_epoch(bench->profile, &epoch), "epoch");
+	bench_require(profile_begin_epoch(bench->profile, &epoch), "epoch");
 	bench->epoch = epoch.id;
 	begin_session(bench);
 	write_year(bench);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "process/attribution.h"
 #include "stream/merge.h"
 
@@ -26,8 +26,7 @@
 #define PID_LAST      32767
 
 static const struct record_layout layout = {
-	.sample_type =
-		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP,
+	.sample_type = BENCH_SAMPLE_TYPE,
 	.sample_id_all = true,
 };
 
@@ -44,15 +43,6 @@ struct drain {
 	struct attribution *attribution;
 	uint64_t records;
 };
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void
 put(struct tape *tape, const void *data, size_t size)
@@ -160,7 +150,7 @@ drain_all(struct ring *ring, struct drain *drain, const struct tape *tape)
 
 	if (!merge || merge_add(merge, ring, &layout, 0))
 		abort();
-	start = now_ns();
+	start = bench_clock_ns(CLOCK_MONOTONIC);
 	for (uint64_t time = 0; time < tape->time; time += LIFE_NS * LIVES_A_DRAIN) {
 		uint64_t horizon = time + LIFE_NS * LIVES_A_DRAIN;
 
@@ -168,7 +158,7 @@ drain_all(struct ring *ring, struct drain *drain, const struct tape *tape)
 			abort();
 		attribution_expire(drain->attribution, horizon);
 	}
-	start = now_ns() - start;
+	start = bench_clock_ns(CLOCK_MONOTONIC) - start;
 	merge_free(merge);
 	return start;
 }

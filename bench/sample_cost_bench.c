@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "event/event.h"
 #include "stream/ring.h"
 
@@ -40,15 +40,6 @@ fail(const char *what)
 	exit(1);
 }
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* How often another process got the CPU. */
 static long
 switches(void)
@@ -62,7 +53,7 @@ switches(void)
 static uint64_t
 piece_ns(const struct bench *bench)
 {
-	const uint64_t before = now_ns();
+	const uint64_t before = bench_clock_ns(CLOCK_MONOTONIC);
 	uint64_t state = before | 1;
 
 	for (uint64_t i = 0; i < bench->rounds; i++) {
@@ -71,7 +62,7 @@ piece_ns(const struct bench *bench)
 		state ^= state << 17;
 		__asm__ volatile("" : "+r"(state));
 	}
-	return now_ns() - before;
+	return bench_clock_ns(CLOCK_MONOTONIC) - before;
 }
 
 /* Samples of this process; those of others, who ran in between, are not in the time that is compared. */

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "stream/merge.h"
 
 #define PAGES       128
@@ -20,8 +20,7 @@
 #define RINGS_MAX   64
 
 static const struct record_layout layout = {
-	.sample_type =
-		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP,
+	.sample_type = BENCH_SAMPLE_TYPE,
 	.sample_id_all = true,
 };
 
@@ -37,15 +36,6 @@ struct bench_sum {
 	uint64_t last;
 	uint64_t backwards;
 };
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void
 write_sample(uint8_t *at, uint64_t time, uint32_t pid)
@@ -124,9 +114,9 @@ bench_run(uint32_t rings, uint64_t run)
 
 		for (uint32_t i = 0; i < rings; i++)
 			bench_ring_refill(&bench[i], merge, i);
-		start = now_ns();
+		start = bench_clock_ns(CLOCK_MONOTONIC);
 		merge_drain(merge, UINT64_MAX, add_up, &sum);
-		each = (double)(now_ns() - start) / (double)sum.samples;
+		each = (double)(bench_clock_ns(CLOCK_MONOTONIC) - start) / (double)sum.samples;
 		if (sum.samples != rings * bench[0].filled / SAMPLE_SIZE || sum.backwards || !sum.addresses)
 			abort();
 		if (round == 0 || each < best)

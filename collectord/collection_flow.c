@@ -100,22 +100,14 @@ add_totals(struct collection *collection, const struct slice *slice)
 	totals->skipped += slice->skipped;
 	for (size_t i = 0; i < slice->event_count; i++) {
 		const struct slice_event *more = &slice->events[i];
-		struct slice_event *event = &totals->events[i];
 
-		event->samples += more->samples;
-		event->lost += more->lost;
-		event->throttled += more->throttled;
-		event->dropped += more->dropped;
-		event->enabled_ns += more->enabled_ns;
-		event->running_ns += more->running_ns;
+		slice_event_add(&totals->events[i], more);
 		collection->samples += more->samples;
 		collection->lost += more->lost;
 		collection->dropped += more->dropped;
 		collection->kept_samples += more->samples;
-		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
-			event->unknown[cause] += more->unknown[cause];
+		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 			collection->unknown += more->unknown[cause];
-		}
 	}
 }
 
@@ -214,6 +206,8 @@ subtract(struct slice_event *event, const struct slice_event *less)
 	event->lost -= less->lost;
 	event->throttled -= less->throttled;
 	event->dropped -= less->dropped;
+	event->enabled_ns -= less->enabled_ns;
+	event->running_ns -= less->running_ns;
 	for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		event->unknown[cause] -= less->unknown[cause];
 }

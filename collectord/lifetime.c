@@ -43,23 +43,12 @@ lifetime_reserve(struct lifetime *lifetime, const struct epoch *epoch)
 }
 
 void
-lifetime_sum(struct slice_event *counts, const struct slice_event *more)
-{
-	counts->samples += more->samples;
-	counts->lost += more->lost;
-	counts->throttled += more->throttled;
-	counts->dropped += more->dropped;
-	for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
-		counts->unknown[cause] += more->unknown[cause];
-}
-
-void
 lifetime_add(struct lifetime *lifetime, const struct epoch *epoch, const struct slice_event *counts)
 {
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		struct lifetime_event *event = find(lifetime, epoch->events[i].name);
 
 		if (event && epoch->events[i].available)
-			lifetime_sum(&event->counts, &counts[i]);
+			slice_event_add(&event->counts, &counts[i]);
 	}
 }

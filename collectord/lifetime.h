@@ -33,7 +33,4 @@ int lifetime_reserve(struct lifetime *lifetime, const struct epoch *epoch);
 /* Add what was counted in `epoch` (room was made for it), one of `counts` for each of its events. */
 void lifetime_add(struct lifetime *lifetime, const struct epoch *epoch, const struct slice_event *counts);
 
-/* Add `more` to `counts`. */
-void lifetime_sum(struct slice_event *counts, const struct slice_event *more);
-
 #endif

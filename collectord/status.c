@@ -72,7 +72,7 @@ lifetime_event_json(const struct collection_view *view, const struct lifetime_ev
 
 	for (size_t i = 0; i < view->epoch->event_count; i++)
 		if (view->epoch->events[i].available && strcmp(view->epoch->events[i].name, past->name) == 0)
-			lifetime_sum(&counts, &view->totals.events[i]);
+			slice_event_add(&counts, &view->totals.events[i]);
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "name", shown(past->name), "samples", number(counts.samples),
 	                 "lost", number(counts.lost), "dropped", number(counts.dropped), "throttled",
 	                 number(counts.throttled), "unknown", unknown_json(&counts));

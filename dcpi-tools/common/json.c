@@ -40,6 +40,14 @@ json_time(uint64_t nanoseconds)
 	return json_string(text);
 }
 
+const char *
+json_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
 int
 json_print(json_t *root, FILE *stream)
 {

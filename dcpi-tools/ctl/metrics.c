@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/time_text.h"
 #include "process/attribution.h"
 
@@ -125,14 +126,6 @@ print_label(const char *name, const char *value, FILE *stream)
 	fputc('"', stream);
 }
 
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 /* Whole numbers stay whole: a double cannot count past 2^53. */
 static void
 print_value(const json_t *value, double scale, FILE *stream)
@@ -175,10 +168,10 @@ print_single(const json_t *status, const struct metric *metric, uint64_t now_ns,
 static bool
 is_repeated(const json_t *events, size_t index, const char *key)
 {
-	const char *name = text_of(json_array_get(events, index), key);
+	const char *name = json_text(json_array_get(events, index), key);
 
 	for (size_t i = 0; i < index; i++)
-		if (strcmp(text_of(json_array_get(events, i), key), name) == 0)
+		if (strcmp(json_text(json_array_get(events, i), key), name) == 0)
 			return true;
 	return false;
 }
@@ -201,7 +194,7 @@ print_by_event(const json_t *events, const struct metric *metric, FILE *stream)
 			print_head(metric, stream);
 		has_head = true;
 		fprintf(stream, "%s{", metric->name);
-		print_label("event", text_of(event, "name"), stream);
+		print_label("event", json_text(event, "name"), stream);
 		fputc('}', stream);
 		print_value(value, metric->scale, stream);
 	}
@@ -225,7 +218,7 @@ print_unknown(const json_t *events, FILE *stream)
 			const char *name = unknown_cause_name(cause);
 
 			fprintf(stream, "%s{", metric.name);
-			print_label("event", text_of(event, "name"), stream);
+			print_label("event", json_text(event, "name"), stream);
 			fputc(',', stream);
 			print_label("cause", name, stream);
 			fprintf(stream, "} %" JSON_INTEGER_FORMAT "\n",
@@ -249,9 +242,9 @@ print_events(const json_t *events, FILE *stream)
 		if (is_repeated(events, i, "requested"))
 			continue;
 		fprintf(stream, "%s{", metric.name);
-		print_label("requested", text_of(event, "requested"), stream);
+		print_label("requested", json_text(event, "requested"), stream);
 		fputc(',', stream);
-		print_label("event", text_of(event, "name"), stream);
+		print_label("event", json_text(event, "name"), stream);
 		fprintf(stream, "} %d\n", json_is_true(json_object_get(event, "available")));
 	}
 }
@@ -268,7 +261,7 @@ print_status(const json_t *status, uint64_t now_ns, FILE *stream)
 
 	print_head(&build, stream);
 	fprintf(stream, "%s{", build.name);
-	print_label("version", text_of(status, "version"), stream);
+	print_label("version", json_text(status, "version"), stream);
 	fputs("} 1\n", stream);
 	for (size_t i = 0; i < COUNT(totals); i++)
 		print_by_event(counted, &totals[i], stream);

@@ -5,19 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 #include "profile/epoch.h"
 
 #define SECONDS_MAX 1000000000 /* 32 years: no daemon runs longer */
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static uint64_t
 count_of(const json_t *object, const char *key)
@@ -78,11 +71,11 @@ static void
 print_head(const json_t *status, FILE *stream)
 {
 	const json_t *epoch = json_object_get(status, "epoch");
-	const char *label = text_of(epoch, "label");
+	const char *label = json_text(epoch, "label");
 	char duration[TIME_TEXT_SIZE];
 
 	fprintf(stream, "dcpid %s (process %" PRIu64 "), collecting for %s, epoch %" PRIu64 "%s%s%s\n",
-	        text_of(status, "version"), count_of(status, "pid"),
+	        json_text(status, "version"), count_of(status, "pid"),
 	        duration_format(nanoseconds(real_of(status, "seconds")), duration), count_of(epoch, "id"),
 	        *label ? " \"" : "", label, *label ? "\"" : "");
 }
@@ -101,11 +94,11 @@ print_frequency(const json_t *event, FILE *stream)
 {
 	const uint64_t rate = count_of(event, "rate"), period = count_of(event, "period");
 	const uint64_t cost_ns = count_of(event, "cost_ns");
-	const bool is_clock = strcmp(text_of(event, "unit"), "ns") == 0;
+	const bool is_clock = strcmp(json_text(event, "unit"), "ns") == 0;
 	char often[NUMBER_TEXT_SIZE];
 
 	if (period && (!is_clock || !rate))
-		fprintf(stream, "a sample every %s %s, ", count_format(period, often), text_of(event, "unit"));
+		fprintf(stream, "a sample every %s %s, ", count_format(period, often), json_text(event, "unit"));
 	if (rate)
 		fprintf(stream, "%s samples/s per CPU, ", count_format(rate, often));
 	if (cost_ns)
@@ -127,10 +120,10 @@ print_event(const json_t *event, size_t width, FILE *stream)
 {
 	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], dropped[NUMBER_TEXT_SIZE];
 	const bool available = json_is_true(json_object_get(event, "available"));
-	const char *note = text_of(event, "note");
-	const bool stands_in = available && strcmp(text_of(event, "name"), text_of(event, "requested")) != 0;
+	const char *note = json_text(event, "note");
+	const bool stands_in = available && strcmp(json_text(event, "name"), json_text(event, "requested")) != 0;
 
-	print_label(text_of(event, available ? "name" : "requested"), width, stream);
+	print_label(json_text(event, available ? "name" : "requested"), width, stream);
 	if (available)
 		print_frequency(event, stream);
 	else
@@ -147,7 +140,7 @@ print_event(const json_t *event, size_t width, FILE *stream)
 	if (*note) {
 		print_label("", width, stream);
 		if (stands_in)
-			fprintf(stream, "stands in for %s: ", text_of(event, "requested"));
+			fprintf(stream, "stands in for %s: ", json_text(event, "requested"));
 		fprintf(stream, "%s\n", note);
 	}
 }
@@ -192,9 +185,9 @@ print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream
 	uint64_t at_ns = 0;
 
 	print_label("database", width, stream);
-	fprintf(stream, "%s %s of %s, ", text_of(database, "path"), size_format(count_of(database, "used"), used),
+	fprintf(stream, "%s %s of %s, ", json_text(database, "path"), size_format(count_of(database, "used"), used),
 	        size_format(count_of(database, "limit"), limit));
-	if (time_parse(text_of(flush, "at"), now_ns, &at_ns))
+	if (time_parse(json_text(flush, "at"), now_ns, &at_ns))
 		fprintf(stream, "nothing flushed yet\n");
 	else
 		fprintf(stream, "last flush %s ago took %.0f ms\n",
@@ -266,7 +259,7 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 
 	json_array_foreach (events, i, event) {
 		const bool available = json_is_true(json_object_get(event, "available"));
-		size_t needed = text_width(text_of(event, available ? "name" : "requested"));
+		size_t needed = text_width(json_text(event, available ? "name" : "requested"));
 
 		if (needed > width)
 			width = needed;
@@ -275,9 +268,9 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 	json_array_foreach (events, i, event)
 		print_event(event, width, stream);
 	print_unknown(events, width, stream);
-	if (*text_of(status, "cpus")) {
+	if (*json_text(status, "cpus")) {
 		print_label("cpus", width, stream);
-		fprintf(stream, "%s\n", text_of(status, "cpus"));
+		fprintf(stream, "%s\n", json_text(status, "cpus"));
 	}
 	print_database(status, now_ns, width, stream);
 	print_trouble(status, width, stream);

@@ -51,37 +51,43 @@ read_bytes(struct byte_reader *reader, size_t size)
 	return data;
 }
 
+/* `size` bytes into `value`; zeros when they are not there. */
+static inline void
+read_native(struct byte_reader *reader, void *value, size_t size)
+{
+	const uint8_t *data = read_bytes(reader, size);
+
+	if (data)
+		memcpy(value, data, size);
+	else
+		memset(value, 0, size);
+}
+
 /* Here, because the records of perf consist of these. */
 static inline uint16_t
 read_u16_native(struct byte_reader *reader)
 {
-	const uint8_t *data = read_bytes(reader, sizeof(uint16_t));
-	uint16_t value = 0;
+	uint16_t value;
 
-	if (data)
-		memcpy(&value, data, sizeof(value));
+	read_native(reader, &value, sizeof(value));
 	return value;
 }
 
 static inline uint32_t
 read_u32_native(struct byte_reader *reader)
 {
-	const uint8_t *data = read_bytes(reader, sizeof(uint32_t));
-	uint32_t value = 0;
+	uint32_t value;
 
-	if (data)
-		memcpy(&value, data, sizeof(value));
+	read_native(reader, &value, sizeof(value));
 	return value;
 }
 
 static inline uint64_t
 read_u64_native(struct byte_reader *reader)
 {
-	const uint8_t *data = read_bytes(reader, sizeof(uint64_t));
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (data)
-		memcpy(&value, data, sizeof(value));
+	read_native(reader, &value, sizeof(value));
 	return value;
 }
 

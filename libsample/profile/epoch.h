@@ -77,6 +77,9 @@ void slice_fini(struct slice *slice);
 #define SLICE_RUNNING_WHOLE 99.5 /* percent; from here on nobody need be told */
 double slice_event_running_percent(const struct slice_event *event);
 
+/* Add all numbers of `more` to `sum`; what would overflow stays at the largest number. */
+void slice_event_add(struct slice_event *sum, const struct slice_event *more);
+
 /* Add the numbers of `more` (same epoch and events) to `slice`; its end becomes that of `more`. 0, or -ENOMEM. */
 int slice_add(struct slice *slice, const struct slice *more);
 

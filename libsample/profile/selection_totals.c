@@ -115,19 +115,6 @@ selection_read_epochs(struct selection_parts *parts)
 }
 
 static void
-add_slice_event(struct slice_event *totals, const struct slice_event *event)
-{
-	totals->samples = add_saturating(totals->samples, event->samples);
-	totals->lost = add_saturating(totals->lost, event->lost);
-	totals->dropped = add_saturating(totals->dropped, event->dropped);
-	totals->throttled = add_saturating(totals->throttled, event->throttled);
-	totals->enabled_ns = add_saturating(totals->enabled_ns, event->enabled_ns);
-	totals->running_ns = add_saturating(totals->running_ns, event->running_ns);
-	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
-		totals->unknown[i] = add_saturating(totals->unknown[i], event->unknown[i]);
-}
-
-static void
 add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice)
 {
 	struct selection *selection = parts->selection;
@@ -149,7 +136,7 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 	for (size_t i = 0; i < slice->event_count; i++) {
 		uint16_t place = parts->event_maps[epoch].events[i];
 
-		add_slice_event(&selection->events[place].totals, &slice->events[i]);
+		slice_event_add(&selection->events[place].totals, &slice->events[i]);
 		overhead_add(&selection->events[place].overhead, &selection->epochs[epoch].events[i],
 		             &slice->events[i]);
 		overhead_add(overhead, &selection->epochs[epoch].events[i], &slice->events[i]);

@@ -25,17 +25,17 @@ slice_fini(struct slice *slice)
 	slice->cpu_count = 0;
 }
 
-static void
-slice_event_add(struct slice_event *event, const struct slice_event *more)
+void
+slice_event_add(struct slice_event *sum, const struct slice_event *more)
 {
-	event->samples = add_saturating(event->samples, more->samples);
-	event->lost = add_saturating(event->lost, more->lost);
-	event->throttled = add_saturating(event->throttled, more->throttled);
-	event->dropped = add_saturating(event->dropped, more->dropped);
-	event->enabled_ns = add_saturating(event->enabled_ns, more->enabled_ns);
-	event->running_ns = add_saturating(event->running_ns, more->running_ns);
+	sum->samples = add_saturating(sum->samples, more->samples);
+	sum->lost = add_saturating(sum->lost, more->lost);
+	sum->throttled = add_saturating(sum->throttled, more->throttled);
+	sum->dropped = add_saturating(sum->dropped, more->dropped);
+	sum->enabled_ns = add_saturating(sum->enabled_ns, more->enabled_ns);
+	sum->running_ns = add_saturating(sum->running_ns, more->running_ns);
 	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
-		event->unknown[i] = add_saturating(event->unknown[i], more->unknown[i]);
+		sum->unknown[i] = add_saturating(sum->unknown[i], more->unknown[i]);
 }
 
 static int

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/exchange.h"
@@ -14,14 +15,6 @@
 #define RUNNING_PERCENT  99.0
 #define THROTTLE_SECONDS 10 /* more often than once in so many */
 #define OVERHEAD_FACTOR  1.5
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static double
 number_of(const json_t *object, const char *key)
@@ -126,7 +119,7 @@ check_trouble(const struct surroundings *around, struct findings *findings)
 static void
 check_losses(const json_t *status, const json_t *event, struct findings *findings)
 {
-	const char *name = text_of(event, "name");
+	const char *name = json_text(event, "name");
 	const double samples = number_of(event, "samples"), lost = number_of(event, "lost");
 	const double dropped = number_of(event, "dropped"), throttled = number_of(event, "throttled");
 	const double running = number_of(event, "running_percent");
@@ -234,7 +227,7 @@ examine_service(const struct surroundings *around, struct findings *findings)
 	}
 	findings_add(findings, SEVERITY_OK, CHECK,
 	             "dcpid %s collects (process %" JSON_INTEGER_FORMAT ", epoch %" JSON_INTEGER_FORMAT ")",
-	             text_of(status, "version"), json_integer_value(json_object_get(status, "pid")),
+	             json_text(status, "version"), json_integer_value(json_object_get(status, "pid")),
 	             json_integer_value(json_object_get(json_object_get(status, "epoch"), "id")));
 	check_trouble(around, findings);
 	json_array_foreach (events, i, event)
