@@ -421,7 +421,7 @@ view_add_counted(const struct collection *collection, struct collection_view *vi
 void
 collection_view(const struct collection *collection, struct collection_view *view)
 {
-	const struct tally *tally = sampler_tally(collection->sampler);
+	struct tally *tally = sampler_tally(collection->sampler);
 
 	*view = (struct collection_view){
 		.config = &collection->config,

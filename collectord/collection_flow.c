@@ -292,7 +292,7 @@ note_drain_error(struct collection *collection, int error)
 int
 collection_drain(struct collection *collection)
 {
-	const struct tally *tally;
+	struct tally *tally;
 	int err;
 
 	err = collection_drain_with(collection, sampler_drain);

@@ -316,7 +316,7 @@ sampler_counted(const struct sampler *sampler)
 	return sampler->totals;
 }
 
-const struct tally *
+struct tally *
 sampler_tally(const struct sampler *sampler)
 {
 	return sampler->tally;

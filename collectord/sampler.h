@@ -128,7 +128,7 @@ int sampler_renew(struct sampler *sampler, struct image_table **images, struct c
  */
 const struct slice_event *sampler_counted(const struct sampler *sampler);
 
-const struct tally *sampler_tally(const struct sampler *sampler);
+struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
 /* The kernel's symbols, as they were read when the sampler was opened; once: NULL afterwards. The caller's. */

@@ -14,7 +14,20 @@
  */
 #define CAPACITY_FIRST 1024
 
+/*
+ * Samples come from everywhere, so nearly each one's slot is far from the processor: a miss of the cache, often one of
+ * the TLB as well, a few hundred cycles in a virtual machine. So they wait here while their slots are fetched, and the
+ * misses overlap. There is always room for the keys that wait, lest one be refused when its caller has gone.
+ */
+#define WAITING_MAX 16
+
 static_assert(sizeof(struct tally_entry) == 32, "two entries a cache line");
+
+struct waiting {
+	struct sample_key key;
+	size_t hash;
+	uint64_t count;
+};
 
 struct tally {
 	struct tally_entry *slots;
@@ -23,6 +36,9 @@ struct tally {
 	size_t limit;
 	size_t room; /* keys that still fit into this capacity */
 	bool sorted;
+	unsigned waiting_count;
+	unsigned waiting_first; /* the one that waits longest */
+	struct waiting waiting[WAITING_MAX];
 };
 
 static size_t
@@ -147,16 +163,12 @@ add_key(struct tally *tally, struct tally_entry *entry, const struct sample_key 
 	return 0;
 }
 
-int
-tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
+static int
+add_now(struct tally *tally, const struct sample_key *key, size_t hash, uint64_t count)
 {
-	size_t hash = key_hash(key->offset, key->image, key->context, key->event);
 	size_t mask = tally->capacity - 1;
 	size_t at = hash & mask;
 
-	assert(!tally->sorted);
-	if (count == 0)
-		return 0;
 	for (;; at = (at + 1) & mask) {
 		struct tally_entry *entry = &tally->slots[at];
 
@@ -171,9 +183,47 @@ tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
 	}
 }
 
-size_t
-tally_size(const struct tally *tally)
+static void
+add_first_waiting(struct tally *tally)
 {
+	const struct waiting *waiting = &tally->waiting[tally->waiting_first];
+
+	(void)add_now(tally, &waiting->key, waiting->hash, waiting->count); /* there is room for it */
+	tally->waiting_first = (tally->waiting_first + 1) % WAITING_MAX;
+	tally->waiting_count--;
+}
+
+static void
+settle(struct tally *tally)
+{
+	while (tally->waiting_count > 0)
+		add_first_waiting(tally);
+}
+
+int
+tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
+{
+	size_t hash = key_hash(key->offset, key->image, key->context, key->event);
+
+	assert(!tally->sorted);
+	if (count == 0)
+		return 0;
+	if (tally->room <= WAITING_MAX) {
+		settle(tally);
+		return add_now(tally, key, hash, count);
+	}
+	if (tally->waiting_count == WAITING_MAX)
+		add_first_waiting(tally);
+	tally->waiting[(tally->waiting_first + tally->waiting_count++) % WAITING_MAX] =
+		(struct waiting){.key = *key, .hash = hash, .count = count};
+	__builtin_prefetch(&tally->slots[hash & (tally->capacity - 1)], 1);
+	return 0;
+}
+
+size_t
+tally_size(struct tally *tally)
+{
+	settle(tally);
 	return tally->size;
 }
 
@@ -194,6 +244,7 @@ tally_sort(struct tally *tally, size_t *count)
 {
 	size_t used = 0;
 
+	settle(tally);
 	for (size_t i = 0; !tally->sorted && i < tally->capacity; i++)
 		if (tally->slots[i].count)
 			tally->slots[used++] = tally->slots[i];
@@ -223,6 +274,7 @@ tally_shrink(struct tally *tally)
 void
 tally_clear(struct tally *tally)
 {
+	settle(tally); /* how large it was decides how large it stays */
 	tally_shrink(tally);
 	/* Sorting has moved all entries to the front, but left their old slots as they were. */
 	memset(tally->slots, 0, tally->capacity * sizeof(struct tally_entry));

@@ -34,7 +34,7 @@ void tally_free(struct tally *tally); /* NULL is allowed */
 /* Add `count` samples to `key`. 0; -ENOSPC when a new key does not fit, -ENOMEM when the table cannot grow: flush. */
 int tally_add(struct tally *tally, const struct sample_key *key, uint64_t count);
 
-size_t tally_size(const struct tally *tally);   /* distinct keys */
+size_t tally_size(struct tally *tally);         /* distinct keys */
 size_t tally_limit(const struct tally *tally);  /* distinct keys at most */
 size_t tally_memory(const struct tally *tally); /* bytes allocated */
 
