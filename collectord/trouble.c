@@ -89,6 +89,17 @@ describe_full_memory(const struct collection_view *view, char *text, size_t size
 }
 
 static bool
+describe_full_tables(const struct collection_view *view, char *text, size_t size)
+{
+	if (!view->attribution.is_full)
+		return false;
+	snprintf(text, size,
+	         "memory for names is full until the database takes them: samples of images that are new count as "
+	         "unknown (no-memory), those of new commands as " CONTEXT_OTHER);
+	return true;
+}
+
+static bool
 describe_aside(const struct collection_view *view, char *text, size_t size)
 {
 	const struct aside *aside = &view->aside;
@@ -108,7 +119,8 @@ bool
 trouble_describe(const struct collection_view *view, unsigned index, char *text, size_t size)
 {
 	static bool (*const kinds[])(const struct collection_view *, char *, size_t) = {
-		describe_failure, describe_slowness, describe_full_memory, describe_reader, describe_aside,
+		describe_failure,     describe_slowness, describe_full_memory,
+		describe_full_tables, describe_reader,   describe_aside,
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

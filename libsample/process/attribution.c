@@ -274,5 +274,7 @@ attribution_stats(const struct attribution *attribution, struct attribution_stat
 	stats->mappings = attribution->budget.used;
 	stats->images = image_table_count(attribution->image_table);
 	stats->contexts = context_table_count(attribution->context_table);
+	stats->is_full =
+		image_table_is_full(attribution->image_table) || context_table_is_full(attribution->context_table);
 	stats->scan_ns = attribution->scan_ns;
 }

@@ -23,6 +23,7 @@
 #ifndef DCPI_PROCESS_ATTRIBUTION_H
 #define DCPI_PROCESS_ATTRIBUTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,7 +44,7 @@
 	X(UNKNOWN_KERNEL_ADDRESS, "kernel-address", "the kernel address lies in no known module or function")          \
 	X(UNKNOWN_GUEST, "guest", "taken in a virtual machine's guest")                                                \
 	X(UNKNOWN_MODE, "mode", "the processor mode was not recorded")                                                 \
-	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the mapping")                                  \
+	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the image or its mapping")                     \
 	X(UNKNOWN_RECORDS, "records-missed",                                                                           \
 	  "a record about the process was lost, or it began on a CPU that had just come online")
 
@@ -123,6 +124,7 @@ struct attribution_stats {
 	size_t mappings;  /* in all address spaces, shared ones once */
 	size_t images;
 	size_t contexts;
+	bool is_full;     /* a new image or context had no room in the session's tables */
 	uint64_t scan_ns; /* how long the last scan took */
 };
 void attribution_stats(const struct attribution *attribution, struct attribution_stats *stats);

@@ -21,6 +21,7 @@ struct context_table {
 	uint32_t count;
 	size_t capacity;
 	size_t bytes; /* of the nodes */
+	bool is_full;
 };
 
 struct context_table *
@@ -46,8 +47,6 @@ reserve_number(struct context_table *table)
 {
 	struct context_node **nodes;
 
-	if (table->count == UINT32_MAX)
-		return -ENOMEM;
 	nodes = array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct context_node *));
 	if (!nodes)
 		return -ENOMEM;
@@ -86,11 +85,27 @@ node_new(const struct context *context, size_t *text_size)
 	return node;
 }
 
+static int
+add_node(struct context_table *table, struct context_node *node, size_t size)
+{
+	if (reserve_number(table))
+		return -ENOMEM;
+	HASH_ADD_KEYPTR(hh, table->by_text, node->text, size, node);
+	if (!hash_added(node))
+		return -ENOMEM;
+	node->number = table->count;
+	table->bytes += sizeof(*node) + size;
+	table->nodes[table->count++] = node;
+	return 0;
+}
+
 int
 context_table_intern(struct context_table *table, const struct context *context, uint32_t *number)
 {
+	static const struct context other = {.comm = CONTEXT_OTHER};
 	struct context_node *node, *known;
 	size_t size;
+	int err;
 
 	node = node_new(context, &size);
 	if (!node)
@@ -101,18 +116,16 @@ context_table_intern(struct context_table *table, const struct context *context,
 		*number = known->number;
 		return 0;
 	}
-	if (reserve_number(table)) {
+	if (context != &other && context_table_bytes(table) + sizeof(*node) + size > CONTEXT_TABLE_BYTES_MAX) {
 		free(node);
-		return -ENOMEM;
+		table->is_full = true;
+		return context_table_intern(table, &other, number);
 	}
-	HASH_ADD_KEYPTR(hh, table->by_text, node->text, size, node);
-	if (!hash_added(node)) {
+	err = add_node(table, node, size);
+	if (err) {
 		free(node);
-		return -ENOMEM;
+		return err;
 	}
-	node->number = table->count;
-	table->bytes += sizeof(*node) + size;
-	table->nodes[table->count++] = node;
 	*number = node->number;
 	return 0;
 }
@@ -133,4 +146,10 @@ size_t
 context_table_bytes(const struct context_table *table)
 {
 	return table->bytes + table->capacity * sizeof(struct context_node *);
+}
+
+bool
+context_table_is_full(const struct context_table *table)
+{
+	return table->is_full;
 }

@@ -23,6 +23,7 @@ struct image_table {
 	uint32_t count;
 	size_t capacity;
 	size_t bytes; /* of the nodes */
+	bool is_full;
 };
 
 struct image_table *
@@ -45,13 +46,16 @@ image_table_free(struct image_table *table)
 	free(table);
 }
 
+/* A number for a node of `size` bytes. */
 static int
-reserve_number(struct image_table *table)
+reserve_number(struct image_table *table, size_t size)
 {
 	struct image_node **nodes;
 
-	if (table->count == UINT32_MAX)
-		return -ENOMEM;
+	if (image_table_bytes(table) + size > IMAGE_TABLE_BYTES_MAX) {
+		table->is_full = true;
+		return -ENOSPC;
+	}
 	nodes = array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct image_node *));
 	if (!nodes)
 		return -ENOMEM;
@@ -82,6 +86,7 @@ image_table_intern(struct image_table *table, const struct image *image, uint32_
 	struct image_identity identity;
 	struct image_node *node;
 	bool identified = image_identity(image, &identity);
+	int err;
 
 	if (identified)
 		HASH_FIND(hh, table->by_identity, &identity, sizeof(identity), node);
@@ -91,8 +96,9 @@ image_table_intern(struct image_table *table, const struct image *image, uint32_
 		*number = node->number;
 		return 0;
 	}
-	if (reserve_number(table))
-		return -ENOMEM;
+	err = reserve_number(table, sizeof(*node) + strlen(path) + 1);
+	if (err)
+		return err;
 	node = node_new(image, path);
 	if (!node)
 		return -ENOMEM;
@@ -128,4 +134,10 @@ size_t
 image_table_bytes(const struct image_table *table)
 {
 	return table->bytes + table->capacity * sizeof(struct image_node *);
+}
+
+bool
+image_table_is_full(const struct image_table *table)
+{
+	return table->is_full;
 }

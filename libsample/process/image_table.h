@@ -5,6 +5,8 @@
  * identities are equal: the kind, and the build-id where there is one, else the file's device, inode and generation,
  * else - for what is no file - the name. Same path, new build: a new image. Numbers count from 0 in the order of first
  * sight; they are the session's, not the database's.
+ * A table takes IMAGE_TABLE_BYTES_MAX, and then no image more: its owner begins a new one long before, unless nobody
+ * writes down what it holds.
  * Thread rule: one thread; a `const struct image *` stays valid and unchanged until image_table_free(), and may be
  * handed to another thread.
  */
@@ -42,17 +44,20 @@ struct image {
 	                      no file */
 };
 
+#define IMAGE_TABLE_BYTES_MAX ((size_t)4 << 20) /* as of image_table_bytes() */
+
 struct image_table;
 
 struct image_table *image_table_new(void);        /* NULL and errno (ENOMEM) */
 void image_table_free(struct image_table *table); /* NULL is allowed */
 
-/* The number of the image with this identity, new or not; copies *image and its path. 0, or -ENOMEM. */
+/* The number of the image with this identity, new or not; copies *image and its path. 0, -ENOMEM, or -ENOSPC. */
 int image_table_intern(struct image_table *table, const struct image *image, uint32_t *number);
 
 /* Image `number`, which must be below image_table_count(). */
 const struct image *image_table_get(const struct image_table *table, uint32_t number);
 uint32_t image_table_count(const struct image_table *table);
 size_t image_table_bytes(const struct image_table *table); /* of memory, the hash tables left out */
+bool image_table_is_full(const struct image_table *table); /* it has said -ENOSPC */
 
 #endif

@@ -21,6 +21,7 @@ struct mapped_image {
 struct mapped_images {
 	struct image_table *table;
 	uint32_t session; /* counts the tables, from 1 */
+	size_t bytes;     /* of all images, their paths included */
 	struct mapped_image *by_identity;
 	struct mapped_image *by_name[IMAGE_KINDS];
 };
@@ -53,8 +54,10 @@ static struct mapped_image *
 image_new(struct mapped_images *images, const struct image *image, const char *path)
 {
 	size_t size = strlen(path) + 1;
-	struct mapped_image *mapped = calloc(1, sizeof(*mapped) + size);
+	struct mapped_image *mapped = NULL;
 
+	if (images->bytes + sizeof(*mapped) + size <= MAPPED_IMAGES_BYTES_MAX)
+		mapped = calloc(1, sizeof(*mapped) + size);
 	if (!mapped)
 		return NULL;
 	memcpy(mapped->path, path, size);
@@ -64,6 +67,12 @@ image_new(struct mapped_images *images, const struct image *image, const char *p
 	mapped->image.kind = image_kind_checked(image->kind);
 	mapped->image.path = mapped->path;
 	return mapped;
+}
+
+static size_t
+image_bytes(const struct mapped_image *image)
+{
+	return sizeof(*image) + strlen(image->path) + 1;
 }
 
 struct mapped_image *
@@ -94,6 +103,7 @@ mapped_image_get(struct mapped_images *images, const struct image *image)
 		free(mapped);
 		return NULL;
 	}
+	images->bytes += image_bytes(mapped);
 	return mapped;
 }
 
@@ -113,6 +123,7 @@ mapped_image_release(struct mapped_image *image)
 		HASH_DELETE(hh, image->set->by_identity, image);
 	else
 		HASH_DELETE(hh, image->set->by_name[image->image.kind], image);
+	image->set->bytes -= image_bytes(image);
 	free(image);
 }
 

@@ -2,13 +2,16 @@
  * mapped_image.h - the images that are mapped now, each once, whether it was sampled or not
  *
  * Thousands of mappings share a few hundred images, and most images are never sampled: an image gets its number
- * in the session's table with its first sample and is forgotten here with its last mapping.
+ * in the session's table with its first sample and is forgotten here with its last mapping. All of them take
+ * MAPPED_IMAGES_BYTES_MAX at most: names are others' to choose, and to map costs them nothing.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_MAPPED_IMAGE_H
 #define DCPI_PROCESS_MAPPED_IMAGE_H
 
 #include "process/image_table.h"
+
+#define MAPPED_IMAGES_BYTES_MAX ((size_t)32 << 20)
 
 struct mapped_images; /* the set */
 struct mapped_image;
@@ -20,7 +23,8 @@ void mapped_images_free(struct mapped_images *images); /* after every image was 
 /* Images get numbers of `table` from now on, new ones each; as mapped_images_new(). */
 void mapped_images_renew(struct mapped_images *images, struct image_table *table);
 
-/* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory. */
+/* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory, or no
+ * room. */
 struct mapped_image *mapped_image_get(struct mapped_images *images, const struct image *image);
 struct mapped_image *mapped_image_share(struct mapped_image *image); /* one reference more */
 void mapped_image_release(struct mapped_image *image);               /* one less; NULL is allowed */
@@ -28,7 +32,7 @@ void mapped_image_release(struct mapped_image *image);               /* one less
 enum image_kind mapped_image_kind(const struct mapped_image *image);
 const char *mapped_image_path(const struct mapped_image *image);
 
-/* Its number in the session's table, given now if it has none. 0 or -ENOMEM. */
+/* Its number in the session's table, given now if it has none. 0, or as image_table_intern(). */
 int mapped_image_number(struct mapped_image *image, uint32_t *number);
 
 #endif

@@ -140,6 +140,42 @@ test_read_only_disk()
 	fail_disk read-only 30 'Read-only file system'
 }
 
+names_stand_still()
+{
+	local before
+
+	before=$(status | jq .contexts)
+	sleep 1
+	is ".contexts == $before"
+}
+
+# Names and images that are new all the time, for longer than memory has room for them.
+test_churn()
+{
+	local bytes known
+
+	configuration=$scratch/churn.conf
+	echo 'flush_interval = 1; events = ( { name = "page-faults"; period = 1; } );' >"$configuration"
+	begin churn LD_PRELOAD="$build/workloads/fail_disk.so" FAIL_DISK="$scratch/churn.error" || return
+	wait_for 20 is '.slice == 1'
+	echo 5 >"$scratch/churn.error"
+	start "$build/workloads/name_churn" 2>/dev/null
+	check 'churn: status says that names have no room' \
+		wait_for 120 is 'any(.trouble[]; startswith("memory for names is full"))'
+	check 'churn: images are counted as unknown then' wait_for 60 is '.events[0].unknown["no-memory"] > 1000'
+	check 'churn: commands become one in the end' wait_for 120 names_stand_still
+	bytes=$(status | jq .own_bytes)
+	known=$(status | jq '[.images, .contexts]' -c)
+	check 'churn: it goes on' wait_for 120 is ".events[0].unknown[\"no-memory\"] > 2 * $(status | jq '.events[0].unknown["no-memory"]')"
+	check_equal 'churn: and no name more is remembered' "$known" "$(status | jq '[.images, .contexts]' -c)"
+	check_at_most 'churn: nor memory taken' $((bytes + (8 << 20))) "$(status | jq .own_bytes)"
+	figure "churn: $known images and contexts; $((bytes >> 20)) MiB, later $(($(status | jq .own_bytes) >> 20)) MiB"
+	stop "$started"
+	rm "$scratch/churn.error"
+	settle churn
+	check 'churn: commands that had no room are one' dcpiprof --db "$db" --epoch all --comm '(other)'
+}
+
 test_deleted_database()
 {
 	configure
@@ -226,4 +262,4 @@ test_stopped_reader()
 
 may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
 side_by_side test_full_disk test_failing_disk test_read_only_disk test_deleted_database test_moved_database \
-	test_deleted_directory test_stopped_reader
+	test_deleted_directory test_stopped_reader test_churn

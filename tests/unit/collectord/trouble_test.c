@@ -68,6 +68,20 @@ memory_that_is_full_comes_second(void **state)
 }
 
 static void
+names_that_have_no_room_are_said_with_where_their_samples_go(void **state)
+{
+	const struct collection_view view = {
+		.config = &config, .flush_error = -EIO, .stalled = true, .attribution = {.is_full = true}};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	assert_true(trouble_describe(&view, 2, text, sizeof(text)));
+	assert_string_equal(text, "memory for names is full until the database takes them: samples of images that are "
+	                          "new count as unknown (no-memory), those of new commands as (other)");
+	assert_false(trouble_describe(&view, 3, text, sizeof(text)));
+}
+
+static void
 a_damaged_database_that_was_put_aside_is_named_until_it_is_gone(void **state)
 {
 	const struct collection_view view = {
@@ -93,6 +107,7 @@ main(void)
 		cmocka_unit_test(a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped),
 		cmocka_unit_test(a_disk_that_does_not_answer_is_told_after_half_a_minute),
 		cmocka_unit_test(memory_that_is_full_comes_second),
+		cmocka_unit_test(names_that_have_no_room_are_said_with_where_their_samples_go),
 		cmocka_unit_test(a_damaged_database_that_was_put_aside_is_named_until_it_is_gone),
 	};
 

@@ -402,6 +402,68 @@ new_tables_get_new_numbers_of_the_same_things(void **state)
 	assert_int_equal(story_stats(story).images, 2);
 }
 
+/* Rename `pid` and sample it until its names have no room. */
+static void
+fill_contexts(struct story *story, uint32_t pid)
+{
+	struct sample_key key;
+	char comm[COMM_SIZE];
+
+	for (unsigned i = 0; !context_table_is_full(story->contexts); i++) {
+		snprintf(comm, sizeof(comm), "c%u", i);
+		story_rename(story, 2, pid, pid, comm);
+		assert_int_equal(story_sample(story, 2, CPU_MODE_USER, pid, 0x400000, &key), 0);
+	}
+}
+
+/* Map and sample one thing after the other, until they have no room. */
+static void
+fill_images(struct story *story, uint32_t pid)
+{
+	struct sample_key key;
+	char name[256];
+
+	for (unsigned i = 0; !image_table_is_full(story->images); i++) {
+		snprintf(name, sizeof(name), "/memfd:%0200u", i);
+		story_map_memory(story, 2, pid, name, 0x800000, 0x1000);
+		story_sample(story, 2, CPU_MODE_USER, pid, 0x800000, &key);
+	}
+}
+
+/* While nobody writes them down, what is known is still counted, and what is new in two sums. */
+static void
+names_without_end_have_an_end(void **state)
+{
+	struct story *story = *state;
+	struct image_table *images = story->images;
+	struct context_table *contexts = story->contexts;
+
+	story_exec(story, 0, 42, "gzip");
+	story_map(story, 0, 42, "/bin/gzip", 1, 0x400000, 0x1000, 0);
+	story_exec(story, 0, 43, "maker");
+	story_map(story, 0, 43, "/bin/maker", 2, 0x400000, 0x1000, 0);
+	assert_comm(story, 1, 42, 0x400000, "gzip");
+	assert_comm(story, 1, 43, 0x400000, "maker");
+	assert_false(story_stats(story).is_full);
+	fill_contexts(story, 43);
+	assert_true(story_stats(story).is_full);
+	fill_images(story, 43);
+	assert_comm(story, 3, 42, 0x400000, "gzip");
+	assert_sample(story, 3, 43, 0x400000, "/bin/maker", 0);
+	assert_comm(story, 3, 43, 0x400000, CONTEXT_OTHER);
+	assert_unknown(story, 3, 43, 0x800000, UNKNOWN_MEMORY);
+	/* It can be written again. */
+	story->images = image_table_new();
+	story->contexts = context_table_new();
+	attribution_renew(story->attribution, story->images, story->contexts);
+	image_table_free(images);
+	context_table_free(contexts);
+	assert_false(story_stats(story).is_full);
+	story_rename(story, 4, 43, 43, "maker");
+	assert_comm(story, 4, 43, 0x400000, "maker");
+	assert_int_equal(story_sample(story, 4, CPU_MODE_USER, 43, 0x800000, &(struct sample_key){0}), 0);
+}
+
 int
 main(void)
 {
@@ -430,6 +492,7 @@ main(void)
 		STORY_TEST(before_a_scan_nothing_is_read),
 		STORY_TEST(an_image_is_told_of_when_it_is_first_sampled),
 		STORY_TEST(new_tables_get_new_numbers_of_the_same_things),
+		STORY_TEST(names_without_end_have_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,32 @@ a_context_stays_where_it_is_while_others_come(void **state)
 	assert_string_equal(first->comm, "first");
 }
 
+/* Nobody takes what it holds: the database cannot be written. */
+static void
+a_table_that_has_its_bytes_calls_all_that_is_new_other(void **state)
+{
+	struct context_table *table = table_of(state);
+	const struct context *context;
+	char comm[COMM_SIZE];
+	uint32_t number = 0, other;
+
+	for (unsigned i = 0; !context_table_is_full(table); i++) {
+		snprintf(comm, sizeof(comm), "c%u", i);
+		number = intern(state, comm, "/user.slice", "");
+	}
+	other = number;
+	context = context_table_get(table, other);
+	assert_string_equal(context->comm, CONTEXT_OTHER);
+	assert_string_equal(context->cgroup, "");
+	assert_int_equal(context_table_count(table), other + 1);
+	assert_true(context_table_bytes(table) > CONTEXT_TABLE_BYTES_MAX / 10 * 9);
+	assert_true(context_table_bytes(table) < CONTEXT_TABLE_BYTES_MAX + 1024);
+	assert_int_equal(intern(state, "new", "/", ""), other);
+	assert_int_equal(intern(state, "newer", "", "label"), other);
+	assert_int_equal(intern(state, "c1", "/user.slice", ""), 1);
+	assert_int_equal(context_table_count(table), other + 1);
+}
+
 int
 main(void)
 {
@@ -98,6 +124,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_command_name_is_cut_where_the_kernel_cuts_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_known_is_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_context_stays_where_it_is_while_others_come, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_table_that_has_its_bytes_calls_all_that_is_new_other, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "tests/unit/test.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "process/image_table.h"
@@ -126,6 +127,29 @@ an_image_stays_where_it_is_while_others_come(void **state)
 	assert_int_equal(first->inode, 1);
 }
 
+/* Nobody takes what it holds: the database cannot be written. */
+static void
+a_table_that_has_its_bytes_knows_what_it_has_and_takes_nothing_new(void **state)
+{
+	struct image_table *table = table_of(state);
+	struct image image;
+	uint32_t number, count;
+	uint64_t inode = 1;
+	int err;
+
+	do {
+		image = with_inode("/a/path/of/no/more/than/a/few/dozen/bytes", inode++, 0);
+		err = image_table_intern(table, &image, &number);
+	} while (!err && !image_table_is_full(table));
+	assert_int_equal(err, -ENOSPC);
+	assert_true(image_table_is_full(table));
+	assert_true(image_table_bytes(table) <= IMAGE_TABLE_BYTES_MAX);
+	assert_true(image_table_bytes(table) > IMAGE_TABLE_BYTES_MAX / 10 * 9);
+	count = image_table_count(table);
+	assert_int_equal(intern(state, with_inode("", 2, 0)), 1);
+	assert_int_equal(image_table_count(table), count);
+}
+
 static void
 every_kind_has_a_name(void **state)
 {
@@ -148,6 +172,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(without_a_build_id_the_inode_decides, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_file_is_known_by_kind_and_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_stays_where_it_is_while_others_come, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_table_that_has_its_bytes_knows_what_it_has_and_takes_nothing_new,
+	                                        setup, teardown),
 		cmocka_unit_test(every_kind_has_a_name),
 	};
 

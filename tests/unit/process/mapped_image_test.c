@@ -1,6 +1,8 @@
 #include "tests/unit/test.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "process/mapped_image.h"
 
@@ -116,6 +118,33 @@ a_new_table_gives_each_image_a_new_number(void **state)
 	mapped_image_release(second);
 }
 
+/* To map a file costs nothing, and a path may be 4 KiB long. */
+static void
+all_together_have_a_limit(void **state)
+{
+	struct ground *ground = *state;
+	struct mapped_image *held[MAPPED_IMAGES_BYTES_MAX / PATH_MAX + 2];
+	struct image image = file;
+	char path[PATH_MAX];
+	size_t count = 0;
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	image.path = path;
+	do {
+		assert_true(count < sizeof(held) / sizeof(held[0]));
+		memcpy(image.build_id, &count, sizeof(count));
+		held[count] = mapped_image_get(ground->images, &image);
+	} while (held[count++]);
+	assert_true(count > MAPPED_IMAGES_BYTES_MAX / PATH_MAX / 10 * 8);
+	/* as much as was let go has room again */
+	mapped_image_release(held[0]);
+	held[0] = mapped_image_get(ground->images, &image);
+	assert_non_null(held[0]);
+	for (size_t i = 0; i < count; i++)
+		mapped_image_release(held[i]);
+}
+
 int
 main(void)
 {
@@ -124,6 +153,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_number_is_given_when_it_is_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_that_comes_back_has_the_number_it_had, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_table_gives_each_image_a_new_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_together_have_a_limit, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
