@@ -8,7 +8,7 @@ soak_columns()
 {
 	echo 'seconds,rss_bytes,samples,unknown,lost,dropped,tally_keys,tally_limit,file_bytes,used_bytes,database_images,' \
 		'database_contexts,slices,processes,mappings,images,contexts,flush_ms,cpu_seconds,epoch,own_bytes,sessions,' \
-		'skipped,sideband_lost,error' | tr -d ' '
+		'skipped,sideband_lost,error,cgroups' | tr -d ' '
 }
 
 # The number of the column called $1.
@@ -117,6 +117,7 @@ soak_results()
 	row_of 'contexts in memory' contexts 1 30000 ''
 	row_of 'processes in memory' processes 1 '' 500
 	row_of 'mappings in memory' mappings 1 '' 5000
+	row_of 'control groups in memory' cgroups 1 '' 100
 	row_of 'keys in the tally' tally_keys 1 131072 ''
 	row_of 'flush, ms' flush_ms 1 '' 100
 	printf '\n| | | at most | |\n|---|---:|---:|---|\n'
@@ -125,7 +126,7 @@ soak_results()
 	count_row 'dropped samples' "$(last_of dropped)" 0
 	count_row 'records on processes and mappings that were lost' "$(last_of sideband_lost)" 0
 	count_row 'records that could not be used' "$(last_of skipped)" 0
-	count_row 'records in which the last flush had failed' "$(awk -F , 'NR > 1 && $NF != "\"\""' "$records" | wc -l)" 0
+	count_row 'records in which the last flush had failed' "$(awk -F , -v column="$(column error)" 'NR > 1 && $column != "\"\""' "$records" | wc -l)" 0
 	count_row 'complaints of dcpictl check' "$complaints" 0
 	printf '\nUnknown by cause, of what the database still has: %s\n' "$(cat "$scratch/causes")"
 	[ -z "$picture" ] || printf '\n![What was recorded, over the time](%s)\n' "${picture##*/}"

@@ -209,6 +209,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "mappings", number(attribution->mappings));
 	json_object_set_new(status, "images", number(attribution->images));
 	json_object_set_new(status, "contexts", number(attribution->contexts));
+	json_object_set_new(status, "cgroups", number(attribution->cgroups));
 	json_object_set_new(status, "last_flush", flush_json(view));
 	json_object_set_new(status, "cpu_seconds", json_real((double)process->cpu_time_ns / 1e9));
 	json_object_set_new(status, "overhead_percent", json_real(overhead));

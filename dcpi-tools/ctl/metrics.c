@@ -57,6 +57,7 @@ static const struct metric singles[] = {
 	{"dcpi_mappings", "gauge", "Mappings remembered in memory.", "mappings", 1},
 	{"dcpi_images", "gauge", "Images remembered in memory.", "images", 1},
 	{"dcpi_contexts", "gauge", "Contexts remembered in memory.", "contexts", 1},
+	{"dcpi_cgroups", "gauge", "Control groups remembered in memory.", "cgroups", 1},
 	{"dcpi_cpu_seconds_total", "counter", "Processor time that dcpid used.", "cpu_seconds", 1},
 	{"dcpi_cpu_ratio", "gauge", "Its share of the processor time of all CPUs since dcpid began.",
          "overhead_percent", PERCENT},

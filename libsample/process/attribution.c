@@ -14,8 +14,9 @@
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
 #define GRACE_LIVE_NS    UINT64_C(1000000000) /* the kernel is asked before a process is forgotten */
 #define CHECKS_A_ROUND   4
-#define MAPPINGS_MAX     (1u << 20) /* of all processes: 40 MiB */
-#define INITIAL_PID_NS   0xEFFFFFFC /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
+#define CGROUP_LOOK_NS   UINT64_C(1000000000) /* between two looks at which cgroups are still there */
+#define MAPPINGS_MAX     (1u << 20)           /* of all processes: 40 MiB */
+#define INITIAL_PID_NS   0xEFFFFFFC           /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
 
 static struct mapped_image *
 vsyscall_image(struct mapped_images *images)
@@ -177,6 +178,7 @@ scan_processes(struct attribution *attribution, const struct log *log)
 	if (err)
 		log_write(log, LOG_LEVEL_WARNING, "%s: %s: cgroups made before now will have no name",
 		          options->cgroupfs, error_text(err));
+	attribution->sees_cgroups = cgroup_table_sees_all(options->cgroupfs);
 	err = proc_scan(options->procfs, log, &visitor);
 	attribution->scan_ns = monotonic_ns() - start;
 	return err;
@@ -258,11 +260,22 @@ forget_ended(struct attribution *attribution, uint64_t now_ns)
 	}
 }
 
+static void
+forget_cgroups(struct attribution *attribution, uint64_t now_ns)
+{
+	if (!attribution->sees_cgroups || now_ns < attribution->cgroups_looked_ns + CGROUP_LOOK_NS)
+		return;
+	attribution->cgroups_looked_ns = now_ns;
+	cgroup_table_expire(attribution->cgroups, attribution->options.cgroupfs, now_ns, attribution->grace_ns);
+}
+
 void
 attribution_expire(struct attribution *attribution, uint64_t now_ns)
 {
-	if (attribution->live)
+	if (attribution->live) {
 		check_living(attribution, now_ns);
+		forget_cgroups(attribution, now_ns);
+	}
 	if (now_ns >= attribution->grace_ns)
 		forget_ended(attribution, now_ns);
 }
@@ -276,5 +289,6 @@ attribution_stats(const struct attribution *attribution, struct attribution_stat
 	stats->contexts = context_table_count(attribution->context_table);
 	stats->is_full =
 		image_table_is_full(attribution->image_table) || context_table_is_full(attribution->context_table);
+	stats->cgroups = cgroup_table_size(attribution->cgroups);
 	stats->scan_ns = attribution->scan_ns;
 }

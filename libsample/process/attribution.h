@@ -114,7 +114,8 @@ int attribution_sample(struct attribution *attribution, const struct record *rec
 /*
  * Forget processes whose grace has passed by `now_ns` (record time). After a scan the kernel is asked, too: whether
  * they have threads that outlived the main one, and, of a few of those that should live, whether they do, so that a
- * lost record of an end does not keep a process for ever. Cheap; once a drain round.
+ * lost record of an end does not keep a process for ever. Cgroups that are gone are forgotten, too, for no record tells
+ * of their end. Cheap; once a drain round.
  */
 void attribution_expire(struct attribution *attribution, uint64_t now_ns);
 
@@ -125,6 +126,7 @@ struct attribution_stats {
 	size_t images;
 	size_t contexts;
 	bool is_full;     /* a new image or context had no room in the session's tables */
+	size_t cgroups;   /* whose names are known */
 	uint64_t scan_ns; /* how long the last scan took */
 };
 void attribution_stats(const struct attribution *attribution, struct attribution_stats *stats);

@@ -31,6 +31,8 @@ struct attribution {
 	bool nested;                   /* in a pid namespace below the machine's: pid 0 is anybody outside */
 	bool live;                     /* the records are this machine's, now: /proc was read */
 	uint64_t grace_ns;             /* the option's, or the default */
+	bool sees_cgroups;             /* all of the machine's, under the names that records have */
+	uint64_t cgroups_looked_ns;    /* record time: when it was last looked which are still there */
 	uint64_t scan_ns;
 	bool records_missed;  /* since the last scan */
 	uint64_t doubt_until; /* record time: before that, more may be unknown than records tell */

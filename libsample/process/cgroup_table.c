@@ -14,16 +14,20 @@
 
 #include "process/hash.h"
 
-#define DEPTH_MAX 64 /* directories below each other */
+#define DEPTH_MAX  64 /* directories below each other */
+#define ROOT_INODE 1  /* of a whole hierarchy */
+#define LOOKS_MIN  64
 
 struct cgroup_node {
 	uint64_t id;
+	uint64_t gone_ns; /* when it was first seen that it is not there any more; 0: it was there */
 	UT_hash_handle hh;
 	char path[];
 };
 
 struct cgroup_table {
-	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head is the oldest */
+	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head was neither made, asked for nor looked
+	                              at longest */
 	size_t bytes;              /* of all paths, with their NUL */
 };
 
@@ -92,24 +96,29 @@ cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path)
 	return 0;
 }
 
+/* To the end of the order. NULL: there was no memory for that, and it is forgotten. */
+static struct cgroup_node *
+move_to_end(struct cgroup_table *table, struct cgroup_node *node)
+{
+	if (!node->hh.next)
+		return node;
+	HASH_DELETE(hh, table->by_id, node);
+	HASH_ADD(hh, table->by_id, id, sizeof(node->id), node);
+	if (hash_added(node))
+		return node;
+	table->bytes -= strlen(node->path) + 1;
+	free(node);
+	return NULL;
+}
+
 const char *
 cgroup_table_find(struct cgroup_table *table, uint64_t id)
 {
 	struct cgroup_node *node = node_find(table, id);
 
-	if (!node)
-		return "";
-	if (!node->hh.next)
-		return node->path;
-	/* To the end of the order: it is in use. */
-	HASH_DELETE(hh, table->by_id, node);
-	HASH_ADD(hh, table->by_id, id, sizeof(id), node);
-	if (!hash_added(node)) {
-		table->bytes -= strlen(node->path) + 1;
-		free(node);
-		return "";
-	}
-	return node->path;
+	if (node)
+		node = move_to_end(table, node);
+	return node ? node->path : "";
 }
 
 size_t
@@ -203,4 +212,59 @@ cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs)
 	int fd = open_hierarchy(cgroupfs);
 
 	return fd < 0 ? fd : walk_directory(&walk, fd, 0);
+}
+
+bool
+cgroup_table_sees_all(const char *cgroupfs)
+{
+	struct statfs system;
+	struct stat status;
+	int fd = open_hierarchy(cgroupfs);
+	bool sees_all;
+
+	if (fd < 0)
+		return false;
+	sees_all = fstatfs(fd, &system) == 0 && fstat(fd, &status) == 0 && status.st_ino == ROOT_INODE &&
+	           (system.f_type == CGROUP2_SUPER_MAGIC || system.f_type == CGROUP_SUPER_MAGIC);
+	close(fd);
+	return sees_all;
+}
+
+/* Another that was made under the same name has another number. */
+static bool
+is_there(const struct cgroup_node *node, int hierarchy)
+{
+	const char *path = node->path + strspn(node->path, "/");
+	struct stat status;
+
+	if (fstatat(hierarchy, *path ? path : ".", &status, AT_SYMLINK_NOFOLLOW) == 0)
+		return status.st_ino == node->id;
+	return errno != ENOENT;
+}
+
+static void
+look_after(struct cgroup_table *table, struct cgroup_node *node, int hierarchy, uint64_t now_ns, uint64_t grace_ns)
+{
+	if (is_there(node, hierarchy))
+		node->gone_ns = 0;
+	else if (node->gone_ns == 0)
+		node->gone_ns = now_ns;
+	else if (now_ns - node->gone_ns >= grace_ns) {
+		forget(table, node);
+		return;
+	}
+	(void)move_to_end(table, node);
+}
+
+void
+cgroup_table_expire(struct cgroup_table *table, const char *cgroupfs, uint64_t now_ns, uint64_t grace_ns)
+{
+	size_t size = cgroup_table_size(table), looks = LOOKS_MIN + size / 16;
+	int hierarchy = open_hierarchy(cgroupfs);
+
+	if (hierarchy < 0)
+		return;
+	for (looks = looks < size ? looks : size; looks > 0 && table->by_id; looks--)
+		look_after(table, table->by_id, hierarchy, now_ns, grace_ns);
+	close(hierarchy);
 }

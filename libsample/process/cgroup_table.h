@@ -1,13 +1,15 @@
 /*
  * cgroup_table.h - the paths of cgroups by the number that samples carry
  *
- * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). Nobody tells when a cgroup is gone: beyond
- * CGROUP_TABLE_MAX, or CGROUP_TABLE_BYTES_MAX of paths, the one that was neither made nor asked for longest is
- * forgotten. Thread rule: one thread.
+ * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). Nobody tells when a cgroup is gone: the
+ * directories are looked at. Where they are not all to be seen, the limits are what bounds the table: beyond
+ * CGROUP_TABLE_MAX, or CGROUP_TABLE_BYTES_MAX of paths, the one that was neither made, asked for nor looked at longest
+ * is forgotten: 8 MiB at most. Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_CGROUP_TABLE_H
 #define DCPI_PROCESS_CGROUP_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,18 @@ int cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path);
 
 /* Its path, "" when it is not known; valid until the next change. */
 const char *cgroup_table_find(struct cgroup_table *table, uint64_t id);
+
+/*
+ * Is the hierarchy below `cgroupfs` the machine's whole one? In a cgroup namespace it is a part, under other names than
+ * the kernel's records have.
+ */
+bool cgroup_table_sees_all(const char *cgroupfs);
+
+/*
+ * Look whether some of the cgroups - 64, and a sixteenth of all - are still there, and forget what was gone at two
+ * looks that lie `grace_ns` or more apart: until then, samples of it may still come. To be called again and again.
+ */
+void cgroup_table_expire(struct cgroup_table *table, const char *cgroupfs, uint64_t now_ns, uint64_t grace_ns);
 
 size_t cgroup_table_size(const struct cgroup_table *table);
 

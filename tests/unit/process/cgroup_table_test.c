@@ -149,6 +149,105 @@ beyond_the_limit_the_longest_unused_is_forgotten(void **state)
 	assert_string_equal(cgroup_table_find(ground->table, 2), "");
 }
 
+#define SECOND UINT64_C(1000000000)
+
+static void
+expire(struct ground *ground, uint64_t now_s)
+{
+	cgroup_table_expire(ground->table, ground->fake.path, now_s * SECOND, 10 * SECOND);
+}
+
+static void
+one_whose_directory_is_gone_is_forgotten_after_the_grace(void **state)
+{
+	struct ground *ground = *state;
+	char path[PATH_MAX];
+	uint64_t gone;
+
+	fake_directory(&ground->fake, "stays");
+	fake_directory(&ground->fake, "goes");
+	assert_int_equal(cgroup_table_scan(ground->table, ground->fake.path), 0);
+	gone = inode_of(ground, "goes");
+	expire(ground, 5);
+	expire(ground, 100);
+	assert_int_equal(cgroup_table_size(ground->table), 3);
+	assert_int_equal(rmdir(fake_path(&ground->fake, "goes", path)), 0);
+	expire(ground, 101);
+	expire(ground, 110);
+	assert_string_equal(cgroup_table_find(ground->table, gone), "/goes"); /* samples of it may still come */
+	expire(ground, 111);
+	assert_string_equal(cgroup_table_find(ground->table, gone), "");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, "stays")), "/stays");
+	assert_string_equal(cgroup_table_find(ground->table, inode_of(ground, ".")), "/");
+}
+
+static void
+one_that_is_made_again_is_another(void **state)
+{
+	struct ground *ground = *state;
+	uint64_t now;
+
+	fake_directory(&ground->fake, "a");
+	now = inode_of(ground, "a");
+	assert_int_equal(cgroup_table_set(ground->table, now + 1, "/a"), 0); /* the one before it */
+	assert_int_equal(cgroup_table_set(ground->table, now, "/a"), 0);
+	expire(ground, 1);
+	expire(ground, 20);
+	assert_string_equal(cgroup_table_find(ground->table, now), "/a");
+	assert_string_equal(cgroup_table_find(ground->table, now + 1), "");
+}
+
+static void
+one_that_comes_back_begins_a_new_grace(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_int_equal(cgroup_table_set(ground->table, 7, "/a"), 0);
+	expire(ground, 1);
+	assert_int_equal(cgroup_table_set(ground->table, 7, "/a"), 0); /* a record tells it again */
+	expire(ground, 20);
+	assert_string_equal(cgroup_table_find(ground->table, 7), "/a");
+	expire(ground, 30);
+	assert_string_equal(cgroup_table_find(ground->table, 7), "");
+}
+
+/* A day of a machine that makes two a second: how many were ever made does not matter. */
+static void
+those_that_come_and_go_do_not_add_up(void **state)
+{
+	struct ground *ground = *state;
+	size_t most = 0;
+
+	for (uint64_t now_s = 1; now_s <= 86400; now_s += 5) {
+		for (uint64_t id = 0; id < 10; id++)
+			assert_int_equal(cgroup_table_set(ground->table, 1000 + 10 * now_s + id, "/gone/at/once"), 0);
+		expire(ground, now_s);
+		if (cgroup_table_size(ground->table) > most)
+			most = cgroup_table_size(ground->table);
+	}
+	assert_in_range(most, 10, 100);
+}
+
+static void
+without_a_hierarchy_to_look_at_nothing_is_forgotten(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_int_equal(cgroup_table_set(ground->table, 7, "/a"), 0);
+	for (uint64_t now_s = 1; now_s < 100; now_s += 10)
+		cgroup_table_expire(ground->table, "/no/such/directory", now_s * SECOND, SECOND);
+	assert_string_equal(cgroup_table_find(ground->table, 7), "/a");
+}
+
+static void
+a_directory_that_is_no_hierarchy_is_not_the_machines(void **state)
+{
+	struct ground *ground = *state;
+
+	assert_false(cgroup_table_sees_all(ground->fake.path));
+	assert_false(cgroup_table_sees_all("/no/such/directory"));
+}
+
 /* The directory of a cgroup made for the purpose, on the real file system. */
 static void
 a_real_cgroup_is_found(void **state)
@@ -170,8 +269,16 @@ a_real_cgroup_is_found(void **state)
 		skip_because("no cgroup can be made here");
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(cgroup_table_scan(ground->table, "/sys/fs/cgroup"), 0);
+	cgroup_table_expire(ground->table, "/sys/fs/cgroup", SECOND, SECOND);
+	cgroup_table_expire(ground->table, "/sys/fs/cgroup", 2 * SECOND, SECOND);
 	assert_int_equal(rmdir(path), 0);
 	assert_string_equal(cgroup_table_find(ground->table, status.st_ino), expected);
+	assert_int_not_equal(cgroup_table_size(ground->table), 0);
+	/* a round looks at a share of them */
+	for (uint64_t round = 3; round < 200; round++)
+		cgroup_table_expire(ground->table, "/sys/fs/cgroup", round * SECOND, SECOND);
+	assert_string_equal(cgroup_table_find(ground->table, status.st_ino), "");
+	assert_int_not_equal(cgroup_table_size(ground->table), 0);
 }
 
 #define CGROUP_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -189,6 +296,12 @@ main(void)
 		CGROUP_TEST(beyond_the_limit_the_longest_unused_is_forgotten),
 		CGROUP_TEST(a_real_cgroup_is_found),
 		CGROUP_TEST(long_paths_have_a_limit_of_their_own),
+		CGROUP_TEST(one_whose_directory_is_gone_is_forgotten_after_the_grace),
+		CGROUP_TEST(one_that_is_made_again_is_another),
+		CGROUP_TEST(one_that_comes_back_begins_a_new_grace),
+		CGROUP_TEST(those_that_come_and_go_do_not_add_up),
+		CGROUP_TEST(without_a_hierarchy_to_look_at_nothing_is_forgotten),
+		CGROUP_TEST(a_directory_that_is_no_hierarchy_is_not_the_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
