@@ -63,6 +63,7 @@ end_session(struct flusher *flusher, struct flush_job *job)
 	context_table_free(job->contexts);
 	job->images = NULL;
 	job->contexts = NULL;
+	machine_give_memory_back();
 }
 
 static void
@@ -193,6 +194,7 @@ run_post(struct flusher *flusher)
 	enter_profile(flusher);
 	result = post.call(flusher->profile, post.context);
 	flusher_heal(flusher, result);
+	machine_give_memory_back(); /* what LMDB had of it for the file that is closed now */
 	leave_profile(flusher);
 	flusher->post = (struct post){.result = result, .done = true};
 	ring_bell(flusher);

@@ -131,6 +131,12 @@ machine_tune_allocator(void)
 	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
+void
+machine_give_memory_back(void)
+{
+	malloc_trim(0);
+}
+
 static uint64_t
 time_ns(const struct timeval *time)
 {

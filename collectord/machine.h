@@ -30,6 +30,12 @@ void machine_raise_limits(void);
  */
 void machine_tune_allocator(void);
 
+/*
+ * Give back what is free between what is not. To be called after much was freed that was made over a long time: among
+ * it lie things that stay, and the allocator by itself gives back only what lies behind the last of them.
+ */
+void machine_give_memory_back(void);
+
 uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */
 uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2); 0 when that fails */

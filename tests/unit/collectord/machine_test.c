@@ -151,6 +151,34 @@ memory_that_is_written_becomes_our_own(void **state)
 }
 
 static void
+what_is_free_between_what_is_kept_is_given_back(void **state)
+{
+	enum { PIECES = 2048, SIZE = 8192 };
+	struct machine_memory before, after;
+	char *pieces[PIECES], *kept[PIECES];
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip_because("the sanitizer has an allocator of its own");
+#endif
+	for (size_t i = 0; i < PIECES; i++) {
+		pieces[i] = malloc(SIZE);
+		kept[i] = malloc(16);
+		assert_non_null(pieces[i]);
+		memset(pieces[i], 1, SIZE);
+	}
+	for (size_t i = 0; i < PIECES; i++)
+		free(pieces[i]);
+	machine_memory(&before);
+	machine_give_memory_back();
+	machine_memory(&after);
+	/* of each piece of 8 KiB, one page that lies in it whole, at least */
+	assert_true(before.own_bytes - after.own_bytes >= UINT64_C(4096) * PIECES / 2);
+	for (size_t i = 0; i < PIECES; i++)
+		free(kept[i]);
+}
+
+static void
 time_that_is_not_idle_is_busy(void **state)
 {
 	const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -183,6 +211,7 @@ main(void)
 		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
 		cmocka_unit_test(our_own_cost_grows_with_work),
 		cmocka_unit_test(memory_that_is_written_becomes_our_own),
+		cmocka_unit_test(what_is_free_between_what_is_kept_is_given_back),
 		cmocka_unit_test(time_that_is_not_idle_is_busy),
 	};
 
