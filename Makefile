@@ -121,6 +121,9 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
 units: $(UNITS)
+# Memory that ends.
+$(BUILD)/tests/unit/tally/tally_test: ALL_LDFLAGS += -Wl,--wrap=calloc
+$(BUILD)/tests/unit/collectord/starved_test: ALL_LDFLAGS += -Wl,--wrap=tally_add
 
 # Databases that tests of the tools read.
 $(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $(call archives,$(DAEMON_ROOMS))

@@ -154,9 +154,18 @@ malloc(size_t size)
 	return fails("alloc", "malloc") ? (errno = ENOMEM, NULL) : __libc_malloc(size);
 }
 
+/* The tally, when it grows: a table of 32-byte entries, 1024 at first. */
+static bool
+is_tally(size_t count, size_t size)
+{
+	return size == 32 && count >= 2048 && (count & (count - 1)) == 0;
+}
+
 void *
 calloc(size_t count, size_t size)
 {
+	if (is_tally(count, size) && fails("tally", "calloc"))
+		return (errno = ENOMEM, NULL);
 	return fails("alloc", "calloc") ? (errno = ENOMEM, NULL) : __libc_calloc(count, size);
 }
 

@@ -8,7 +8,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export FAIL_NTH=$build/workloads/fail_nth.so
-kinds=(alloc lmdb perf mmap open read write sync clock wait)
+kinds=(alloc tally lmdb perf mmap open read write sync clock wait)
 round=$top/tests/faults/round.sh
 never=1000000000
 most=25

@@ -191,6 +191,65 @@ memory_of_a_peak_is_given_back_when_few_keys_come_again(void **state)
 	tally_free(tally);
 }
 
+static bool memory_ends;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *
+__wrap_calloc(size_t count, size_t size)
+{
+	return memory_ends ? NULL : __real_calloc(count, size);
+}
+
+/* It begins with 1024 slots, three quarters of which are used. */
+static void
+a_tally_that_cannot_grow_says_so_and_goes_on_with_what_it_knows(void **state)
+{
+	struct tally *tally = tally_new(5000);
+	struct sample_key known = key(0, 0, 0, 5), next = key(0, 0, 0, 768);
+	const struct tally_entry *entries;
+	size_t count;
+
+	(void)state;
+	fill(tally, 768);
+	memory_ends = true;
+	assert_int_equal(tally_add(tally, &next, 1), -ENOMEM);
+	assert_int_equal(tally_add(tally, &known, 2), 0);
+	assert_int_equal(tally_add(tally, &next, 1), -ENOMEM);
+	memory_ends = false;
+	assert_int_equal(tally_size(tally), 768);
+	assert_int_equal(tally_add(tally, &next, 1), 0);
+	entries = tally_sort(tally, &count);
+	assert_int_equal(count, 769);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(entries[i].offset, i);
+		assert_int_equal(entries[i].count, i == 5 ? 3 : 1);
+	}
+	tally_free(tally);
+}
+
+/* Half of what a peak took cannot be had, to give the whole back. */
+static void
+a_tally_that_cannot_shrink_stays_as_it_is(void **state)
+{
+	struct tally *tally = tally_new(200000);
+	size_t peak;
+
+	(void)state;
+	fill(tally, 200000);
+	peak = tally_memory(tally);
+	tally_clear(tally);
+	fill(tally, 60);
+	memory_ends = true;
+	tally_clear(tally);
+	memory_ends = false;
+	assert_int_equal(tally_memory(tally), peak);
+	fill(tally, 200000);
+	assert_int_equal(tally_size(tally), 200000);
+	tally_free(tally);
+}
+
 static void
 memory_follows_the_keys_not_the_limit(void **state)
 {
@@ -215,6 +274,8 @@ main(void)
 		cmocka_unit_test(a_cleared_tally_is_empty_and_keeps_its_memory),
 		cmocka_unit_test(memory_of_a_peak_is_given_back_when_few_keys_come_again),
 		cmocka_unit_test(memory_follows_the_keys_not_the_limit),
+		cmocka_unit_test(a_tally_that_cannot_grow_says_so_and_goes_on_with_what_it_knows),
+		cmocka_unit_test(a_tally_that_cannot_shrink_stays_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
