@@ -7,7 +7,7 @@
 #include "profile/compact.h"
 
 #define STEPS_NS      UINT64_C(100000000)
-#define DROPS_MAX     64 /* steps for one flush */
+#define STEPS_MAX     64 /* for one flush */
 #define RESERVE_SHARE 16 /* of the limit: LMDB writes new pages before it gives old ones back */
 
 void
@@ -18,25 +18,36 @@ retainer_options(uint64_t max_age_ns, uint64_t size_limit, struct retention_opti
 	options->size_limit = size_limit - size_limit / RESERVE_SHARE;
 }
 
+/*
+ * What is dropped gives no room while somebody sees it: who has not gone on for long goes first, and when there is not
+ * even room to drop, whoever does not at the moment. 1: there is more room now, perhaps; 0: nothing can be done.
+ */
+static int
+make_room(struct profile *profile, const struct retention_options *options, unsigned *drops)
+{
+	int result = profile_cut_reader_off(profile, false);
+
+	if (result)
+		return result;
+	result = profile_drop_old(profile, options, machine_clock_ns(CLOCK_REALTIME));
+	if (result == -DCPI_EFULL)
+		return profile_cut_reader_off(profile, true);
+	*drops += result > 0;
+	return result;
+}
+
 int
 retainer_flush(struct profile *profile, const struct profile_batch *batch, const struct retention_options *options,
                const struct log *log)
 {
 	struct retention_options smaller = *options;
-	int err = profile_flush(profile, batch), drops = 0, cut;
+	int err = profile_flush(profile, batch);
+	unsigned drops = 0;
 
-	if (err == -DCPI_EFULL) {
-		cut = profile_cut_reader_off(profile);
-		if (cut < 0) /* what is dropped would give no room while somebody sees it */
-			return err;
-		if (cut > 0)
-			err = profile_flush(profile, batch);
-	}
 	smaller.size_limit = 1; /* whatever is in use is too much */
-	while (err == -DCPI_EFULL && drops < DROPS_MAX) {
-		if (profile_drop_old(profile, &smaller, machine_clock_ns(CLOCK_REALTIME)) <= 0)
+	for (unsigned steps = 0; err == -DCPI_EFULL && steps < STEPS_MAX; steps++) {
+		if (make_room(profile, &smaller, &drops) <= 0)
 			break;
-		drops++;
 		err = profile_flush(profile, batch);
 	}
 	if (drops > 0)

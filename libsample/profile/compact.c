@@ -218,9 +218,9 @@ profile_compact(struct profile *profile, struct compaction *compaction)
 }
 
 int
-profile_cut_reader_off(struct profile *profile)
+profile_cut_reader_off(struct profile *profile, bool at_once)
 {
-	const struct slow_reader *slow = readers_slow(&profile->store);
+	const struct slow_reader *slow = at_once ? readers_lagging(&profile->store) : readers_slow(&profile->store);
 	struct compaction compaction;
 	int pid, err;
 

@@ -59,8 +59,13 @@ readers_look_after(struct store *store)
 	if (mdb_reader_list(store->env, take_line, &slowest) < 0)
 		slowest.pid = 0;
 	if (slowest.pid != slow->pid || slowest.transaction != slow->transaction)
-		*slow = (struct slow_reader){slowest.pid, slowest.transaction, clock_ns(), false};
-	if (!slow->pid || slow->is_told || slowest.last - slow->transaction < READER_LAG_MAX)
+		*slow = (struct slow_reader){
+			.pid = slowest.pid,
+			.transaction = slowest.transaction,
+			.since_ns = clock_ns(),
+		};
+	slow->lag = slowest.last - slow->transaction;
+	if (!slow->pid || slow->is_told || slow->lag < READER_LAG_MAX)
 		return;
 	log_write(store->log, LOG_LEVEL_WARNING,
 	          "process %d reads the database and does not go on: the file grows until it does, or ends", slow->pid);
@@ -71,4 +76,10 @@ const struct slow_reader *
 readers_slow(const struct store *store)
 {
 	return store->slow.pid && store->slow.is_told ? &store->slow : NULL;
+}
+
+const struct slow_reader *
+readers_lagging(const struct store *store)
+{
+	return store->slow.pid && store->slow.lag > 0 ? &store->slow : NULL;
 }

@@ -18,4 +18,7 @@ void readers_look_after(struct store *store);
 /* The one that has not gone on for READER_LAG_MAX writes; NULL: there is none. */
 const struct slow_reader *readers_slow(const struct store *store);
 
+/* The slowest that did not see the last write; NULL: there is none. Most will have gone on at the next look. */
+const struct slow_reader *readers_lagging(const struct store *store);
+
 #endif

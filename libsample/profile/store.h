@@ -32,6 +32,7 @@ enum table {
 struct slow_reader {
 	int pid;              /* 0: nobody */
 	uint64_t transaction; /* that it sees */
+	uint64_t lag;         /* how many writes it has not seen */
 	uint64_t since_ns;    /* when it was first seen there, ns since 1970 */
 	bool is_told;         /* the log has named it */
 };

@@ -162,7 +162,8 @@ profile_flush(struct profile *profile, const struct profile_batch *batch)
 	put_err = profile->doubt.is_written ? put_numbers(profile, txn, batch) : put_batch(profile, txn, batch, &slice);
 	err = store_end(&profile->store, txn, put_err);
 	if (err) {
-		if (!put_err && !profile->doubt.is_written)
+		/* for want of room it fails before anything is on the disk */
+		if (!put_err && err != -DCPI_EFULL && !profile->doubt.is_written)
 			profile->doubt = (struct doubt){.transaction = transaction, .slice = slice.id};
 		numbers_abort(&profile->images);
 		numbers_abort(&profile->contexts);

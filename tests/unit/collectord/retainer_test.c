@@ -1,11 +1,18 @@
 #include "tests/unit/test.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "collectord/machine.h"
 #include "collectord/retainer.h"
+#include "profile/check.h"
+#include "profile/compact.h"
+#include "profile/handle.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define HOUR_NS   (3600 * SECOND_NS)
@@ -135,6 +142,147 @@ as_long_as_there_was_something_it_looks(void **state)
 	assert_false(retainer.is_done);
 }
 
+#define KEYS_MAX 500
+
+/* A slice of its own with `keys` samples, each in another block. */
+static struct profile_batch
+make_batch(size_t keys, struct slice *slice)
+{
+	static const struct image image = {.kind = IMAGE_USER, .inode = 1, .path = "/bin/a"};
+	static const struct context context = {.comm = "a", .cgroup = "/", .label = ""};
+	static const struct image *const images[] = {&image};
+	static const struct context *const contexts[] = {&context};
+	static struct tally_entry entries[KEYS_MAX];
+
+	for (size_t i = 0; i < keys; i++)
+		entries[i] = (struct tally_entry){.offset = i * 4096, .count = 1};
+	*slice = (struct slice){
+		.epoch = 1,
+		.start_ns = machine_clock_ns(CLOCK_REALTIME),
+		.end_ns = machine_clock_ns(CLOCK_REALTIME),
+		.event_count = 1,
+		.events[0].samples = keys,
+	};
+	return (struct profile_batch){
+		.entries = entries,
+		.entry_count = keys,
+		.image_count = 1,
+		.images = images,
+		.context_count = 1,
+		.contexts = contexts,
+		.slice = slice,
+	};
+}
+
+/* Images and contexts come with the first batch only. */
+static void
+without_names(struct profile_batch *batch)
+{
+	batch->first_image = batch->image_count;
+	batch->first_context = batch->context_count;
+	batch->image_count = batch->context_count = 0;
+}
+
+/* Another process that sees the database as it is now until it is killed. */
+static pid_t
+start_stuck_reader(const char *directory)
+{
+	const struct profile_options options = {.write = false};
+	struct profile *profile;
+	int ready[2];
+	MDB_txn *txn;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when a test fails */
+		if (profile_open(directory, &options, &profile) || store_begin(&profile->store, false, &txn) ||
+		    write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+/* A database of 1 MiB, half full. */
+static void
+make_small(struct fixture *fixture, size_t keys)
+{
+	const struct retention_options options = {.size_limit = LIMIT};
+	struct profile_batch batch;
+	struct profile_stats stats;
+	struct slice slice;
+
+	assert_int_equal(profile_set_size_limit(fixture->profile, LIMIT), 0);
+	batch = make_batch(keys, &slice);
+	assert_int_equal(retainer_flush(fixture->profile, &batch, &options, NULL), 0);
+	do {
+		batch = make_batch(keys, &slice);
+		without_names(&batch);
+		assert_int_equal(retainer_flush(fixture->profile, &batch, &options, NULL), 0);
+		assert_int_equal(profile_stats(fixture->profile, &stats), 0);
+	} while (stats.used_bytes < LIMIT / 2);
+}
+
+/* Each flush takes so much of what is left that it is gone before the reader is known to be stuck. */
+static void
+no_flush_fails_for_a_reader_that_is_stuck(void **state)
+{
+	const struct retention_options options = {.size_limit = LIMIT};
+	struct fixture *fixture = *state;
+	const size_t keys[] = {10, 60, 150, 300, KEYS_MAX};
+	struct profile_batch batch;
+	struct slice slice;
+	pid_t reader;
+
+	make_small(fixture, 100);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		reader = start_stuck_reader(fixture->directory);
+		for (unsigned flush = 0; flush < 40; flush++) {
+			batch = make_batch(keys[i], &slice);
+			without_names(&batch);
+			assert_int_equal(retainer_flush(fixture->profile, &batch, &options, NULL), 0);
+		}
+		kill(reader, SIGKILL);
+		waitpid(reader, NULL, 0);
+	}
+	assert_int_equal(profile_check(fixture->profile, NULL, NULL), 0);
+}
+
+/* LMDB may find out at the very end that there is no room; nothing of it is on the disk then. */
+static void
+a_flush_without_room_leaves_no_doubt_whether_it_was_written(void **state)
+{
+	struct fixture *fixture = *state;
+	struct profile_batch batch;
+	struct slice slice;
+	pid_t reader;
+	int err;
+
+	make_small(fixture, 10);
+	for (size_t keys = 1; keys < 40; keys += 6) {
+		reader = start_stuck_reader(fixture->directory);
+		do {
+			batch = make_batch(keys, &slice);
+			without_names(&batch);
+			err = profile_flush(fixture->profile, &batch);
+		} while (!err);
+		assert_int_equal(err, -DCPI_EFULL);
+		assert_int_equal(profile_cut_reader_off(fixture->profile, true), 1);
+		kill(reader, SIGKILL);
+		waitpid(reader, NULL, 0);
+		while (slices(fixture) > 10)
+			assert_int_equal(
+				profile_drop_old(fixture->profile, &(struct retention_options){.size_limit = 1}, 0), 1);
+	}
+}
+
 int
 main(void)
 {
@@ -145,6 +293,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_slice_that_begins_makes_it_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_in_use_than_may_be_makes_it_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_long_as_there_was_something_it_looks, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_flush_fails_for_a_reader_that_is_stuck, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_flush_without_room_leaves_no_doubt_whether_it_was_written, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

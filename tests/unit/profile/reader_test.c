@@ -257,7 +257,7 @@ a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change(void **state)
 
 	begin_clock_epoch(profile);
 	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
-	assert_int_equal(profile_cut_reader_off(profile), 0);
+	assert_int_equal(profile_cut_reader_off(profile, false), 0);
 	reader = start_peer(fixture->directory, read_twice);
 	wait_for_peer(&reader);
 	do
@@ -268,7 +268,7 @@ a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change(void **state)
 	assert_int_equal(stats.reader, reader.pid);
 	assert_true(stats.reader_bytes > SMALL_LIMIT / 2);
 
-	assert_int_equal(profile_cut_reader_off(profile), 1);
+	assert_int_equal(profile_cut_reader_off(profile, false), 1);
 	for (unsigned i = 0; i < 60; i++)
 		assert_int_equal(flush_keys(profile, 1, &slice, 4096), 0);
 	assert_int_equal(profile_stats(profile, &stats), 0);
