@@ -28,7 +28,7 @@ config_default(struct config *config)
 	config->flush_interval_ns = 10 * SECOND_NS;
 	config->slice_ns = 600 * SECOND_NS;
 	config->tally_limit = 131072;
-	config->ring_pages = 256 * KIB / (size_t)sysconf(_SC_PAGESIZE);
+	config->ring_pages = 512 * KIB / (size_t)sysconf(_SC_PAGESIZE);
 	config->sideband_pages = 512 * KIB / (size_t)sysconf(_SC_PAGESIZE);
 	config->overhead_limit_ppm = 10000;
 	config->max_rate = 5200; /* DCPI's density, TOCS 15(4), 1997 */

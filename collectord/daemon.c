@@ -11,7 +11,7 @@
 #include "collectord/machine.h"
 #include "collectord/trouble.h"
 
-#define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves, a quarter full */
+#define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves, half full */
 #define SECOND_NS         UINT64_C(1000000000)
 
 /* The watchdog is fed by samples that could be taken, and not more often than it needs. */
@@ -52,42 +52,41 @@ drain(struct daemon *daemon)
 	daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
 }
 
+/*
+ * Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take, nor to
+ * the other timer when both are due.
+ */
 static void
-drain_again_if_pressed(struct daemon *daemon)
+drain_if_due(struct daemon *daemon)
 {
+	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns >= SAMPLER_LAG_NS / 2)
+		drain(daemon);
 	if (sampler_is_pressed(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* without memory for it, the timer will do */
+	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
+}
+
+/* A ring calls several times a second where samples are many: it is not what tells that the machine has changed. */
+static void
+on_ring(void *context)
+{
+	drain_if_due(context);
 }
 
 static void
-drain_and_follow(struct daemon *daemon)
+on_drain_timer(void *context)
 {
+	struct daemon *daemon = context;
+
 	follow_machine(daemon);
-	drain(daemon);
-	drain_again_if_pressed(daemon);
-	daemon_answer_waiters(daemon); /* a full tally may have been flushed on the way */
+	drain_if_due(daemon);
 }
 
 /* Until its events are open, nobody records what begins on a CPU that came. */
 static void
 on_machine(void *context)
 {
-	drain_and_follow(context);
-}
-
-/*
- * Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take, nor to
- * the other timer when both are due.
- */
-static void
-on_drain(void *context)
-{
-	struct daemon *daemon = context;
-
-	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns < SAMPLER_LAG_NS / 2)
-		drain_again_if_pressed(daemon);
-	else
-		drain_and_follow(daemon);
+	on_drain_timer(context);
 }
 
 static void
@@ -95,7 +94,7 @@ on_flush_timer(void *context)
 {
 	struct daemon *daemon = context;
 
-	on_drain(daemon);                         /* what is flushed is as young as can be */
+	on_drain_timer(daemon);                   /* what is flushed is as young as can be */
 	collection_keep_pace(daemon->collection); /* while the flusher has nothing to do yet */
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
@@ -176,7 +175,7 @@ watch_rings(struct daemon *daemon)
 
 		if (fd < 0)
 			continue;
-		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_drain, daemon);
+		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_ring, daemon);
 		if (!daemon->rings[daemon->ring_count])
 			return -errno;
 		daemon->ring_count++;
@@ -220,8 +219,8 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
 	daemon->drain_timer =
-		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain, daemon);
-	daemon->drain_alarm = loop_watch_alarm(loop, on_drain, daemon);
+		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain_timer, daemon);
+	daemon->drain_alarm = loop_watch_alarm(loop, on_ring, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
 		                                        daemon); /* without it, the timer looks */

@@ -127,7 +127,7 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 	if (!attr.freq)
 		attr.sample_period = dither_period(attr.sample_period, cpu->number, 0);
 	attr.watermark = 1;
-	attr.wakeup_watermark = (uint32_t)(sampler->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
+	attr.wakeup_watermark = (uint32_t)(sampler->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 2);
 	attr.disabled = !sampler->enabled;
 	sampler->sample_layout.sample_type = attr.sample_type;
 	sampler->sample_layout.sample_id_all = attr.sample_id_all;

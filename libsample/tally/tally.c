@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tally/order.h"
 
@@ -13,6 +14,7 @@
  * there are no tombstones. At most three quarters of the slots are used, so a search always meets a free one.
  */
 #define CAPACITY_FIRST 1024
+#define HUGE_PAGE_SIZE ((size_t)2 << 20)
 
 /*
  * Samples come from everywhere, so nearly each one's slot is far from the processor: a miss of the cache, often one of
@@ -47,10 +49,21 @@ capacity_keys(size_t capacity)
 	return capacity / 4 * 3;
 }
 
+/* Which page a slot is on is as random as which line: those that fill huge pages get them, and a TLB for it all. */
 static struct tally_entry *
 slots_new(size_t capacity)
 {
-	return calloc(capacity, sizeof(struct tally_entry));
+	const size_t size = capacity * sizeof(struct tally_entry);
+	struct tally_entry *slots;
+
+	if (size % HUGE_PAGE_SIZE)
+		return calloc(capacity, sizeof(struct tally_entry));
+	slots = aligned_alloc(HUGE_PAGE_SIZE, size);
+	if (!slots)
+		return NULL;
+	(void)madvise(slots, size, MADV_HUGEPAGE); /* else they are small */
+	memset(slots, 0, size);
+	return slots;
 }
 
 static size_t

@@ -41,7 +41,7 @@ an_empty_file_means_the_defaults(void **state)
 	assert_int_equal(config.flush_interval_ns, UINT64_C(10000000000));
 	assert_int_equal(config.slice_ns, UINT64_C(600000000000));
 	assert_int_equal(config.tally_limit, 131072);
-	assert_int_equal(config.ring_pages * (size_t)sysconf(_SC_PAGESIZE), 262144);
+	assert_int_equal(config.ring_pages * (size_t)sysconf(_SC_PAGESIZE), 524288);
 	assert_int_equal(config.sideband_pages * (size_t)sysconf(_SC_PAGESIZE), 524288);
 	assert_int_equal(config.overhead_limit_ppm, 10000);
 	assert_int_equal(config.max_rate, 5200);
