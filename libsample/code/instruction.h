@@ -1,0 +1,105 @@
+/*
+ * instruction.h - what a machine instruction does, as far as the analysis needs it
+ *
+ * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c)
+ * says what capstone does not. Plain data: no ownership, any thread.
+ */
+#ifndef DCPI_CODE_INSTRUCTION_H
+#define DCPI_CODE_INSTRUCTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum architecture {
+	ARCHITECTURE_X86_64,
+	ARCHITECTURE_AARCH64,
+	ARCHITECTURE_COUNT,
+};
+
+/*
+ * What it occupies in a pipeline. An x86 instruction with a memory operand has the class of its operation, and `loads`
+ * or `stores`: the schedule adds the access.
+ */
+enum instruction_class {
+	CLASS_NOP, /* needs no unit, moves that are renamed away included */
+	CLASS_INTEGER,
+	CLASS_SHIFT,
+	CLASS_ADDRESS, /* lea, adr */
+	CLASS_MOVE,
+	CLASS_SELECT, /* cmov, setcc, csel */
+	CLASS_MULTIPLY,
+	CLASS_DIVIDE,
+	CLASS_BIT, /* popcnt, tzcnt, clz, bit fields */
+	CLASS_LOAD,
+	CLASS_STORE,
+	CLASS_PREFETCH,
+	CLASS_ATOMIC, /* locked operations, exclusive loads and stores */
+	CLASS_BARRIER,
+	CLASS_BRANCH, /* conditional */
+	CLASS_JUMP,
+	CLASS_CALL,
+	CLASS_RETURN,
+	CLASS_FLOAT_ADD,
+	CLASS_FLOAT_MULTIPLY,
+	CLASS_FLOAT_FUSED, /* multiply and add */
+	CLASS_FLOAT_DIVIDE,
+	CLASS_FLOAT_ROOT,
+	CLASS_FLOAT_COMPARE,
+	CLASS_FLOAT_CONVERT,
+	CLASS_FLOAT_MOVE, /* between vector registers, and to and from general ones */
+	CLASS_VECTOR_INTEGER,
+	CLASS_VECTOR_MULTIPLY,
+	CLASS_VECTOR_SHUFFLE,
+	CLASS_CRYPTO,
+	CLASS_STRING, /* rep movs and the like: as long as its count says */
+	CLASS_SYSTEM, /* traps, cpuid, port and system registers */
+	CLASS_UNKNOWN,
+	CLASS_COUNT,
+};
+
+/* How it ends a block. */
+enum control_flow {
+	FLOW_NEXT, /* it does not */
+	FLOW_BRANCH,
+	FLOW_JUMP,
+	FLOW_JUMP_INDIRECT,
+	FLOW_CALL,
+	FLOW_CALL_INDIRECT,
+	FLOW_RETURN,
+	FLOW_STOP, /* ud2, hlt, brk: does not go on */
+};
+
+/*
+ * Registers that may be read or written before they are renamed: general ones 0 to 31 (x86: rax 0 ... r15 15; aarch64:
+ * x0 0 ... x30 30, sp 31), vector ones 32 to 63, the flags 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a
+ * register are the whole. The zero register and the instruction pointer are none.
+ */
+#define REGISTER_VECTOR 32
+#define REGISTER_FLAGS  64
+#define REGISTER_X87    65
+#define REGISTER_MASK   66
+#define REGISTER_COUNT  74
+#define REGISTER_NONE   255
+
+#define INSTRUCTION_READS_MAX  6
+#define INSTRUCTION_WRITES_MAX 4
+
+struct instruction {
+	uint64_t address; /* ELF virtual address */
+	uint64_t target;  /* of FLOW_BRANCH, FLOW_JUMP, FLOW_CALL; else 0 */
+	uint8_t size;     /* bytes */
+	uint8_t class;    /* enum instruction_class */
+	uint8_t flow;     /* enum control_flow */
+	uint8_t read_count, write_count;
+	uint8_t reads[INSTRUCTION_READS_MAX]; /* registers, data operands in their order first (Ra, Rb, ...), then those
+	                                         of addresses; implicit ones after; no duplicates */
+	uint8_t writes[INSTRUCTION_WRITES_MAX]; /* registers (Rc), the flags last */
+	uint8_t address_reads;                  /* how many of `reads`, at their end, only make an address */
+	uint8_t access_size;                    /* bytes loaded or stored; 0: none or not known */
+	bool loads, stores;
+	bool is_landing_pad; /* endbr64, bti: an indirect jump may come here */
+	bool is_wide;        /* 256 bits and more: may take two operations */
+	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
+};
+
+#endif
