@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "collectord/announce.h"
 #include "collectord/machine.h"
+#include "collectord/trouble.h"
 
 #define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
 #define WAIT_STEP_NS  UINT64_C(100000000)  /* in which the smallest rings do not fill up */
@@ -178,6 +179,7 @@ static void
 note_flush_error(struct collection *collection, int error)
 {
 	struct collection_view view;
+	char reason[TROUBLE_SIZE / 2];
 
 	if (error == collection->flush_error)
 		return;
@@ -186,11 +188,12 @@ note_flush_error(struct collection *collection, int error)
 		collection->trouble_since_ns = machine_clock_ns(CLOCK_REALTIME);
 		collection->trouble_dropped = view.dropped;
 	}
+	trouble_explain(collection->config.database, error, reason, sizeof(reason));
 	if (error)
 		log_write(collection->log, LOG_LEVEL_ERROR,
 		          "%s: cannot write to the database: %s; counts are kept in memory and tried again",
-		          collection->config.database, error_text(error));
-	else if (!error)
+		          collection->config.database, reason);
+	else
 		log_write(collection->log, LOG_LEVEL_NOTICE,
 		          "%s: the database can be written to again; %" PRIu64 " samples were dropped meanwhile",
 		          collection->config.database, view.trouble_dropped);

@@ -1,10 +1,13 @@
 #include "collectord/trouble.h"
 
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -22,16 +25,45 @@ format_clock(uint64_t time_ns, char *text, size_t size)
 		snprintf(text, size, "?");
 }
 
+/* By name, as commands want it; where there is none, the number will do. */
+static void
+name_owner(char *user, char *group, size_t size)
+{
+	const struct passwd *passwd = getpwuid(geteuid());
+	const struct group *entry = getgrgid(getegid());
+
+	snprintf(user, size, "%u", geteuid());
+	snprintf(group, size, "%u", getegid());
+	if (passwd)
+		snprintf(user, size, "%s", passwd->pw_name);
+	if (entry)
+		snprintf(group, size, "%s", entry->gr_name);
+}
+
+void
+trouble_explain(const char *directory, int err, char *text, size_t size)
+{
+	char user[64], group[64];
+
+	if (err != -DCPI_EGONE) {
+		snprintf(text, size, "%s", error_text(err));
+		return;
+	}
+	name_owner(user, group, sizeof(user));
+	snprintf(text, size, "%s: 'install -d -m 0750 -o %s -g %s %s'", error_text(err), user, group, directory);
+}
+
 static bool
 describe_failure(const struct collection_view *view, char *text, size_t size)
 {
-	char since[16];
+	char since[16], reason[TROUBLE_SIZE / 2];
 
 	if (!view->flush_error)
 		return false;
 	format_clock(view->trouble_since_ns, since, sizeof(since));
+	trouble_explain(view->config->database, view->flush_error, reason, sizeof(reason));
 	snprintf(text, size, "cannot write %s: %s; %" PRIu64 " samples kept in memory, %" PRIu64 " dropped since %s",
-	         view->config->database, error_text(view->flush_error), view->kept, view->trouble_dropped, since);
+	         view->config->database, reason, view->kept, view->trouble_dropped, since);
 	return true;
 }
 

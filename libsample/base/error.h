@@ -23,7 +23,8 @@
 	X(DCPI_ENOEVENT, 5011, 2, "no such event")                                                                     \
 	X(DCPI_ENETWORKFS, 5012, 1, "a database cannot be written on a network file system; use a local disk")         \
 	X(DCPI_ESYMLINK, 5013, 1, "there is a symbolic link where the database should be; name what it points to")     \
-	X(DCPI_EFOREIGN, 5014, 3, "what lies there is not a profile database; name another directory")
+	X(DCPI_EFOREIGN, 5014, 3, "what lies there is not a profile database; name another directory")                 \
+	X(DCPI_EGONE, 5015, 1, "the directory was removed, and dcpid may not make it again")
 
 enum dcpi_error {
 #define DCPI_ERROR_VALUE(name, value, status, text) name = value,

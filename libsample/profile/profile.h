@@ -92,7 +92,8 @@ void profile_renew_session(struct profile *profile);
  * made. `anew`, after a flush that failed: open it again in any case, for LMDB does not go on after an error of the
  * disk. 0: it is the same database, and the batch that failed may be given again, as it was. 1: it is another one: of
  * the session's numbers it knows none - the next flush gives all images and contexts - nor an epoch of the session's.
- * An error (as profile_open()): nothing can be read or written (-ENODEV) until a call succeeds.
+ * -DCPI_EGONE: there is no directory any more, nor may it be made. An error (also as profile_open()): nothing can be
+ * read or written (-ENODEV) until a call succeeds.
  */
 int profile_recover(struct profile *profile, bool anew);
 

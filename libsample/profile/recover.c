@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -86,6 +87,15 @@ is_in_place(const struct profile *profile)
 	       place_has_lock(&profile->place, profile->directory);
 }
 
+/* What became of a directory that cannot be opened nor made. */
+static int
+explain_missing(const struct profile *profile, int err)
+{
+	struct stat stat;
+
+	return lstat(profile->path, &stat) < 0 && errno == ENOENT ? -DCPI_EGONE : err;
+}
+
 int
 profile_recover(struct profile *profile, bool anew)
 {
@@ -97,7 +107,7 @@ profile_recover(struct profile *profile, bool anew)
 		return 0;
 	directory = directory_open(profile->path, true);
 	if (directory < 0)
-		return directory;
+		return explain_missing(profile, directory);
 	err = retake_lock(profile, directory);
 	if (err) {
 		close(directory);

@@ -48,7 +48,9 @@ status()
 # is FILTER - of the status
 is()
 {
-	status | jq -e "$1" >/dev/null
+	local said
+
+	said=$(status) && jq -e "$1" <<<"$said" >/dev/null
 }
 
 # Programs, addresses and command names in plenty, for a second or so.
@@ -215,6 +217,45 @@ test_deleted_directory()
 	check_equal 'a deleted directory: dcpid ends well' 0 $?
 }
 
+# A dcpid that may not make its directory again, as the service: it asks for it, and loses nothing meanwhile.
+test_forbidden_directory()
+{
+	local rights=+perfmon,+sys_ptrace,+syslog,+ipc_lock command
+
+	db=$scratch/forbidden/db
+	socket=$scratch/forbidden.run/control
+	log=$scratch/forbidden.log
+	chmod a+x "$scratch"
+	mkdir "$scratch/forbidden"
+	install -d -o nobody -g nogroup "$db" "$(dirname "$socket")"
+	configure
+	chmod a+r "$configuration"
+	setpriv --inh-caps=$rights --ambient-caps=$rights --reuid=nobody --regid=nogroup --clear-groups true 2>/dev/null || {
+		skip 'a directory that dcpid may not make' 'setpriv cannot give these capabilities here'
+		return
+	}
+	start setpriv --inh-caps=$rights --ambient-caps=$rights --reuid=nobody --regid=nogroup --clear-groups \
+		"$(command -v dcpid)" --foreground --db "$db" --socket "$socket" --config "$configuration" 2>"$log"
+	dcpid=$started
+	wait_for 20 is '.slice == 1' || {
+		not_ok 'dcpid starts as nobody' "$(cat "$log")"
+		return
+	}
+	mv "$db" "$db.old"
+	command="install -d -m 0750 -o nobody -g nogroup $db"
+	check 'forbidden: status says what mends it' wait_for 60 is ".trouble[0] // \"\" |
+		startswith(\"cannot write $db: the directory was removed, and dcpid may not make it again: '$command'; \")"
+	check 'forbidden: and the log' grep -q "may not make it again: '$command'; counts are kept in memory" "$log"
+	check 'forbidden: the command does' bash -c "$command"
+	check 'forbidden: dcpid goes on by itself' wait_for 60 is '.trouble == [] and .slice >= 1'
+	check 'forbidden: dcpid quits' dcpictl --socket "$socket" quit
+	wait "$dcpid"
+	check_equal 'forbidden: no sample is missing' \
+		"$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$log" | tail -n 1)" \
+		"$(for each in "$db" "$db.old"; do dcpiprof --db "$each" --epoch all --json; done | jq -s '[.[].events[].samples] | add')"
+	check 'forbidden: both are sound' eval "dcpictl --db '$db' check && dcpictl --db '$db.old' check"
+}
+
 test_moved_database()
 {
 	configure
@@ -262,4 +303,4 @@ test_stopped_reader()
 
 may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
 side_by_side test_full_disk test_failing_disk test_read_only_disk test_deleted_database test_moved_database \
-	test_deleted_directory test_stopped_reader test_churn
+	test_deleted_directory test_forbidden_directory test_stopped_reader test_churn

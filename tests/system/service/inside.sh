@@ -143,6 +143,34 @@ test_exposure()
 		sed -n 's/.*exposure level for dcpid-textfile.service: \([0-9.]*\).*/\1/p')"
 }
 
+says_trouble()
+{
+	dcpictl status --json | grep -q "$1"
+}
+
+# The unit may not make its directory again: whoever reads what it says can, and it goes on with what it counted.
+test_removed_directory()
+{
+	local pid command
+
+	systemctl start dcpid
+	check 'it has a database' dcpictl flush
+	pid=$(main_pid)
+	rm -rf /var/lib/dcpi
+	check 'a removed directory is said' wait_for 60 says_trouble 'the directory was removed'
+	command=$(dcpictl status --json | sed -n "s/.*may not make it again: '\([^']*\)'.*/\1/p")
+	check_equal 'with the command that makes it again' 'install -d -m 0750 -o dcpi -g dcpi /var/lib/dcpi' "$command"
+	/mnt/inside/shares 2
+	check 'the command works' bash -c "$command"
+	check 'the service goes on by itself' wait_for 60 test -s /var/lib/dcpi/data.mdb
+	check 'it is no trouble any more' wait_for 60 bash -c '! dcpictl status --json | grep "may not make it again"'
+	check_equal 'it is the same process' "$pid" "$(main_pid)"
+	dcpictl flush
+	is_more 'what it counted meanwhile is there' 100 "$(samples_of shares)"
+	check 'the new database is whole' dcpictl check
+	systemctl stop dcpid
+}
+
 test_wrong_configuration()
 {
 	printf 'nonsense = ;\n' >/etc/dcpi/dcpid.conf
@@ -168,6 +196,7 @@ test_textfile
 test_reload_and_stop
 test_journal
 test_exposure
+test_removed_directory
 test_wrong_configuration
 test_purge
 echo '# inside: done'

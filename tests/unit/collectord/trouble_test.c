@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
 
 #include "tests/unit/test.h"
 
@@ -38,6 +41,23 @@ a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped(void **
 	assert_string_equal(text, "cannot write /var/lib/dcpi: No space left on device; 12345 samples kept in memory, "
 	                          "7 dropped since 22:13");
 	assert_false(trouble_describe(&view, 1, text, sizeof(text)));
+}
+
+/* root makes it for whom dcpid runs as. */
+static void
+a_directory_that_is_gone_comes_with_the_command_that_makes_it(void **state)
+{
+	static const char expected[] =
+		"cannot write /var/lib/dcpi: the directory was removed, and dcpid may not make it again: "
+		"'install -d -m 0750 -o root -g root /var/lib/dcpi'; 0 samples";
+	const struct collection_view view = {.config = &config, .flush_error = -DCPI_EGONE};
+	char text[TROUBLE_SIZE];
+
+	(void)state;
+	if (geteuid() != 0 || getegid() != 0)
+		skip_because("not root, whose name is known");
+	assert_true(trouble_describe(&view, 0, text, sizeof(text)));
+	assert_memory_equal(text, expected, sizeof(expected) - 1);
 }
 
 static void
@@ -105,6 +125,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_trouble_is_no_sentence),
 		cmocka_unit_test(a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped),
+		cmocka_unit_test(a_directory_that_is_gone_comes_with_the_command_that_makes_it),
 		cmocka_unit_test(a_disk_that_does_not_answer_is_told_after_half_a_minute),
 		cmocka_unit_test(memory_that_is_full_comes_second),
 		cmocka_unit_test(names_that_have_no_room_are_said_with_where_their_samples_go),

@@ -257,6 +257,27 @@ while_there_is_no_place_for_it_everything_is_an_error(void **state)
 	assert_int_equal(samples_in(fixture), 12);
 }
 
+static void
+a_directory_that_cannot_be_made_again_is_waited_for(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
+
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, some, 2), 0);
+	remove_tree(fixture->parent); /* without which it cannot be made by anybody */
+	assert_int_equal(profile_recover(profile, false), -DCPI_EGONE);
+	assert_int_equal(profile_recover(profile, true), -DCPI_EGONE);
+	assert_int_equal(mkdir(fixture->parent, 0700), 0);
+	assert_int_equal(mkdir(fixture->directory, 0700), 0);
+	assert_int_equal(profile_recover(profile, true), 1);
+	epoch = begin_clock_epoch(profile);
+	slice = 0;
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, some, 2), 0);
+	profile_close(profile);
+	assert_int_equal(samples_in(fixture), 12);
+}
+
 int
 main(void)
 {
@@ -272,6 +293,7 @@ main(void)
 		PLACE_TEST(a_compacted_database_is_still_the_same),
 		PLACE_TEST(a_deleted_table_of_readers_is_made_again),
 		PLACE_TEST(while_there_is_no_place_for_it_everything_is_an_error),
+		PLACE_TEST(a_directory_that_cannot_be_made_again_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
