@@ -66,9 +66,20 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
-/* A ring calls several times a second where samples are many: it is not what tells that the machine has changed. */
+/* Rings call four times a second where samples are many: that is no reason to look whether the machine has changed. */
 static void
 on_ring(void *context)
+{
+	struct daemon *daemon = context;
+	struct sampler *sampler = collection_sampler(daemon->collection);
+
+	sampler_dither(sampler);
+	if (sampler_is_filled(sampler))
+		drain_if_due(daemon);
+}
+
+static void
+on_drain_alarm(void *context)
 {
 	drain_if_due(context);
 }
@@ -220,7 +231,7 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->hangup = loop_watch_signal(loop, SIGHUP, on_hangup, daemon);
 	daemon->drain_timer =
 		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain_timer, daemon);
-	daemon->drain_alarm = loop_watch_alarm(loop, on_ring, daemon);
+	daemon->drain_alarm = loop_watch_alarm(loop, on_drain_alarm, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
 		                                        daemon); /* without it, the timer looks */

@@ -75,7 +75,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 			return err;
 	}
 	sampler->totals[event].samples++;
-	cpu->counters[event].undithered++;
+	cpu->counters[event].dither.samples++;
 	return 0;
 }
 
@@ -199,7 +199,6 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
 		make_up_for_lost_records(sampler);
-		sampler_dither(sampler);
 	}
 	return err == -ENOMEM ? -ENOSPC : err;
 }
@@ -216,6 +215,15 @@ is_any_fuller(const struct sampler *sampler, unsigned percent)
 {
 	for (size_t i = 0; i < sampler->cpu_count; i++)
 		if (is_fuller(sampler->cpus[i].samples, percent) || is_fuller(sampler->cpus[i].sideband, percent))
+			return true;
+	return false;
+}
+
+bool
+sampler_is_filled(const struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].samples, 48) || is_fuller(sampler->cpus[i].sideband, 24))
 			return true;
 	return false;
 }

@@ -79,7 +79,10 @@ int sampler_follow_cpus(struct sampler *sampler);
  */
 bool sampler_retry_events(struct sampler *sampler);
 
-/* Descriptors that become readable when a ring has filled to its watermark, -1 for none, for the event loop. */
+/*
+ * Descriptors that become readable when a ring calls, -1 for none, for the event loop: sampler_dither() is
+ * due then, and a drain when sampler_is_filled().
+ */
 size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
 
@@ -89,11 +92,20 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
  */
 int sampler_drain(struct sampler *sampler);
 
+/* Is a ring so full that it called for that, half of it, or a quarter of one with records about processes? */
+bool sampler_is_filled(const struct sampler *sampler);
+
 /*
  * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark
  * will not say so again before it is full.
  */
 bool sampler_is_pressed(const struct sampler *sampler);
+
+/*
+ * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a ring does: busy
+ * CPUs let theirs call four times a second, long before it is full, idle ones wake nobody. Drains nothing.
+ */
+void sampler_dither(struct sampler *sampler);
 
 /*
  * When the tally is full and its counts cannot be taken for now: go on nevertheless - `patient`: if a ring is more than

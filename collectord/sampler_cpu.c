@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cpu_list.h"
 #include "base/error.h"
-#include "collectord/dither.h"
+#include "collectord/machine.h"
 
 #define RING_PAGES_MIN 4
 
@@ -71,8 +72,6 @@ close_counter(struct sampler_counter *counter)
 		close(counter->fd);
 	counter->fd = -1;
 	counter->id = 0;
-	counter->dither_step = 0;
-	counter->undithered = 0;
 	memset(&counter->read, 0, sizeof(counter->read));
 }
 
@@ -125,9 +124,10 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 
 	event_sample_attr(&sampler->events[index], &sampler->features, &attr);
 	if (!attr.freq)
-		attr.sample_period = dither_period(attr.sample_period, cpu->number, 0);
+		attr.sample_period = dither_begin(&counter->dither, attr.sample_period, cpu->number,
+		                                  machine_clock_ns(CLOCK_MONOTONIC));
 	attr.watermark = 1;
-	attr.wakeup_watermark = (uint32_t)(sampler->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 2);
+	attr.wakeup_watermark = sampler_watermark(sampler);
 	attr.disabled = !sampler->enabled;
 	sampler->sample_layout.sample_type = attr.sample_type;
 	sampler->sample_layout.sample_id_all = attr.sample_id_all;

@@ -5,6 +5,7 @@
 #define DCPI_COLLECTORD_SAMPLER_INTERNAL_H
 
 #include "collectord/budget.h"
+#include "collectord/dither.h"
 #include "collectord/sampler.h"
 #include "stream/merge.h"
 
@@ -27,8 +28,7 @@ struct sampler_counter {
 	uint64_t id;
 	int error; /* why it could not be opened, the last time it was tried */
 	struct sampler_loss loss;
-	uint32_t dither_step;
-	unsigned undithered;             /* samples since the period was changed last */
+	struct dither dither;            /* of a fixed period */
 	uint64_t enabled_ns, running_ns; /* since the last take */
 	struct sampler_reading read;
 };
@@ -77,11 +77,12 @@ struct sampler {
 	bool records_overflowed; /* a ring had no room for them */
 	uint64_t rescan_ns;      /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
 	uint64_t retry_ns;       /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
-	uint64_t dithered_ns;    /* CLOCK_MONOTONIC, when periods were changed last */
 };
 
-/* Change the periods of counters that had enough samples with theirs; at most once a second. */
-void sampler_dither(struct sampler *sampler);
+/* ---- sampler_period.c ---- */
+
+/* With so many bytes a ring of samples calls: with half of what it holds, or as often as periods are to change. */
+uint32_t sampler_watermark(const struct sampler *sampler);
 
 /* Records about processes are missing: /proc is to be read again. */
 void sampler_miss_records(struct sampler *sampler);

@@ -22,7 +22,7 @@ choose_rates(struct sampler *sampler, const struct config *config)
 
 	budget_init(budget, config);
 	budget_measure(budget, &sampler->features, sampler->events, sampler->event_count, sampler->log);
-	budget_plan(budget, event_rate_limit(SAMPLER_PROCFS), sampler->events);
+	budget_plan(budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
 }
 
 static int

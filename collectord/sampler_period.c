@@ -3,17 +3,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "collectord/dither.h"
 #include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
 
-/*
- * A new period begins where the old one is cut short, which loses half a period in the mean: after so many samples it
- * is 0.2 % of the count at most. CPUs that are idle, and so have none, are not woken for it.
- */
-#define DITHER_SAMPLES     256
-#define DITHER_INTERVAL_NS UINT64_C(1000000000)
+#define SAMPLE_BYTES 40  /* without a cgroup */
+#define CALLS_PER_S  4   /* of a ring on a busy CPU */
+#define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
 
 bool
 sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
@@ -29,27 +26,34 @@ sampler_plan(struct sampler *sampler, const struct budget_observation *seen, str
 		budget_measure(budget, &sampler->features, events, sampler->event_count, sampler->log);
 	for (size_t i = 0; i < sampler->event_count; i++)
 		changed |= event_limit_rate(&events[i], limit);
-	return budget_plan(budget, limit, events) || changed;
+	return budget_plan(budget, dither_rate_limit(limit), events) || changed;
 }
 
 static int
-set_period(const struct sampler_cpu *cpu, const struct sampler_counter *counter, const struct event *event)
+set_period(const struct sampler_counter *counter, uint64_t period)
 {
-	uint64_t period = event->rate; /* which it is for the kernel when it varies the period */
-
-	if (event->period)
-		period = dither_period(event->period, cpu->number, counter->dither_step);
 	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
+/* For the kernel, the period is the rate when it varies the period itself. */
 static int
-set_periods(const struct sampler *sampler, const struct event *events)
+begin_period(struct sampler_counter *counter, uint32_t cpu, const struct event *event, uint64_t now_ns)
 {
+	return set_period(counter,
+	                  event->period ? dither_begin(&counter->dither, event->period, cpu, now_ns) : event->rate);
+}
+
+static int
+set_periods(struct sampler *sampler, const struct event *events)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
 	for (size_t i = 0; i < sampler->cpu_count; i++) {
-		const struct sampler_cpu *cpu = &sampler->cpus[i];
+		struct sampler_cpu *cpu = &sampler->cpus[i];
 
 		for (size_t e = 0; e < sampler->event_count; e++) {
-			int err = cpu->counters[e].fd < 0 ? 0 : set_period(cpu, &cpu->counters[e], &events[e]);
+			struct sampler_counter *counter = &cpu->counters[e];
+			int err = counter->fd < 0 ? 0 : begin_period(counter, cpu->number, &events[e], now_ns);
 
 			if (err)
 				return err;
@@ -70,25 +74,63 @@ sampler_set_periods(struct sampler *sampler, const struct event *events)
 	return err;
 }
 
+/* What a sample takes in a ring. */
+static size_t
+sample_bytes(const struct sampler *sampler)
+{
+	return SAMPLE_BYTES + (sampler->features.cgroup ? sizeof(uint64_t) : 0);
+}
+
+/* What waits in the ring was taken as well. With one event, its length tells how much that is. */
+static int32_t
+waiting_samples(const struct sampler *sampler, const struct sampler_cpu *cpu, const struct sampler_counter *counter)
+{
+	if (!cpu->samples)
+		return 0;
+	return (int32_t)(sampler->event_count == 1 ? ring_used(cpu->samples) / sample_bytes(sampler)
+	                                           : ring_count(cpu->samples, counter->id));
+}
+
+static void
+dither_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, struct sampler_counter *counter,
+               uint64_t now_ns)
+{
+	int32_t waiting;
+
+	if (now_ns - counter->dither.since_ns < DITHER_INTERVAL_NS)
+		return;
+	waiting = waiting_samples(sampler, cpu, counter);
+	counter->dither.samples += waiting;
+	/* at worst the period stays as it is */
+	if (dither_is_due(&counter->dither, now_ns))
+		(void)set_period(counter, dither_change(&counter->dither, cpu->number, now_ns));
+	counter->dither.samples -= waiting; /* until they are drained, and counted again */
+}
+
 void
 sampler_dither(struct sampler *sampler)
 {
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
-	if (now_ns - sampler->dithered_ns < DITHER_INTERVAL_NS)
-		return;
-	sampler->dithered_ns = now_ns;
 	for (size_t i = 0; i < sampler->cpu_count; i++) {
 		struct sampler_cpu *cpu = &sampler->cpus[i];
 
-		for (size_t e = 0; e < sampler->event_count; e++) {
-			struct sampler_counter *counter = &cpu->counters[e];
-
-			if (counter->fd < 0 || counter->undithered < DITHER_SAMPLES || !sampler->events[e].period)
-				continue;
-			counter->undithered = 0;
-			counter->dither_step++;
-			(void)set_period(cpu, counter, &sampler->events[e]); /* at worst it stays as it is */
-		}
+		for (size_t e = 0; e < sampler->event_count; e++)
+			if (cpu->counters[e].fd >= 0 && sampler->events[e].period)
+				dither_counter(sampler, cpu, &cpu->counters[e], now_ns);
 	}
+}
+
+uint32_t
+sampler_watermark(const struct sampler *sampler)
+{
+	const uint64_t half = sampler->ring_pages * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+	uint64_t samples = 0;
+
+	for (size_t e = 0; e < sampler->event_count; e++)
+		if (sampler->events[e].available)
+			samples += sampler->events[e].rate ? sampler->events[e].rate / CALLS_PER_S : CALL_UNKNOWN;
+	if (samples < DITHER_SAMPLES)
+		samples = DITHER_SAMPLES;
+	return (uint32_t)(samples < half / sample_bytes(sampler) ? samples * sample_bytes(sampler) : half);
 }

@@ -200,6 +200,37 @@ ring_size(const struct ring *ring)
 	return ring->size;
 }
 
+/* Records are multiples of 8 bytes, so that none of these lies around the end. */
+static uint64_t
+word_at(const struct ring *ring, uint64_t position)
+{
+	uint64_t word;
+
+	memcpy(&word, ring->data + (position & (ring->size - 1)), sizeof(word));
+	return word;
+}
+
+size_t
+ring_count(const struct ring *ring, uint64_t id)
+{
+	const uint64_t head = head_load(ring);
+	uint64_t waiting = head - ring->tail;
+	size_t count = 0;
+
+	while (waiting >= 2 * sizeof(uint64_t) && waiting <= ring->size) {
+		const uint64_t word = word_at(ring, head - waiting);
+		struct perf_event_header header;
+
+		memcpy(&header, &word, sizeof(header));
+		if (header.size < sizeof(header) || header.size % sizeof(word) || header.size > waiting)
+			break;
+		if (header.type == PERF_RECORD_SAMPLE && word_at(ring, head - waiting + sizeof(word)) == id)
+			count++;
+		waiting -= header.size;
+	}
+	return count;
+}
+
 uint64_t
 ring_take_skipped(struct ring *ring)
 {

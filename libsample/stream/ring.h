@@ -34,8 +34,12 @@ int ring_peek(struct ring *ring, const struct record_layout *layout, struct reco
 void ring_consume(struct ring *ring); /* the record that ring_peek() gave */
 void ring_publish(struct ring *ring); /* give what was consumed back to the kernel; cheap, once a round will do */
 
-size_t ring_used(const struct ring *ring);     /* bytes that wait */
-size_t ring_size(const struct ring *ring);     /* bytes it holds */
+size_t ring_used(const struct ring *ring); /* bytes that wait */
+size_t ring_size(const struct ring *ring); /* bytes it holds */
+
+/* How many samples of the counter `id` wait, in a ring whose samples begin with their id (PERF_SAMPLE_IDENTIFIER). */
+size_t ring_count(const struct ring *ring, uint64_t id);
+
 uint64_t ring_take_skipped(struct ring *ring); /* damaged records since the last call */
 
 #endif

@@ -50,8 +50,8 @@ of()
 }
 
 # Shares of 60, 30 and 10 %: a count that differs by more than 4.5 standard deviations differs not by chance (1 in
-# 150,000). With $4, so many percent of the total more: a run shorter than the time in which a period is kept may beat with
-# the tick, by which the scheduler gives the program its turns.
+# 150,000). With $4, so many percent of the total more: in these guests a round of shares.c is about as long as a tick, and
+# a period that is kept for a quarter of a second may beat with it.
 check_shares()
 {
 	local file=$1 event=$2 slack=${4:-0} total
@@ -117,7 +117,7 @@ cycles_are_right()
 	check 'and that is said' grep -q 'cache-misses is not available here' "$right/default.txt"
 	check 'the PMU interrupts as an ordinary device' grep -q 'enabled with armv8_pmuv3 PMU driver' "$right/dmesg"
 	check_interrupts "$right/default" 'each interrupt of the PMU is a sample'
-	check_shares "$profile" cycles default 9
+	check_shares "$profile" cycles default 2
 	check_complete "$profile" default
 	shared=$(dcpiprof --db "$right/default.db" -i --comm shares --json | jq '[.rows[].counts.cycles] | add')
 	period=$(of_event "$right/default" cycles period)

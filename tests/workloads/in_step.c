@@ -36,7 +36,7 @@ main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	period_ns = strtoull(argv[1], NULL, 10);
-	end_ns = now_ns + strtoull(argv[2], NULL, 10) * 1000000000;
+	end_ns = now_ns + (uint64_t)(strtod(argv[2], NULL) * 1e9);
 	if (period_ns < 2)
 		return 2;
 	for (; now_ns < end_ns; now_ns = clock_ns()) {

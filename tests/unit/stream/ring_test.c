@@ -42,6 +42,48 @@ records_come_in_the_order_they_were_written(void **state)
 	fake_ring_fini(&fake);
 }
 
+/* Samples of another counter, and records of another type, are not counted; nor is what was consumed. */
+static void
+samples_of_a_counter_that_wait_are_counted(void **state)
+{
+	struct fake_ring fake;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, UINT64_MAX - 100); /* wraps, and so do the records */
+	assert_int_equal(ring_count(fake.ring, 7), 0);
+	fake_ring_sample(&fake, 0x10, 100);
+	fake_ring_comm(&fake, "cat");
+	for (uint64_t i = 0; i < 10; i++)
+		fake_ring_sample(&fake, 0x20, 200);
+	assert_int_equal(ring_count(fake.ring, 7), 11);
+	assert_int_equal(ring_count(fake.ring, 8), 0);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	ring_consume(fake.ring);
+	assert_int_equal(ring_count(fake.ring, 7), 10);
+	fake_ring_fini(&fake);
+}
+
+/* A size of 0 must not be looked at for ever, one that is too large not be believed. */
+static void
+records_behind_a_damaged_one_are_not_counted(void **state)
+{
+	static const uint16_t sizes[] = {0, 7, 12, 4096};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct perf_event_header damaged = {.type = PERF_RECORD_SAMPLE, .size = sizes[i]};
+		struct fake_ring fake;
+
+		fake_ring_init(&fake, 0);
+		fake_ring_sample(&fake, 0x10, 100);
+		fake_ring_write(&fake, &damaged, sizeof(damaged));
+		fake_ring_sample(&fake, 0x20, 200);
+		assert_int_equal(ring_count(fake.ring, 7), 1);
+		fake_ring_fini(&fake);
+	}
+}
+
 static void
 a_record_stays_until_it_is_consumed(void **state)
 {
@@ -240,6 +282,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_ring_has_nothing_to_show),
 		cmocka_unit_test(records_come_in_the_order_they_were_written),
+		cmocka_unit_test(samples_of_a_counter_that_wait_are_counted),
+		cmocka_unit_test(records_behind_a_damaged_one_are_not_counted),
 		cmocka_unit_test(a_record_stays_until_it_is_consumed),
 		cmocka_unit_test(consuming_without_a_record_moves_nothing),
 		cmocka_unit_test(the_kernel_gets_space_back_only_when_published),
