@@ -30,10 +30,10 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image
+ROOMS := base event stream tally process profile image code
 DAEMON_ROOMS := base event stream tally process profile
 
-# What each room needs from outside. The daemon must not link what image/ needs.
+# What each room needs from outside. The daemon must not link what image/ and code/ need.
 LIBS_base :=
 LIBS_event :=
 LIBS_stream :=
@@ -41,6 +41,7 @@ LIBS_process :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
+LIBS_code := -lcapstone
 LIBS_DAEMON := -levent_core -levent_pthreads -lconfig -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 

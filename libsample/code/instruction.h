@@ -82,7 +82,7 @@ enum control_flow {
 #define REGISTER_NONE   255
 
 #define INSTRUCTION_READS_MAX  6
-#define INSTRUCTION_WRITES_MAX 4
+#define INSTRUCTION_WRITES_MAX 5
 
 struct instruction {
 	uint64_t address; /* ELF virtual address */

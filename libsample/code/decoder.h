@@ -1,0 +1,97 @@
+/*
+ * decoder.h - machine code into instructions, by capstone and one table per architecture
+ *
+ * Decoding never fails for what the bytes are. Those that are no instruction, and the rest of one that is cut off, are
+ * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64 and 4 (fewer at the end) on aarch64; they read and write nothing. An
+ * instruction that is newer than capstone is as long as it is and flows as it does, so that what follows it is not
+ * lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is read. Thread rule: one
+ * thread per decoder; what it made belongs to the caller and outlives it.
+ */
+#ifndef DCPI_CODE_DECODER_H
+#define DCPI_CODE_DECODER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/instruction.h"
+
+struct decoder;
+
+/* The architecture of ELF's `e_machine` (EM_X86_64, EM_AARCH64) into *architecture; -ENOTSUP for others. */
+int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
+
+/* NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when capstone was built without it). */
+struct decoder *decoder_new(enum architecture architecture);
+void decoder_free(struct decoder *decoder); /* NULL is allowed */
+
+/* The instruction at `bytes`, whose ELF address is `address`. How many bytes it takes: 0 only when `length` is 0. */
+size_t decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                          struct instruction *instruction);
+
+/* Instructions one after the other; zero it before its first use, instruction_list_free() it after the last. */
+struct instruction_list {
+	struct instruction *instructions;
+	size_t count, capacity;
+};
+
+void instruction_list_free(struct instruction_list *list);
+
+/*
+ * Append the instructions of `length` bytes from `address` on to `list`: their sizes add up to `length`. 0, or -ENOMEM,
+ * the list then as it was.
+ */
+int decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                   struct instruction_list *list);
+
+/* What x86-64 looks like in a listing; aarch64 has one syntax. */
+enum listing_syntax {
+	LISTING_ATT, /* as objdump and perf annotate show it */
+	LISTING_INTEL,
+};
+
+#define INSTRUCTION_TEXT_SIZE 192 /* enough for every instruction's text */
+
+/*
+ * The text of the instruction at `bytes`: its mnemonic filled up to 7 columns and, if it has operands, these. Targets
+ * are ELF addresses in hexadecimal. What cannot be decoded is "(bad)" when it is no instruction, ".byte 0x62,0xf1,..."
+ * or
+ * ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL; cut off at `size`.
+ */
+void decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                  enum listing_syntax syntax, char *text, size_t size);
+
+/* Operands, for who must follow values (jump tables); in Intel's and Arm's order: the destination first. */
+enum operand_kind {
+	OPERAND_REGISTER,
+	OPERAND_IMMEDIATE,
+	OPERAND_MEMORY,
+	OPERAND_OTHER, /* a condition, a shift, a system register */
+};
+
+struct instruction_operand {
+	uint8_t kind;     /* enum operand_kind */
+	uint8_t size;     /* bytes; 0: not known */
+	uint8_t reg;      /* OPERAND_REGISTER: as in struct instruction; REGISTER_NONE for one that is none there */
+	uint8_t base;     /* OPERAND_MEMORY: register or REGISTER_NONE */
+	uint8_t index;    /* register or REGISTER_NONE */
+	uint8_t scale;    /* of the index: 1, 2, 4, 8, 16 */
+	bool is_pc;       /* the address is `value` alone: relative to the instruction pointer, already added */
+	bool is_extended; /* aarch64: the index is its lower 32 bits, extended */
+	bool is_signed;   /* with is_extended: by its sign */
+	uint8_t shift;    /* aarch64: bits that a register or an immediate is shifted left */
+	int64_t value;    /* immediate, a target's address, or displacement */
+};
+
+#define INSTRUCTION_OPERANDS_MAX 8
+
+struct instruction_detail {
+	char mnemonic[32]; /* Intel's or Arm's, lower case: "movsxd", "b.hi"; empty when not decoded */
+	size_t operand_count;
+	struct instruction_operand operands[INSTRUCTION_OPERANDS_MAX];
+};
+
+/* The instruction at `bytes`, operand by operand. 0, or -DCPI_EDAMAGED when capstone does not know it. */
+int decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                   struct instruction_detail *detail);
+
+#endif
