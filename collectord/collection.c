@@ -1,7 +1,6 @@
 #include "collectord/collection.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,8 @@
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
 #define DAMAGE_ADVICE "the next dcpid puts it aside and begins a new one"
 
-static int
-say(char *why, size_t size, const char *subject, const char *action, int err)
+int
+collection_say(char *why, size_t size, const char *subject, const char *action, int err)
 {
 	snprintf(why, size, "%s: cannot %s: %s", subject, action, error_text(err));
 	return err;
@@ -41,8 +40,8 @@ advice_on(int err)
 	}
 }
 
-static int
-open_profile(struct collection *collection, char *why, size_t size)
+int
+collection_open_profile(struct collection *collection, char *why, size_t size)
 {
 	const struct profile_options options = {
 		.write = true,
@@ -76,7 +75,7 @@ open_profile(struct collection *collection, char *why, size_t size)
 		snprintf(why, size, "%s: cannot open the profile database: %s (%s)", directory, error_text(err),
 		         advice_on(err));
 	else if (err)
-		say(why, size, directory, "open the profile database", err);
+		collection_say(why, size, directory, "open the profile database", err);
 	return err;
 }
 
@@ -111,7 +110,7 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 	int err;
 
 	if (!epoch)
-		return say(why, size, collection->config.database, "begin an epoch", -ENOMEM);
+		return collection_say(why, size, collection->config.database, "begin an epoch", -ENOMEM);
 	machine_describe("/proc", epoch);
 	snprintf(epoch->label, sizeof(epoch->label), "%s", label);
 	epoch->cpu_count = (uint32_t)sampler_cpu_count(collection->sampler);
@@ -125,7 +124,7 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 		err = flusher_begin_epoch(collection->flusher, epoch);
 	if (err) {
 		free(epoch);
-		return say(why, size, collection->config.database, "begin an epoch", err);
+		return collection_say(why, size, collection->config.database, "begin an epoch", err);
 	}
 	collection_end_totals(collection);
 	collection->epoch = *epoch;
@@ -137,9 +136,8 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 	return 0;
 }
 
-/* Everything but the sampler: it may be there already. */
-static void
-close_writer(struct collection *collection)
+void
+collection_close_writer(struct collection *collection)
 {
 	flusher_free(collection->flusher);
 	collection->flusher = NULL;
@@ -150,8 +148,8 @@ close_writer(struct collection *collection)
 	collection->profile = NULL;
 }
 
-static void
-retain(struct collection *collection)
+void
+collection_retain(struct collection *collection)
 {
 	struct retention_options options;
 
@@ -166,12 +164,12 @@ collection_start(struct collection *collection, const char *label, char *why, si
 
 	collection->spare = tally_new(collection->config.tally_limit);
 	if (!collection->spare)
-		return say(why, size, "tally", "be made", -errno);
+		return collection_say(why, size, "tally", "be made", -errno);
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
-		return say(why, size, "flusher", "be started", -errno);
+		return collection_say(why, size, "flusher", "be started", -errno);
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
-	retain(collection);
+	collection_retain(collection);
 	err = collection_start_epoch(collection, label, why, size);
 	if (err)
 		return err;
@@ -181,7 +179,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection_update_stats(collection);
 	collection_look_aside(collection);
 	err = sampler_enable(collection->sampler);
-	return err ? say(why, size, "perf events", "be enabled", err) : 0;
+	return err ? collection_say(why, size, "perf events", "be enabled", err) : 0;
 }
 
 static void
@@ -204,7 +202,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 
 	*made = NULL;
 	if (!collection)
-		return say(why, size, config->database, "collect", -ENOMEM);
+		return collection_say(why, size, config->database, "collect", -ENOMEM);
 	collection->config = *config;
 	collection->log = log;
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
@@ -212,9 +210,9 @@ collection_open(const struct config *config, const struct log *log, struct colle
 	collection->watch = machine_watch_new("/sys", "/proc"); /* first: what changes from here on is told */
 	if (!collection->watch) {
 		free(collection);
-		return say(why, size, config->database, "collect", -ENOMEM);
+		return collection_say(why, size, config->database, "collect", -ENOMEM);
 	}
-	err = open_profile(collection, why, size);
+	err = collection_open_profile(collection, why, size);
 	if (!err)
 		err = sampler_open(config, log, &collection->sampler, why, size);
 	if (err) {
@@ -230,7 +228,7 @@ collection_close(struct collection *collection)
 {
 	if (!collection)
 		return;
-	close_writer(collection);
+	collection_close_writer(collection);
 	sampler_close(collection->sampler);
 	lifetime_fini(&collection->lifetime);
 	machine_watch_free(collection->watch);
@@ -271,107 +269,6 @@ collection_begin_epoch(struct collection *collection, const char *label, char *w
 	return collection_start_epoch(collection, label, why, size);
 }
 
-/* Members are compared one by one: what lies between them, and behind the end of a name, is not defined. */
-static bool
-events_differ(const struct config *a, const struct config *b)
-{
-	if (a->event_count != b->event_count)
-		return true;
-	for (size_t i = 0; i < a->event_count; i++) {
-		const struct event_spec *x = &a->events[i], *y = &b->events[i];
-
-		if (strcmp(x->name, y->name) != 0 || x->period != y->period || x->rate != y->rate ||
-		    x->precise != y->precise || x->user != y->user || x->kernel != y->kernel || x->idle != y->idle)
-			return true;
-	}
-	return false;
-}
-
-bool
-collection_must_reopen(const struct collection *collection, const struct config *config)
-{
-	const struct config *now = &collection->config;
-
-	return events_differ(now, config) || now->overhead_limit_ppm != config->overhead_limit_ppm ||
-	       now->max_rate != config->max_rate || now->ring_pages != config->ring_pages ||
-	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit;
-}
-
-/*
- * Images and contexts have numbers of the session, and the session is the sampler's: with a new sampler, the database
- * is opened anew as well.
- */
-static int
-reopen(struct collection *collection, struct sampler *sampler, const struct config *config, char *why, size_t size)
-{
-	char label[EPOCH_LABEL_SIZE];
-	int err;
-
-	snprintf(label, sizeof(label), "%s", collection->epoch.label);
-	close_writer(collection);
-	sampler_close(collection->sampler);
-	collection->sampler = sampler;
-	collection->config = *config;
-	err = open_profile(collection, why, size);
-	if (!err)
-		err = collection_start(collection, label, why, size);
-	return err ? -ECANCELED : 0;
-}
-
-static int
-set_size_limit(struct profile *profile, void *context)
-{
-	return profile_set_size_limit(profile, *(uint64_t *)context);
-}
-
-/* Before anything is to be written: it may be what lets a full database take it. */
-static int
-limit_size(struct collection *collection, uint64_t size_limit, char *why, size_t size)
-{
-	int err;
-
-	if (collection->config.size_limit == size_limit)
-		return 0;
-	err = flusher_call(collection->flusher, set_size_limit, &size_limit);
-	if (err)
-		return say(why, size, collection->config.database, "change its size limit", err);
-	collection->config.size_limit = size_limit;
-	retain(collection);
-	collection_update_stats(collection);
-	collection_hurry(collection);
-	return 0;
-}
-
-int
-collection_reconfigure(struct collection *collection, const struct config *config, char *why, size_t size)
-{
-	struct sampler *sampler;
-	int err;
-
-	if (collection->is_compacting) {
-		snprintf(why, size, "the database is being compacted; try again when that is done");
-		return -EBUSY;
-	}
-	err = limit_size(collection, config->size_limit, why, size);
-	if (err)
-		return err;
-	if (!collection_must_reopen(collection, config)) {
-		collection->config = *config;
-		retain(collection);
-		return 0;
-	}
-	err = sampler_open(config, collection->log, &sampler, why, size);
-	if (err)
-		return err;
-	collection_stop(collection);
-	err = collection_finish_epoch(collection, why, size);
-	if (err) {
-		sampler_close(sampler);
-		return sampler_enable(collection->sampler) ? -ECANCELED : err;
-	}
-	return reopen(collection, sampler, config, why, size);
-}
-
 struct sampler *
 collection_sampler(struct collection *collection)
 {
@@ -382,82 +279,4 @@ struct flusher *
 collection_flusher(struct collection *collection)
 {
 	return collection->flusher;
-}
-
-/* What was counted and used since the last take. */
-static void
-view_add_overhead(const struct collection *collection, struct collection_view *view)
-{
-	const struct slice_event *counted = sampler_counted(collection->sampler);
-	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-
-	view->overhead.daemon_ns += machine_cpu_time_ns() - collection->cpu_time_ns;
-	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * view->cpu_count;
-	for (size_t i = 0; i < collection->epoch.event_count; i++)
-		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);
-}
-
-/* What is in the sampler, not yet taken, counts as well. */
-static void
-view_add_counted(const struct collection *collection, struct collection_view *view)
-{
-	const struct slice_event *counted = sampler_counted(collection->sampler);
-
-	for (size_t i = 0; i < view->totals.event_count; i++) {
-		struct slice_event *event = &view->totals.events[i];
-
-		event->samples += counted[i].samples;
-		event->dropped += counted[i].dropped;
-		view->samples += counted[i].samples;
-		view->dropped += counted[i].dropped;
-		view->kept += counted[i].samples;
-		for (size_t cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
-			event->unknown[cause] += counted[i].unknown[cause];
-			view->unknown += counted[i].unknown[cause];
-		}
-	}
-}
-
-void
-collection_view(const struct collection *collection, struct collection_view *view)
-{
-	struct tally *tally = sampler_tally(collection->sampler);
-
-	*view = (struct collection_view){
-		.config = &collection->config,
-		.epoch = &collection->epoch,
-		.totals = collection->totals,
-		.samples = collection->samples,
-		.unknown = collection->unknown,
-		.lost = collection->lost,
-		.overhead = collection->overhead,
-		.past = &collection->lifetime,
-		.sideband_lost = collection->past_sideband_lost + collection->totals.sideband_lost,
-		.skipped = collection->past_skipped + collection->totals.skipped,
-		.dropped = collection->dropped,
-		.kept = collection_is_busy(collection) ? collection->kept_samples : 0,
-		.cpu_count = sampler_cpu_count(collection->sampler),
-		.slice = collection->slice_newest,
-		.tally_size = tally_size(tally),
-		.tally_limit = tally_limit(tally),
-		.profile = collection->profile_stats,
-		.flush_time_ns = collection->flush_time_ns,
-		.flush_duration_ns = collection->flush_duration_ns,
-		.flush_entries = collection->flush_entries,
-		.flush_tries = collection->flush_tries,
-		.flushes = collection->committed,
-		.sessions = collection->sessions,
-		.flush_error = collection->flush_error,
-		.stalled = collection->stalled,
-		.trouble_since_ns = collection->trouble_since_ns,
-		.aside = collection->aside,
-	};
-	if (collection_is_busy(collection))
-		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
-	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
-	view_add_counted(collection, view);
-	view_add_overhead(collection, view);
-	if (view->trouble_since_ns)
-		view->trouble_dropped = view->dropped - collection->trouble_dropped;
-	sampler_attribution_stats(collection->sampler, &view->attribution);
 }

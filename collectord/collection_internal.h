@@ -1,5 +1,5 @@
 /*
- * collection_internal.h - what collection.c and collection_flow.c share
+ * collection_internal.h - what the files of collection.h share
  */
 #ifndef DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
@@ -75,11 +75,29 @@ struct collection {
 
 #define COLLECTION_TABLES_LIMIT ((size_t)1 << 20)
 
+/* Write to `why` that something cannot be done; returns `err`. */
+int collection_say(char *why, size_t size, const char *subject, const char *action, int err);
+
+/* Open the database of the configuration, putting a damaged one aside. 0, or an error with a sentence. */
+int collection_open_profile(struct collection *collection, char *why, size_t size);
+
+/* Close everything but the sampler: it may be there already. */
+void collection_close_writer(struct collection *collection);
+
+/* Tell the flusher what the configuration says about old slices. */
+void collection_retain(struct collection *collection);
+
 /* An epoch ends: its totals are of the past. */
 void collection_end_totals(struct collection *collection);
 
 /* Count from here on: what the next job holds begins now. */
 void collection_mark(struct collection *collection);
+
+/* Move what was counted to `kept`; there must be a spare tally. */
+void collection_take(struct collection *collection);
+
+/* Do images and contexts take so much memory that the next job should end their session? */
+bool collection_session_is_long(const struct collection *collection);
 
 /* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0, -ENOSPC: it does not; -errno. */
 int collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler));
