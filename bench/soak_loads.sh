@@ -129,6 +129,7 @@ start_load()
 	set -m
 	"$@" >/dev/null 2>>"$scratch/loads.log" &
 	set +m
+	[ "$nice" = 0 ] || renice -n "$nice" -g "$!" >/dev/null
 	started_pids+=("-$!")
 	load_groups+=("-$!")
 }
