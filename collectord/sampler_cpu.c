@@ -107,7 +107,7 @@ join_ring(struct sampler *sampler, struct sampler_cpu *cpu, struct sampler_count
 	if (!cpu->samples)
 		return -errno;
 	cpu->ring_fd = counter->fd;
-	err = merge_add(sampler->merge, cpu->samples, &sampler->sample_layout, (uint32_t)(cpu - sampler->cpus));
+	err = merge_add_samples(sampler->merge, cpu->samples, &sampler->sample_layout, (uint32_t)(cpu - sampler->cpus));
 	if (err) {
 		ring_free(cpu->samples);
 		cpu->samples = NULL;

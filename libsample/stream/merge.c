@@ -18,6 +18,7 @@ struct source {
 	struct ring *ring;
 	struct record_layout layout;
 	uint32_t cpu;
+	bool has_samples_only;
 	bool has_head;
 	size_t unpublished;   /* records */
 	size_t publish_after; /* so many */
@@ -26,12 +27,18 @@ struct source {
 	struct record head;
 };
 
+/* Sources with a head up to the horizon; the oldest first. */
+struct heap {
+	struct source **sources;
+	size_t count;
+};
+
 struct merge {
 	struct source **sources;
-	struct source **heap; /* those with a head up to the horizon; the oldest first */
 	size_t count;
-	size_t capacity;
-	size_t heap_count;
+	size_t capacity; /* of the heaps, too */
+	struct heap ordered;
+	struct heap samples;
 };
 
 struct merge *
@@ -48,32 +55,38 @@ merge_free(struct merge *merge)
 	for (size_t i = 0; i < merge->count; i++)
 		free(merge->sources[i]);
 	free(merge->sources);
-	free(merge->heap);
+	free(merge->ordered.sources);
+	free(merge->samples.sources);
 	free(merge);
+}
+
+static int
+grow(struct source ***pointers, size_t capacity)
+{
+	struct source **grown = reallocarray(*pointers, capacity, sizeof(struct source *));
+
+	if (!grown)
+		return -ENOMEM;
+	*pointers = grown;
+	return 0;
 }
 
 static int
 merge_reserve(struct merge *merge)
 {
 	size_t capacity = merge->capacity ? 2 * merge->capacity : 8;
-	struct source **pointers;
 
 	if (merge->count < merge->capacity)
 		return 0;
-	pointers = reallocarray(merge->sources, capacity, sizeof(struct source *));
-	if (!pointers)
+	if (grow(&merge->sources, capacity) || grow(&merge->ordered.sources, capacity) ||
+	    grow(&merge->samples.sources, capacity))
 		return -ENOMEM;
-	merge->sources = pointers;
-	pointers = reallocarray(merge->heap, capacity, sizeof(struct source *));
-	if (!pointers)
-		return -ENOMEM;
-	merge->heap = pointers;
 	merge->capacity = capacity;
 	return 0;
 }
 
-int
-merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu)
+static int
+add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu, bool has_samples_only)
 {
 	struct source *source;
 	int err;
@@ -87,9 +100,22 @@ merge_add(struct merge *merge, struct ring *ring, const struct record_layout *la
 	source->ring = ring;
 	source->layout = *layout;
 	source->cpu = cpu;
+	source->has_samples_only = has_samples_only;
 	source->publish_after = ring_size(ring) / BYTES_PER_PUBLISHED_RECORD;
 	merge->sources[merge->count++] = source;
 	return 0;
+}
+
+int
+merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu)
+{
+	return add(merge, ring, layout, cpu, false);
+}
+
+int
+merge_add_samples(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu)
+{
+	return add(merge, ring, layout, cpu, true);
 }
 
 void
@@ -133,55 +159,53 @@ source_publish(struct source *source)
 }
 
 static void
-heap_push(struct merge *merge, struct source *source)
+heap_push(struct heap *heap, struct source *source)
 {
-	struct source **heap = merge->heap;
-	size_t at = merge->heap_count++;
+	struct source **sources = heap->sources;
+	size_t at = heap->count++;
 
-	while (at > 0 && heap[(at - 1) / 2]->key > source->key) {
-		heap[at] = heap[(at - 1) / 2];
+	while (at > 0 && sources[(at - 1) / 2]->key > source->key) {
+		sources[at] = sources[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	heap[at] = source;
+	sources[at] = source;
 }
 
 /* Put `source` where it belongs, from the top downwards. */
 static void
-heap_sift(struct merge *merge, struct source *source)
+heap_sift(struct heap *heap, struct source *source)
 {
-	struct source **heap = merge->heap;
+	struct source **sources = heap->sources;
 	size_t at = 0;
 	size_t child;
 
-	while ((child = 2 * at + 1) < merge->heap_count) {
-		if (child + 1 < merge->heap_count && heap[child + 1]->key < heap[child]->key)
+	while ((child = 2 * at + 1) < heap->count) {
+		if (child + 1 < heap->count && sources[child + 1]->key < sources[child]->key)
 			child++;
-		if (heap[child]->key >= source->key)
+		if (sources[child]->key >= source->key)
 			break;
-		heap[at] = heap[child];
+		sources[at] = sources[child];
 		at = child;
 	}
-	heap[at] = source;
+	sources[at] = source;
 }
 
-static void
-heap_pop(struct merge *merge)
-{
-	merge->heap_count--;
-	if (merge->heap_count > 0)
-		heap_sift(merge, merge->heap[merge->heap_count]);
-}
-
-/* How far the top may go on before another ring's turn comes. */
 static merge_key
-heap_limit(const struct merge *merge, merge_key horizon)
+heap_first(const struct heap *heap, merge_key otherwise)
 {
-	merge_key limit = horizon;
+	return heap->count ? heap->sources[0]->key : otherwise;
+}
 
-	for (size_t child = 1; child <= 2 && child < merge->heap_count; child++)
-		if (merge->heap[child]->key < limit)
-			limit = merge->heap[child]->key;
-	return limit;
+/* How far the top may go on before another one's turn comes. */
+static merge_key
+heap_second(const struct heap *heap, merge_key otherwise)
+{
+	merge_key second = otherwise;
+
+	for (size_t child = 1; child <= 2 && child < heap->count; child++)
+		if (heap->sources[child]->key < second)
+			second = heap->sources[child]->key;
+	return second;
 }
 
 /* Hand over what `source` has up to `limit`, at least its head. 0, or what the sink ended it with. */
@@ -200,29 +224,50 @@ source_drain(struct source *source, merge_key limit, merge_sink *sink, void *con
 	return 0;
 }
 
-int
-merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context)
+/* The same with the heap's first, which then takes its new place. */
+static int
+heap_drain(struct heap *heap, merge_key limit, merge_key last, merge_sink *sink, void *context)
 {
-	merge_key last = key_make(horizon, true);
-	int result = 0;
+	struct source *source = heap->sources[0];
+	int result = source_drain(source, limit, sink, context);
 
-	merge->heap_count = 0;
+	if (result)
+		return result;
+	if (source->has_head && source->key <= last)
+		heap_sift(heap, source);
+	else if (--heap->count > 0)
+		heap_sift(heap, heap->sources[heap->count]);
+	return 0;
+}
+
+static void
+fill_heaps(struct merge *merge, merge_key last)
+{
+	merge->ordered.count = merge->samples.count = 0;
 	for (size_t i = 0; i < merge->count; i++) {
 		struct source *source = merge->sources[i];
 
 		if ((source->has_head || source_peek(source)) && source->key <= last)
-			heap_push(merge, source);
+			heap_push(source->has_samples_only ? &merge->samples : &merge->ordered, source);
 	}
-	while (merge->heap_count > 0) {
-		struct source *source = merge->heap[0];
+}
 
-		result = source_drain(source, heap_limit(merge, last), sink, context);
-		if (result)
-			break;
-		if (source->has_head && source->key <= last)
-			heap_sift(merge, source);
+/* Samples are handed over ring by ring up to the next record that may change what they mean. */
+int
+merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context)
+{
+	const merge_key last = key_make(horizon, true);
+	int result = 0;
+
+	fill_heaps(merge, last);
+	while (!result && merge->ordered.count + merge->samples.count > 0) {
+		const merge_key order = heap_first(&merge->ordered, last + 1);
+		const merge_key sample = heap_first(&merge->samples, last);
+
+		if (merge->samples.count && sample < order)
+			result = heap_drain(&merge->samples, order - 1, last, sink, context);
 		else
-			heap_pop(merge);
+			result = heap_drain(&merge->ordered, heap_second(&merge->ordered, sample), last, sink, context);
 	}
 	for (size_t i = 0; i < merge->count; i++)
 		source_publish(merge->sources[i]);

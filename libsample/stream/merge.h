@@ -19,6 +19,12 @@ void merge_free(struct merge *merge); /* does not free the rings; NULL is allowe
 
 /* Take part: `ring`, whose records have `layout`, on `cpu`. 0 or -ENOMEM. The merge does not own the ring. */
 int merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
+
+/*
+ * The same for a ring that holds nothing but samples, and what tells of losses among them: samples need an order with
+ * the other rings' records but none among themselves. So each such ring is read in long runs, which is cheaper by far.
+ */
+int merge_add_samples(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
 void merge_remove(struct merge *merge, struct ring *ring);
 
 /*
@@ -28,8 +34,8 @@ void merge_remove(struct merge *merge, struct ring *ring);
 typedef int merge_sink(void *context, uint32_t cpu, const struct record *record);
 
 /*
- * Hand every record with time <= `horizon` (ns) to `sink`, oldest first, and give its space back to the kernel. A
- * record without a time goes with the one before it. 0, or what `sink` ended it with.
+ * Hand every record with time <= `horizon` (ns) to `sink`, oldest first (but see merge_add_samples()), and give its
+ * space back to the kernel. A record without a time goes with the one before it. 0, or what `sink` ended it with.
  */
 int merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context);
 

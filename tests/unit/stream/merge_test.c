@@ -274,6 +274,33 @@ many_rings_are_merged_in_order(void **state)
 	}
 }
 
+/* What changes a map is handed over after all older samples and before all younger ones, of whatever ring. */
+static void
+samples_keep_their_order_with_maps_but_not_among_themselves(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_ring samples[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		fake_ring_init(&samples[i], 0);
+		assert_int_equal(merge_add_samples(fixture->merge, samples[i].ring, &plain, 10 + i), 0);
+	}
+	for (uint64_t time = 100; time <= 700; time += 100) {
+		fake_ring_sample(&samples[0], 0, time);
+		fake_ring_sample(&samples[1], 0, time + 50);
+	}
+	fake_ring_sample(&fixture->cpus[0], 0, 300); /* as any record in a ring that has not only samples */
+	fake_ring_sample(&fixture->cpus[1], 0, 520);
+	drain(fixture, 650);
+	assert_times(fixture, 100, 200, 150, 250, 300, 300, 400, 500, 350, 450, 520, 550, 650, 600);
+	drain(fixture, 1000);
+	assert_int_equal(fixture->count, 16);
+	for (uint32_t i = 0; i < 2; i++) {
+		merge_remove(fixture->merge, samples[i].ring);
+		fake_ring_fini(&samples[i]);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -291,6 +318,7 @@ main(void)
 		TEST(a_sink_that_is_full_gets_the_same_record_next_time),
 		TEST(space_comes_back_during_a_long_drain),
 		TEST(many_rings_are_merged_in_order),
+		TEST(samples_keep_their_order_with_maps_but_not_among_themselves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
