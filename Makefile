@@ -30,7 +30,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code
+ROOMS := base event stream tally process profile image code analysis
 DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -42,6 +42,7 @@ LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -lcapstone
+LIBS_analysis := -lm
 LIBS_DAEMON := -levent_core -levent_pthreads -lconfig -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
