@@ -155,7 +155,8 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
-$(BUILD)/bench/growth_bench: $(BUILD)/obj/bench/growth_bench.o $(BUILD)/obj/collectord/retainer.o \
+$(BUILD)/bench/growth_bench: $(BUILD)/obj/bench/growth_bench.o \
+		$(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard bench/year/*.c))) $(BUILD)/obj/collectord/retainer.o \
 		$(BUILD)/obj/collectord/machine.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
