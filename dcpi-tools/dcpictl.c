@@ -5,26 +5,21 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/suggest.h"
 #include "collectord/config.h"
-#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/ctl/ask.h"
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/compact.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
-#include "dcpi-tools/ctl/exchange.h"
-#include "dcpi-tools/ctl/metrics.h"
+#include "dcpi-tools/ctl/reply.h"
 #include "dcpi-tools/ctl/salvage.h"
-#include "dcpi-tools/ctl/status_text.h"
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
 
@@ -40,17 +35,6 @@ enum key {
 static const char *const commands[] = {"status",  "flush", "epoch",   "reload", "quit",
                                        "compact", "check", "salvage", "doctor"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-struct request {
-	struct options options;
-	const char *command;
-	const char *socket; /* NULL: the database's, or the service's */
-	const char *label;
-	const char *output; /* NULL: standard output */
-	const char *to;     /* the directory that salvage makes */
-	bool json;
-	bool prometheus;
-};
 
 static void
 take_command(struct argp_state *state, struct request *request, const char *text)
@@ -141,135 +125,6 @@ parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* What a command may take: it is answered when the work is done. */
-static time_t
-patience_for(const struct request *request)
-{
-	return strcmp(request->command, "compact") == 0 ? COMPACT_SECONDS : EXCHANGE_SECONDS;
-}
-
-/* Why no exchange took place, with what to do about it. */
-static int
-say_no_exchange(const struct request *request, const char *path, int err)
-{
-	if (err == -ENOENT || err == -ECONNREFUSED) {
-		const bool service = strcmp(path, CONFIG_SOCKET) == 0;
-		char *directory = text_shown(request->options.directory);
-
-		message_print(path, "dcpid is not running (%s%s)",
-		              service ? "systemctl start dcpid" : "dcpid --foreground --db ",
-		              service ? "" : (directory ? directory : "?"));
-		free(directory);
-		return STATUS_FAILURE;
-	}
-	if (err == -EACCES)
-		return message_cannot(path, "talk to dcpid", err, "are you in group dcpi?");
-	if (err == -ETIMEDOUT) {
-		message_print(path, "dcpid has not answered within %d s (journalctl -u dcpid may say why)",
-		              (int)patience_for(request));
-		return STATUS_FAILURE;
-	}
-	return message_cannot(path, "talk to dcpid", err, NULL);
-}
-
-static json_t *
-make_request(const struct request *request)
-{
-	json_t *object = json_pack("{s:s}", "command", request->command);
-
-	if (!request->label)
-		return object;
-	/* what is not UTF-8 cannot be sent; say what dcpid would */
-	if (json_object_set_new(object, "label", json_string(request->label))) {
-		json_decref(object);
-		return NULL;
-	}
-	return object;
-}
-
-/* `status` is NULL when no dcpid runs: that it is down is an answer, too. */
-static int
-show_metrics(const struct request *request, const json_t *status)
-{
-	int err;
-
-	if (!request->output) {
-		err = metrics_print(status, time_now(), stdout);
-		return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
-	}
-	err = metrics_write(status, time_now(), request->output);
-	if (!err)
-		return STATUS_OK;
-	return message_cannot(request->output, "write the metrics", err,
-	                      err == -EEXIST ? "what is there is no ordinary file" : NULL);
-}
-
-static int
-show_status(json_t *reply, bool as_json)
-{
-	json_t *status = json_object_get(reply, "status");
-	int err;
-
-	if (as_json)
-		err = json_print(json_incref(status), stdout);
-	else
-		err = status_print(status, time_now(), stdout);
-	if (!err && fflush(stdout))
-		err = -errno;
-	return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
-}
-
-static int
-show_reply(const struct request *request, const char *path, json_t *reply)
-{
-	const char *error = json_string_value(json_object_get(reply, "error"));
-	const char *note = json_string_value(json_object_get(reply, "note"));
-	const json_t *epoch = json_object_get(reply, "epoch");
-
-	if (!json_is_true(json_object_get(reply, "ok"))) {
-		message_print(path, "%s", error ? error : "dcpid refused without a reason");
-		return STATUS_FAILURE;
-	}
-	if (request->prometheus)
-		return show_metrics(request, json_object_get(reply, "status"));
-	if (strcmp(request->command, "status") == 0)
-		return show_status(reply, request->json);
-	if (strcmp(request->command, "compact") == 0)
-		return compact_print((uint64_t)json_integer_value(json_object_get(reply, "before_bytes")),
-		                     (uint64_t)json_integer_value(json_object_get(reply, "after_bytes")));
-	if (note && *note)
-		message_print(path, "%s", note);
-	if (strcmp(request->command, "epoch") == 0)
-		printf("epoch %" JSON_INTEGER_FORMAT "\n", json_integer_value(epoch));
-	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
-}
-
-/* The service's database and socket lie apart; everybody else's socket lies in the database. */
-static int
-ask(const struct request *request, char *path, size_t size, json_t **reply)
-{
-	const char *directory = request->options.directory;
-	int err;
-
-	if (request->socket) {
-		snprintf(path, size, "%s", request->socket);
-		return exchange(path, make_request(request), patience_for(request), reply);
-	}
-	if (strcmp(directory, PROFILE_DIRECTORY) == 0) {
-		snprintf(path, size, "%s", CONFIG_SOCKET);
-		err = exchange(path, make_request(request), patience_for(request), reply);
-		if (err != -ENOENT && err != -ECONNREFUSED)
-			return err;
-		snprintf(path, size, "%s/control", directory);
-		err = exchange(path, make_request(request), patience_for(request), reply);
-		if (err)
-			snprintf(path, size, "%s", CONFIG_SOCKET);
-		return err;
-	}
-	snprintf(path, size, "%s/control", directory);
-	return exchange(path, make_request(request), patience_for(request), reply);
-}
-
 /* With a dcpid or without: that there is none is one of its findings. */
 static int
 examine(const struct request *request)
@@ -282,7 +137,7 @@ examine(const struct request *request)
 	int err, status;
 
 	doctor_surroundings(&around, request->options.directory);
-	around.status_error = ask(&question, path, sizeof(path), &reply);
+	around.status_error = ask_dcpid(&question, path, sizeof(path), &reply);
 	around.status = json_object_get(reply, "status");
 	err = doctor_examine(&around, &findings);
 	if (!err)
@@ -315,14 +170,14 @@ run(const struct request *request)
 		}
 		json_decref(text);
 	}
-	err = ask(request, path, sizeof(path), &reply);
+	err = ask_dcpid(request, path, sizeof(path), &reply);
 	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
-		return show_metrics(request, NULL);
+		return reply_show_metrics(request, NULL);
 	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
 		return compact_database(request->options.directory);
 	if (err)
-		return say_no_exchange(request, path, err);
-	status = show_reply(request, path, reply);
+		return ask_say_no_answer(request, path, err);
+	status = reply_show(request, path, reply);
 	json_decref(reply);
 	return status;
 }

@@ -1,0 +1,22 @@
+/*
+ * request.h - what the command line asks of dcpictl
+ */
+#ifndef DCPI_TOOLS_CTL_REQUEST_H
+#define DCPI_TOOLS_CTL_REQUEST_H
+
+#include <stdbool.h>
+
+#include "dcpi-tools/common/options.h"
+
+struct request {
+	struct options options;
+	const char *command;
+	const char *socket; /* NULL: the database's, or the service's */
+	const char *label;
+	const char *output; /* NULL: standard output */
+	const char *to;     /* the directory that salvage makes */
+	bool json;
+	bool prometheus;
+};
+
+#endif
