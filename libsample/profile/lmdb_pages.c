@@ -3,45 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "profile/lmdb_pages_internal.h"
 
-#define PAGES_MAX    (UINT64_C(1) << 28)
-#define PAGE_MIN     4096
-#define PAGE_MAX     65536
-#define DEPTH_MAX    32 /* LMDB's own cursors go no deeper */
-#define META_MAGIC   0xbeefc0deu
-#define DATA_VERSION 1
-#define NO_PAGE      UINT64_MAX
-#define VALUE_READS  16 /* times the file, that values are read in one go */
-
-enum page_flags {
-	PAGE_BRANCH = 0x01,
-	PAGE_LEAF = 0x02,
-	PAGE_OVERFLOW = 0x04,
-	PAGE_META = 0x08,
-	PAGE_DIRTY = 0x10, /* only means something in memory */
-};
+#define NO_PAGE     UINT64_MAX
+#define VALUE_READS 16 /* times the file, that values are read in one go */
 
 enum node_flags {
 	NODE_OVERFLOW = 0x01, /* the value is the number of the page where it begins */
 	NODE_TREE = 0x02,
 };
-
-struct page_header {
-	uint64_t number;
-	uint16_t pad;
-	uint16_t flags;
-	union {
-		struct {
-			uint16_t lower, upper; /* of the room between the pointers and the nodes */
-		};
-		uint32_t overflow_pages;
-	};
-};
-_Static_assert(sizeof(struct page_header) == 16, "as LMDB writes it");
 
 struct node_header {
 	uint16_t low, high; /* of the value's size; of a child's page number, with flags above them */
@@ -50,158 +22,11 @@ struct node_header {
 };
 _Static_assert(sizeof(struct node_header) == 8, "as LMDB writes it");
 
-struct tree_record {
-	uint32_t pad; /* the page size, in the first tree of a meta page */
-	uint16_t flags;
-	uint16_t depth;
-	uint64_t branch_pages, leaf_pages, overflow_pages;
-	uint64_t entries;
-	uint64_t root;
-};
-_Static_assert(sizeof(struct tree_record) == 48, "as LMDB writes it");
-
-struct meta_record {
-	uint32_t magic, version;
-	uint64_t address, map_size;
-	struct tree_record free, main;
-	uint64_t last_page;
-	uint64_t transaction;
-};
-
-struct pages {
-	int fd;
-	size_t page_size;
-	uint64_t count;
-	uint8_t *seen;              /* a bit a page */
-	uint8_t *levels[DEPTH_MAX]; /* a page each, made when needed */
-	uint8_t *value;             /* the last one from overflow pages */
-	size_t value_capacity;
-	uint64_t value_budget; /* bytes of them that may still be read: many entries can point to one */
-};
-
 struct pages_leaf {
 	struct pages *pages;
 	const uint8_t *page;
 	size_t count;
 };
-
-/* False when not all of it could be read. */
-static bool
-read_at(int fd, void *data, size_t size, uint64_t offset)
-{
-	uint8_t *at = data;
-
-	while (size > 0) {
-		ssize_t got = pread(fd, at, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		at += got;
-		offset += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return true;
-}
-
-static bool
-read_meta(int fd, uint64_t offset, struct meta_record *meta)
-{
-	struct page_header header;
-
-	return read_at(fd, &header, sizeof(header), offset) &&
-	       read_at(fd, meta, sizeof(*meta), offset + sizeof(header)) && (header.flags & PAGE_META) &&
-	       meta->magic == META_MAGIC && meta->version == DATA_VERSION;
-}
-
-static bool
-is_page_size(uint64_t size)
-{
-	return size >= PAGE_MIN && size <= PAGE_MAX && (size & (size - 1)) == 0;
-}
-
-/* The first meta page says it, or else the second, which lies that far into the file. */
-static size_t
-find_page_size(int fd)
-{
-	struct meta_record meta;
-
-	if (read_meta(fd, 0, &meta) && is_page_size(meta.free.pad))
-		return meta.free.pad;
-	for (size_t size = PAGE_MIN; size <= PAGE_MAX; size *= 2)
-		if (read_meta(fd, size, &meta) && meta.free.pad == size)
-			return size;
-	return PAGE_MIN;
-}
-
-int
-pages_open(int fd, struct pages **pages)
-{
-	struct pages *new;
-	struct stat stat;
-
-	if (fstat(fd, &stat) < 0)
-		return -errno;
-	new = calloc(1, sizeof(*new));
-	if (!new)
-		return -ENOMEM;
-	new->fd = fd;
-	new->page_size = find_page_size(fd);
-	new->count = (uint64_t)stat.st_size / new->page_size;
-	if (new->count > PAGES_MAX) {
-		free(new);
-		return -EFBIG;
-	}
-	new->seen = calloc(new->count / 8 + 1, 1);
-	if (!new->seen) {
-		free(new);
-		return -ENOMEM;
-	}
-	*pages = new;
-	return 0;
-}
-
-void
-pages_free(struct pages *pages)
-{
-	if (!pages)
-		return;
-	for (size_t i = 0; i < DEPTH_MAX; i++)
-		free(pages->levels[i]);
-	free(pages->value);
-	free(pages->seen);
-	free(pages);
-}
-
-uint64_t
-pages_count(const struct pages *pages)
-{
-	return pages->count;
-}
-
-size_t
-pages_metas(struct pages *pages, struct pages_meta metas[2])
-{
-	struct meta_record record;
-	size_t count = 0;
-
-	for (uint64_t number = 0; number < 2; number++) {
-		if (!read_meta(pages->fd, number * pages->page_size, &record))
-			continue;
-		metas[count++] = (struct pages_meta){.transaction = record.transaction,
-		                                     .main = {record.main.root, record.main.entries},
-		                                     .last_page = record.last_page,
-		                                     .map_size = record.map_size};
-	}
-	if (count == 2 && metas[1].transaction > metas[0].transaction) {
-		const struct pages_meta newest = metas[1];
-
-		metas[1] = metas[0];
-		metas[0] = newest;
-	}
-	return count;
-}
 
 void
 pages_begin(struct pages *pages)
@@ -266,7 +91,7 @@ read_overflow(struct pages *pages, const uint8_t *data, uint32_t size, const uin
 
 	memcpy(&number, data, sizeof(number));
 	if (size > PAGES_VALUE_MAX || size > pages->value_budget || number >= pages->count ||
-	    !read_at(pages->fd, &header, sizeof(header), number * pages->page_size) || header.number != number ||
+	    !pages_read_at(pages->fd, &header, sizeof(header), number * pages->page_size) || header.number != number ||
 	    (header.flags & ~PAGE_DIRTY) != PAGE_OVERFLOW ||
 	    header.overflow_pages < (size + sizeof(header) + pages->page_size - 1) / pages->page_size)
 		return -DCPI_EDAMAGED;
@@ -279,7 +104,7 @@ read_overflow(struct pages *pages, const uint8_t *data, uint32_t size, const uin
 		pages->value = grown;
 		pages->value_capacity = size;
 	}
-	if (!read_at(pages->fd, pages->value, size, number * pages->page_size + sizeof(header)))
+	if (!pages_read_at(pages->fd, pages->value, size, number * pages->page_size + sizeof(header)))
 		return -DCPI_EDAMAGED;
 	*value = pages->value;
 	return 0;
@@ -357,7 +182,8 @@ walk(struct pages *pages, uint64_t number, size_t level, pages_visit *visit, voi
 	page = level < DEPTH_MAX ? level_buffer(pages, level) : NULL;
 	if (!page && level < DEPTH_MAX)
 		return -ENOMEM;
-	if (!page || !see(pages, number) || !read_at(pages->fd, page, pages->page_size, number * pages->page_size)) {
+	if (!page || !see(pages, number) ||
+	    !pages_read_at(pages->fd, page, pages->page_size, number * pages->page_size)) {
 		++*damaged;
 		return 0;
 	}
@@ -389,7 +215,7 @@ pages_scan(struct pages *pages, pages_visit *visit, void *context)
 		return -ENOMEM;
 	for (uint64_t number = 0; number < pages->count && !err; number++) {
 		if (pages->seen[number / 8] & 1 << number % 8 ||
-		    !read_at(pages->fd, pages->levels[0], pages->page_size, number * pages->page_size))
+		    !pages_read_at(pages->fd, pages->levels[0], pages->page_size, number * pages->page_size))
 			continue;
 		leaf.count = node_count(pages, leaf.page, number, PAGE_LEAF);
 		if (leaf.count > 0)

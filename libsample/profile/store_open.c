@@ -1,0 +1,272 @@
+/* An environment opened, on files that may be anything: see store.h. */
+#include "profile/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/lmdb_pages.h"
+#include "profile/meta.h"
+#include "profile/profile.h"
+
+#define DATA_MODE 0640
+#define LOCK_MODE 0660 /* readers of the group write their slot into it */
+
+#define OPEN_TRIES    10
+#define LOCK_SIZE     8192
+#define DATA_SIZE_MIN 8192 /* two pages of the smallest size */
+
+#define ABSURD      1024                /* times as many pages as there are */
+#define ABSURD_SIZE (UINT64_C(1) << 46) /* bytes to map: more than half of what a process has addresses for */
+
+static void
+log_assertion(MDB_env *env, const char *message)
+{
+	log_write(mdb_env_get_userctx(env), LOG_LEVEL_ERROR, "the profile database is damaged: %s", message);
+}
+
+static int
+configure(struct store *store)
+{
+	int rc;
+
+	rc = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
+	if (rc)
+		return store_error(rc);
+	mdb_env_set_userctx(store->env, (void *)store->log);
+	mdb_env_set_assert(store->env, log_assertion);
+	return store->write ? store_limit_size(store, store->size_limit) : 0;
+}
+
+/* LMDB makes both files with one mode and the process' umask; a reader that made the lock must not keep it. */
+static int
+settle_lock_mode(const struct store *store, bool made)
+{
+	struct stat data, lock;
+
+	if (fstatat(store->directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno; /* no lock on a read-only file system */
+	if (lock.st_uid != geteuid() || !S_ISREG(lock.st_mode))
+		return 0;
+	if (fchmodat(store->directory, DIRECTORY_LOCK, made ? LOCK_MODE : (lock.st_mode & 07777) | LOCK_MODE, 0) < 0)
+		return errno == EROFS ? 0 : -errno;
+	if (!made || fstatat(store->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (data.st_uid != lock.st_uid &&
+	    fchownat(store->directory, DIRECTORY_LOCK, data.st_uid, data.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		log_write(store->log, LOG_LEVEL_WARNING, "%s: cannot give it to the owner of %s: %s", DIRECTORY_LOCK,
+		          DIRECTORY_DATA, strerror(errno));
+	return 0;
+}
+
+/*
+ * LMDB maps its lock file and writes to it: on a full disk, a page that the file system did not set aside is a fault.
+ * Without a lock file LMDB makes one of this size, for 126 readers.
+ */
+static int
+reserve_lock(const struct store *store)
+{
+	int fd = openat(store->directory, DIRECTORY_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+	                LOCK_MODE);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = posix_fallocate(fd, 0, LOCK_SIZE);
+	close(fd);
+	return err == EOPNOTSUPP || err == EINVAL ? 0 : -err;
+}
+
+/* A disk that was full, or a kill, when the file was to get its first two pages: there is nothing in it to keep. */
+static int
+drop_stub(const struct store *store, off_t *size)
+{
+	int fd, err = 0;
+
+	if (*size <= 0 || *size >= DATA_SIZE_MIN)
+		return 0;
+	log_write(store->log, LOG_LEVEL_WARNING, "%s has no more than %lld bytes: it is begun anew", DIRECTORY_DATA,
+	          (long long)*size);
+	fd = openat(store->directory, DIRECTORY_DATA, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, 0))
+		err = -errno;
+	close(fd);
+	*size = 0;
+	return err;
+}
+
+/* Does the file say that it is far larger than it is? LMDB maps it as large as it says, and has no memory for that. */
+static bool
+size_is_absurd(const struct store *store)
+{
+	int fd = openat(store->directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct pages_meta metas[2];
+	struct pages *pages = NULL;
+	bool is_absurd = false;
+
+	if (fd >= 0 && pages_open(fd, &pages) == 0)
+		for (size_t i = pages_metas(pages, metas); i > 0; i--)
+			is_absurd |= metas[i - 1].last_page / ABSURD > pages_count(pages) ||
+			             metas[i - 1].map_size > ABSURD_SIZE;
+	pages_free(pages);
+	if (fd >= 0)
+		close(fd);
+	return is_absurd;
+}
+
+static int
+open_environment(struct store *store)
+{
+	off_t data = directory_file_size(store->directory, DIRECTORY_DATA);
+	off_t lock = directory_file_size(store->directory, DIRECTORY_LOCK);
+	unsigned flags = MDB_NOTLS | (store->write ? 0 : MDB_RDONLY);
+	char path[sizeof("/proc/self/fd/") + 16];
+	int err;
+
+	if ((data < 0 && data != -ENOENT) || (lock < 0 && lock != -ENOENT))
+		return (int)(data < 0 && data != -ENOENT ? data : lock);
+	if (data <= 0 && !store->write)
+		return -DCPI_ENODATABASE;
+	if (store->write) {
+		err = drop_stub(store, &data);
+		if (!err)
+			err = reserve_lock(store);
+		if (err)
+			return err;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
+	err = store_error(mdb_env_open(store->env, path, flags, DATA_MODE));
+	if (err)
+		return err == -ENOMEM && size_is_absurd(store) ? -DCPI_EDAMAGED : err;
+	if (data < 0 && fchmodat(store->directory, DIRECTORY_DATA, DATA_MODE, 0) < 0)
+		return -errno;
+	return settle_lock_mode(store, lock < 0);
+}
+
+/* The number of tables and other things at the top: 0 when nothing has been committed yet. */
+static int
+count_top_level(MDB_txn *txn, size_t *count)
+{
+	MDB_stat stat;
+	MDB_dbi main;
+	int rc = mdb_dbi_open(txn, NULL, 0, &main);
+
+	if (!rc)
+		rc = mdb_stat(txn, main, &stat);
+	*count = rc ? 0 : stat.ms_entries;
+	return store_error(rc);
+}
+
+/*
+ * Where most of our tables are, the rest was damaged. Where they are not, somebody else has a database there, however
+ * one of its tables may be called.
+ */
+static bool
+is_ours(MDB_txn *txn)
+{
+	size_t present = 0;
+	MDB_dbi table;
+
+	for (enum table i = 0; i < TABLE_COUNT; i++) {
+		int rc = mdb_dbi_open(txn, table_name(i), 0, &table);
+
+		if (rc && rc != MDB_NOTFOUND && rc != MDB_INCOMPATIBLE)
+			return true; /* whose it is cannot be seen for damage */
+		present += rc == 0;
+	}
+	return present > TABLE_COUNT / 2;
+}
+
+static int
+open_table(struct store *store, MDB_txn *txn, enum table table, unsigned flags)
+{
+	int err = store_error(mdb_dbi_open(txn, table_name(table), flags, &store->tables[table]));
+
+	return err == -ENOENT ? -DCPI_EDAMAGED : err;
+}
+
+static int
+open_tables(struct store *store, MDB_txn *txn)
+{
+	unsigned flags = store->write ? MDB_CREATE : 0;
+	size_t top_level;
+	int err;
+
+	err = count_top_level(txn, &top_level);
+	if (err)
+		return err;
+	if (top_level == 0 && !store->write)
+		return -DCPI_ENODATABASE;
+	/* The schema first: nothing is written into a database that is not ours or is newer. */
+	err = open_table(store, txn, TABLE_META, top_level == 0 ? flags : 0);
+	if (!err && top_level == 0)
+		err = meta_create(store, txn);
+	if (!err)
+		err = meta_check(store, txn);
+	if (err == -DCPI_EDAMAGED && !is_ours(txn))
+		return -DCPI_EFOREIGN;
+	for (enum table table = TABLE_META + 1; !err && table < TABLE_COUNT; table++)
+		err = open_table(store, txn, table, flags);
+	return err;
+}
+
+static int
+open_once(struct store *store)
+{
+	MDB_txn *txn;
+	int err;
+
+	err = store_error(mdb_env_create(&store->env));
+	if (err)
+		return err;
+	err = configure(store);
+	if (!err)
+		err = open_environment(store);
+	if (!err)
+		err = store_begin(store, store->write, &txn);
+	if (!err)
+		err = store_end(store, txn, open_tables(store, txn));
+	if (err)
+		store_close(store);
+	return err;
+}
+
+/* What tells LMDB's lock file from another; 0: there is none. */
+static ino_t
+lock_number(const struct store *store)
+{
+	struct stat lock;
+
+	return fstatat(store->directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : lock.st_ino;
+}
+
+int
+store_open(struct store *store)
+{
+	ino_t before;
+	int err;
+
+	/* A writer may put another database in its place: LMDB opens the lock first, and it must not be the old one. */
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		before = lock_number(store);
+		err = open_once(store);
+		if (err || store->write || lock_number(store) == before)
+			return err;
+		store_close(store);
+	}
+	return -EAGAIN;
+}
+
+void
+store_close(struct store *store)
+{
+	mdb_env_close(store->env);
+	store->env = NULL;
+}
