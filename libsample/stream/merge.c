@@ -190,12 +190,6 @@ heap_sift(struct heap *heap, struct source *source)
 	sources[at] = source;
 }
 
-static merge_key
-heap_first(const struct heap *heap, merge_key otherwise)
-{
-	return heap->count ? heap->sources[0]->key : otherwise;
-}
-
 /* How far the top may go on before another one's turn comes. */
 static merge_key
 heap_second(const struct heap *heap, merge_key otherwise)
@@ -252,7 +246,17 @@ fill_heaps(struct merge *merge, merge_key last)
 	}
 }
 
-/* Samples are handed over ring by ring up to the next record that may change what they mean. */
+/* Samples are handed over ring by ring up to, `limit`, the next record that may change what they mean. */
+static bool
+samples_come_next(const struct merge *merge, merge_key last, merge_key *limit)
+{
+	*limit = last;
+	if (merge->samples.count == 0 || merge->ordered.count == 0)
+		return merge->samples.count > 0;
+	*limit = merge->ordered.sources[0]->key - 1; /* of no use when that is the oldest there can be */
+	return merge->samples.sources[0]->key < merge->ordered.sources[0]->key;
+}
+
 int
 merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *context)
 {
@@ -261,11 +265,11 @@ merge_drain(struct merge *merge, uint64_t horizon, merge_sink *sink, void *conte
 
 	fill_heaps(merge, last);
 	while (!result && merge->ordered.count + merge->samples.count > 0) {
-		const merge_key order = heap_first(&merge->ordered, last + 1);
-		const merge_key sample = heap_first(&merge->samples, last);
+		const merge_key sample = merge->samples.count ? merge->samples.sources[0]->key : last;
+		merge_key limit;
 
-		if (merge->samples.count && sample < order)
-			result = heap_drain(&merge->samples, order - 1, last, sink, context);
+		if (samples_come_next(merge, last, &limit))
+			result = heap_drain(&merge->samples, limit, last, sink, context);
 		else
 			result = heap_drain(&merge->ordered, heap_second(&merge->ordered, sample), last, sink, context);
 	}
