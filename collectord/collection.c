@@ -15,7 +15,7 @@
 #include "collectord/retainer.h"
 
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
-#define DAMAGE_ADVICE "the next dcpid puts it aside and begins a new one"
+#define DAMAGE_ADVICE "what was sampled since the last flush is lost, and dcpid executes itself anew"
 
 int
 collection_say(char *why, size_t size, const char *subject, const char *action, int err)

@@ -144,10 +144,12 @@ command_epoch(struct daemon *daemon, uint64_t client, const char *label)
 {
 	char why[512];
 
-	if (collection_begin_epoch(daemon->collection, label, why, sizeof(why)))
+	if (collection_begin_epoch(daemon->collection, label, why, sizeof(why))) {
 		reply_error(daemon, client, why);
-	else
+	} else {
+		healing_keep_label(daemon->healing, label);
 		reply_epoch(daemon, client, "");
+	}
 	daemon_answer_waiters(daemon);
 }
 

@@ -221,6 +221,19 @@ daemon_watch(struct daemon *daemon)
 	return daemon->bell && daemon->flush_timer ? 0 : -ENOMEM;
 }
 
+/* What began before a fault ends when it was to. */
+static int
+watch_end(struct daemon *daemon)
+{
+	const struct options *options = daemon->options;
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const uint64_t end_ns = options->end_ns ? options->end_ns : now_ns + options->seconds * SECOND_NS;
+
+	healing_keep_end(daemon->healing, end_ns);
+	daemon->end_timer = loop_watch_timer(daemon->loop, end_ns > now_ns ? end_ns - now_ns : 1, on_leave, daemon);
+	return daemon->end_timer ? 0 : -ENOMEM;
+}
+
 int
 daemon_watch_always(struct daemon *daemon)
 {
@@ -235,11 +248,8 @@ daemon_watch_always(struct daemon *daemon)
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
 		                                        daemon); /* without it, the timer looks */
-	if (daemon->options->seconds) {
-		daemon->end_timer = loop_watch_timer(loop, daemon->options->seconds * SECOND_NS, on_leave, daemon);
-		if (!daemon->end_timer)
-			return -ENOMEM;
-	}
+	if (daemon->options->seconds && watch_end(daemon))
+		return -ENOMEM;
 	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm
 	               ? 0
 	               : -ENOMEM;

@@ -11,15 +11,16 @@
 #include <stdint.h>
 
 #include "collectord/config.h"
+#include "collectord/healing.h"
 #include "collectord/logging.h"
 #include "collectord/notify.h"
 #include "collectord/options.h"
 
 /*
- * Collect until told to leave. `config` is what `options` gave. 0, or an error with a sentence in `why`. The limit of
- * `logging` follows a configuration that is read again.
+ * Collect until told to leave. `config` is what `options` gave; `healing` is prepared. 0, or an error with a sentence
+ * in `why`. The limit of `logging` follows a configuration that is read again.
  */
-int daemon_run(const struct options *options, const struct config *config, struct logging *logging,
-               struct notify *notify, char *why, size_t size);
+int daemon_run(const struct options *options, const struct config *config, struct healing *healing,
+               struct logging *logging, struct notify *notify, char *why, size_t size);
 
 #endif

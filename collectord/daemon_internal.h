@@ -9,6 +9,7 @@
 #include "collectord/collection.h"
 #include "collectord/control.h"
 #include "collectord/daemon.h"
+#include "collectord/healing.h"
 #include "collectord/loop.h"
 
 /* A client that wants all that was recorded when it asked to be in the database. */
@@ -26,6 +27,7 @@ struct deferred {
 
 struct daemon {
 	const struct options *options;
+	struct healing *healing;
 	struct logging *logging;
 	struct notify *notify;
 	struct loop *loop;

@@ -35,7 +35,7 @@ daemon_leave(struct daemon *daemon)
 	if (daemon->leaving)
 		return daemon->result;
 	daemon->leaving = true;
-	healing_end();
+	healing_end(daemon->healing, error_exit_status(daemon->result));
 	notify_stopping(daemon->notify, "writing the last samples");
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
@@ -45,6 +45,7 @@ daemon_leave(struct daemon *daemon)
 	if (err) {
 		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
 		daemon->result = err;
+		healing_end(daemon->healing, error_exit_status(err));
 	}
 	log_summary(daemon);
 	daemon_answer_waiters(daemon);
@@ -58,7 +59,7 @@ daemon_give_up(struct daemon *daemon, int err, const char *why)
 	if (daemon->leaving)
 		return;
 	daemon->leaving = true;
-	healing_end();
+	healing_end(daemon->healing, error_exit_status(err));
 	daemon->result = err;
 	snprintf(daemon->why, daemon->size, "%s", why);
 	notify_stopping(daemon->notify, why);
@@ -110,11 +111,12 @@ hold_signals(sigset_t *before)
 }
 
 int
-daemon_run(const struct options *options, const struct config *config, struct logging *logging, struct notify *notify,
-           char *why, size_t size)
+daemon_run(const struct options *options, const struct config *config, struct healing *healing, struct logging *logging,
+           struct notify *notify, char *why, size_t size)
 {
 	struct daemon daemon = {
 		.options = options,
+		.healing = healing,
 		.logging = logging,
 		.notify = notify,
 		.loop = loop_new(),
@@ -127,6 +129,7 @@ daemon_run(const struct options *options, const struct config *config, struct lo
 		snprintf(why, size, "cannot make an event loop: %s", error_text(errno));
 		return -ENOMEM;
 	}
+	healing_keep_label(healing, options->label);
 	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
 	hold_signals(&before);
 	daemon.result = open_all(&daemon, config);

@@ -137,27 +137,41 @@ check_config(const struct options *options)
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* What a dcpid before this one left to be done when it met damage; and how this one would leave it. */
+/* What a dcpid before this one left to be done when it met damage, and to go on with. */
 static int
-heal(struct healing *healing, const char *database, char *const *arguments, const struct log *log, char *why,
-     size_t size)
+heal(struct options *options, struct healing_message *message, const struct log *log, char *why, size_t size)
 {
-	char *damaged = healing_take_message();
-	int err = damaged ? healing_set_aside(damaged, NULL, log) : 0;
+	int err = healing_take_message(message);
 
-	free(damaged);
 	if (err) {
-		snprintf(why, size, "collecting ends: there is no sound database");
+		snprintf(why, size, "cannot go on after damage: %s", error_text(err));
 		return err;
 	}
-	err = healing_prepare(healing, database, arguments);
+	if (!message->damaged)
+		return 0;
+	err = healing_set_aside(message->damaged, NULL, log);
+	free(message->damaged);
+	if (message->was_leaving)
+		return 0; /* the log has it, and it is the next dcpid's */
+	if (err)
+		snprintf(why, size, "collecting ends: there is no sound database");
+	memcpy(options->label, message->label, sizeof(options->label));
+	options->end_ns = message->end_ns;
+	return err;
+}
+
+static int
+prepare(struct healing *healing, const char *database, char *const *arguments, char *why, size_t size)
+{
+	int err = healing_prepare(healing, database, arguments);
+
 	if (err)
 		snprintf(why, size, "cannot prepare for damage: %s", error_text(err));
 	return err;
 }
 
 static int
-collect(const struct options *options, char *const *arguments)
+collect(struct options *options, char *const *arguments)
 {
 	const struct notify_environment environment = {
 		.socket = getenv("NOTIFY_SOCKET"),
@@ -165,6 +179,7 @@ collect(const struct options *options, char *const *arguments)
 		.watchdog_pid = getenv("WATCHDOG_PID"),
 	};
 	struct healing healing = {0};
+	struct healing_message message;
 	struct logging logging;
 	struct notify *notify;
 	struct config config;
@@ -188,9 +203,15 @@ collect(const struct options *options, char *const *arguments)
 	umask(0027);
 	machine_raise_limits();
 	machine_tune_allocator();
-	err = heal(&healing, config.database, arguments, &logging.log, why, sizeof(why));
+	err = heal(options, &message, &logging.log, why, sizeof(why));
+	if (!err && message.was_leaving) {
+		notify_free(notify);
+		return message.status;
+	}
 	if (!err)
-		err = daemon_run(options, &config, &logging, notify, why, sizeof(why));
+		err = prepare(&healing, config.database, arguments, why, sizeof(why));
+	if (!err)
+		err = daemon_run(options, &config, &healing, &logging, notify, why, sizeof(why));
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 	notify_free(notify);

@@ -20,6 +20,7 @@ struct options {
 	char socket[PATH_MAX];   /* the same */
 	char label[EPOCH_LABEL_SIZE];
 	uint64_t seconds; /* 0: until told to leave */
+	uint64_t end_ns;  /* CLOCK_MONOTONIC, when they are over, of one that went on after a fault; else 0 */
 	bool check;       /* only check the configuration */
 	bool foreground;  /* not as the service */
 };

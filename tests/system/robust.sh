@@ -178,6 +178,38 @@ test_damage()
 	done
 }
 
+# A fault makes another process of it, which goes on as the first would have: its label, its end, its exit status.
+test_fault()
+{
+	local db=$scratch/faulty kept
+
+	printf 'flush_interval = 3600; slice = 3600; events = ( { name = "cpu-clock"; rate = 500; } );\n' >"$scratch/faulty.conf"
+	start_dcpid "$db" --config "$scratch/faulty.conf" --label before --seconds 16 || not_ok 'dcpid starts' "$(cat "$db.log")"
+	check 'another epoch begins' dcpictl --db "$db" epoch --label after
+	dcpictl --db "$db" flush
+	sleep 4
+	damage "$db/data.mdb" 'cut short'
+	dcpictl --db "$db" flush >/dev/null 2>&1
+	check 'a fault is met, and said' wait_for 20 grep -q 'the database is damaged (a part of it cannot be read)' "$db.log"
+	check 'the new process goes on with the label of the epoch' wait_for 20 eval \
+		"[ \"\$(dcpictl --db '$db' status --json | jq -r .epoch.label)\" = after ]"
+	wait "$started"
+	check_equal 'it ends with success when its time is over' 0 $?
+	# After 16 s from the start, more than 4 of which had passed: not 16 s of its own.
+	check_at_most 'and that is the time of the first' 15.5 "$(sed -n 's/.* samples in \([0-9.]*\) s .*/\1/p' "$db.log" | tail -n 1)"
+
+	rm -rf "$db" "$db.log"
+	start_dcpid "$db" --config "$scratch/faulty.conf" || not_ok 'dcpid starts' "$(cat "$db.log")"
+	dcpictl --db "$db" flush
+	damage "$db/data.mdb" 'cut short'
+	stop "$started"
+	check_equal 'a fault while it ends is no other end' 0 $?
+	check 'but said' grep -q 'the database is damaged (a part of it cannot be read); what was sampled since the last flush is lost' "$db.log"
+	kept=$(set_aside "$db")
+	check 'what was damaged lies aside' test -n "$kept"
+	check 'and no database is begun any more' test ! -e "$db/data.mdb"
+}
+
 # Not damage: nothing is moved.
 test_not_damaged()
 {
@@ -209,4 +241,5 @@ test_clients
 test_tiny_disk
 test_few_descriptors
 test_damage
+test_fault
 test_not_damaged
