@@ -34,7 +34,7 @@ ROOMS := base event stream tally process profile image code analysis
 DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
-LIBS_base :=
+LIBS_base := -lconfig
 LIBS_event :=
 LIBS_stream :=
 LIBS_process :=
@@ -43,7 +43,7 @@ LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -lcapstone
 LIBS_analysis := -lm
-LIBS_DAEMON := -levent_core -levent_pthreads -lconfig -ljansson -lpthread
+LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))

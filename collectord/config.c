@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "collectord/config_events.h"
-#include "collectord/config_text.h"
-#include "collectord/config_value.h"
+#include "base/config_text.h"
+#include "base/config_value.h"
 #include "profile/profile.h"
 
 #define SECOND_NS UINT64_C(1000000000)

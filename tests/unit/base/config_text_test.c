@@ -1,4 +1,4 @@
-#include "collectord/config_text.h"
+#include "base/config_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  *
  * Thread rule: one thread per source.
  */
-#ifndef DCPI_COLLECTORD_CONFIG_VALUE_H
-#define DCPI_COLLECTORD_CONFIG_VALUE_H
+#ifndef DCPI_BASE_CONFIG_VALUE_H
+#define DCPI_BASE_CONFIG_VALUE_H
 
 #include <libconfig.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "collectord/config_value.h"
+#include "base/config_value.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  * reading other files by @include, relative to the working directory.
  * Thread rule: stateless.
  */
-#ifndef DCPI_COLLECTORD_CONFIG_TEXT_H
-#define DCPI_COLLECTORD_CONFIG_TEXT_H
+#ifndef DCPI_BASE_CONFIG_TEXT_H
+#define DCPI_BASE_CONFIG_TEXT_H
 
 #include <stddef.h>
 
