@@ -1,0 +1,133 @@
+/*
+ * pipeline.h - what a CPU's pipeline is, as far as an analysis needs it
+ *
+ * One file per CPU, config/cpus/NAME.conf, in libconfig's form; scripts/cpu-models makes those of real CPUs out of
+ * LLVM's scheduling models. docs/analysis.md says what each value means and where it comes from; every name of it is in
+ * pipeline_read.c. A value that is missing where it is needed, unknown, or out of range is refused with file, line and
+ * reason. Plain data once it is loaded: any thread. Fuzzed by tests/fuzz/pipeline_fuzz.c.
+ */
+#ifndef DCPI_CODE_PIPELINE_H
+#define DCPI_CODE_PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/instruction.h"
+
+#define PIPELINE_DIRECTORY   "/usr/share/dcpi/cpus" /* of the installed files */
+#define PIPELINE_GENERIC     "generic"              /* for CPUs that no file is about */
+#define PIPELINE_NAME_SIZE   32
+#define PIPELINE_TITLE_SIZE  96
+#define PIPELINE_UNITS_MAX   32
+#define PIPELINE_USES_MAX    6
+#define PIPELINE_MATCHES_MAX 16
+
+enum pipeline_kind {
+	PIPELINE_KIND_IN_ORDER,     /* a sample lies on the instruction at the head of the issue queue */
+	PIPELINE_KIND_OUT_OF_ORDER, /* a sample lies `skid` after the one that holds up retirement */
+};
+
+/* Operations that are no class of their own: they follow those in an array. */
+enum pipeline_operation_kind {
+	OPERATION_LOAD_VECTOR = CLASS_COUNT, /* CLASS_LOAD is into a general register */
+	OPERATION_STORE_VECTOR,
+	OPERATION_TRANSFER, /* between general and vector registers, either way */
+	OPERATION_COUNT,
+};
+
+/* It takes one of `units` (bit n: unit n) for `cycles`. */
+struct pipeline_use {
+	uint32_t units;
+	double cycles;
+};
+
+struct pipeline_operation {
+	unsigned latency; /* cycles until an instruction can use its result */
+	unsigned micro_operations;
+	unsigned use_count;
+	struct pipeline_use uses[PIPELINE_USES_MAX];
+	uint64_t never_with; /* in order: classes (bit n: class n) that do not issue in the same cycle after it */
+};
+
+/* A level of memory: what an access that misses the one before it costs at most. */
+struct pipeline_memory {
+	unsigned level2_cycles, level3_cycles, memory_cycles; /* level3_cycles 0: there is no third level */
+};
+
+struct pipeline_tlb {
+	unsigned entries;     /* of the first level */
+	unsigned miss_cycles; /* of a walk, at most */
+};
+
+/* One way to tell that a CPU is meant. */
+struct pipeline_match {
+	char vendor[16]; /* x86: of cpuid, "AuthenticAMD"; "": not by this */
+	unsigned family, model_first, model_last;
+	unsigned implementer, part;     /* Arm: of MIDR; 0: not by this */
+	char text[PIPELINE_TITLE_SIZE]; /* a pattern (fnmatch) for the CPU's name; "": not by this */
+};
+
+struct pipeline {
+	char name[PIPELINE_NAME_SIZE];   /* "amd-zen3" */
+	char title[PIPELINE_TITLE_SIZE]; /* "AMD Zen 3" */
+	enum pipeline_kind kind;
+	unsigned issue_width;  /* in order: instructions a cycle; else micro-operations that enter the back end */
+	unsigned retire_width; /* instructions a cycle */
+	unsigned window;       /* micro-operations in flight; 0 in order */
+	unsigned skid;         /* of a timer's sample, in instructions */
+	unsigned unit_count;
+	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
+	struct pipeline_operation operations[OPERATION_COUNT];
+	bool fuses_compare_and_branch; /* a compare or test and the branch behind it are one micro-operation */
+	bool eliminates_moves;         /* between registers, by renaming */
+	unsigned mispredict_cycles;    /* from a branch that was predicted wrongly to the first instruction behind it */
+	unsigned taken_branches;       /* in a cycle */
+	unsigned write_buffer_entries; /* stores that wait for the cache */
+	unsigned cache_line;           /* bytes */
+	unsigned code_cache_bytes, data_cache_bytes;
+	unsigned page_bytes;
+	struct pipeline_memory code, data;
+	struct pipeline_tlb code_tlb, data_tlb;
+	unsigned match_count;
+	struct pipeline_match matches[PIPELINE_MATCHES_MAX];
+};
+
+/* Read the file at `path`. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that begins with the file. */
+int pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t size);
+
+/* The same for text in memory; `file` stands for it in messages. */
+int pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size);
+
+/*
+ * Where the models are: $DCPI_CPUS; else, of a program in a build folder, config/cpus of its sources; else
+ * PIPELINE_DIRECTORY.
+ */
+void pipeline_directory(char *directory, size_t size);
+
+/*
+ * The model that `choice` names - a name in `directory`, or a path when it has a slash - or, when that is NULL, the one
+ * whose `match` fits `cpu`, the text of an epoch ("AMD EPYC (AuthenticAMD family 25 model 17)"); else the generic one.
+ * `note` is then a sentence that says so, and else empty. 0; -errno or -DCPI_ECONFIG with a sentence in `note`: no such
+ * model (those near are named), or a file that is wrong.
+ */
+int pipeline_choose(const char *directory, const char *choice, const char *cpu, struct pipeline *pipeline, char *note,
+                    size_t size);
+
+/* Whether `cpu` is one of those that the model is for. */
+bool pipeline_is_for(const struct pipeline *pipeline, const char *cpu);
+
+/* What an instruction without its accesses to memory takes: its operation. */
+const struct pipeline_operation *pipeline_operation(const struct pipeline *pipeline,
+                                                    const struct instruction *instruction);
+
+/* What its load or its store takes, of the right kind. */
+const struct pipeline_operation *pipeline_load_operation(const struct pipeline *pipeline,
+                                                         const struct instruction *instruction);
+const struct pipeline_operation *pipeline_store_operation(const struct pipeline *pipeline,
+                                                          const struct instruction *instruction);
+
+/* The name that a model's file has for it: "integer", "load_vector", ...; "?" for what is none. */
+const char *pipeline_operation_name(unsigned operation);
+
+#endif
