@@ -52,7 +52,7 @@ fill_tally()
 	local end=$((SECONDS + 30))
 
 	while [ $SECONDS -lt $end ] && kill -0 "$1" 2>/dev/null && [ ! -s "$here/report" ] &&
-		! dcpictl --db "$here/db" status --json 2>/dev/null | jq -e '.tally.keys > 800' >/dev/null; do
+		! dcpictl --db "$here/db" status --json 2>/dev/null | jq -es 'length == 1 and .[0].tally.keys > 800' >/dev/null; do
 		perl -e '$x{$_ % 977} .= sprintf("%x", $_) for 1 .. 50000; print join ",", sort values %x' | gzip | wc >/dev/null
 		find /usr/lib /usr/bin -newer /proc/1 -name 'a*' >/dev/null 2>&1
 	done

@@ -254,7 +254,7 @@ check 'pids were really used again' test "$same" -ge 10
 same=$(sed 's/ .*//' "$scratch/swapped.times")
 check 'libraries really lay at the same place' test "$same" -ge 25
 
-check 'a dcpid in a pid namespace counts the others as unknown by that cause' jq -e \
+check 'a dcpid in a pid namespace counts the others as unknown by that cause' json_holds \
 	'.unknown["other-pid-namespace"] >= 0.9 * ([.unknown[]] | add) and .unknown["other-pid-namespace"] > 50' \
 	<(dcpiprof --db "$scratch/inner" --json)
 swapper=$(dcpiprof --db "$scratch/inner" --comm swapper --json 2>/dev/null | jq '[.rows[].counts["cpu-clock"]] | add')

@@ -89,6 +89,12 @@ check_at_most()
 	fi
 }
 
+# json_holds FILTER [FILE] - is it true of the one object there? jq -e says yes of none at all.
+json_holds()
+{
+	jq -es "length == 1 and (.[0] | ($1))" "${@:2}"
+}
+
 # wait_for SECONDS COMMAND... - until it succeeds; fails when it does not in that time
 wait_for()
 {

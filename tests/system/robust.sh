@@ -166,11 +166,11 @@ test_damage()
 		check "running, it puts what is $how aside" wait_for 60 set_aside "$db"
 		kept=$(set_aside "$db")
 		check "and the status says so of what is $how" wait_for 30 eval \
-			"dcpictl --db '$db' status --json >'$scratch/status' && jq -e <'$scratch/status' '.trouble[0] // \"\" | contains(\"dcpictl --db $kept salvage --to NEWDIR\")'"
+			"dcpictl --db '$db' status --json | json_holds '.trouble[0] // \"\" | contains(\"dcpictl --db $kept salvage --to NEWDIR\")'"
 		check "the log says how to save what is $how" grep -q "'dcpictl --db $kept salvage --to NEWDIR' saves what is whole" "$db.log"
 		rm -r "$kept"
 		check "once what was $how is removed, all is well" wait_for 30 eval \
-			"dcpictl --db '$db' status --json >'$scratch/status' && jq -e <'$scratch/status' '.trouble == []'"
+			"dcpictl --db '$db' status --json | json_holds '.trouble == []'"
 		check "it goes on after it met what is $how" dcpictl --db "$db" status
 		stop "$started"
 		check_equal "and ends well after it met what is $how" 0 $?

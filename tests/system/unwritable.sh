@@ -48,9 +48,7 @@ status()
 # is FILTER - of the status
 is()
 {
-	local said
-
-	said=$(status) && jq -e "$1" <<<"$said" >/dev/null
+	status | json_holds "$1" >/dev/null
 }
 
 # Programs, addresses and command names in plenty, for a second or so.

@@ -34,12 +34,23 @@ is_more()
 	fi
 }
 
-# What the daemon itself said at warning level or above, and what systemd said about its unit. That a container does not
-# see all processes is true here.
+warnings()
+{
+	journalctl --quiet --no-pager --output=cat --priority=warning _SYSTEMD_UNIT=dcpid.service
+}
+
+# What the daemon says of the machine, not of itself: that a container does not see all processes, and what only happens
+# where others take all of the CPU. Which processes are new is lost when dcpid does not run for long, the kernel's
+# interrupts take longer, a reader is put off in the middle. Whole sentences: what it says more is a complaint.
+of_the_machine='^(this is a pid namespace: samples of processes outside it stay unknown'\
+'|records about processes were lost, their buffer was full \(sideband_ring_kib\); /proc was read again: done'\
+'|kernel\.perf_event_max_sample_rate is now [0-9]+'\
+'|process [0-9]+ reads the database and does not go on: the file grows until it does, or ends)$'
+
+# What the daemon itself said at warning level or above, and what systemd said about its unit.
 complaints()
 {
-	journalctl --quiet --no-pager --output=cat --priority=warning _SYSTEMD_UNIT=dcpid.service |
-		grep -v '^this is a pid namespace'
+	warnings | grep -Ev "$of_the_machine"
 	journalctl --quiet --no-pager --output=cat --priority=warning UNIT=dcpid.service
 }
 
@@ -127,6 +138,12 @@ test_reload_and_stop()
 
 test_journal()
 {
+	local known
+
+	# the journal is read at all: what is always said here is there
+	check 'the journal has what dcpid says of a container' grep -q '^this is a pid namespace' <(warnings)
+	known=$(warnings | grep -E "$of_the_machine" | grep -vc '^this is a pid namespace')
+	[ "$known" = 0 ] || figure "$known warnings of a machine that is busy"
 	# systemd warns of the kill that this test did itself.
 	check_equal 'the journal has no complaint' 'dcpid.service: Main process exited, code=killed, status=9/KILL
 dcpid.service: Failed with result '"'signal'." "$(complaints)"
