@@ -1,7 +1,9 @@
 #include "stream/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -31,15 +33,17 @@ record_layout_check(const struct record_layout *layout)
 	return layout->sample_type & ~(uint64_t)SAMPLE_FIELDS ? -ENOTSUP : 0;
 }
 
+/* Of SAMPLE_FIELDS. Without an instruction of its own a population count is a call, so bits are added up side by side.
+ */
 static size_t
 fields_size(uint64_t fields)
 {
-	size_t size = 0;
+	uint32_t bits = (uint32_t)fields;
 
-	/* few are set, and without an instruction of its own a population count is a call */
-	for (; fields; fields &= fields - 1)
-		size += FIELD_SIZE;
-	return size;
+	bits -= bits >> 1 & 0x55555555;
+	bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f;
+	return (bits * 0x01010101 >> 24) * FIELD_SIZE;
 }
 
 static uint64_t
@@ -149,49 +153,79 @@ read_pid_tid(struct byte_reader *body, struct record *record)
 	record->tid = read_u32_native(body);
 }
 
-static void
-read_build_id(struct byte_reader *body, struct record_mmap *mmap)
-{
-	const uint8_t *build_id;
+/* How PERF_RECORD_MMAP2 begins, and its predecessor up to `file`. */
+struct mmap_body {
+	uint32_t pid, tid;
+	uint64_t start, length, file_offset;
+	union {
+		struct {
+			uint32_t major, minor;
+			uint64_t inode, generation;
+		} file;
+		struct {
+			uint8_t size, reserved[3];
+			uint8_t bytes[BUILD_ID_SIZE_MAX];
+		} build_id;
+	};
+	uint32_t protection, flags;
+};
+static_assert(sizeof(struct mmap_body) == 64, "as the kernel writes it");
+#define OLD_MMAP_BODY_SIZE offsetof(struct mmap_body, file)
 
-	mmap->build_id_size = read_u8(body);
-	read_bytes(body, 3); /* reserved */
-	build_id = read_bytes(body, BUILD_ID_SIZE_MAX);
-	if (!build_id || mmap->build_id_size > BUILD_ID_SIZE_MAX) {
-		body->failed = true;
-		return;
-	}
-	memcpy(mmap->build_id, build_id, mmap->build_id_size);
+static void
+take_mapping(const struct mmap_body *body, struct record *record)
+{
+	record->pid = body->pid;
+	record->tid = body->tid;
+	record->mmap.start = body->start;
+	record->mmap.length = body->length;
+	record->mmap.file_offset = body->file_offset;
 }
 
 static void
-decode_mmap(struct byte_reader *body, const struct perf_event_header *header, struct record *record)
+decode_old_mmap(struct byte_reader *reader, struct record *record)
+{
+	struct mmap_body body;
+
+	read_native(reader, &body, OLD_MMAP_BODY_SIZE);
+	take_mapping(&body, record);
+	record->mmap.protection = record->mmap.is_data ? PROT_READ : PROT_READ | PROT_EXEC;
+}
+
+static void
+decode_mmap2(struct byte_reader *reader, bool has_build_id, struct record *record)
 {
 	struct record_mmap *mmap = &record->mmap;
+	struct mmap_body body;
 
-	record->type = RECORD_MMAP;
-	memset(mmap, 0, sizeof(*mmap));
-	read_pid_tid(body, record);
-	mmap->start = read_u64_native(body);
-	mmap->length = read_u64_native(body);
-	mmap->file_offset = read_u64_native(body);
-	mmap->is_data = header->misc & PERF_RECORD_MISC_MMAP_DATA;
-	if (header->type == PERF_RECORD_MMAP) {
-		mmap->protection = mmap->is_data ? PROT_READ : PROT_READ | PROT_EXEC;
-		mmap->path = read_text(body);
-		return;
-	}
-	if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		read_build_id(body, mmap);
+	read_native(reader, &body, sizeof(body));
+	take_mapping(&body, record);
+	mmap->protection = body.protection;
+	if (has_build_id && body.build_id.size <= BUILD_ID_SIZE_MAX) {
+		mmap->build_id_size = body.build_id.size;
+		memcpy(mmap->build_id, body.build_id.bytes, body.build_id.size);
+	} else if (has_build_id) {
+		reader->failed = true;
 	} else {
-		mmap->device_major = read_u32_native(body);
-		mmap->device_minor = read_u32_native(body);
-		mmap->inode = read_u64_native(body);
-		mmap->inode_generation = read_u64_native(body);
+		mmap->device_major = body.file.major;
+		mmap->device_minor = body.file.minor;
+		mmap->inode = body.file.inode;
+		mmap->inode_generation = body.file.generation;
 	}
-	mmap->protection = read_u32_native(body);
-	read_u32_native(body); /* MAP_... flags */
-	mmap->path = read_text(body);
+}
+
+/* The rings' most frequent record after samples: what it begins with is taken at once. */
+static void
+decode_mmap(struct byte_reader *body, const struct perf_event_header *header, struct record *record)
+{
+	record->type = RECORD_MMAP;
+	memset(&record->mmap, 0, sizeof(record->mmap));
+	record->mmap.is_data = header->misc & PERF_RECORD_MISC_MMAP_DATA;
+	if (header->type == PERF_RECORD_MMAP)
+		decode_old_mmap(body, record);
+	else
+		decode_mmap2(body, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, record);
+	record->mmap.path = read_text(body);
 }
 
 static void
