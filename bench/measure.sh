@@ -131,6 +131,7 @@ name_of()
 {
 	case $1 in
 	dense) echo "steady, 20,000 samples/s per CPU" ;;
+	sparse) echo "steady, 500 samples/s per CPU" ;;
 	fork_storm) echo 'fork storm' ;;
 	*) echo "$1" ;;
 	esac
@@ -165,7 +166,7 @@ print_results()
 	cat <<-END
 
 	Measured $began with \`bench/beside_perf --rate $rate --seconds $seconds --repetitions $repetitions
-	--dense-seconds $dense_seconds --disk-rate $disk_rate --disk-seconds $disk_seconds --ten-seconds $ten_seconds
+	--dense-seconds $dense_seconds --sparse-seconds $sparse_seconds --disk-rate $disk_rate --disk-seconds $disk_seconds --ten-seconds $ten_seconds
 	--storm-seconds $storm_seconds --sysprof-seconds $sysprof_seconds\`; medians of $repetitions runs of each tool, in
 	turn (one run of what follows after the first three loads).
 
@@ -174,7 +175,7 @@ print_results()
 	- perf: $(perf --version | cut -d ' ' -f 3)
 	- Load before it began: $load_before; ${cpu_before} % of the processor time was other programs'.
 	END
-	for load in steady compile fork_storm idle dense; do
+	for load in steady compile fork_storm idle dense sparse; do
 		[ "$(median $load dcpid whole_ms)" = 0 ] || print_table $load
 	done
 	print_disk
