@@ -154,13 +154,13 @@ share_of_60(double loop_ns, uint64_t *seed, bool dithered, unsigned *taken)
 {
 	struct dither dither = {.step = (uint32_t)(random_unit(seed) * 1e6)};
 	uint64_t period = dither_begin(&dither, MEAN, 0, 0);
-	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 2.5e8;
+	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 1e9;
 	unsigned first = 0;
 
 	for (*taken = 0;;) {
 		if (dithered && now + (double)period > change) {
 			now = change; /* cut short */
-			change += 2.45e8 + 1e7 * random_unit(seed);
+			change += 9.8e8 + 4e7 * random_unit(seed);
 			period = dither_change(&dither, 0, 0);
 			continue;
 		}
@@ -198,7 +198,7 @@ a_program_of_two_seconds_has_its_shares_whatever_its_loops_length(void **state)
 	(void)state;
 	assert_true(unfairness(1.0 * (double)MEAN, false) > 15 * 15);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
-		assert_true(unfairness(lengths[i] * (double)MEAN, true) < 2.25 * 2.25);
+		assert_true(unfairness(lengths[i] * (double)MEAN, true) < 2.5 * 2.5);
 }
 
 static void
