@@ -96,6 +96,9 @@ int collection_commit(struct collection *collection, uint64_t patience_ns);
 int collection_compact(struct collection *collection);
 bool collection_is_compacting(const struct collection *collection);
 
+/* Have a compaction end soon, without a result, for good: nothing is to be begun any more but the last commit. */
+void collection_break_compaction(struct collection *collection);
+
 /* True, once, when a compaction has ended: *err and *compaction as of profile_compact(). */
 bool collection_compacted(struct collection *collection, struct compaction *compaction, int *err);
 

@@ -26,6 +26,12 @@ collection_is_compacting(const struct collection *collection)
 	return collection->is_compacting;
 }
 
+void
+collection_break_compaction(struct collection *collection)
+{
+	profile_break_compaction(collection->profile);
+}
+
 bool
 collection_compacted(struct collection *collection, struct compaction *compaction, int *err)
 {

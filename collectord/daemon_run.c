@@ -13,7 +13,6 @@
 #include "collectord/machine.h"
 
 #define LAST_COMMIT_NS UINT64_C(10000000000) /* less than what service managers wait for a stop */
-#define COMPACTION_NS  UINT64_C(15000000000)
 
 static void
 log_summary(struct daemon *daemon)
@@ -39,9 +38,8 @@ daemon_leave(struct daemon *daemon)
 	notify_stopping(daemon->notify, "writing the last samples");
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
-	/* a compaction under way is waited for: then what was sampled goes to the new file */
-	err = collection_commit(daemon->collection,
-	                        LAST_COMMIT_NS + (collection_is_compacting(daemon->collection) ? COMPACTION_NS : 0));
+	collection_break_compaction(daemon->collection); /* the flusher is wanted now */
+	err = collection_commit(daemon->collection, LAST_COMMIT_NS);
 	if (err) {
 		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
 		daemon->result = err;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "profile/compact_copy.h"
 #include "profile/directory.h"
 #include "profile/handle.h"
 #include "profile/readers.h"
@@ -99,36 +100,6 @@ make_last_transaction_odd(struct store *store)
 	return err ? err : repay_err;
 }
 
-/* As the old file is, for whoever runs this; 0 or -errno. */
-static int
-give_owner_and_mode(int directory, int fd)
-{
-	struct stat old, new;
-
-	if (fstatat(directory, DIRECTORY_DATA, &old, AT_SYMLINK_NOFOLLOW) < 0 || fstat(fd, &new) < 0)
-		return -errno;
-	if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) && fchown(fd, old.st_uid, old.st_gid) < 0)
-		return -errno;
-	return fchmod(fd, old.st_mode & 0777) < 0 ? -errno : 0;
-}
-
-static int
-write_copy(const struct profile *profile)
-{
-	int fd = openat(profile->directory, DIRECTORY_COPY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = give_owner_and_mode(profile->directory, fd);
-	if (!err)
-		err = store_error(mdb_env_copyfd2(profile->store.env, fd, MDB_CP_COMPACT));
-	if (!err && fsync(fd) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 /* Open it as LMDB would: what cannot be opened must not take the place of what can. */
 static int
 check_copy(const struct profile *profile, uint64_t *bytes)
@@ -200,7 +171,7 @@ compact(struct profile *profile, bool with_readers, struct compaction *compactio
 	if (err)
 		return err;
 	directory_remove_copy(profile->directory);
-	err = write_copy(profile);
+	err = compact_write_copy(profile, with_readers);
 	if (!err)
 		err = check_copy(profile, &compaction->after_bytes);
 	if (!err)
@@ -254,6 +225,8 @@ compaction_explain(const struct compaction *compaction, int err, char *why, size
 		snprintf(why, size, "to compact it, %s must be free in its file system, and only %s are",
 		         compaction_size(compaction->needed_bytes, needed, sizeof(needed)),
 		         compaction_size(compaction->free_bytes, free_bytes, sizeof(free_bytes)));
+	else if (err == -ECANCELED)
+		snprintf(why, size, "dcpid was told to end; the database is as it was");
 	else if (err == -ENODEV)
 		snprintf(why, size, "it was compacted, and then could not be opened");
 	else

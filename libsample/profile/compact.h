@@ -24,9 +24,16 @@ struct compaction {
 /*
  * Compact a writer's profile. 0; -EINVAL for a reader's; -ENOSPC when the file system has no room for both files
  * (needed_bytes is more than free_bytes when that was known before); -EIO, -ENOMEM, -DCPI_EDAMAGED, ...: the old file
- * goes on. -ENODEV when the new file is in its place and could not be opened: nothing can be read or written.
+ * goes on. -ECANCELED when it was broken off: likewise. -ENODEV when the new file is in its place and could not be
+ * opened: nothing can be read or written.
  */
 int profile_compact(struct profile *profile, struct compaction *compaction);
+
+/*
+ * Any thread may say it: a profile_compact() that is under way, or begins later, ends within moments with -ECANCELED,
+ * unless it is done. It is for good: somebody leaves.
+ */
+void profile_break_compaction(struct profile *profile);
 
 /*
  * A reader that does not go on (it was stopped in the middle of a transaction) keeps LMDB from using pages again. When

@@ -4,6 +4,9 @@
 #ifndef DCPI_PROFILE_HANDLE_H
 #define DCPI_PROFILE_HANDLE_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 #include "profile/numbers.h"
 #include "profile/place.h"
 #include "profile/profile.h"
@@ -17,6 +20,14 @@ struct doubt {
 	bool is_written; /* it is there: the same batch, given again, brings its numbers only */
 };
 
+/* The file that a compaction writes. */
+struct copying {
+	pthread_mutex_t lock;
+	bool is_broken; /* and stays so */
+	bool may_break; /* the one under way */
+	int fd;         /* -1: none */
+};
+
 struct profile {
 	struct store store;
 	int directory;
@@ -28,6 +39,7 @@ struct profile {
 	struct numbers images;
 	struct numbers contexts;
 	struct sweep sweep; /* see retention.h */
+	struct copying copying;
 };
 
 #endif

@@ -52,6 +52,8 @@ profile_open(const char *directory, const struct profile_options *options, struc
 		return -ENOMEM;
 	new->directory = -1;
 	new->lock = -1;
+	new->copying.fd = -1;
+	pthread_mutex_init(&new->copying.lock, NULL);
 	new->place = (struct place)PLACE_INIT;
 	new->store.write = options->write;
 	new->size_limit = size_limit_of(options->size_limit);
@@ -85,6 +87,7 @@ profile_close(struct profile *profile)
 	numbers_fini(&profile->contexts);
 	sweep_fini(&profile->sweep);
 	place_fini(&profile->place);
+	pthread_mutex_destroy(&profile->copying.lock);
 	free(profile->path);
 	free(profile);
 }

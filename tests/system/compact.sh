@@ -1,5 +1,5 @@
 #!/bin/bash
-# compact.sh - dcpictl compact: beside a running dcpid and without one, without room for it, killed in the middle
+# compact.sh - dcpictl compact: beside a running dcpid and without one, without room for it, killed or ended in the middle
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -107,6 +107,35 @@ test_without_room()
 	umount "$disk"
 }
 
+# A disk that takes a second for each page would take a minute for the copy.
+test_end_meanwhile()
+{
+	local slow=$scratch/slow begin seconds
+
+	db=$scratch/ending
+	LD_PRELOAD=$build/workloads/fail_disk.so FAIL_DISK=$slow start_dcpid "$db" --config "$scratch/conf" || {
+		not_ok 'dcpid starts' "$(cat "$db.log")"
+		return
+	}
+	work 2
+	dcpictl --db "$db" flush
+	echo 'slow 1000 data.mdb.compact' >"$slow"
+	dcpictl --db "$db" compact >"$scratch/broken" 2>&1 &
+	wait_for 20 test -e "$db/data.mdb.compact"
+	begin=$EPOCHREALTIME
+	stop "$started"
+	check_equal 'told to end while it compacts, dcpid ends well' 0 $?
+	seconds=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+	check_at_most 'and soon' 10 "$seconds"
+	figure "told to end while it compacts, dcpid ends after $seconds s"
+	wait $!
+	check 'who waited for it hears why' grep -q 'dcpid was told to end; the database is as it was' "$scratch/broken"
+	check 'nothing of the copy is left over' is_without_leftovers
+	check_equal 'what was sampled up to the end is in the old file' \
+		"$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$db.log" | tail -n 1)" "$(samples_written "$db" all)"
+	check 'which is sound' dcpictl --db "$db" check
+}
+
 may_sample_or_skip 'dcpid compacts its database' || exit 0
 echo 'flush_interval = 2; slice = 4; events = ( { name = "cpu-clock"; rate = 500; } );' >"$scratch/conf"
 start_dcpid "$db" --config "$scratch/conf" || {
@@ -119,3 +148,4 @@ test_kills
 stop "$daemon"
 test_alone
 test_without_room
+test_end_meanwhile
