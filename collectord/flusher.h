@@ -74,7 +74,6 @@ void flusher_retain(struct flusher *flusher, const struct retention_options *opt
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
 void flush_job_fini(struct flush_job *job);            /* frees what it holds */
-bool flusher_busy(struct flusher *flusher);            /* a job is under way */
 
 /*
  * Is the thread there, and does it take up what it has to do? Yes also when it has waited for a disk for hours; no when

@@ -11,17 +11,6 @@
 #define NEGLECT_NS UINT64_C(60000000000) /* a thread that leaves its work for so long is stuck */
 
 bool
-flusher_busy(struct flusher *flusher)
-{
-	bool busy;
-
-	pthread_mutex_lock(&flusher->lock);
-	busy = flusher->has_work;
-	pthread_mutex_unlock(&flusher->lock);
-	return busy;
-}
-
-bool
 flusher_is_alive(struct flusher *flusher)
 {
 	bool is_alive;

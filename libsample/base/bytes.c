@@ -130,38 +130,10 @@ write_bytes(struct byte_writer *writer, const void *data, size_t size)
 	writer->size += size;
 }
 
-static void
-write_be(struct byte_writer *writer, uint64_t value, size_t size)
-{
-	uint8_t data[8];
-
-	for (size_t i = 0; i < size; i++)
-		data[i] = (uint8_t)(value >> 8 * (size - 1 - i));
-	write_bytes(writer, data, size);
-}
-
 void
 write_u8(struct byte_writer *writer, uint8_t value)
 {
-	write_be(writer, value, 1);
-}
-
-void
-write_u16_be(struct byte_writer *writer, uint16_t value)
-{
-	write_be(writer, value, 2);
-}
-
-void
-write_u32_be(struct byte_writer *writer, uint32_t value)
-{
-	write_be(writer, value, 4);
-}
-
-void
-write_u64_be(struct byte_writer *writer, uint64_t value)
-{
-	write_be(writer, value, 8);
+	write_bytes(writer, &value, 1);
 }
 
 void

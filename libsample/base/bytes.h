@@ -118,9 +118,6 @@ struct byte_writer {
 void writer_fini(struct byte_writer *writer);
 void writer_reset(struct byte_writer *writer); /* empties it and keeps its memory */
 void write_u8(struct byte_writer *writer, uint8_t value);
-void write_u16_be(struct byte_writer *writer, uint16_t value);
-void write_u32_be(struct byte_writer *writer, uint32_t value);
-void write_u64_be(struct byte_writer *writer, uint64_t value);
 void write_varint(struct byte_writer *writer, uint64_t value);
 void write_bytes(struct byte_writer *writer, const void *data, size_t size);
 void write_string(struct byte_writer *writer, const char *text); /* as read_string() reads it */

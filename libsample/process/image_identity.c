@@ -11,18 +11,6 @@ image_kind_checked(enum image_kind kind)
 	return (unsigned)kind < IMAGE_KINDS ? kind : IMAGE_UNKNOWN;
 }
 
-const char *
-image_kind_name(enum image_kind kind)
-{
-	static const char *const names[IMAGE_KINDS] = {
-		[IMAGE_UNKNOWN] = "unknown", [IMAGE_USER] = "user", [IMAGE_KERNEL] = "kernel",
-		[IMAGE_MODULE] = "module",   [IMAGE_VDSO] = "vdso", [IMAGE_JIT] = "jit",
-		[IMAGE_ANON] = "anon",
-	};
-
-	return names[image_kind_checked(kind)];
-}
-
 bool
 image_identity(const struct image *image, struct image_identity *identity)
 {

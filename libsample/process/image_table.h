@@ -31,8 +31,6 @@ enum image_kind {
 };
 #define IMAGE_KINDS 7
 
-const char *image_kind_name(enum image_kind kind); /* "user", "kernel", ...; "unknown" for a number out of range */
-
 struct image {
 	enum image_kind kind;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];

@@ -27,12 +27,6 @@
 
 #define NO_PID UINT32_MAX
 
-int
-record_layout_check(const struct record_layout *layout)
-{
-	return layout->sample_type & ~(uint64_t)SAMPLE_FIELDS ? -ENOTSUP : 0;
-}
-
 /* Of SAMPLE_FIELDS. Without an instruction of its own a population count is a call, so bits are added up side by side.
  */
 static size_t

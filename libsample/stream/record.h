@@ -89,17 +89,14 @@ struct record {
 	};
 };
 
-/* Which optional fields the records of a stream have: from perf_event_attr. */
+/*
+ * Which optional fields the records of a stream have: from perf_event_attr. Samples can be decoded that have
+ * IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD and CGROUP in any combination; others are damaged.
+ */
 struct record_layout {
 	uint64_t sample_type; /* PERF_SAMPLE_... */
 	bool sample_id_all;   /* records that are no samples end with the id fields, too */
 };
-
-/*
- * Check that samples of this layout can be decoded: IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD and
- * CGROUP in any combination. 0, or -ENOTSUP.
- */
-int record_layout_check(const struct record_layout *layout);
 
 /*
  * Decode the record that starts at `data`, of which `size` bytes are there. Returns the record's own size (8 to

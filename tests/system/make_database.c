@@ -158,8 +158,14 @@ begin_epoch(struct builder *builder, char **fields)
 static enum image_kind
 kind_named(const struct builder *builder, const char *name)
 {
+	static const char *const names[IMAGE_KINDS] = {
+		[IMAGE_UNKNOWN] = "unknown", [IMAGE_USER] = "user", [IMAGE_KERNEL] = "kernel",
+		[IMAGE_MODULE] = "module",   [IMAGE_VDSO] = "vdso", [IMAGE_JIT] = "jit",
+		[IMAGE_ANON] = "anon",
+	};
+
 	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++)
-		if (strcmp(image_kind_name((enum image_kind)kind), name) == 0)
+		if (strcmp(names[kind], name) == 0)
 			return (enum image_kind)kind;
 	fail(builder, "no such kind");
 }

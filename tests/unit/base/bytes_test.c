@@ -70,19 +70,6 @@ a_read_past_the_end_fails_and_stays_failed(void **state)
 }
 
 static void
-big_endian_order_is_number_order(void **state)
-{
-	struct byte_writer small = BYTE_WRITER_INIT, large = BYTE_WRITER_INIT;
-
-	(void)state;
-	write_u32_be(&small, 0x000000ff);
-	write_u32_be(&large, 0x00000100);
-	assert_true(memcmp(small.data, large.data, 4) < 0);
-	writer_fini(&small);
-	writer_fini(&large);
-}
-
-static void
 strings_come_back_or_fail_whole(void **state)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
@@ -117,7 +104,6 @@ main(void)
 		cmocka_unit_test(a_varint_takes_seven_bits_a_byte),
 		cmocka_unit_test(a_varint_past_64_bits_fails),
 		cmocka_unit_test(a_read_past_the_end_fails_and_stays_failed),
-		cmocka_unit_test(big_endian_order_is_number_order),
 		cmocka_unit_test(strings_come_back_or_fail_whole),
 	};
 

@@ -150,17 +150,6 @@ a_table_that_has_its_bytes_knows_what_it_has_and_takes_nothing_new(void **state)
 	assert_int_equal(image_table_count(table), count);
 }
 
-static void
-every_kind_has_a_name(void **state)
-{
-	(void)state;
-	assert_string_equal(image_kind_name(IMAGE_USER), "user");
-	assert_string_equal(image_kind_name(IMAGE_VDSO), "vdso");
-	assert_string_equal(image_kind_name(IMAGE_ANON), "anon");
-	assert_string_equal(image_kind_name((enum image_kind)IMAGE_KINDS), "unknown");
-	assert_string_equal(image_kind_name((enum image_kind) - 1), "unknown");
-}
-
 int
 main(void)
 {
@@ -174,7 +163,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_image_stays_where_it_is_while_others_come, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_table_that_has_its_bytes_knows_what_it_has_and_takes_nothing_new,
 	                                        setup, teardown),
-		cmocka_unit_test(every_kind_has_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
