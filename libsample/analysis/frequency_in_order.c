@@ -1,0 +1,242 @@
+/*
+ * DCPI's own method, section 6.1: where an instruction issues without a dynamic stall, its samples are F times the
+ * least cycles that it takes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/frequency_private.h"
+
+#define FEW_SAMPLES   20   /* in a class: too few to tell ratios apart */
+#define CLUSTER_WIDTH 1.10 /* largest to smallest ratio, but for noise */
+#define CLUSTER_NOISE 2.0  /* standard deviations that two ratios of one cluster may be apart */
+#define CLUSTER_SHARE 4    /* one in so many issue points is enough for a cluster */
+#define IGNORED_SHARE 0.05 /* of a class' least cycles: a cluster with fewer is not enough */
+
+/* An instruction that may start an issue group, with all that issues along with it. */
+struct issue_point {
+	double ratio;   /* samples / minimum */
+	double samples; /* with those that it waits with */
+	double minimum; /* cycles */
+	double own;     /* samples of the group alone: what a stall would be */
+	double own_minimum;
+};
+
+struct cluster {
+	size_t first, count;
+	double frequency;
+	double samples;
+};
+
+static int
+compare_ratios(const void *a, const void *b)
+{
+	const struct issue_point *one = a, *other = b;
+
+	return (one->ratio > other->ratio) - (one->ratio < other->ratio);
+}
+
+/*
+ * A static wait for a latency that varies: while something in between stalls, the latency passes too, and samples that
+ * were expected on the waiting instruction are on that. So all from behind the one to the other count together.
+ */
+static void
+join_waiting(const struct estimation *estimation, const struct flow_block *block, size_t from, size_t to,
+             struct issue_point *point)
+{
+	const struct frequency_input *input = estimation->input;
+	size_t start = from;
+
+	for (size_t i = from; i < to && input->waits_for; i++) {
+		const uint32_t producer = input->waits_for[i];
+
+		if (producer != FREQUENCY_NO_WAIT && producer >= block->first && producer < i && producer + 1 < start)
+			start = producer + 1;
+	}
+	for (size_t i = start; i < from; i++) {
+		point->samples += estimation->result->samples[i];
+		point->minimum += estimation->minimum[i];
+	}
+}
+
+/* An instruction that issues together with the one before adds its samples: if there are any, they did not. */
+static size_t
+block_issue_points(const struct estimation *estimation, const struct flow_block *block, struct issue_point *points)
+{
+	const double *minimum = estimation->minimum;
+	const size_t end = (size_t)block->first + block->count;
+	size_t count = 0;
+
+	for (size_t i = block->first; i < end;) {
+		struct issue_point point = {0};
+		const size_t from = i;
+
+		do {
+			point.samples += estimation->result->samples[i];
+			point.minimum += minimum[i];
+			i++;
+		} while (i < end && (minimum[i] <= 0 || point.minimum <= 0));
+		point.own = point.samples;
+		point.own_minimum = point.minimum;
+		join_waiting(estimation, block, from, i, &point);
+		if (point.minimum <= 0)
+			continue;
+		point.ratio = point.samples / point.minimum;
+		points[count++] = point;
+	}
+	return count;
+}
+
+/* The largest ratio that noise allows beside the smallest one of a cluster. */
+static double
+cluster_limit(const struct issue_point *lowest, const struct issue_point *point)
+{
+	const double noise = sqrt(lowest->samples + 1) / lowest->minimum + sqrt(point->samples + 1) / point->minimum;
+
+	return lowest->ratio * CLUSTER_WIDTH + CLUSTER_NOISE * noise;
+}
+
+static struct cluster
+cluster_at(const struct issue_point *points, size_t count, size_t first)
+{
+	struct cluster cluster = {.first = first};
+	double minimum = 0;
+
+	for (size_t i = first; i < count && points[i].ratio <= cluster_limit(&points[first], &points[i]); i++) {
+		cluster.samples += points[i].samples;
+		minimum += points[i].minimum;
+		cluster.count++;
+	}
+	cluster.frequency = cluster.samples / minimum;
+	return cluster;
+}
+
+/* Does nothing in the class take longer than anything can? */
+static bool
+cluster_is_possible(const struct estimation *estimation, const struct issue_point *points, size_t count,
+                    const struct cluster *cluster)
+{
+	for (size_t i = 0; i < count; i++)
+		if (points[i].own > cluster->frequency * estimation->longest_stall)
+			return false;
+	return true;
+}
+
+/* The lowest one that is large enough and possible; count 0: there is none. `points` ascend. */
+static struct cluster
+find_cluster(const struct estimation *estimation, const struct issue_point *points, size_t count)
+{
+	const size_t enough = (count + CLUSTER_SHARE - 1) / CLUSTER_SHARE;
+	double all = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += points[i].minimum;
+	for (size_t first = 0; first + enough <= count; first++) {
+		const struct cluster cluster = cluster_at(points, count, first);
+
+		if (cluster.count >= enough && cluster.frequency > 0 &&
+		    cluster.samples >= IGNORED_SHARE * all * cluster.frequency &&
+		    cluster_is_possible(estimation, points, count, &cluster))
+			return cluster;
+	}
+	return (struct cluster){0};
+}
+
+static uint8_t
+cluster_confidence(const struct cluster *cluster, size_t count)
+{
+	if (cluster->count >= 3 && cluster->samples >= 100 && cluster->count * 3 >= count)
+		return CONFIDENCE_HIGH;
+	if (cluster->count >= 2 && cluster->samples >= 30)
+		return CONFIDENCE_MEDIUM;
+	return CONFIDENCE_LOW;
+}
+
+static struct frequency
+estimate_class(const struct estimation *estimation, struct issue_point *points, size_t count)
+{
+	struct frequency frequency = {.confidence = CONFIDENCE_LOW, .method = FREQUENCY_SUM};
+	double samples = 0, minimum = 0;
+	struct cluster cluster = {0};
+
+	if (count == 0)
+		return (struct frequency){0};
+	for (size_t i = 0; i < count; i++) {
+		samples += points[i].own;
+		minimum += points[i].own_minimum;
+	}
+	qsort(points, count, sizeof(*points), compare_ratios);
+	if (samples >= FEW_SAMPLES)
+		cluster = find_cluster(estimation, points, count);
+	frequency.value = minimum > 0 ? samples / minimum : samples;
+	if (cluster.count == 0)
+		return frequency;
+	frequency.value = cluster.frequency;
+	frequency.method = FREQUENCY_CLUSTER;
+	frequency.confidence = cluster_confidence(&cluster, count);
+	return frequency;
+}
+
+/* Blocks in the order of their classes: `order`, and where each class begins: `starts`, one more than there are. */
+static void
+sort_by_class(const struct estimation *estimation, uint32_t *order, uint32_t *starts)
+{
+	const struct flow_graph *graph = estimation->graph;
+
+	for (size_t i = 0; i < graph->block_count; i++)
+		starts[estimation->block_classes[i] + 1]++;
+	for (size_t i = 0; i < estimation->class_count; i++)
+		starts[i + 1] += starts[i];
+	for (size_t i = graph->block_count; i-- > 0;)
+		order[--starts[estimation->block_classes[i] + 1]] = (uint32_t)i;
+	for (size_t i = 0; i < estimation->class_count; i++)
+		starts[i] = starts[i + 1];
+	starts[estimation->class_count] = (uint32_t)graph->block_count;
+}
+
+static int
+estimate_classes(const struct estimation *estimation, struct frequency *classes)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct issue_point *points = calloc(graph->instruction_count + 1, sizeof(*points));
+	uint32_t *starts = calloc(estimation->class_count + 1, sizeof(*starts));
+	uint32_t *order = calloc(graph->block_count + 1, sizeof(*order));
+	int err = 0;
+
+	if (!points || !starts || !order) {
+		err = -ENOMEM;
+		goto out;
+	}
+	sort_by_class(estimation, order, starts);
+	for (size_t i = 0; i < estimation->class_count; i++) {
+		size_t count = 0;
+
+		for (uint32_t k = starts[i]; k < starts[i + 1]; k++)
+			count += block_issue_points(estimation, &graph->blocks[order[k]], points + count);
+		classes[i] = estimate_class(estimation, points, count);
+	}
+out:
+	free(points);
+	free(starts);
+	free(order);
+	return err;
+}
+
+int
+estimate_in_order(struct estimation *estimation)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct frequency *classes = calloc(estimation->class_count + 1, sizeof(*classes));
+	int err;
+
+	if (!classes)
+		return -ENOMEM;
+	err = estimate_classes(estimation, classes);
+	for (size_t i = 0; i < graph->block_count && !err; i++)
+		estimation->result->blocks[i] = classes[estimation->block_classes[i]];
+	for (size_t i = 0; i < graph->edge_count && !err; i++)
+		estimation->result->edges[i] = classes[estimation->edge_classes[i]];
+	free(classes);
+	return err ? err : settle(estimation);
+}

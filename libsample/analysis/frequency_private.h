@@ -1,0 +1,67 @@
+/*
+ * frequency_private.h - what the ways to estimate frequencies share
+ *
+ * Each way fills in blocks and edges of the result that have no value yet, and leaves those alone that have.
+ */
+#ifndef DCPI_ANALYSIS_FREQUENCY_PRIVATE_H
+#define DCPI_ANALYSIS_FREQUENCY_PRIVATE_H
+
+#include "analysis/frequency.h"
+
+struct estimation {
+	const struct frequency_input *input;
+	const struct flow_graph *graph;
+	struct frequencies *result;
+	double *minimum;         /* M per instruction, never negative */
+	double width;            /* instructions a cycle */
+	double longest_stall;    /* cycles */
+	uint32_t *block_classes; /* by identity where the input has none */
+	uint32_t *edge_classes;
+	size_t class_count;
+};
+
+/* 0, or -ENOMEM; afterwards all of the result has a value, or confidence none where nothing is known. */
+int estimate_in_order(struct estimation *estimation);
+int estimate_out_of_order(struct estimation *estimation);
+
+/* 0, or -ENOMEM; nothing is filled in when the source says nothing. */
+int estimate_counted(struct estimation *estimation);
+int estimate_paths(struct estimation *estimation, const struct frequency_paths *paths, enum frequency_method method);
+int estimate_retired(struct estimation *estimation);
+
+/* Blocks and edges without a value, from those that have one. 0, or -ENOMEM. */
+int settle(struct estimation *estimation);
+
+/*
+ * What flows into a block flows out of it: where all but one of the edges at one side of a block are known, the last
+ * is what they leave, and never negative; a block without a value is the sum of one side. In linear time.
+ */
+int propagate(struct estimation *estimation);
+
+/* How much a block should run, and what a deviation costs. */
+struct fit_target {
+	double value;        /* F; not negative */
+	double below, above; /* cost for each unit that it is less, or more; not negative */
+	double slack;        /* so far from `value`, as a part of it, a deviation costs a quarter; 0 to below 1 */
+};
+
+/*
+ * The flow through the graph with the least cost, from one target per block. Writes one value per block and per edge.
+ * Edges that the blocks leave open are shared as evenly as the blocks allow. 0, or -ENOMEM.
+ */
+int fit_flow(const struct flow_graph *graph, const struct fit_target *targets, double *blocks, double *edges);
+
+/* Edges as even as the blocks allow, where they allow it; elsewhere as they were. 0, or -ENOMEM. */
+int fit_spread(const struct flow_graph *graph, const double *blocks, double *edges);
+
+/* Move samples back by the input's skid, over the edges by their values. `scratch`: one per instruction, like
+ * `samples`. */
+void skid_move_back(const struct frequency_input *input, const double *edges, double *samples, double *scratch);
+
+/* The result's samples, moved back over the result's edges. 0, or -ENOMEM. */
+int undo_skid(struct estimation *estimation);
+
+/* Scale the result by its samples, where nobody says what a value is worth. 0, or -ENOMEM. */
+int scale_to_samples(struct estimation *estimation);
+
+#endif

@@ -1,0 +1,54 @@
+/* From estimates of blocks, each by itself, to a whole: what the flow leaves for all others. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/frequency_private.h"
+
+/* What deviation, as a part of the value, is as likely as not. Too much is more likely than too little: stalls. */
+static struct fit_target
+settle_target(const struct frequency *block)
+{
+	static const double tolerances[] = {[CONFIDENCE_LOW] = 0.5,
+	                                    [CONFIDENCE_MEDIUM] = 0.15,
+	                                    [CONFIDENCE_HIGH] = 0.05,
+	                                    [CONFIDENCE_EXACT] = 0.001};
+	struct fit_target target = {.value = block->value};
+
+	if (block->confidence == CONFIDENCE_NONE)
+		return target;
+	target.above = 1 / (tolerances[block->confidence] * block->value + 1);
+	target.below = block->confidence == CONFIDENCE_LOW ? target.above / 4 : target.above;
+	return target;
+}
+
+int
+settle(struct estimation *estimation)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct frequencies *result = estimation->result;
+	struct fit_target *targets = calloc(graph->block_count + 1, sizeof(*targets));
+	double *blocks = calloc(graph->block_count + 1, sizeof(*blocks));
+	double *edges = calloc(graph->edge_count + 1, sizeof(*edges));
+	int err = -ENOMEM;
+
+	if (!targets || !blocks || !edges)
+		goto out;
+	err = propagate(estimation);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < graph->block_count; i++)
+		targets[i] = settle_target(&result->blocks[i]);
+	err = fit_flow(graph, targets, blocks, edges);
+	for (size_t i = 0; i < graph->block_count && !err; i++)
+		if (result->blocks[i].confidence == CONFIDENCE_NONE)
+			result->blocks[i] = (struct frequency){blocks[i], CONFIDENCE_LOW, FREQUENCY_FIT};
+	for (size_t i = 0; i < graph->edge_count && !err; i++)
+		if (result->edges[i].confidence == CONFIDENCE_NONE)
+			result->edges[i] = (struct frequency){edges[i], CONFIDENCE_LOW, FREQUENCY_FIT};
+out:
+	free(targets);
+	free(blocks);
+	free(edges);
+	return err;
+}
