@@ -43,14 +43,15 @@ make_plan(struct collection *collection)
 }
 
 /*
- * To be done before anything from after the leap is taken. While the flusher is busy it cannot be: then the next job
- * that is taken ends the slice.
+ * What lies in the rings was sampled before the leap, but for the last moments: the kernel tells of it at once. While
+ * the flusher is busy no job can be taken: then the next one ends the slice.
  */
 static void
 end_slice(struct collection *collection, unsigned changes)
 {
 	log_write(collection->log, LOG_LEVEL_NOTICE, "%s: a slice begins",
 	          changes & MACHINE_CLOCK_SET ? "the clock was set" : "the machine slept");
+	(void)collection_drain_with(collection, sampler_drain_all);
 	(void)collection_flush(collection);
 }
 

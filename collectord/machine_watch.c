@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collectord/clock_bell.h"
 #include "collectord/machine.h"
 #include "collectord/uevents.h"
 
@@ -28,7 +30,9 @@ struct watched_file {
 
 struct machine_watch {
 	struct watched_file online, uevents, rate_limit;
-	int bell; /* uevents.h */
+	int cpu_bell;   /* uevents.h */
+	int clock_bell; /* clock_bell.h */
+	int bells;      /* an epoll of both */
 	struct lead boot, wall;
 };
 
@@ -73,6 +77,25 @@ file_changed(struct watched_file *file)
 	return true;
 }
 
+static void
+hang_bell(int bells, int bell)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (bell >= 0)
+		(void)epoll_ctl(bells, EPOLL_CTL_ADD, bell, &event); /* else somebody looks from time to time */
+}
+
+static void
+hang_bells(struct machine_watch *watch)
+{
+	watch->cpu_bell = uevents_open();
+	watch->clock_bell = clock_bell_open();
+	watch->bells = epoll_create1(EPOLL_CLOEXEC);
+	hang_bell(watch->bells, watch->cpu_bell);
+	hang_bell(watch->bells, watch->clock_bell);
+}
+
 struct machine_watch *
 machine_watch_new(const char *sysfs, const char *procfs)
 {
@@ -80,7 +103,7 @@ machine_watch_new(const char *sysfs, const char *procfs)
 
 	if (!watch)
 		return NULL;
-	watch->bell = uevents_open(); /* first: what changes while the files are read rings */
+	hang_bells(watch); /* first: what changes while the files are read rings */
 	open_file(&watch->online, sysfs, "devices/system/cpu/online");
 	/* counts on when a CPU goes and comes back, which the list does not show */
 	open_file(&watch->uevents, sysfs, "kernel/uevent_seqnum");
@@ -95,8 +118,12 @@ machine_watch_free(struct machine_watch *watch)
 {
 	if (!watch)
 		return;
-	if (watch->bell >= 0)
-		close(watch->bell);
+	if (watch->cpu_bell >= 0)
+		close(watch->cpu_bell);
+	if (watch->clock_bell >= 0)
+		close(watch->clock_bell);
+	if (watch->bells >= 0)
+		close(watch->bells);
 	if (watch->online.fd >= 0)
 		close(watch->online.fd);
 	if (watch->uevents.fd >= 0)
@@ -138,9 +165,11 @@ look_at_clocks(struct machine_watch *watch)
 unsigned
 machine_watch_look(struct machine_watch *watch)
 {
-	unsigned changes = look_at_clocks(watch);
+	unsigned changes;
 
-	uevents_clear(watch->bell);
+	clock_bell_clear(watch->clock_bell);
+	uevents_clear(watch->cpu_bell);
+	changes = look_at_clocks(watch);
 	/* both are looked at: a change is told once */
 	if (file_changed(&watch->online))
 		changes |= MACHINE_CPUS;
@@ -154,7 +183,7 @@ machine_watch_look(struct machine_watch *watch)
 int
 machine_watch_descriptor(const struct machine_watch *watch)
 {
-	return watch->bell;
+	return watch->bells;
 }
 
 uint64_t

@@ -35,6 +35,37 @@ judge()
 	check_at_most "$1: and end no later" $((ended + $2 + 1)) "$(date -ud "$(jq -r .end <<<"$json")" +%s)"
 }
 
+# What ran before a leap is in the slice before it, though nobody had taken it from the rings, and what ran after it is not.
+test_last_seconds()
+{
+	local early late
+
+	printf 'flush_interval = 600;\nslice = 600;\nevents = ( { name = "cpu-clock"; rate = 250; } );\n' >"$scratch/lazy.conf"
+	ln -s "$build/workloads/naps" "$scratch/early"
+	ln -s "$build/workloads/naps" "$scratch/late"
+	echo 0 0 >"$scratch/offsets"
+	start env LD_PRELOAD="$build/workloads/clock_shim.so" \
+		dcpid --foreground --db "$scratch/db" --config "$scratch/lazy.conf" 2>>"$scratch/db.log"
+	wait_for 10 dcpictl --db "$scratch/db" status
+	"$scratch/early" 3 1000 0 >/dev/null
+	leap $((9 * day)) 0 'clock was set'
+	"$scratch/late" 2 1000 0 >/dev/null
+	stop "$started"
+	early=$(samples_around $((9 * day)) early)
+	late=$(samples_around $((9 * day)) late)
+	check_equal 'what was sampled in the seconds before a leap is not after it' 0 "$early"
+	check 'what was sampled after it is' test "$late" -gt 0
+	check 'and the other before it' test "$(samples_around 0 early)" -gt 0
+	check_equal 'where nothing is from after it' 0 "$(samples_around 0 late)"
+}
+
+# samples_around OFFSET COMMAND - in the time around the test, OFFSET seconds ahead
+samples_around()
+{
+	dcpiprof --db "$scratch/db" --epoch all --since "@$((begun + $1 - day / 3))" --until "@$((begun + $1 + day / 3))" \
+		--comm "$2" --json 2>/dev/null | jq -s '.[0].events[0].selected // 0'
+}
+
 printf 'flush_interval = 1;\nslice = 600;\nmax_age_days = 1;\nevents = ( { name = "cpu-clock"; rate = 250; } );\n' \
 	>"$scratch/dcpid.conf"
 echo 0 0 >"$scratch/offsets"
@@ -68,4 +99,5 @@ judge 'a day ahead' $day
 judge 'years ahead' $years
 judge 'after the sleep' $((3 * day))
 check "$sentence" test "$(grep -c 'a slice begins' "$scratch/db.log")" = 5
+test_last_seconds
 check 'the database is whole' dcpictl --db "$scratch/db" check

@@ -1,6 +1,9 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <time.h>
 
 #include "collectord/machine_watch.h"
 #include "tests/unit/event/fake_tree.h"
@@ -71,6 +74,33 @@ a_lowered_rate_limit_is_told_and_known(void **state)
 	machine_watch_free(watch);
 }
 
+static bool
+is_readable(int fd)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+
+	return poll(&polled, 1, 0) > 0;
+}
+
+/* To set it to what it is, is to set it. */
+static void
+a_clock_that_is_set_rings_once(void **state)
+{
+	struct machine_watch *watch = watch_tree(*state);
+	struct timespec now;
+
+	assert_true(machine_watch_descriptor(watch) >= 0);
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	if (clock_settime(CLOCK_REALTIME, &now)) {
+		machine_watch_free(watch);
+		skip_because("not allowed to set the clock");
+	}
+	assert_true(is_readable(machine_watch_descriptor(watch)));
+	assert_int_equal(machine_watch_look(watch), 0); /* not by so much that it matters */
+	assert_false(is_readable(machine_watch_descriptor(watch)));
+	machine_watch_free(watch);
+}
+
 static void
 a_machine_without_these_files_never_changes(void **state)
 {
@@ -93,6 +123,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_cpu_that_came_back_before_anybody_looked_is_suspected, make_tree,
 	                                        fake_tree_teardown),
 		cmocka_unit_test_setup_teardown(a_lowered_rate_limit_is_told_and_known, make_tree, fake_tree_teardown),
+		cmocka_unit_test_setup_teardown(a_clock_that_is_set_rings_once, make_tree, fake_tree_teardown),
 		cmocka_unit_test(a_machine_without_these_files_never_changes),
 	};
 
