@@ -66,7 +66,7 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
-/* Rings call once a second where samples are many: that is no reason to look whether the machine has changed. */
+/* Rings call twice a second where samples are many: that is no reason to look whether the machine has changed. */
 static void
 on_ring(void *context)
 {

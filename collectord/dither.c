@@ -60,7 +60,8 @@ dither_change(struct dither *dither, uint32_t cpu, uint64_t now_ns)
 uint64_t
 dither_rate_limit(uint64_t limit)
 {
-	const uint64_t lowest = DITHER_REPAYMENT - DITHER_REPAYMENT / DITHER_REACH - 1; /* of the mean, in 32nds */
+	const uint64_t whole = DITHER_REACH * DITHER_REPAYMENT; /* the mean; the shortest is so many parts of it */
+	const uint64_t shortest = whole - DITHER_REPAYMENT - DITHER_REACH;
 
-	return limit / DITHER_REPAYMENT * lowest + limit % DITHER_REPAYMENT * lowest / DITHER_REPAYMENT;
+	return limit / whole * shortest + limit % whole * shortest / whole;
 }

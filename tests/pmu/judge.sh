@@ -51,7 +51,7 @@ of()
 
 # Shares of 60, 30 and 10 %: a count that differs by more than 4.5 standard deviations differs not by chance (1 in
 # 150,000). With $4, so many percent of the total more: in these guests a round of shares.c is about as long as a tick, and
-# a period that is kept for a second may beat with it.
+# a period that is kept for half a second may beat with it.
 check_shares()
 {
 	local file=$1 event=$2 slack=${4:-0} total
