@@ -212,7 +212,7 @@ the_shortest_period_is_within_the_limit(void **state)
 		assert_true(rate > 0.84 * (double)limit);
 	}
 	assert_true(dither_rate_limit(UINT64_MAX) > UINT64_MAX / 2);
-	assert_int_equal(dither_rate_limit(32), 27);
+	assert_int_equal(dither_rate_limit(32), 28);
 }
 
 int
