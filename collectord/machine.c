@@ -51,15 +51,31 @@ find_value(const char *cpuinfo, const char *key, char *value, size_t size)
 	return false;
 }
 
+/* Of an x86: its name, which a hypervisor may shorten to "AMD EPYC", does not say what pipeline it has. */
+static void
+append_family(const char *cpuinfo, char *name, size_t size)
+{
+	char vendor[16], family[8], model[8];
+	size_t length = strlen(name);
+
+	if (find_value(cpuinfo, "vendor_id", vendor, sizeof(vendor)) &&
+	    find_value(cpuinfo, "cpu family", family, sizeof(family)) &&
+	    find_value(cpuinfo, "model", model, sizeof(model)))
+		snprintf(name + length, size - length, " (%s family %s model %s)", vendor, family, model);
+}
+
 void
 machine_cpu_model(const char *cpuinfo, char *model, size_t size)
 {
 	static const char *const keys[] = {"model name", "cpu model", "cpu", "uarch"}; /* x86, MIPS, POWER, RISC-V */
 	char implementer[32], part[32];
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (find_value(cpuinfo, keys[i], model, size) && *model)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (find_value(cpuinfo, keys[i], model, size) && *model) {
+			append_family(cpuinfo, model, size);
 			return;
+		}
+	}
 	if (find_value(cpuinfo, "CPU implementer", implementer, sizeof(implementer)) &&
 	    find_value(cpuinfo, "CPU part", part, sizeof(part)))
 		snprintf(model, size, "ARM implementer %s, part %s", implementer, part);

@@ -15,7 +15,10 @@
 /* Fill host, kernel and cpu of `epoch` from uname(2) and files below `procfs` ("/proc"). Never fails: "" is unknown. */
 void machine_describe(const char *procfs, struct epoch *epoch);
 
-/* The model of the first processor in the text of /proc/cpuinfo; "" when it has none. */
+/*
+ * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline_match.c reads it:
+ * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c".
+ */
 void machine_cpu_model(const char *cpuinfo, char *model, size_t size);
 
 /* Does dcpid see only the processes of a container's pid namespace? */

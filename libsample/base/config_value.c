@@ -14,7 +14,11 @@ config_refuse(const struct config_source *source, const config_setting_t *settin
 	va_list arguments;
 	int used;
 
-	used = snprintf(source->why, source->size, "%s:%d: ", source->file, config_setting_source_line(setting));
+	if (config_setting_is_root(setting))
+		used = snprintf(source->why, source->size, "%s: ", source->file);
+	else
+		used = snprintf(source->why, source->size, "%s:%d: ", source->file,
+		                config_setting_source_line(setting));
 	if (used < 0 || (size_t)used >= source->size)
 		return -DCPI_ECONFIG;
 	va_start(arguments, format);

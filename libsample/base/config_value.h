@@ -18,7 +18,7 @@ struct config_source {
 	size_t size;
 };
 
-/* Write "file:line: ..." for `setting`; returns -DCPI_ECONFIG. */
+/* Write "file:line: ..." for `setting`, "file: ..." for the root; returns -DCPI_ECONFIG. */
 int config_refuse(const struct config_source *source, const config_setting_t *setting, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

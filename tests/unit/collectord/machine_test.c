@@ -32,6 +32,16 @@ the_model_is_found_in_the_words_of_each_architecture(void **state)
 	             "ARM implementer 0x41, part 0xd0c");
 }
 
+/* The name alone does not say what pipeline it has. */
+static void
+an_x86_has_its_family_and_model_behind_its_name(void **state)
+{
+	(void)state;
+	assert_model("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+	             "model name\t: AMD EPYC\nstepping\t: 1\n",
+	             "AMD EPYC (AuthenticAMD family 25 model 17)");
+}
+
 static void
 a_model_that_is_not_there_is_empty(void **state)
 {
@@ -204,6 +214,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_model_is_found_in_the_words_of_each_architecture),
+		cmocka_unit_test(an_x86_has_its_family_and_model_behind_its_name),
 		cmocka_unit_test(a_model_that_is_not_there_is_empty),
 		cmocka_unit_test(a_model_too_long_is_cut),
 		cmocka_unit_test(the_epoch_says_where_it_was_collected),
