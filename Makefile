@@ -16,12 +16,13 @@ ifneq ($(SANITIZE),)
 HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
-	-DDCPI_VERSION='"$(VERSION)"' -Ilibsample -I. -MMD -MP
+	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -MMD -MP
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 prefix ?= /usr
 sbindir ?= $(prefix)/sbin
 bindir ?= $(prefix)/bin
+datadir ?= $(prefix)/share
 mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/dcpi
 sysconfdir ?= /etc
@@ -41,7 +42,7 @@ LIBS_process :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
-LIBS_code := -lcapstone
+LIBS_code := -lcapstone -lm
 LIBS_analysis := -lm
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson

@@ -15,8 +15,8 @@
 
 #include "code/instruction.h"
 
-#define PIPELINE_DIRECTORY   "/usr/share/dcpi/cpus" /* of the installed files */
-#define PIPELINE_GENERIC     "generic"              /* for CPUs that no file is about */
+#define PIPELINE_DIRECTORY   DCPI_CPU_DIRECTORY /* of the installed files: the Makefile's */
+#define PIPELINE_GENERIC     "generic"          /* for CPUs that no file is about */
 #define PIPELINE_NAME_SIZE   32
 #define PIPELINE_TITLE_SIZE  96
 #define PIPELINE_UNITS_MAX   32
@@ -79,8 +79,9 @@ struct pipeline {
 	unsigned unit_count;
 	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
 	struct pipeline_operation operations[OPERATION_COUNT];
-	bool fuses_compare_and_branch; /* a compare or test and the branch behind it are one micro-operation */
-	bool eliminates_moves;         /* between registers, by renaming */
+	unsigned folded_load, folded_store; /* micro-operations that an access adds to another operation's */
+	bool fuses_compare_and_branch;      /* a compare or test and the branch behind it are one micro-operation */
+	bool eliminates_moves;              /* between registers, by renaming */
 	unsigned mispredict_cycles;    /* from a branch that was predicted wrongly to the first instruction behind it */
 	unsigned taken_branches;       /* in a cycle */
 	unsigned write_buffer_entries; /* stores that wait for the cache */

@@ -1,0 +1,241 @@
+#include <errno.h>
+#include <libconfig.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config_text.h"
+#include "base/config_value.h"
+#include "base/error.h"
+#include "code/pipeline.h"
+#include "code/pipeline_parts.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A whole number of the file: where it goes, what it may be, and whether it must be there. */
+struct number {
+	const char *name;
+	size_t offset;
+	unsigned least, most;
+	bool required;
+};
+
+static int
+read_numbers(const struct config_source *source, const config_setting_t *group, const struct number *numbers,
+             size_t count, void *into)
+{
+	for (size_t i = 0; i < count; i++) {
+		const config_setting_t *setting = config_setting_get_member(group, numbers[i].name);
+		uint64_t value;
+		int err;
+
+		if (!setting && numbers[i].required)
+			return config_refuse(source, group, "%s is missing", numbers[i].name);
+		if (!setting)
+			continue;
+		err = config_whole_number(source, setting, numbers[i].least, numbers[i].most, "", &value);
+		if (err)
+			return err;
+		*(unsigned *)((char *)into + numbers[i].offset) = (unsigned)value;
+	}
+	return 0;
+}
+
+#define FIELD(field) offsetof(struct pipeline, field)
+
+static const struct number core_numbers[] = {
+	{"issue_width", FIELD(issue_width), 1, 32, true},
+	{"retire_width", FIELD(retire_width), 1, 32, true},
+	{"window", FIELD(window), 1, 4096, false},
+	{"skid", FIELD(skid), 0, 8, false},
+	{"mispredict_cycles", FIELD(mispredict_cycles), 1, 100, true},
+	{"taken_branches", FIELD(taken_branches), 1, 8, false},
+	{"write_buffer_entries", FIELD(write_buffer_entries), 1, 1024, true},
+	{"folded_load", FIELD(folded_load), 0, 8, false},
+	{"folded_store", FIELD(folded_store), 0, 8, false},
+	{"cache_line", FIELD(cache_line), 8, 1024, true},
+	{"page_bytes", FIELD(page_bytes), 1024, 1 << 30, false},
+};
+
+static const struct number code_numbers[] = {
+	{"cache_bytes", FIELD(code_cache_bytes), 512, 1 << 30, true},
+	{"level2_cycles", FIELD(code.level2_cycles), 1, 1000, true},
+	{"level3_cycles", FIELD(code.level3_cycles), 1, 1000, false},
+	{"memory_cycles", FIELD(code.memory_cycles), 1, 10000, true},
+	{"tlb_entries", FIELD(code_tlb.entries), 1, 65536, true},
+	{"tlb_miss_cycles", FIELD(code_tlb.miss_cycles), 1, 10000, true},
+};
+
+static const struct number data_numbers[] = {
+	{"cache_bytes", FIELD(data_cache_bytes), 512, 1 << 30, true},
+	{"level2_cycles", FIELD(data.level2_cycles), 1, 1000, true},
+	{"level3_cycles", FIELD(data.level3_cycles), 1, 1000, false},
+	{"memory_cycles", FIELD(data.memory_cycles), 1, 10000, true},
+	{"tlb_entries", FIELD(data_tlb.entries), 1, 65536, true},
+	{"tlb_miss_cycles", FIELD(data_tlb.miss_cycles), 1, 10000, true},
+};
+
+static const char *const top_names[] = {
+	"name", "title", "kind",       "match", "units", "fuses_compare_and_branch", "eliminates_moves",
+	"code", "data",  "operations",
+};
+
+static int
+known_names(const struct config_source *source, const config_setting_t *group, const struct number *numbers,
+            size_t number_count, const char *const *others, size_t other_count)
+{
+	const char *known[32];
+	size_t count = 0;
+
+	for (size_t i = 0; i < number_count && count < COUNT(known); i++)
+		known[count++] = numbers[i].name;
+	for (size_t i = 0; i < other_count && count < COUNT(known); i++)
+		known[count++] = others[i];
+	return config_known_names(source, group, known, count);
+}
+
+/* The member `name` of the type `type`, or NULL with *err set when it must be there and is not, or is of another. */
+static const config_setting_t *
+find_member(const struct config_source *source, const config_setting_t *group, const char *name, int type,
+            const char *type_name, bool required, int *err)
+{
+	const config_setting_t *setting = config_setting_get_member(group, name);
+
+	if (!setting) {
+		if (required)
+			*err = config_refuse(source, group, "%s is missing", name);
+		return NULL;
+	}
+	if (config_setting_type(setting) == type)
+		return setting;
+	*err = config_refuse(source, setting, "%s must be %s", name, type_name);
+	return NULL;
+}
+
+static int
+read_memory(const struct config_source *source, const config_setting_t *root, const char *name,
+            const struct number *numbers, size_t count, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *group =
+		find_member(source, root, name, CONFIG_TYPE_GROUP, "a group, { ... }", true, &err);
+
+	if (!group)
+		return err;
+	err = known_names(source, group, numbers, count, NULL, 0);
+	return err ? err : read_numbers(source, group, numbers, count, pipeline);
+}
+
+static int
+read_texts(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *name = find_member(source, root, "name", CONFIG_TYPE_STRING, "a string", true, &err);
+	const config_setting_t *title =
+		err ? NULL : find_member(source, root, "title", CONFIG_TYPE_STRING, "a string", true, &err);
+	const config_setting_t *kind =
+		err ? NULL : find_member(source, root, "kind", CONFIG_TYPE_STRING, "a string", true, &err);
+
+	if (err)
+		return err;
+	err = config_string(source, name, pipeline->name, sizeof(pipeline->name));
+	if (!err)
+		err = config_string(source, title, pipeline->title, sizeof(pipeline->title));
+	if (err)
+		return err;
+	if (strcmp(config_setting_get_string(kind), "in-order") == 0)
+		pipeline->kind = PIPELINE_KIND_IN_ORDER;
+	else if (strcmp(config_setting_get_string(kind), "out-of-order") == 0)
+		pipeline->kind = PIPELINE_KIND_OUT_OF_ORDER;
+	else
+		return config_refuse(source, kind, "kind must be \"in-order\" or \"out-of-order\"");
+	return 0;
+}
+
+static int
+read_truths(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	const config_setting_t *fuses = config_setting_get_member(root, "fuses_compare_and_branch");
+	const config_setting_t *moves = config_setting_get_member(root, "eliminates_moves");
+	int err = fuses ? config_truth(source, fuses, &pipeline->fuses_compare_and_branch) : 0;
+
+	if (!err && moves)
+		err = config_truth(source, moves, &pipeline->eliminates_moves);
+	return err;
+}
+
+static int
+read_units(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *units =
+		find_member(source, root, "units", CONFIG_TYPE_ARRAY, "an array of strings, [ ... ]", true, &err);
+	int count = units ? config_setting_length(units) : 0;
+
+	if (err)
+		return err;
+	if (count < 1 || count > PIPELINE_UNITS_MAX)
+		return config_refuse(source, units, "units has %d names; it must be from 1 to %d", count,
+		                     PIPELINE_UNITS_MAX);
+	for (int i = 0; i < count; i++) {
+		const char *name = config_setting_get_string_elem(units, i);
+
+		if (!name || !*name || strlen(name) >= PIPELINE_NAME_SIZE || strchr(name, ' '))
+			return config_refuse(source, units, "units must be names of 1 to %d letters without a space",
+			                     PIPELINE_NAME_SIZE - 1);
+		if (pipeline_find_unit(pipeline, name, strlen(name)) >= 0)
+			return config_refuse(source, units, "units has \"%s\" twice", name);
+		memcpy(pipeline->units[pipeline->unit_count++], name, strlen(name) + 1);
+	}
+	return 0;
+}
+
+static int
+read_all(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	int err = known_names(source, root, core_numbers, COUNT(core_numbers), top_names, COUNT(top_names));
+
+	if (!err)
+		err = read_texts(source, root, pipeline);
+	if (!err)
+		err = read_numbers(source, root, core_numbers, COUNT(core_numbers), pipeline);
+	if (!err)
+		err = read_truths(source, root, pipeline);
+	if (!err)
+		err = read_memory(source, root, "code", code_numbers, COUNT(code_numbers), pipeline);
+	if (!err)
+		err = read_memory(source, root, "data", data_numbers, COUNT(data_numbers), pipeline);
+	if (!err)
+		err = read_units(source, root, pipeline);
+	if (!err)
+		err = pipeline_read_matches(source, config_setting_get_member(root, "match"), pipeline);
+	if (!err)
+		err = pipeline_read_operations(source, root, pipeline);
+	return err;
+}
+
+int
+pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size)
+{
+	const struct config_source source = {.file = file, .why = why, .size = size};
+	char *prepared;
+	config_t parsed;
+	int err;
+
+	memset(pipeline, 0, sizeof(*pipeline));
+	pipeline->taken_branches = 1;
+	pipeline->page_bytes = 4096;
+	err = config_text_prepare(file, text, &prepared, why, size);
+	if (err)
+		return err;
+	config_init(&parsed);
+	if (config_read_string(&parsed, prepared) == CONFIG_TRUE) {
+		err = read_all(&source, config_root_setting(&parsed), pipeline);
+	} else {
+		snprintf(why, size, "%s:%d: %s", file, config_error_line(&parsed), config_error_text(&parsed));
+		err = -DCPI_ECONFIG;
+	}
+	config_destroy(&parsed);
+	free(prepared);
+	return err;
+}
