@@ -78,8 +78,8 @@ struct schedule {
 
 /* What a block leaves to the one behind it, in order. All zero: everything is ready. */
 struct schedule_state {
-	double ready[REGISTER_COUNT];    /* cycles after the block's end, when it can be read */
-	double busy[PIPELINE_UNITS_MAX]; /* and when the unit is free */
+	unsigned ready[REGISTER_COUNT];    /* cycles after the block's end, when it can be read */
+	unsigned busy[PIPELINE_UNITS_MAX]; /* and when the unit is free */
 	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of who makes it so */
 };
 

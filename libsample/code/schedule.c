@@ -1,0 +1,195 @@
+#include "code/schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/schedule_parts.h"
+
+const char *
+stall_reason_name(unsigned reason)
+{
+	static const char *const names[STALL_REASON_COUNT] = {
+		[STALL_SLOTTING] = "slotting", [STALL_RA] = "Ra dependency",   [STALL_RB] = "Rb dependency",
+		[STALL_RC] = "Rc dependency",  [STALL_UNIT] = "FU dependency",
+	};
+
+	return reason < STALL_REASON_COUNT ? names[reason] : "?";
+}
+
+const char *
+schedule_bound_name(unsigned bound)
+{
+	static const char *const names[] = {
+		[BOUND_ISSUE] = "issue", [BOUND_FRONT] = "front end", [BOUND_BRANCH] = "taken branch",
+		[BOUND_UNITS] = "units", [BOUND_LATENCY] = "latency",
+	};
+
+	return bound < sizeof(names) / sizeof(names[0]) ? names[bound] : "?";
+}
+
+void
+schedule_fini(struct schedule *schedule)
+{
+	free(schedule->lines);
+	free(schedule->stalls);
+	memset(schedule, 0, sizeof(*schedule));
+}
+
+void
+schedule_state_meet(struct schedule_state *state, const struct schedule_state *other)
+{
+	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+		if (other->ready[i] < state->ready[i]) {
+			state->ready[i] = other->ready[i];
+			state->writer[i] = other->writer[i];
+		}
+	}
+	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++) {
+		if (other->busy[i] < state->busy[i]) {
+			state->busy[i] = other->busy[i];
+			state->user[i] = other->user[i];
+		}
+	}
+}
+
+bool
+is_written_back(const struct instruction *instruction, unsigned write)
+{
+	unsigned first_address = instruction->read_count - instruction->address_reads;
+
+	if (!instruction->loads && !instruction->stores)
+		return false;
+	if (instruction->loads && write == 0)
+		return false;
+	for (unsigned i = first_address; i < instruction->read_count; i++)
+		if (instruction->reads[i] == instruction->writes[write])
+			return true;
+	return false;
+}
+
+static void
+find_waits(const struct instruction *instructions, size_t count, struct schedule_line *lines)
+{
+	uint32_t loader[REGISTER_COUNT];
+
+	memset(loader, 0xff, sizeof(loader)); /* SCHEDULE_NOTHING */
+	for (size_t i = 0; i < count; i++) {
+		const struct instruction *instruction = &instructions[i];
+
+		lines[i].waits_for = SCHEDULE_NOTHING;
+		for (unsigned k = 0; k < instruction->read_count && !instruction->clears; k++) {
+			uint32_t load = loader[instruction->reads[k]];
+
+			if (load != SCHEDULE_NOTHING &&
+			    (lines[i].waits_for == SCHEDULE_NOTHING || load > lines[i].waits_for))
+				lines[i].waits_for = load;
+		}
+		for (unsigned k = 0; k < instruction->write_count; k++)
+			loader[instruction->writes[k]] =
+				instruction->loads && !is_written_back(instruction, k) ? (uint32_t)i : SCHEDULE_NOTHING;
+	}
+}
+
+static void
+take_largest(const struct pipeline *pipeline, const struct instruction *last, bool follows_itself,
+             struct schedule *schedule)
+{
+	double branch = follows_itself || last->flow == FLOW_JUMP ? 1.0 / pipeline->taken_branches : 0;
+
+	schedule->best_cycles = schedule->front_cycles;
+	schedule->bound = BOUND_FRONT;
+	if (branch > schedule->best_cycles) {
+		schedule->best_cycles = branch;
+		schedule->bound = BOUND_BRANCH;
+	}
+	if (schedule->unit_cycles > schedule->best_cycles) {
+		schedule->best_cycles = schedule->unit_cycles;
+		schedule->bound = BOUND_UNITS;
+	}
+	if (schedule->latency_cycles > schedule->best_cycles) {
+		schedule->best_cycles = schedule->latency_cycles;
+		schedule->bound = BOUND_LATENCY;
+	}
+}
+
+static bool
+needs_units(const struct work *work, uint32_t units)
+{
+	for (unsigned i = 0; i < work->use_count; i++)
+		if (!(work->uses[i].units & ~units))
+			return true;
+	return false;
+}
+
+static void
+fill_lines(const struct work *works, size_t count, double micro_operations, struct schedule *schedule)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct schedule_line *line = &schedule->lines[i];
+
+		line->minimum_cycles = schedule->best_cycles / (double)count;
+		if (micro_operations > 0)
+			line->minimum_cycles = schedule->best_cycles * works[i].micro_operations / micro_operations;
+		if (schedule->bound == BOUND_FRONT)
+			line->critical = works[i].micro_operations > 0;
+		else if (schedule->bound == BOUND_UNITS)
+			line->critical = needs_units(&works[i], schedule->bound_units);
+		else if (schedule->bound == BOUND_BRANCH)
+			line->critical = i + 1 == count;
+	}
+}
+
+static int
+schedule_out_of_order(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
+                      bool follows_itself, struct schedule *schedule)
+{
+	struct work *works = calloc(count, sizeof(*works));
+	double micro_operations = 0;
+	int err = 0;
+
+	if (!works)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		work_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &works[i]);
+		micro_operations += works[i].micro_operations;
+	}
+	schedule->front_cycles = micro_operations / pipeline->issue_width;
+	schedule->unit_cycles = schedule_unit_bound(works, count, &schedule->bound_units);
+	if (follows_itself)
+		err = schedule_latency_bound(instructions, works, count, schedule);
+	take_largest(pipeline, &instructions[count - 1], follows_itself, schedule);
+	if (schedule->bound != BOUND_LATENCY)
+		for (size_t i = 0; i < count; i++)
+			schedule->lines[i].critical = false;
+	fill_lines(works, count, micro_operations, schedule);
+	free(works);
+	return err;
+}
+
+int
+schedule_block(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
+               bool follows_itself, const struct schedule_state *before, struct schedule_state *after,
+               struct schedule *schedule)
+{
+	int err;
+
+	memset(schedule, 0, sizeof(*schedule));
+	if (after)
+		memset(after, 0, sizeof(*after));
+	if (!count || count >= SCHEDULE_BEFORE)
+		return -EINVAL;
+	schedule->count = count;
+	schedule->lines = calloc(count, sizeof(*schedule->lines));
+	if (!schedule->lines)
+		return -ENOMEM;
+	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
+		err = schedule_in_order(pipeline, instructions, count, follows_itself, before, after, schedule);
+	else
+		err = schedule_out_of_order(pipeline, instructions, count, follows_itself, schedule);
+	if (err)
+		schedule_fini(schedule);
+	else
+		find_waits(instructions, count, schedule->lines);
+	return err;
+}

@@ -1,0 +1,80 @@
+#include <string.h>
+
+#include "code/schedule_parts.h"
+
+/* A compare or test, and the branch that looks at its flags. */
+static bool
+is_fused(const struct pipeline *pipeline, const struct instruction *instruction, const struct instruction *next)
+{
+	return pipeline->fuses_compare_and_branch && next && next->class == CLASS_BRANCH &&
+	       instruction->class == CLASS_INTEGER && !instruction->stores && instruction->write_count == 1 &&
+	       instruction->writes[0] == REGISTER_FLAGS && next->read_count == 1 && next->reads[0] == REGISTER_FLAGS;
+}
+
+/* Renaming does it: no unit, no time. */
+static bool
+is_eliminated(const struct pipeline *pipeline, const struct instruction *instruction)
+{
+	if (instruction->loads || instruction->stores || pipeline->kind == PIPELINE_KIND_IN_ORDER)
+		return false;
+	if (instruction->clears)
+		return true;
+	if (!pipeline->eliminates_moves || instruction->read_count != 1 || instruction->write_count != 1)
+		return false;
+	return instruction->class == CLASS_MOVE ||
+	       (instruction->class == CLASS_FLOAT_MOVE &&
+	        (instruction->reads[0] < REGISTER_VECTOR) == (instruction->writes[0] < REGISTER_VECTOR));
+}
+
+static void
+add_uses(struct work *work, const struct pipeline_operation *operation)
+{
+	for (unsigned i = 0; i < operation->use_count; i++)
+		work->uses[work->use_count++] = operation->uses[i];
+}
+
+static void
+add_accesses(const struct pipeline *pipeline, const struct instruction *instruction, struct work *work)
+{
+	bool is_load = instruction->class == CLASS_LOAD, is_store = instruction->class == CLASS_STORE;
+
+	if (instruction->loads && !is_load) {
+		const struct pipeline_operation *load = pipeline_load_operation(pipeline, instruction);
+
+		add_uses(work, load);
+		work->load_latency = load->latency;
+		work->micro_operations += pipeline->folded_load;
+	}
+	if (instruction->stores && !is_store) {
+		add_uses(work, pipeline_store_operation(pipeline, instruction));
+		work->micro_operations += pipeline->folded_store;
+	}
+}
+
+void
+work_of(const struct pipeline *pipeline, const struct instruction *instruction, const struct instruction *next,
+        struct work *work)
+{
+	const struct pipeline_operation *operation = pipeline_operation(pipeline, instruction);
+
+	memset(work, 0, sizeof(*work));
+	if (is_eliminated(pipeline, instruction)) {
+		work->micro_operations = 1;
+		return;
+	}
+	if (instruction->class == CLASS_LOAD)
+		operation = pipeline_load_operation(pipeline, instruction);
+	if (instruction->class == CLASS_STORE)
+		operation = pipeline_store_operation(pipeline, instruction);
+	work->latency = operation->latency;
+	work->micro_operations = operation->micro_operations;
+	if (is_fused(pipeline, instruction, next))
+		work->micro_operations = 0;
+	else
+		add_uses(work, operation);
+	add_accesses(pipeline, instruction, work);
+	if (instruction->class == CLASS_LOAD) {
+		work->load_latency = work->latency;
+		work->latency = 0;
+	}
+}
