@@ -55,7 +55,7 @@ enum listing_syntax {
  * The text of the instruction at `bytes`: its mnemonic filled up to 7 columns and, if it has operands, these. Targets
  * are ELF addresses in hexadecimal. What cannot be decoded is "(bad)" when it is no instruction, ".byte 0x62,0xf1,..."
  * or
- * ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL; cut off at `size`.
+ * ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL, if `size` is not 0; cut off at `size`.
  */
 void decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                   enum listing_syntax syntax, char *text, size_t size);

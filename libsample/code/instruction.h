@@ -72,7 +72,10 @@ enum control_flow {
 /*
  * Registers that may be read or written before they are renamed: general ones 0 to 31 (x86: rax 0 ... r15 15; aarch64:
  * x0 0 ... x30 30, sp 31), vector ones 32 to 63, the flags 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a
- * register are the whole. The zero register and the instruction pointer are none.
+ * register are the whole: what writes 8 or 16 bits of one, or under a mask that merges, reads it as well. The zero
+ * register and the instruction pointer are none. Flags that an instruction leaves alone (inc: the carry) are not read
+ * by it: they are renamed apart. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it is not
+ * listed.
  */
 #define REGISTER_VECTOR 32
 #define REGISTER_FLAGS  64
@@ -91,11 +94,11 @@ struct instruction {
 	uint8_t class;    /* enum instruction_class */
 	uint8_t flow;     /* enum control_flow */
 	uint8_t read_count, write_count;
-	uint8_t reads[INSTRUCTION_READS_MAX]; /* registers, data operands in their order first (Ra, Rb, ...), then those
-	                                         of addresses; implicit ones after; no duplicates */
+	uint8_t reads[INSTRUCTION_READS_MAX];   /* registers, data operands in their order first (Ra, Rb, ...), implicit
+	                                           ones after, those of addresses last; no duplicates */
 	uint8_t writes[INSTRUCTION_WRITES_MAX]; /* registers (Rc), the flags last */
-	uint8_t address_reads;                  /* how many of `reads`, at their end, only make an address */
-	uint8_t access_size;                    /* bytes loaded or stored; 0: none or not known */
+	uint8_t address_reads; /* how many of `reads`, at their end, only make an address; rsp of push, call, ret too */
+	uint8_t access_size;   /* bytes loaded or stored; 0: none or not known */
 	bool loads, stores;
 	bool is_landing_pad; /* endbr64, bti: an indirect jump may come here */
 	bool is_wide;        /* 256 bits and more: may take two operations */

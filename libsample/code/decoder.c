@@ -1,0 +1,213 @@
+#include "code/decoder.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "code/decoder_private.h"
+
+int
+architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
+{
+	switch (e_machine) {
+	case EM_X86_64:
+		*architecture = ARCHITECTURE_X86_64;
+		return 0;
+	case EM_AARCH64:
+		*architecture = ARCHITECTURE_AARCH64;
+		return 0;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int
+open_capstone(enum architecture architecture, csh *handle)
+{
+	cs_err err;
+
+	if (architecture == ARCHITECTURE_X86_64)
+		err = cs_open(CS_ARCH_X86, CS_MODE_64, handle);
+	else
+		err = cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, handle);
+	if (err == CS_ERR_OK)
+		return 0;
+	*handle = 0;
+	return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
+}
+
+/* One handle each for what is decoded and for the syntaxes: to switch a handle over costs more than to have three. */
+static int
+open_all(struct decoder *decoder)
+{
+	int err = open_capstone(decoder->architecture, &decoder->capstone);
+
+	for (size_t i = 0; i < 2 && !err; i++)
+		err = open_capstone(decoder->architecture, &decoder->listing[i]);
+	if (err)
+		return err;
+	cs_option(decoder->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	decoder->scratch = cs_malloc(decoder->capstone);
+	decoder->memos = calloc(MEMO_SIZE, sizeof(*decoder->memos));
+	return decoder->scratch && decoder->memos ? 0 : -ENOMEM;
+}
+
+struct decoder *
+decoder_new(enum architecture architecture)
+{
+	struct decoder *decoder;
+	int err;
+
+	if ((unsigned int)architecture >= ARCHITECTURE_COUNT) {
+		errno = EINVAL;
+		return NULL;
+	}
+	decoder = calloc(1, sizeof(*decoder));
+	if (!decoder)
+		return NULL;
+	decoder->architecture = architecture;
+	err = open_all(decoder);
+	if (!err)
+		return decoder;
+	decoder_free(decoder);
+	errno = -err;
+	return NULL;
+}
+
+void
+decoder_free(struct decoder *decoder)
+{
+	if (!decoder)
+		return;
+	if (decoder->scratch)
+		cs_free(decoder->scratch, 1);
+	if (decoder->capstone)
+		cs_close(&decoder->capstone);
+	for (size_t i = 0; i < 2; i++)
+		if (decoder->listing[i])
+			cs_close(&decoder->listing[i]);
+	free(decoder->memos);
+	free(decoder);
+}
+
+bool
+decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address)
+{
+	return cs_disasm_iter(decoder->capstone, &bytes, &length, &address, decoder->scratch);
+}
+
+struct memo *
+decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found)
+{
+	uint64_t low, high, hash;
+	struct memo *memo;
+
+	memcpy(&low, key, sizeof(low));
+	memcpy(&high, key + sizeof(low), sizeof(high));
+	hash = (low ^ (high << 29 | high >> 35)) * 0x9e3779b97f4a7c15ull;
+	memo = &decoder->memos[hash >> 40 & (MEMO_SIZE - 1)];
+	*found = memo->instruction.size != 0 && memcmp(memo->key, key, MEMO_KEY) == 0;
+	return memo;
+}
+
+static bool
+contains(const uint8_t *registers, size_t count, uint8_t reg)
+{
+	return memchr(registers, reg, count) != NULL;
+}
+
+void
+instruction_add_read(struct instruction *instruction, uint8_t reg)
+{
+	size_t data = (size_t)instruction->read_count - instruction->address_reads;
+	uint8_t *known;
+
+	if (reg == REGISTER_NONE || contains(instruction->reads, data, reg))
+		return;
+	/* What was only an address is data now. */
+	known = memchr(instruction->reads + data, reg, instruction->address_reads);
+	if (known) {
+		memmove(instruction->reads + data + 1, instruction->reads + data,
+		        (size_t)(known - (instruction->reads + data)));
+		instruction->reads[data] = reg;
+		instruction->address_reads--;
+		return;
+	}
+	if (instruction->read_count == INSTRUCTION_READS_MAX)
+		return;
+	memmove(instruction->reads + data + 1, instruction->reads + data, instruction->address_reads);
+	instruction->reads[data] = reg;
+	instruction->read_count++;
+}
+
+void
+instruction_add_address(struct instruction *instruction, uint8_t reg)
+{
+	if (reg == REGISTER_NONE || contains(instruction->reads, instruction->read_count, reg))
+		return;
+	if (instruction->read_count == INSTRUCTION_READS_MAX)
+		return;
+	instruction->reads[instruction->read_count++] = reg;
+	instruction->address_reads++;
+}
+
+void
+instruction_add_write(struct instruction *instruction, uint8_t reg)
+{
+	if (reg == REGISTER_NONE || contains(instruction->writes, instruction->write_count, reg))
+		return;
+	if (instruction->write_count < INSTRUCTION_WRITES_MAX)
+		instruction->writes[instruction->write_count++] = reg;
+}
+
+size_t
+decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                   struct instruction *instruction)
+{
+	if (length == 0)
+		return 0;
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		return x86_64_decode(decoder, bytes, length, address, instruction);
+	return aarch64_decode(decoder, bytes, length, address, instruction);
+}
+
+void
+instruction_list_free(struct instruction_list *list)
+{
+	free(list->instructions);
+	*list = (struct instruction_list){NULL};
+}
+
+int
+decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+               struct instruction_list *list)
+{
+	size_t before = list->count, at = 0;
+
+	while (at < length) {
+		struct instruction *grown =
+			array_grow(list->instructions, &list->capacity, list->count + 1, sizeof(*list->instructions));
+
+		if (!grown) {
+			list->count = before;
+			return -ENOMEM;
+		}
+		list->instructions = grown;
+		at += decoder_decode_one(decoder, bytes + at, length - at, address + at, &grown[list->count++]);
+	}
+	return 0;
+}
+
+int
+decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+               struct instruction_detail *detail)
+{
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		return x86_64_detail(decoder, bytes, length, address, detail);
+	return aarch64_detail(decoder, bytes, length, address, detail);
+}

@@ -1,0 +1,57 @@
+/*
+ * decoder_private.h - what decoder.c and the two architectures know of each other (private to this room)
+ *
+ * An architecture says what an instruction is (struct instruction_detail, from capstone or, for newer ones, from its
+ * own table), looks its name up among its forms, and makes a struct instruction of both.
+ */
+#ifndef DCPI_CODE_DECODER_PRIVATE_H
+#define DCPI_CODE_DECODER_PRIVATE_H
+
+#include <capstone/capstone.h>
+
+#include "code/decoder.h"
+
+struct form;
+
+#define MEMO_SIZE   8192u /* a power of two */
+#define FORM_ID_MAX 2048u /* capstone's instruction numbers are below it */
+#define MEMO_KEY    16u
+
+/* Instructions repeat; two that differ only in displacements are the same but for their address and target. */
+struct memo {
+	uint8_t key[MEMO_KEY];
+	struct instruction instruction;
+};
+
+struct decoder {
+	enum architecture architecture;
+	csh capstone;     /* Intel's syntax and details */
+	csh listing[2];   /* by enum listing_syntax; aarch64 has one, twice */
+	cs_insn *scratch; /* of `capstone`, with its details */
+	struct memo *memos;
+	const struct form *forms[FORM_ID_MAX]; /* by capstone's number; NULL: not looked up yet */
+};
+
+size_t x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                     struct instruction *instruction);
+int x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                  struct instruction_detail *detail);
+
+size_t aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                      struct instruction *instruction);
+int aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                   struct instruction_detail *detail);
+
+/* One instruction into decoder->scratch; false when capstone does not know it. */
+bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address);
+
+/* The place of `key` among the memos; *found tells whether it is there or was another's. */
+struct memo *decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found);
+
+/* Registers into the lists, once each; what has no room is left out. */
+void instruction_add_read(struct instruction *instruction, uint8_t reg);
+void instruction_add_write(struct instruction *instruction, uint8_t reg);
+/* Behind all other reads. */
+void instruction_add_address(struct instruction *instruction, uint8_t reg);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * forms.h - what an instruction does to its operands, by its name (private to this room)
+ *
+ * One table per architecture: x86_64_forms.c, aarch64_forms.c.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_CODE_FORMS_H
+#define DCPI_CODE_FORMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What happens to the first operands; those that follow are read. */
+enum operand_access {
+	ACCESS_READ,   /* all are read */
+	ACCESS_WRITE,  /* the first is written */
+	ACCESS_UPDATE, /* the first is read and written */
+	ACCESS_PAIR,   /* the first two are written */
+	ACCESS_SWAP,   /* the first two are read and written */
+	ACCESS_SECOND, /* the second is written (aarch64: ldadd) */
+	ACCESS_LEA,    /* the first is written; memory is an address and nothing else */
+	ACCESS_NONE,   /* none is touched */
+};
+
+enum form_trait {
+	FLAGS_READ = 1 << 0,
+	FLAGS_WRITE = 1 << 1,
+	IS_MOVE = 1 << 2,     /* a load or store, and nothing else, when it has memory */
+	LOADS_WHOLE = 1 << 3, /* from memory the first operand is written, otherwise read as well (movss) */
+	ACCUMULATES = 1 << 4, /* the first operand is read also with three operands and VEX (fma) */
+	USES_STACK = 1 << 5,  /* pushes or pops: rsp */
+	IS_ZEROING = 1 << 6,  /* of a register and itself: the same for every value */
+	USES_X87 = 1 << 7,
+	IS_STORE = 1 << 8, /* memory is written, by an operand that is not the first */
+	IS_LOAD = 1 << 9,
+	IS_LANDING = 1 << 10,
+	HAS_PAIR_FLOW = 1 << 11, /* aarch64: link register, see aarch64.c */
+};
+
+struct form {
+	const char *names; /* between blanks; one that ends in '*' stands for all that begin so */
+	uint8_t class;     /* enum instruction_class */
+	uint8_t access;    /* enum operand_access */
+	uint16_t traits;   /* enum form_trait */
+	uint8_t flow;      /* enum control_flow */
+	uint32_t reads;    /* implicit: bits of general registers */
+	uint32_t writes;
+};
+
+/* The form of `name` in a table: an exact name before a pattern, a longer pattern before a shorter one. NULL: none. */
+const struct form *form_find(const struct form *forms, size_t count, const char *name);
+
+const struct form *x86_64_form(const char *name);
+const struct form *aarch64_form(const char *name);
+
+#endif
