@@ -136,7 +136,7 @@ estimate_from_samples(struct estimation *estimation)
 		sum += estimation->result->samples[i];
 	if (sum <= 0)
 		return 0;
-	if (estimation->input->pipeline == PIPELINE_IN_ORDER)
+	if (estimation->input->pipeline == PIPELINE_KIND_IN_ORDER)
 		return estimate_in_order(estimation);
 	return estimate_out_of_order(estimation);
 }

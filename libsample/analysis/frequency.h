@@ -32,13 +32,9 @@
 #include <stdint.h>
 
 #include "code/flow_graph.h"
+#include "code/pipeline.h"
 
 #define FREQUENCY_NO_WAIT UINT32_MAX
-
-enum frequency_pipeline {
-	PIPELINE_IN_ORDER,     /* a sample lies on the instruction at the head of the issue queue */
-	PIPELINE_OUT_OF_ORDER, /* a sample lies on, or `skid` after, the one that holds up retirement */
-};
 
 enum frequency_confidence {
 	CONFIDENCE_NONE,   /* nothing is known: the value is 0, and means nothing */
@@ -69,7 +65,7 @@ struct frequency_paths {
 /* What is known. Arrays are of the graph's blocks, edges or instructions; those that may be NULL say so. */
 struct frequency_input {
 	const struct flow_graph *graph;
-	enum frequency_pipeline pipeline;
+	enum pipeline_kind pipeline;
 
 	/*
 	 * Equivalence classes, by code/equivalence.h: what runs equally often, blocks and edges together. NULL, both,
@@ -81,14 +77,13 @@ struct frequency_input {
 
 	const uint64_t *samples;  /* of time, per instruction */
 	double cycles_per_sample; /* its period; 0: not known */
-	unsigned skid;            /* a sample lies so many instructions late; at most FREQUENCY_SKID_MAX count */
-	const double
-		*minimum_cycles; /* M per instruction: 0 for one that issues with the one before it. NULL: 1 / width */
-	double width;            /* instructions that issue (in order) or retire in a cycle; 0: 4 */
+	unsigned skid; /* out of order: a sample lies so many instructions late; at most FREQUENCY_SKID_MAX count */
+	const double *minimum_cycles; /* in order: M, 0 for one that issues with the one before it. NULL: 1 / width */
+	double width;                 /* instructions that issue (in order) or retire in a cycle; 0: 4 */
 
 	/*
-	 * The instruction of the same block, before this one, whose latency varies and for which this one waits (a
-	 * load, say), or FREQUENCY_NO_WAIT. NULL: none.
+	 * In order: the instruction of the same block, before this one, whose latency varies (a load, say) and that
+	 * makes an operand, or FREQUENCY_NO_WAIT. Where M is above 1, it is for that latency. NULL: none.
 	 */
 	const uint32_t *waits_for;
 	double longest_stall; /* cycles: none takes longer. 0: 2000 */

@@ -51,7 +51,7 @@ join_waiting(const struct estimation *estimation, const struct flow_block *block
 	for (size_t i = from; i < to && input->waits_for; i++) {
 		const uint32_t producer = input->waits_for[i];
 
-		if (producer != FREQUENCY_NO_WAIT && producer >= block->first && producer < i && producer + 1 < start)
+		if (estimation->minimum[i] > 1 && producer >= block->first && producer < i && producer + 1 < start)
 			start = producer + 1;
 	}
 	for (size_t i = start; i < from; i++) {

@@ -29,7 +29,7 @@ int estimate_counted(struct estimation *estimation);
 int estimate_paths(struct estimation *estimation, const struct frequency_paths *paths, enum frequency_method method);
 int estimate_retired(struct estimation *estimation);
 
-/* Blocks and edges without a value, from those that have one. 0, or -ENOMEM. */
+/* Blocks and edges whose value is not known, or not well, from all others. 0, or -ENOMEM. */
 int settle(struct estimation *estimation);
 
 /*

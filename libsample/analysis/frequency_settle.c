@@ -5,6 +5,8 @@
 
 #include "analysis/frequency_private.h"
 
+#define SAME 1e-4 /* of a value: the flow agrees */
+
 /* What deviation, as a part of the value, is as likely as not. Too much is more likely than too little: stalls. */
 static struct fit_target
 settle_target(const struct frequency *block)
@@ -20,6 +22,16 @@ settle_target(const struct frequency *block)
 	target.above = 1 / (tolerances[block->confidence] * block->value + 1);
 	target.below = block->confidence == CONFIDENCE_LOW ? target.above / 4 : target.above;
 	return target;
+}
+
+/* What is not known well becomes what the flow makes of it, if that is something else. */
+static void
+settle_value(struct frequency *frequency, double value)
+{
+	if (frequency->confidence > CONFIDENCE_LOW ||
+	    (frequency->confidence == CONFIDENCE_LOW && fabs(frequency->value - value) <= SAME * value))
+		return;
+	*frequency = (struct frequency){value, CONFIDENCE_LOW, FREQUENCY_FIT};
 }
 
 int
@@ -41,11 +53,9 @@ settle(struct estimation *estimation)
 		targets[i] = settle_target(&result->blocks[i]);
 	err = fit_flow(graph, targets, blocks, edges);
 	for (size_t i = 0; i < graph->block_count && !err; i++)
-		if (result->blocks[i].confidence == CONFIDENCE_NONE)
-			result->blocks[i] = (struct frequency){blocks[i], CONFIDENCE_LOW, FREQUENCY_FIT};
+		settle_value(&result->blocks[i], blocks[i]);
 	for (size_t i = 0; i < graph->edge_count && !err; i++)
-		if (result->edges[i].confidence == CONFIDENCE_NONE)
-			result->edges[i] = (struct frequency){edges[i], CONFIDENCE_LOW, FREQUENCY_FIT};
+		settle_value(&result->edges[i], edges[i]);
 out:
 	free(targets);
 	free(blocks);

@@ -63,7 +63,7 @@ undo_skid(struct estimation *estimation)
 	double *edges, *scratch;
 	int err = -ENOMEM;
 
-	if (input->skid == 0 || input->pipeline == PIPELINE_IN_ORDER)
+	if (input->skid == 0 || input->pipeline == PIPELINE_KIND_IN_ORDER)
 		return 0;
 	edges = calloc(graph->edge_count + 1, sizeof(*edges));
 	scratch = calloc(graph->instruction_count + 1, sizeof(*scratch));
