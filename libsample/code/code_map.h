@@ -30,7 +30,7 @@ struct code_map {
 	uint32_t part_firsts[FLOW_PARTS_MAX + 1]; /* instructions of part p: part_firsts[p] to part_firsts[p + 1] - 1 */
 	uint8_t *ways;                            /* enum way, of each instruction */
 	uint32_t *targets;                        /* instructions, where WAY_TAKEN */
-	struct table_way *table_ways;             /* ascending by `from` in each round of jump_tables_read() */
+	struct table_way *table_ways;             /* ascending once jump_tables_read() is done */
 	size_t table_way_count, table_way_capacity;
 	uint32_t table_jumps, pointer_jumps;
 	bool is_torn; /* a branch goes into the middle of an instruction */

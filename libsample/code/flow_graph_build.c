@@ -6,6 +6,7 @@
 
 #include "code/code_map.h"
 #include "code/flow_edges.h"
+#include "code/jump_table.h"
 
 /* Jumps that are not resolved times landing pads: beyond, flow between them is said to go by way of the outside. */
 #define UNKNOWN_EDGES_MAX 65536
@@ -236,8 +237,10 @@ static int
 graph_make(struct making *making)
 {
 	size_t count = making->map.count;
-	int err;
+	int err = jump_tables_read(&making->map);
 
+	if (err)
+		return err;
 	making->heads = calloc(count, sizeof(*making->heads));
 	making->arrivals = calloc(count, sizeof(*making->arrivals));
 	making->block_of = calloc(count, sizeof(*making->block_of));

@@ -124,3 +124,14 @@ image_file_address(const struct image_file *file, uint64_t offset, uint64_t *add
 	*address = segment->address + (offset - segment->offset);
 	return 0;
 }
+
+int
+image_file_offset(const struct image_file *file, uint64_t address, uint64_t *offset)
+{
+	const struct segment *segment = segment_at_address(&file->segments, address);
+
+	if (!segment)
+		return -ENOENT;
+	*offset = segment->offset + (address - segment->address);
+	return 0;
+}

@@ -25,4 +25,7 @@ void image_file_close(struct image_file *file); /* NULL is allowed */
 /* The ELF virtual address of file offset `offset`, by the program headers; -ENOENT when no segment holds it. */
 int image_file_address(const struct image_file *file, uint64_t offset, uint64_t *address);
 
+/* The other way round. */
+int image_file_offset(const struct image_file *file, uint64_t address, uint64_t *offset);
+
 #endif

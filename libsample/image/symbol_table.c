@@ -64,3 +64,9 @@ symbol_table_size(const struct symbol_table *table)
 {
 	return table->count;
 }
+
+const struct symbol *
+symbol_table_at(const struct symbol_table *table, size_t index)
+{
+	return &table->symbols[index];
+}

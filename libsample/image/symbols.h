@@ -34,6 +34,9 @@ void symbol_table_free(struct symbol_table *table); /* NULL is allowed */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
 size_t symbol_table_size(const struct symbol_table *table);
 
+/* The symbols one by one, those with a name first, ascending by offset; `index` is below symbol_table_size(). */
+const struct symbol *symbol_table_at(const struct symbol_table *table, size_t index);
+
 /* Demangle a C++, Rust or D name without its parameters. A new string (free it), or NULL when it is not mangled. */
 char *symbol_demangle(const char *name);
 

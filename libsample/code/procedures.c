@@ -1,0 +1,228 @@
+#include "code/procedures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/no_return.h"
+
+#define COLD_SUFFIX ".cold"
+
+struct procedures {
+	const struct image_file *file;
+	const struct symbol_table *symbols;
+	const struct image_contents *contents;
+	enum architecture architecture;
+	struct decoder *decoder;
+	const struct symbol **colds; /* parts that were split off, by name */
+	size_t cold_count;
+};
+
+/* The length of the name of what `name` was split off from; 0 when it was not: "f.cold", or "f.cold.3". */
+static size_t
+cold_stem(const char *name)
+{
+	const char *suffix = name ? strstr(name, COLD_SUFFIX) : NULL;
+	const char *rest = suffix ? suffix + strlen(COLD_SUFFIX) : NULL;
+
+	if (!rest || (*rest && *rest != '.'))
+		return 0;
+	return (size_t)(suffix - name);
+}
+
+static int
+cold_compare(const void *a, const void *b)
+{
+	const struct symbol *left = *(const struct symbol *const *)a, *right = *(const struct symbol *const *)b;
+	int order = strcmp(left->name, right->name);
+
+	return order ? order : (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+static int
+colds_find(struct procedures *procedures)
+{
+	size_t count = symbol_table_size(procedures->symbols);
+
+	for (size_t i = 0; i < count; i++)
+		procedures->cold_count += cold_stem(symbol_table_at(procedures->symbols, i)->name) != 0;
+	procedures->colds = calloc(procedures->cold_count + 1, sizeof(struct symbol *));
+	if (!procedures->colds)
+		return -ENOMEM;
+	procedures->cold_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct symbol *symbol = symbol_table_at(procedures->symbols, i);
+
+		if (cold_stem(symbol->name))
+			procedures->colds[procedures->cold_count++] = symbol;
+	}
+	if (procedures->cold_count)
+		qsort(procedures->colds, procedures->cold_count, sizeof(struct symbol *), cold_compare);
+	return 0;
+}
+
+struct procedures *
+procedures_new(const struct image_file *file, const struct symbol_table *symbols, const struct image_contents *contents)
+{
+	struct procedures *procedures = calloc(1, sizeof(*procedures));
+	int err;
+
+	if (!procedures)
+		return NULL;
+	procedures->file = file;
+	procedures->symbols = symbols;
+	procedures->contents = contents;
+	err = architecture_of_machine(image_contents_machine(contents), &procedures->architecture);
+	if (!err)
+		err = colds_find(procedures);
+	if (!err) {
+		procedures->decoder = decoder_new(procedures->architecture);
+		err = procedures->decoder ? 0 : -errno;
+	}
+	if (err) {
+		procedures_free(procedures);
+		errno = -err;
+		return NULL;
+	}
+	return procedures;
+}
+
+void
+procedures_free(struct procedures *procedures)
+{
+	if (!procedures)
+		return;
+	decoder_free(procedures->decoder);
+	free(procedures->colds);
+	free(procedures);
+}
+
+struct decoder *
+procedures_decoder(const struct procedures *procedures)
+{
+	return procedures->decoder;
+}
+
+static bool
+part_find(const struct procedures *procedures, const struct symbol *symbol, struct code_part *part)
+{
+	size_t rest;
+
+	if (image_file_address(procedures->file, symbol->offset, &part->address))
+		return false;
+	part->bytes = image_contents_code(procedures->contents, part->address, &rest);
+	if (!part->bytes || !symbol->size)
+		return false;
+	part->size = symbol->size < rest ? (size_t)symbol->size : rest;
+	return true;
+}
+
+/* The first cold part whose name begins with that of `symbol`. */
+static size_t
+colds_begin(const struct procedures *procedures, const char *name, size_t length)
+{
+	size_t low = 0, high = procedures->cold_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *other = procedures->colds[middle]->name;
+		int order = strncmp(other, name, length);
+
+		if (order < 0 || (!order && strcmp(other + length, COLD_SUFFIX) < 0))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool
+overlaps(const struct code_part *part, const struct code_part *other)
+{
+	return part->address < other->address + other->size && other->address < part->address + part->size;
+}
+
+/* Static functions of different files may have one name, and their cold parts too: a jump tells whose it is. */
+static bool
+jumps_to(const struct procedures *procedures, const struct code_part *from, const struct code_part *to)
+{
+	for (size_t at = 0; at < from->size;) {
+		struct instruction instruction;
+		size_t size = decoder_decode_one(procedures->decoder, from->bytes + at, from->size - at,
+		                                 from->address + at, &instruction);
+
+		if (!size)
+			return false;
+		if ((instruction.flow == FLOW_BRANCH || instruction.flow == FLOW_JUMP) &&
+		    instruction.target - to->address < to->size)
+			return true;
+		at += size;
+	}
+	return false;
+}
+
+int
+procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
+                 struct code_part parts[FLOW_PARTS_MAX])
+{
+	size_t length = symbol->name ? strlen(symbol->name) : 0, count = 1, first, last;
+
+	parts[0] = (struct code_part){.is_cold = cold_stem(symbol->name) != 0};
+	if (!part_find(procedures, symbol, &parts[0]))
+		return -ENOENT;
+	if (!length || parts[0].is_cold)
+		return 1;
+	first = last = colds_begin(procedures, symbol->name, length);
+	while (last < procedures->cold_count && strncmp(procedures->colds[last]->name, symbol->name, length) == 0 &&
+	       cold_stem(procedures->colds[last]->name) == length)
+		last++;
+	for (size_t i = first; i < last && count < FLOW_PARTS_MAX; i++) {
+		struct code_part part = {.is_cold = true};
+
+		if (!part_find(procedures, procedures->colds[i], &part) || overlaps(&part, &parts[0]))
+			continue;
+		if (last - first == 1 || jumps_to(procedures, &parts[0], &part))
+			parts[count++] = part;
+	}
+	return (int)count;
+}
+
+static const uint8_t *
+constants_at(void *argument, uint64_t address, size_t *size)
+{
+	const struct procedures *procedures = argument;
+
+	return image_contents_constants(procedures->contents, address, size);
+}
+
+static bool
+returns_at(void *argument, uint64_t address)
+{
+	const struct procedures *procedures = argument;
+	const struct symbol *symbol;
+	uint64_t offset;
+
+	if (image_file_offset(procedures->file, address, &offset))
+		return true;
+	symbol = symbol_table_find(procedures->symbols, offset);
+	return !symbol || symbol->offset != offset || symbol_returns(symbol->name);
+}
+
+int
+procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph)
+{
+	struct code_part parts[FLOW_PARTS_MAX];
+	struct flow_source source = {
+		.architecture = procedures->architecture,
+		.parts = parts,
+		.argument = procedures,
+		.data = constants_at,
+		.returns = returns_at,
+	};
+	int count = procedures_parts(procedures, symbol, parts);
+
+	if (count < 0)
+		return count;
+	source.part_count = (size_t)count;
+	return flow_graph_build(procedures->decoder, &source, graph);
+}

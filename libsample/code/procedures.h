@@ -1,0 +1,37 @@
+/*
+ * procedures.h - the flow graphs of an image's procedures
+ *
+ * Puts together what the builder asks for: text and constants of the image, the parts that compilers split off
+ * (`NAME.cold`), and which functions return, by their names.
+ * Thread rule: one thread per struct procedures.
+ */
+#ifndef DCPI_CODE_PROCEDURES_H
+#define DCPI_CODE_PROCEDURES_H
+
+#include "code/flow_graph_build.h"
+#include "image/contents.h"
+#include "image/symbols.h"
+
+struct procedures;
+
+/*
+ * All three must outlive it. NULL and errno: ENOMEM, ENOTSUP for an architecture that is not ours.
+ */
+struct procedures *procedures_new(const struct image_file *file, const struct symbol_table *symbols,
+                                  const struct image_contents *contents);
+void procedures_free(struct procedures *procedures); /* NULL is allowed */
+
+/*
+ * The parts of `symbol`, which is one of the table's: its own and, if it has one, the cold one. Returns how many there
+ * are, -ENOENT when its text is not in the image.
+ */
+int procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
+                     struct code_part parts[FLOW_PARTS_MAX]);
+
+/* The flow graph of `symbol`, as flow_graph_build(); and -ENOENT. */
+int procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph);
+
+/* The decoder that they are made with. */
+struct decoder *procedures_decoder(const struct procedures *procedures);
+
+#endif
