@@ -1,0 +1,69 @@
+/*
+ * listing.h - a procedure block by block, as figure 2 of the DCPI paper shows it
+ *
+ * Plain data, so that what is printed can be made from anything: from an analysis (listing_make.c), or by hand.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_TOOLS_CALC_LISTING_H
+#define DCPI_TOOLS_CALC_LISTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dcpi-tools/calc/reasons.h"
+#include "dcpi-tools/common/output.h"
+
+#define LISTING_UNKNOWN    (-1.0) /* cycles that nothing is known about */
+#define LISTING_CULPRITS   4      /* of one instruction that are shown */
+#define LISTING_NOTE_BYTES 160
+
+/* Time that an instruction lost, above it. */
+struct listing_bubble {
+	char letters[REASON_COUNT + 1]; /* the reasons that are possible, in the order of reasons[]; "": not asked */
+	bool is_static;                 /* of the code alone */
+	uint32_t half_cycles;           /* a line each, as long as there are few */
+};
+
+enum listing_issue {
+	LISTING_ALONE,
+	LISTING_DUAL,   /* in order: issues together with the one before it */
+	LISTING_SHADOW, /* out of order: retires together with an older one, and has no samples */
+};
+
+struct listing_line {
+	uint64_t address;
+	char *text; /* the instruction */
+	double samples;
+	double cycles; /* of one execution at the head of the queue, or holding up retirement */
+	enum listing_issue issue;
+	bool is_critical; /* out of order: part of what bounds the block */
+	struct listing_bubble *bubbles;
+	size_t bubble_count;
+	uint64_t culprits[LISTING_CULPRITS]; /* addresses */
+	size_t culprit_count;
+};
+
+struct listing_block {
+	double best_cycles;            /* of one execution */
+	double actual_cycles;          /* LISTING_UNKNOWN: not known */
+	char note[LISTING_NOTE_BYTES]; /* how often it ran; "" for nothing */
+	struct listing_line *lines;
+	size_t line_count;
+};
+
+struct listing {
+	struct listing_block *blocks; /* those that are shown, ascending by address */
+	size_t block_count;
+};
+
+/* Print the blocks. */
+void listing_print(const struct listing *listing, const struct output *output);
+
+/* What the letters and words of a listing mean. */
+void legend_print(const struct output *output);
+
+/* Free what the blocks own, if it is from malloc(). A zeroed one is allowed. */
+void listing_fini(struct listing *listing);
+
+#endif
