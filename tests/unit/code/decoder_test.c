@@ -1,0 +1,222 @@
+#include <elf.h>
+#include <errno.h>
+
+#include "base/error.h"
+#include "tests/unit/code/describe.h"
+
+static struct decoder *
+x86(void)
+{
+	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
+
+	assert_non_null(decoder);
+	return decoder;
+}
+
+static void
+elf_machines_are_architectures(void **state)
+{
+	enum architecture architecture;
+
+	(void)state;
+	assert_int_equal(architecture_of_machine(EM_X86_64, &architecture), 0);
+	assert_int_equal(architecture, ARCHITECTURE_X86_64);
+	assert_int_equal(architecture_of_machine(EM_AARCH64, &architecture), 0);
+	assert_int_equal(architecture, ARCHITECTURE_AARCH64);
+	assert_int_equal(architecture_of_machine(EM_RISCV, &architecture), -ENOTSUP);
+}
+
+static void
+an_architecture_that_is_none_is_refused(void **state)
+{
+	(void)state;
+	assert_null(decoder_new(ARCHITECTURE_COUNT));
+	assert_int_equal(errno, EINVAL);
+	decoder_free(NULL);
+}
+
+static void
+a_range_becomes_instructions_one_after_the_other(void **state)
+{
+	/* push %rbx; mov %rdi,%rbx; jne +2; ret */
+	static const uint8_t code[] = {0x53, 0x48, 0x89, 0xfb, 0x75, 0x02, 0xc3};
+	struct decoder *decoder = x86();
+	struct instruction_list list = {0};
+
+	(void)state;
+	assert_int_equal(decoder_decode(decoder, code, sizeof(code), 0x400000, &list), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(list.instructions[1].address, 0x400001);
+	assert_int_equal(list.instructions[1].size, 3);
+	assert_int_equal(list.instructions[2].target, 0x400008);
+	assert_int_equal(list.instructions[3].flow, FLOW_RETURN);
+	decoder_free(decoder);
+	instruction_list_free(&list);
+	assert_null(list.instructions);
+}
+
+static void
+a_list_is_appended_to(void **state)
+{
+	static const uint8_t code[] = {0x90, 0xc3};
+	struct decoder *decoder = x86();
+	struct instruction_list list = {0};
+
+	(void)state;
+	assert_int_equal(decoder_decode(decoder, code, 2, 0x1000, &list), 0);
+	assert_int_equal(decoder_decode(decoder, code, 2, 0x2000, &list), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(list.instructions[2].address, 0x2000);
+	decoder_free(decoder);
+	instruction_list_free(&list);
+}
+
+/* 06 was push %es once; 64-bit mode has no such instruction. */
+static void
+a_byte_that_is_no_instruction_is_unknown_and_decoding_goes_on(void **state)
+{
+	static const uint8_t code[] = {0x06, 0x90};
+	struct decoder *decoder = x86();
+	struct instruction_list list = {0};
+
+	(void)state;
+	assert_int_equal(decoder_decode(decoder, code, sizeof(code), 0, &list), 0);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.instructions[0].class, CLASS_UNKNOWN);
+	assert_int_equal(list.instructions[0].size, 1);
+	assert_int_equal(list.instructions[0].read_count + list.instructions[0].write_count, 0);
+	assert_int_equal(list.instructions[1].class, CLASS_NOP);
+	decoder_free(decoder);
+	instruction_list_free(&list);
+}
+
+static void
+an_instruction_that_is_cut_off_is_unknown(void **state)
+{
+	static const uint8_t code[] = {0x48, 0x8b, 0x84};
+	static const uint8_t arm[] = {0x1f, 0x20};
+	struct decoder *decoder = x86();
+	struct instruction instruction;
+
+	(void)state;
+	assert_int_equal(decoder_decode_one(decoder, code, 3, 0, &instruction), 1);
+	assert_int_equal(instruction.class, CLASS_UNKNOWN);
+	assert_int_equal(decoder_decode_one(decoder, code, 0, 0, &instruction), 0);
+	decoder_free(decoder);
+	decoder = decoder_new(ARCHITECTURE_AARCH64);
+	assert_non_null(decoder);
+	assert_int_equal(decoder_decode_one(decoder, arm, 2, 0, &instruction), 2);
+	assert_int_equal(instruction.class, CLASS_UNKNOWN);
+	decoder_free(decoder);
+}
+
+/* An encoding of AVX512-FP16, which no table here has: vaddph %zmm1,%zmm2,%zmm0 */
+static void
+an_instruction_that_is_too_new_keeps_its_length_and_its_registers(void **state)
+{
+	static const uint8_t code[] = {0x62, 0xf5, 0x6c, 0x48, 0x58, 0xc1, 0xc3};
+	struct decoder *decoder = x86();
+	struct instruction instruction;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(decoder_decode_one(decoder, code, sizeof(code), 0, &instruction), 6);
+	describe(ARCHITECTURE_X86_64, &instruction, text);
+	assert_string_equal(text, "unknown: v0 v2 v1 -> v0, wide");
+	decoder_text(decoder, code, sizeof(code), 0, LISTING_ATT, text, sizeof(text));
+	assert_string_equal(text, ".byte  0x62,0xf5,0x6c,0x48,0x58,0xc1");
+	decoder_free(decoder);
+}
+
+/* The second of two instructions that differ in their displacement is not decoded again: its target is its own. */
+static void
+what_was_met_before_has_its_own_address_and_target(void **state)
+{
+	static const uint8_t code[] = {0xe8, 0x00, 0x01, 0x00, 0x00, 0xe8, 0xf6,
+	                               0xff, 0xff, 0xff, 0x74, 0x10, 0x74, 0xf0};
+	struct decoder *decoder = x86();
+	struct instruction_list list = {0};
+
+	(void)state;
+	assert_int_equal(decoder_decode(decoder, code, sizeof(code), 0x1000, &list), 0);
+	assert_int_equal(list.instructions[0].target, 0x1105);
+	assert_int_equal(list.instructions[1].target, 0x1000);
+	assert_int_equal(list.instructions[2].target, 0x101c);
+	assert_int_equal(list.instructions[3].target, 0xffe);
+	decoder_free(decoder);
+	instruction_list_free(&list);
+}
+
+/* jmp *0x2000(,%rax,8) */
+static void
+operands_are_told_one_by_one(void **state)
+{
+	static const uint8_t jump[] = {0xff, 0x24, 0xc5, 0x00, 0x20, 0x00, 0x00};
+	static const uint8_t lea[] = {0x48, 0x8d, 0x15, 0xf9, 0x0f, 0x00, 0x00}; /* lea 0xff9(%rip),%rdx */
+	struct decoder *decoder = x86();
+	struct instruction_detail detail;
+
+	(void)state;
+	assert_int_equal(decoder_detail(decoder, jump, sizeof(jump), 0, &detail), 0);
+	assert_string_equal(detail.mnemonic, "jmp");
+	assert_int_equal(detail.operand_count, 1);
+	assert_int_equal(detail.operands[0].kind, OPERAND_MEMORY);
+	assert_int_equal(detail.operands[0].base, REGISTER_NONE);
+	assert_int_equal(detail.operands[0].index, 0);
+	assert_int_equal(detail.operands[0].scale, 8);
+	assert_int_equal(detail.operands[0].value, 0x2000);
+	assert_int_equal(decoder_detail(decoder, lea, sizeof(lea), 0x1000, &detail), 0);
+	assert_string_equal(detail.mnemonic, "lea");
+	assert_int_equal(detail.operands[0].reg, 2);
+	assert_true(detail.operands[1].is_pc);
+	assert_int_equal(detail.operands[1].value, 0x2000);
+	assert_int_equal(decoder_detail(decoder, (const uint8_t *)"\x06", 1, 0, &detail), -DCPI_EDAMAGED);
+	decoder_free(decoder);
+}
+
+/* adrp x0, +0x2000; add x0, x0, x1, sxtw #2; ldrsw x2, [x3, w4, uxtw #2] */
+static void
+operands_of_arm_have_shifts_and_extensions(void **state)
+{
+	static const uint8_t adrp[] = {0x00, 0x00, 0x00, 0xd0}, add[] = {0x00, 0xc8, 0x21, 0x8b},
+			     load[] = {0x62, 0x58, 0xa4, 0xb8};
+	struct decoder *decoder = decoder_new(ARCHITECTURE_AARCH64);
+	struct instruction_detail detail;
+
+	(void)state;
+	assert_non_null(decoder);
+	assert_int_equal(decoder_detail(decoder, adrp, 4, 0x10123, &detail), 0);
+	assert_int_equal(detail.operands[1].value, 0x12000);
+	assert_int_equal(decoder_detail(decoder, add, 4, 0, &detail), 0);
+	assert_int_equal(detail.operands[2].reg, 1);
+	assert_int_equal(detail.operands[2].shift, 2);
+	assert_true(detail.operands[2].is_extended);
+	assert_true(detail.operands[2].is_signed);
+	assert_int_equal(decoder_detail(decoder, load, 4, 0, &detail), 0);
+	assert_string_equal(detail.mnemonic, "ldrsw");
+	assert_int_equal(detail.operands[1].base, 3);
+	assert_int_equal(detail.operands[1].index, 4);
+	assert_int_equal(detail.operands[1].scale, 4);
+	assert_true(detail.operands[1].is_extended);
+	assert_false(detail.operands[1].is_signed);
+	decoder_free(decoder);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(elf_machines_are_architectures),
+		cmocka_unit_test(an_architecture_that_is_none_is_refused),
+		cmocka_unit_test(a_range_becomes_instructions_one_after_the_other),
+		cmocka_unit_test(a_list_is_appended_to),
+		cmocka_unit_test(a_byte_that_is_no_instruction_is_unknown_and_decoding_goes_on),
+		cmocka_unit_test(an_instruction_that_is_cut_off_is_unknown),
+		cmocka_unit_test(an_instruction_that_is_too_new_keeps_its_length_and_its_registers),
+		cmocka_unit_test(what_was_met_before_has_its_own_address_and_target),
+		cmocka_unit_test(operands_are_told_one_by_one),
+		cmocka_unit_test(operands_of_arm_have_shifts_and_extensions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
