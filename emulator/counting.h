@@ -1,0 +1,37 @@
+/*
+ * counting.h - the counts of one process, in a file that outlives it
+ *
+ * The file is laid out as counts_file.h says, and holds what was counted whatever ends the process. After a fork the
+ * child has a file of its own, with everything at zero.
+ * Thread rule: each virtual CPU counts on its own; images and blocks are added by one thread at a time.
+ */
+#ifndef DCPI_EMULATOR_COUNTING_H
+#define DCPI_EMULATOR_COUNTING_H
+
+#include "emulator/counts_file.h"
+
+struct counting;
+
+/* Counts in a new file in `directory`, for the process of this name. NULL and errno. */
+struct counting *counting_new(const char *directory, const char *comm);
+
+/* In the child of a fork, before anything else is counted: from now on in a file of its own. 0, or -errno: nowhere. */
+int counting_fork(struct counting *counting);
+
+/* A thread begins, or ends: `vcpu` has run nothing yet. */
+int counting_add_vcpu(struct counting *counting, unsigned vcpu); /* 0 or -errno: it will not be counted */
+void counting_clear_vcpu(struct counting *counting, unsigned vcpu);
+
+/* 0 or -ENOSPC. Images are numbered from 1. */
+int counting_add_image(struct counting *counting, const struct record_mmap *file);
+
+/* The number of the block, new or not; `block` without sizes. 0 when there is no room for it. */
+uint32_t counting_add_block(struct counting *counting, const struct counts_block *block, const uint8_t *sizes);
+
+/* `vcpu` enters `block`, a number that counting_add_block() gave. */
+void counting_enter(struct counting *counting, unsigned vcpu, uint32_t block);
+
+void counting_pass(struct counting *counting);         /* a block that could not be added */
+void counting_not_followed(struct counting *counting); /* a program that is executed without the emulator */
+
+#endif

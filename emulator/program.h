@@ -1,0 +1,53 @@
+/*
+ * program.h - what execve(2) would do with a file, and the emulator's command line that does the same
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_EMULATOR_PROGRAM_H
+#define DCPI_EMULATOR_PROGRAM_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROGRAM_LINE_SIZE 256 /* the kernel reads no more of a script's first line */
+
+enum program_kind {
+	PROGRAM_NONE,       /* execve() would refuse it; errno says why */
+	PROGRAM_ELF,        /* of this byte order and 64 bits: `machine` tells which */
+	PROGRAM_SCRIPT,     /* "#!": `interpreter` and `argument` */
+	PROGRAM_OTHER,      /* 32 bits, or nothing that we know */
+	PROGRAM_PRIVILEGED, /* it gets another user, group or capabilities: nobody may look inside */
+};
+
+struct program {
+	enum program_kind kind;
+	uint16_t machine;                    /* EM_X86_64, ... */
+	char interpreter[PROGRAM_LINE_SIZE]; /* of a script; of an ELF file its dynamic linker, "" when it has none */
+	char argument[PROGRAM_LINE_SIZE];    /* of a script's first line; "" when there is none */
+};
+
+void program_examine(const char *path, struct program *program);
+
+/*
+ * Where a shell would find `name`: the name itself when it has a slash, else the first file in $PATH that may be
+ * executed. 0 with `path`, or -errno.
+ */
+int program_search(const char *name, char path[PATH_MAX]);
+
+struct emulation {
+	const char *emulator;
+	const char *plugin; /* with its options, as -plugin takes it; what names the program is added */
+	const char *cpu;    /* NULL: the emulator's choice */
+	const char *prefix; /* where its dynamic linker and libraries are; NULL: the root */
+};
+
+/*
+ * The emulator's arguments for `path`, which was examined, and its `arguments` (argv of execve(), may be NULL), ended
+ * by a NULL. `plugin` is memory for one of them. Free the array, not what is in it; NULL when memory ends.
+ */
+const char **program_command(const struct emulation *emulation, const char *path, const struct program *program,
+                             const char *const *arguments, char *plugin, size_t size);
+
+#endif
