@@ -24,6 +24,7 @@ sbindir ?= $(prefix)/sbin
 bindir ?= $(prefix)/bin
 datadir ?= $(prefix)/share
 mandir ?= $(prefix)/share/man
+plugindir ?= $(prefix)/lib/dcpi
 docdir ?= $(prefix)/share/doc/dcpi
 sysconfdir ?= /etc
 completiondir ?= $(prefix)/share/bash-completion/completions
@@ -61,10 +62,14 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
+# What the emulator loads: counts for dcpix. It is found beside the programs, as ../lib/dcpi/ from where they are.
+PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
+PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c proc_maps.c)
+
 .PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: $(PROGRAMS) manuals
+all: $(PROGRAMS) $(PLUGINS) manuals
 
 help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
@@ -83,6 +88,15 @@ help:
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/plugin/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARNINGS) -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC -fvisibility=hidden $(CFLAGS) $(CPPFLAGS) \
+		-D_GNU_SOURCE -Ilibsample -I. -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib/dcpi/dcpi-counts.so: $(patsubst %.c,$(BUILD)/plugin/%.o,$(PLUGIN_SOURCES))
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
 
 define room_rules
 $(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
@@ -108,6 +122,8 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 # A tool that grew has a folder.
 CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl) $(call sources,dcpi-tools/ctl/doctor))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
+X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
+$(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
@@ -119,7 +135,7 @@ $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON) -lcmocka
 
 $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
-		$(CTL_OBJECTS) $(CALC_OBJECTS) $(call archives,$(ROOMS))
+		$(CTL_OBJECTS) $(CALC_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
@@ -135,6 +151,11 @@ $(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/make_database
+
+$(BUILD)/tests/system/show_edges: $(BUILD)/obj/tests/system/show_edges.o $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
+workloads: $(BUILD)/tests/system/show_edges
 
 # Disks that a crash could have left.
 $(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(call archives,$(DAEMON_ROOMS))
@@ -204,4 +225,4 @@ $(BUILD)/man/%: man/%.scd
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plugin -name '*.d' 2>/dev/null)

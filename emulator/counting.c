@@ -31,7 +31,9 @@ struct counting {
 	struct index blocks;
 	uint64_t *block_places; /* in the log, by block */
 	size_t block_capacity;
-	uint32_t block_count, image_count;
+	uint32_t block_count;
+	uint64_t log_size;               /* as the header's, which after a fork is the parent's */
+	uint32_t last[COUNTS_VCPUS_MAX]; /* of each virtual CPU, before a fork */
 };
 
 static uint64_t
@@ -181,18 +183,25 @@ counting_clear_vcpu(struct counting *counting, unsigned vcpu)
 		counting->vcpus[vcpu]->last = 0;
 }
 
+static void
+replace_mapping(void *address, size_t size)
+{
+	const void *mapped = mmap(address, size, PROT_READ | PROT_WRITE,
+	                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+
+	if (mapped == MAP_FAILED)
+		abort(); /* rather than count into somebody else's file */
+}
+
 /* What the parent had mapped and shared is not ours to count in. */
 static void
 leave_file(struct counting *counting)
 {
-	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
-
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
 		if (counting->vcpus[i])
-			(void)mmap(counting->vcpus[i], sizeof(struct counts_vcpu), PROT_READ | PROT_WRITE, flags, -1,
-			           0);
-	(void)mmap(counting->log, COUNTS_LOG_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
-	(void)mmap(counting->header, COUNTS_HEADER_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
+			replace_mapping(counting->vcpus[i], sizeof(struct counts_vcpu));
+	replace_mapping(counting->log, COUNTS_LOG_SIZE);
+	replace_mapping(counting->header, COUNTS_HEADER_SIZE);
 }
 
 /* Of the log all is copied: the blocks keep their numbers, which the translated code has in it. */
@@ -201,9 +210,9 @@ copy_log(const struct counting *counting, int fd)
 {
 	uint64_t done = 0;
 
-	while (done < counting->header->log_size) {
-		ssize_t wrote = pwrite(fd, counting->log + done, counting->header->log_size - done,
-		                       (off_t)(COUNTS_HEADER_SIZE + done));
+	while (done < counting->log_size) {
+		ssize_t wrote =
+			pwrite(fd, counting->log + done, counting->log_size - done, (off_t)(COUNTS_HEADER_SIZE + done));
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
@@ -215,46 +224,52 @@ copy_log(const struct counting *counting, int fd)
 }
 
 static int
-move_to_file(struct counting *counting, int fd, const struct counts_header *old, const uint32_t *last)
+move_to_file(struct counting *counting, int fd)
 {
-	int err = copy_log(counting, fd);
+	char comm[COUNTS_COMM_SIZE];
+	int err;
 
+	memcpy(comm, counting->header->comm, sizeof(comm));
+	err = copy_log(counting, fd);
 	if (!err)
 		err = map_beginning(counting, fd);
 	if (err)
 		return err;
-	memcpy(counting->header->comm, old->comm, sizeof(old->comm));
+	memcpy(counting->header->comm, comm, sizeof(comm));
 	counting->header->pid = getpid();
-	counting->header->log_size = old->log_size;
+	counting->header->log_size = counting->log_size;
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX && !err; i++) {
 		if (!counting->vcpus[i])
 			continue;
 		err = map_vcpu(counting, fd, i);
 		if (!err)
-			counting->vcpus[i]->last = last[i];
+			counting->vcpus[i]->last = counting->last[i];
 	}
 	counting->header->magic = COUNTS_MAGIC;
 	return err;
 }
 
+void
+counting_before_fork(struct counting *counting)
+{
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
+		counting->last[i] = counting->vcpus[i] ? counting->vcpus[i]->last : 0;
+}
+
+/* What is shared is the parent's, which goes on and changes it. */
 int
 counting_fork(struct counting *counting)
 {
-	const struct counts_header old = *counting->header;
-	uint32_t *last = calloc(COUNTS_VCPUS_MAX, sizeof(*last));
 	int fd, err;
 
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++) {
-		if (last && counting->vcpus[i])
-			last[i] = counting->vcpus[i]->last;
 		free(counting->edges[i].numbers);
 		counting->edges[i] = (struct index){0};
 	}
-	fd = last ? open_file(counting) : -ENOMEM;
-	err = fd < 0 ? fd : move_to_file(counting, fd, &old, last);
+	fd = open_file(counting);
+	err = fd < 0 ? fd : move_to_file(counting, fd);
 	if (fd >= 0)
 		close(fd);
-	free(last);
 	if (err)
 		leave_file(counting);
 	return err;
@@ -264,16 +279,16 @@ counting_fork(struct counting *counting)
 static void *
 log_reserve(struct counting *counting, size_t size)
 {
-	if (size > COUNTS_LOG_SIZE - counting->header->log_size)
+	if (size > COUNTS_LOG_SIZE - counting->log_size)
 		return NULL;
-	return counting->log + counting->header->log_size;
+	return counting->log + counting->log_size;
 }
 
 static void
 log_commit(struct counting *counting, size_t size)
 {
-	__atomic_store_n(&counting->header->log_size, counts_record_end(counting->header->log_size + size),
-	                 __ATOMIC_RELEASE);
+	counting->log_size = counts_record_end(counting->log_size + size);
+	__atomic_store_n(&counting->header->log_size, counting->log_size, __ATOMIC_RELEASE);
 }
 
 int
@@ -365,7 +380,7 @@ counting_add_block(struct counting *counting, const struct counts_block *block, 
 	memcpy(new, block, sizeof(*block));
 	memcpy(new->sizes, sizes, block->instruction_count);
 	number = ++counting->block_count;
-	counting->block_places[number] = counting->header->log_size;
+	counting->block_places[number] = counting->log_size;
 	log_commit(counting, size);
 	index_put(&counting->blocks, block_hash(block), number);
 	return number;

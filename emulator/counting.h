@@ -15,6 +15,9 @@ struct counting;
 /* Counts in a new file in `directory`, for the process of this name. NULL and errno. */
 struct counting *counting_new(const char *directory, const char *comm);
 
+/* Before a fork, while no virtual CPU runs. */
+void counting_before_fork(struct counting *counting);
+
 /* In the child of a fork, before anything else is counted: from now on in a file of its own. 0, or -errno: nowhere. */
 int counting_fork(struct counting *counting);
 

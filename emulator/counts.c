@@ -60,9 +60,8 @@ repeats(const uint8_t *code, size_t size)
 
 		if (byte == 0xf2 || byte == 0xf3)
 			has_prefix = true;
-		else if (byte >= 0x6c && byte <= 0x6f)
-			return has_prefix;
-		else if ((byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf))
+		else if ((byte >= 0x6c && byte <= 0x6f) || (byte >= 0xa4 && byte <= 0xa7) ||
+		         (byte >= 0xaa && byte <= 0xaf))
 			return has_prefix;
 		else if (byte != 0x66 && byte != 0x67 && byte != 0x2e && byte != 0x36 && byte != 0x3e && byte != 0x26 &&
 		         byte != 0x64 && byte != 0x65 && (byte & 0xf0) != 0x40)
@@ -138,7 +137,9 @@ thread_ended(qemu_plugin_id_t id, unsigned vcpu)
 	counting_clear_vcpu(state.counting, vcpu);
 }
 
+/* As the emulator calls it. */
 static void
+/* NOLINTNEXTLINE(readability-function-size) */
 call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
            uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
@@ -164,6 +165,12 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	(void)result;
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
 		places_forget(state.places);
+}
+
+static void
+about_to_fork(void)
+{
+	counting_before_fork(state.counting);
 }
 
 static void
@@ -258,7 +265,7 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 		.cpu = state.cpu[0] ? state.cpu : NULL,
 		.prefix = state.prefix[0] ? state.prefix : NULL,
 	};
-	err = -pthread_atfork(NULL, NULL, forked);
+	err = -pthread_atfork(about_to_fork, NULL, forked);
 	if (err)
 		return err;
 	qemu_plugin_register_vcpu_init_cb(id, thread_began);

@@ -9,10 +9,11 @@ DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 .PHONY: install deb lintian
 
 install: all
-	install -d $(addprefix $(DESTDIR),$(sbindir) $(bindir) $(completiondir) $(docdir) $(sysconfdir)/dcpi \
+	install -d $(addprefix $(DESTDIR),$(sbindir) $(bindir) $(plugindir) $(completiondir) $(docdir) $(sysconfdir)/dcpi \
 		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(datadir)/dcpi/cpus $(mandir)/man1 $(mandir)/man5 $(mandir)/man8)
 	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
 	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
+	$(INSTALL_DATA) $(PLUGINS) $(DESTDIR)$(plugindir)
 	$(foreach n,1 5 8,$(INSTALL_DATA) $(filter %.$(n),$(MANUALS)) $(DESTDIR)$(mandir)/man$(n) &&) true
 	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
 	$(INSTALL_DATA) $(wildcard config/cpus/*.conf) $(DESTDIR)$(datadir)/dcpi/cpus

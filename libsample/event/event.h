@@ -19,6 +19,7 @@
 #define EVENT_UNIT_SIZE   16
 #define EVENTS_MAX        32 /* events in one epoch */
 #define EVENT_PRECISE_MAX 3
+#define EVENT_TYPE_DCPIX  UINT32_MAX /* encoding.type of what dcpix counts, which perf does not know */
 
 struct event_spec {
 	char name[EVENT_NAME_SIZE]; /* as perf names it: cycles, LLC-load-misses, cpu-clock, r01c2, cpu/event=0xc0/ */

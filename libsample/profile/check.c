@@ -73,6 +73,8 @@ check_all(struct check *check)
 	if (!err)
 		err = check_counts(check);
 	if (!err)
+		err = check_edges(check);
+	if (!err)
 		err = check_symbols(check);
 	return err;
 }

@@ -60,6 +60,7 @@ int check_slices(struct check *check);
 int check_images(struct check *check);
 int check_contexts(struct check *check);
 int check_counts(struct check *check); /* and the totals of slices */
+int check_edges(struct check *check);
 int check_symbols(struct check *check);
 
 bool check_numbers_have(const struct check_numbers *numbers, uint32_t number);

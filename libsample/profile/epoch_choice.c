@@ -13,6 +13,7 @@
 
 struct epoch_name {
 	uint32_t id;
+	bool is_counted; /* by dcpix, of one program */
 	char label[EPOCH_LABEL_SIZE];
 };
 
@@ -30,6 +31,7 @@ names_add(struct epoch_names *list, const struct epoch *epoch)
 		return -ENOMEM;
 	list->names = names;
 	names[list->count].id = epoch->id;
+	names[list->count].is_counted = epoch->event_count > 0 && epoch->events[0].encoding.type == EVENT_TYPE_DCPIX;
 	memcpy(names[list->count].label, epoch->label, sizeof(epoch->label));
 	list->count++;
 	return 0;
@@ -116,6 +118,28 @@ find_number(const struct epoch_names *list, uint32_t number, uint32_t *ids)
 	return 0;
 }
 
+/*
+ * The one `back` epochs before the newest. Those that dcpix counted are passed by, unless there are no others: who asks
+ * for the latest samples does not want them hidden by a count that somebody made meanwhile.
+ */
+static size_t
+find_latest(const struct epoch_names *list, uint32_t back, uint32_t *ids)
+{
+	bool has_samples = false;
+
+	for (size_t i = 0; i < list->count; i++)
+		has_samples |= !list->names[i].is_counted;
+	for (size_t i = list->count; i > 0; i--) {
+		if (has_samples && list->names[i - 1].is_counted)
+			continue;
+		if (back-- > 0)
+			continue;
+		ids[0] = list->names[i - 1].id;
+		return 1;
+	}
+	return 0;
+}
+
 static size_t
 find_label(const struct epoch_names *list, const char *label, uint32_t *ids)
 {
@@ -139,7 +163,7 @@ choose(const struct epoch_names *list, const char *expression, uint32_t *ids, si
 	if (strcmp(expression, "all") == 0)
 		*count = find_label(list, NULL, ids);
 	else if (parse_latest(expression, &back))
-		*count = back < list->count ? find_number(list, list->names[list->count - 1 - back].id, ids) : 0;
+		*count = find_latest(list, back, ids);
 	else if (parse_number(expression, &number))
 		*count = find_number(list, number, ids);
 	if (*count == 0) /* a label may be a number, too */

@@ -1,6 +1,7 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ open_files(const char *directory, struct profile *profile)
 	if (profile->directory < 0)
 		return profile->directory;
 	profile->store.directory = profile->directory;
-	if (profile->store.write) {
+	if (profile->store.write && !profile->store.beside) {
 		profile->lock = writer_lock(profile->directory);
 		if (profile->lock < 0)
 			return profile->lock;
@@ -56,6 +57,7 @@ profile_open(const char *directory, const struct profile_options *options, struc
 	pthread_mutex_init(&new->copying.lock, NULL);
 	new->place = (struct place)PLACE_INIT;
 	new->store.write = options->write;
+	new->store.beside = options->write && options->beside;
 	new->size_limit = size_limit_of(options->size_limit);
 	new->store.size_limit = new->size_limit;
 	new->store.log = options->log;
@@ -111,6 +113,13 @@ profile_set_size_limit(struct profile *profile, uint64_t size_limit)
 	if (!err)
 		profile->size_limit = size_limit_of(size_limit);
 	return err;
+}
+
+bool
+profile_is_in_place(const struct profile *profile)
+{
+	return place_is_called(profile->directory, AT_FDCWD, profile->path) &&
+	       place_has_data(&profile->place, profile->directory);
 }
 
 const char *

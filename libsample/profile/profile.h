@@ -22,14 +22,19 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       2
+#define PROFILE_SCHEMA       3
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
 struct profile;
 
 struct profile_options {
-	bool write;            /* else read only; a writer makes the database where none is, and the directory */
+	bool write; /* else read only; a writer makes the database where none is, and the directory */
+	/*
+	 * Write also while a dcpid has the database: nobody is kept away, and the size limit is the other writer's. For
+	 * whoever adds an epoch and leaves. Such a profile never retains, compacts or recovers.
+	 */
+	bool beside;
 	uint64_t size_limit;   /* bytes the file may grow to; 0: PROFILE_SIZE_DEFAULT. Writers only */
 	const struct log *log; /* NULL is allowed; must outlive the profile */
 };
@@ -54,6 +59,14 @@ int profile_owner(const char *directory);
 /* Begin an epoch: epoch->id is assigned and set, the rest is stored as given. One synced transaction. 0 or an error. */
 int profile_begin_epoch(struct profile *profile, struct epoch *epoch);
 
+/* How often control went from one instruction of an image to another (edges.h). */
+struct profile_edge {
+	uint64_t from, to; /* offsets */
+	uint64_t count;
+	uint32_t image;
+	uint16_t event;
+};
+
 /*
  * What one flush writes. Numbers in `entries` are the session's; images and contexts new since the last flush that
  * succeeded are given with their session numbers, counting from first_image and first_context.
@@ -61,6 +74,8 @@ int profile_begin_epoch(struct profile *profile, struct epoch *epoch);
 struct profile_batch {
 	const struct tally_entry *entries; /* as tally_sort() gives them */
 	size_t entry_count;
+	const struct profile_edge *edges; /* by event, image and from; their images have entries, too */
+	size_t edge_count;
 	uint32_t first_image, image_count;
 	const struct image *const *images;
 	uint32_t first_context, context_count;
@@ -114,6 +129,9 @@ struct profile_symbol {
 int profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols,
                         size_t count);
 bool profile_has_symbols(struct profile *profile, uint32_t session_image);
+
+/* Is the database that was opened still the one at its path? If not, what was written since is not in that. */
+bool profile_is_in_place(const struct profile *profile);
 
 /* ---- reading: single things by the database's numbers (selection.h reads counts) ---- */
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "base/grow.h"
+#include "profile/handle.h"
 #include "profile/slice_list.h"
 
 #define LENT_SHARE  16          /* of the size limit */
@@ -37,18 +38,21 @@ has_slice(const struct slice_list *list, uint32_t epoch, uint32_t gone)
 
 /* The lowest epoch from *id on that has no slice but `gone`, and is older than the newest slice's: 1, 0 or an error. */
 static int
-find_empty_epoch(const struct store *store, MDB_txn *txn, const struct slice_list *list, uint32_t gone, uint32_t *id)
+find_empty_epoch(const struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint32_t gone,
+                 uint32_t *id)
 {
+	/* Who writes beside us may have a newer one than we, who are to write into ours. */
 	const uint32_t newest = list->slices[list->count - 1].epoch;
+	const uint32_t end = profile->begun && profile->begun < newest ? profile->begun : newest;
 	struct store_walk walk;
 	int result;
 
-	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
 	if (result)
 		return result;
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = store_key_number(&walk.key, id);
-		if (result || *id >= newest)
+		if (result || *id >= end)
 			break;
 		if (!has_slice(list, *id, gone)) {
 			result = 1;
@@ -60,13 +64,13 @@ find_empty_epoch(const struct store *store, MDB_txn *txn, const struct slice_lis
 }
 
 static int
-drop_empty_epochs(const struct store *store, MDB_txn *txn, const struct slice_list *list, uint32_t gone)
+drop_empty_epochs(const struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint32_t gone)
 {
 	uint32_t id = 0;
 	int result;
 
-	while ((result = find_empty_epoch(store, txn, list, gone, &id)) > 0) {
-		result = store_remove(store, txn, TABLE_EPOCHS, id);
+	while ((result = find_empty_epoch(profile, txn, list, gone, &id)) > 0) {
+		result = store_remove(&profile->store, txn, TABLE_EPOCHS, id);
 		if (result)
 			break;
 	}
@@ -108,7 +112,7 @@ drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *l
 	if (!*dropped)
 		return 0;
 	err = drop_blocks(profile, txn, slice->id, max, last);
-	return err || !*last ? err : drop_empty_epochs(&profile->store, txn, list, slice->id);
+	return err || !*last ? err : drop_empty_epochs(profile, txn, list, slice->id);
 }
 
 /* One step with the oldest slice that ended before `ended_ns`. */

@@ -8,6 +8,7 @@
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "base/grow.h"
+#include "profile/edges.h"
 
 static int
 list_add(struct slice_list *list, const struct store_walk *walk)
@@ -170,7 +171,7 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
                   uint64_t taken[EVENTS_MAX])
 {
 	struct mover *mover = calloc(1, sizeof(*mover));
-	int64_t count = 0;
+	int64_t count = 0, edges;
 	int result;
 
 	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
@@ -187,5 +188,8 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
 	}
 	writer_fini(&mover->value);
 	free(mover);
-	return result < 0 ? result : count;
+	if (result < 0)
+		return result;
+	edges = edges_take(&profile->store, txn, from, to, max - (size_t)count);
+	return edges < 0 ? edges : count + edges;
 }

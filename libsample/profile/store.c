@@ -17,6 +17,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_CONTEXT_IDS] = "context_ids",
 	[TABLE_COUNTS] = "counts",
 	[TABLE_SYMBOLS] = "symbols",
+	[TABLE_EDGES] = "edges",
 };
 
 const char *

@@ -25,6 +25,7 @@ enum table {
 	TABLE_CONTEXT_IDS,
 	TABLE_COUNTS,
 	TABLE_SYMBOLS,
+	TABLE_EDGES, /* since schema 3 */
 	TABLE_COUNT
 };
 
@@ -42,6 +43,8 @@ struct store {
 	MDB_dbi tables[TABLE_COUNT];
 	int directory; /* borrowed */
 	bool write;
+	bool beside;             /* another writer decides on the size limit */
+	bool has_edges;          /* false: an older database, read only */
 	uint64_t size_limit;     /* bytes; writers */
 	const struct log *log;   /* borrowed */
 	struct slow_reader slow; /* readers.h */

@@ -40,7 +40,10 @@ configure(struct store *store)
 		return store_error(rc);
 	mdb_env_set_userctx(store->env, (void *)store->log);
 	mdb_env_set_assert(store->env, log_assertion);
-	return store->write ? store_limit_size(store, store->size_limit) : 0;
+	/* Beside another writer the limit is the one in the file. */
+	if (!store->write || (store->beside && directory_file_size(store->directory, DIRECTORY_DATA) >= DATA_SIZE_MIN))
+		return 0;
+	return store_limit_size(store, store->size_limit);
 }
 
 /* LMDB makes both files with one mode and the process' umask; a reader that made the lock must not keep it. */
@@ -135,7 +138,7 @@ open_environment(struct store *store)
 	if (data <= 0 && !store->write)
 		return -DCPI_ENODATABASE;
 	if (store->write) {
-		err = drop_stub(store, &data);
+		err = store->beside ? 0 : drop_stub(store, &data);
 		if (!err)
 			err = reserve_lock(store);
 		if (err)
@@ -192,6 +195,16 @@ open_table(struct store *store, MDB_txn *txn, enum table table, unsigned flags)
 	return err == -ENOENT ? -DCPI_EDAMAGED : err;
 }
 
+/* The one table that an older database may lack, for whoever only reads. */
+static int
+open_edges(struct store *store, MDB_txn *txn, unsigned flags)
+{
+	int err = store_error(mdb_dbi_open(txn, table_name(TABLE_EDGES), flags, &store->tables[TABLE_EDGES]));
+
+	store->has_edges = err == 0;
+	return err == -ENOENT && !store->write ? 0 : err;
+}
+
 static int
 open_tables(struct store *store, MDB_txn *txn)
 {
@@ -212,9 +225,9 @@ open_tables(struct store *store, MDB_txn *txn)
 		err = meta_check(store, txn);
 	if (err == -DCPI_EDAMAGED && !is_ours(txn))
 		return -DCPI_EFOREIGN;
-	for (enum table table = TABLE_META + 1; !err && table < TABLE_COUNT; table++)
+	for (enum table table = TABLE_META + 1; !err && table < TABLE_EDGES; table++)
 		err = open_table(store, txn, table, flags);
-	return err;
+	return err ? err : open_edges(store, txn, flags);
 }
 
 static int

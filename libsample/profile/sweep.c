@@ -74,6 +74,8 @@ begin(struct sweep *sweep, const struct store *store, MDB_txn *txn)
 	err = marks_init(&sweep->images, store, txn, TABLE_IMAGES);
 	if (!err)
 		err = marks_init(&sweep->contexts, store, txn, TABLE_CONTEXTS);
+	if (!err)
+		err = store_next_id(store, txn, TABLE_EPOCHS, &sweep->epochs);
 	if (err) {
 		sweep_fini(sweep);
 		return err;
@@ -221,6 +223,16 @@ go_on(struct sweep *sweep, uint32_t next)
 	sweep->done = done;
 }
 
+/* Did an epoch begin since marking did? What it counted refers to things that may not be marked. */
+static int
+is_outdated(const struct profile *profile, MDB_txn *txn)
+{
+	uint32_t epochs;
+	int err = store_next_id(&profile->store, txn, TABLE_EPOCHS, &epochs);
+
+	return err ? err : epochs != profile->sweep.epochs;
+}
+
 static int
 remove_step(struct profile *profile, size_t max)
 {
@@ -231,6 +243,13 @@ remove_step(struct profile *profile, size_t max)
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
+	err = is_outdated(profile, txn);
+	if (err) {
+		mdb_txn_abort(txn);
+		if (err > 0)
+			sweep_fini(&profile->sweep); /* from the beginning */
+		return err < 0 ? err : 0;
+	}
 	err = store_end(&profile->store, txn, remove_some(profile, txn, max, &next));
 	if (!err)
 		go_on(&profile->sweep, next);

@@ -25,7 +25,8 @@ enum sweep_phase {
 
 struct sweep {
 	bool active;
-	bool done; /* nothing was dropped since the last one began */
+	uint32_t epochs; /* the number that the next one had: it tells who wrote beside us */
+	bool done;       /* nothing was dropped since the last one began */
 	enum sweep_phase phase;
 	struct counts_key at; /* where marking goes on */
 	uint32_t next;        /* where removing goes on */

@@ -6,6 +6,7 @@
 #include "profile/block_writer.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
+#include "profile/edges.h"
 #include "profile/handle.h"
 
 static int
@@ -36,8 +37,10 @@ profile_begin_epoch(struct profile *profile, struct epoch *epoch)
 	if (!err)
 		err = put_epoch(&profile->store, txn, &new);
 	err = store_end(&profile->store, txn, err);
-	if (!err)
+	if (!err) {
 		epoch->id = new.id;
+		profile->begun = new.id;
+	}
 	return err;
 }
 
@@ -138,6 +141,8 @@ put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *bat
 		err = put_slice(store, txn, slice);
 	if (!err)
 		err = blocks_put(profile, txn, slice->id, batch->entries, batch->entry_count);
+	if (!err)
+		err = edges_put(profile, txn, slice->id, batch->edges, batch->edge_count);
 	if (err)
 		return err;
 	epoch.end_ns = slice->end_ns;

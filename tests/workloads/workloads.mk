@@ -7,7 +7,7 @@ workload = $(BUILD)/workloads/$(1)
 
 WORKLOADS := $(filter-out heat burn_library huge_text clock_shim,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
 	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
-workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static clock_shim.so)
+workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static executions_static clock_shim.so)
 
 $(call workload,%): tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
@@ -22,6 +22,10 @@ $(call workload,clock_shim.so): tests/workloads/clock_shim.c
 	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
 
 $(call workload,shares_static): tests/workloads/shares.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -static -o $@ $<
+
+$(call workload,executions_static): tests/workloads/executions.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -static -o $@ $<
 

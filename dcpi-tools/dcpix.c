@@ -1,0 +1,196 @@
+/*
+ * dcpix - exact counts of what a program executes
+ *
+ * Its options; how it runs and counts is in dcpi-tools/x/ and emulator/, and man/dcpix.1.scd describes it.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/guard.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/x/counts_read.h"
+#include "dcpi-tools/x/report.h"
+#include "dcpi-tools/x/run.h"
+
+const char *argp_program_version = "dcpix " DCPI_VERSION;
+
+enum key {
+	KEY_LABEL = 1,
+	KEY_JSON,
+	KEY_OUTPUT,
+};
+
+struct request {
+	struct options options;
+	const char *label;
+	const char *output;
+	bool json;
+	char **command;
+};
+
+static const struct argp_option entries[] = {
+	{NULL, 0, NULL, 0, "What is counted:", 1},
+	{"label", KEY_LABEL, "LABEL", 0, "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)",
+         1},
+	{NULL, 0, NULL, 0, "Where it is kept:", 2},
+	{NULL, 0, NULL, 0, "The report:", 3},
+	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 3},
+	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 3},
+	{0},
+};
+
+static const struct argp_child children[] = {
+	{&options_database, 0, NULL, 0},
+	{0},
+};
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct request *request = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &request->options;
+		return 0;
+	case KEY_LABEL:
+		if (!*text || strlen(text) >= EPOCH_LABEL_SIZE)
+			argp_error(state, "--label takes 1 to %d bytes", EPOCH_LABEL_SIZE - 1);
+		request->label = text;
+		return 0;
+	case KEY_JSON:
+		request->json = true;
+		return 0;
+	case KEY_OUTPUT:
+		request->output = text;
+		return 0;
+	case ARGP_KEY_ARG: /* what follows is the program's */
+		request->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		if (!request->command)
+			argp_error(state, "which program? dcpix -- PROGRAM [ARGUMENT]...");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = entries,
+	.parser = parse_option,
+	.args_doc = "[--] PROGRAM [ARGUMENT]...",
+	.doc = "Run PROGRAM under an emulator and write how often each of its instructions was executed into a dcpi "
+	       "profile database, as event 'executions'.\v"
+	       "Its output and its exit status are the program's own. See dcpix(1).",
+	.children = children,
+};
+
+static int
+cannot_write(const char *directory, int err)
+{
+	return message_cannot(directory, "write the profile database", err,
+	                      err == -EACCES || err == -EPERM || err == -EROFS
+	                              ? "name one of your own with --db DIR; dcpiprof reads it as well"
+	                              : NULL);
+}
+
+static int
+print_report(const struct request *request, const struct x_report *report)
+{
+	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
+	int err;
+
+	if (!stream)
+		return message_cannot(request->output, "write the report", -errno, NULL);
+	err = request->json ? x_report_print_json(report, stream) : x_report_print_text(report, stream);
+	if (request->output && fclose(stream) != 0 && !err)
+		err = -errno;
+	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+/* Add up what the run left, write it, say so. */
+static int
+keep_counts(const struct request *request, const struct run *run, struct counted *counted)
+{
+	const char *directory = request->options.directory, *label = request->label;
+	struct counts_summary summary;
+	struct x_report report = {.run = run, .counted = counted, .summary = &summary, .database = directory};
+	char note[EVENT_NOTE_SIZE];
+	const struct counted_event event = {
+		.name = "executions",
+		.unit = "executions",
+		.note = note,
+		.label = label,
+		.start_ns = run->start_ns,
+		.end_ns = run->end_ns,
+	};
+	int err;
+
+	snprintf(note, sizeof(note), "exact, of one program run under %s by dcpix", text_basename(run->emulator));
+	err = counts_read(run->directory, label ? label : "", counted, &summary);
+	if (err)
+		return message_cannot(run->directory, "read the counts", err, NULL);
+	if (summary.processes == 0) {
+		message_print(NULL, "nothing was counted: the emulator did not start the program");
+		return STATUS_FAILURE;
+	}
+	err = counted_write(counted, directory, &event, &report.epoch);
+	return err ? cannot_write(directory, err) : print_report(request, &report);
+}
+
+static int
+run(const struct request *request)
+{
+	struct counted counted;
+	struct run program;
+	int err, status;
+
+	err = counted_can_write(request->options.directory);
+	if (err)
+		return cannot_write(request->options.directory, err);
+	status = run_program(&program, request->command);
+	if (status) {
+		run_remove(&program);
+		return status;
+	}
+	err = counted_init(&counted);
+	status = err ? message_cannot(NULL, "keep the counts", err, NULL) : keep_counts(request, &program, &counted);
+	counted_fini(&counted);
+	run_remove(&program);
+	return run_exit_status(&program, status);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct request request = {0};
+	struct guard guard = {
+		.claim = "the database is damaged",
+		.advice = DATABASE_DAMAGE_ADVICE,
+		.status = STATUS_DAMAGED,
+	};
+	int status;
+
+	text_init();
+	options_init(&request.options);
+	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request);
+	if (status)
+		return message_cannot(NULL, "read the command line", -status, NULL);
+	guard.subject = text_shown(request.options.directory);
+	if (!guard.subject)
+		return message_cannot(NULL, "start", -ENOMEM, NULL);
+	guard_enter(&guard);
+	status = run(&request);
+	guard_leave(&guard);
+	return status;
+}

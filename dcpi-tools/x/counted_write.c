@@ -1,0 +1,144 @@
+/* counted_write(), counted_can_write(): see counted.h. */
+#include "dcpi-tools/x/counted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define WRITE_TRIES 5
+#define CPU_PREFIX  "model name\t: "
+
+static void
+read_cpu(char cpu[EPOCH_TEXT_SIZE])
+{
+	FILE *info = fopen("/proc/cpuinfo", "re");
+	char line[EPOCH_TEXT_SIZE];
+
+	cpu[0] = '\0';
+	while (info && fgets(line, sizeof(line), info)) {
+		if (strncmp(line, CPU_PREFIX, strlen(CPU_PREFIX)) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(cpu, EPOCH_TEXT_SIZE, "%s", line + strlen(CPU_PREFIX));
+		break;
+	}
+	if (info)
+		fclose(info);
+}
+
+static void
+describe_epoch(const struct counted_event *event, struct epoch *epoch)
+{
+	struct utsname names = {0};
+	struct event *only = &epoch->events[0];
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	(void)uname(&names);
+	epoch->start_ns = event->start_ns;
+	epoch->end_ns = event->end_ns;
+	snprintf(epoch->label, sizeof(epoch->label), "%s", event->label ? event->label : "dcpix");
+	snprintf(epoch->host, sizeof(epoch->host), "%s", names.nodename);
+	snprintf(epoch->kernel, sizeof(epoch->kernel), "%s %s %s", names.release, names.version, names.machine);
+	read_cpu(epoch->cpu);
+	epoch->cpu_count = cpus > 0 ? (uint32_t)cpus : 1;
+	epoch->event_count = 1;
+	snprintf(only->name, sizeof(only->name), "%s", event->name);
+	snprintf(only->requested, sizeof(only->requested), "%s", event->name);
+	snprintf(only->note, sizeof(only->note), "%s", event->note);
+	snprintf(only->encoding.unit, sizeof(only->encoding.unit), "%s", event->unit);
+	only->encoding.type = EVENT_TYPE_DCPIX;
+	only->period = 1;
+	only->available = true;
+	only->user = true;
+}
+
+static int
+flush(struct profile *profile, const struct counted *counted, const struct profile_batch *entries, uint32_t epoch,
+      const struct counted_event *event)
+{
+	const uint32_t image_count = image_table_count(counted->images);
+	const uint32_t context_count = context_table_count(counted->contexts);
+	const struct image **images = calloc(image_count + 1, sizeof(*images));
+	const struct context **contexts = calloc(context_count + 1, sizeof(*contexts));
+	struct slice *slice = calloc(1, sizeof(*slice));
+	struct profile_batch batch = *entries;
+	int err = images && contexts && slice ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < image_count; i++)
+		images[i] = image_table_get(counted->images, i);
+	for (uint32_t i = 0; !err && i < context_count; i++)
+		contexts[i] = context_table_get(counted->contexts, i);
+	if (!err) {
+		*slice = (struct slice){
+			.epoch = epoch, .start_ns = event->start_ns, .end_ns = event->end_ns, .event_count = 1};
+		slice->events[0].samples = counted->total;
+		slice->events[0].unknown[UNKNOWN_ADDRESS] = counted->anonymous;
+		batch.images = images;
+		batch.image_count = image_count;
+		batch.contexts = contexts;
+		batch.context_count = context_count;
+		batch.slice = slice;
+		err = profile_flush(profile, &batch);
+	}
+	free(slice);
+	free(contexts);
+	free(images);
+	return err;
+}
+
+/* 1: what was opened was replaced meanwhile, by dcpid which compacted it: what was written is not there. */
+static int
+write_once(struct counted *counted, const char *directory, const struct counted_event *event,
+           const struct profile_batch *entries, uint32_t *number)
+{
+	const struct profile_options options = {.write = true, .beside = true};
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	struct profile *profile = NULL;
+	int err;
+
+	err = epoch ? profile_open(directory, &options, &profile) : -ENOMEM;
+	if (err) {
+		free(epoch);
+		return err;
+	}
+	describe_epoch(event, epoch);
+	err = profile_begin_epoch(profile, epoch);
+	if (!err)
+		err = flush(profile, counted, entries, epoch->id, event);
+	*number = epoch->id;
+	if (!err && !profile_is_in_place(profile))
+		err = 1;
+	profile_close(profile);
+	free(epoch);
+	return err;
+}
+
+int
+counted_write(struct counted *counted, const char *directory, const struct counted_event *event, uint32_t *epoch)
+{
+	struct profile_batch entries = {0};
+	int err = 1;
+
+	counted_settle(counted);
+	entries.entries = tally_sort(counted->tally, &entries.entry_count);
+	entries.edges = counted->edges;
+	entries.edge_count = counted->edge_count;
+	for (int i = 0; i < WRITE_TRIES && err == 1; i++)
+		err = write_once(counted, directory, event, &entries, epoch);
+	return err == 1 ? -EAGAIN : err;
+}
+
+int
+counted_can_write(const char *directory)
+{
+	const struct profile_options options = {.write = true, .beside = true};
+	struct profile *profile;
+	int err = profile_open(directory, &options, &profile);
+
+	if (!err)
+		profile_close(profile);
+	return err;
+}

@@ -1,0 +1,109 @@
+#include "dcpi-tools/x/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+
+#define SECOND_NS 1e9
+
+static double
+seconds_of(const struct run *run)
+{
+	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / SECOND_NS : 0;
+}
+
+/* Instructions a second: how fast the emulator was. */
+static double
+speed_of(const struct x_report *report)
+{
+	const double seconds = seconds_of(report->run);
+
+	return seconds > 0 ? (double)report->counted->total / seconds : 0;
+}
+
+static void
+print_what_is_missing(const struct x_report *report, FILE *stream)
+{
+	const struct counts_summary *summary = report->summary;
+	const struct counted *counted = report->counted;
+
+	if (counted->anonymous)
+		fprintf(stream,
+		        "dcpix: %" PRIu64 " of them (%.2f %%) were in code without a file, or that its file does not "
+		        "have, and have no place\n",
+		        counted->anonymous, share_percent(counted->anonymous, counted->total));
+	if (summary->unfollowed)
+		fprintf(stream,
+		        "dcpix: %" PRIu64 " programs that were started could not be followed, and are not counted\n",
+		        summary->unfollowed);
+	if (summary->running)
+		fprintf(stream, "dcpix: %" PRIu64 " processes still run; what they do from now on is not counted\n",
+		        summary->running);
+	if (summary->uncounted)
+		fprintf(stream, "dcpix: %" PRIu64 " blocks of instructions found no room, and are not counted\n",
+		        summary->uncounted);
+	if (summary->damaged)
+		fprintf(stream, "dcpix: the counts of %" PRIu64 " processes were damaged and are incomplete\n",
+		        summary->damaged);
+}
+
+int
+x_report_print_text(const struct x_report *report, FILE *stream)
+{
+	char *database = text_shown(report->database);
+
+	fprintf(stream,
+	        "dcpix: %" PRIu64 " instructions, %" PRIu64 " %s, %" PRIu32
+	        " images, %zu edges; %.2f s, %.0f million instructions/s\n",
+	        report->counted->total, report->summary->processes,
+	        report->summary->processes == 1 ? "process" : "processes", image_table_count(report->counted->images),
+	        report->counted->edge_count, seconds_of(report->run), speed_of(report) / 1e6);
+	print_what_is_missing(report, stream);
+	fprintf(stream, "dcpix: epoch %" PRIu32 " of %s, event executions\n", report->epoch, database ? database : "?");
+	free(database);
+	return fflush(stream) == 0 && !ferror(stream) ? 0 : -EIO;
+}
+
+static json_t *
+json_status(int status)
+{
+	return WIFEXITED(status) ? json_pack("{s:i}", "exit", WEXITSTATUS(status))
+	                         : json_pack("{s:i}", "signal", WTERMSIG(status));
+}
+
+int
+x_report_print_json(const struct x_report *report, FILE *stream)
+{
+	const struct counts_summary *summary = report->summary;
+	json_t *root = json_object();
+	int err = 0;
+
+	err |= json_object_set_new(root, "schema", json_string("dcpix/1"));
+	err |= json_object_set_new(root, "database", json_shown(report->database));
+	err |= json_object_set_new(root, "epoch", json_count(report->epoch));
+	err |= json_object_set_new(root, "event", json_string("executions"));
+	err |= json_object_set_new(root, "instructions", json_count(report->counted->total));
+	err |= json_object_set_new(root, "without_file", json_count(report->counted->anonymous));
+	err |= json_object_set_new(root, "uncounted_blocks", json_count(summary->uncounted));
+	err |= json_object_set_new(root, "processes", json_count(summary->processes));
+	err |= json_object_set_new(root, "still_running", json_count(summary->running));
+	err |= json_object_set_new(root, "not_followed", json_count(summary->unfollowed));
+	err |= json_object_set_new(root, "damaged", json_count(summary->damaged));
+	err |= json_object_set_new(root, "images", json_count(image_table_count(report->counted->images)));
+	err |= json_object_set_new(root, "edges", json_count(report->counted->edge_count));
+	err |= json_object_set_new(root, "seconds", json_real(seconds_of(report->run)));
+	err |= json_object_set_new(root, "instructions_per_second", json_real(speed_of(report)));
+	err |= json_object_set_new(root, "program", json_status(report->run->status));
+	if (err) {
+		json_decref(root);
+		return -ENOMEM;
+	}
+	return json_print(root, stream);
+}

@@ -1,0 +1,27 @@
+/*
+ * report.h - what dcpix says at the end of a run
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_X_REPORT_H
+#define DCPI_TOOLS_X_REPORT_H
+
+#include <stdio.h>
+
+#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/x/counts_read.h"
+#include "dcpi-tools/x/run.h"
+
+struct x_report {
+	const struct run *run;
+	const struct counted *counted;
+	const struct counts_summary *summary;
+	const char *database; /* as it was named */
+	uint32_t epoch;
+};
+
+/* 0, -ENOMEM, -EIO. */
+int x_report_print_text(const struct x_report *report, FILE *stream);
+int x_report_print_json(const struct x_report *report, FILE *stream);
+
+#endif

@@ -1,0 +1,248 @@
+#include "profile/edges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "profile/codec.h"
+#include "profile/counts.h"
+#include "profile/handle.h"
+
+#define EDGE_BYTES_MIN 3 /* of an encoded edge */
+
+void
+edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE])
+{
+	const uint64_t parts[] = {(uint64_t)key->slice << 16 | key->event, key->image, key->block};
+
+	for (size_t i = 0; i < 6; i++)
+		data[i] = (uint8_t)(parts[0] >> 8 * (5 - i));
+	for (size_t i = 0; i < 4; i++) {
+		data[6 + i] = (uint8_t)(parts[1] >> 8 * (3 - i));
+		data[10 + i] = (uint8_t)(parts[2] >> 8 * (3 - i));
+	}
+}
+
+int
+edges_key_decode(const void *data, size_t size, struct edges_key *key)
+{
+	struct byte_reader reader;
+
+	reader_init(&reader, data, size);
+	key->slice = read_u32_be(&reader);
+	key->event = read_u16_be(&reader);
+	key->image = read_u32_be(&reader);
+	key->block = read_u32_be(&reader);
+	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+}
+
+/* A small number for a small distance, whatever its sign. */
+static uint64_t
+fold(uint64_t distance)
+{
+	return distance << 1 ^ (distance >> 63 ? UINT64_MAX : 0);
+}
+
+static uint64_t
+unfold(uint64_t folded)
+{
+	return folded >> 1 ^ (folded & 1 ? UINT64_MAX : 0);
+}
+
+void
+edges_encode(const struct edge_list *list, const struct edges_key *key, struct byte_writer *writer)
+{
+	uint64_t last = (uint64_t)key->block << EDGES_BLOCK_SHIFT;
+
+	write_u8(writer, FORMAT_1);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct profile_edge *edge = &list->edges[i];
+
+		write_varint(writer, edge->from - last);
+		write_varint(writer, fold(edge->to - edge->from));
+		write_varint(writer, edge->count);
+		last = edge->from;
+	}
+}
+
+static int
+edge_compare(const void *left, const void *right)
+{
+	const struct profile_edge *a = left, *b = right;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return (a->to > b->to) - (a->to < b->to);
+}
+
+int
+edges_decode(const void *data, size_t size, const struct edges_key *key, struct edge_list *list)
+{
+	const size_t before = list->count;
+	struct byte_reader reader;
+	uint64_t last = (uint64_t)key->block << EDGES_BLOCK_SHIFT;
+
+	reader_init(&reader, data, size);
+	read_format(&reader);
+	while (!reader.failed && reader_left(&reader) >= EDGE_BYTES_MIN) {
+		struct profile_edge *grown = array_grow(list->edges, &list->capacity, list->count + 1, sizeof(*grown));
+		struct profile_edge edge = {.image = key->image, .event = key->event};
+
+		if (!grown)
+			return -ENOMEM;
+		list->edges = grown;
+		edge.from = last + read_varint_below(&reader, COUNTS_BLOCK_SIZE);
+		edge.to = edge.from + unfold(read_varint(&reader));
+		edge.count = read_varint(&reader);
+		last = edge.from;
+		if (edge.count == 0 || edge.to > COUNTS_OFFSET_MAX || edge.from >> EDGES_BLOCK_SHIFT != key->block ||
+		    (list->count > before && edge_compare(&grown[list->count - 1], &edge) >= 0))
+			return -DCPI_EDAMAGED;
+		grown[list->count++] = edge;
+	}
+	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+}
+
+void
+edge_list_fini(struct edge_list *list)
+{
+	free(list->edges);
+	*list = (struct edge_list){0};
+}
+
+void
+edge_list_merge(struct edge_list *list)
+{
+	size_t count = 0;
+
+	if (list->count == 0)
+		return;
+	qsort(list->edges, list->count, sizeof(*list->edges), edge_compare);
+	for (size_t i = 0; i < list->count; i++) {
+		struct profile_edge *last = count > 0 ? &list->edges[count - 1] : NULL;
+
+		if (last && edge_compare(last, &list->edges[i]) == 0)
+			last->count = add_saturating(last->count, list->edges[i].count);
+		else
+			list->edges[count++] = list->edges[i];
+	}
+	list->count = count;
+}
+
+/* Store the list under `key`, with what is there already. */
+static int
+put_list(const struct store *store, MDB_txn *txn, const struct edges_key *key, struct edge_list *list)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	uint8_t data[EDGES_KEY_SIZE];
+	MDB_val name = {sizeof(data), data}, value;
+	int err;
+
+	edges_key_encode(key, data);
+	err = store_error(mdb_get(txn, store->tables[TABLE_EDGES], &name, &value));
+	if (!err)
+		err = edges_decode(value.mv_data, value.mv_size, key, list);
+	else if (err == -ENOENT)
+		err = 0;
+	if (err)
+		return err;
+	edge_list_merge(list);
+	edges_encode(list, key, &writer);
+	value = (MDB_val){writer.size, writer.data};
+	err = writer.failed ? -ENOMEM : store_error(mdb_put(txn, store->tables[TABLE_EDGES], &name, &value, 0));
+	writer_fini(&writer);
+	return err;
+}
+
+static bool
+is_same_block(const struct profile_edge *a, const struct profile_edge *b)
+{
+	return a->event == b->event && a->image == b->image &&
+	       a->from >> EDGES_BLOCK_SHIFT == b->from >> EDGES_BLOCK_SHIFT;
+}
+
+int
+edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const struct profile_edge *edges, size_t count)
+{
+	struct edge_list list = {0};
+	int err = 0;
+
+	for (size_t at = 0, end; !err && at < count; at = end) {
+		struct edges_key key = {
+			.slice = slice,
+			.event = edges[at].event,
+			.image = numbers_get(&profile->images, edges[at].image),
+			.block = (uint32_t)(edges[at].from >> EDGES_BLOCK_SHIFT),
+		};
+
+		list.count = 0;
+		for (end = at; end < count && is_same_block(&edges[at], &edges[end]); end++) {
+			struct profile_edge *grown =
+				array_grow(list.edges, &list.capacity, list.count + 1, sizeof(*grown));
+
+			if (!grown)
+				err = -ENOMEM;
+			if (err)
+				break;
+			list.edges = grown;
+			if (edges[end].count > 0 && edges[end].from <= COUNTS_OFFSET_MAX &&
+			    edges[end].to <= COUNTS_OFFSET_MAX)
+				grown[list.count++] = edges[end];
+		}
+		if (!err && key.image == 0)
+			err = -EINVAL;
+		if (!err && list.count > 0)
+			err = put_list(&profile->store, txn, &key, &list);
+	}
+	edge_list_fini(&list);
+	return err;
+}
+
+/* The first block of slice `from`: 1 when it was taken, 0 when there is none, or an error. */
+static int
+take_block(const struct store *store, MDB_txn *txn, MDB_cursor *cursor, uint32_t from, uint32_t to)
+{
+	const struct edges_key first = {.slice = from};
+	struct edge_list list = {0};
+	uint8_t data[EDGES_KEY_SIZE];
+	MDB_val name = {sizeof(data), data}, value;
+	struct edges_key key;
+	int err;
+
+	edges_key_encode(&first, data);
+	err = store_error(mdb_cursor_get(cursor, &name, &value, MDB_SET_RANGE));
+	if (!err)
+		err = edges_key_decode(name.mv_data, name.mv_size, &key);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (key.slice != from)
+		return 0;
+	/* What cannot be read can be dropped, but not moved. */
+	if (to)
+		err = edges_decode(value.mv_data, value.mv_size, &key, &list);
+	if (!err)
+		err = store_error(mdb_cursor_del(cursor, 0));
+	key.slice = to;
+	if (!err && to)
+		err = put_list(store, txn, &key, &list);
+	edge_list_fini(&list);
+	return err ? err : 1;
+}
+
+int64_t
+edges_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max)
+{
+	MDB_cursor *cursor;
+	int64_t count = 0;
+	int result;
+
+	result = store_error(mdb_cursor_open(txn, store->tables[TABLE_EDGES], &cursor));
+	if (result)
+		return result;
+	while ((size_t)count < max && (result = take_block(store, txn, cursor, from, to)) > 0)
+		count++;
+	mdb_cursor_close(cursor);
+	return result < 0 ? result : count;
+}

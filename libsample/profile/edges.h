@@ -1,0 +1,69 @@
+/*
+ * edges.h - control transfers within an image, counted: from which instruction to which, how often
+ *
+ * Beside the counts of an event there may be edges: exact ones of `executions` (dcpix), samples of them of `bursts`.
+ * Each goes from the last instruction of something that was executed in one go to the instruction that came next, also
+ * when that is the one behind it; transfers to and from other images are not kept. Offsets are the image's, as of
+ * counts. The key is big-endian: slice, event, image, block, so that the edges that leave one 4 KiB block are together.
+ * Thread rule: the profile's.
+ */
+#ifndef DCPI_PROFILE_EDGES_H
+#define DCPI_PROFILE_EDGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "profile/profile.h"
+#include "profile/store.h"
+
+/* ---- reading ---- */
+
+struct edge_set {
+	uint32_t epoch; /* that they are from */
+	size_t count;
+	struct profile_edge *edges; /* by from and to; image is the database's number, event the epoch's */
+};
+
+/*
+ * The edges of `image` (the database's number) in the newest epoch that has any of the event of this name. 0 with
+ * edges that edge_set_fini() frees; -ENOENT when there are none; -DCPI_EDAMAGED, -ENOMEM.
+ */
+int edges_read(struct profile *profile, uint32_t image, const char *event, struct edge_set *set);
+void edge_set_fini(struct edge_set *set); /* a zeroed one is allowed */
+
+/* ---- for profile/ ---- */
+
+#define EDGES_KEY_SIZE    14
+#define EDGES_BLOCK_SHIFT 12
+
+struct edges_key {
+	uint32_t slice;
+	uint16_t event;
+	uint32_t image;
+	uint32_t block; /* of `from` */
+};
+
+void edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE]);
+int edges_key_decode(const void *data, size_t size, struct edges_key *key); /* 0 or -DCPI_EDAMAGED */
+
+struct edge_list {
+	struct profile_edge *edges; /* of one block, ascending by from and to, each once */
+	size_t count, capacity;
+};
+
+void edges_encode(const struct edge_list *list, const struct edges_key *key, struct byte_writer *writer);
+
+/* Appended to the list; 0, -DCPI_EDAMAGED, -ENOMEM. */
+int edges_decode(const void *data, size_t size, const struct edges_key *key, struct edge_list *list);
+void edge_list_merge(struct edge_list *list); /* sort; what is there twice becomes one */
+void edge_list_fini(struct edge_list *list);
+
+/* Add a batch's edges to `slice`. 0 or an error. */
+int edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const struct profile_edge *edges,
+              size_t count);
+
+/* Take at most `max` blocks of edges from slice `from` and add them to `to`, or drop them when it is 0. How many. */
+int64_t edges_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max);
+
+#endif
