@@ -73,21 +73,41 @@ is_name(const struct instruction_detail *detail, const char *name)
 	return strcmp(detail->mnemonic, name) == 0;
 }
 
-/* `cmp index, immediate`, under the condition that is asked for. Returns the bound, or 0. */
+/*
+ * The operands of a comparison with an immediate: `cmp`, or a subtraction whose difference goes into the register, so
+ * that what was compared is its value above (*is_above).
+ */
+static bool
+comparison(const struct instruction_detail *detail, const struct instruction_operand **left, int64_t *right,
+           bool *is_above)
+{
+	const struct instruction_operand *last = &detail->operands[detail->operand_count - 1];
+
+	*is_above = !is_name(detail, "cmp");
+	if (*is_above && !is_name(detail, "sub") && !is_name(detail, "subs"))
+		return false;
+	if (detail->operand_count < 2 || last->kind != OPERAND_IMMEDIATE)
+		return false;
+	*left = last - 1;
+	*right = (int64_t)((uint64_t)last->value << last->shift);
+	return true;
+}
+
+/* What set the flags, under the condition that is asked for. Returns the bound, or 0. */
 static uint32_t
 compared(struct back *back, const struct instruction_detail *detail)
 {
-	const struct instruction_operand *left = &detail->operands[0], *right = &detail->operands[1];
+	const struct instruction_operand *left;
 	const char *condition = back->condition;
+	bool is_above;
 	uint32_t bound;
+	int64_t right;
 
-	if (!condition)
-		return 0;
 	back->condition = NULL;
-	if (!is_name(detail, "cmp") || detail->operand_count != 2 || right->kind != OPERAND_IMMEDIATE)
+	if (!comparison(detail, &left, &right, &is_above))
 		return 0;
-	bound = condition_bound(condition, back->is_taken, (int64_t)((uint64_t)right->value << right->shift));
-	if (bound && is_index(back, left)) {
+	bound = condition_bound(condition, back->is_taken, right);
+	if (bound && !is_above && is_index(back, left)) {
 		back->is_compared = true;
 		return bound;
 	}
@@ -181,6 +201,19 @@ copy_source(const struct instruction_detail *detail)
 	return from;
 }
 
+/* The bound of a comparison that was passed, if it was of what the index is by now. */
+static uint32_t
+limit_passed(struct back *back)
+{
+	for (size_t i = 0; i < back->limit_count; i++) {
+		if (back->reg == REGISTER_NONE || back->limits[i].reg != back->reg)
+			continue;
+		back->is_compared = true;
+		return back->limits[i].bound;
+	}
+	return 0;
+}
+
 /* Instruction `index` sets what the index is below it. *bound is set when that says it; true: go on above. */
 static bool
 set_here(struct back *back, uint32_t index, uint32_t *bound)
@@ -203,11 +236,7 @@ set_here(struct back *back, uint32_t index, uint32_t *bound)
 	from = copy_source(&detail);
 	if (!copied(back, &from, is_signed))
 		return false;
-	for (size_t i = 0; i < back->limit_count && back->reg != REGISTER_NONE && !*bound; i++) {
-		if (back->limits[i].reg == back->reg)
-			*bound = back->limits[i].bound;
-	}
-	back->is_compared = *bound != 0;
+	*bound = limit_passed(back);
 	return !*bound;
 }
 
@@ -236,6 +265,27 @@ branch_passed(struct back *back, uint32_t branch, uint32_t below)
 	back->is_taken = below != branch + 1;
 }
 
+/* The index was in memory: was it put there by instruction `index`? True: go on above, with the register if so. */
+static bool
+memory_passed(struct back *back, uint32_t index, uint32_t *bound)
+{
+	const struct code_map *map = back->tracer->map;
+	bool is_arm = map->source->architecture == ARCHITECTURE_AARCH64;
+	struct instruction_detail detail;
+
+	if (map->instructions[index].stores && code_map_detail(map, index, &detail) && detail.operand_count == 2 &&
+	    (is_name(&detail, "mov") || is_name(&detail, "str")) &&
+	    is_same_cell(&back->cell, &detail.operands[is_arm])) {
+		if (detail.operands[!is_arm].kind != OPERAND_REGISTER)
+			return false;
+		back->reg = detail.operands[!is_arm].reg;
+		*bound = limit_passed(back);
+		return !*bound;
+	}
+	return !(back->cell.base != REGISTER_NONE && instruction_changes(map, index, back->cell.base)) &&
+	       !(back->cell.index != REGISTER_NONE && instruction_changes(map, index, back->cell.index));
+}
+
 /* One instruction back. True: go on. */
 static bool
 step_back(struct back *back, uint32_t index, uint32_t below, uint32_t *bound)
@@ -249,21 +299,19 @@ step_back(struct back *back, uint32_t index, uint32_t below, uint32_t *bound)
 		branch_passed(back, index, below);
 		return true;
 	}
+	limits_forget(back, index);
 	if (back->condition && instruction_changes(map, index, REGISTER_FLAGS)) {
-		if (!code_map_detail(map, index, &detail))
+		if (!code_map_detail(map, index, &detail) || !detail.operand_count)
 			return false;
 		*bound = compared(back, &detail);
 		if (*bound)
 			return false;
 	}
-	limits_forget(back, index);
-	if (back->reg != REGISTER_NONE && instruction_changes(map, index, back->reg))
+	if (back->reg == REGISTER_NONE)
+		return memory_passed(back, index, bound);
+	if (instruction_changes(map, index, back->reg))
 		return instruction->flow == FLOW_NEXT && set_here(back, index, bound);
-	if (back->reg != REGISTER_NONE)
-		return true;
-	/* the address of the memory that the index was in */
-	return !(back->cell.base != REGISTER_NONE && instruction_changes(map, index, back->cell.base)) &&
-	       !(back->cell.index != REGISTER_NONE && instruction_changes(map, index, back->cell.index));
+	return true;
 }
 
 uint32_t
