@@ -122,17 +122,19 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 	err = lifetime_reserve(&collection->lifetime, epoch);
 	if (!err)
 		err = flusher_begin_epoch(collection->flusher, epoch);
-	if (err) {
+	if (err && err != -EINPROGRESS) {
 		free(epoch);
 		return collection_say(why, size, collection->config.database, "begin an epoch", err);
 	}
 	collection_end_totals(collection);
+	collection->is_late = err == -EINPROGRESS;
 	collection->epoch = *epoch;
 	collection->slice_id = 0;
 	collection->slice_ends = false;
 	collection->totals.event_count = epoch->event_count;
 	free(epoch);
-	announce_epoch(collection->log, collection->config.database, &collection->epoch);
+	if (!collection->is_late)
+		announce_epoch(collection->log, collection->config.database, &collection->epoch);
 	return 0;
 }
 

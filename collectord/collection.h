@@ -102,7 +102,10 @@ void collection_break_compaction(struct collection *collection);
 /* True, once, when a compaction has ended: *err and *compaction as of profile_compact(). */
 bool collection_compacted(struct collection *collection, struct compaction *compaction, int *err);
 
-/* Commit, then begin a new epoch of the same events. 0, or an error with a sentence, the old epoch going on. */
+/*
+ * Commit, then begin a new epoch of the same events. 0, or an error with a sentence, the old epoch going on. When the
+ * disk does not answer, the epoch has the number 0 until it does.
+ */
 int collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size);
 
 /*

@@ -108,6 +108,15 @@ subtract(struct slice_event *event, const struct slice_event *less)
 		event->unknown[cause] -= less->unknown[cause];
 }
 
+/* The epoch that was to begin has. */
+static void
+learn_number(struct collection *collection, const struct slice *slice)
+{
+	collection->is_late = false;
+	collection->epoch.id = slice->epoch;
+	announce_epoch(collection->log, collection->config.database, &collection->epoch);
+}
+
 /* The rest of the epoch is in a database that is no more at its place; this job began it again in another. */
 static void
 follow(struct collection *collection, const struct slice *slice)
@@ -141,7 +150,9 @@ collection_settle(struct collection *collection)
 	if (!result.done)
 		return true;
 	collection->committed++;
-	if (result.moved)
+	if (result.moved && collection->is_late)
+		learn_number(collection, &result.job.slice);
+	else if (result.moved)
 		follow(collection, &result.job.slice);
 	collection->spare = result.job.tally;
 	collection->slice_id = result.job.slice.id;

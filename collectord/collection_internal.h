@@ -50,6 +50,7 @@ struct collection {
 	uint32_t slice_id;             /* 0: the next job begins a slice */
 	uint32_t slice_newest;         /* the last that was written to */
 	bool slice_ends;               /* the next job belongs to another slice */
+	bool is_late; /* the epoch has no number yet: the disk has not answered since it was to begin */
 
 	bool is_compacting;
 	struct compaction compaction; /* the flusher's while is_compacting */

@@ -29,6 +29,10 @@ reply_epoch(struct daemon *daemon, uint64_t client, const char *note)
 	struct collection_view view;
 
 	collection_view(daemon->collection, &view);
+	if (view.epoch->id == 0) {
+		reply_error(daemon, client, "the disk of the database does not answer; the epoch begins when it does");
+		return;
+	}
 	reply(daemon, client, json_pack("{s:b,s:I,s:s}", "ok", 1, "epoch", (json_int_t)view.epoch->id, "note", note));
 }
 

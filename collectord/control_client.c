@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,10 +32,12 @@ client_reply(struct client *client, json_t *reply)
 {
 	struct evbuffer *output = bufferevent_get_output(client->stream);
 	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
+	int added;
 
-	int added = evbuffer_add_printf(output, "%s\n",
-	                                text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
-
+	/* the answer may have taken longer than a client has to read it: its time begins now */
+	(void)event_base_update_cache_time(client->control->base);
+	added = evbuffer_add_printf(output, "%s\n",
+	                            text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
 	free(text);
 	json_decref(reply);
 	client->waits = false;

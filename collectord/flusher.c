@@ -173,13 +173,17 @@ static void
 run_call(struct flusher *flusher)
 {
 	int (*call)(struct profile *, void *) = flusher->call;
+	void *context = flusher->call_context;
 	int result;
 
 	flusher->call = NULL;
 	flusher->is_called = true;
 	enter_profile(flusher);
-	result = call(flusher->profile, flusher->call_context);
+	result = call(flusher->profile, context);
 	leave_profile(flusher);
+	if (flusher->abandoned)
+		flusher->abandoned(flusher, context, result);
+	flusher->abandoned = NULL;
 	flusher->call_result = result;
 	flusher->is_called = false;
 	pthread_cond_broadcast(&flusher->changed);

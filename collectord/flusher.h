@@ -21,7 +21,8 @@
 #include "profile/retention.h"
 #include "tally/tally.h"
 
-#define FLUSHER_CALL_S 10
+#define FLUSHER_CALL_S     10
+#define FLUSHER_PATIENCE_S 5
 
 struct flusher;
 
@@ -39,8 +40,7 @@ struct flush_job {
 struct flush_result {
 	int error;  /* 0, or why the last try failed; the job is kept and tried again */
 	bool done;  /* the job was written and `job` is back */
-	bool moved; /* done, and in another database than the job before: job.slice.epoch is the epoch that began there
-	             */
+	bool moved; /* done, and in an epoch that nobody knew of: job.slice.epoch, in another database or begun late */
 	struct flush_job job;
 	uint64_t duration_ns;       /* of the last try */
 	uint64_t entries;           /* distinct keys written */
@@ -58,7 +58,9 @@ struct flusher *flusher_new(struct profile *profile, struct guard *guard, const 
 void flusher_free(struct flusher *flusher);
 
 /*
- * Begin an epoch, that of the jobs to come: as profile_begin_epoch(), or -ETIMEDOUT. Should the database be deleted or
+ * Begin an epoch, that of the jobs to come: as profile_begin_epoch(), or -ETIMEDOUT. -EINPROGRESS when the disk has not
+ * answered for FLUSHER_PATIENCE_S: the epoch begins when it does, at the latest with the next job, whose result tells
+ * (`moved`) its number. Should the database be deleted or
  * replaced (profile_recover()), the flusher begins the epoch again in the one that is at its place then.
  */
 int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);

@@ -33,25 +33,34 @@ find_database(struct flusher *flusher)
 	return 0;
 }
 
+static void
+move_job(struct flusher *flusher, struct slice *slice)
+{
+	slice->epoch = flusher->epoch->id;
+	slice->id = 0;
+	flusher->is_homeless = false;
+	flusher->is_late = false;
+	flusher->has_moved = true;
+}
+
 /* Begin the epoch of the job in a database that has not got it, at the time of the job. */
 static int
 begin_again(struct flusher *flusher, struct slice *slice)
 {
 	int err;
 
+	if (flusher->is_late && !flusher->is_homeless)
+		move_job(flusher, slice);
 	if (!flusher->is_homeless)
 		return 0;
-	if (!flusher->epoch)
+	if (!flusher->epoch || flusher->epoch->event_count == 0)
 		return -ENOENT;
 	flusher->epoch->start_ns = slice->start_ns;
 	flusher->epoch->end_ns = slice->start_ns;
 	err = profile_begin_epoch(flusher->profile, flusher->epoch);
 	if (err)
 		return err;
-	slice->epoch = flusher->epoch->id;
-	slice->id = 0;
-	flusher->is_homeless = false;
-	flusher->has_moved = true;
+	move_job(flusher, slice);
 	return 0;
 }
 
@@ -114,7 +123,7 @@ flusher_write(struct flusher *flusher, struct work *work, const struct retention
 
 struct beginning {
 	struct flusher *flusher;
-	struct epoch *epoch;
+	struct epoch epoch;
 };
 
 static int
@@ -128,32 +137,51 @@ begin_where_it_belongs(struct flusher *flusher, struct epoch *epoch)
 static int
 begin_epoch(struct profile *profile, void *context)
 {
-	const struct beginning *beginning = context;
+	struct beginning *beginning = context;
 	struct flusher *flusher = beginning->flusher;
-	struct epoch *copy = malloc(sizeof(*copy));
 	int err;
 
 	(void)profile;
-	if (!copy)
-		return -ENOMEM;
-	err = begin_where_it_belongs(flusher, beginning->epoch);
+	err = begin_where_it_belongs(flusher, &beginning->epoch);
 	if (flusher_heal(flusher, err))
-		err = begin_where_it_belongs(flusher, beginning->epoch);
-	if (err) {
-		free(copy);
+		err = begin_where_it_belongs(flusher, &beginning->epoch);
+	if (err)
 		return err;
-	}
-	*copy = *beginning->epoch;
-	free(flusher->epoch);
-	flusher->epoch = copy;
+	*flusher->epoch = beginning->epoch;
 	flusher->is_homeless = false;
+	flusher->is_late = false;
 	return 0;
+}
+
+/* Jobs come that belong to it, whether it could be begun or not. */
+static void
+begin_late(struct flusher *flusher, void *context, int result)
+{
+	struct beginning *beginning = context;
+
+	*flusher->epoch = beginning->epoch;
+	flusher->is_homeless = result != 0;
+	flusher->is_late = result == 0;
+	free(beginning);
 }
 
 int
 flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
 {
-	struct beginning beginning = {.flusher = flusher, .epoch = epoch};
+	struct beginning *beginning = malloc(sizeof(*beginning));
+	int err;
 
-	return flusher_call(flusher, begin_epoch, &beginning);
+	if (!flusher->epoch) /* for its whole life, so that nothing can fail later */
+		flusher->epoch = calloc(1, sizeof(*flusher->epoch));
+	if (!beginning || !flusher->epoch) {
+		free(beginning);
+		return -ENOMEM;
+	}
+	*beginning = (struct beginning){.flusher = flusher, .epoch = *epoch};
+	err = flusher_call_impatiently(flusher, begin_epoch, begin_late, beginning);
+	if (err == -EINPROGRESS)
+		return err;
+	*epoch = beginning->epoch;
+	free(beginning);
+	return err;
 }

@@ -114,22 +114,68 @@ flusher_wait(struct flusher *flusher, uint64_t timeout_ns)
 	return -ETIMEDOUT;
 }
 
-int
-flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+static uint64_t
+seconds_from_now(unsigned seconds)
 {
-	const uint64_t deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + FLUSHER_CALL_S * UINT64_C(1000000000);
-	int result, wait_err = 0;
+	return machine_clock_ns(CLOCK_MONOTONIC) + seconds * UINT64_C(1000000000);
+}
 
-	pthread_mutex_lock(&flusher->lock);
+/* With the lock held: until the thread has begun with the call. 0, or -ETIMEDOUT: it will not. */
+static int
+hand_call_over(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+{
+	const uint64_t deadline_ns = seconds_from_now(FLUSHER_CALL_S);
+	int wait_err = 0;
+
+	/* one that was abandoned may still be under way */
+	while (flusher->is_called && wait_err != ETIMEDOUT)
+		wait_err = flusher_wait_until(flusher, deadline_ns);
+	if (flusher->is_called)
+		return -ETIMEDOUT;
 	flusher->call = call;
 	flusher->call_context = context;
 	pthread_cond_broadcast(&flusher->changed);
 	while (flusher->call && wait_err != ETIMEDOUT)
 		wait_err = flusher_wait_until(flusher, deadline_ns);
-	while (flusher->is_called) /* it works with what is ours */
-		pthread_cond_wait(&flusher->changed, &flusher->lock);
-	result = flusher->call ? -ETIMEDOUT : flusher->call_result;
+	if (!flusher->call)
+		return 0;
 	flusher->call = NULL;
+	return -ETIMEDOUT;
+}
+
+int
+flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+{
+	int result;
+
+	pthread_mutex_lock(&flusher->lock);
+	result = hand_call_over(flusher, call, context);
+	while (!result && flusher->is_called) /* it works with what is ours */
+		pthread_cond_wait(&flusher->changed, &flusher->lock);
+	if (!result)
+		result = flusher->call_result;
+	pthread_mutex_unlock(&flusher->lock);
+	return result;
+}
+
+int
+flusher_call_impatiently(struct flusher *flusher, int (*call)(struct profile *profile, void *context),
+                         void (*abandoned)(struct flusher *flusher, void *context, int result), void *context)
+{
+	uint64_t deadline_ns;
+	int result, wait_err = 0;
+
+	pthread_mutex_lock(&flusher->lock);
+	result = hand_call_over(flusher, call, context);
+	deadline_ns = seconds_from_now(FLUSHER_PATIENCE_S);
+	while (!result && flusher->is_called && wait_err != ETIMEDOUT)
+		wait_err = flusher_wait_until(flusher, deadline_ns);
+	if (!result && flusher->is_called) {
+		flusher->abandoned = abandoned;
+		result = -EINPROGRESS;
+	} else if (!result) {
+		result = flusher->call_result;
+	}
 	pthread_mutex_unlock(&flusher->lock);
 	return result;
 }

@@ -38,6 +38,7 @@ struct flusher {
 	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
 	bool is_homeless;    /* the database has not got that epoch yet */
 	bool has_moved;      /* and when it has got it, it is to be told */
+	bool is_late;        /* that epoch was begun when nobody waited any more, and its number is to be told */
 	bool is_set_aside;   /* what was damaged; the log has said where to */
 	int error;           /* of the last try */
 	struct retainer retainer;
@@ -62,7 +63,8 @@ struct flusher {
 	int (*call)(struct profile *profile, void *context);
 	void *call_context;
 	int call_result;
-	bool is_called; /* the call is under way */
+	bool is_called;                                                        /* the call is under way */
+	void (*abandoned)(struct flusher *flusher, void *context, int result); /* nobody waits for it any more */
 	struct post post;
 	bool retains, retains_anew; /* by other options than before */
 	struct retention_options retention;
@@ -72,6 +74,15 @@ struct flusher {
 
 /* For a change, until then (CLOCK_MONOTONIC) at most; the lock is held. 0 or ETIMEDOUT. */
 int flusher_wait_until(struct flusher *flusher, uint64_t monotonic_ns);
+
+/* ---- flusher_handover.c ---- */
+
+/*
+ * As flusher_call(), but when the call takes longer than FLUSHER_PATIENCE_S: -EINPROGRESS. `abandoned` is then called
+ * when it has ended, on the flusher's thread with the lock held, and has to see to the context.
+ */
+int flusher_call_impatiently(struct flusher *flusher, int (*call)(struct profile *profile, void *context),
+                             void (*abandoned)(struct flusher *flusher, void *context, int result), void *context);
 
 /* ---- flusher_database.c; the thread's, in the profile ---- */
 

@@ -135,6 +135,27 @@ test_failing_disk()
 	fail_disk failing 5 'Input/output error'
 }
 
+# A disk that does not answer at all holds the flusher up, for a minute and more, and nobody else.
+test_hanging_disk()
+{
+	local fed
+
+	configure
+	begin hanging LD_PRELOAD="$build/workloads/fail_disk.so" FAIL_DISK="$scratch/hanging.error" || return
+	wait_for 20 is '.slice == 1'
+	echo 'slow 600000 data.mdb' >"$scratch/hanging.error"
+	work
+	check 'hanging: status says so' work_until 90 '.trouble[0] // "" | contains(" has taken ")'
+	check_fails 'hanging: an epoch is refused' 1 'the counts of the old epoch cannot be written' \
+		timeout 60 dcpictl --socket "$socket" epoch
+	fed=$(grep -c '^WATCHDOG=1' "$notified")
+	check 'hanging: status answers all the same' timeout 30 dcpictl --socket "$socket" status
+	check 'hanging: the watchdog is fed' wait_for 20 eval "[ \$(grep -c '^WATCHDOG=1' '$notified') -gt $fed ]"
+	rm "$scratch/hanging.error"
+	check 'hanging: when it answers, an epoch begins' timeout 60 dcpictl --socket "$socket" epoch --label answered
+	settle 'hanging'
+}
+
 test_read_only_disk()
 {
 	fail_disk read-only 30 'Read-only file system'
@@ -300,5 +321,5 @@ test_stopped_reader()
 }
 
 may_sample_or_skip 'dcpid stands a database that cannot be written' || exit 0
-side_by_side test_full_disk test_failing_disk test_read_only_disk test_deleted_database test_moved_database \
+side_by_side test_full_disk test_failing_disk test_hanging_disk test_read_only_disk test_deleted_database test_moved_database \
 	test_deleted_directory test_forbidden_directory test_stopped_reader test_churn
