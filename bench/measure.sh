@@ -165,7 +165,7 @@ print_results()
 
 	cat <<-END
 
-	Measured $began with \`bench/beside_perf --rate $rate --seconds $seconds --repetitions $repetitions
+	Measured $began with \`bench/beside_perf --rate $rate --seconds $seconds --repetitions $repetitions --loads "$loads"
 	--dense-seconds $dense_seconds --sparse-seconds $sparse_seconds --disk-rate $disk_rate --disk-seconds $disk_seconds --ten-seconds $ten_seconds
 	--storm-seconds $storm_seconds --sysprof-seconds $sysprof_seconds\`; medians of $repetitions runs of each tool, in
 	turn (one run of what follows after the first three loads).
@@ -182,7 +182,9 @@ print_results()
 	print_ten_million
 	print_storm
 	print_sysprof
-	printf '\n### Single rooms\n\n```\n'
+	echo
+	[ -s "$scratch/rooms" ] || return 0
+	printf '### Single rooms\n\n```\n'
 	cat "$scratch/rooms"
 	printf '```\n\n'
 }
