@@ -74,8 +74,8 @@ enum control_flow {
  * x0 0 ... x30 30, sp 31), vector ones 32 to 63, the flags 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a
  * register are the whole: what writes 8 or 16 bits of one, or under a mask that merges, reads it as well. The zero
  * register and the instruction pointer are none. Flags that an instruction leaves alone (inc: the carry) are not read
- * by it: they are renamed apart. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it is not
- * listed.
+ * by it: they are renamed apart; nor is the upper half of a vector that SSE keeps. Where the whole state is saved,
+ * loaded or cleared (xsave, vzeroupper) it is not listed.
  */
 #define REGISTER_VECTOR 32
 #define REGISTER_FLAGS  64

@@ -194,6 +194,8 @@ merges(const struct x86_encoding *encoding, const struct instruction_operand *op
 		return false;
 	if (operand->reg < REGISTER_VECTOR)
 		return operand->size < 4;
+	if (operand->reg == REGISTER_X87) /* one of MMX's eight */
+		return true;
 	return encoding->kind == ENCODING_EVEX && encoding->mask != 0 && !encoding->clears_mask &&
 	       operand->reg < REGISTER_FLAGS;
 }

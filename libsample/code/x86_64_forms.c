@@ -117,7 +117,8 @@ static const struct form forms[] = {
 
 	/* floating point, SSE and AVX */
 	{"addps addpd addss addsd subps subpd subss subsd addsubps addsubpd haddps haddpd hsubps hsubpd minps minpd minss minsd maxps maxpd maxss maxsd vaddph vaddsh vsubph vsubsh vminph vminsh vmaxph vmaxsh", CLASS_FLOAT_ADD, ACCESS_UPDATE, 0},
-	{"roundps roundpd vrndscale* vreduce* vgetexp* vgetmant* vfixupimm*", CLASS_FLOAT_CONVERT, ACCESS_WRITE, 0},
+	{"roundps roundpd vrndscale* vreduce* vgetexp* vgetmant*", CLASS_FLOAT_CONVERT, ACCESS_WRITE, 0},
+	{"vfixupimm*", CLASS_FLOAT_CONVERT, ACCESS_UPDATE, ACCUMULATES},
 	{"roundss roundsd", CLASS_FLOAT_CONVERT, ACCESS_UPDATE, 0},
 	{"vrange*", CLASS_FLOAT_ADD, ACCESS_WRITE, 0},
 	{"mulps mulpd mulss mulsd vmulph vmulsh", CLASS_FLOAT_MULTIPLY, ACCESS_UPDATE, 0},

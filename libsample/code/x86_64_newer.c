@@ -159,6 +159,7 @@ static const struct newer table[] = {
 	{EVEX(MAP_0F, 0, 0x55, 0), "vandnps", "VHW", 0}, {EVEX(MAP_0F, 0x66, 0x55, 1), "vandnpd", "VHW", 0},
 	{EVEX(MAP_0F, 0, 0x56, 0), "vorps", "VHW", 0}, {EVEX(MAP_0F, 0x66, 0x56, 1), "vorpd", "VHW", 0},
 	{EVEX(MAP_0F, 0, 0x57, 0), "vxorps", "VHW", 0}, {EVEX(MAP_0F, 0x66, 0x57, 1), "vxorpd", "VHW", 0},
+	{EVEX(MAP_0F3A, 0x66, 0x54, 0), "vfixupimmps", "VHWI", 0}, {EVEX(MAP_0F3A, 0x66, 0x54, 1), "vfixupimmpd", "VHWI", 0},
 	{EVEX(MAP_0F3A, 0x66, 0x50, 0), "vrangeps", "VHWI", 0}, {EVEX(MAP_0F3A, 0x66, 0x50, 1), "vrangepd", "VHWI", 0},
 	{EVEX(MAP_0F3A, 0x66, 0x56, 0), "vreduceps", "VWI", 0}, {EVEX(MAP_0F3A, 0x66, 0x56, 1), "vreducepd", "VWI", 0},
 	{EVEX(MAP_0F3A, 0x66, 0x26, 0), "vgetmantps", "VWI", 0}, {EVEX(MAP_0F3A, 0x66, 0x26, 1), "vgetmantpd", "VWI", 0},
