@@ -154,7 +154,8 @@ print_bubble(struct printer *printer, const struct listing_line *line, const str
 
 		if (is_long && i == LENGTH_LINE) {
 			is_explained = explanations > 1;
-			snprintf(text, sizeof(text), "... %.1fcy", line->cycles);
+			snprintf(text, sizeof(text), "... %.1fcy",
+			         bubble->is_static ? bubble->half_cycles / 2.0 : line->cycles);
 		} else {
 			explain_next(printer, bubble, text, sizeof(text));
 		}

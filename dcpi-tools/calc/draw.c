@@ -1,0 +1,129 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/message.h"
+
+#define DOT       "dot" /* of graphviz */
+#define NOT_FOUND 127
+
+static const char *const formats[] = {"svg", "png", "pdf", "dot"};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static const char *
+format_of(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < FORMATS; i++)
+		if (strcasecmp(dot + 1, formats[i]) == 0)
+			return formats[i];
+	return NULL;
+}
+
+/* A file for the program to read, without a name. */
+static int
+source_file(const struct report *report)
+{
+	FILE *file = tmpfile();
+	int fd;
+
+	if (!file)
+		return -errno;
+	graph_print(report, file);
+	if (fflush(file) != 0 || ferror(file)) {
+		fclose(file);
+		return -EIO;
+	}
+	fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+	fclose(file);
+	if (fd < 0)
+		return -errno;
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* Its exit status, or a negative errno. */
+static int
+run_dot(const char *format, const char *path, int input)
+{
+	char format_option[16];
+	char *arguments[] = {(char *)DOT, format_option, (char *)"-o", (char *)path, NULL};
+	posix_spawn_file_actions_t actions;
+	int err, status;
+	pid_t child;
+
+	snprintf(format_option, sizeof(format_option), "-T%s", format);
+	err = posix_spawn_file_actions_init(&actions);
+	if (err)
+		return -err;
+	err = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	if (!err)
+		err = posix_spawnp(&child, DOT, &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (err)
+		return -err;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
+}
+
+static int
+write_source(const struct report *report, const char *path)
+{
+	FILE *file = fopen(path, "we");
+	int err = 0;
+
+	if (!file)
+		return message_cannot(path, "write the graph", -errno, NULL);
+	graph_print(report, file);
+	if (ferror(file))
+		err = -EIO;
+	if (fclose(file) != 0 && !err)
+		err = -errno;
+	return err ? message_cannot(path, "write the graph", err, NULL) : STATUS_OK;
+}
+
+static int
+draw(const struct report *report, const char *format)
+{
+	const char *path = report->request->graph;
+	int input = source_file(report), status;
+
+	if (input < 0)
+		return message_cannot(path, "draw the graph", input, NULL);
+	status = run_dot(format, path, input);
+	close(input);
+	if (status == -ENOENT || status == NOT_FOUND) {
+		message_print(path,
+		              "cannot draw the graph: there is no program 'dot' (install the package graphviz, or "
+		              "name a file that ends in .dot)");
+		return STATUS_FAILURE;
+	}
+	if (status < 0)
+		return message_cannot(path, "draw the graph", status, NULL);
+	if (status == 0)
+		return STATUS_OK;
+	message_print(path, "cannot draw the graph: 'dot' ended with status %d", status);
+	return STATUS_FAILURE;
+}
+
+int
+report_draw(const struct report *report)
+{
+	const char *path = report->request->graph, *format = format_of(path);
+
+	if (!format) {
+		message_print(path, "a graph can be drawn into a file that ends in .svg, .png, .pdf or .dot");
+		return STATUS_USAGE;
+	}
+	return strcmp(format, "dot") == 0 ? write_source(report, path) : draw(report, format);
+}

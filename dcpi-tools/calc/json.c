@@ -1,0 +1,225 @@
+/* Schema dcpicalc/1: man/dcpicalc.1.scd. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
+
+/* A number, or null for what is not known (below 0). */
+static json_t *
+known(double value)
+{
+	return value < 0 ? json_null() : json_real(value);
+}
+
+static json_t *
+frequency_json(const struct report *report, const struct frequency *frequency)
+{
+	const double executions = frequency->value * report->analysis->cycles_per_sample;
+	const bool is_known = frequency->confidence != CONFIDENCE_NONE;
+
+	return json_pack("{s:o, s:o, s:s, s:s}", "value", known(is_known ? frequency->value : -1), "executions",
+	                 known(is_known && executions > 0 ? executions : -1), "confidence",
+	                 frequency_confidence_name(frequency->confidence), "method",
+	                 frequency_method_name(frequency->method));
+}
+
+static json_t *
+samples_json(const struct report *report, uint32_t instruction)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	json_t *samples = json_object();
+	int failed = !samples;
+
+	for (size_t i = 0; i < analysis->event_count; i++)
+		if (report->selection->events[i].available)
+			failed |= json_object_set_new(
+				samples, report->selection->events[i].name,
+				json_count(analysis->samples[i * analysis->graph->instruction_count + instruction]));
+	if (!failed)
+		return samples;
+	json_decref(samples);
+	return NULL;
+}
+
+static json_t *
+static_stalls_json(const struct schedule *schedule, uint32_t index)
+{
+	json_t *stalls = json_array();
+
+	for (size_t i = 0; stalls && i < schedule->stall_count; i++) {
+		const struct static_stall *stall = &schedule->stalls[i];
+
+		if (stall->instruction == index &&
+		    json_array_append_new(stalls,
+		                          json_pack("{s:s, s:f, s:o}", "reason", stall_reason_name(stall->reason),
+		                                    "cycles", stall->half_cycles / 2.0, "culprit",
+		                                    stall->culprit == SCHEDULE_NOTHING
+		                                            ? json_null()
+		                                            : json_count(stall->culprit_address)))) {
+			json_decref(stalls);
+			return NULL;
+		}
+	}
+	return stalls;
+}
+
+static json_t *
+instruction_json(const struct report *report, uint32_t block_index, uint32_t index)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const struct schedule *schedule = &analysis->schedules[block_index];
+	const uint32_t at = analysis->graph->blocks[block_index].first + index;
+	char *text = instruction_text(report, at);
+	json_t *object;
+
+	object = json_pack("{s:o, s:s?, s:o, s:f, s:o, s:o, s:f, s:b, s:b, s:o}", "address",
+	                   json_count(analysis->graph->instructions[at].address), "text", text, "samples",
+	                   samples_json(report, at), "held", analysis->frequencies.samples[at], "executions",
+	                   analysis->executions ? json_count(analysis->executions[at]) : json_null(), "cycles",
+	                   known(instruction_cycles(analysis, block_index, at)), "best_cycles",
+	                   schedule->lines[index].minimum_cycles, "dual_issue", schedule->lines[index].dual, "critical",
+	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index));
+	free(text);
+	return object;
+}
+
+static json_t *
+block_json(const struct report *report, uint32_t index)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const struct flow_block *block = &analysis->graph->blocks[index];
+	const struct schedule *schedule = &analysis->schedules[index];
+	json_t *instructions = json_array();
+	int failed = !instructions;
+
+	for (uint32_t i = 0; i < block->count && !failed; i++)
+		failed |= json_array_append_new(instructions, instruction_json(report, index, i));
+	if (failed) {
+		json_decref(instructions);
+		return NULL;
+	}
+	return json_pack("{s:I, s:o, s:b, s:f, s:f, s:o, s:f, s:s, s:o, s:o}", "block", (json_int_t)index, "address",
+	                 json_count(analysis->graph->instructions[block->first].address), "cold", block->is_cold,
+	                 "samples", block_samples(analysis, index), "percent", block_percent(report, index),
+	                 "frequency", frequency_json(report, &analysis->frequencies.blocks[index]), "best_cycles",
+	                 schedule->best_cycles, "bound", schedule_bound_name(schedule->bound), "actual_cycles",
+	                 known(block_cycles(analysis, index)), "instructions", instructions);
+}
+
+static json_t *
+place_json(uint32_t block)
+{
+	return block == FLOW_OUTSIDE ? json_null() : json_integer(block);
+}
+
+static json_t *
+edge_json(const struct report *report, uint32_t index)
+{
+	static const char *const kinds[EDGE_KIND_COUNT] = {
+		[EDGE_FALL] = "fall",         [EDGE_TAKEN] = "taken",     [EDGE_TABLE] = "table",
+		[EDGE_UNKNOWN] = "unknown",   [EDGE_ENTRY] = "entry",     [EDGE_EXIT] = "exit",
+		[EDGE_NORETURN] = "noreturn", [EDGE_ENDLESS] = "endless",
+	};
+	const struct flow_edge *edge = &report->analysis->graph->edges[index];
+
+	return json_pack("{s:o, s:o, s:s, s:o}", "from", place_json(edge->from), "to", place_json(edge->to), "kind",
+	                 edge->kind < EDGE_KIND_COUNT ? kinds[edge->kind] : "?", "frequency",
+	                 frequency_json(report, &report->analysis->frequencies.edges[index]));
+}
+
+static json_t *
+blocks_json(const struct report *report)
+{
+	json_t *blocks = json_array();
+
+	for (uint32_t i = 0; blocks && i < report->analysis->graph->block_count; i++) {
+		if (block_percent(report, i) < report->request->cutoff_percent)
+			continue;
+		if (json_array_append_new(blocks, block_json(report, i))) {
+			json_decref(blocks);
+			return NULL;
+		}
+	}
+	return blocks;
+}
+
+static json_t *
+edges_json(const struct report *report)
+{
+	json_t *edges = json_array();
+
+	for (uint32_t i = 0; edges && i < report->analysis->graph->edge_count; i++)
+		if (json_array_append_new(edges, edge_json(report, i))) {
+			json_decref(edges);
+			return NULL;
+		}
+	return edges;
+}
+
+/* What the summary below a listing says, in percent of the cycles. */
+static json_t *
+summary_json(const struct report *report)
+{
+	struct breakdown breakdown;
+	json_t *fixed = json_object();
+	int failed = !fixed;
+
+	breakdown_make(report, &breakdown);
+	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
+		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown.fixed[i]));
+	if (failed) {
+		json_decref(fixed);
+		return NULL;
+	}
+	return json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown.best_cycles,
+	                 "actual_cycles", breakdown.actual_cycles, "instructions", breakdown.instructions, "dynamic",
+	                 breakdown.dynamic, "static", fixed, "execution", breakdown.execution, "sampling_error",
+	                 breakdown.sampling_error, "tallied", breakdown.tallied_percent);
+}
+
+static json_t *
+event_json(const struct report *report)
+{
+	const struct selection_event *event = &report->selection->events[report->event];
+
+	return json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "unit", event->unit, "period",
+	                 event->period ? json_count(event->period) : json_null(), "samples",
+	                 json_count(report->analysis->time_samples));
+}
+
+static json_t *
+model_json(const struct report *report)
+{
+	const struct pipeline *pipeline = &report->pipeline;
+
+	return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", pipeline->name, "title", pipeline->title, "in_order",
+	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)pipeline->skid, "note",
+	                 report->pipeline_note[0] ? json_shown(report->pipeline_note) : json_null());
+}
+
+static json_t *
+graph_json(const struct report *report)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+
+	return json_pack("{s:b, s:i, s:b}", "complete", graph->is_complete, "unresolved_jumps",
+	                 (int)graph->unresolved_jumps, "relative", report->analysis->frequencies.is_relative);
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	const struct image *image = report->found.code.image;
+	char build_id[BUILD_ID_TEXT_SIZE];
+	json_t *root;
+
+	build_id_format(image, build_id);
+	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpicalc/1", "procedure",
+	                 json_shown(report->title), "image", json_shown(image->path), "build_id",
+	                 build_id[0] ? build_id : NULL, "event", event_json(report), "model", model_json(report),
+	                 "graph", graph_json(report), "blocks", blocks_json(report), "edges", edges_json(report),
+	                 "summary", summary_json(report));
+	return root ? json_print(root, stream) : -ENOMEM;
+}

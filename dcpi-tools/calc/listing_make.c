@@ -1,0 +1,189 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/calc/report.h"
+
+#define SHADOW_CYCLES 0.05 /* less holds nothing up */
+#define STALL_CYCLES  1.0  /* out of order: less is how work is shared among neighbours, no stall */
+
+static bool
+is_in_order(const struct report *report)
+{
+	return report->pipeline.kind == PIPELINE_KIND_IN_ORDER;
+}
+
+/* In order, time is known to half a cycle: two instructions may issue in one. */
+static double
+shown_cycles(const struct report *report, double cycles)
+{
+	if (cycles < 0)
+		return LISTING_UNKNOWN;
+	return is_in_order(report) ? round(2 * cycles) / 2 : cycles;
+}
+
+static char
+static_letter(unsigned reason)
+{
+	static const char letters[STALL_REASON_COUNT] = {'s', 'a', 'b', 'c', 'u'};
+
+	return reason < STALL_REASON_COUNT ? letters[reason] : '?';
+}
+
+static int
+add_bubble(struct listing_line *line, const struct listing_bubble *bubble)
+{
+	struct listing_bubble *bubbles = reallocarray(line->bubbles, line->bubble_count + 1, sizeof(*bubbles));
+
+	if (!bubbles)
+		return -ENOMEM;
+	line->bubbles = bubbles;
+	line->bubbles[line->bubble_count++] = *bubble;
+	return 0;
+}
+
+static int
+add_static_bubbles(const struct schedule *schedule, uint32_t index, struct listing_line *line)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < schedule->stall_count && !err; i++) {
+		const struct static_stall *stall = &schedule->stalls[i];
+		struct listing_bubble bubble = {
+			.letters = {static_letter(stall->reason)},
+			.is_static = true,
+			.half_cycles = stall->half_cycles,
+		};
+
+		if (stall->instruction == index)
+			err = add_bubble(line, &bubble);
+	}
+	return err;
+}
+
+/* What it took longer than it had to. */
+static int
+add_dynamic_bubble(const struct report *report, double least, struct listing_line *line)
+{
+	const double lost = line->cycles - least;
+	struct listing_bubble bubble = {.half_cycles = (uint32_t)lround(2 * fmin(fmax(lost, 0), 1e6))};
+
+	if (line->cycles < 0 || bubble.half_cycles == 0 || (!is_in_order(report) && lost < STALL_CYCLES))
+		return 0;
+	return add_bubble(line, &bubble);
+}
+
+static enum listing_issue
+issue_of(const struct report *report, const struct schedule_line *schedule, double cycles)
+{
+	if (cycles < 0)
+		return LISTING_ALONE;
+	if (is_in_order(report))
+		return schedule->dual && cycles <= 0 ? LISTING_DUAL : LISTING_ALONE;
+	return cycles < SHADOW_CYCLES ? LISTING_SHADOW : LISTING_ALONE;
+}
+
+static int
+make_line(const struct report *report, uint32_t block_index, uint32_t index, struct listing_line *line)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const struct flow_block *block = &analysis->graph->blocks[block_index];
+	const struct schedule *schedule = &analysis->schedules[block_index];
+	const struct schedule_line *least = &schedule->lines[index];
+	int err;
+
+	line->address = analysis->graph->instructions[block->first + index].address;
+	line->samples = analysis->frequencies.samples[block->first + index];
+	line->cycles = shown_cycles(report, instruction_cycles(analysis, block_index, block->first + index));
+	line->issue = issue_of(report, least, line->cycles);
+	line->is_critical = least->critical;
+	line->text = instruction_text(report, block->first + index);
+	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
+	return err ? err : add_dynamic_bubble(report, least->minimum_cycles, line);
+}
+
+/* What is only right relative to other blocks is not said to the last digit. */
+static void
+format_frequency(const struct report *report, double value, char *text, size_t size)
+{
+	double unit;
+
+	if (!report->analysis->frequencies.is_relative || value <= 0) {
+		snprintf(text, size, value < 100 ? "%.3g" : "%.0f", value);
+		return;
+	}
+	unit = pow(10, floor(log10(value)) - 1);
+	snprintf(text, size, value < 10 ? "~%.2g" : "~%.0f", round(value / unit) * unit);
+}
+
+static void
+write_note(const struct report *report, uint32_t index, struct listing_block *shown)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const struct frequency *frequency = &analysis->frequencies.blocks[index];
+	const double executions = frequency->value * analysis->cycles_per_sample;
+	char value[64], times[64] = "";
+
+	if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0) {
+		snprintf(shown->note, sizeof(shown->note), "Frequency %s, %.1f%% of the time",
+		         frequency->confidence == CONFIDENCE_NONE || block_samples(analysis, index) > 0 ? "not known"
+		                                                                                        : "near 0",
+		         block_percent(report, index));
+		return;
+	}
+	format_frequency(report, frequency->value, value, sizeof(value));
+	if (analysis->executions)
+		snprintf(times, sizeof(times), ", executed %" PRIu64 " times",
+		         analysis->executions[analysis->graph->blocks[index].first]);
+	else if (executions > 0 && !analysis->frequencies.is_relative)
+		snprintf(times, sizeof(times), ", executed %.3g times", executions);
+	snprintf(shown->note, sizeof(shown->note), "Frequency %s (%s confidence, %s)%s, %.1f%% of the time", value,
+	         frequency_confidence_name(frequency->confidence), frequency_method_name(frequency->method), times,
+	         block_percent(report, index));
+}
+
+static int
+make_block(const struct report *report, uint32_t index, struct listing_block *shown)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const struct flow_block *block = &analysis->graph->blocks[index];
+	const double cycles = block_cycles(analysis, index);
+	int err = 0;
+
+	shown->best_cycles = analysis->schedules[index].best_cycles;
+	shown->actual_cycles = cycles < 0 ? LISTING_UNKNOWN : cycles;
+	write_note(report, index, shown);
+	shown->lines = calloc(block->count, sizeof(*shown->lines));
+	if (!shown->lines)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < block->count && !err; i++) {
+		shown->line_count = i + 1;
+		err = make_line(report, index, i, &shown->lines[i]);
+	}
+	return err;
+}
+
+int
+listing_make(const struct report *report, struct listing *listing, size_t *dropped)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+	int err = 0;
+
+	memset(listing, 0, sizeof(*listing));
+	*dropped = 0;
+	listing->blocks = calloc(graph->block_count + 1, sizeof(*listing->blocks));
+	if (!listing->blocks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
+		if (block_percent(report, i) < report->request->cutoff_percent) {
+			++*dropped;
+			continue;
+		}
+		err = make_block(report, i, &listing->blocks[listing->block_count++]);
+	}
+	if (err)
+		listing_fini(listing);
+	return err;
+}

@@ -1,0 +1,70 @@
+/*
+ * report.h - what dcpicalc shows, and the ways it shows it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CALC_REPORT_H
+#define DCPI_TOOLS_CALC_REPORT_H
+
+#include "analysis/procedure.h"
+#include "analysis/procedure_find.h"
+#include "code/decoder.h"
+#include "dcpi-tools/calc/breakdown.h"
+#include "dcpi-tools/calc/listing.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+
+/* What the user asked for. */
+struct request {
+	struct options options;
+	const char *procedure;
+	const char **images;
+	size_t image_count;
+	const char *event; /* NULL: choose */
+	const char *cpu;   /* a model's name or file; NULL: by the epoch's CPU */
+	const char *graph; /* file to write; NULL: a listing */
+	enum listing_syntax syntax;
+	double cutoff_percent;
+	bool summary, legend, check;
+};
+
+struct report {
+	const struct request *request;
+	struct selection *selection;
+	char **titles; /* of images */
+	bool *wanted;  /* by image; NULL: all */
+	uint16_t event;
+	struct procedure_found found;
+	char *title; /* of the procedure */
+	struct pipeline pipeline;
+	char pipeline_note[256];
+	struct procedure_analysis *analysis;
+};
+
+/* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
+int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
+
+void breakdown_make(const struct report *report, struct breakdown *breakdown);
+
+/* The instruction as text; free it. NULL: no memory. */
+char *instruction_text(const struct report *report, uint32_t instruction);
+
+/* Of block `index`: its share of the procedure's time, in percent. */
+double block_percent(const struct report *report, uint32_t index);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_json(const struct report *report, FILE *stream);
+
+/* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */
+int report_draw(const struct report *report);
+
+/* The flow graph in the language of graphviz. */
+void graph_print(const struct report *report, FILE *stream);
+
+#endif

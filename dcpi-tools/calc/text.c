@@ -1,0 +1,146 @@
+/* The listing with what is said above and below it. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+
+static void
+print_shown(const char *text, FILE *stream)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", stream);
+	free(shown);
+}
+
+static void
+print_where(const struct report *report, const struct output *output)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+	const struct instruction *instructions = graph->instructions;
+	FILE *stream = output->stream;
+	uint32_t first = 0;
+
+	fputs(output_style(output, STYLE_HEADING), stream);
+	print_shown(report->title, stream);
+	fputs(output_plain(output, STYLE_HEADING), stream);
+	fputs(" in ", stream);
+	print_shown(report->titles[report->found.code.index], stream);
+	for (uint32_t i = 0; i < graph->instruction_count; i++) {
+		const uint64_t end = instructions[i].address + instructions[i].size;
+
+		if (i + 1 < graph->instruction_count && instructions[i + 1].address == end)
+			continue;
+		fprintf(stream, "%s 0x%" PRIx64 " to 0x%" PRIx64, first ? " and" : ",", instructions[first].address,
+		        end - 1);
+		first = i + 1;
+	}
+	fputc('\n', stream);
+}
+
+static void
+print_samples(const struct report *report, FILE *stream)
+{
+	const struct selection_event *event = &report->selection->events[report->event];
+	const uint64_t samples = report->analysis->time_samples;
+	char range[2 * TIME_TEXT_SIZE];
+
+	fputs("Samples:    ", stream);
+	print_shown(event->name, stream);
+	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, event->totals.samples),
+	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
+}
+
+static void
+print_model(const struct report *report, FILE *stream)
+{
+	const struct pipeline *pipeline = &report->pipeline;
+
+	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
+	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
+		fputs(", in order\n", stream);
+	else if (pipeline->skid)
+		fprintf(stream, ", out of order; samples are moved back by %u instruction%s\n", pipeline->skid,
+		        pipeline->skid > 1 ? "s" : "");
+	else
+		fputs(", out of order\n", stream);
+	if (report->pipeline_note[0]) {
+		fputs("            ", stream);
+		print_shown(report->pipeline_note, stream);
+		fputc('\n', stream);
+	}
+}
+
+static void
+print_doubts(const struct report *report, const struct output *output)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+	FILE *stream = output->stream;
+
+	fputs(output_style(output, STYLE_WARNING), stream);
+	if (report->analysis->frequencies.is_relative)
+		fputs("Frequency:  right relative to one another only; it and cycles (CPI) are within x2 at best\n",
+		      stream);
+	if (!graph->is_complete && graph->unresolved_jumps)
+		fprintf(stream, "Flow graph: %u jump%s could not be followed: frequencies are less certain\n",
+		        graph->unresolved_jumps, graph->unresolved_jumps > 1 ? "s" : "");
+	else if (!graph->is_complete)
+		fputs("Flow graph: there are bytes that could not be decoded: frequencies are less certain\n", stream);
+	fputs(output_plain(output, STYLE_WARNING), stream);
+}
+
+static void
+print_dropped(const struct report *report, size_t dropped, FILE *stream)
+{
+	if (dropped)
+		fprintf(stream, "\n(%zu block%s with less than %g%% of the time %s left out)\n", dropped,
+		        dropped > 1 ? "s" : "", report->request->cutoff_percent, dropped > 1 ? "are" : "is");
+}
+
+static int
+print_blocks(const struct report *report, const struct output *output)
+{
+	struct listing listing;
+	size_t dropped;
+	int err;
+
+	err = listing_make(report, &listing, &dropped);
+	if (err)
+		return err;
+	fputc('\n', output->stream);
+	listing_print(&listing, output);
+	print_dropped(report, dropped, output->stream);
+	listing_fini(&listing);
+	return 0;
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	struct breakdown breakdown;
+	int err;
+
+	print_where(report, output);
+	print_samples(report, output->stream);
+	print_model(report, output->stream);
+	print_doubts(report, output);
+	if (!report->request->summary) {
+		err = print_blocks(report, output);
+		if (err)
+			return err;
+	}
+	breakdown_make(report, &breakdown);
+	fputc('\n', output->stream);
+	if (breakdown.actual_cycles > 0)
+		breakdown_print(&breakdown, output);
+	else
+		fputs("No frequency is known: there is nothing to sum up.\n", output->stream);
+	if (report->request->legend) {
+		fputc('\n', output->stream);
+		legend_print(output);
+	}
+	return 0;
+}

@@ -1,0 +1,192 @@
+/*
+ * dcpicalc - the cycles of a procedure, instruction by instruction, and what they were lost for
+ *
+ * Its options; what it shows is in dcpi-tools/calc/, and man/dcpicalc.1.scd describes it.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+const char *argp_program_version = "dcpicalc " DCPI_VERSION;
+
+enum key {
+	KEY_IMAGE = 1,
+	KEY_EVENT,
+	KEY_CPU,
+	KEY_ASM,
+	KEY_CUTOFF,
+	KEY_SUMMARY,
+	KEY_LEGEND,
+	KEY_GRAPH,
+};
+
+static const struct argp_option entries[] = {
+	{NULL, 0, NULL, 0, "What is shown:", 1},
+	{"image", KEY_IMAGE, "IMAGE", 0, "Look in this image: a file name, a path, a pattern or a build-id's beginning",
+         1},
+	{"event", KEY_EVENT, "EVENT", 0, "Take the samples of EVENT for time (default: cycles, else a clock)", 1},
+	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
+	{"summary", KEY_SUMMARY, NULL, 0, "Only where the cycles went, no instructions", 1},
+	{"cutoff", KEY_CUTOFF, "PERCENT", 0, "Leave out blocks with less of the procedure's time", 1},
+	{"graph", KEY_GRAPH, "FILE", 0, "Draw the flow graph into FILE (.svg, .png, .pdf or .dot) instead", 1},
+	{NULL, 0, NULL, 0, "Which samples:", 2},
+	{NULL, 0, NULL, 0, "How it is shown:", 3},
+	{"asm", KEY_ASM, "SYNTAX", 0, "Instructions of x86-64: att (default) or intel", 3},
+	{"legend", KEY_LEGEND, NULL, 0, "Explain letters and words below", 3},
+	{0},
+};
+
+static const struct argp_child children[] = {
+	{&options_database, 0, NULL, 0},
+	{&options_selection, 0, NULL, 0},
+	{&options_output, 0, NULL, 0},
+	{0},
+};
+
+static void
+add_image(struct request *request, const char *image, const struct argp_state *state)
+{
+	const char **images = reallocarray(request->images, request->image_count + 1, sizeof(*images));
+
+	if (!images) {
+		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
+		return;
+	}
+	request->images = images;
+	request->images[request->image_count++] = image;
+}
+
+static void
+take_syntax(struct request *request, const char *text, const struct argp_state *state)
+{
+	if (strcmp(text, "att") == 0)
+		request->syntax = LISTING_ATT;
+	else if (strcmp(text, "intel") == 0)
+		request->syntax = LISTING_INTEL;
+	else
+		argp_error(state, "--asm is one of 'att' and 'intel'");
+}
+
+static void
+take_argument(struct request *request, const char *text, const struct argp_state *state)
+{
+	if (!request->procedure)
+		request->procedure = text;
+	else
+		add_image(request, text, state);
+}
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct request *request = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		for (size_t i = 0; children[i].argp; i++)
+			state->child_inputs[i] = &request->options;
+		return 0;
+	case KEY_IMAGE:
+		add_image(request, text, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		take_argument(request, text, state);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which procedure? 'dcpiprof' shows which are hot");
+		return 0;
+	case KEY_EVENT:
+		request->event = text;
+		return 0;
+	case KEY_CPU:
+		request->cpu = text;
+		return 0;
+	case KEY_ASM:
+		take_syntax(request, text, state);
+		return 0;
+	case KEY_CUTOFF:
+		request->cutoff_percent = options_number(state, "--cutoff", text, 0, 100);
+		return 0;
+	case KEY_SUMMARY:
+		request->summary = true;
+		return 0;
+	case KEY_LEGEND:
+		request->legend = true;
+		return 0;
+	case KEY_GRAPH:
+		request->graph = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = entries,
+	.parser = parse_option,
+	.args_doc = "PROCEDURE [IMAGE...]",
+	.doc = "Show the cycles of a procedure, instruction by instruction, and what they were lost for.\v"
+	       "PROCEDURE is a name or an address in it, as 0x1139. Without options: the latest epoch, all images. "
+	       "See dcpicalc(1).",
+	.children = children,
+};
+
+static int
+print_report(const struct report *report)
+{
+	const struct options *options = &report->request->options;
+	bool is_text = options->format == FORMAT_TEXT;
+	struct output output;
+	int err, end;
+
+	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
+	if (is_text)
+		err = report_print_text(report, &output);
+	else
+		err = report_print_json(report, output.stream);
+	end = output_close(&output);
+	if (err || end)
+		return message_cannot("standard output", "write the report", err ? err : end, NULL);
+	return STATUS_OK;
+}
+
+static int
+run(const struct request *request)
+{
+	struct database database;
+	struct report report;
+	int status;
+
+	status = database_open(&database, request->options.directory);
+	if (status)
+		return status;
+	status = report_make(&report, request, &database);
+	database_close(&database); /* a pager may keep us for hours */
+	if (!status)
+		status = request->graph ? report_draw(&report) : print_report(&report);
+	report_fini(&report);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct request request = {0};
+	int status;
+
+	text_init();
+	options_init(&request.options);
+	status = argp_parse(&argp, argc, argv, 0, NULL, &request);
+	if (status)
+		status = message_cannot(NULL, "read the command line", -status, NULL);
+	else
+		status = run(&request);
+	free(request.images);
+	return status;
+}

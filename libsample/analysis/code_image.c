@@ -1,0 +1,104 @@
+#include "analysis/code_image.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+int
+code_image_open(struct code_image *code, const struct selection *selection, uint32_t index)
+{
+	const struct image *image = selection->images[index].image;
+	int err;
+
+	memset(code, 0, sizeof(*code));
+	if (image->kind != IMAGE_USER && image->kind != IMAGE_VDSO)
+		return -ENOTSUP;
+	code->index = index;
+	code->image = image;
+	err = image_file_open(image, &code->file);
+	if (!err)
+		err = symbol_table_from_file(code->file, &code->symbols);
+	if (err)
+		code_image_close(code);
+	return err;
+}
+
+int
+code_image_read(struct code_image *code)
+{
+	int err;
+
+	if (code->procedures)
+		return 0;
+	err = code->contents ? 0 : image_contents_new(code->file, &code->contents);
+	if (err)
+		return err;
+	code->procedures = procedures_new(code->file, code->symbols, code->contents);
+	return code->procedures ? 0 : -errno;
+}
+
+void
+code_image_close(struct code_image *code)
+{
+	procedures_free(code->procedures);
+	image_contents_free(code->contents);
+	symbol_table_free(code->symbols);
+	image_file_close(code->file);
+	memset(code, 0, sizeof(*code));
+}
+
+const char *
+code_image_trouble(const struct image *image, int err)
+{
+	switch (-err) {
+	case ENOTSUP:
+		if (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE)
+			return "the kernel's code is not read yet: dcpiprof says which of its procedures are hot";
+		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
+			return "it is memory without a file, and what was in it is not known";
+		return "it is code of an architecture other than x86-64 and aarch64";
+	case ENOENT:
+	case ENOTDIR:
+		return "its file is not there any more";
+	case DCPI_EBUILDID:
+		return "the file there now is not the build that was sampled (its build-id differs)";
+	case DCPI_EDAMAGED:
+		return "the file is damaged, or no ELF file";
+	default:
+		return error_text(err);
+	}
+}
+
+size_t
+code_image_first_count(const struct selection *selection, uint32_t index, uint64_t offset)
+{
+	size_t low = 0, high = selection->count_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct selection_count *count = &selection->counts[middle];
+
+		if (count->image < index || (count->image == index && count->offset < offset))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint64_t
+code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end, uint16_t event)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = code_image_first_count(selection, index, start); i < selection->count_count; i++) {
+		const struct selection_count *count = &selection->counts[i];
+
+		if (count->image != index || count->offset >= end)
+			break;
+		if (count->event == event)
+			sum += count->count;
+	}
+	return sum;
+}

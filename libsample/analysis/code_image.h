@@ -1,0 +1,43 @@
+/*
+ * code_image.h - an image of a selection, opened to be analysed
+ *
+ * The file must be the build that was sampled. Thread rule: one thread per code_image.
+ */
+#ifndef DCPI_ANALYSIS_CODE_IMAGE_H
+#define DCPI_ANALYSIS_CODE_IMAGE_H
+
+#include "code/procedures.h"
+#include "image/contents.h"
+#include "image/symbols.h"
+#include "profile/selection.h"
+
+struct code_image {
+	uint32_t index; /* into selection->images */
+	const struct image *image;
+	struct image_file *file;
+	struct symbol_table *symbols;
+	struct image_contents *contents; /* NULL before code_image_read() */
+	struct procedures *procedures;   /* likewise */
+};
+
+/*
+ * Open image `index` of the selection, which must outlive it, and read its symbols. 0; -ENOTSUP for what is no file of
+ * code (the kernel, a JIT's memory); what image_file_open() says; -ENOMEM. On failure there is nothing to close.
+ */
+int code_image_open(struct code_image *code, const struct selection *selection, uint32_t index);
+
+/* And what its procedures need. 0; -ENOENT when only a debug file was found; -ENOTSUP for another architecture; ... */
+int code_image_read(struct code_image *code);
+void code_image_close(struct code_image *code); /* a zeroed one is allowed */
+
+/* Why an image could not be opened or read, as an end of a sentence: "another build lies there now". */
+const char *code_image_trouble(const struct image *image, int err);
+
+/* Samples of `event` (an index of the selection) with offsets from `start` to `end` - 1 of image `index`. */
+uint64_t code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
+                            uint16_t event);
+
+/* The first of selection->counts that is of image `index` and not before `offset`; count_count when there is none. */
+size_t code_image_first_count(const struct selection *selection, uint32_t index, uint64_t offset);
+
+#endif

@@ -1,0 +1,196 @@
+#include "analysis/procedure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/procedure_parts.h"
+
+void
+procedure_analysis_free(struct procedure_analysis *analysis)
+{
+	if (!analysis)
+		return;
+	for (size_t i = 0; analysis->schedules && i < analysis->graph->block_count; i++)
+		schedule_fini(&analysis->schedules[i]);
+	free(analysis->schedules);
+	frequencies_fini(&analysis->frequencies);
+	equivalence_fini(&analysis->classes);
+	free(analysis->samples);
+	free(analysis->executions);
+	free(analysis->edge_counts);
+	flow_graph_free(analysis->graph);
+	free(analysis);
+}
+
+/* What the schedules say, by instruction of the procedure. */
+struct minima {
+	double *cycles;
+	uint32_t *waits_for;
+};
+
+static int
+minima_init(struct minima *minima, const struct procedure_analysis *analysis)
+{
+	const struct flow_graph *graph = analysis->graph;
+
+	minima->cycles = calloc(graph->instruction_count + 1, sizeof(*minima->cycles));
+	minima->waits_for = calloc(graph->instruction_count + 1, sizeof(*minima->waits_for));
+	if (!minima->cycles || !minima->waits_for)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->instruction_count; i++)
+		minima->waits_for[i] = FREQUENCY_NO_WAIT;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		const struct schedule *schedule = &analysis->schedules[i];
+
+		for (uint32_t k = 0; k < block->count; k++) {
+			minima->cycles[block->first + k] = schedule->lines[k].minimum_cycles;
+			if (schedule->lines[k].waits_for != SCHEDULE_NOTHING)
+				minima->waits_for[block->first + k] = block->first + schedule->lines[k].waits_for;
+		}
+	}
+	return 0;
+}
+
+static void
+minima_fini(struct minima *minima)
+{
+	free(minima->cycles);
+	free(minima->waits_for);
+}
+
+/* The samples of `instructions`, which are how often something ran; NULL when they were not taken. */
+static const uint64_t *
+retired_samples(const struct procedure_input *input, const struct procedure_analysis *analysis, double *period)
+{
+	for (size_t i = 0; i < input->selection->event_count; i++) {
+		const struct selection_event *event = &input->selection->events[i];
+
+		if (strcmp(event->name, "instructions") != 0 || !event->available)
+			continue;
+		*period = (double)event->period;
+		return analysis->samples + i * analysis->graph->instruction_count;
+	}
+	return NULL;
+}
+
+/* Exact counts of blocks: of the first instruction of each. */
+static int
+block_counts(const struct procedure_analysis *analysis, uint64_t **counts)
+{
+	const struct flow_graph *graph = analysis->graph;
+
+	*counts = NULL;
+	if (!analysis->executions)
+		return 0;
+	*counts = calloc(graph->block_count + 1, sizeof(**counts));
+	if (!*counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->block_count; i++)
+		(*counts)[i] = analysis->executions[graph->blocks[i].first];
+	return 0;
+}
+
+static int
+estimate(const struct procedure_input *input, struct procedure_analysis *analysis)
+{
+	struct frequency_input known = {
+		.graph = analysis->graph,
+		.pipeline = input->pipeline->kind,
+		.block_classes = analysis->classes.block_classes,
+		.edge_classes = analysis->classes.edge_classes,
+		.class_count = analysis->classes.class_count,
+		.samples = analysis->samples + input->event * analysis->graph->instruction_count,
+		.cycles_per_sample = analysis->cycles_per_sample,
+		.skid = input->pipeline->skid,
+		.width = input->pipeline->kind == PIPELINE_KIND_IN_ORDER ? input->pipeline->issue_width
+	                                                                 : input->pipeline->retire_width,
+		.edge_counts = input->ignore_exact ? NULL : analysis->edge_counts,
+	};
+	struct minima minima = {0};
+	uint64_t *counts = NULL;
+	int err;
+
+	err = minima_init(&minima, analysis);
+	if (!err && !input->ignore_exact)
+		err = block_counts(analysis, &counts);
+	if (!err) {
+		known.block_counts = counts;
+		known.minimum_cycles = minima.cycles;
+		known.waits_for = minima.waits_for;
+		known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
+		err = frequencies_estimate(&known, &analysis->frequencies);
+	}
+	free(counts);
+	minima_fini(&minima);
+	return err;
+}
+
+static double
+cycles_per_sample(const struct selection_event *event)
+{
+	return strcmp(event->unit, "cycles") == 0 ? (double)event->period : 0;
+}
+
+int
+procedure_analyze(const struct procedure_input *input, struct procedure_analysis **analysis)
+{
+	struct procedure_analysis *made = calloc(1, sizeof(*made));
+	int err;
+
+	*analysis = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->cycles_per_sample = cycles_per_sample(&input->selection->events[input->event]);
+	err = procedures_graph(input->code->procedures, input->symbol, &made->graph);
+	if (!err)
+		err = equivalence_find(made->graph, &made->classes);
+	if (!err)
+		err = procedure_samples(input, made);
+	if (!err)
+		err = procedure_executions(input, made);
+	if (!err)
+		err = procedure_schedules(input->pipeline, made);
+	if (!err)
+		err = estimate(input, made);
+	if (err) {
+		procedure_analysis_free(made);
+		return err;
+	}
+	*analysis = made;
+	return 0;
+}
+
+double
+block_samples(const struct procedure_analysis *analysis, uint32_t block)
+{
+	const struct flow_block *at = &analysis->graph->blocks[block];
+	double sum = 0;
+
+	for (uint32_t i = 0; i < at->count; i++)
+		sum += analysis->frequencies.samples[at->first + i];
+	return sum;
+}
+
+static double
+cycles_of(const struct procedure_analysis *analysis, uint32_t block, double samples)
+{
+	const struct frequency *frequency = &analysis->frequencies.blocks[block];
+
+	if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0)
+		return -1;
+	return samples / frequency->value;
+}
+
+double
+block_cycles(const struct procedure_analysis *analysis, uint32_t block)
+{
+	return cycles_of(analysis, block, block_samples(analysis, block));
+}
+
+double
+instruction_cycles(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction)
+{
+	return cycles_of(analysis, block, analysis->frequencies.samples[instruction]);
+}

@@ -1,0 +1,70 @@
+/*
+ * procedure.h - all that is known of a procedure: code, samples, model, and how often each part of it ran
+ *
+ * Puts the rooms together: text and flow graph (code/), samples of every event, the schedule of each block on a
+ * pipeline, and frequencies (analysis/frequency.h). Plain data once it is made; any number of threads may read it.
+ */
+#ifndef DCPI_ANALYSIS_PROCEDURE_H
+#define DCPI_ANALYSIS_PROCEDURE_H
+
+#include "analysis/code_image.h"
+#include "analysis/frequency.h"
+#include "code/equivalence.h"
+#include "code/pipeline.h"
+#include "code/schedule.h"
+
+/* What was counted in another run (dcpix), or seen in recordings. */
+struct procedure_edge {
+	uint64_t from, to; /* offsets in the image */
+	uint64_t count;
+};
+
+struct procedure_input {
+	const struct selection *selection;
+	const struct code_image *code; /* after code_image_read() */
+	const struct symbol *symbol;   /* of code->symbols */
+	uint16_t event;                /* of time: time_event_choose() */
+	const struct pipeline *pipeline;
+
+	/* Exact counts of this image, ascending by offset; count 0: none. */
+	const struct selection_count *executions;
+	size_t execution_count;
+	const struct procedure_edge *exact_edges; /* from a block's last instruction to another's first */
+	size_t exact_edge_count;
+	bool ignore_exact; /* keep them (executions below), but estimate without */
+};
+
+struct procedure_analysis {
+	struct flow_graph *graph;
+	struct equivalence classes;
+	size_t event_count;    /* of the selection */
+	uint64_t *samples;     /* of event e and instruction i: samples[e * graph->instruction_count + i] */
+	uint64_t time_samples; /* all of the time event */
+	double cycles_per_sample;
+	struct schedule *schedules; /* of each block */
+	struct frequencies frequencies;
+	uint64_t *executions;  /* exact, of each instruction; NULL: there are none */
+	uint64_t *edge_counts; /* exact, of each edge; NULL: there are none */
+};
+
+/*
+ * 0 with *analysis; -ENOENT when the procedure's text is not in the image; -EINVAL, -E2BIG (as flow_graph_build()),
+ * -ENOMEM.
+ */
+int procedure_analyze(const struct procedure_input *input, struct procedure_analysis **analysis);
+void procedure_analysis_free(struct procedure_analysis *analysis); /* NULL is allowed */
+
+/*
+ * The event whose samples are time: the one of that name, or else the first that counts cycles, or else the first
+ * clock. An index of the selection, or -DCPI_ENOEVENT with a sentence in `why`.
+ */
+int time_event_choose(const struct selection *selection, const char *name, char *why, size_t size);
+
+/* Samples of time of a block, moved back by the skid, and the cycles of one execution by them; below 0: not known. */
+double block_samples(const struct procedure_analysis *analysis, uint32_t block);
+double block_cycles(const struct procedure_analysis *analysis, uint32_t block);
+
+/* Cycles of one execution of an instruction of `block`; below 0: not known. */
+double instruction_cycles(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction);
+
+#endif

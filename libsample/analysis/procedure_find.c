@@ -1,0 +1,364 @@
+#include "analysis/procedure_find.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/suggest.h"
+
+#define NAMED_MAX  4 /* procedures that a complaint lists */
+#define SHOWN_SIZE 256
+
+/* One that could be meant. */
+struct match {
+	uint32_t image;
+	uint64_t offset, size, address;
+	uint64_t samples;
+};
+
+struct search {
+	const struct procedure_query *query;
+	bool by_address;
+	uint64_t address; /* ELF's, with by_address */
+	struct match *matches;
+	size_t count, capacity;
+	char *near;    /* a name that is like the one that was asked for; owned */
+	size_t opened; /* images */
+	int trouble;   /* of the image that could not be opened and has most samples; 0: of none */
+	uint32_t trouble_image;
+	uint64_t trouble_samples;
+	struct match nameless; /* the hottest piece of code without a name; size 0: none */
+};
+
+static bool
+is_hexadecimal(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (strncmp(text, "0x", 2) != 0 && strncmp(text, "0X", 2) != 0)
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 16);
+	return !errno && end != text + 2 && !*end;
+}
+
+static uint64_t
+samples_of(const struct procedure_query *query, uint32_t image, const struct symbol *symbol)
+{
+	return code_image_samples(query->selection, image, symbol->offset, symbol->offset + symbol->size, query->event);
+}
+
+static int
+add_match(struct search *search, const struct code_image *code, const struct symbol *symbol)
+{
+	struct match *match;
+
+	if (search->count == search->capacity) {
+		const size_t capacity = search->capacity ? 2 * search->capacity : 8;
+		struct match *matches = reallocarray(search->matches, capacity, sizeof(*matches));
+
+		if (!matches)
+			return -ENOMEM;
+		search->matches = matches;
+		search->capacity = capacity;
+	}
+	match = &search->matches[search->count++];
+	*match = (struct match){
+		.image = code->index,
+		.offset = symbol->offset,
+		.size = symbol->size,
+		.samples = samples_of(search->query, code->index, symbol),
+	};
+	if (image_file_address(code->file, symbol->offset, &match->address))
+		match->address = symbol->offset;
+	return 0;
+}
+
+static bool
+is_called(const struct symbol *symbol, const char *name, bool demangled)
+{
+	char *readable;
+	bool same;
+
+	if (!symbol->name)
+		return false;
+	if (!demangled)
+		return strcmp(symbol->name, name) == 0;
+	readable = symbol_demangle(symbol->name);
+	same = readable && strcmp(readable, name) == 0;
+	free(readable);
+	return same;
+}
+
+static int
+match_names(struct search *search, const struct code_image *code, bool demangled)
+{
+	const size_t count = symbol_table_size(code->symbols);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct symbol *symbol = symbol_table_at(code->symbols, i);
+
+		if (is_called(symbol, search->query->name, demangled))
+			err = add_match(search, code, symbol);
+	}
+	return err;
+}
+
+static int
+match_address(struct search *search, const struct code_image *code)
+{
+	const struct symbol *symbol;
+	uint64_t offset;
+
+	if (image_file_offset(code->file, search->address, &offset))
+		return 0;
+	symbol = symbol_table_find(code->symbols, offset);
+	return symbol ? add_match(search, code, symbol) : 0;
+}
+
+/* Keep the name that is most like the one that was asked for. */
+static int
+look_near(struct search *search, const struct code_image *code)
+{
+	const size_t count = symbol_table_size(code->symbols);
+	const char **names = calloc(count + 1, sizeof(*names));
+	const char *near;
+	size_t named = 0;
+
+	if (!names)
+		return -ENOMEM;
+	if (search->near)
+		names[named++] = search->near;
+	for (size_t i = 0; i < count; i++) {
+		const struct symbol *symbol = symbol_table_at(code->symbols, i);
+
+		if (symbol->name)
+			names[named++] = symbol->name;
+	}
+	near = suggest_name(search->query->name, names, named);
+	free(names);
+	if (!near || near == search->near)
+		return 0;
+	free(search->near);
+	search->near = strdup(near);
+	return search->near ? 0 : -ENOMEM;
+}
+
+static void
+look_nameless(struct search *search, const struct code_image *code)
+{
+	const size_t count = symbol_table_size(code->symbols);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct symbol *symbol = symbol_table_at(code->symbols, i);
+		uint64_t samples;
+
+		if (symbol->name)
+			continue;
+		samples = samples_of(search->query, code->index, symbol);
+		if (samples <= search->nameless.samples)
+			continue;
+		search->nameless = (struct match){.image = code->index, .size = symbol->size, .samples = samples};
+		if (image_file_address(code->file, symbol->offset, &search->nameless.address))
+			search->nameless.address = symbol->offset;
+	}
+}
+
+static int
+search_image(struct search *search, const struct code_image *code)
+{
+	const size_t before = search->count;
+	int err;
+
+	if (search->by_address)
+		return match_address(search, code);
+	err = match_names(search, code, false);
+	if (!err && search->count == before)
+		err = match_names(search, code, true);
+	if (err || search->count)
+		return err;
+	look_nameless(search, code);
+	return look_near(search, code);
+}
+
+static void
+note_trouble(struct search *search, uint32_t image, int err)
+{
+	const uint64_t samples =
+		code_image_samples(search->query->selection, image, 0, UINT64_MAX, search->query->event);
+
+	if (search->trouble && samples <= search->trouble_samples)
+		return;
+	search->trouble = err;
+	search->trouble_image = image;
+	search->trouble_samples = samples;
+}
+
+static int
+search_images(struct search *search)
+{
+	const struct procedure_query *query = search->query;
+	int err = 0;
+
+	for (uint32_t i = 0; i < query->selection->image_count && !err; i++) {
+		struct code_image code;
+
+		if (query->wanted ? !query->wanted[i]
+		                  : !code_image_samples(query->selection, i, 0, UINT64_MAX, query->event))
+			continue;
+		err = code_image_open(&code, query->selection, i);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
+			note_trouble(search, i, err);
+			err = 0;
+			continue;
+		}
+		search->opened++;
+		err = search_image(search, &code);
+		code_image_close(&code);
+	}
+	return err;
+}
+
+static const char *
+shown_path(const struct search *search, uint32_t image, char shown[SHOWN_SIZE])
+{
+	return escape_text(search->query->selection->images[image].image->path, shown, SHOWN_SIZE);
+}
+
+static void
+say_unknown(const struct search *search, FILE *why)
+{
+	char shown[SHOWN_SIZE];
+
+	if (search->trouble && !search->opened) {
+		fprintf(why, "%s cannot be analysed: %s", shown_path(search, search->trouble_image, shown),
+		        code_image_trouble(search->query->selection->images[search->trouble_image].image,
+		                           search->trouble));
+		return;
+	}
+	fputs(search->by_address ? "no procedure holds that address" : "no procedure is called that", why);
+	if (search->near)
+		fprintf(why, "; did you mean %s?", escape_text(search->near, shown, sizeof(shown)));
+	else if (search->nameless.size)
+		fprintf(why, "; %s was stripped: name a procedure by an address in it, 0x%" PRIx64 " for the hottest",
+		        shown_path(search, search->nameless.image, shown), search->nameless.address);
+	else if (search->trouble)
+		fprintf(why, "; %s was not searched: %s", shown_path(search, search->trouble_image, shown),
+		        code_image_trouble(search->query->selection->images[search->trouble_image].image,
+		                           search->trouble));
+}
+
+static int
+compare_matches(const void *a, const void *b)
+{
+	const struct match *one = a, *other = b;
+
+	if (one->samples != other->samples)
+		return one->samples < other->samples ? 1 : -1;
+	return (one->image > other->image) - (one->image < other->image);
+}
+
+static void
+say_ambiguous(const struct search *search, FILE *why)
+{
+	bool is_one_image = true;
+	char shown[SHOWN_SIZE];
+	size_t count = 0;
+
+	for (; count < search->count && search->matches[count].samples > 0; count++)
+		is_one_image = is_one_image && search->matches[count].image == search->matches[0].image;
+	fprintf(why, "%zu procedures with samples are called that; name one by %s:", count,
+	        is_one_image ? "its address" : "its image");
+	for (size_t i = 0; i < count && i < NAMED_MAX; i++) {
+		const struct match *match = &search->matches[i];
+
+		fprintf(why, "%s 0x%" PRIx64 " in %s (%" PRIu64 " samples)", i ? "," : "", match->address,
+		        shown_path(search, match->image, shown), match->samples);
+	}
+	if (count > NAMED_MAX)
+		fputs(", ...", why);
+}
+
+/* The only match, or the only one that has samples; NULL when there is no such. */
+static const struct match *
+choose(const struct search *search)
+{
+	if (search->count == 0 || search->matches[0].samples == 0)
+		return NULL;
+	return search->count > 1 && search->matches[1].samples > 0 ? NULL : &search->matches[0];
+}
+
+static void
+complain(const struct search *search, FILE *why)
+{
+	char shown[SHOWN_SIZE];
+
+	if (search->count == 0)
+		say_unknown(search, why);
+	else if (search->matches[0].samples > 0)
+		say_ambiguous(search, why);
+	else
+		fprintf(why, "it has no samples of %s in what was selected%s",
+		        escape_text(search->query->selection->events[search->query->event].name, shown, sizeof(shown)),
+		        search->count > 1 ? ", and neither has another of that name" : "");
+}
+
+static int
+open_match(const struct search *search, const struct match *match, struct procedure_found *found, FILE *why)
+{
+	char shown[SHOWN_SIZE];
+	int err;
+
+	err = code_image_open(&found->code, search->query->selection, match->image);
+	if (!err)
+		err = code_image_read(&found->code);
+	if (err) {
+		fprintf(why, "%s cannot be analysed: %s", shown_path(search, match->image, shown),
+		        code_image_trouble(search->query->selection->images[match->image].image, err));
+		code_image_close(&found->code);
+		return err;
+	}
+	found->symbol = symbol_table_find(found->code.symbols, match->offset);
+	found->samples = match->samples;
+	return 0;
+}
+
+int
+procedure_find(const struct procedure_query *query, struct procedure_found *found, char *why, size_t size)
+{
+	struct search search = {.query = query};
+	const struct match *match;
+	FILE *stream;
+	int err;
+
+	memset(found, 0, sizeof(*found));
+	why[0] = '\0';
+	search.by_address = is_hexadecimal(query->name, &search.address);
+	err = search_images(&search);
+	stream = err ? NULL : fmemopen(why, size, "w");
+	if (!err && !stream)
+		err = -ENOMEM;
+	if (err)
+		goto out;
+	if (search.count)
+		qsort(search.matches, search.count, sizeof(*search.matches), compare_matches);
+	match = choose(&search);
+	if (match) {
+		err = open_match(&search, match, found, stream);
+	} else {
+		complain(&search, stream);
+		err = search.opened || !search.trouble ? -DCPI_ENOSELECTION : search.trouble;
+	}
+	fclose(stream);
+out:
+	free(search.matches);
+	free(search.near);
+	return err;
+}
