@@ -157,6 +157,12 @@ $(BUILD)/tests/system/show_edges: $(BUILD)/obj/tests/system/show_edges.o $(call 
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/show_edges
 
+# The flow graphs of any program.
+$(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+workloads: $(BUILD)/tests/system/flow_graphs
+
 # Disks that a crash could have left.
 $(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
@@ -200,7 +206,7 @@ growth: all benches
 	bench/growth --write docs/benchmarks.md --picture docs/growth.svg
 
 # The rooms that the daemon does not link have fuzz targets of their own.
-IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz)
+IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz flow_graph_fuzz)
 $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
