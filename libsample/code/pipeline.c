@@ -38,7 +38,10 @@ static const char *const names[OPERATION_COUNT] = {
 	[CLASS_UNKNOWN] = "unknown",
 	[OPERATION_LOAD_VECTOR] = "load_vector",
 	[OPERATION_STORE_VECTOR] = "store_vector",
+	[OPERATION_STORE_FOLDED] = "store_folded",
 	[OPERATION_TRANSFER] = "transfer",
+	[OPERATION_ADDRESS_THREE] = "address_three",
+	[OPERATION_SHIFT_BY_REGISTER] = "shift_by_register",
 };
 
 const char *
@@ -75,6 +78,13 @@ moves_between_files(const struct instruction *instruction)
 	        has_register(instruction->writes, instruction->write_count, false));
 }
 
+static bool
+is_shift_by_register(const struct instruction *instruction)
+{
+	return instruction->class == CLASS_SHIFT && instruction->read_count - instruction->address_reads > 1 &&
+	       instruction->write_count && instruction->writes[instruction->write_count - 1] == REGISTER_FLAGS;
+}
+
 const struct pipeline_operation *
 pipeline_operation(const struct pipeline *pipeline, const struct instruction *instruction)
 {
@@ -82,6 +92,10 @@ pipeline_operation(const struct pipeline *pipeline, const struct instruction *in
 
 	if (class == CLASS_FLOAT_MOVE && moves_between_files(instruction))
 		return &pipeline->operations[OPERATION_TRANSFER];
+	if (class == CLASS_ADDRESS && instruction->is_wide)
+		return &pipeline->operations[OPERATION_ADDRESS_THREE];
+	if (is_shift_by_register(instruction))
+		return &pipeline->operations[OPERATION_SHIFT_BY_REGISTER];
 	return &pipeline->operations[class];
 }
 
@@ -102,6 +116,8 @@ pipeline_load_operation(const struct pipeline *pipeline, const struct instructio
 const struct pipeline_operation *
 pipeline_store_operation(const struct pipeline *pipeline, const struct instruction *instruction)
 {
+	if (instruction->class != CLASS_STORE)
+		return &pipeline->operations[OPERATION_STORE_FOLDED];
 	return &pipeline->operations[touches_vectors(instruction) ? (unsigned)OPERATION_STORE_VECTOR
 	                                                          : (unsigned)CLASS_STORE];
 }

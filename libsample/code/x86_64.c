@@ -350,9 +350,18 @@ is_zeroing(const struct form *form, const struct x86_encoding *encoding, const s
 	return last->size >= 4;
 }
 
+/* Base, index and displacement: two additions. */
 static bool
-is_wide(const struct instruction_detail *detail)
+has_three_parts(const struct instruction_operand *operand, const struct x86_encoding *encoding)
 {
+	return operand->base != REGISTER_NONE && operand->index != REGISTER_NONE && encoding->displacement_size;
+}
+
+static bool
+is_wide(const struct form *form, const struct x86_encoding *encoding, const struct instruction_detail *detail)
+{
+	if (form->access == ACCESS_LEA && detail->operand_count == 2)
+		return has_three_parts(&detail->operands[1], encoding);
 	for (size_t i = 0; i < detail->operand_count; i++) {
 		const struct instruction_operand *operand = &detail->operands[i];
 
@@ -436,7 +445,7 @@ instruction_fill(struct instruction *instruction, const struct form *form, const
 		instruction_add_write(instruction, REGISTER_FLAGS);
 	instruction->class = class_of(instruction, form, encoding, detail);
 	instruction->is_landing_pad = strncmp(detail->mnemonic, "endbr", 5) == 0;
-	instruction->is_wide = is_wide(detail);
+	instruction->is_wide = is_wide(form, encoding, detail);
 	instruction->clears = is_zeroing(form, encoding, detail);
 	if (is_string)
 		instruction->access_size = detail->operand_count ? detail->operands[0].size : 0;
