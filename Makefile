@@ -163,6 +163,9 @@ $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(cal
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 workloads: $(BUILD)/tests/system/flow_graphs
 
+# Best cases, for a comparison with llvm-mca.
+workloads: $(BUILD)/bench/best_case
+
 # Disks that a crash could have left.
 $(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)

@@ -40,6 +40,7 @@ static const char *const names[OPERATION_COUNT] = {
 	[OPERATION_STORE_VECTOR] = "store_vector",
 	[OPERATION_STORE_FOLDED] = "store_folded",
 	[OPERATION_TRANSFER] = "transfer",
+	[OPERATION_TRANSFER_BACK] = "transfer_back",
 	[OPERATION_ADDRESS_THREE] = "address_three",
 	[OPERATION_SHIFT_BY_REGISTER] = "shift_by_register",
 };
@@ -65,17 +66,14 @@ has_register(const uint8_t *registers, unsigned count, bool vector)
 	return false;
 }
 
+/* From general registers to vector ones, or back when `back`. */
 static bool
-moves_between_files(const struct instruction *instruction)
+moves_between_files(const struct instruction *instruction, bool back)
 {
 	unsigned data = instruction->read_count - instruction->address_reads;
 
-	if (instruction->loads || instruction->stores)
-		return false;
-	return (has_register(instruction->reads, data, false) &&
-	        has_register(instruction->writes, instruction->write_count, true)) ||
-	       (has_register(instruction->reads, data, true) &&
-	        has_register(instruction->writes, instruction->write_count, false));
+	return !instruction->loads && !instruction->stores && has_register(instruction->reads, data, back) &&
+	       has_register(instruction->writes, instruction->write_count, !back);
 }
 
 static bool
@@ -90,8 +88,10 @@ pipeline_operation(const struct pipeline *pipeline, const struct instruction *in
 {
 	unsigned class = instruction->class < CLASS_COUNT ? instruction->class : CLASS_UNKNOWN;
 
-	if (class == CLASS_FLOAT_MOVE && moves_between_files(instruction))
+	if (class == CLASS_FLOAT_MOVE && moves_between_files(instruction, false))
 		return &pipeline->operations[OPERATION_TRANSFER];
+	if (class == CLASS_FLOAT_MOVE && moves_between_files(instruction, true))
+		return &pipeline->operations[OPERATION_TRANSFER_BACK];
 	if (class == CLASS_ADDRESS && instruction->is_wide)
 		return &pipeline->operations[OPERATION_ADDRESS_THREE];
 	if (is_shift_by_register(instruction))

@@ -32,8 +32,9 @@ enum pipeline_kind {
 enum pipeline_operation_kind {
 	OPERATION_LOAD_VECTOR = CLASS_COUNT, /* CLASS_LOAD is into a general register */
 	OPERATION_STORE_VECTOR,
-	OPERATION_STORE_FOLDED,      /* of an instruction that does something else, too */
-	OPERATION_TRANSFER,          /* between general and vector registers, either way */
+	OPERATION_STORE_FOLDED, /* of an instruction that does something else, too */
+	OPERATION_TRANSFER,     /* from a general to a vector register */
+	OPERATION_TRANSFER_BACK,
 	OPERATION_ADDRESS_THREE,     /* lea with base, index and displacement */
 	OPERATION_SHIFT_BY_REGISTER, /* x86's by %cl, which keep the flags when it is 0 */
 	OPERATION_COUNT,

@@ -281,6 +281,11 @@ an_operation_between_files_of_registers_is_a_transfer(void **state)
 	                                      .read_count = 1,
 	                                      .writes = {REGISTER_VECTOR},
 	                                      .write_count = 1};
+	const struct instruction back = {.class = CLASS_FLOAT_MOVE,
+	                                 .reads = {REGISTER_VECTOR},
+	                                 .read_count = 1,
+	                                 .writes = {0},
+	                                 .write_count = 1};
 	const struct instruction within = {.class = CLASS_FLOAT_MOVE,
 	                                   .reads = {REGISTER_VECTOR + 1},
 	                                   .read_count = 1,
@@ -291,6 +296,7 @@ an_operation_between_files_of_registers_is_a_transfer(void **state)
 	(void)state;
 	parse(SMALL, &pipeline);
 	assert_ptr_equal(pipeline_operation(&pipeline, &to_vector), &pipeline.operations[OPERATION_TRANSFER]);
+	assert_ptr_equal(pipeline_operation(&pipeline, &back), &pipeline.operations[OPERATION_TRANSFER_BACK]);
 	assert_ptr_equal(pipeline_operation(&pipeline, &within), &pipeline.operations[CLASS_FLOAT_MOVE]);
 }
 
