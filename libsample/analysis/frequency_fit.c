@@ -120,7 +120,6 @@ fit_flow(const struct flow_graph *graph, const struct fit_target *targets, doubl
 		fit_add_gaps(&fit, i, &targets[i]);
 	err = network_circulate(fit.arcs, fit.count, 2 * graph->block_count + 1);
 	if (!err || err == -EAGAIN) { /* not quite the nearest, but a flow */
-		err = 0;
 		fit_read(&fit, blocks, edges);
 		err = fit_spread(graph, blocks, edges);
 	}
