@@ -9,9 +9,11 @@
 
 #include "analysis/frequency_private.h"
 
-#define SHADOW       0.5 /* cycles an execution that may be charged to a neighbour instead */
-#define PEAK         0.8 /* of a block's samples on one instruction: a stall */
-#define STALL_CYCLES 1.0 /* what one instruction may add to the fit, once it is known how often it ran */
+#define SHADOW       0.25 /* cycles an execution that may be charged to a neighbour instead */
+#define PEAK         0.8  /* of a block's samples on one instruction: a stall */
+#define STALL_CYCLES 3.0  /* what one instruction may add to the fit, once it is known how often it ran */
+#define WITNESSES    2    /* blocks of a class that agree, for medium confidence */
+#define AGREEMENT    1.3  /* largest to smallest of what they and the fit say */
 
 struct fitting {
 	struct estimation *estimation;
@@ -81,9 +83,21 @@ is_peak(const struct flow_block *block, const double *samples)
 	return most >= PEAK * block_sum(block, samples);
 }
 
+/* Does the block by itself, as it was fitted, say about what the fit says? */
+static bool
+is_witness(const struct fitting *fitting, uint32_t index)
+{
+	const struct flow_block *block = &fitting->estimation->graph->blocks[index];
+	const double own = block_sum(block, fitting->capped) / block_cost(fitting->estimation, block);
+	const double value = fitting->blocks[index];
+
+	return value > 0 && own <= value * AGREEMENT && own * AGREEMENT >= value &&
+	       !is_peak(block, fitting->estimation->result->samples);
+}
+
 /*
- * Three blocks that have to agree, most of their samples not in one-instruction peaks: measured, three in four of such
- * are within 10 %. Nothing else that was tried tells good from bad - not the number of samples, nor how well they fit.
+ * Blocks of one class that agree and have no peaks: of all signs that were tried on real programs - the number of
+ * samples, how well they fit, their spread - only that several blocks have to run equally often tells good from bad.
  */
 static int
 grade(const struct fitting *fitting)
@@ -91,34 +105,27 @@ grade(const struct fitting *fitting)
 	const struct estimation *estimation = fitting->estimation;
 	const struct flow_graph *graph = estimation->graph;
 	struct frequencies *result = estimation->result;
-	struct tally_of_class {
-		uint32_t blocks;
-		double samples, in_peaks;
-	} *classes = calloc(estimation->class_count + 1, sizeof(*classes));
+	uint32_t *witnesses = calloc(estimation->class_count + 1, sizeof(*witnesses));
 
-	if (!classes)
+	if (!witnesses)
 		return -ENOMEM;
-	for (size_t i = 0; i < graph->block_count; i++) {
-		struct tally_of_class *class = &classes[estimation->block_classes[i]];
-		const double sum = block_sum(&graph->blocks[i], result->samples);
-
-		class->blocks++;
-		class->samples += sum;
-		class->in_peaks += is_peak(&graph->blocks[i], result->samples) ? sum : 0;
-	}
-	for (size_t i = 0; i < graph->block_count + graph->edge_count; i++) {
-		const bool is_edge = i >= graph->block_count;
-		const size_t at = is_edge ? i - graph->block_count : i;
-		const struct tally_of_class *class =
-			&classes[is_edge ? estimation->edge_classes[at] : estimation->block_classes[at]];
-		const bool is_redundant = class->blocks >= 3 && class->in_peaks * 2 < class->samples;
-		struct frequency *frequency = is_edge ? &result->edges[at] : &result->blocks[at];
-
-		frequency->value = is_edge ? fitting->edges[at] : fitting->blocks[at];
-		frequency->method = FREQUENCY_FIT;
-		frequency->confidence = is_redundant ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
-	}
-	free(classes);
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		witnesses[estimation->block_classes[i]] += is_witness(fitting, i);
+	for (size_t i = 0; i < graph->block_count; i++)
+		result->blocks[i] = (struct frequency){
+			.value = fitting->blocks[i],
+			.confidence = witnesses[estimation->block_classes[i]] >= WITNESSES ? CONFIDENCE_MEDIUM
+		                                                                           : CONFIDENCE_LOW,
+			.method = FREQUENCY_FIT,
+		};
+	for (size_t i = 0; i < graph->edge_count; i++)
+		result->edges[i] = (struct frequency){
+			.value = fitting->edges[i],
+			.confidence = witnesses[estimation->edge_classes[i]] >= WITNESSES ? CONFIDENCE_MEDIUM
+		                                                                          : CONFIDENCE_LOW,
+			.method = FREQUENCY_FIT,
+		};
+	free(witnesses);
 	return 0;
 }
 
