@@ -2,23 +2,22 @@
 
 #include "dcpi-tools/calc/report.h"
 
-/* An instruction is half a cycle on the lines of a listing, in order; else it is what the best case says. */
-static double
-execution_cycles(const struct report *report, uint32_t block)
-{
-	const struct procedure_analysis *analysis = report->analysis;
-
-	if (report->pipeline.kind == PIPELINE_KIND_IN_ORDER)
-		return 0.5 * analysis->graph->blocks[block].count;
-	return analysis->schedules[block].best_cycles;
-}
-
+/* Static stalls; the rest of the best case is what the instructions themselves take. */
 static void
-add_static(const struct schedule *schedule, double frequency, struct breakdown *breakdown)
+add_best(const struct schedule *schedule, double frequency, struct breakdown *breakdown)
 {
-	for (size_t i = 0; i < schedule->stall_count; i++)
-		if (schedule->stalls[i].reason < BREAKDOWN_STATIC)
-			breakdown->fixed[schedule->stalls[i].reason] += frequency * schedule->stalls[i].half_cycles / 2;
+	double execution = frequency * schedule->best_cycles;
+
+	breakdown->best_cycles += execution;
+	for (size_t i = 0; i < schedule->stall_count; i++) {
+		const double lost = frequency * schedule->stalls[i].half_cycles / 2;
+
+		if (schedule->stalls[i].reason >= BREAKDOWN_STATIC)
+			continue;
+		breakdown->fixed[schedule->stalls[i].reason] += lost;
+		execution -= lost;
+	}
+	breakdown->execution += execution;
 }
 
 /* Cycles until now; they become shares of the actual ones. */
@@ -54,11 +53,9 @@ breakdown_make(const struct report *report, struct breakdown *breakdown)
 		if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0)
 			continue;
 		breakdown->actual_cycles += samples;
-		breakdown->best_cycles += frequency->value * best;
 		breakdown->instructions += frequency->value * analysis->graph->blocks[i].count;
 		breakdown->dynamic += samples - frequency->value * best;
-		breakdown->execution += frequency->value * execution_cycles(report, i);
-		add_static(&analysis->schedules[i], frequency->value, breakdown);
+		add_best(&analysis->schedules[i], frequency->value, breakdown);
 	}
 	if (analysis->time_samples > 0)
 		breakdown->tallied_percent = 100 * breakdown->actual_cycles / (double)analysis->time_samples;

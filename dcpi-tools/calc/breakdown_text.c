@@ -35,7 +35,9 @@ print_ranges(const struct breakdown *breakdown, FILE *stream)
 static void
 print_total(const char *name, double percent, FILE *stream)
 {
-	fprintf(stream, " *** %18s%21.1f%%\n", name, percent);
+	const bool is_nothing = percent > -0.05 && percent < 0.05; /* and not -0.0 */
+
+	fprintf(stream, " *** %18s%21.1f%%\n", name, is_nothing ? 0 : percent);
 }
 
 static double

@@ -82,7 +82,8 @@ print_doubts(const struct report *report, const struct output *output)
 
 	fputs(output_style(output, STYLE_WARNING), stream);
 	if (report->analysis->frequencies.is_relative)
-		fputs("Frequency:  right relative to one another only; it and cycles (CPI) are within x2 at best\n",
+		fputs("Frequency:  all are right relative to one another only; they and cycles (CPI) are within x2 at "
+		      "best\n",
 		      stream);
 	if (!graph->is_complete && graph->unresolved_jumps)
 		fprintf(stream, "Flow graph: %u jump%s could not be followed: frequencies are less certain\n",

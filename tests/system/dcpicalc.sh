@@ -1,0 +1,116 @@
+#!/bin/bash
+# dcpicalc on a small database, its output compared whole with tests/system/expected/dcpicalc/; the expected texts are
+# worked out by hand from calc.S, the counts in dcpicalc.description and the model of a two-wide in-order core (the path
+# of the scratch folder is PLACE in them).
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+here=$top/tests/system
+db=$scratch/db
+unset PAGER LESS NO_COLOR DCPI_CPUS
+
+if [ "$(uname -m)" != x86_64 ]; then
+	skip 'what dcpicalc prints' 'the code is of x86-64, and no assembler for it is here'
+	exit 0
+fi
+
+# link NAME BUILD-ID [OPTION...] - calc.S as $scratch/NAME
+link()
+{
+	ld -shared -z separate-code --build-id="0x$2" "${@:3}" -o "$scratch/$1" "$scratch/calc.o"
+}
+
+make_database()
+{
+	as -o "$scratch/calc.o" "$here/calc.S" &&
+		objcopy --redefine-sym twin_2=twin "$scratch/calc.o" &&
+		link libcalc.so 1111111111111111 &&
+		link libstripped.so 2222222222222222 -s &&
+		link libreplaced.so 5555555555555555 &&
+		sed "s|PLACE|$scratch|" "$here/dcpicalc.description" | "$build/tests/system/make_database" "$db"
+}
+
+calc()
+{
+	dcpicalc --db "$db" --cpu in-order-2 "$@" 2>&1 | sed "s|$scratch|PLACE|g"
+}
+
+# prints SENTENCE EXPECTED-FILE OPTION... - dcpicalc with these options prints that
+prints()
+{
+	check_equal "$1" "$(cat "$here/expected/dcpicalc/$2")" "$(calc "${@:3}")"
+}
+
+# refuses SENTENCE STATUS TEXT OPTION...
+refuses()
+{
+	check_fails "$1" "$2" "$3" dcpicalc --db "$db" "${@:4}"
+}
+
+check 'the database is made' make_database || exit 1
+
+prints 'a loop, block by block, and where its cycles went' sum sum libcalc.so
+prints 'the summary alone' summary --summary sum --image libcalc.so
+prints 'blocks with little of the time are left out, instructions as Intel writes them' cutoff --cutoff 50 --asm intel \
+	sum libcalc.so
+prints 'a part that the compiler split off belongs to its procedure' pick pick
+prints 'what cannot be decoded is shown as that' bad bad
+prints 'letters and words are explained' legend --summary --legend 0x1045 libcalc.so
+check_equal 'an address within stands for the procedure' "$(calc sum libcalc.so)" "$(calc 0x1024 libcalc.so)"
+check_equal 'of a stripped library, too' 'libstripped.so+0x1040 in PLACE/libstripped.so, 0x1040 to 0x1044' \
+	"$(calc 0x1041 libstripped.so | head -1)"
+
+calc --json sum libcalc.so >"$scratch/sum.json"
+# shellcheck disable=SC2016 # jq's variables
+check 'JSON is what its manual says' json_holds '
+	.schema == "dcpicalc/1" and .procedure == "sum" and .image == "PLACE/libcalc.so" and
+	.build_id == "1111111111111111" and .event == {name: "cycles", unit: "cycles", period: 4000, samples: 26010} and
+	.model.name == "in-order-2" and .model.in_order and .graph.complete and (.graph.relative | not) and
+	(.blocks | length) == 3 and ([.blocks[].instructions | length] == [3, 5, 1]) and
+	(.blocks[1] | .best_cycles == 5 and .actual_cycles == 26 and .frequency.value == 1000 and
+		.frequency.executions == 4000000) and
+	([.blocks[1].instructions[].cycles] == [2, 0, 23, 0, 1]) and
+	([.blocks[1].instructions[].best_cycles] == [1, 0, 3, 0, 1]) and
+	(.blocks[1].instructions[0].samples == {cycles: 2000, "page-faults": 7}) and
+	([.edges[] | select(.kind == "taken" and .from == 1 and .to == 1)] | length) == 1 and
+	([.edges[] | select(.from == null)] | length) >= 1' "$scratch/sum.json"
+check 'and its summary adds up to all' json_holds '
+	.summary | (.dynamic + .execution + .sampling_error + ([.static[]] | add)) - 100 | fabs < 0.001' "$scratch/sum.json"
+
+# Out of order nothing is printed that the samples do not say.
+out_of_order=$(dcpicalc --db "$db" sum libcalc.so)
+check 'no model for a CPU is said' grep -qF 'no model is for the CPU "a CPU": the generic one is used' <<<"$out_of_order"
+check 'out of order, cycles are said to be rough' grep -qF 'they and cycles (CPI) are within x2 at best' <<<"$out_of_order"
+check 'samples are moved back to what held up retirement' \
+	grep -qE '^00101a add +\$0x8,%rdi +23000 ' <<<"$out_of_order"
+check 'what has none is in shadow' grep -qE '^001017 .* 0   \(in shadow\)$' <<<"$out_of_order"
+check 'a terminal gets colours' grep -qF $'\033[1msum\033[0m in' <(calc --color=always sum libcalc.so)
+
+refuses 'a name that is none, with what is near' 4 'sumn: no procedure is called that; did you mean sum?' sumn libcalc.so
+refuses 'a name in a stripped library' 4 'libstripped.so was stripped: name a procedure by an address in it, 0x1040 for' \
+	twin libstripped.so
+refuses 'a name of two procedures' 4 '2 procedures with samples are called that; name one by its address: 0x1045' twin
+refuses 'a name in two images' 4 'name one by its image: 0x1010 in' sum
+refuses 'a procedure without samples' 4 'quiet: it has no samples of cycles in what was selected' quiet libcalc.so
+refuses 'an address in no procedure' 4 'no procedure holds that address' 0x9999999 libcalc.so
+refuses 'another build' 1 'the file there now is not the build that was sampled (its build-id differs)' sum libreplaced.so
+refuses 'a file that is gone' 1 'libgone.so cannot be analysed: its file is not there any more' sum libgone.so
+refuses 'the kernel' 1 "the kernel's code is not read yet" sum '[kernel]'
+refuses 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' sum libcalk.so
+refuses 'an event that is none' 2 'sickles was not counted in what was selected' --event sickles sum
+refuses 'a model that is none' 2 'there is no model of a CPU "zen9"' --cpu zen9 sum libcalc.so
+refuses 'no procedure' 2 "which procedure? 'dcpiprof' shows which are hot"
+refuses 'a syntax that is none' 2 "--asm is one of 'att' and 'intel'" --asm masm sum
+refuses 'a cutoff that is none' 2 "--cutoff '101' is not a number from 0 to 100" --cutoff 101 sum
+refuses 'a picture of an unknown kind' 2 'a file that ends in .svg, .png, .pdf or .dot' --graph sum.gif sum libcalc.so
+refuses 'a picture that cannot be written' 1 'cannot write the graph: No such file or directory' \
+	--graph /nowhere/sum.dot sum libcalc.so
+
+check 'the flow graph is drawn' dcpicalc --db "$db" --graph "$scratch/sum.svg" sum libcalc.so
+check 'with every block of it' test "$(grep -c 'class="node"' "$scratch/sum.svg")" = 5
+check 'its source is written' dcpicalc --db "$db" --cpu in-order-2 --graph "$scratch/sum.dot" sum libcalc.so
+check 'where the area is the time' grep -qE '^	b1 \[width=8.8[0-9]+, height=4.0[0-9]+' "$scratch/sum.dot"
+mkdir "$scratch/empty"
+check_fails 'no program to draw with' 1 'install the package graphviz' \
+	env PATH="$scratch/empty" "$build/bin/dcpicalc" --db "$db" --graph "$scratch/sum.svg" sum libcalc.so
+
+[ $failures = 0 ]
