@@ -15,6 +15,8 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/x/apart.h"
+#include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/x/counted.h"
 #include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/x/report.h"
@@ -26,6 +28,9 @@ enum key {
 	KEY_LABEL = 1,
 	KEY_JSON,
 	KEY_OUTPUT,
+	KEY_BURSTS,
+	KEY_BUDGET,
+	KEY_SECONDS,
 };
 
 struct request {
@@ -33,6 +38,8 @@ struct request {
 	const char *label;
 	const char *output;
 	bool json;
+	bool is_bursts;
+	struct bursts_request bursts;
 	char **command;
 };
 
@@ -40,6 +47,11 @@ static const struct argp_option entries[] = {
 	{NULL, 0, NULL, 0, "What is counted:", 1},
 	{"label", KEY_LABEL, "LABEL", 0, "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)",
          1},
+	{NULL, 0, NULL, 0, "Of a process that cannot be run again:", 2},
+	{"bursts", KEY_BURSTS, NULL, 0, "Sample the steps of a process that runs, as event 'bursts'", 2},
+	{"pid", 'p', "PID", 0, "That process", 2},
+	{"budget", KEY_BUDGET, "PERCENT", 0, "Stop a thread of it for at most PERCENT of the time (5)", 2},
+	{"seconds", KEY_SECONDS, "N", 0, "For N seconds (10), or until it ends", 2},
 	{NULL, 0, NULL, 0, "Where it is kept:", 2},
 	{NULL, 0, NULL, 0, "The report:", 3},
 	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 3},
@@ -72,12 +84,26 @@ parse_option(int key, char *text, struct argp_state *state)
 	case KEY_OUTPUT:
 		request->output = text;
 		return 0;
+	case KEY_BURSTS:
+		request->is_bursts = true;
+		return 0;
+	case 'p':
+		request->bursts.pid = (pid_t)options_number(state, "--pid", text, 1, INT32_MAX);
+		return 0;
+	case KEY_BUDGET:
+		request->bursts.budget_percent = options_number(state, "--budget", text, 0.1, 50);
+		return 0;
+	case KEY_SECONDS:
+		request->bursts.seconds = options_number(state, "--seconds", text, 0.1, 1e6);
+		return 0;
 	case ARGP_KEY_ARG: /* what follows is the program's */
 		request->command = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
-		if (!request->command)
+		if (request->is_bursts ? !request->bursts.pid || request->command : !!request->bursts.pid)
+			argp_error(state, "--bursts and --pid PID belong together, and take no program");
+		if (!request->is_bursts && !request->command)
 			argp_error(state, "which program? dcpix -- PROGRAM [ARGUMENT]...");
 		return 0;
 	default:
@@ -88,7 +114,7 @@ parse_option(int key, char *text, struct argp_state *state)
 static const struct argp argp = {
 	.options = entries,
 	.parser = parse_option,
-	.args_doc = "[--] PROGRAM [ARGUMENT]...",
+	.args_doc = "[--] PROGRAM [ARGUMENT]...\n--bursts --pid PID",
 	.doc = "Run PROGRAM under an emulator and write how often each of its instructions was executed into a dcpi "
 	       "profile database, as event 'executions'.\v"
 	       "Its output and its exit status are the program's own. See dcpix(1).",
@@ -149,6 +175,83 @@ keep_counts(const struct request *request, const struct run *run, struct counted
 }
 
 static int
+print_bursts(const struct request *request, const struct counted *counted, const struct bursts_summary *summary,
+             uint32_t epoch)
+{
+	const char *directory = request->options.directory;
+	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
+	int err;
+
+	if (!stream)
+		return message_cannot(request->output, "write the report", -errno, NULL);
+	if (request->json)
+		err = bursts_print_json(&request->bursts, summary, counted, directory, epoch, stream);
+	else
+		err = bursts_print_text(&request->bursts, summary, directory, epoch, stream);
+	if (request->output && fclose(stream) != 0 && !err)
+		err = -errno;
+	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+static int
+keep_bursts(const struct request *request, struct counted *counted, const struct bursts_summary *summary)
+{
+	char note[EVENT_NOTE_SIZE];
+	const struct counted_event event = {
+		.name = "bursts",
+		.unit = "steps",
+		.note = note,
+		.label = request->label,
+		.start_ns = summary->start_ns,
+		.end_ns = summary->end_ns,
+	};
+	uint32_t epoch = 0;
+	int err = 0;
+
+	snprintf(note, sizeof(note), "single steps of process %d, sampled by dcpix", (int)request->bursts.pid);
+	if (summary->steps > 0)
+		err = counted_write(counted, request->options.directory, &event, &epoch);
+	if (err)
+		return cannot_write(request->options.directory, err);
+	err = print_bursts(request, counted, summary, epoch);
+	if (!err && summary->steps == 0) {
+		message_print(NULL, "nothing was counted: no thread of the process was found running");
+		return STATUS_EMPTY;
+	}
+	return err;
+}
+
+static int
+take_bursts(void *context)
+{
+	const struct request *request = context;
+	struct bursts_summary summary = {0};
+	struct counted counted;
+	int err, status;
+
+	err = counted_can_write(request->options.directory);
+	if (err)
+		return cannot_write(request->options.directory, err);
+	err = counted_init(&counted);
+	status = err ? message_cannot(NULL, "keep the counts", err, NULL)
+	             : bursts_run(&request->bursts, &counted, &summary);
+	if (!status)
+		status = keep_bursts(request, &counted, &summary);
+	counted_fini(&counted);
+	return status;
+}
+
+static int
+run_bursts(struct request *request)
+{
+	int status;
+
+	request->bursts.label = request->label ? request->label : "";
+	status = apart_run(take_bursts, request);
+	return status < 0 ? message_cannot(NULL, "take bursts", status, NULL) : status;
+}
+
+static int
 run(const struct request *request)
 {
 	struct counted counted;
@@ -173,7 +276,9 @@ run(const struct request *request)
 int
 main(int argc, char **argv)
 {
-	struct request request = {0};
+	struct request request = {
+		.bursts = {.budget_percent = BURSTS_BUDGET_PERCENT, .seconds = BURSTS_SECONDS},
+	};
 	struct guard guard = {
 		.claim = "the database is damaged",
 		.advice = DATABASE_DAMAGE_ADVICE,
@@ -190,7 +295,7 @@ main(int argc, char **argv)
 	if (!guard.subject)
 		return message_cannot(NULL, "start", -ENOMEM, NULL);
 	guard_enter(&guard);
-	status = run(&request);
+	status = request.is_bursts ? run_bursts(&request) : run(&request);
 	guard_leave(&guard);
 	return status;
 }

@@ -89,11 +89,14 @@ open_file(struct counting *counting)
 	return fd < 0 ? -EEXIST : fd;
 }
 
+/* A part of the file, shared, or memory of our own when there is no file; at `address` unless that is NULL. */
 static int
 map_part(int fd, void *address, size_t size, uint64_t offset, void **mapped)
 {
-	*mapped = mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (address ? MAP_FIXED : 0),
-	               fd, (off_t)offset);
+	const int flags =
+		MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (address ? MAP_FIXED : 0);
+
+	*mapped = mmap(address, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 	return *mapped == MAP_FAILED ? -errno : 0;
 }
 
@@ -186,10 +189,9 @@ counting_clear_vcpu(struct counting *counting, unsigned vcpu)
 static void
 replace_mapping(void *address, size_t size)
 {
-	const void *mapped = mmap(address, size, PROT_READ | PROT_WRITE,
-	                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	void *mapped;
 
-	if (mapped == MAP_FAILED)
+	if (map_part(-1, address, size, 0, &mapped))
 		abort(); /* rather than count into somebody else's file */
 }
 

@@ -1,0 +1,45 @@
+/*
+ * bursts.h - dcpix --bursts: control transfers of a process that runs, sampled by stepping
+ *
+ * At random times a thread that is running, chosen at random, is stopped and makes some hundred steps (stepper.h). How
+ * long it is stopped, all bursts together, stays below a share of the time that passes.
+ * Thread rule: one thread; signals of the process are the bursts' until they end.
+ */
+#ifndef DCPI_TOOLS_X_BURSTS_H
+#define DCPI_TOOLS_X_BURSTS_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "dcpi-tools/x/counted.h"
+
+#define BURSTS_BUDGET_PERCENT 5
+#define BURSTS_SECONDS        10
+#define BURSTS_STEPS          200
+
+struct bursts_request {
+	pid_t pid;
+	double budget_percent; /* above 0, at most 50 */
+	double seconds;
+	const char *label; /* "" for none */
+};
+
+struct bursts_summary {
+	char comm[COMM_SIZE];
+	uint64_t bursts, steps;
+	uint64_t stopped_ns;       /* of single threads, all bursts */
+	uint64_t start_ns, end_ns; /* since 1970 */
+	uint64_t elapsed_ns;
+	bool has_ended; /* the process, before its time */
+};
+
+/* STATUS_OK, or an exit status after a message. */
+int bursts_run(const struct bursts_request *request, struct counted *counted, struct bursts_summary *summary);
+
+/* 0, -ENOMEM, -EIO. */
+int bursts_print_text(const struct bursts_request *request, const struct bursts_summary *summary, const char *database,
+                      uint32_t epoch, FILE *stream);
+int bursts_print_json(const struct bursts_request *request, const struct bursts_summary *summary,
+                      const struct counted *counted, const char *database, uint32_t epoch, FILE *stream);
+
+#endif

@@ -1,0 +1,131 @@
+#!/bin/bash
+# dcpix --bursts: the probabilities of branches, the budget, and that the program does not notice.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+db=$scratch/db
+report=$scratch/report
+branches=$build/workloads/branches
+
+# bursts PID OPTION... - on process PID, report to $report
+bursts()
+{
+	dcpix --db "$db" --json --output "$report" --bursts --pid "$@"
+}
+
+reported()
+{
+	jq "$1" "$report"
+}
+
+# For a branch at 3 + 6 bytes behind PROCEDURE: how often it was there, taken (to TO bytes behind), and how many standard
+# deviations that is from the PROBABILITY.
+branch()
+{
+	local start
+
+	start=$((0x$(nm "$branches" | awk -v name="$1" '$3 == name { print $1 }')))
+	"$build/tests/system/show_edges" "$db" bursts branches | awk -v from="$(printf %x $((start + 9)))" \
+		-v to="$(printf %x $((start + $2)))" -v p="$3" '
+		$1 == from { all += $3 }
+		$1 == from && $2 == to { taken = $3 }
+		END { print all + 0, taken + 0, all ? (taken - p * all) / sqrt(p * (1 - p) * all) : 99 }'
+}
+
+probabilities()
+{
+	local pid all taken deviation
+
+	start "$branches" 60 >/dev/null
+	pid=$started
+	check 'bursts of a running program are taken' bursts "$pid" --seconds 8 --budget 40
+	read -r all taken deviation < <(branch one_in_four 16 0.25)
+	figure "a branch that is taken once in four: $taken of $all, $deviation standard deviations off;" \
+		"$(reported .steps) steps, $(reported .step_us) us each, $(reported .stopped_percent) % of the time"
+	check 'there are enough of them' [ "$all" -ge 30 ]
+	check_at_most 'a branch goes where it goes as often as it does' 4.5 "${deviation#-}"
+	check_at_most 'the thread is stopped no longer than allowed' 42 "$(reported .stopped_percent)"
+	bursts "$pid" --seconds 5
+	check_at_most 'nor by default' 6 "$(reported .stopped_percent)"
+	check 'the database is sound' dcpictl check --db "$db"
+	killed_tracer "$pid"
+	already_traced "$pid"
+	stop "$pid"
+}
+
+# Whose tracer is killed goes on.
+killed_tracer()
+{
+	local tracer i states=
+
+	for ((i = 0; i < 8; i++)); do
+		dcpix --db "$db" --bursts --pid "$1" --budget 50 --seconds 20 >/dev/null 2>&1 &
+		tracer=$!
+		sleep 0.$((2 + i))
+		kill -KILL $tracer
+		wait $tracer 2>/dev/null
+		wait_for 20 grep -q '^TracerPid:.0$' "/proc/$1/status" || states+="traced "
+		grep -q '^State:.[RS]' "/proc/$1/status" || states+="not-running "
+	done
+	check_equal 'a program goes on when dcpix is killed' '' "$states"
+}
+
+already_traced()
+{
+	start python3 -c 'import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.ptrace.argtypes = [ctypes.c_long] * 4
+print(libc.ptrace(0x4206, int(sys.argv[1]), 0, 0), flush=True)
+time.sleep(60)' "$1" >"$scratch/seized"
+	wait_for 20 grep -q '^0' "$scratch/seized"
+	check_fails 'a process that somebody traces' 1 "process $started traces it already" \
+		dcpix --db "$db" --bursts --pid "$1" --seconds 20
+	stop "$started"
+}
+
+unharmed()
+{
+	local alone
+
+	alone=$("$branches" 0 150000000)
+	start "$branches" 0 150000000 >"$scratch/out"
+	bursts "$started" --seconds 60 --budget 20
+	wait "$started"
+	check_equal 'a program computes what it computes by itself' "$alone" "$(cat "$scratch/out")"
+	check_equal 'its end is the end of dcpix' true "$(reported .ended)"
+	start python3 -c 'import signal, threading, time
+count = 0
+def tick(number, frame):
+    global count
+    count += 1
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+end, sums = time.time() + 4, set()
+while time.time() < end:
+    threads = [threading.Thread(target=lambda: sums.add(sum(range(20000)))) for i in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(sums, count > 10)' >"$scratch/out" 2>&1
+	bursts "$started" --seconds 60 --budget 40
+	wait "$started"
+	check_equal 'nor do signals and threads that come and go matter' '{199990000} True' "$(cat "$scratch/out")"
+}
+
+refusals()
+{
+	check_fails 'a process that is not there' 1 'No such process' dcpix --db "$db" --bursts --pid 4194304
+	check_fails 'a thread of the kernel' 1 'Operation not permitted' dcpix --db "$db" --bursts --pid 2 --seconds 1
+	check_fails 'bursts of nothing' 2 'belong together' dcpix --db "$db" --bursts
+	start sleep 60
+	check_fails 'a process that sleeps' 4 'no thread of the process was found running' \
+		dcpix --db "$db" --bursts --pid "$started" --seconds 0.5
+}
+
+if [ "$(id -u)" != 0 ]; then
+	skip 'bursts are taken' 'not root'
+	exit 0
+fi
+probabilities
+unharmed
+refusals
+exit 0
