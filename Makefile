@@ -166,6 +166,12 @@ workloads: $(BUILD)/tests/system/flow_graphs
 # Best cases, for a comparison with llvm-mca.
 workloads: $(BUILD)/bench/best_case
 
+# Instructions of real programs, for a test to compare.
+$(BUILD)/tests/system/decode_list: $(BUILD)/obj/tests/system/decode_list.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+workloads: $(BUILD)/tests/system/decode_list
+
 # Disks that a crash could have left.
 $(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
@@ -209,7 +215,7 @@ growth: all benches
 	bench/growth --write docs/benchmarks.md --picture docs/growth.svg
 
 # The rooms that the daemon does not link have fuzz targets of their own.
-IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz flow_graph_fuzz pipeline_fuzz)
+IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,symbols_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz)
 $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))

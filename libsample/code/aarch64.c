@@ -389,10 +389,8 @@ size_t
 aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                struct instruction *instruction)
 {
-	static const struct form unknown = {"", CLASS_SYSTEM, ACCESS_READ, 0};
 	struct instruction_detail detail;
 	uint8_t key[MEMO_KEY] = {0};
-	const struct form *form;
 	struct memo *memo;
 	uint32_t word, same;
 	bool found;
@@ -406,11 +404,10 @@ aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uin
 	if (!found) {
 		if (!identify(decoder, bytes, address, &detail))
 			return decode_bad(length, address, instruction);
-		form = aarch64_form(detail.mnemonic);
 		memcpy(memo->key, key, sizeof(key));
 		memset(&memo->instruction, 0, sizeof(memo->instruction));
 		memo->instruction.size = SIZE;
-		instruction_fill(&memo->instruction, form ? form : &unknown, word, &detail);
+		instruction_fill(&memo->instruction, decoder_form(decoder, detail.mnemonic), word, &detail);
 	}
 	*instruction = memo->instruction;
 	instruction_place(instruction, address, word);

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "code/decoder_private.h"
+#include "code/forms.h"
 
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
@@ -113,6 +114,29 @@ decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found)
 	memo = &decoder->memos[hash >> 40 & (MEMO_SIZE - 1)];
 	*found = memo->instruction.size != 0 && memcmp(memo->key, key, MEMO_KEY) == 0;
 	return memo;
+}
+
+const struct form *
+decoder_form(struct decoder *decoder, const char *name)
+{
+	static const struct form unknown = {"", CLASS_SYSTEM, ACCESS_READ, 0};
+	const struct form *form;
+	struct known_form *known;
+	uint32_t hash = 5381;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (uint8_t)*c;
+	known = &decoder->forms[hash & (FORMS_KNOWN - 1)];
+	if (known->form && strcmp(known->name, name) == 0)
+		return known->form;
+	form = decoder->architecture == ARCHITECTURE_X86_64 ? x86_64_form(name) : aarch64_form(name);
+	if (!form)
+		form = &unknown;
+	if (strlen(name) < sizeof(known->name)) {
+		memcpy(known->name, name, strlen(name) + 1);
+		known->form = form;
+	}
+	return form;
 }
 
 static bool

@@ -13,8 +13,9 @@
 
 struct form;
 
-#define MEMO_SIZE   8192u /* a power of two */
-#define FORM_ID_MAX 2048u /* capstone's instruction numbers are below it */
+#define MEMO_SIZE   16384u /* a power of two */
+#define FORMS_KNOWN 512u   /* a power of two */
+#define FORM_NAME   24u
 #define MEMO_KEY    16u
 
 /* Instructions repeat; two that differ only in displacements are the same but for their address and target. */
@@ -23,13 +24,19 @@ struct memo {
 	struct instruction instruction;
 };
 
+/* Names repeat even more. */
+struct known_form {
+	char name[FORM_NAME];
+	const struct form *form; /* NULL: nothing here yet */
+};
+
 struct decoder {
 	enum architecture architecture;
 	csh capstone;     /* Intel's syntax and details */
 	csh listing[2];   /* by enum listing_syntax; aarch64 has one, twice */
 	cs_insn *scratch; /* of `capstone`, with its details */
 	struct memo *memos;
-	const struct form *forms[FORM_ID_MAX]; /* by capstone's number; NULL: not looked up yet */
+	struct known_form forms[FORMS_KNOWN];
 };
 
 size_t x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
@@ -47,6 +54,9 @@ bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t l
 
 /* The place of `key` among the memos; *found tells whether it is there or was another's. */
 struct memo *decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found);
+
+/* The form of `name` in the architecture's table; that of the system's instructions when it is not there. */
+const struct form *decoder_form(struct decoder *decoder, const char *name);
 
 /* Registers into the lists, once each; what has no room is left out. */
 void instruction_add_read(struct instruction *instruction, uint8_t reg);

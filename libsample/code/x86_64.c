@@ -411,24 +411,6 @@ form_name(const struct x86_encoding *encoding, const char *mnemonic)
 	}
 }
 
-static const struct form *
-form_of(struct decoder *decoder, const struct x86_encoding *encoding, unsigned int id, const char *mnemonic)
-{
-	static const struct form unknown = {"", CLASS_SYSTEM, ACCESS_READ, 0};
-	const char *name = form_name(encoding, mnemonic);
-	bool may_keep = name == mnemonic && id > 0 && id < FORM_ID_MAX;
-	const struct form *form = may_keep ? decoder->forms[id] : NULL;
-
-	if (form)
-		return form;
-	form = x86_64_form(name);
-	if (!form)
-		form = &unknown;
-	if (may_keep)
-		decoder->forms[id] = form;
-	return form;
-}
-
 static void
 instruction_fill(struct instruction *instruction, const struct form *form, const struct x86_encoding *encoding,
                  const struct instruction_detail *detail)
@@ -495,16 +477,14 @@ decode_bad(uint64_t address, struct instruction *instruction)
  */
 static bool
 identify(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-         const struct x86_encoding *encoding, struct instruction_detail *detail, unsigned int *id)
+         const struct x86_encoding *encoding, struct instruction_detail *detail)
 {
 	bool is_newer = x86_64_newer_detail(encoding, address, detail);
 
-	*id = 0;
 	/* Capstone gets EVEX's short displacements wrong. */
 	if (encoding->kind == ENCODING_EVEX && is_newer && strcmp(detail->mnemonic, X86_64_UNKNOWN_NAME) != 0)
 		return true;
 	if (decoder_disassemble(decoder, bytes, length, address) && decoder->scratch->size == encoding->size) {
-		*id = decoder->scratch->id;
 		detail_fill(decoder, encoding, address, detail);
 		return true;
 	}
@@ -519,7 +499,6 @@ x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint
 	struct x86_encoding encoding;
 	uint8_t key[MEMO_KEY];
 	struct memo *memo;
-	unsigned int id;
 	bool found;
 
 	if (x86_encoding_parse(bytes, length, &encoding) != 0)
@@ -527,13 +506,13 @@ x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint
 	memo_key(bytes, &encoding, key);
 	memo = decoder_memo(decoder, key, &found);
 	if (!found) {
-		if (!identify(decoder, bytes, length, address, &encoding, &detail, &id))
+		if (!identify(decoder, bytes, length, address, &encoding, &detail))
 			return decode_bad(address, instruction);
 		memcpy(memo->key, key, sizeof(key));
 		memset(&memo->instruction, 0, sizeof(memo->instruction));
 		memo->instruction.size = encoding.size;
-		instruction_fill(&memo->instruction, form_of(decoder, &encoding, id, detail.mnemonic), &encoding,
-		                 &detail);
+		instruction_fill(&memo->instruction, decoder_form(decoder, form_name(&encoding, detail.mnemonic)),
+		                 &encoding, &detail);
 	}
 	*instruction = memo->instruction;
 	instruction_place(instruction, address, &encoding);
@@ -545,12 +524,11 @@ x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint
               struct instruction_detail *detail)
 {
 	struct x86_encoding encoding;
-	unsigned int id;
 
 	memset(detail, 0, sizeof(*detail));
 	if (x86_encoding_parse(bytes, length, &encoding) != 0)
 		return -DCPI_EDAMAGED;
-	if (!identify(decoder, bytes, length, address, &encoding, detail, &id))
+	if (!identify(decoder, bytes, length, address, &encoding, detail))
 		return -DCPI_EDAMAGED;
 	return 0;
 }

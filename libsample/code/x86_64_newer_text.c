@@ -135,7 +135,7 @@ static void
 name_comparison(struct instruction_detail *detail)
 {
 	static const char *const conditions[8] = {"eq", "lt", "le", NULL, "neq", "nlt", "nle", NULL};
-	const struct instruction_operand *last = &detail->operands[detail->operand_count - 1];
+	const struct instruction_operand *last = &detail->operands[3];
 	char part[8];
 
 	if (strncmp(detail->mnemonic, "vpcmp", 5) != 0 || detail->operand_count != 4)
