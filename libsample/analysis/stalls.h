@@ -1,0 +1,151 @@
+/*
+ * stalls.h - why each instruction took longer than it had to, and which instructions are to blame
+ *
+ * DCPI's elimination (section 6.3 of "Continuous Profiling: Where Have All the Cycles Gone?", ACM TOCS 15(4), 1997):
+ * whatever cannot be ruled out stays on the list - "assume the worst unless the data indicate otherwise". The time that
+ * is explained is what an execution took beyond its best case. A reason's `high` is the most that it may have taken of
+ * it, its `low` what is left when all others took their most; so the low of an instruction's only reason is the stall.
+ *
+ * In order, an instruction waits for what makes its operands, and for the unit it needs: culprits are found by walking
+ * back over the flow graph. Out of order, the instruction that holds up retirement is the one that is slow itself: the
+ * load, not who uses it. After a mispredicted branch both wait at the head of the block that is reached (samples are
+ * moved back by the skid before; frequency.h does it).
+ *
+ * What rules a reason out:
+ *  - I-cache, ITB: its line, or page, was touched by the instruction before it, on every way that is not rare; or it is
+ *    in a loop without calls that fits into the cache, or the TLB, and goes round often;
+ *  - D-cache, DTB: it loads nothing (DTB: nor stores), and, in order, no operand comes from a load that is near enough;
+ *    write buffer: it is no store; synchronization: it is no atomic operation or barrier, nor right behind a barrier;
+ *  - mispredict: it is no head of a block that a conditional branch or an indirect jump leads to; else it is at most
+ *    (how often it is reached that way) x the penalty;
+ *  - multiplier, divider: it does not use it; in order, also: nothing before it, near enough, does, or makes an
+ * operand;
+ *  - samples of events, where they were taken: at most (how many there may be, by their number near the stall and the
+ *    culprits) x the worst latency.
+ *
+ * Out of order, waiting in a chain of dependences or for units is static, as schedule.h's bounds have it, except for
+ * the multiplier and the divider, whose rows it goes to. With relative frequencies the best case is not known in
+ * samples: it is taken from the instructions that have no possible reason to stall, and a loop's loads count as stalls.
+ *
+ * No state: any thread. Results are finite whatever comes in.
+ */
+#ifndef DCPI_ANALYSIS_STALLS_H
+#define DCPI_ANALYSIS_STALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/frequency.h"
+#include "code/flow_graph.h"
+#include "code/pipeline.h"
+#include "code/schedule.h"
+
+/* Dynamic reasons, in the order of figure 4. */
+enum stall_cause {
+	CAUSE_CODE_CACHE,
+	CAUSE_CODE_TLB,
+	CAUSE_DATA_CACHE,
+	CAUSE_DATA_TLB,
+	CAUSE_WRITE_BUFFER,
+	CAUSE_SYNCHRONIZATION,
+	CAUSE_MISPREDICT,
+	CAUSE_MULTIPLIER,
+	CAUSE_DIVIDER,
+	CAUSE_OTHER, /* takes as long as it likes: rep movs, system calls; out of order, a long latency */
+	CAUSE_COUNT,
+};
+
+/* What was counted besides time. */
+enum stall_event {
+	STALL_EVENT_CODE_CACHE, /* L1-icache-load-misses */
+	STALL_EVENT_CODE_TLB,   /* iTLB-load-misses */
+	STALL_EVENT_DATA_CACHE, /* L1-dcache-load-misses */
+	STALL_EVENT_LAST_LEVEL, /* cache-misses: those that went to memory */
+	STALL_EVENT_DATA_TLB,   /* dTLB-load-misses */
+	STALL_EVENT_MISPREDICT, /* branch-misses */
+	STALL_EVENT_COUNT,
+};
+
+struct stall_event_samples {
+	const uint64_t *samples; /* per instruction; NULL: not counted */
+	double period;           /* events a sample; 0: not known, then it says nothing */
+};
+
+struct stalls_input {
+	const struct flow_graph *graph;
+	const struct pipeline *pipeline;
+	const struct schedule *schedules;      /* of each block, each of its block's count */
+	const struct frequencies *frequencies; /* with samples moved back by the skid */
+	double cycles_per_sample;              /* of time; 0: not known, then events say nothing */
+	struct stall_event_samples events[STALL_EVENT_COUNT];
+};
+
+/* A reason that is possible, in cycles of one execution. */
+struct stall {
+	double low, high;
+	uint32_t culprit, culprit_count; /* culprits[culprit .. culprit + culprit_count); 0: itself, or not known */
+	uint8_t cause;                   /* enum stall_cause */
+};
+
+struct instruction_stalls {
+	double cycles;               /* of one execution: samples / frequency; 0 where no frequency is known */
+	double least_cycles;         /* of them, what it had to take */
+	double stall_cycles;         /* the dynamic stall; 0 below half a cycle, which is within the errors */
+	double unexplained;          /* of that, what no reason is left for */
+	uint32_t stall, stall_count; /* its reasons are stalls[stall .. stall + stall_count), ascending by cause */
+};
+
+struct stalls {
+	struct instruction_stalls *instructions;
+	struct stall *stalls;
+	size_t stall_count;
+	uint64_t *culprits; /* addresses, ascending for each stall */
+	size_t culprit_count;
+	double *fixed_cycles; /* of block b and enum stall_reason r, of one execution: fixed_cycles[b *
+	                         STALL_REASON_COUNT + r] */
+	double *issue_cycles; /* of each block, of one execution without any stall */
+};
+
+/* 0, and free it with stalls_fini(); -EINVAL for schedules that are not the graph's; -ENOMEM. */
+int stalls_find(const struct stalls_input *input, struct stalls *stalls);
+void stalls_fini(struct stalls *stalls); /* a zeroed one is allowed */
+
+/* 'I', 'T', 'd', 'D', 'w', 'y', 'p', 'm', 'f', 'o', and the row's name in figure 4. '?' and "?" for what is none. */
+char stall_cause_letter(unsigned cause);
+const char *stall_cause_name(unsigned cause);
+
+/* The event of that name that tells about stalls, or STALL_EVENT_COUNT. */
+enum stall_event stall_event_find(const char *name);
+
+/* Figure 4: where a procedure's time went, in samples. */
+struct stall_summary {
+	double best, actual; /* all executions at their best, and as they were: the time that was tallied */
+	double instructions; /* executed, in samples x instructions a cycle: best / instructions = best-case CPI */
+	double low[CAUSE_COUNT], high[CAUSE_COUNT];
+	double unexplained, gain; /* gain: not positive */
+	double dynamic;           /* all dynamic stalls, each once, and the gain */
+	double fixed[STALL_REASON_COUNT];
+	double execution;
+	double sampling_error; /* with dynamic, fixed and execution: actual */
+	double all_samples;    /* of the procedure, tallied or not */
+};
+
+/* Of the blocks whose frequency is known at least so well; figure 4: CONFIDENCE_MEDIUM. */
+void stalls_sum(const struct stalls_input *input, const struct stalls *stalls, enum frequency_confidence least,
+                struct stall_summary *summary);
+
+/* The same in tenths of a percent of `actual`, such that all that is added up is right to the digit. */
+struct stall_shares {
+	int low[CAUSE_COUNT], high[CAUSE_COUNT];
+	int unexplained, gain, dynamic;
+	int fixed[STALL_REASON_COUNT], fixed_sum; /* the sum of the rows */
+	int stall;                                /* dynamic + fixed_sum */
+	int execution, sampling_error;            /* stall + execution + sampling_error = tallied */
+	int tallied;                              /* 1000, or 0 when nothing was tallied */
+	int tallied_of_all;                       /* actual / all_samples */
+};
+
+void stall_shares(const struct stall_summary *summary, struct stall_shares *shares);
+
+#endif
