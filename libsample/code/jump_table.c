@@ -176,34 +176,46 @@ entries_read(struct reading *reading, const struct table *table, const uint8_t *
 	return (int)good;
 }
 
-static int
-table_read(struct reading *reading, const struct table *table)
-{
-	struct code_map *map = reading->map;
-	const uint8_t *bytes = NULL;
-	size_t size = 0;
-	uint32_t outside;
-	int good;
-
-	if (map->source->data)
-		bytes = map->source->data(map->source->argument, table->form.address, &size);
-	if (!bytes)
-		return 0;
-	good = entries_read(reading, table, bytes, entries_limit(reading, table, size), &outside);
-	if (good <= 0)
-		return good;
-	map->ways[table->jump] &= (uint8_t)~WAY_INDIRECT;
-	map->ways[table->jump] |= WAY_TABLE | (outside ? WAY_EXIT : 0);
-	map->table_jumps++;
-	return 0;
-}
-
 static void
 jump_is_pointer(struct code_map *map, uint32_t jump, bool returns)
 {
 	map->ways[jump] &= (uint8_t)~WAY_INDIRECT;
 	map->ways[jump] |= returns ? WAY_EXIT : WAY_NORETURN;
 	map->pointer_jumps++;
+}
+
+/*
+ * Addresses that may be written, or of which the first lies elsewhere, are functions: the compiler's own tables are
+ * constant and lead into the procedure.
+ */
+static bool
+holds_functions(const struct code_map *map, const struct jump_form *form, const uint8_t *bytes, size_t size)
+{
+	if (form->entry_size != 8 || form->base)
+		return false;
+	return !bytes || (size >= 8 && code_map_find(map, entry_target(form, bytes)) == CODE_OUTSIDE);
+}
+
+static int
+table_read(struct reading *reading, const struct table *table)
+{
+	struct code_map *map = reading->map;
+	const uint8_t *bytes = NULL;
+	size_t size = 0;
+	uint32_t outside = 0;
+	int good;
+
+	if (map->source->data)
+		bytes = map->source->data(map->source->argument, table->form.address, &size);
+	good = bytes ? entries_read(reading, table, bytes, entries_limit(reading, table, size), &outside) : 0;
+	if (!good && map->source->data && holds_functions(map, &table->form, bytes, size))
+		jump_is_pointer(map, table->jump, true);
+	if (good <= 0)
+		return good;
+	map->ways[table->jump] &= (uint8_t)~WAY_INDIRECT;
+	map->ways[table->jump] |= WAY_TABLE | (outside ? WAY_EXIT : 0);
+	map->table_jumps++;
+	return 0;
 }
 
 /* Look at all jumps that are not resolved; tables are noted, and read when all are known. */

@@ -16,6 +16,7 @@ struct procedures {
 	struct decoder *decoder;
 	const struct symbol **colds; /* parts that were split off, by name */
 	size_t cold_count;
+	bool has_unnamed; /* parts of which only .eh_frame tells */
 };
 
 /* The length of the name of what `name` was split off from; 0 when it was not: "f.cold", or "f.cold.3". */
@@ -53,6 +54,7 @@ colds_find(struct procedures *procedures)
 	for (size_t i = 0; i < count; i++) {
 		const struct symbol *symbol = symbol_table_at(procedures->symbols, i);
 
+		procedures->has_unnamed |= !symbol->name;
 		if (cold_stem(symbol->name))
 			procedures->colds[procedures->cold_count++] = symbol;
 	}
@@ -161,19 +163,62 @@ jumps_to(const struct procedures *procedures, const struct code_part *from, cons
 	return false;
 }
 
-int
-procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
-                 struct code_part parts[FLOW_PARTS_MAX])
+/*
+ * Programs without symbols: their parts are known from .eh_frame, without names. A branch into the middle of one, or a
+ * conditional one to its beginning, shows whose it is: procedures are called or jumped to at their beginnings.
+ */
+static const struct symbol *
+hidden_part(const struct procedures *procedures, const struct instruction *instruction)
 {
-	size_t length = symbol->name ? strlen(symbol->name) : 0, count = 1, first, last;
+	const struct symbol *symbol;
+	uint64_t offset;
 
-	parts[0] = (struct code_part){.is_cold = cold_stem(symbol->name) != 0};
-	if (!part_find(procedures, symbol, &parts[0]))
-		return -ENOENT;
-	if (!length || parts[0].is_cold)
-		return 1;
-	first = last = colds_begin(procedures, symbol->name, length);
-	while (last < procedures->cold_count && strncmp(procedures->colds[last]->name, symbol->name, length) == 0 &&
+	if ((instruction->flow != FLOW_BRANCH && instruction->flow != FLOW_JUMP) ||
+	    image_file_offset(procedures->file, instruction->target, &offset))
+		return NULL;
+	symbol = symbol_table_find(procedures->symbols, offset);
+	if (!symbol || symbol->name || (symbol->offset == offset && instruction->flow != FLOW_BRANCH))
+		return NULL;
+	return symbol;
+}
+
+/* Append the parts without names that the first branches to. Returns how many there are then. */
+static size_t
+hidden_parts(const struct procedures *procedures, struct code_part parts[FLOW_PARTS_MAX], size_t count)
+{
+	const struct code_part *part = &parts[0];
+	size_t at = 0, size;
+
+	for (; at < part->size && count < FLOW_PARTS_MAX; at += size) {
+		struct code_part hidden = {.is_cold = true};
+		struct instruction instruction;
+		const struct symbol *symbol;
+		bool is_known = false;
+
+		size = decoder_decode_one(procedures->decoder, part->bytes + at, part->size - at, part->address + at,
+		                          &instruction);
+		if (!size)
+			break;
+		if (instruction.target - part->address < part->size)
+			continue;
+		symbol = hidden_part(procedures, &instruction);
+		if (!symbol || !part_find(procedures, symbol, &hidden))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			is_known |= overlaps(&hidden, &parts[i]);
+		if (!is_known)
+			parts[count++] = hidden;
+	}
+	return count;
+}
+
+/* Append the cold parts by name. Returns how many parts there are then. */
+static size_t
+named_parts(const struct procedures *procedures, const char *name, struct code_part parts[FLOW_PARTS_MAX], size_t count)
+{
+	size_t length = strlen(name), first = colds_begin(procedures, name, length), last = first;
+
+	while (last < procedures->cold_count && strncmp(procedures->colds[last]->name, name, length) == 0 &&
 	       cold_stem(procedures->colds[last]->name) == length)
 		last++;
 	for (size_t i = first; i < last && count < FLOW_PARTS_MAX; i++) {
@@ -184,6 +229,24 @@ procedures_parts(const struct procedures *procedures, const struct symbol *symbo
 		if (last - first == 1 || jumps_to(procedures, &parts[0], &part))
 			parts[count++] = part;
 	}
+	return count;
+}
+
+int
+procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
+                 struct code_part parts[FLOW_PARTS_MAX])
+{
+	size_t count = 1;
+
+	parts[0] = (struct code_part){.is_cold = cold_stem(symbol->name) != 0};
+	if (!part_find(procedures, symbol, &parts[0]))
+		return -ENOENT;
+	if (parts[0].is_cold)
+		return 1;
+	if (symbol->name)
+		count = named_parts(procedures, symbol->name, parts, count);
+	if (procedures->has_unnamed)
+		count = hidden_parts(procedures, parts, count);
 	return (int)count;
 }
 

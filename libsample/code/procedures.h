@@ -2,8 +2,8 @@
  * procedures.h - the flow graphs of an image's procedures
  *
  * Puts together what the builder asks for: text and constants of the image, the parts that compilers split off
- * (`NAME.cold`), and which functions return, by their names.
- * Thread rule: one thread per struct procedures.
+ * (`NAME.cold`; in programs without symbols what .eh_frame and branches show), and which functions return, by their
+ * names. Thread rule: one thread per struct procedures.
  */
 #ifndef DCPI_CODE_PROCEDURES_H
 #define DCPI_CODE_PROCEDURES_H

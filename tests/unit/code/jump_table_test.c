@@ -487,6 +487,18 @@ pointers_from_the_caller_and_out_of_memory_are_tail_calls(void **state)
 }
 
 static void
+a_table_of_other_functions_is_a_tail_call(void **state)
+{
+	static const uint8_t code[] = {0xff, 0x24, 0xfd, 0x00, 0x20, 0, 0}; /* jmp *0x2000(,%rdi,8) */
+	static const uint8_t table[] = {0x00, 0x90, 0, 0, 0, 0, 0, 0, 0x00, 0xa0, 0, 0, 0, 0, 0, 0};
+	struct flow_graph *graph = build(ARCHITECTURE_X86_64, code, sizeof(code), table, sizeof(table));
+
+	(void)state;
+	assert_int_equal(graph->pointer_jumps, 1);
+	assert_graph(graph, "in: 0\n0 1000 x1: exit\n");
+}
+
+static void
 a_jump_behind_an_epilogue_is_a_tail_call(void **state)
 {
 	static const uint8_t code[] = {
@@ -559,6 +571,7 @@ main(void)
 		cmocka_unit_test(an_entry_out_of_the_procedure_is_a_way_out),
 		cmocka_unit_test(a_table_s_address_may_lie_on_the_stack),
 		cmocka_unit_test(pointers_from_the_caller_and_out_of_memory_are_tail_calls),
+		cmocka_unit_test(a_table_of_other_functions_is_a_tail_call),
 		cmocka_unit_test(a_jump_behind_an_epilogue_is_a_tail_call),
 		cmocka_unit_test(calls_and_jumps_through_the_got_return_or_do_not),
 	};

@@ -12,7 +12,8 @@
 
 /*
  * The image is this program; its procedures are written in assembly, so that any compiler leaves them as they are:
- * `split` has a cold part that ends the program, `lone.cold` belongs to nobody.
+ * `split` has a cold part that ends the program, `lone.cold` belongs to nobody, `joined` has a part
+ * without a name.
  */
 #ifdef __x86_64__
 __asm__(".text\n"
@@ -25,7 +26,19 @@ __asm__(".text\n"
         "splitter: jmp 1f\n"
         "1: call abort@PLT\n"
         ".size splitter, . - splitter\n"
+        ".type joined, @function\n"
+        "joined: .cfi_startproc\n"
+        " test %edi, %edi\n"
+        " je .Lhidden\n"
+        " ret\n"
+        " .cfi_endproc\n"
+        ".size joined, . - joined\n"
         ".section .text.unlikely, \"ax\"\n"
+        " .cfi_startproc\n"
+        " nop\n"
+        ".Lhidden: nop\n"
+        " ret\n"
+        " .cfi_endproc\n"
         ".type split.cold, @function\n"
         "split.cold: nop\n"
         " call abort@PLT\n"
@@ -135,6 +148,18 @@ a_cold_part_belongs_to_its_procedure(void **state)
 }
 
 static void
+a_part_without_a_name_belongs_to_who_branches_into_it(void **state)
+{
+	struct flow_graph *graph = graph_named(*state, "joined");
+
+	assert_flow(graph, "in: 0\n"
+	                   "0 x2: fall 1, taken 2\n"
+	                   "1 x1: exit\n"
+	                   "2 x2 cold: exit\n");
+	flow_graph_free(graph);
+}
+
+static void
 a_cold_part_alone_is_a_procedure_of_its_own(void **state)
 {
 	struct flow_graph *graph = graph_named(*state, "lone.cold");
@@ -170,6 +195,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cold_part_belongs_to_its_procedure),
+		cmocka_unit_test(a_part_without_a_name_belongs_to_who_branches_into_it),
 		cmocka_unit_test(a_cold_part_alone_is_a_procedure_of_its_own),
 		cmocka_unit_test(a_name_that_only_begins_alike_has_no_part_in_it),
 		cmocka_unit_test(what_is_not_in_the_image_has_no_graph),
