@@ -36,6 +36,7 @@ enum pipeline_operation_kind {
 	OPERATION_TRANSFER,     /* from a general to a vector register */
 	OPERATION_TRANSFER_BACK,
 	OPERATION_ADDRESS_THREE,     /* lea with base, index and displacement */
+	OPERATION_MULTIPLY_TWO,      /* with two results: the whole product */
 	OPERATION_SHIFT_BY_REGISTER, /* x86's by %cl, which keep the flags when it is 0 */
 	OPERATION_COUNT,
 };

@@ -83,8 +83,8 @@ find_cycle(const struct flow *flow, uint32_t *seen, uint32_t *begin, uint32_t *e
 		uint32_t later = seen[index];
 
 		if (later != SCHEDULE_NOTHING) {
-			double span = (double)(later / flow->count - node / flow->count);
-			double cycles = (flow->ready[later] - flow->ready[node]) / span;
+			size_t span = later / flow->count - node / flow->count;
+			double cycles = (flow->ready[later] - flow->ready[node]) / (double)span;
 
 			if (cycles > most) {
 				most = cycles;

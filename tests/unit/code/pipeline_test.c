@@ -300,6 +300,49 @@ an_operation_between_files_of_registers_is_a_transfer(void **state)
 	assert_ptr_equal(pipeline_operation(&pipeline, &within), &pipeline.operations[CLASS_FLOAT_MOVE]);
 }
 
+/* imul %rcx,%rax and mul %rcx; shl $3,%rax and shl %cl,%rax; lea of two parts and of three. */
+static void
+instructions_of_one_class_may_be_several_operations(void **state)
+{
+	static const struct {
+		struct instruction instruction;
+		unsigned operation;
+	} cases[] = {
+		{{.class = CLASS_MULTIPLY,
+	          .reads = {0, 1},
+	          .read_count = 2,
+	          .writes = {0, REGISTER_FLAGS},
+	          .write_count = 2},
+	         CLASS_MULTIPLY},
+		{{.class = CLASS_MULTIPLY,
+	          .reads = {0, 1},
+	          .read_count = 2,
+	          .writes = {0, 2, REGISTER_FLAGS},
+	          .write_count = 3},
+	         OPERATION_MULTIPLY_TWO},
+		{{.class = CLASS_SHIFT, .reads = {0}, .read_count = 1, .writes = {0, REGISTER_FLAGS}, .write_count = 2},
+	         CLASS_SHIFT},
+		{{.class = CLASS_SHIFT,
+	          .reads = {0, 1},
+	          .read_count = 2,
+	          .writes = {0, REGISTER_FLAGS},
+	          .write_count = 2},
+	         OPERATION_SHIFT_BY_REGISTER},
+		{{.class = CLASS_SHIFT, .reads = {0, 1}, .read_count = 2, .writes = {0}, .write_count = 1},
+	         CLASS_SHIFT},
+		{{.class = CLASS_ADDRESS, .reads = {0, 1}, .read_count = 2, .writes = {0}, .write_count = 1},
+	         CLASS_ADDRESS},
+		{{.class = CLASS_ADDRESS, .is_wide = true}, OPERATION_ADDRESS_THREE},
+	};
+	struct pipeline pipeline;
+
+	(void)state;
+	parse(SMALL, &pipeline);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_ptr_equal(pipeline_operation(&pipeline, &cases[i].instruction),
+		                 &pipeline.operations[cases[i].operation]);
+}
+
 static void
 a_load_into_a_vector_is_another_than_one_through_it(void **state)
 {
@@ -347,6 +390,7 @@ main(void)
 		cmocka_unit_test(a_model_can_be_chosen_by_file),
 		cmocka_unit_test(every_file_that_comes_along_can_be_read),
 		cmocka_unit_test(an_operation_between_files_of_registers_is_a_transfer),
+		cmocka_unit_test(instructions_of_one_class_may_be_several_operations),
 		cmocka_unit_test(a_load_into_a_vector_is_another_than_one_through_it),
 	};
 
