@@ -24,6 +24,7 @@ enum key {
 	KEY_SUMMARY,
 	KEY_LEGEND,
 	KEY_GRAPH,
+	KEY_CHECK,
 };
 
 static const struct argp_option entries[] = {
@@ -34,6 +35,7 @@ static const struct argp_option entries[] = {
 	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
 	{"summary", KEY_SUMMARY, NULL, 0, "Only where the cycles went, no instructions", 1},
 	{"cutoff", KEY_CUTOFF, "PERCENT", 0, "Leave out blocks with less of the procedure's time", 1},
+	{"check", KEY_CHECK, NULL, 0, "Compare the estimated executions with those that dcpix counted", 1},
 	{"graph", KEY_GRAPH, "FILE", 0, "Draw the flow graph into FILE (.svg, .png, .pdf or .dot) instead", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
 	{NULL, 0, NULL, 0, "How it is shown:", 3},
@@ -118,6 +120,9 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_LEGEND:
 		request->legend = true;
+		return 0;
+	case KEY_CHECK:
+		request->check = true;
 		return 0;
 	case KEY_GRAPH:
 		request->graph = text;

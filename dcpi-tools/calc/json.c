@@ -18,9 +18,10 @@ frequency_json(const struct report *report, const struct frequency *frequency)
 {
 	const double executions = frequency->value * report->analysis->cycles_per_sample;
 	const bool is_known = frequency->confidence != CONFIDENCE_NONE;
+	const bool has_executions = is_known && executions > 0 && !report->analysis->frequencies.is_relative;
 
 	return json_pack("{s:o, s:o, s:s, s:s}", "value", known(is_known ? frequency->value : -1), "executions",
-	                 known(is_known && executions > 0 ? executions : -1), "confidence",
+	                 known(has_executions ? executions : -1), "confidence",
 	                 frequency_confidence_name(frequency->confidence), "method",
 	                 frequency_method_name(frequency->method));
 }

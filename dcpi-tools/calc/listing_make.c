@@ -126,6 +126,12 @@ write_note(const struct report *report, uint32_t index, struct listing_block *sh
 	const double executions = frequency->value * analysis->cycles_per_sample;
 	char value[64], times[64] = "";
 
+	if (frequency->confidence == CONFIDENCE_EXACT) {
+		snprintf(shown->note, sizeof(shown->note), "Executed %" PRIu64 " times (exact), %.1f%% of the time",
+		         analysis->executions ? analysis->executions[analysis->graph->blocks[index].first] : 0,
+		         block_percent(report, index));
+		return;
+	}
 	if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0) {
 		snprintf(shown->note, sizeof(shown->note), "Frequency %s, %.1f%% of the time",
 		         frequency->confidence == CONFIDENCE_NONE || block_samples(analysis, index) > 0 ? "not known"
@@ -134,10 +140,7 @@ write_note(const struct report *report, uint32_t index, struct listing_block *sh
 		return;
 	}
 	format_frequency(report, frequency->value, value, sizeof(value));
-	if (analysis->executions)
-		snprintf(times, sizeof(times), ", executed %" PRIu64 " times",
-		         analysis->executions[analysis->graph->blocks[index].first]);
-	else if (executions > 0 && !analysis->frequencies.is_relative)
+	if (executions > 0 && !analysis->frequencies.is_relative)
 		snprintf(times, sizeof(times), ", executed %.3g times", executions);
 	snprintf(shown->note, sizeof(shown->note), "Frequency %s (%s confidence, %s)%s, %.1f%% of the time", value,
 	         frequency_confidence_name(frequency->confidence), frequency_method_name(frequency->method), times,

@@ -89,6 +89,15 @@ choose_pipeline(struct report *report)
 }
 
 static int
+read_exact(struct report *report, struct database *database)
+{
+	const uint32_t number = report->selection->images[report->found.code.index].number;
+	int err = exact_read(database->profile, number, &report->exact);
+
+	return err ? database_cannot_read(database, err) : STATUS_OK;
+}
+
+static int
 analyze(struct report *report)
 {
 	const struct procedure_input input = {
@@ -97,18 +106,28 @@ analyze(struct report *report)
 		.symbol = report->found.symbol,
 		.event = report->event,
 		.pipeline = &report->pipeline,
+		.executions = report->exact.counts,
+		.execution_count = report->exact.count,
+		.exact_edges = report->exact.edges,
+		.exact_edge_count = report->exact.edge_count,
+		.ignore_exact = report->request->check,
 	};
 	int err = procedure_analyze(&input, &report->analysis);
 
-	if (!err)
+	if (!err && (!report->request->check || report->analysis->executions))
 		return STATUS_OK;
+	if (!err) {
+		message_print(report->request->procedure,
+		              "there are no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them");
+		return STATUS_EMPTY;
+	}
 	return message_cannot(report->request->procedure, "analyse the procedure", err,
 	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
 }
 
 /* A fault inside libelf or libdw is the file's, not the database's. */
 static int
-look_into_files(struct report *report)
+look_into_files(struct report *report, struct database *database)
 {
 	char *shown = text_shown(report->request->procedure);
 	struct guard guard = {
@@ -123,6 +142,8 @@ look_into_files(struct report *report)
 	status = choose_procedure(report);
 	if (!status)
 		status = choose_pipeline(report);
+	if (!status)
+		status = read_exact(report, database);
 	if (!status)
 		status = analyze(report);
 	guard_leave(&guard);
@@ -142,13 +163,14 @@ report_make(struct report *report, const struct request *request, struct databas
 		status = choose_event(report, database->directory);
 	if (!status)
 		status = choose_images(report);
-	return status ? status : look_into_files(report);
+	return status ? status : look_into_files(report, database);
 }
 
 void
 report_fini(struct report *report)
 {
 	procedure_analysis_free(report->analysis);
+	exact_fini(&report->exact);
 	code_image_close(&report->found.code);
 	free(report->title);
 	image_titles_free(report->titles, report->selection ? report->selection->image_count : 0);

@@ -10,6 +10,7 @@
 #include "analysis/procedure_find.h"
 #include "code/decoder.h"
 #include "dcpi-tools/calc/breakdown.h"
+#include "dcpi-tools/calc/exact.h"
 #include "dcpi-tools/calc/listing.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
@@ -39,6 +40,7 @@ struct report {
 	char *title; /* of the procedure */
 	struct pipeline pipeline;
 	char pipeline_note[256];
+	struct exact exact;
 	struct procedure_analysis *analysis;
 };
 
@@ -59,6 +61,7 @@ double block_percent(const struct report *report, uint32_t index);
 
 /* 0, -ENOMEM, -EIO. */
 int report_print_text(const struct report *report, const struct output *output);
+int check_print(const struct report *report, const struct output *output); /* estimated against exact */
 int report_print_json(const struct report *report, FILE *stream);
 
 /* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */

@@ -78,10 +78,16 @@ static void
 print_doubts(const struct report *report, const struct output *output)
 {
 	const struct flow_graph *graph = report->analysis->graph;
+	const bool is_exact = report->analysis->executions && !report->request->check;
 	FILE *stream = output->stream;
 
 	fputs(output_style(output, STYLE_WARNING), stream);
-	if (report->analysis->frequencies.is_relative)
+	if (is_exact)
+		fprintf(stream, "Frequency:  counted by dcpix in epoch %" PRIu32 "%s\n", report->exact.epoch,
+		        report->analysis->frequencies.is_relative
+		                ? "; what a cycle is in samples is not known: cycles (CPI) are within x2 at best"
+		                : ", cycles (CPI) by the samples");
+	else if (report->analysis->frequencies.is_relative)
 		fputs("Frequency:  all are right relative to one another only; they and cycles (CPI) are within x2 at "
 		      "best\n",
 		      stream);
@@ -128,6 +134,8 @@ report_print_text(const struct report *report, const struct output *output)
 	print_samples(report, output->stream);
 	print_model(report, output->stream);
 	print_doubts(report, output);
+	if (report->request->check)
+		return check_print(report, output);
 	if (!report->request->summary) {
 		err = print_blocks(report, output);
 		if (err)

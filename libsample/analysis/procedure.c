@@ -19,6 +19,7 @@ procedure_analysis_free(struct procedure_analysis *analysis)
 	free(analysis->samples);
 	free(analysis->executions);
 	free(analysis->edge_counts);
+	free(analysis->block_counts);
 	flow_graph_free(analysis->graph);
 	free(analysis);
 }
@@ -92,9 +93,66 @@ block_counts(const struct procedure_analysis *analysis, uint64_t **counts)
 	return 0;
 }
 
+struct ratio {
+	double value, weight;
+};
+
+static int
+compare_ratios(const void *a, const void *b)
+{
+	const struct ratio *one = a, *other = b;
+
+	return (one->value > other->value) - (one->value < other->value);
+}
+
+double
+executions_per_frequency(const struct procedure_analysis *analysis)
+{
+	const struct flow_graph *graph = analysis->graph;
+	struct ratio *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	double factor = 0, half = 0;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < graph->block_count && ratios && analysis->executions; i++) {
+		const struct frequency *frequency = &analysis->frequencies.blocks[i];
+		const double executions = (double)analysis->executions[graph->blocks[i].first];
+
+		if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0)
+			continue;
+		ratios[count++] = (struct ratio){executions / frequency->value, block_samples(analysis, i)};
+		half += ratios[count - 1].weight / 2;
+	}
+	if (count)
+		qsort(ratios, count, sizeof(*ratios), compare_ratios);
+	for (size_t i = 0; i < count && half > 0; i++) {
+		factor = ratios[i].value;
+		half -= ratios[i].weight;
+	}
+	free(ratios);
+	return factor;
+}
+
+static int
+estimate_exactly(struct frequency_input *known, struct procedure_analysis *analysis)
+{
+	int err;
+
+	err = block_counts(analysis, &analysis->block_counts);
+	if (err)
+		return err;
+	if (known->pipeline == PIPELINE_KIND_IN_ORDER)
+		known->executions_per_unit = executions_per_frequency(analysis);
+	known->block_counts = analysis->block_counts;
+	known->edge_counts = analysis->edge_counts;
+	frequencies_fini(&analysis->frequencies);
+	return frequencies_estimate(known, &analysis->frequencies);
+}
+
+/* In order, samples say what a count is worth in cycles; so they are asked first, also where there are exact counts. */
 static int
 estimate(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
+	const bool in_order = input->pipeline->kind == PIPELINE_KIND_IN_ORDER;
 	struct frequency_input known = {
 		.graph = analysis->graph,
 		.pipeline = input->pipeline->kind,
@@ -104,25 +162,19 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 		.samples = analysis->samples + input->event * analysis->graph->instruction_count,
 		.cycles_per_sample = analysis->cycles_per_sample,
 		.skid = input->pipeline->skid,
-		.width = input->pipeline->kind == PIPELINE_KIND_IN_ORDER ? input->pipeline->issue_width
-	                                                                 : input->pipeline->retire_width,
-		.edge_counts = input->ignore_exact ? NULL : analysis->edge_counts,
+		.width = in_order ? input->pipeline->issue_width : input->pipeline->retire_width,
 	};
 	struct minima minima = {0};
-	uint64_t *counts = NULL;
 	int err;
 
 	err = minima_init(&minima, analysis);
-	if (!err && !input->ignore_exact)
-		err = block_counts(analysis, &counts);
-	if (!err) {
-		known.block_counts = counts;
-		known.minimum_cycles = minima.cycles;
-		known.waits_for = minima.waits_for;
-		known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
+	known.minimum_cycles = minima.cycles;
+	known.waits_for = minima.waits_for;
+	known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
+	if (!err)
 		err = frequencies_estimate(&known, &analysis->frequencies);
-	}
-	free(counts);
+	if (!err && analysis->executions && !input->ignore_exact)
+		err = estimate_exactly(&known, analysis);
 	minima_fini(&minima);
 	return err;
 }

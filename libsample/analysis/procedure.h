@@ -43,8 +43,9 @@ struct procedure_analysis {
 	double cycles_per_sample;
 	struct schedule *schedules; /* of each block */
 	struct frequencies frequencies;
-	uint64_t *executions;  /* exact, of each instruction; NULL: there are none */
-	uint64_t *edge_counts; /* exact, of each edge; NULL: there are none */
+	uint64_t *executions;   /* exact, of each instruction; NULL: there are none */
+	uint64_t *block_counts; /* the same of each block, where frequencies come from them */
+	uint64_t *edge_counts;  /* exact, of each edge; NULL: there are none */
 };
 
 /*
@@ -59,6 +60,12 @@ void procedure_analysis_free(struct procedure_analysis *analysis); /* NULL is al
  * clock. An index of the selection, or -DCPI_ENOEVENT with a sentence in `why`.
  */
 int time_event_choose(const struct selection *selection, const char *name, char *why, size_t size);
+
+/*
+ * The exact executions that 1 of the estimated frequency stands for: one factor for the procedure, by which half of the
+ * samples are in blocks that are estimated too high. 0: nothing is known.
+ */
+double executions_per_frequency(const struct procedure_analysis *analysis);
 
 /* Samples of time of a block, moved back by the skid, and the cycles of one execution by them; below 0: not known. */
 double block_samples(const struct procedure_analysis *analysis, uint32_t block);

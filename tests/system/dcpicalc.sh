@@ -26,6 +26,7 @@ make_database()
 		link libcalc.so 1111111111111111 &&
 		link libstripped.so 2222222222222222 -s &&
 		link libreplaced.so 5555555555555555 &&
+		link libexact.so 6666666666666666 &&
 		sed "s|PLACE|$scratch|" "$here/dcpicalc.description" | "$build/tests/system/make_database" "$db"
 }
 
@@ -52,9 +53,11 @@ prints 'a loop, block by block, and where its cycles went' sum sum libcalc.so
 prints 'the summary alone' summary --summary sum --image libcalc.so
 prints 'blocks with little of the time are left out, instructions as Intel writes them' cutoff --cutoff 50 --asm intel \
 	sum libcalc.so
-prints 'a part that the compiler split off belongs to its procedure' pick pick
-prints 'what cannot be decoded is shown as that' bad bad
+prints 'a part that the compiler split off belongs to its procedure' pick pick libcalc.so
+prints 'what cannot be decoded is shown as that' bad bad libcalc.so
 prints 'letters and words are explained' legend --summary --legend 0x1045 libcalc.so
+prints 'exact counts are taken where there are some' exact sum libexact.so
+prints 'and compared with the estimate' check --check sum libexact.so
 check_equal 'an address within stands for the procedure' "$(calc sum libcalc.so)" "$(calc 0x1024 libcalc.so)"
 check_equal 'of a stripped library, too' 'libstripped.so+0x1040 in PLACE/libstripped.so, 0x1040 to 0x1044' \
 	"$(calc 0x1041 libstripped.so | head -1)"
@@ -73,6 +76,10 @@ check 'JSON is what its manual says' json_holds '
 	(.blocks[1].instructions[0].samples == {cycles: 2000, "page-faults": 7}) and
 	([.edges[] | select(.kind == "taken" and .from == 1 and .to == 1)] | length) == 1 and
 	([.edges[] | select(.from == null)] | length) >= 1' "$scratch/sum.json"
+check 'exact edges are those that were counted, and calls what they leave' json_holds '
+	([.edges[] | {key: "\(.from)-\(.to)", value: .frequency.value}] | from_entries) == {"null-0": 0.01, "0-1": 0.01, "0-2": 0,
+		"1-1": 999.99, "1-2": 0.01, "2-null": 0.01} and
+	([.blocks[].instructions[0].executions] == [10, 1000000, 10])' <(calc --json sum libexact.so)
 check 'and its summary adds up to all' json_holds '
 	.summary | (.dynamic + .execution + .sampling_error + ([.static[]] | add)) - 100 | fabs < 0.001' "$scratch/sum.json"
 
@@ -98,6 +105,8 @@ refuses 'the kernel' 1 "the kernel's code is not read yet" sum '[kernel]'
 refuses 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' sum libcalk.so
 refuses 'an event that is none' 2 'sickles was not counted in what was selected' --event sickles sum
 refuses 'a model that is none' 2 'there is no model of a CPU "zen9"' --cpu zen9 sum libcalc.so
+refuses 'nothing to compare with' 4 "no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them" \
+	--check sum libcalc.so
 refuses 'no procedure' 2 "which procedure? 'dcpiprof' shows which are hot"
 refuses 'a syntax that is none' 2 "--asm is one of 'att' and 'intel'" --asm masm sum
 refuses 'a cutoff that is none' 2 "--cutoff '101' is not a number from 0 to 100" --cutoff 101 sum

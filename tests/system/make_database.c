@@ -13,6 +13,7 @@
  *   image KIND BUILD-ID PATH                          kind as in image_table.h, or user; build-id in hexadecimal
  *   context COMM CGROUP LABEL
  *   count EVENT IMAGE CONTEXT OFFSET COUNT            event by name
+ *   edge EVENT IMAGE FROM TO COUNT                    ascending by from, of one event and image; its type is dcpix' own
  *   unknown EVENT CAUSE COUNT                         cause as unknown_cause_name() calls it
  *   lost EVENT COUNT | dropped EVENT COUNT | throttled EVENT COUNT
  *   running EVENT NANOSECONDS NANOSECONDS             for how long it was enabled, and on a counter
@@ -41,6 +42,8 @@ struct builder {
 	struct context_table *contexts;
 	struct tally *tally;
 	struct epoch epoch;
+	struct profile_edge edges[ITEMS_MAX]; /* of the next flush */
+	size_t edge_count;
 	struct slice slice;                        /* what the next flush writes */
 	uint32_t images_written, contexts_written; /* already in the database */
 	unsigned line;
@@ -128,6 +131,8 @@ add_event(struct builder *builder, char **fields)
 	copy_text(builder, event->encoding.unit, sizeof(event->encoding.unit), fields[3]);
 	event->period = number(builder, fields[4]);
 	event->available = strcmp(fields[5], "yes") == 0;
+	if (strcmp(event->name, "executions") == 0)
+		event->encoding.type = EVENT_TYPE_DCPIX;
 	copy_text(builder, event->note, sizeof(event->note), fields[6]);
 	event->user = event->kernel = true;
 }
@@ -215,6 +220,20 @@ add_count(struct builder *builder, char **fields)
 }
 
 static void
+add_edge(struct builder *builder, char **fields)
+{
+	if (builder->edge_count == ITEMS_MAX)
+		fail(builder, "too many edges");
+	builder->edges[builder->edge_count++] = (struct profile_edge){
+		.event = event_index(builder, fields[1]),
+		.image = (uint32_t)number(builder, fields[2]),
+		.from = number(builder, fields[3]),
+		.to = number(builder, fields[4]),
+		.count = number(builder, fields[5]),
+	};
+}
+
+static void
 add_unknown(struct builder *builder, char **fields)
 {
 	struct slice_event *event = &builder->slice.events[event_index(builder, fields[1])];
@@ -242,6 +261,8 @@ flush_slice(struct builder *builder, char **fields)
 		.context_count = context_table_count(builder->contexts) - builder->contexts_written,
 		.contexts = contexts,
 		.slice = &builder->slice,
+		.edges = builder->edges,
+		.edge_count = builder->edge_count,
 	};
 
 	if (batch.image_count > ITEMS_MAX || batch.context_count > ITEMS_MAX)
@@ -257,6 +278,7 @@ flush_slice(struct builder *builder, char **fields)
 	batch.entries = tally_sort(builder->tally, &batch.entry_count);
 	require(builder, profile_flush(builder->profile, &batch), "flush");
 	tally_clear(builder->tally);
+	builder->edge_count = 0;
 	builder->images_written += batch.image_count;
 	builder->contexts_written += batch.context_count;
 	memset(&builder->slice, 0, sizeof(builder->slice));
@@ -287,7 +309,7 @@ obey(struct builder *builder, char **fields, size_t count)
 	} commands[] = {
 		{"event", 7, add_event},     {"epoch", 3, begin_epoch}, {"image", 4, add_image},
 		{"context", 4, add_context}, {"count", 6, add_count},   {"unknown", 4, add_unknown},
-		{"slice", 3, flush_slice},   {"price", 4, set_price},
+		{"slice", 3, flush_slice},   {"price", 4, set_price},   {"edge", 6, add_edge},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
