@@ -112,33 +112,31 @@ cluster_at(const struct issue_point *points, size_t count, size_t first)
 	return cluster;
 }
 
-/* Does nothing in the class take longer than anything can? */
-static bool
-cluster_is_possible(const struct estimation *estimation, const struct issue_point *points, size_t count,
-                    const struct cluster *cluster)
-{
-	for (size_t i = 0; i < count; i++)
-		if (points[i].own > cluster->frequency * estimation->longest_stall)
-			return false;
-	return true;
-}
-
-/* The lowest one that is large enough and possible; count 0: there is none. `points` ascend. */
+/* The lowest one that is large enough, with which nothing takes longer than anything can; count 0: none is. */
 static struct cluster
 find_cluster(const struct estimation *estimation, const struct issue_point *points, size_t count)
 {
 	const size_t enough = (count + CLUSTER_SHARE - 1) / CLUSTER_SHARE;
-	double all = 0;
+	double all = 0, longest = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		all += points[i].minimum;
-	for (size_t first = 0; first + enough <= count; first++) {
-		const struct cluster cluster = cluster_at(points, count, first);
+		longest = fmax(longest, points[i].own);
+	}
+	for (size_t first = 0; first + enough <= count;) {
+		const struct issue_point *last = &points[first + enough - 1];
+		struct cluster cluster;
 
+		if (last->ratio > cluster_limit(&points[first], last)) {
+			first++;
+			continue;
+		}
+		cluster = cluster_at(points, count, first);
 		if (cluster.count >= enough && cluster.frequency > 0 &&
 		    cluster.samples >= IGNORED_SHARE * all * cluster.frequency &&
-		    cluster_is_possible(estimation, points, count, &cluster))
+		    longest <= cluster.frequency * estimation->longest_stall)
 			return cluster;
+		first += cluster.count < enough ? 1 : cluster.count;
 	}
 	return (struct cluster){0};
 }

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define NOBODY UINT32_MAX
+#define NOBODY    UINT32_MAX
+#define STEPS_MAX 100000000 /* over nodes, in all pivots: half a second */
 
 enum arc_state {
 	ARC_EMPTY, /* outside the tree, no flow */
@@ -31,6 +32,7 @@ struct network {
 	size_t node_count;
 	size_t next_arc; /* where the search for the next arc begins */
 	size_t search;   /* so many arcs are looked at, at least */
+	size_t steps;    /* so far */
 	uint32_t *path;
 };
 
@@ -164,12 +166,12 @@ room_above(const struct network *network, uint32_t node, bool upwards)
  * that way that limits it is the one to leave: so the tree stays strongly feasible, and no step is repeated for ever.
  */
 static struct cut
-find_cut(const struct network *network, uint32_t source, uint32_t target, int64_t step)
+find_cut(struct network *network, uint32_t source, uint32_t target, int64_t step)
 {
 	struct cut cut = {.node = NOBODY, .step = step};
 	const struct node *nodes = network->nodes;
 
-	while (source != target) {
+	for (; source != target; network->steps++) {
 		if (nodes[source].depth >= nodes[target].depth) {
 			const int64_t room = room_above(network, source, false);
 
@@ -242,6 +244,7 @@ refresh_below(struct network *network, uint32_t top)
 		struct node *node = &nodes[at];
 		const int64_t cost = network->arcs[node->arc].cost;
 
+		network->steps++;
 		node->depth = nodes[node->parent].depth + 1;
 		node->potential = nodes[node->parent].potential + (node->goes_up ? -cost : cost);
 		if (node->child != NOBODY) {
@@ -291,7 +294,8 @@ pivot(struct network *network, uint32_t entering)
 	const struct cut cut = find_cut(network, source, target, arc->capacity);
 	uint32_t leaving;
 
-	send_round(network, source, target, cut.step);
+	if (cut.step > 0)
+		send_round(network, source, target, cut.step);
 	arc->flow += is_empty ? cut.step : -cut.step;
 	if (cut.node == NOBODY) {
 		network->states[entering] = is_empty ? ARC_FULL : ARC_EMPTY;
@@ -309,9 +313,7 @@ pivot(struct network *network, uint32_t entering)
 int
 network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count)
 {
-	const size_t limit = 50 * (arc_count + node_count) + 1000;
 	struct network network = {0};
-	size_t pivots = 0;
 	int err;
 
 	if (arc_count > NOBODY / 2 || node_count > NOBODY / 2 || !arcs_are_valid(arcs, arc_count, node_count))
@@ -324,7 +326,7 @@ network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count)
 
 		if (entering == NOBODY)
 			break;
-		if (pivots++ == limit)
+		if (network.steps++ >= STEPS_MAX)
 			err = -EAGAIN;
 		else
 			pivot(&network, entering);
