@@ -99,7 +99,7 @@ soak_results()
 	[ "$checked" = 0 ] || complaints=$(wc -l <"$scratch/check")
 	cat <<-END
 
-	Measured $began with \`bench/soak --seconds $seconds --interval $interval --limit $limit\` on $(nproc) CPUs,
+	Measured $began with \`bench/soak --seconds $seconds --interval $interval --limit $limit --nice $nice\` on $(nproc) CPUs,
 	Linux $(uname -r): $samples samples, $(awk '{ n += $1 } END { print n + 0 }' "$scratch/churned" 2>/dev/null) new
 	images (a quarter of them new commands), $(times_of cgroup) new control groups, $(times_of flush) flushes asked for,
 	$(times_of epoch) epochs, $(times_of reader) readers, $(times_of stopped) more that were stopped in the middle,
