@@ -123,6 +123,7 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl) $(call sources,dcpi-tools/ctl/doctor))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
+EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c places.c program.c))
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
@@ -138,6 +139,13 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 		$(CTL_OBJECTS) $(CALC_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
+
+$(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(call objects,emulator/counting.c)
+
+# What the plugin consists of but for what calls the emulator.
+$(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(call up_to,$(ROOMS),process)) -lcmocka -lpthread
 
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
@@ -221,9 +229,9 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
-		$(call archives,$(ROOMS))
+		$(X_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
