@@ -89,7 +89,7 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 	return err;
 }
 
-/* 1: what was opened was replaced meanwhile, by dcpid which compacted it: what was written is not there. */
+/* -ESTALE: what was opened was replaced meanwhile, by dcpid which compacted it. */
 static int
 write_once(struct counted *counted, const char *directory, const struct counted_event *event,
            const struct profile_batch *entries, uint32_t *number)
@@ -109,8 +109,6 @@ write_once(struct counted *counted, const char *directory, const struct counted_
 	if (!err)
 		err = flush(profile, counted, entries, epoch->id, event);
 	*number = epoch->id;
-	if (!err && !profile_is_in_place(profile))
-		err = 1;
 	profile_close(profile);
 	free(epoch);
 	return err;
@@ -120,15 +118,15 @@ int
 counted_write(struct counted *counted, const char *directory, const struct counted_event *event, uint32_t *epoch)
 {
 	struct profile_batch entries = {0};
-	int err = 1;
+	int err = -ESTALE;
 
 	counted_settle(counted);
 	entries.entries = tally_sort(counted->tally, &entries.entry_count);
 	entries.edges = counted->edges;
 	entries.edge_count = counted->edge_count;
-	for (int i = 0; i < WRITE_TRIES && err == 1; i++)
+	for (int i = 0; i < WRITE_TRIES && err == -ESTALE; i++)
 		err = write_once(counted, directory, event, &entries, epoch);
-	return err == 1 ? -EAGAIN : err;
+	return err;
 }
 
 int

@@ -16,6 +16,7 @@
 #include "profile/handle.h"
 #include "profile/readers.h"
 
+#define HOLD_TRIES  5
 #define SPARE_SHARE 32                  /* of what is in use, and */
 #define SPARE_BYTES (UINT64_C(1) << 20) /* that others may write meanwhile */
 
@@ -152,10 +153,33 @@ replace(const struct profile *profile, bool with_readers)
 	return renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0 ? -errno : 0;
 }
 
+/*
+ * Keep those who write beside us (dcpix) away until the copy is in place: what they add must not be missing there, nor
+ * may they write to the old file afterwards, which counts its transactions in the same lock file.
+ */
+static int
+hold_writers(struct store *store, MDB_txn **txn)
+{
+	int err;
+
+	for (int i = 0; i < HOLD_TRIES; i++) {
+		err = make_last_transaction_odd(store);
+		if (!err)
+			err = store_begin(store, true, txn);
+		if (err)
+			return err;
+		if (mdb_txn_id(*txn) % 2 == 0)
+			return 0;
+		mdb_txn_abort(*txn); /* somebody wrote in between */
+	}
+	return -EAGAIN;
+}
+
 static int
 compact(struct profile *profile, bool with_readers, struct compaction *compaction)
 {
 	struct profile_stats stats;
+	MDB_txn *txn = NULL;
 	int err;
 
 	memset(compaction, 0, sizeof(*compaction));
@@ -167,7 +191,7 @@ compact(struct profile *profile, bool with_readers, struct compaction *compactio
 	if (!err)
 		err = measure(profile, &stats, compaction);
 	if (!err)
-		err = make_last_transaction_odd(&profile->store);
+		err = hold_writers(&profile->store, &txn);
 	if (err)
 		return err;
 	directory_remove_copy(profile->directory);
@@ -176,6 +200,7 @@ compact(struct profile *profile, bool with_readers, struct compaction *compactio
 		err = check_copy(profile, &compaction->after_bytes);
 	if (!err)
 		err = replace(profile, with_readers);
+	mdb_txn_abort(txn);
 	if (!err)
 		return move_over(profile);
 	directory_remove_copy(profile->directory);

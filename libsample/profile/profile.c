@@ -1,7 +1,6 @@
 #include "profile/profile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,13 +112,6 @@ profile_set_size_limit(struct profile *profile, uint64_t size_limit)
 	if (!err)
 		profile->size_limit = size_limit_of(size_limit);
 	return err;
-}
-
-bool
-profile_is_in_place(const struct profile *profile)
-{
-	return place_is_called(profile->directory, AT_FDCWD, profile->path) &&
-	       place_has_data(&profile->place, profile->directory);
 }
 
 const char *

@@ -32,7 +32,8 @@ struct profile_options {
 	bool write; /* else read only; a writer makes the database where none is, and the directory */
 	/*
 	 * Write also while a dcpid has the database: nobody is kept away, and the size limit is the other writer's. For
-	 * whoever adds an epoch and leaves. Such a profile never retains, compacts or recovers.
+	 * whoever adds an epoch and leaves. Such a profile never retains, compacts or recovers; when the other writer
+	 * has put a new file in the place of the old one, opening, or writing, is -ESTALE: open it again.
 	 */
 	bool beside;
 	uint64_t size_limit;   /* bytes the file may grow to; 0: PROFILE_SIZE_DEFAULT. Writers only */
@@ -129,9 +130,6 @@ struct profile_symbol {
 int profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols,
                         size_t count);
 bool profile_has_symbols(struct profile *profile, uint32_t session_image);
-
-/* Is the database that was opened still the one at its path? If not, what was written since is not in that. */
-bool profile_is_in_place(const struct profile *profile);
 
 /* ---- reading: single things by the database's numbers (selection.h reads counts) ---- */
 

@@ -1,6 +1,8 @@
 #include "profile/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "base/error.h"
@@ -89,6 +91,18 @@ store_repay(const struct store *store)
 	return store_error(mdb_env_set_mapsize(store->env, store->size_limit)); /* LMDB keeps what is in use */
 }
 
+/* Is what is open still what the directory has? Whoever compacts holds the writers' lock until it has not. */
+static bool
+is_in_place(const struct store *store)
+{
+	struct stat open, named;
+	int fd;
+
+	return mdb_env_get_fd(store->env, &fd) == 0 && fstat(fd, &open) == 0 &&
+	       fstatat(store->directory, DIRECTORY_DATA, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 int
 store_begin(struct store *store, bool write, MDB_txn **txn)
 {
@@ -105,6 +119,10 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 			rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
 		if (rc == MDB_MAP_RESIZED) /* it says that it is larger than itself */
 			rc = MDB_CORRUPTED;
+	}
+	if (!rc && write && store->beside && !is_in_place(store)) {
+		mdb_txn_abort(*txn);
+		return -ESTALE;
 	}
 	return store_error(rc);
 }

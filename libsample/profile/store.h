@@ -69,6 +69,7 @@ int store_limit_size(struct store *store, uint64_t bytes);
 int store_lend(const struct store *store, uint64_t bytes);
 int store_repay(const struct store *store);
 
+/* -ESTALE beside another writer, who has replaced the file: open it again. */
 int store_begin(struct store *store, bool write, MDB_txn **txn);
 
 /* Commit, or abort when `err` is not 0, which is then returned. */
