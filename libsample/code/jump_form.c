@@ -191,8 +191,11 @@ definition_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_for
 	struct instruction_detail detail;
 
 	*copied = REGISTER_NONE;
-	if (!code_map_detail(tracer->map, at, &detail) || detail.operand_count < 2 ||
-	    detail.operands[0].kind != OPERAND_REGISTER || detail.operands[0].reg != reg)
+	if (!code_map_detail(tracer->map, at, &detail) || detail.operand_count < 2)
+		return JUMP_UNKNOWN;
+	if (is_name(&detail, "ldp") && detail.operands[2].kind == OPERAND_MEMORY) /* a function and its argument */
+		return is_stack(tracer, detail.operands[2].base) ? JUMP_UNKNOWN : JUMP_POINTER;
+	if (detail.operands[0].kind != OPERAND_REGISTER || detail.operands[0].reg != reg)
 		return JUMP_UNKNOWN;
 	if (is_name(&detail, "add"))
 		return sum_form(tracer, at, &detail, form) ? JUMP_TABLE : JUMP_UNKNOWN;

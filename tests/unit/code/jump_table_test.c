@@ -499,6 +499,18 @@ a_table_of_other_functions_is_a_tail_call(void **state)
 }
 
 static void
+a_pointer_beside_its_argument_is_a_tail_call_on_aarch64(void **state)
+{
+	static const uint8_t code[] = {
+		0x01, 0x00, 0x40, 0xa9, /* ldp x1, x0, [x0] */
+		0x20, 0x00, 0x1f, 0xd6, /* br x1 */
+	};
+
+	(void)state;
+	assert_graph(build(ARCHITECTURE_AARCH64, code, sizeof(code), NULL, 0), "in: 0\n0 1000 x2: exit\n");
+}
+
+static void
 a_jump_behind_an_epilogue_is_a_tail_call(void **state)
 {
 	static const uint8_t code[] = {
@@ -572,6 +584,7 @@ main(void)
 		cmocka_unit_test(a_table_s_address_may_lie_on_the_stack),
 		cmocka_unit_test(pointers_from_the_caller_and_out_of_memory_are_tail_calls),
 		cmocka_unit_test(a_table_of_other_functions_is_a_tail_call),
+		cmocka_unit_test(a_pointer_beside_its_argument_is_a_tail_call_on_aarch64),
 		cmocka_unit_test(a_jump_behind_an_epilogue_is_a_tail_call),
 		cmocka_unit_test(calls_and_jumps_through_the_got_return_or_do_not),
 	};
