@@ -244,6 +244,39 @@ a_model_can_be_chosen_by_file(void **state)
 	assert_string_equal(note, "/nowhere/x.conf: cannot read the model of a CPU: No such file or directory");
 }
 
+static void
+the_environment_says_where_models_are(void **state)
+{
+	char directory[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(setenv("DCPI_CPUS", "/my/models", 1), 0);
+	pipeline_directory(directory, sizeof(directory));
+	assert_int_equal(unsetenv("DCPI_CPUS"), 0);
+	assert_string_equal(directory, "/my/models");
+}
+
+/* A model that is wrong is not passed over in silence: which CPU it is for is not known. */
+static void
+a_wrong_model_among_others_is_told(void **state)
+{
+	char directory[] = "/tmp/pipeline-test-XXXXXX", path[PATH_MAX], note[1024];
+	struct pipeline pipeline;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/mine.conf", directory);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs("name = 3;\n", file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(pipeline_choose(directory, NULL, "any", &pipeline, note, sizeof(note)), -DCPI_ECONFIG);
+	assert_non_null(strstr(note, "/mine.conf:1: name must be a string"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 /* A file that is there is one that is right, and has its name inside. */
 static void
 every_file_that_comes_along_can_be_read(void **state)
@@ -388,6 +421,8 @@ main(void)
 		cmocka_unit_test(a_model_can_be_chosen_by_name),
 		cmocka_unit_test(a_name_that_is_none_gets_a_suggestion),
 		cmocka_unit_test(a_model_can_be_chosen_by_file),
+		cmocka_unit_test(the_environment_says_where_models_are),
+		cmocka_unit_test(a_wrong_model_among_others_is_told),
 		cmocka_unit_test(every_file_that_comes_along_can_be_read),
 		cmocka_unit_test(an_operation_between_files_of_registers_is_a_transfer),
 		cmocka_unit_test(instructions_of_one_class_may_be_several_operations),
