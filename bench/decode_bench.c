@@ -32,13 +32,14 @@ static const uint8_t *
 map_file(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *bytes = MAP_FAILED;
 	struct stat st;
-	void *bytes;
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		bench_require(-errno, path);
-	*size = (size_t)st.st_size;
-	bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	*size = 0;
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		*size = (size_t)st.st_size;
+		bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
 	if (bytes == MAP_FAILED)
 		bench_require(-errno, path);
 	close(fd);

@@ -198,7 +198,7 @@ operand_text(const struct newer *row, uint32_t word, char letter, char *text, si
 	else if (operand.reg == 31)
 		n = snprintf(text, size, "sp");
 	else if (operand.reg >= REGISTER_VECTOR)
-		n = snprintf(text, size, "v%u.%s", operand.reg - REGISTER_VECTOR,
+		n = snprintf(text, size, "v%u.%s", (unsigned int)operand.reg - REGISTER_VECTOR,
 		             letter == 'D'        ? operand.size == 16 ? "4s" : "2s"
 		             : operand.size == 16 ? "16b"
 		                                  : "8b");

@@ -35,7 +35,7 @@ put_bytes(struct text *text, const uint8_t *bytes, size_t size)
 }
 
 /* The size, as a suffix, of the general register whose name in AT&T's syntax begins at `name`; 0 for other operands. */
-static char
+static int
 register_suffix(const char *name)
 {
 	size_t length = strcspn(name, ",");
@@ -47,9 +47,7 @@ register_suffix(const char *name)
 		return last == 'd' ? 'l' : last == 'w' ? 'w' : last == 'b' ? 'b' : 'q';
 	if (name[1] == 'r')
 		return 'q';
-	if (name[1] == 'e' && length == 4 && name[2] != 's')
-		return 'l';
-	if (name[1] == 'e' && strncmp(name, "%esi", 4) == 0)
+	if (name[1] == 'e' && length == 4)
 		return 'l';
 	if (last == 'l' && (length == 3 || length == 4))
 		return 'b';
@@ -60,7 +58,7 @@ register_suffix(const char *name)
 
 /* Does an operand say already what the suffix of the name does? */
 static bool
-is_suffix_said(const char *operands, char suffix)
+is_suffix_said(const char *operands, int suffix)
 {
 	unsigned int depth = 0;
 
@@ -100,9 +98,9 @@ put_name(struct text *text, const char *mnemonic, const char *name, const char *
 static bool
 is_lone_digit(const char *operands, const char *c)
 {
-	char before = c > operands ? c[-1] : ',';
-
-	return isdigit((unsigned char)*c) && !isalnum((unsigned char)c[1]) && strchr(",$-:* ", before) && before;
+	if (!isdigit((unsigned char)*c) || isalnum((unsigned char)c[1]))
+		return false;
+	return c == operands || strchr(",$-:* ", c[-1]) != NULL;
 }
 
 /* objdump writes no blanks, all numbers in hexadecimal, and a scale of 1. */

@@ -64,7 +64,9 @@ moves_are_loads_and_stores_when_they_have_memory(void **state)
 		{"48 63 04 87", "movslq (%rdi,%rax,4),%rax", "load: [rdi rax] -> rax, loads 4"},
 		{"0f 38 f0 07", "movbe (%rdi),%eax", "load: [rdi] -> rax, loads 4"},
 		{"48 0f c3 07", "movnti %rax,(%rdi)", "store: rax [rdi], stores 8"},
-		{"48 8d 44 77 08", "lea 8(%rdi,%rsi,2),%rax", "address: rdi rsi -> rax"},
+		{"48 8d 44 77 08", "lea 8(%rdi,%rsi,2),%rax", "address: rdi rsi -> rax, wide"},
+		{"48 8d 04 77", "lea (%rdi,%rsi,2),%rax", "address: rdi rsi -> rax"},
+		{"48 8d 47 08", "lea 8(%rdi),%rax", "address: rdi -> rax"},
 		{"48 8d 05 00 01 00 00", "lea 0x100(%rip),%rax", "address: -> rax"},
 		{"0f 18 0f", "prefetcht0 (%rdi)", "prefetch: [rdi]"},
 	};
