@@ -403,7 +403,7 @@ form_name(const struct x86_encoding *encoding, const char *mnemonic)
 	case 0xaa:
 		return "string-store";
 	case 0xac:
-		return "string-load";
+		return encoding->opcode == 0xad && !encoding->has_operand_size ? "string-load-whole" : "string-load";
 	case 0xae:
 		return "string-scan";
 	default:

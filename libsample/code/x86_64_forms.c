@@ -111,6 +111,7 @@ static const struct form forms[] = {
 	{"string-compare", CLASS_STRING, ACCESS_NONE, IS_LOAD | FLAGS_WRITE, .reads = RSI | RDI, .writes = RSI | RDI},
 	{"string-store", CLASS_STRING, ACCESS_NONE, IS_STORE, .reads = RAX | RDI, .writes = RDI},
 	{"string-load", CLASS_STRING, ACCESS_NONE, IS_LOAD, .reads = RAX | RSI, .writes = RAX | RSI},
+	{"string-load-whole", CLASS_STRING, ACCESS_NONE, IS_LOAD, .reads = RSI, .writes = RAX | RSI},
 	{"string-scan", CLASS_STRING, ACCESS_NONE, IS_LOAD | FLAGS_WRITE, .reads = RAX | RDI, .writes = RDI},
 	{"insb insw insd", CLASS_SYSTEM, ACCESS_NONE, IS_STORE, .reads = RDX | RDI, .writes = RDI},
 	{"outsb outsw outsd", CLASS_SYSTEM, ACCESS_NONE, IS_LOAD, .reads = RDX | RSI, .writes = RSI},

@@ -246,7 +246,8 @@ strings_move_their_pointers(void **state)
 		{"f3 48 ab", "rep stosq", "string: rax rdi rcx -> rdi rcx, stores 8"},
 		{"f2 ae", "repnz scasb", "string: rax rdi rcx -> rdi rcx flags, loads 1"},
 		{"f3 a6", "repz cmpsb", "string: rsi rdi rcx -> rsi rdi rcx flags, loads 1"},
-		{"ad", "lodsl", "string: rax rsi -> rax rsi, loads 4"},
+		{"ad", "lodsl", "string: rsi -> rax rsi, loads 4"},
+		{"ac", "lodsb", "string: rax rsi -> rax rsi, loads 1"},
 	};
 
 	(void)state;
