@@ -29,7 +29,9 @@ static_letter(unsigned reason)
 {
 	static const char letters[STALL_REASON_COUNT] = {'s', 'a', 'b', 'c', 'u'};
 
-	return reason < STALL_REASON_COUNT ? letters[reason] : '?';
+	if (reason >= STALL_REASON_COUNT)
+		return '?';
+	return letters[reason];
 }
 
 static int

@@ -27,6 +27,7 @@ count cpu-clock 3 0 0x1000 1
 count cpu-clock 4 0 0x1000 1
 count cpu-clock 5 0 0x1000 1
 slice 1795271400 1795272000
+symbols 5 0x1000 start_kernel
 END
 
 # offers TOOL [WORD...] - what is offered for the last word, sorted, one a line
@@ -68,5 +69,13 @@ check_equal 'an option of a command of dcpictl' --label "$(offers dcpictl epoch 
 check_equal 'the doctor' doctor "$(offers dcpictl doc)"
 check_equal 'formats of the status' '--json --prometheus' "$( (offers dcpictl status --js && offers dcpictl status --pro) | paste -sd ' ')"
 check_equal 'an option of dcpid' --foreground "$(offers dcpid --fo)"
+
+# dcpicalc: first a procedure, then images.
+check_equal 'a procedure' start_kernel "$(offers dcpicalc st)"
+check_equal 'behind it, an image' server "$(offers dcpicalc main se)"
+check_equal 'also behind options' server "$(offers dcpicalc --cutoff 5 main se)"
+check_equal 'a syntax' intel "$(offers dcpicalc --asm i)"
+check_equal 'an option of dcpicalc' --summary "$(offers dcpicalc --su)"
+check_equal 'a model' 'intel-icelake intel-skylake' "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel- | paste -sd ' ')"
 
 [ $failures = 0 ]
