@@ -40,7 +40,7 @@ struct profile {
 	struct numbers contexts;
 	struct sweep sweep; /* see retention.h */
 	struct copying copying;
-	uint32_t begun;     /* the last epoch that was begun here; 0: none */
+	uint32_t begun; /* the last epoch that was begun here; 0: none */
 };
 
 #endif
