@@ -66,7 +66,7 @@ what_a_session_knew_is_given_back_at_its_end(void **state)
 	struct flush_result result;
 	struct flush_job job;
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	skip_because("the sanitizer has an allocator of its own");
 #endif
 	fill_images(fixture, kept);
