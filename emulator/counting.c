@@ -142,6 +142,23 @@ counting_new(const char *directory, const char *comm)
 	return counting;
 }
 
+void
+counting_free(struct counting *counting)
+{
+	if (!counting)
+		return;
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++) {
+		if (counting->vcpus[i])
+			munmap(counting->vcpus[i], sizeof(struct counts_vcpu));
+		free(counting->edges[i].numbers);
+	}
+	munmap(counting->log, COUNTS_LOG_SIZE);
+	munmap(counting->header, COUNTS_HEADER_SIZE);
+	free(counting->blocks.numbers);
+	free(counting->block_places);
+	free(counting);
+}
+
 static int
 map_vcpu(struct counting *counting, int fd, unsigned vcpu)
 {

@@ -14,6 +14,7 @@ struct counting;
 
 /* Counts in a new file in `directory`, for the process of this name. NULL and errno. */
 struct counting *counting_new(const char *directory, const char *comm);
+void counting_free(struct counting *counting); /* the file stays; NULL is allowed */
 
 /* Before a fork, while no virtual CPU runs. */
 void counting_before_fork(struct counting *counting);

@@ -44,6 +44,7 @@ teardown(void **state)
 	struct fixture *fixture = *state;
 
 	counted_fini(&fixture->counted);
+	counting_free(fixture->counting);
 	remove_tree(fixture->directory);
 	free(fixture);
 	return 0;
