@@ -105,6 +105,7 @@ struct stalls {
 	double *fixed_cycles; /* of block b and enum stall_reason r, of one execution: fixed_cycles[b *
 	                         STALL_REASON_COUNT + r] */
 	double *issue_cycles; /* of each block, of one execution without any stall */
+	double *gain_cycles;  /* of each block: what it is faster than its best case; not positive */
 };
 
 /* 0, and free it with stalls_fini(); -EINVAL for schedules that are not the graph's; -ENOMEM. */

@@ -1,0 +1,89 @@
+/* Where a procedure's time went: figure 4. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/stalls.h"
+
+static void
+add_instruction(const struct stalls *stalls, size_t index, double frequency, struct stall_summary *summary)
+{
+	const struct instruction_stalls *of = &stalls->instructions[index];
+
+	summary->actual += frequency * of->cycles;
+	summary->dynamic += frequency * of->stall_cycles;
+	summary->unexplained += frequency * of->unexplained;
+	for (uint32_t i = of->stall; i < of->stall + of->stall_count; i++) {
+		summary->low[stalls->stalls[i].cause] += frequency * stalls->stalls[i].low;
+		summary->high[stalls->stalls[i].cause] += frequency * stalls->stalls[i].high;
+	}
+}
+
+static void
+add_block(const struct stalls_input *input, const struct stalls *stalls, uint32_t block, struct stall_summary *summary)
+{
+	const struct flow_block *at = &input->graph->blocks[block];
+	const double frequency = input->frequencies->blocks[block].value;
+
+	for (uint32_t i = 0; i < at->count; i++)
+		add_instruction(stalls, at->first + i, frequency, summary);
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++)
+		summary->fixed[i] += frequency * stalls->fixed_cycles[(size_t)block * STALL_REASON_COUNT + i];
+	summary->execution += frequency * stalls->issue_cycles[block];
+	summary->gain += frequency * stalls->gain_cycles[block];
+	summary->best += frequency * input->schedules[block].best_cycles;
+	summary->instructions += frequency * at->count;
+}
+
+void
+stalls_sum(const struct stalls_input *input, const struct stalls *stalls, enum frequency_confidence least,
+           struct stall_summary *summary)
+{
+	memset(summary, 0, sizeof(*summary));
+	for (uint32_t i = 0; i < input->graph->block_count; i++) {
+		const struct frequency *frequency = &input->frequencies->blocks[i];
+
+		if (frequency->confidence >= least && frequency->confidence != CONFIDENCE_NONE &&
+		    frequency->value > 0 && isfinite(frequency->value))
+			add_block(input, stalls, i, summary);
+	}
+	for (size_t i = 0; i < input->graph->instruction_count; i++)
+		summary->all_samples += input->frequencies->samples[i];
+	summary->dynamic += summary->gain;
+	summary->sampling_error = summary->actual - summary->dynamic - summary->execution;
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++)
+		summary->sampling_error -= summary->fixed[i];
+}
+
+static int
+tenths(double part, double whole)
+{
+	const double percent = whole > 0 ? 1000 * part / whole : 0;
+
+	if (!isfinite(percent))
+		return 0;
+	return (int)lround(fmax(-1e9, fmin(percent, 1e9)));
+}
+
+void
+stall_shares(const struct stall_summary *summary, struct stall_shares *shares)
+{
+	const double whole = summary->actual;
+
+	memset(shares, 0, sizeof(*shares));
+	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+		shares->low[i] = tenths(summary->low[i], whole);
+		shares->high[i] = tenths(summary->high[i], whole);
+	}
+	shares->unexplained = tenths(summary->unexplained, whole);
+	shares->gain = tenths(summary->gain, whole);
+	shares->dynamic = tenths(summary->dynamic, whole);
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++) {
+		shares->fixed[i] = tenths(summary->fixed[i], whole);
+		shares->fixed_sum += shares->fixed[i];
+	}
+	shares->stall = shares->dynamic + shares->fixed_sum;
+	shares->execution = tenths(summary->execution, whole);
+	shares->tallied = whole > 0 ? 1000 : 0;
+	shares->sampling_error = shares->tallied - shares->stall - shares->execution;
+	shares->tallied_of_all = tenths(summary->actual, summary->all_samples);
+}
