@@ -129,6 +129,8 @@ PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
+LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))
+$(BUILD)/bin/dcpilist: $(LIST_OBJECTS)
 
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))

@@ -107,9 +107,9 @@ graph_print(const struct report *report, FILE *stream)
 	const double most = most_frequent_edge(report->analysis);
 
 	fputs("digraph procedure {\n\tgraph [labelloc=t, fontname=\"Helvetica\", fontsize=14, label=\"", stream);
-	print_quoted(report->title, stream);
+	print_quoted(report->choice.title, stream);
 	fputs(" in ", stream);
-	print_quoted(report->titles[report->found.code.index], stream);
+	print_quoted(report->choice.titles[report->choice.found.code.index], stream);
 	fputs("\\narea: time spent; width of an edge: how often\"];\n"
 	      "\tnode [shape=box, fixedsize=true, fontname=\"Courier\", fillcolor=\"#ffe9c9\", penwidth=0.6];\n"
 	      "\tedge [color=\"#33557799\"];\n"

@@ -212,13 +212,13 @@ graph_json(const struct report *report)
 int
 report_print_json(const struct report *report, FILE *stream)
 {
-	const struct image *image = report->found.code.image;
+	const struct image *image = report->choice.found.code.image;
 	char build_id[BUILD_ID_TEXT_SIZE];
 	json_t *root;
 
 	build_id_format(image, build_id);
 	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpicalc/1", "procedure",
-	                 json_shown(report->title), "image", json_shown(image->path), "build_id",
+	                 json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
 	                 build_id[0] ? build_id : NULL, "event", event_json(report), "model", model_json(report),
 	                 "graph", graph_json(report), "blocks", blocks_json(report), "edges", edges_json(report),
 	                 "summary", summary_json(report));

@@ -1,16 +1,12 @@
 #include "dcpi-tools/calc/report.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/guard.h"
-#include "dcpi-tools/common/image_choice.h"
-#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/symbolizer.h"
 #include "dcpi-tools/common/text.h"
 
 static int
@@ -28,46 +24,16 @@ choose_event(struct report *report, const char *directory)
 }
 
 static int
-choose_images(struct report *report)
-{
-	const struct image_request images = {
-		.patterns = report->request->images,
-		.count = report->request->image_count,
-		.event = report->event,
-	};
-
-	report->titles = image_titles(report->selection);
-	if (!report->titles)
-		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
-	return images_choose(report->selection, report->titles, &images, &report->wanted);
-}
-
-static int
 choose_procedure(struct report *report)
 {
-	const struct procedure_query query = {
-		.selection = report->selection,
-		.wanted = report->wanted,
+	const struct procedure_request procedure = {
 		.name = report->request->procedure,
+		.images = report->request->images,
+		.image_count = report->request->image_count,
 		.event = report->event,
 	};
-	struct procedure procedure = {.kind = PROCEDURE_UNNAMED};
-	char why[1024];
-	int err;
 
-	err = procedure_find(&query, &report->found, why, sizeof(why));
-	if (err && !why[0])
-		return message_cannot(query.name, "find the procedure", err, NULL);
-	if (err) {
-		message_print(query.name, "%s", why);
-		return error_exit_status(err);
-	}
-	procedure.offset = report->found.symbol->offset;
-	procedure.name = report->found.symbol->name;
-	if (procedure.name)
-		procedure.kind = PROCEDURE_NAMED;
-	report->title = procedure_title(&procedure, report->found.code.image, true);
-	return report->title ? STATUS_OK : message_cannot(NULL, "name the procedure", -ENOMEM, NULL);
+	return procedure_choose(report->selection, &procedure, &report->choice);
 }
 
 /* By the CPU of the newest epoch. */
@@ -91,7 +57,7 @@ choose_pipeline(struct report *report)
 static int
 read_exact(struct report *report, struct database *database)
 {
-	const uint32_t number = report->selection->images[report->found.code.index].number;
+	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
 	int err = exact_read(database->profile, number, &report->exact);
 
 	return err ? database_cannot_read(database, err) : STATUS_OK;
@@ -102,8 +68,8 @@ analyze(struct report *report)
 {
 	const struct procedure_input input = {
 		.selection = report->selection,
-		.code = &report->found.code,
-		.symbol = report->found.symbol,
+		.code = &report->choice.found.code,
+		.symbol = report->choice.found.symbol,
 		.event = report->event,
 		.pipeline = &report->pipeline,
 		.executions = report->exact.counts,
@@ -161,8 +127,6 @@ report_make(struct report *report, const struct request *request, struct databas
 	status = database_select(database, &request->options.request, &report->selection);
 	if (!status)
 		status = choose_event(report, database->directory);
-	if (!status)
-		status = choose_images(report);
 	return status ? status : look_into_files(report, database);
 }
 
@@ -171,10 +135,7 @@ report_fini(struct report *report)
 {
 	procedure_analysis_free(report->analysis);
 	exact_fini(&report->exact);
-	code_image_close(&report->found.code);
-	free(report->title);
-	image_titles_free(report->titles, report->selection ? report->selection->image_count : 0);
-	free(report->wanted);
+	procedure_choice_fini(&report->choice);
 	selection_free(report->selection);
 }
 
@@ -189,16 +150,6 @@ block_percent(const struct report *report, uint32_t index)
 char *
 instruction_text(const struct report *report, uint32_t instruction)
 {
-	const struct instruction *at = &report->analysis->graph->instructions[instruction];
-	const struct code_image *code = &report->found.code;
-	char text[INSTRUCTION_TEXT_SIZE];
-	const uint8_t *bytes;
-	size_t size;
-
-	bytes = image_contents_code(code->contents, at->address, &size);
-	if (!bytes)
-		return strdup("?");
-	decoder_text(procedures_decoder(code->procedures), bytes, size, at->address, report->request->syntax, text,
-	             sizeof(text));
-	return strdup(text);
+	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
+	                          report->request->syntax);
 }

@@ -7,14 +7,13 @@
 #define DCPI_TOOLS_CALC_REPORT_H
 
 #include "analysis/procedure.h"
-#include "analysis/procedure_find.h"
-#include "code/decoder.h"
 #include "dcpi-tools/calc/breakdown.h"
 #include "dcpi-tools/calc/exact.h"
 #include "dcpi-tools/calc/listing.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/procedure_choice.h"
 
 /* What the user asked for. */
 struct request {
@@ -33,11 +32,8 @@ struct request {
 struct report {
 	const struct request *request;
 	struct selection *selection;
-	char **titles; /* of images */
-	bool *wanted;  /* by image; NULL: all */
 	uint16_t event;
-	struct procedure_found found;
-	char *title; /* of the procedure */
+	struct procedure_choice choice;
 	struct pipeline pipeline;
 	char pipeline_note[256];
 	struct exact exact;

@@ -25,10 +25,10 @@ print_where(const struct report *report, const struct output *output)
 	uint32_t first = 0;
 
 	fputs(output_style(output, STYLE_HEADING), stream);
-	print_shown(report->title, stream);
+	print_shown(report->choice.title, stream);
 	fputs(output_plain(output, STYLE_HEADING), stream);
 	fputs(" in ", stream);
-	print_shown(report->titles[report->found.code.index], stream);
+	print_shown(report->choice.titles[report->choice.found.code.index], stream);
 	for (uint32_t i = 0; i < graph->instruction_count; i++) {
 		const uint64_t end = instructions[i].address + instructions[i].size;
 

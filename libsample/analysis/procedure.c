@@ -202,9 +202,9 @@ procedure_analyze(const struct procedure_input *input, struct procedure_analysis
 		err = procedure_samples(input, made);
 	if (!err)
 		err = procedure_executions(input, made);
-	if (!err)
+	if (!err && input->pipeline)
 		err = procedure_schedules(input->pipeline, made);
-	if (!err)
+	if (!err && input->pipeline)
 		err = estimate(input, made);
 	if (err) {
 		procedure_analysis_free(made);

@@ -21,10 +21,10 @@ struct procedure_edge {
 
 struct procedure_input {
 	const struct selection *selection;
-	const struct code_image *code; /* after code_image_read() */
-	const struct symbol *symbol;   /* of code->symbols */
-	uint16_t event;                /* of time: time_event_choose() */
-	const struct pipeline *pipeline;
+	const struct code_image *code;   /* after code_image_read() */
+	const struct symbol *symbol;     /* of code->symbols */
+	uint16_t event;                  /* of time: time_event_choose() */
+	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 
 	/* Exact counts of this image, ascending by offset; count 0: none. */
 	const struct selection_count *executions;

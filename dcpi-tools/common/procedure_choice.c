@@ -1,0 +1,84 @@
+#include "dcpi-tools/common/procedure_choice.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/image_choice.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/symbolizer.h"
+
+static int
+find(const struct procedure_query *query, struct procedure_choice *choice)
+{
+	struct procedure procedure = {.kind = PROCEDURE_UNNAMED};
+	char why[1024];
+	int err;
+
+	err = procedure_find(query, &choice->found, why, sizeof(why));
+	if (err && !why[0])
+		return message_cannot(query->name, "find the procedure", err, NULL);
+	if (err) {
+		message_print(query->name, "%s", why);
+		return error_exit_status(err);
+	}
+	procedure.offset = choice->found.symbol->offset;
+	procedure.name = choice->found.symbol->name;
+	if (procedure.name)
+		procedure.kind = PROCEDURE_NAMED;
+	choice->title = procedure_title(&procedure, choice->found.code.image, true);
+	return choice->title ? STATUS_OK : message_cannot(NULL, "name the procedure", -ENOMEM, NULL);
+}
+
+int
+procedure_choose(const struct selection *selection, const struct procedure_request *request,
+                 struct procedure_choice *choice)
+{
+	const struct image_request images = {
+		.patterns = request->images,
+		.count = request->image_count,
+		.event = request->event,
+	};
+	struct procedure_query query = {.selection = selection, .name = request->name, .event = request->event};
+	bool *wanted;
+	int status;
+
+	memset(choice, 0, sizeof(*choice));
+	choice->title_count = selection->image_count;
+	choice->titles = image_titles(selection);
+	if (!choice->titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	status = images_choose(selection, choice->titles, &images, &wanted);
+	if (status)
+		return status;
+	query.wanted = wanted;
+	status = find(&query, choice);
+	free(wanted);
+	return status;
+}
+
+void
+procedure_choice_fini(struct procedure_choice *choice)
+{
+	code_image_close(&choice->found.code);
+	free(choice->title);
+	image_titles_free(choice->titles, choice->title_count);
+	memset(choice, 0, sizeof(*choice));
+}
+
+char *
+instruction_format(const struct code_image *code, const struct instruction *instruction, enum listing_syntax syntax)
+{
+	char text[INSTRUCTION_TEXT_SIZE];
+	const uint8_t *bytes;
+	size_t size;
+
+	bytes = image_contents_code(code->contents, instruction->address, &size);
+	if (!bytes)
+		return strdup("?");
+	decoder_text(procedures_decoder(code->procedures), bytes, size, instruction->address, syntax, text,
+	             sizeof(text));
+	return strdup(text);
+}

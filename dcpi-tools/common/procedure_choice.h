@@ -1,0 +1,37 @@
+/*
+ * procedure_choice.h - the procedure that a user asked for, and its instructions as text
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_PROCEDURE_CHOICE_H
+#define DCPI_TOOLS_PROCEDURE_CHOICE_H
+
+#include <stdbool.h>
+
+#include "analysis/procedure_find.h"
+#include "code/decoder.h"
+
+struct procedure_request {
+	const char *name;          /* as procedure_find() takes it */
+	const char *const *images; /* patterns (image_name.h) */
+	size_t image_count;        /* 0: all images */
+	uint16_t event;            /* whose samples tell which of several is meant */
+};
+
+struct procedure_choice {
+	char **titles; /* of images */
+	size_t title_count;
+	struct procedure_found found;
+	char *title; /* of the procedure, not escaped */
+};
+
+/* 0, or an exit status after a message; procedure_choice_fini() it in any case. The selection must outlive it. */
+int procedure_choose(const struct selection *selection, const struct procedure_request *request,
+                     struct procedure_choice *choice);
+void procedure_choice_fini(struct procedure_choice *choice); /* a zeroed one is allowed */
+
+/* An instruction of the image; free it. NULL: no memory. */
+char *instruction_format(const struct code_image *code, const struct instruction *instruction,
+                         enum listing_syntax syntax);
+
+#endif

@@ -1,0 +1,137 @@
+/* Schema dcpilist/1: man/dcpilist.1.scd. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/list/report.h"
+
+typedef uint64_t count_samples(const struct report *report, const void *of, uint16_t event);
+
+static uint64_t
+of_instruction(const struct report *report, const void *of, uint16_t event)
+{
+	return instruction_samples(report, *(const uint32_t *)of, event);
+}
+
+static uint64_t
+of_line(const struct report *report, const void *of, uint16_t event)
+{
+	const struct list_place *place = of;
+
+	return line_samples(report, place->file, place->line, event);
+}
+
+static uint64_t
+of_all(const struct report *report, const void *of, uint16_t event)
+{
+	(void)of;
+	return all_samples(report, event);
+}
+
+static json_t *
+samples_json(const struct report *report, count_samples *count, const void *of)
+{
+	json_t *samples = json_object();
+	int failed = !samples;
+
+	for (size_t i = 0; i < report->columns.count; i++) {
+		const uint16_t event = report->columns.events[i];
+
+		failed |= json_object_set_new(samples, report->selection->events[event].name,
+		                              json_count(count(report, of, event)));
+	}
+	if (!failed)
+		return samples;
+	json_decref(samples);
+	return NULL;
+}
+
+static json_t *
+file_json(const struct report *report, const struct list_place *place)
+{
+	return place->file == SOURCE_NONE ? json_null() : json_shown(report->sources.sources[place->file].path);
+}
+
+static json_t *
+line_json(const struct list_place *place)
+{
+	return place->file == SOURCE_NONE ? json_null() : json_integer(place->line);
+}
+
+static json_t *
+instruction_json(const struct report *report, uint32_t instruction)
+{
+	const struct list_place *place = &report->places[instruction];
+	char *text = instruction_text(report, instruction);
+	json_t *object;
+
+	object = json_pack("{s:o, s:s?, s:o, s:o, s:o}", "address",
+	                   json_count(report->analysis->graph->instructions[instruction].address), "text", text, "file",
+	                   file_json(report, place), "line", line_json(place), "samples",
+	                   samples_json(report, of_instruction, &instruction));
+	free(text);
+	return object;
+}
+
+static json_t *
+instructions_json(const struct report *report)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; array && i < report->analysis->graph->instruction_count; i++)
+		if (json_array_append_new(array, instruction_json(report, i))) {
+			json_decref(array);
+			return NULL;
+		}
+	return array;
+}
+
+/* Whether no instruction before this one is from its line. */
+static bool
+is_first_of_line(const struct report *report, uint32_t instruction)
+{
+	const struct list_place *place = &report->places[instruction];
+
+	for (uint32_t i = 0; i < instruction; i++)
+		if (report->places[i].file == place->file && report->places[i].line == place->line)
+			return false;
+	return place->file != SOURCE_NONE;
+}
+
+static json_t *
+lines_json(const struct report *report)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; array && i < report->analysis->graph->instruction_count; i++) {
+		const struct list_place *place = &report->places[i];
+
+		if (!is_first_of_line(report, i))
+			continue;
+		if (json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, place),
+		                                           "line", line_json(place), "text",
+		                                           json_shown(source_line(&report->sources.sources[place->file],
+		                                                                  place->line)),
+		                                           "samples", samples_json(report, of_line, place)))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	const struct image *image = report->choice.found.code.image;
+	char build_id[BUILD_ID_TEXT_SIZE];
+	json_t *root;
+
+	build_id_format(image, build_id);
+	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o}", "schema", "dcpilist/1", "procedure",
+	                 json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
+	                 build_id[0] ? build_id : NULL, "samples", samples_json(report, of_all, NULL), "instructions",
+	                 instructions_json(report), "lines", lines_json(report));
+	return root ? json_print(root, stream) : -ENOMEM;
+}

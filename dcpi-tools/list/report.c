@@ -1,0 +1,168 @@
+#include "dcpi-tools/list/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/guard.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+static int
+choose_columns(struct report *report, const char *directory)
+{
+	char why[1024];
+	int err;
+
+	err = columns_choose(report->selection, &report->request->columns, &report->columns, why, sizeof(why));
+	if (!err)
+		return STATUS_OK;
+	message_print(directory, "%s", why);
+	return error_exit_status(err);
+}
+
+static int
+choose_procedure(struct report *report)
+{
+	const struct procedure_request procedure = {
+		.name = report->request->procedure,
+		.images = report->request->images,
+		.image_count = report->request->image_count,
+		.event = report->columns.events[0],
+	};
+
+	return procedure_choose(report->selection, &procedure, &report->choice);
+}
+
+static int
+count(struct report *report)
+{
+	const struct procedure_input input = {
+		.selection = report->selection,
+		.code = &report->choice.found.code,
+		.symbol = report->choice.found.symbol,
+		.event = report->columns.events[0],
+	};
+	int err = procedure_analyze(&input, &report->analysis);
+
+	if (!err)
+		return STATUS_OK;
+	return message_cannot(report->request->procedure, "list the procedure", err,
+	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+}
+
+static int
+find_places(struct report *report)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+	int err;
+
+	report->places = calloc(graph->instruction_count + 1, sizeof(*report->places));
+	if (!report->places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->instruction_count; i++)
+		report->places[i].file = SOURCE_NONE;
+	err = image_lines_new(report->choice.found.code.file, &report->lines);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (uint32_t i = 0; i < graph->instruction_count && !err; i++) {
+		struct source_place place;
+
+		if (image_lines_find(report->lines, graph->instructions[i].address, &place))
+			continue;
+		report->places[i].line = place.line;
+		err = sources_add(&report->sources, place.path, place.line, &report->places[i].file);
+	}
+	return err;
+}
+
+static int
+find_lines(struct report *report)
+{
+	int err = find_places(report);
+
+	return err ? message_cannot(report->request->procedure, "read the line numbers", err, NULL) : STATUS_OK;
+}
+
+/* A fault inside libelf or libdw is the file's, not the database's. */
+static int
+look_into_files(struct report *report)
+{
+	char *shown = text_shown(report->request->procedure);
+	struct guard guard = {
+		.subject = shown ? shown : "?",
+		.claim = "an image cannot be read: its file is damaged",
+		.advice = "name another one with --image",
+		.status = STATUS_FAILURE,
+	};
+	int status;
+
+	guard_enter(&guard);
+	status = choose_procedure(report);
+	if (!status)
+		status = count(report);
+	if (!status)
+		status = find_lines(report);
+	guard_leave(&guard);
+	free(shown);
+	return status;
+}
+
+int
+report_make(struct report *report, const struct request *request, struct database *database)
+{
+	int status;
+
+	memset(report, 0, sizeof(*report));
+	report->request = request;
+	status = database_select(database, &request->options.request, &report->selection);
+	if (!status)
+		status = choose_columns(report, database->directory);
+	return status ? status : look_into_files(report);
+}
+
+void
+report_fini(struct report *report)
+{
+	free(report->places);
+	sources_fini(&report->sources);
+	image_lines_free(report->lines);
+	procedure_analysis_free(report->analysis);
+	procedure_choice_fini(&report->choice);
+	selection_free(report->selection);
+}
+
+uint64_t
+instruction_samples(const struct report *report, uint32_t instruction, uint16_t event)
+{
+	return report->analysis->samples[event * report->analysis->graph->instruction_count + instruction];
+}
+
+uint64_t
+line_samples(const struct report *report, uint32_t file, unsigned line, uint16_t event)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
+		if (report->places[i].file == file && report->places[i].line == line)
+			sum += instruction_samples(report, i, event);
+	return sum;
+}
+
+uint64_t
+all_samples(const struct report *report, uint16_t event)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
+		sum += instruction_samples(report, i, event);
+	return sum;
+}
+
+char *
+instruction_text(const struct report *report, uint32_t instruction)
+{
+	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
+	                          report->request->syntax);
+}

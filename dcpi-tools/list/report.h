@@ -1,0 +1,67 @@
+/*
+ * report.h - what dcpilist shows: the instructions of a procedure, the lines they were made from, and their samples
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_LIST_REPORT_H
+#define DCPI_TOOLS_LIST_REPORT_H
+
+#include "analysis/procedure.h"
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/list/sources.h"
+#include "image/lines.h"
+
+enum list_mode {
+	LIST_BOTH, /* instructions below the lines they were made from, as far as these are known */
+	LIST_SOURCE,
+	LIST_INSTRUCTIONS,
+};
+
+/* What the user asked for. */
+struct request {
+	struct options options;
+	struct columns_request columns;
+	const char *procedure;
+	const char **images;
+	size_t image_count;
+	enum list_mode mode;
+	enum listing_syntax syntax;
+};
+
+struct list_place {
+	uint32_t file; /* index into sources; SOURCE_NONE: not known */
+	unsigned line;
+};
+
+struct report {
+	const struct request *request;
+	struct selection *selection;
+	struct columns columns;
+	struct procedure_choice choice;
+	struct procedure_analysis *analysis;
+	struct image_lines *lines; /* NULL: there are none */
+	struct sources sources;
+	struct list_place *places; /* of each instruction */
+};
+
+/* Find what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* Samples of an event on an instruction; on all instructions that were made from a line. */
+uint64_t instruction_samples(const struct report *report, uint32_t instruction, uint16_t event);
+uint64_t line_samples(const struct report *report, uint32_t file, unsigned line, uint16_t event);
+uint64_t all_samples(const struct report *report, uint16_t event);
+
+/* The instruction as text; free it. NULL: no memory. */
+char *instruction_text(const struct report *report, uint32_t instruction);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_json(const struct report *report, FILE *stream);
+
+#endif

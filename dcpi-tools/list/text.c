@@ -1,0 +1,189 @@
+/* Instructions, source lines, or the ones below the others, each with its samples. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/list/report.h"
+
+#define HOT_PERCENT 5   /* of an event's samples: coloured from here on */
+#define TEXT_WIDTH  100 /* columns of text; what is longer sticks out */
+
+static void
+print_shown(const char *text, FILE *stream)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", stream);
+	free(shown);
+}
+
+static void
+print_head(const struct report *report, const struct output *output)
+{
+	char range[2 * TIME_TEXT_SIZE];
+	FILE *stream = output->stream;
+
+	fputs(output_style(output, STYLE_HEADING), stream);
+	print_shown(report->choice.title, stream);
+	fputs(output_plain(output, STYLE_HEADING), stream);
+	fputs(" in ", stream);
+	print_shown(report->choice.titles[report->choice.found.code.index], stream);
+	fputs("\nSamples: ", stream);
+	for (size_t i = 0; i < report->columns.count; i++) {
+		const uint16_t event = report->columns.events[i];
+
+		fputs(i ? ", " : " ", stream);
+		print_shown(report->selection->events[event].name, stream);
+		fprintf(stream, " %" PRIu64, all_samples(report, event));
+	}
+	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
+	if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
+		fputs("Source:   not known: the image has no line numbers (it was not compiled with -g, or they were "
+		      "split "
+		      "off and are not here)\n",
+		      stream);
+	fputc('\n', stream);
+}
+
+static void
+add_count(const struct report *report, uint64_t count, uint16_t event, struct table *table)
+{
+	const uint64_t all = all_samples(report, event);
+	const bool is_hot = all && count * 100 >= all * HOT_PERCENT;
+
+	table_format(table, is_hot ? STYLE_HOT : STYLE_PLAIN, "%" PRIu64, count);
+}
+
+static int
+add_instruction(const struct report *report, uint32_t instruction, struct table *table)
+{
+	char *text = instruction_text(report, instruction);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->columns.count; i++)
+		add_count(report, instruction_samples(report, instruction, report->columns.events[i]),
+		          report->columns.events[i], table);
+	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
+	table_text(table, STYLE_PLAIN, text);
+	free(text);
+	return 0;
+}
+
+static void
+add_blank_counts(const struct report *report, struct table *table)
+{
+	for (size_t i = 0; i < report->columns.count; i++)
+		table_text(table, STYLE_PLAIN, "");
+}
+
+static void
+add_file(const struct report *report, const struct source *source, struct table *table)
+{
+	add_blank_counts(report, table);
+	table_text(table, STYLE_HEADING, "");
+	if (source->trouble)
+		table_format(table, STYLE_WARNING, "%s (%s)", source->path, error_text(source->trouble));
+	else
+		table_text(table, STYLE_HEADING, source->path);
+}
+
+static int
+fill_both(const struct report *report, struct table *table)
+{
+	struct list_place last = {.file = SOURCE_NONE};
+	int err = 0;
+
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count && !err; i++) {
+		const struct list_place *place = &report->places[i];
+		const bool is_known = place->file != SOURCE_NONE && report->request->mode == LIST_BOTH;
+
+		if (is_known && place->file != last.file)
+			add_file(report, &report->sources.sources[place->file], table);
+		if (is_known && (place->file != last.file || place->line != last.line)) {
+			add_blank_counts(report, table);
+			table_format(table, STYLE_FAINT, "%u", place->line);
+			table_text(table, STYLE_FAINT, source_line(&report->sources.sources[place->file], place->line));
+			last = *place;
+		}
+		err = add_instruction(report, i, table);
+	}
+	return err;
+}
+
+static bool
+is_asked_for(const struct report *report, uint32_t file, unsigned line)
+{
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
+		if (report->places[i].file == file && report->places[i].line == line)
+			return true;
+	return false;
+}
+
+/* The file where the procedure is from its first line to its last; of others, what was inlined, only the lines used. */
+static void
+fill_source(const struct report *report, struct table *table)
+{
+	for (uint32_t file = 0; file < report->sources.count; file++) {
+		const struct source *source = &report->sources.sources[file];
+
+		add_file(report, source, table);
+		for (unsigned line = source->first; line <= source->last; line++) {
+			const bool is_used = is_asked_for(report, file, line);
+
+			if (!is_used && (file > 0 || source->trouble))
+				continue;
+			for (size_t i = 0; i < report->columns.count; i++) {
+				const uint16_t event = report->columns.events[i];
+
+				if (is_used)
+					add_count(report, line_samples(report, file, line, event), event, table);
+				else
+					table_text(table, STYLE_PLAIN, "");
+			}
+			table_format(table, STYLE_PLAIN, "%u", line);
+			table_text(table, STYLE_PLAIN, source_line(source, line));
+		}
+	}
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	struct table_column columns[SELECTION_EVENTS_MAX + 2];
+	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
+	struct table *table;
+	size_t count = 0;
+	int err = 0;
+
+	for (; count < report->columns.count; count++)
+		columns[count] = (struct table_column){
+			.heading = report->selection->events[report->columns.events[count]].name,
+			.align = TABLE_RIGHT,
+			.gap = 1,
+			.min_width = 7,
+		};
+	columns[count++] = (struct table_column){
+		.heading = by_source ? "Line" : "Addr", .align = TABLE_RIGHT, .gap = 2, .min_width = 6};
+	columns[count++] = (struct table_column){.heading = by_source ? "Source" : "Instruction",
+	                                         .cut = TABLE_CUT_END,
+	                                         .gap = 1,
+	                                         .max_width = TEXT_WIDTH};
+	table = table_new(columns, count);
+	if (!table)
+		return -ENOMEM;
+	if (by_source)
+		fill_source(report, table);
+	else
+		err = fill_both(report, table);
+	if (!err) {
+		print_head(report, output);
+		err = table_print(table, output, true);
+	}
+	table_free(table);
+	return err;
+}

@@ -1,0 +1,31 @@
+/*
+ * lines.h - which line of which source file an instruction was made from, by DWARF
+ *
+ * From the image or its separate debug file, whichever has it. A fault of libdw on a damaged file is the caller's to
+ * guard against (base/guard.h). Thread rule: one thread per image_lines.
+ */
+#ifndef DCPI_IMAGE_LINES_H
+#define DCPI_IMAGE_LINES_H
+
+#include <stdint.h>
+
+#include "image/image_file.h"
+
+struct image_lines;
+
+/*
+ * After symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines are used.
+ * 0; -ENOENT when there is no DWARF; -ENOMEM.
+ */
+int image_lines_new(struct image_file *file, struct image_lines **lines);
+void image_lines_free(struct image_lines *lines); /* NULL is allowed */
+
+struct source_place {
+	const char *path; /* as the compiler was given it, with its directory; valid as long as the lines */
+	unsigned line;    /* from 1 on */
+};
+
+/* The line of the instruction at ELF virtual address `address`. 0, or -ENOENT. */
+int image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place);
+
+#endif
