@@ -87,6 +87,7 @@ check 'and its summary adds up to all' json_holds '
 out_of_order=$(dcpicalc --db "$db" sum libcalc.so)
 check 'no model for a CPU is said' grep -qF 'no model is for the CPU "a CPU": the generic one is used' <<<"$out_of_order"
 check 'out of order, cycles are said to be rough' grep -qF 'they and cycles (CPI) are within x2 at best' <<<"$out_of_order"
+# shellcheck disable=SC2016 # AT&T's dollar signs
 # shellcheck disable=SC2016 # an immediate is no variable
 check 'samples are moved back to what held up retirement' \
 	grep -qE '^00101a add +\$0x8,%rdi +23000 ' <<<"$out_of_order"
