@@ -33,10 +33,8 @@ enum breakdown_dynamic {
 struct breakdown {
 	double best_cycles, actual_cycles; /* of all executions, in samples of time */
 	double instructions;               /* executed, by that measure */
-	bool has_dynamic;                  /* false: nobody asked why */
 	double low[DYNAMIC_COUNT], high[DYNAMIC_COUNT];
 	double dynamic;                   /* what the rows above add up to, each stall once */
-	bool has_static;                  /* in order */
 	double fixed[BREAKDOWN_STATIC];   /* static stalls */
 	double execution, sampling_error; /* with those above, 100 */
 	double tallied_percent;           /* of the procedure's samples */

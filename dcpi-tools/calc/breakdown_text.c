@@ -66,12 +66,10 @@ breakdown_print(const struct breakdown *breakdown, const struct output *output)
 	fprintf(stream, " *** Actual %.0f/%.0f = %6.2fCPI\n", breakdown->actual_cycles, breakdown->instructions,
 	        breakdown->actual_cycles / breakdown->instructions);
 	fputs(" *** \n", stream);
-	if (breakdown->has_dynamic)
-		print_ranges(breakdown, stream);
+	print_ranges(breakdown, stream);
 	print_total("Subtotal dynamic", breakdown->dynamic, stream);
 	fputs(" *** \n", stream);
-	if (breakdown->has_static)
-		stalls += print_static(breakdown, stream);
+	stalls += print_static(breakdown, stream);
 	print_total("Total stall", stalls, stream);
 	print_total("Execution", breakdown->execution, stream);
 	print_total("Net sampling error", breakdown->sampling_error, stream);

@@ -67,6 +67,38 @@ static_stalls_json(const struct schedule *schedule, uint32_t index)
 }
 
 static json_t *
+culprits_json(const struct stalls *stalls, const struct stall *stall)
+{
+	json_t *culprits = json_array();
+
+	for (uint32_t i = 0; culprits && i < stall->culprit_count; i++)
+		if (json_array_append_new(culprits, json_count(stalls->culprits[stall->culprit + i]))) {
+			json_decref(culprits);
+			return NULL;
+		}
+	return culprits;
+}
+
+static json_t *
+stalls_json(const struct stalls *stalls, uint32_t instruction)
+{
+	const struct instruction_stalls *late = &stalls->instructions[instruction];
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; array && i < late->stall_count; i++) {
+		const struct stall *stall = &stalls->stalls[late->stall + i];
+
+		if (json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:o}", "reason",
+		                                           stall_cause_name(stall->cause), "low", stall->low, "high",
+		                                           stall->high, "culprits", culprits_json(stalls, stall)))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+static json_t *
 instruction_json(const struct report *report, uint32_t block_index, uint32_t index)
 {
 	const struct procedure_analysis *analysis = report->analysis;
@@ -75,13 +107,15 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	char *text = instruction_text(report, at);
 	json_t *object;
 
-	object = json_pack("{s:o, s:s?, s:o, s:f, s:o, s:o, s:f, s:b, s:b, s:o}", "address",
+	object = json_pack("{s:o, s:s?, s:o, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
 	                   json_count(analysis->graph->instructions[at].address), "text", text, "samples",
 	                   samples_json(report, at), "held", analysis->frequencies.samples[at], "executions",
 	                   analysis->executions ? json_count(analysis->executions[at]) : json_null(), "cycles",
 	                   known(instruction_cycles(analysis, block_index, at)), "best_cycles",
 	                   schedule->lines[index].minimum_cycles, "dual_issue", schedule->lines[index].dual, "critical",
-	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index));
+	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index),
+	                   "stall_cycles", analysis->stalls.instructions[at].stall_cycles, "unexplained",
+	                   analysis->stalls.instructions[at].unexplained, "stalls", stalls_json(&analysis->stalls, at));
 	free(text);
 	return object;
 }
@@ -159,24 +193,47 @@ edges_json(const struct report *report)
 	return edges;
 }
 
+static json_t *
+ranges_json(const struct breakdown *breakdown)
+{
+	json_t *ranges = json_object();
+	int failed = !ranges;
+
+	for (unsigned i = 0; i < DYNAMIC_COUNT; i++)
+		failed |= json_object_set_new(
+			ranges, breakdown_dynamic_name(i),
+			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
+	if (!failed)
+		return ranges;
+	json_decref(ranges);
+	return NULL;
+}
+
+static json_t *
+static_json(const struct breakdown *breakdown)
+{
+	json_t *fixed = json_object();
+	int failed = !fixed;
+
+	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
+		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
+	if (!failed)
+		return fixed;
+	json_decref(fixed);
+	return NULL;
+}
+
 /* What the summary below a listing says, in percent of the cycles. */
 static json_t *
 summary_json(const struct report *report)
 {
 	struct breakdown breakdown;
-	json_t *fixed = json_object();
-	int failed = !fixed;
 
 	breakdown_make(report, &breakdown);
-	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
-		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown.fixed[i]));
-	if (failed) {
-		json_decref(fixed);
-		return NULL;
-	}
-	return json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown.best_cycles,
-	                 "actual_cycles", breakdown.actual_cycles, "instructions", breakdown.instructions, "dynamic",
-	                 breakdown.dynamic, "static", fixed, "execution", breakdown.execution, "sampling_error",
+	return json_pack("{s:f, s:f, s:f, s:o, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown.best_cycles,
+	                 "actual_cycles", breakdown.actual_cycles, "instructions", breakdown.instructions,
+	                 "dynamic_by_reason", ranges_json(&breakdown), "dynamic", breakdown.dynamic, "static",
+	                 static_json(&breakdown), "execution", breakdown.execution, "sampling_error",
 	                 breakdown.sampling_error, "tallied", breakdown.tallied_percent);
 }
 

@@ -7,7 +7,6 @@
 #include "dcpi-tools/calc/report.h"
 
 #define SHADOW_CYCLES 0.05 /* less holds nothing up */
-#define STALL_CYCLES  1.0  /* out of order: less is how work is shared among neighbours, no stall */
 
 static bool
 is_in_order(const struct report *report)
@@ -65,15 +64,50 @@ add_static_bubbles(const struct schedule *schedule, uint32_t index, struct listi
 	return err;
 }
 
+static void
+add_culprit(struct listing_line *line, uint64_t address)
+{
+	for (size_t i = 0; i < line->culprit_count; i++)
+		if (line->culprits[i] == address)
+			return;
+	if (address != line->address && line->culprit_count < LISTING_CULPRITS)
+		line->culprits[line->culprit_count++] = address;
+}
+
+/* All reasons that are possible, in the order of reasons[]. */
+static void
+take_letters(const struct stalls *stalls, const struct instruction_stalls *late, struct listing_bubble *bubble)
+{
+	size_t used = 0;
+
+	for (size_t reason = 0; reason < REASON_COUNT; reason++) {
+		bool is_possible = reasons[reason].letter == '?' && late->stall_count == 0;
+
+		for (uint32_t i = 0; i < late->stall_count; i++)
+			is_possible |=
+				stall_cause_letter(stalls->stalls[late->stall + i].cause) == reasons[reason].letter;
+		if (is_possible)
+			bubble->letters[used++] = reasons[reason].letter;
+	}
+}
+
 /* What it took longer than it had to. */
 static int
-add_dynamic_bubble(const struct report *report, double least, struct listing_line *line)
+add_dynamic_bubble(const struct report *report, uint32_t instruction, struct listing_line *line)
 {
-	const double lost = line->cycles - least;
-	struct listing_bubble bubble = {.half_cycles = (uint32_t)lround(2 * fmin(fmax(lost, 0), 1e6))};
+	const struct stalls *stalls = &report->analysis->stalls;
+	const struct instruction_stalls *late = &stalls->instructions[instruction];
+	struct listing_bubble bubble = {.half_cycles = (uint32_t)lround(2 * fmin(fmax(late->stall_cycles, 0), 1e6))};
 
-	if (line->cycles < 0 || bubble.half_cycles == 0 || (!is_in_order(report) && lost < STALL_CYCLES))
+	if (line->cycles < 0 || bubble.half_cycles == 0)
 		return 0;
+	take_letters(stalls, late, &bubble);
+	for (uint32_t i = 0; i < late->stall_count; i++) {
+		const struct stall *stall = &stalls->stalls[late->stall + i];
+
+		for (uint32_t k = 0; k < stall->culprit_count; k++)
+			add_culprit(line, stalls->culprits[stall->culprit + k]);
+	}
 	return add_bubble(line, &bubble);
 }
 
@@ -103,7 +137,7 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 	line->is_critical = least->critical;
 	line->text = instruction_text(report, block->first + index);
 	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
-	return err ? err : add_dynamic_bubble(report, least->minimum_cycles, line);
+	return err ? err : add_dynamic_bubble(report, block->first + index, line);
 }
 
 /* What is only right relative to other blocks is not said to the last digit. */

@@ -14,6 +14,7 @@ procedure_analysis_free(struct procedure_analysis *analysis)
 	for (size_t i = 0; analysis->schedules && i < analysis->graph->block_count; i++)
 		schedule_fini(&analysis->schedules[i]);
 	free(analysis->schedules);
+	stalls_fini(&analysis->stalls);
 	frequencies_fini(&analysis->frequencies);
 	equivalence_fini(&analysis->classes);
 	free(analysis->samples);
@@ -206,6 +207,8 @@ procedure_analyze(const struct procedure_input *input, struct procedure_analysis
 		err = procedure_schedules(input->pipeline, made);
 	if (!err && input->pipeline)
 		err = estimate(input, made);
+	if (!err)
+		err = procedure_stalls(input, made);
 	if (err) {
 		procedure_analysis_free(made);
 		return err;

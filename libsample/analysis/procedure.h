@@ -9,6 +9,7 @@
 
 #include "analysis/code_image.h"
 #include "analysis/frequency.h"
+#include "analysis/stalls.h"
 #include "code/equivalence.h"
 #include "code/pipeline.h"
 #include "code/schedule.h"
@@ -43,9 +44,12 @@ struct procedure_analysis {
 	double cycles_per_sample;
 	struct schedule *schedules; /* of each block */
 	struct frequencies frequencies;
-	uint64_t *executions;   /* exact, of each instruction; NULL: there are none */
-	uint64_t *block_counts; /* the same of each block, where frequencies come from them */
-	uint64_t *edge_counts;  /* exact, of each edge; NULL: there are none */
+	struct stalls stalls;
+	struct stall_summary summary; /* of blocks of at least medium confidence; of all that are known when those have
+	                                 few samples */
+	uint64_t *executions;         /* exact, of each instruction; NULL: there are none */
+	uint64_t *block_counts;       /* the same of each block, where frequencies come from them */
+	uint64_t *edge_counts;        /* exact, of each edge; NULL: there are none */
 };
 
 /*

@@ -23,5 +23,6 @@ uint32_t stretch_advance(const struct flow_graph *graph, const struct stretch *s
 int procedure_samples(const struct procedure_input *input, struct procedure_analysis *analysis);
 int procedure_executions(const struct procedure_input *input, struct procedure_analysis *analysis);
 int procedure_schedules(const struct pipeline *pipeline, struct procedure_analysis *analysis);
+int procedure_stalls(const struct procedure_input *input, struct procedure_analysis *analysis); /* last */
 
 #endif

@@ -74,6 +74,8 @@ check 'JSON is what its manual says' json_holds '
 	([.blocks[1].instructions[].cycles] == [2, 0, 23, 0, 1]) and
 	([.blocks[1].instructions[].best_cycles] == [1, 0, 3, 0, 1]) and
 	(.blocks[1].instructions[0].samples == {cycles: 2000, "page-faults": 7}) and
+	(.blocks[1].instructions[2] | .stall_cycles == 20 and ([.stalls[] | [.reason, .low, .high, .culprits[]]] ==
+		[["D-cache miss", 0, 20, 4119], ["DTB miss", 0, 20, 4119]])) and
 	([.edges[] | select(.kind == "taken" and .from == 1 and .to == 1)] | length) == 1 and
 	([.edges[] | select(.from == null)] | length) >= 1' "$scratch/sum.json"
 check 'exact edges are those that were counted, and calls what they leave' json_holds '
@@ -87,7 +89,6 @@ check 'and its summary adds up to all' json_holds '
 out_of_order=$(dcpicalc --db "$db" sum libcalc.so)
 check 'no model for a CPU is said' grep -qF 'no model is for the CPU "a CPU": the generic one is used' <<<"$out_of_order"
 check 'out of order, cycles are said to be rough' grep -qF 'they and cycles (CPI) are within x2 at best' <<<"$out_of_order"
-# shellcheck disable=SC2016 # AT&T's dollar signs
 # shellcheck disable=SC2016 # an immediate is no variable
 check 'samples are moved back to what held up retirement' \
 	grep -qE '^00101a add +\$0x8,%rdi +23000 ' <<<"$out_of_order"

@@ -1,0 +1,44 @@
+/* Why instructions were late, with what was counted besides time. */
+#include <string.h>
+
+#include "analysis/procedure_parts.h"
+
+#define LEAST_SHARE 0.5 /* of the samples: if a summary of what is known well has less, it is of all that is known */
+
+static void
+take_events(const struct procedure_input *input, const struct procedure_analysis *analysis, struct stalls_input *stalls)
+{
+	for (size_t i = 0; i < input->selection->event_count; i++) {
+		const struct selection_event *event = &input->selection->events[i];
+		const enum stall_event which = stall_event_find(event->name);
+
+		if (which == STALL_EVENT_COUNT || !event->available)
+			continue;
+		stalls->events[which] = (struct stall_event_samples){
+			.samples = analysis->samples + i * analysis->graph->instruction_count,
+			.period = (double)event->period,
+		};
+	}
+}
+
+int
+procedure_stalls(const struct procedure_input *input, struct procedure_analysis *analysis)
+{
+	struct stalls_input stalls = {
+		.graph = analysis->graph,
+		.pipeline = input->pipeline,
+		.schedules = analysis->schedules,
+		.frequencies = &analysis->frequencies,
+		.cycles_per_sample = analysis->cycles_per_sample,
+	};
+	int err;
+
+	take_events(input, analysis, &stalls);
+	err = stalls_find(&stalls, &analysis->stalls);
+	if (err)
+		return err;
+	stalls_sum(&stalls, &analysis->stalls, CONFIDENCE_MEDIUM, &analysis->summary);
+	if (analysis->summary.actual < LEAST_SHARE * analysis->summary.all_samples)
+		stalls_sum(&stalls, &analysis->stalls, CONFIDENCE_LOW, &analysis->summary);
+	return 0;
+}
