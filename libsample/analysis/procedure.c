@@ -207,7 +207,7 @@ procedure_analyze(const struct procedure_input *input, struct procedure_analysis
 		err = procedure_schedules(input->pipeline, made);
 	if (!err && input->pipeline)
 		err = estimate(input, made);
-	if (!err)
+	if (!err && input->pipeline)
 		err = procedure_stalls(input, made);
 	if (err) {
 		procedure_analysis_free(made);
