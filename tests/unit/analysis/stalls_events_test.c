@@ -1,0 +1,178 @@
+/* Samples of other events rule reasons out, or bound them. */
+#include "tests/unit/analysis/stalls_scene.h"
+
+#define FREQUENCY 1000.0
+#define PERIOD    100000.0 /* cycles a sample of time, and events a sample of others */
+
+enum { WHO = 2 }; /* stalls: a store of what was loaded before */
+
+/* In order, a straight line: a store that waits 40 cycles for d, D or w. */
+static void
+make_store(struct scene *scene)
+{
+	const struct instruction line[] = {
+		scene_load(0x1004, 1, 2),
+		scene_nop(0x1008),
+		scene_store(0x100c, 1, 2),
+	};
+
+	scene_begin(scene, "in-order-2");
+	scene_block(scene, line, 3, FREQUENCY);
+	scene_edge(scene, FLOW_OUTSIDE, 0, EDGE_ENTRY, FREQUENCY);
+	scene_edge(scene, 0, FLOW_OUTSIDE, EDGE_EXIT, FREQUENCY);
+	scene->samples[WHO] = 41 * FREQUENCY;
+	scene->input.cycles_per_sample = PERIOD;
+	scene_find(scene);
+}
+
+static void
+count_event(struct scene *scene, enum stall_event event, uint64_t samples, double period)
+{
+	memset(scene->input.events, 0, sizeof(scene->input.events));
+	scene->event_samples[0] = samples;
+	scene->input.events[event] = (struct stall_event_samples){.samples = scene->event_samples, .period = period};
+	scene_find(scene);
+}
+
+static void
+without_events_all_is_possible(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	assert_letters(&scene, WHO, "dDw");
+	assert_true(scene_stall(&scene, WHO, CAUSE_WRITE_BUFFER)->low == 0);
+	scene_end(&scene);
+}
+
+/* The figure's text: "It would have been ruled out if samples for DTB miss events had been collected." */
+static void
+no_tlb_misses_rule_the_tlb_out(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	count_event(&scene, STALL_EVENT_DATA_TLB, 0, 100);
+	assert_letters(&scene, WHO, "dw");
+	scene_end(&scene);
+}
+
+/* 100 samples, at most 100 + 2 x 10 + 3, of 10,000 misses of the worst latency each, by 100,000 cycles a sample. */
+static void
+a_few_tlb_misses_bound_the_tlb(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	scene.pipeline.data_tlb.miss_cycles = 1000;
+	count_event(&scene, STALL_EVENT_DATA_TLB, 100, 10000);
+	assert_about(scene_stall(&scene, WHO, CAUSE_DATA_TLB)->high * FREQUENCY, 123.0 * 10000 * 1000 / PERIOD, 1e-6);
+	assert_about(scene_stall(&scene, WHO, CAUSE_DATA_CACHE)->low, 0, 1e-9);
+	scene_end(&scene);
+}
+
+static void
+many_tlb_misses_leave_the_tlb_possible(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	count_event(&scene, STALL_EVENT_DATA_TLB, 1000000, PERIOD);
+	assert_letters(&scene, WHO, "dDw");
+	scene_end(&scene);
+}
+
+/* A load that went to no memory may still have missed the first level. */
+static void
+no_misses_of_the_last_level_leave_the_levels_before_it(void **state)
+{
+	struct scene scene;
+	double high;
+
+	(void)state;
+	make_store(&scene);
+	scene.pipeline.data.level3_cycles = 30;
+	count_event(&scene, STALL_EVENT_LAST_LEVEL, 0, 1);
+	high = scene_stall(&scene, WHO, CAUSE_DATA_CACHE)->high;
+	assert_true(high >= 30 && high < 31);
+	scene_end(&scene);
+}
+
+static void
+no_misses_of_the_first_level_rule_the_cache_out(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	count_event(&scene, STALL_EVENT_DATA_CACHE, 0, 100);
+	assert_letters(&scene, WHO, "Dw");
+	scene_end(&scene);
+}
+
+/* Nothing says how long a sample is: events cannot be compared with it. */
+static void
+an_unknown_period_rules_nothing_out(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	count_event(&scene, STALL_EVENT_DATA_TLB, 0, 0);
+	assert_letters(&scene, WHO, "dDw");
+	scene.input.cycles_per_sample = 0;
+	count_event(&scene, STALL_EVENT_DATA_TLB, 0, 100);
+	assert_letters(&scene, WHO, "dDw");
+	scene_end(&scene);
+}
+
+/* The only reason left is sure. */
+static void
+what_events_leave_alone_is_sure(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	scene.input.events[STALL_EVENT_DATA_CACHE] =
+		(struct stall_event_samples){.samples = scene.event_samples, .period = 10};
+	scene.input.events[STALL_EVENT_DATA_TLB] =
+		(struct stall_event_samples){.samples = scene.event_samples, .period = 10};
+	scene_find(&scene);
+	assert_letters(&scene, WHO, "w");
+	assert_about(scene_stall(&scene, WHO, CAUSE_WRITE_BUFFER)->low, scene.stalls.instructions[WHO].stall_cycles,
+	             1e-9);
+	scene_end(&scene);
+}
+
+static void
+events_are_known_by_their_names(void **state)
+{
+	(void)state;
+	assert_int_equal(stall_event_find("branch-misses"), STALL_EVENT_MISPREDICT);
+	assert_int_equal(stall_event_find("cache-misses"), STALL_EVENT_LAST_LEVEL);
+	assert_int_equal(stall_event_find("L1-icache-load-misses"), STALL_EVENT_CODE_CACHE);
+	assert_int_equal(stall_event_find("page-faults"), STALL_EVENT_COUNT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_events_all_is_possible),
+		cmocka_unit_test(no_tlb_misses_rule_the_tlb_out),
+		cmocka_unit_test(a_few_tlb_misses_bound_the_tlb),
+		cmocka_unit_test(many_tlb_misses_leave_the_tlb_possible),
+		cmocka_unit_test(no_misses_of_the_last_level_leave_the_levels_before_it),
+		cmocka_unit_test(no_misses_of_the_first_level_rule_the_cache_out),
+		cmocka_unit_test(an_unknown_period_rules_nothing_out),
+		cmocka_unit_test(what_events_leave_alone_is_sure),
+		cmocka_unit_test(events_are_known_by_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
