@@ -180,6 +180,30 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 	return err;
 }
 
+/* What is relative has no scale of its own; but nothing can have taken less than its best case, all in all. */
+static void
+scale_to_best_case(struct procedure_analysis *analysis)
+{
+	const struct flow_graph *graph = analysis->graph;
+	struct frequencies *frequencies = &analysis->frequencies;
+	double best = 0, actual = 0;
+
+	if (!frequencies->is_relative)
+		return;
+	for (uint32_t i = 0; i < graph->block_count; i++) {
+		if (frequencies->blocks[i].value <= 0)
+			continue;
+		best += frequencies->blocks[i].value * analysis->schedules[i].best_cycles;
+		actual += block_samples(analysis, i);
+	}
+	if (best <= actual || actual <= 0)
+		return;
+	for (size_t i = 0; i < graph->block_count; i++)
+		frequencies->blocks[i].value *= actual / best;
+	for (size_t i = 0; i < graph->edge_count; i++)
+		frequencies->edges[i].value *= actual / best;
+}
+
 static double
 cycles_per_sample(const struct selection_event *event)
 {
@@ -207,6 +231,8 @@ procedure_analyze(const struct procedure_input *input, struct procedure_analysis
 		err = procedure_schedules(input->pipeline, made);
 	if (!err && input->pipeline)
 		err = estimate(input, made);
+	if (!err && input->pipeline)
+		scale_to_best_case(made);
 	if (!err && input->pipeline)
 		err = procedure_stalls(input, made);
 	if (err) {

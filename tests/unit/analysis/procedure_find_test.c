@@ -1,0 +1,198 @@
+/* The images are made by the compiler, in a folder that goes away; addresses are nm's. */
+#include "tests/unit/image/elf_fixture.h"
+
+#include "analysis/procedure.h"
+#include "analysis/procedure_find.h"
+#include "base/error.h"
+
+#define SOURCE                                                                                                         \
+	"__attribute__((noinline)) int busy(int n) { int s = 0; while (n--) s += n * n; return s; }\n"                 \
+	"__attribute__((noinline)) int idle(int n) { return n + 1; }\n"                                                \
+	"int main(int c, char **v) { (void)v; return busy(c) + idle(c); }\n"
+
+/* A selection of one image with one event, cycles, whose samples are all at the beginning of `busy`. */
+struct stage {
+	struct selection selection;
+	struct selection_event event;
+	struct selection_image selected;
+	struct selection_count count;
+	struct image image;
+	char path[PATH_MAX];
+};
+
+struct where {
+	const char *name;
+	uint64_t address;
+};
+
+static void
+find_address(void *context, const char *line)
+{
+	struct where *where = context;
+	uint64_t address;
+	char name[256];
+
+	if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && strcmp(name, where->name) == 0)
+		where->address = address;
+}
+
+static uint64_t
+address_of(const char *path, const char *name)
+{
+	struct where where = {.name = name};
+
+	each_line(find_address, &where, "nm '%s'", path);
+	assert_true(where.address != 0);
+	return where.address;
+}
+
+static void
+set_stage(const struct folder *folder, struct stage *stage)
+{
+	struct layout layout;
+
+	memset(stage, 0, sizeof(*stage));
+	write_file(folder, "program.c", "%s", SOURCE);
+	assert_true(run_in(folder, "gcc -O1 -Wl,--build-id -o program program.c"));
+	stage->image = image_of(path_in(folder, "program", stage->path));
+	stage->selected = (struct selection_image){.number = 1, .image = &stage->image};
+	snprintf(stage->event.name, sizeof(stage->event.name), "cycles");
+	snprintf(stage->event.unit, sizeof(stage->event.unit), "cycles");
+	stage->event.available = true;
+	stage->event.period = 1000;
+	layout = layout_of(stage->path);
+	stage->count =
+		(struct selection_count){.offset = code_offset(&layout, address_of(stage->path, "busy")), .count = 500};
+	stage->selection = (struct selection){
+		.event_count = 1,
+		.events = &stage->event,
+		.image_count = 1,
+		.images = &stage->selected,
+		.count_count = 1,
+		.counts = &stage->count,
+	};
+}
+
+static int
+find(const struct stage *stage, const char *name, struct procedure_found *found, char why[256])
+{
+	const struct procedure_query query = {.selection = &stage->selection, .name = name};
+
+	return procedure_find(&query, found, why, 256);
+}
+
+static void
+assert_refused(const struct stage *stage, const char *name, int error, const char *sentence)
+{
+	struct procedure_found found;
+	char why[256];
+
+	assert_int_equal(find(stage, name, &found, why), error);
+	assert_string_equal(why, sentence);
+}
+
+static void
+a_procedure_is_found_by_its_name_and_by_an_address_in_it(void **state)
+{
+	struct procedure_found found;
+	char why[256], address[32];
+	struct stage stage;
+
+	need_tool("gcc");
+	set_stage(*state, &stage);
+	assert_int_equal(find(&stage, "busy", &found, why), 0);
+	assert_string_equal(found.symbol->name, "busy");
+	assert_int_equal(found.samples, 500);
+	code_image_close(&found.code);
+	snprintf(address, sizeof(address), "0x%" PRIx64, address_of(stage.path, "busy") + 1);
+	assert_int_equal(find(&stage, address, &found, why), 0);
+	assert_string_equal(found.symbol->name, "busy");
+	code_image_close(&found.code);
+}
+
+static void
+what_is_not_there_is_refused_with_what_is_near(void **state)
+{
+	struct stage stage;
+
+	need_tool("gcc");
+	set_stage(*state, &stage);
+	assert_refused(&stage, "bussy", -DCPI_ENOSELECTION, "no procedure is called that; did you mean busy?");
+	assert_refused(&stage, "0x7fffffffffff", -DCPI_ENOSELECTION, "no procedure holds that address");
+	assert_refused(&stage, "idle", -DCPI_ENOSELECTION, "it has no samples of cycles in what was selected");
+}
+
+static void
+another_build_is_refused(void **state)
+{
+	struct procedure_found found;
+	struct stage stage;
+	char why[256];
+
+	need_tool("gcc");
+	set_stage(*state, &stage);
+	stage.image.build_id[0] ^= 1;
+	assert_int_equal(find(&stage, "busy", &found, why), -DCPI_EBUILDID);
+	assert_non_null(strstr(why, "is not the build that was sampled (its build-id differs)"));
+}
+
+static void
+samples_are_on_their_instructions(void **state)
+{
+	struct procedure_found found;
+	struct procedure_analysis *analysis;
+	struct procedure_input input = {0};
+	struct stage stage;
+	char why[256];
+
+	need_tool("gcc");
+	set_stage(*state, &stage);
+	assert_int_equal(find(&stage, "busy", &found, why), 0);
+	input.selection = &stage.selection;
+	input.code = &found.code;
+	input.symbol = found.symbol;
+	assert_int_equal(procedure_analyze(&input, &analysis), 0);
+	assert_int_equal(analysis->time_samples, 500);
+	assert_int_equal(analysis->samples[0], 500);
+	assert_int_equal(analysis->graph->instructions[0].address, address_of(stage.path, "busy"));
+	assert_null(flow_graph_fault(analysis->graph));
+	assert_null(analysis->executions);
+	procedure_analysis_free(analysis);
+	code_image_close(&found.code);
+}
+
+static void
+cycles_are_time_before_a_clock_is(void **state)
+{
+	struct selection_event events[3] = {{.name = "page-faults", .unit = "faults", .available = true},
+	                                    {.name = "cpu-clock", .unit = "ns", .available = true},
+	                                    {.name = "cycles", .unit = "cycles", .available = true}};
+	struct selection selection = {.event_count = 3, .events = events};
+	char why[256];
+
+	(void)state;
+	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), 2);
+	events[2].available = false;
+	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), 1);
+	assert_int_equal(time_event_choose(&selection, "page-faults", why, sizeof(why)), 0);
+	assert_int_equal(time_event_choose(&selection, "cycles", why, sizeof(why)), -DCPI_ENOEVENT);
+	assert_string_equal(why, "cycles was not counted in what was selected");
+	events[1].available = false;
+	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), -DCPI_ENOEVENT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_procedure_is_found_by_its_name_and_by_an_address_in_it, folder_setup,
+	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_with_what_is_near, folder_setup,
+	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(another_build_is_refused, folder_setup, folder_teardown),
+		cmocka_unit_test_setup_teardown(samples_are_on_their_instructions, folder_setup, folder_teardown),
+		cmocka_unit_test(cycles_are_time_before_a_clock_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
