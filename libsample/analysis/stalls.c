@@ -28,7 +28,9 @@ static const struct {
 char
 stall_cause_letter(unsigned cause)
 {
-	return cause < CAUSE_COUNT ? causes[cause].letter : '?';
+	if (cause >= CAUSE_COUNT)
+		return '?';
+	return causes[cause].letter;
 }
 
 const char *

@@ -11,10 +11,10 @@
 
 /* A reason that is not ruled out. */
 struct suspect {
-	bool is_possible;
 	double bound;                            /* cycles of an execution, at most */
 	uint32_t culprits[SUSPECT_CULPRITS_MAX]; /* instructions, each once */
 	uint32_t culprit_count;
+	bool is_possible;
 };
 
 struct elimination {
