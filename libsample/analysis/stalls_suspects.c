@@ -9,6 +9,7 @@
 #define MULTIPLIERS       (CLASS_BIT(CLASS_MULTIPLY) | CLASS_BIT(CLASS_VECTOR_MULTIPLY))
 #define DIVIDERS          (CLASS_BIT(CLASS_DIVIDE) | CLASS_BIT(CLASS_FLOAT_DIVIDE) | CLASS_BIT(CLASS_FLOAT_ROOT))
 #define NEGLIGIBLE_CYCLES 0.5 /* an execution: no reason for a stall */
+#define SAMPLES_MIN       10  /* of a block that was certainly run */
 #define BLOCKS_MAX        3   /* between a branch and who waits for it */
 #define WAYS_MAX          32  /* to a block, that are followed further */
 #define LONG_LATENCY      2   /* cycles; a chain of such operations is slow */
@@ -190,6 +191,22 @@ suspect_synchronization(const struct scene *scene)
 		blame(suspect(scene, CAUSE_SYNCHRONIZATION, INFINITY), scene->at - 1);
 }
 
+/* A fit may call a block never run that has samples: it ran, nobody knows how often. */
+static bool
+is_run_unknown(const struct elimination *elimination, uint32_t block)
+{
+	const struct frequencies *frequencies = elimination->input->frequencies;
+	const struct flow_block *at;
+	double samples = 0;
+
+	if (block == FLOW_OUTSIDE || frequencies->blocks[block].value > 0)
+		return false;
+	at = &elimination->graph->blocks[block];
+	for (uint32_t i = at->first; i < at->first + at->count; i++)
+		samples += frequencies->samples[i];
+	return samples >= SAMPLES_MIN;
+}
+
 /*
  * How often, of the executions of the block it comes from, an edge is taken against the prediction. Of ways that are
  * nearly always the same, a predictor of an out-of-order core learns that much; the paper, of an older one, does not.
@@ -204,9 +221,15 @@ wrong_share(const struct elimination *elimination, uint32_t edge)
 
 	if (elimination->in_order || frequencies[edge].confidence == CONFIDENCE_NONE || !(frequencies[edge].value > 0))
 		return 1;
-	for (uint32_t i = 0; i < from->out_count; i++)
-		if (graph->outs[from->out + i] != edge)
-			others += frequencies[graph->outs[from->out + i]].value;
+	for (uint32_t i = 0; i < from->out_count; i++) {
+		const uint32_t other = graph->outs[from->out + i];
+
+		if (other == edge)
+			continue;
+		if (is_run_unknown(elimination, graph->edges[other].to))
+			return 1;
+		others += frequencies[other].value;
+	}
 	return fmin(1, 2 * others / frequencies[edge].value);
 }
 

@@ -119,6 +119,30 @@ only_branches_that_go_both_ways_are_mispredicted(void **state)
 	scene_end(&scene);
 }
 
+/* The way that the frequencies call never taken has samples: the branch may go both ways. */
+static void
+a_way_with_samples_is_taken_whatever_its_frequency(void **state)
+{
+	const struct instruction loop[] = {
+		scene_operation(0x1004, CLASS_INTEGER, 2, REGISTER_NONE, 2),
+		scene_jump(0x1008, FLOW_BRANCH, REGISTER_FLAGS),
+	};
+	const struct instruction other[] = {scene_nop(0x100c)};
+	struct scene scene;
+
+	(void)state;
+	make_loop(&scene, loop, 2, 0, 10);
+	scene_block(&scene, other, 1, 0);
+	scene_edge(&scene, 0, 1, EDGE_FALL, 0);
+	scene_edge(&scene, 1, FLOW_OUTSIDE, EDGE_EXIT, 0);
+	scene_find(&scene);
+	assert_letters(&scene, 0, "");
+	scene.samples[2] = 100;
+	scene_find(&scene);
+	assert_letters(&scene, 0, "p");
+	scene_end(&scene);
+}
+
 /* Eight additions that wait for one another take eight cycles, all of them static. */
 static void
 a_chain_of_additions_is_static(void **state)
@@ -245,6 +269,7 @@ main(void)
 		cmocka_unit_test(who_uses_what_was_loaded_is_not_to_blame),
 		cmocka_unit_test(a_locked_operation_may_be_slow_for_four_reasons),
 		cmocka_unit_test(only_branches_that_go_both_ways_are_mispredicted),
+		cmocka_unit_test(a_way_with_samples_is_taken_whatever_its_frequency),
 		cmocka_unit_test(a_chain_of_additions_is_static),
 		cmocka_unit_test(a_block_at_its_best_case_has_no_stalls),
 		cmocka_unit_test(with_relative_frequencies_a_load_is_suspected),
