@@ -153,7 +153,7 @@ UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
 units: $(UNITS)
 # Memory that ends.
-$(BUILD)/tests/unit/tally/tally_test: ALL_LDFLAGS += -Wl,--wrap=calloc
+$(BUILD)/tests/unit/tally/tally_test: ALL_LDFLAGS += -Wl,--wrap=calloc,--wrap=aligned_alloc
 $(BUILD)/tests/unit/collectord/starved_test: ALL_LDFLAGS += -Wl,--wrap=tally_add
 
 # Databases that tests of the tools read.

@@ -16,7 +16,7 @@
 
 #define LISTING_UNKNOWN    (-1.0) /* cycles that nothing is known about */
 #define LISTING_CULPRITS   4      /* of one instruction that are shown */
-#define LISTING_NOTE_BYTES 512
+#define LISTING_NOTE_BYTES 256
 
 /* Time that an instruction lost, above it. */
 struct listing_bubble {

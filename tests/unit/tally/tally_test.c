@@ -202,6 +202,15 @@ __wrap_calloc(size_t count, size_t size)
 	return memory_ends ? NULL : __real_calloc(count, size);
 }
 
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *
+__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return memory_ends ? NULL : __real_aligned_alloc(alignment, size);
+}
+
 /* It begins with 1024 slots, three quarters of which are used. */
 static void
 a_tally_that_cannot_grow_says_so_and_goes_on_with_what_it_knows(void **state)
