@@ -17,12 +17,7 @@
 #define PATIENCE_NS   UINT64_C(10000000000) /* for the last flush of an epoch */
 #define DAMAGE_ADVICE "what was sampled since the last flush is lost, and dcpid executes itself anew"
 
-int
-collection_say(char *why, size_t size, const char *subject, const char *action, int err)
-{
-	snprintf(why, size, "%s: cannot %s: %s", subject, action, error_text(err));
-	return err;
-}
+#define RAISE_OPEN_FILES "raise the limit of open files: ulimit -n, or LimitNOFILE= of the service"
 
 /* What helps when the database cannot be opened; NULL: nothing that we would know. */
 static const char *
@@ -34,10 +29,18 @@ advice_on(int err)
 	case -EROFS:
 		return "be root, or name a directory of your own with --db";
 	case -EMFILE:
-		return "raise the limit of open files: ulimit -n, or LimitNOFILE= of the service";
+		return RAISE_OPEN_FILES;
 	default:
 		return NULL;
 	}
+}
+
+int
+collection_say(char *why, size_t size, const char *subject, const char *action, int err)
+{
+	snprintf(why, size, "%s: cannot %s: %s%s", subject, action, error_text(err),
+	         err == -EMFILE ? " (" RAISE_OPEN_FILES ")" : "");
+	return err;
 }
 
 int
