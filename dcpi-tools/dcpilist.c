@@ -4,13 +4,11 @@
  * Its options; what it shows is in dcpi-tools/list/, and man/dcpilist.1.scd describes it.
  */
 #include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "dcpi-tools/list/report.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/present.h"
 #include "dcpi-tools/common/text.h"
 
 const char *argp_program_version = "dcpilist " DCPI_VERSION;
@@ -43,47 +41,6 @@ static const struct argp_child children[] = {
 	{0},
 };
 
-static void
-add_image(struct request *request, const char *image, const struct argp_state *state)
-{
-	const char **images = reallocarray(request->images, request->image_count + 1, sizeof(*images));
-
-	if (!images) {
-		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
-		return;
-	}
-	request->images = images;
-	request->images[request->image_count++] = image;
-}
-
-static void
-add_event(struct request *request, const char *event, const struct argp_state *state)
-{
-	if (request->columns.event_count == EVENTS_MAX)
-		argp_error(state, "--event can be given %d times at most", EVENTS_MAX);
-	request->columns.events[request->columns.event_count++] = event;
-}
-
-static void
-take_syntax(struct request *request, const char *text, const struct argp_state *state)
-{
-	if (strcmp(text, "att") == 0)
-		request->syntax = LISTING_ATT;
-	else if (strcmp(text, "intel") == 0)
-		request->syntax = LISTING_INTEL;
-	else
-		argp_error(state, "--asm is one of 'att' and 'intel'");
-}
-
-static void
-take_argument(struct request *request, const char *text, const struct argp_state *state)
-{
-	if (!request->procedure)
-		request->procedure = text;
-	else
-		add_image(request, text, state);
-}
-
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
@@ -95,16 +52,16 @@ parse_option(int key, char *text, struct argp_state *state)
 			state->child_inputs[i] = &request->options;
 		return 0;
 	case KEY_IMAGE:
-		add_image(request, text, state);
+		options_add_image(&request->options, text, state);
 		return 0;
 	case ARGP_KEY_ARG:
-		take_argument(request, text, state);
+		procedure_options_argument(&request->procedure, &request->options, text, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which procedure? 'dcpiprof' shows which are hot");
+		procedure_options_none(state);
 		return 0;
 	case KEY_EVENT:
-		add_event(request, text, state);
+		options_add_event(&request->columns, text, state);
 		return 0;
 	case KEY_SOURCE:
 		request->mode = LIST_SOURCE;
@@ -113,7 +70,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->mode = LIST_INSTRUCTIONS;
 		return 0;
 	case KEY_ASM:
-		take_syntax(request, text, state);
+		procedure_options_syntax(&request->procedure, text, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -131,22 +88,13 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct report *report)
+print_report(const void *report, const struct output *output)
 {
-	const struct options *options = &report->request->options;
-	bool is_text = options->format == FORMAT_TEXT;
-	struct output output;
-	int err, end;
+	const struct report *shown = report;
 
-	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
-	if (is_text)
-		err = report_print_text(report, &output);
-	else
-		err = report_print_json(report, output.stream);
-	end = output_close(&output);
-	if (err || end)
-		return message_cannot("standard output", "write the report", err ? err : end, NULL);
-	return STATUS_OK;
+	if (shown->request->options.format == FORMAT_TEXT)
+		return report_print_text(shown, output);
+	return report_print_json(shown, output->stream);
 }
 
 static int
@@ -162,7 +110,7 @@ run(const struct request *request)
 	status = report_make(&report, request, &database);
 	database_close(&database); /* a pager may keep us for hours */
 	if (!status)
-		status = print_report(&report);
+		status = present(&request->options, print_report, &report);
 	report_fini(&report);
 	return status;
 }
@@ -180,6 +128,6 @@ main(int argc, char **argv)
 		status = message_cannot(NULL, "read the command line", -status, NULL);
 	else
 		status = run(&request);
-	free(request.images);
+	options_fini(&request.options);
 	return status;
 }

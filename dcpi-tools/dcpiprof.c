@@ -4,11 +4,10 @@
  * Its options; what it shows is in dcpi-tools/prof/, and man/dcpiprof.1.scd describes it.
  */
 #include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/present.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/prof/report.h"
 
@@ -46,27 +45,6 @@ static const struct argp_child children[] = {
 	{0},
 };
 
-static void
-add_image(struct request *request, const char *image, const struct argp_state *state)
-{
-	const char **images = reallocarray(request->images, request->image_count + 1, sizeof(*images));
-
-	if (!images) {
-		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
-		return;
-	}
-	request->images = images;
-	request->images[request->image_count++] = image;
-}
-
-static void
-add_event(struct request *request, const char *event, const struct argp_state *state)
-{
-	if (request->columns.event_count == EVENTS_MAX)
-		argp_error(state, "--event can be given %d times at most", EVENTS_MAX);
-	request->columns.events[request->columns.event_count++] = event;
-}
-
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
@@ -82,10 +60,10 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_IMAGE:
 	case ARGP_KEY_ARG:
-		add_image(request, text, state);
+		options_add_image(&request->options, text, state);
 		return 0;
 	case KEY_EVENT:
-		add_event(request, text, state);
+		options_add_event(&request->columns, text, state);
 		return 0;
 	case KEY_SORT:
 		request->columns.sort = text;
@@ -114,24 +92,18 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct report *report)
+print_report(const void *report, const struct output *output)
 {
-	const struct options *options = &report->request->options;
-	bool is_text = options->format == FORMAT_TEXT;
-	struct output output;
-	int err, end;
+	const struct report *shown = report;
 
-	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
-	if (options->format == FORMAT_JSON)
-		err = report_print_json(report, output.stream);
-	else if (options->format == FORMAT_CSV)
-		err = report_print_csv(report, output.stream);
-	else
-		err = report_print_text(report, &output);
-	end = output_close(&output);
-	if (err || end)
-		return message_cannot("standard output", "write the report", err ? err : end, NULL);
-	return STATUS_OK;
+	switch (shown->request->options.format) {
+	case FORMAT_JSON:
+		return report_print_json(shown, output->stream);
+	case FORMAT_CSV:
+		return report_print_csv(shown, output->stream);
+	default:
+		return report_print_text(shown, output);
+	}
 }
 
 static int
@@ -147,7 +119,7 @@ run(const struct request *request)
 	status = report_make(&report, request, &database);
 	database_close(&database); /* a pager may keep us for hours */
 	if (!status)
-		status = print_report(&report);
+		status = present(&request->options, print_report, &report);
 	report_fini(&report);
 	return status;
 }
@@ -165,6 +137,6 @@ main(int argc, char **argv)
 		status = message_cannot(NULL, "read the command line", -status, NULL);
 	else
 		status = run(&request);
-	free(request.images);
+	options_fini(&request.options);
 	return status;
 }

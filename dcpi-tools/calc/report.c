@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/guard.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 
@@ -27,9 +26,9 @@ static int
 choose_procedure(struct report *report)
 {
 	const struct procedure_request procedure = {
-		.name = report->request->procedure,
-		.images = report->request->images,
-		.image_count = report->request->image_count,
+		.name = report->request->procedure.name,
+		.images = report->request->options.images,
+		.image_count = report->request->options.image_count,
 		.event = report->event,
 	};
 
@@ -83,25 +82,19 @@ analyze(struct report *report)
 	if (!err && (!report->request->check || report->analysis->executions))
 		return STATUS_OK;
 	if (!err) {
-		message_print(report->request->procedure,
+		message_print(report->request->procedure.name,
 		              "there are no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them");
 		return STATUS_EMPTY;
 	}
-	return message_cannot(report->request->procedure, "analyse the procedure", err,
+	return message_cannot(report->request->procedure.name, "analyse the procedure", err,
 	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
 }
 
-/* A fault inside libelf or libdw is the file's, not the database's. */
 static int
 look_into_files(struct report *report, struct database *database)
 {
-	char *shown = text_shown(report->request->procedure);
-	struct guard guard = {
-		.subject = shown ? shown : "?",
-		.claim = "an image cannot be read: its file is damaged",
-		.advice = "name another one with --image",
-		.status = STATUS_FAILURE,
-	};
+	char *shown = text_shown(report->request->procedure.name);
+	struct guard guard = procedure_guard(shown);
 	int status;
 
 	guard_enter(&guard);
@@ -151,5 +144,5 @@ char *
 instruction_text(const struct report *report, uint32_t instruction)
 {
 	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
-	                          report->request->syntax);
+	                          report->request->procedure.syntax);
 }

@@ -14,17 +14,15 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/common/procedure_options.h"
 
 /* What the user asked for. */
 struct request {
 	struct options options;
-	const char *procedure;
-	const char **images;
-	size_t image_count;
+	struct procedure_options procedure;
 	const char *event; /* NULL: choose */
 	const char *cpu;   /* a model's name or file; NULL: by the epoch's CPU */
 	const char *graph; /* file to write; NULL: a listing */
-	enum listing_syntax syntax;
 	double cutoff_percent;
 	bool summary, legend, check;
 };

@@ -36,6 +36,33 @@ options_init(struct options *options)
 	argp_err_exit_status = STATUS_USAGE;
 }
 
+void
+options_fini(struct options *options)
+{
+	free(options->images);
+}
+
+void
+options_add_image(struct options *options, const char *text, const struct argp_state *state)
+{
+	const char **images = reallocarray(options->images, options->image_count + 1, sizeof(*images));
+
+	if (!images) {
+		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
+		return;
+	}
+	options->images = images;
+	options->images[options->image_count++] = text;
+}
+
+void
+options_add_event(struct columns_request *columns, const char *text, const struct argp_state *state)
+{
+	if (columns->event_count == EVENTS_MAX)
+		argp_error(state, "--event can be given %d times at most", EVENTS_MAX);
+	columns->events[columns->event_count++] = text;
+}
+
 /* Ends the program. What the user gave is escaped: it may come from elsewhere through a script. */
 static void
 refuse(const struct argp_state *state, const char *option, const char *text, const char *expected)

@@ -11,6 +11,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
@@ -23,6 +24,8 @@ enum output_format {
 struct options {
 	const char *directory; /* of the database: --db, else $DCPI_DB, else PROFILE_DIRECTORY */
 	struct selection_request request;
+	const char **images; /* patterns (image_name.h) */
+	size_t image_count;  /* 0: all images */
 	enum output_format format;
 	enum color_mode color;
 	bool header; /* false: rows only */
@@ -31,6 +34,11 @@ struct options {
 
 /* Defaults, the environment, and argp's exit status. */
 void options_init(struct options *options);
+void options_fini(struct options *options);
+
+/* One more of --image, of --event; `text` must stay. */
+void options_add_image(struct options *options, const char *text, const struct argp_state *state);
+void options_add_event(struct columns_request *columns, const char *text, const struct argp_state *state);
 
 extern const struct argp options_database;  /* --db */
 extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label */

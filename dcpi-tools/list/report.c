@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/guard.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 
@@ -26,9 +25,9 @@ static int
 choose_procedure(struct report *report)
 {
 	const struct procedure_request procedure = {
-		.name = report->request->procedure,
-		.images = report->request->images,
-		.image_count = report->request->image_count,
+		.name = report->request->procedure.name,
+		.images = report->request->options.images,
+		.image_count = report->request->options.image_count,
 		.event = report->columns.events[0],
 	};
 
@@ -48,7 +47,7 @@ count(struct report *report)
 
 	if (!err)
 		return STATUS_OK;
-	return message_cannot(report->request->procedure, "list the procedure", err,
+	return message_cannot(report->request->procedure.name, "list the procedure", err,
 	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
 }
 
@@ -82,20 +81,14 @@ find_lines(struct report *report)
 {
 	int err = find_places(report);
 
-	return err ? message_cannot(report->request->procedure, "read the line numbers", err, NULL) : STATUS_OK;
+	return err ? message_cannot(report->request->procedure.name, "read the line numbers", err, NULL) : STATUS_OK;
 }
 
-/* A fault inside libelf or libdw is the file's, not the database's. */
 static int
 look_into_files(struct report *report)
 {
-	char *shown = text_shown(report->request->procedure);
-	struct guard guard = {
-		.subject = shown ? shown : "?",
-		.claim = "an image cannot be read: its file is damaged",
-		.advice = "name another one with --image",
-		.status = STATUS_FAILURE,
-	};
+	char *shown = text_shown(report->request->procedure.name);
+	struct guard guard = procedure_guard(shown);
 	int status;
 
 	guard_enter(&guard);
@@ -164,5 +157,5 @@ char *
 instruction_text(const struct report *report, uint32_t instruction)
 {
 	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
-	                          report->request->syntax);
+	                          report->request->procedure.syntax);
 }

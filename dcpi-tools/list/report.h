@@ -12,6 +12,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/list/sources.h"
 #include "image/lines.h"
 
@@ -25,11 +26,8 @@ enum list_mode {
 struct request {
 	struct options options;
 	struct columns_request columns;
-	const char *procedure;
-	const char **images;
-	size_t image_count;
+	struct procedure_options procedure;
 	enum list_mode mode;
-	enum listing_syntax syntax;
 };
 
 struct list_place {

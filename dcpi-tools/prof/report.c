@@ -27,7 +27,7 @@ choose_totals(struct report *report)
 		report->totals[i] = event->totals.samples;
 		if (is_by_context(report->request))
 			report->totals[i] = event->selected;
-		if (report->request->image_count > 0)
+		if (report->request->options.image_count > 0)
 			report->totals[i] = report->histogram.totals[i];
 	}
 }
@@ -37,8 +37,8 @@ choose_images(struct report *report)
 {
 	const struct request *request = report->request;
 	const struct image_request images = {
-		.patterns = request->images,
-		.count = request->image_count,
+		.patterns = request->options.images,
+		.count = request->options.image_count,
 		.event = report->columns.events[0],
 	};
 

@@ -17,8 +17,6 @@
 struct request {
 	struct options options;
 	struct columns_request columns;
-	const char **images;
-	size_t image_count;
 	bool by_image;
 	bool demangle;
 	double keep_percent;

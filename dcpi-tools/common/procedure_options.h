@@ -1,0 +1,29 @@
+/*
+ * procedure_options.h - what tools that show one procedure are asked for
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_PROCEDURE_OPTIONS_H
+#define DCPI_TOOLS_PROCEDURE_OPTIONS_H
+
+#include "base/guard.h"
+#include "code/decoder.h"
+#include "dcpi-tools/common/options.h"
+
+struct procedure_options {
+	const char *name; /* as procedure_find() takes it */
+	enum listing_syntax syntax;
+};
+
+/* PROCEDURE [IMAGE...] */
+void procedure_options_argument(struct procedure_options *procedure, struct options *options, const char *text,
+                                const struct argp_state *state);
+void procedure_options_none(const struct argp_state *state); /* no argument: ends the program with a sentence */
+
+/* --asm */
+void procedure_options_syntax(struct procedure_options *procedure, const char *text, const struct argp_state *state);
+
+/* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
+struct guard procedure_guard(const char *shown);
+
+#endif
