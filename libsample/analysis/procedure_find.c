@@ -1,38 +1,12 @@
 #include "analysis/procedure_find.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/procedure_search.h"
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/suggest.h"
-
-#define NAMED_MAX  4 /* procedures that a complaint lists */
-#define SHOWN_SIZE 256
-
-/* One that could be meant. */
-struct match {
-	uint32_t image;
-	uint64_t offset, size, address;
-	uint64_t samples;
-};
-
-struct search {
-	const struct procedure_query *query;
-	bool by_address;
-	uint64_t address; /* ELF's, with by_address */
-	struct match *matches;
-	size_t count, capacity;
-	char *near;    /* a name that is like the one that was asked for; owned */
-	size_t opened; /* images */
-	int trouble;   /* of the image that could not be opened and has most samples; 0: of none */
-	uint32_t trouble_image;
-	uint64_t trouble_samples;
-	struct match nameless; /* the hottest piece of code without a name; size 0: none */
-};
 
 static bool
 is_hexadecimal(const char *text, uint64_t *value)
@@ -226,35 +200,6 @@ search_images(struct search *search)
 	return err;
 }
 
-static const char *
-shown_path(const struct search *search, uint32_t image, char shown[SHOWN_SIZE])
-{
-	return escape_text(search->query->selection->images[image].image->path, shown, SHOWN_SIZE);
-}
-
-static void
-say_unknown(const struct search *search, FILE *why)
-{
-	char shown[SHOWN_SIZE];
-
-	if (search->trouble && !search->opened) {
-		fprintf(why, "%s cannot be analysed: %s", shown_path(search, search->trouble_image, shown),
-		        code_image_trouble(search->query->selection->images[search->trouble_image].image,
-		                           search->trouble));
-		return;
-	}
-	fputs(search->by_address ? "no procedure holds that address" : "no procedure is called that", why);
-	if (search->near)
-		fprintf(why, "; did you mean %s?", escape_text(search->near, shown, sizeof(shown)));
-	else if (search->nameless.size)
-		fprintf(why, "; %s was stripped: name a procedure by an address in it, 0x%" PRIx64 " for the hottest",
-		        shown_path(search, search->nameless.image, shown), search->nameless.address);
-	else if (search->trouble)
-		fprintf(why, "; %s was not searched: %s", shown_path(search, search->trouble_image, shown),
-		        code_image_trouble(search->query->selection->images[search->trouble_image].image,
-		                           search->trouble));
-}
-
 static int
 compare_matches(const void *a, const void *b)
 {
@@ -265,27 +210,6 @@ compare_matches(const void *a, const void *b)
 	return (one->image > other->image) - (one->image < other->image);
 }
 
-static void
-say_ambiguous(const struct search *search, FILE *why)
-{
-	bool is_one_image = true;
-	char shown[SHOWN_SIZE];
-	size_t count = 0;
-
-	for (; count < search->count && search->matches[count].samples > 0; count++)
-		is_one_image = is_one_image && search->matches[count].image == search->matches[0].image;
-	fprintf(why, "%zu procedures with samples are called that; name one by %s:", count,
-	        is_one_image ? "its address" : "its image");
-	for (size_t i = 0; i < count && i < NAMED_MAX; i++) {
-		const struct match *match = &search->matches[i];
-
-		fprintf(why, "%s 0x%" PRIx64 " in %s (%" PRIu64 " samples)", i ? "," : "", match->address,
-		        shown_path(search, match->image, shown), match->samples);
-	}
-	if (count > NAMED_MAX)
-		fputs(", ...", why);
-}
-
 /* The only match, or the only one that has samples; NULL when there is no such. */
 static const struct match *
 choose(const struct search *search)
@@ -293,21 +217,6 @@ choose(const struct search *search)
 	if (search->count == 0 || search->matches[0].samples == 0)
 		return NULL;
 	return search->count > 1 && search->matches[1].samples > 0 ? NULL : &search->matches[0];
-}
-
-static void
-complain(const struct search *search, FILE *why)
-{
-	char shown[SHOWN_SIZE];
-
-	if (search->count == 0)
-		say_unknown(search, why);
-	else if (search->matches[0].samples > 0)
-		say_ambiguous(search, why);
-	else
-		fprintf(why, "it has no samples of %s in what was selected%s",
-		        escape_text(search->query->selection->events[search->query->event].name, shown, sizeof(shown)),
-		        search->count > 1 ? ", and neither has another of that name" : "");
 }
 
 static int
@@ -320,7 +229,7 @@ open_match(const struct search *search, const struct match *match, struct proced
 	if (!err)
 		err = code_image_read(&found->code);
 	if (err) {
-		fprintf(why, "%s cannot be analysed: %s", shown_path(search, match->image, shown),
+		fprintf(why, "%s cannot be analysed: %s", procedure_search_path(search, match->image, shown),
 		        code_image_trouble(search->query->selection->images[match->image].image, err));
 		code_image_close(&found->code);
 		return err;
@@ -353,7 +262,7 @@ procedure_find(const struct procedure_query *query, struct procedure_found *foun
 	if (match) {
 		err = open_match(&search, match, found, stream);
 	} else {
-		complain(&search, stream);
+		procedure_search_complain(&search, stream);
 		err = search.opened || !search.trouble ? -DCPI_ENOSELECTION : search.trouble;
 	}
 	fclose(stream);

@@ -1,71 +1,9 @@
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/schedule_parts.h"
+#include "code/schedule_issue.h"
 
 #define ITERATIONS 8 /* of a loop, until each takes as long as the last */
-
-/* Who made a register or a unit so: an instruction of this block, or by address one before. */
-struct source {
-	uint32_t index;
-	uint64_t address;
-};
-
-/* The instructions of a block as they issue. */
-struct issue {
-	const struct pipeline *pipeline;
-	const struct instruction *instructions;
-	unsigned cycle, taken; /* where the last one issued, and how many issued there */
-	uint64_t never_with;   /* what does not issue behind those */
-	unsigned next_half;    /* the half-cycle in which the next one could issue, if nothing held it up */
-	unsigned ready[REGISTER_COUNT], busy[PIPELINE_UNITS_MAX];
-	unsigned used[PIPELINE_UNITS_MAX];  /* the cycle in which a unit was taken last, plus one */
-	uint32_t could[PIPELINE_UNITS_MAX]; /* the units that would have done as well */
-	struct source writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX];
-	struct schedule *schedule;
-	size_t capacity;
-};
-
-/* What holds an instruction up, before units are looked at. */
-struct wait {
-	unsigned cycle;
-	enum stall_reason reason;
-	struct source culprit;
-};
-
-enum verdict {
-	ISSUES,
-	TOGETHER, /* not in the same cycle with those that are there */
-	BUSY,     /* a unit works on something of an earlier cycle */
-};
-
-static int
-add_stall(struct issue *issue, uint32_t index, enum stall_reason reason, unsigned half_cycles, struct source culprit)
-{
-	struct schedule *schedule = issue->schedule;
-
-	if (!half_cycles)
-		return 0;
-	if (schedule->stall_count == issue->capacity) {
-		size_t capacity = issue->capacity ? 2 * issue->capacity : 16;
-		struct static_stall *grown = reallocarray(schedule->stalls, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		schedule->stalls = grown;
-		issue->capacity = capacity;
-	}
-	schedule->stalls[schedule->stall_count++] = (struct static_stall){
-		.instruction = index,
-		.reason = reason,
-		.half_cycles = half_cycles,
-		.culprit = culprit.index,
-		.culprit_address = culprit.address,
-	};
-	return 0;
-}
 
 static enum stall_reason
 operand_reason(const struct instruction *instruction, unsigned read)
@@ -105,98 +43,6 @@ wait_for_operands(const struct issue *issue, const struct instruction *instructi
 	return wait;
 }
 
-/* Let what took `unit` in this cycle take another one that it can have. */
-static bool
-move_away(struct issue *issue, unsigned unit, unsigned cycle, uint32_t chosen)
-{
-	if (issue->used[unit] != cycle + 1)
-		return false;
-	for (unsigned u = 0; u < issue->pipeline->unit_count; u++) {
-		if (!((issue->could[unit] & ~chosen) >> u & 1))
-			continue;
-		if (issue->busy[u] > cycle)
-			continue;
-		issue->busy[u] = issue->busy[unit];
-		issue->used[u] = issue->used[unit];
-		issue->user[u] = issue->user[unit];
-		issue->could[u] = issue->could[unit];
-		issue->busy[unit] = issue->used[unit] = 0;
-		return true;
-	}
-	return false;
-}
-
-/* One of `wanted` that is free, as *unit; or what is in the way, and the unit that is. */
-static enum verdict
-choose_unit(struct issue *issue, uint32_t wanted, unsigned cycle, uint32_t chosen, unsigned *unit)
-{
-	enum verdict verdict = BUSY;
-
-	for (unsigned u = 0; u < issue->pipeline->unit_count; u++) {
-		if (!(wanted >> u & 1))
-			continue;
-		*unit = u;
-		if (issue->busy[u] <= cycle)
-			return ISSUES;
-		if (issue->used[u] == cycle + 1 && issue->busy[u] == cycle + 1)
-			verdict = TOGETHER;
-	}
-	for (unsigned u = 0; u < issue->pipeline->unit_count; u++) {
-		if (wanted >> u & 1 && move_away(issue, u, cycle, chosen)) {
-			*unit = u;
-			return ISSUES;
-		}
-	}
-	return verdict;
-}
-
-/* A unit for each use, in `units`: the same one twice only when there is no other. */
-static enum verdict
-choose_units(struct issue *issue, const struct work *work, unsigned cycle, unsigned *units, unsigned *unit)
-{
-	uint32_t chosen = 0;
-
-	for (unsigned i = 0; i < work->use_count; i++) {
-		uint32_t wanted = work->uses[i].units;
-		enum verdict verdict = choose_unit(issue, wanted & ~chosen, cycle, chosen, unit);
-
-		if (verdict != ISSUES && wanted & chosen) {
-			*unit = (unsigned)__builtin_ctz(wanted & chosen);
-			verdict = ISSUES;
-		}
-		if (verdict != ISSUES)
-			return verdict;
-		units[i] = *unit;
-		chosen |= UINT32_C(1) << *unit;
-	}
-	return ISSUES;
-}
-
-static enum verdict
-try_cycle(struct issue *issue, const struct instruction *instruction, const struct work *work, unsigned cycle,
-          unsigned *units, unsigned *unit)
-{
-	if (cycle == issue->cycle && issue->taken &&
-	    (issue->taken >= issue->pipeline->issue_width || issue->never_with >> instruction->class & 1))
-		return TOGETHER;
-	return choose_units(issue, work, cycle, units, unit);
-}
-
-static void
-occupy(struct issue *issue, const struct work *work, const unsigned *units, unsigned cycle, struct source self)
-{
-	for (unsigned i = 0; i < work->use_count; i++) {
-		unsigned unit = units[i];
-
-		if (issue->busy[unit] < cycle)
-			issue->busy[unit] = cycle;
-		issue->busy[unit] += (unsigned)ceil(work->uses[i].cycles);
-		issue->used[unit] = cycle + 1;
-		issue->could[unit] = work->uses[i].units;
-		issue->user[unit] = self;
-	}
-}
-
 static void
 write_results(struct issue *issue, const struct instruction *instruction, const struct work *work, unsigned cycle,
               struct source self)
@@ -208,35 +54,6 @@ write_results(struct issue *issue, const struct instruction *instruction, const 
 		issue->ready[reg] = cycle + latency;
 		issue->writer[reg] = self;
 	}
-}
-
-/* Where the instruction stands in the listing: the first or a further one of its cycle. */
-static unsigned
-half_cycle(const struct issue *issue)
-{
-	return 2 * issue->cycle + (issue->taken > 1 || issue->pipeline->issue_width == 1);
-}
-
-/* What was lost since it could have issued: first for operands, then for units; the rest for the slots. */
-static int
-tell_stalls(struct issue *issue, uint32_t index, const struct wait *wait, unsigned busy_cycles, struct source user)
-{
-	const struct source before = {.index = index ? index - 1 : SCHEDULE_BEFORE,
-	                              .address = index ? issue->instructions[index - 1].address : 0};
-	unsigned half = half_cycle(issue), next = issue->next_half;
-	unsigned lost = half > next ? half - next : 0;
-	unsigned waited = 2 * wait->cycle > next ? 2 * wait->cycle - next : 0;
-	int err;
-
-	if (waited > lost)
-		waited = lost;
-	err = add_stall(issue, index, wait->reason, waited, wait->culprit);
-	lost -= waited;
-	waited = 2 * busy_cycles < lost ? 2 * busy_cycles : lost;
-	if (!err)
-		err = add_stall(issue, index, STALL_UNIT, waited, user);
-	lost -= waited;
-	return err ? err : add_stall(issue, index, STALL_SLOTTING, lost, before);
 }
 
 static int
@@ -256,7 +73,7 @@ issue_instruction(struct issue *issue, uint32_t index)
 	work_of(issue->pipeline, instruction, NULL, &work);
 	wait = wait_for_operands(issue, instruction, &work);
 	cycle = wait.cycle;
-	while ((verdict = try_cycle(issue, instruction, &work, cycle, units, &unit)) != ISSUES) {
+	while ((verdict = issue_try_cycle(issue, instruction, &work, cycle, units, &unit)) != ISSUES) {
 		busy_cycles += verdict == BUSY;
 		if (verdict == BUSY)
 			user = issue->user[unit];
@@ -269,11 +86,11 @@ issue_instruction(struct issue *issue, uint32_t index)
 	issue->cycle = cycle;
 	issue->taken++;
 	issue->never_with |= operation->never_with;
-	err = tell_stalls(issue, index, &wait, busy_cycles, user);
-	issue->next_half = half_cycle(issue) + 1;
+	err = issue_tell_stalls(issue, index, &wait, busy_cycles, user);
+	issue->next_half = issue_half_cycle(issue) + 1;
 	issue->schedule->lines[index].dual = issue->taken > 1;
 	issue->schedule->lines[index].minimum_cycles = index ? cycle - before : cycle + 1;
-	occupy(issue, &work, units, cycle, self);
+	issue_occupy(issue, &work, units, cycle, self);
 	write_results(issue, instruction, &work, cycle, self);
 	return err;
 }
