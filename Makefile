@@ -123,7 +123,8 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl) $(call sources,dcpi-tools/ctl/doctor))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
-EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c places.c program.c))
+EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c counting_edges.c counting_file.c counting_fork.c counting_log.c \
+	number_index.c places.c program.c))
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
@@ -142,7 +143,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
-$(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(call objects,emulator/counting.c)
+$(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
 # What the plugin consists of but for what calls the emulator.
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))

@@ -1,0 +1,75 @@
+/* What becomes of the counts in the child of a fork: see counting.h. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emulator/counting_state.h"
+
+/* Of the log all is copied: the blocks keep their numbers, which the translated code has in it. */
+static int
+copy_log(const struct counting *counting, int fd)
+{
+	uint64_t done = 0;
+
+	while (done < counting->log_size) {
+		ssize_t wrote =
+			pwrite(fd, counting->log + done, counting->log_size - done, (off_t)(COUNTS_HEADER_SIZE + done));
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote < 0 ? -errno : -EIO;
+		done += (uint64_t)wrote;
+	}
+	return 0;
+}
+
+static int
+move_to_file(struct counting *counting, int fd)
+{
+	char comm[COUNTS_COMM_SIZE];
+	int err;
+
+	memcpy(comm, counting->header->comm, sizeof(comm));
+	err = copy_log(counting, fd);
+	if (!err)
+		err = counting_map_beginning(counting, fd);
+	if (err)
+		return err;
+	memcpy(counting->header->comm, comm, sizeof(comm));
+	counting->header->pid = getpid();
+	counting->header->log_size = counting->log_size;
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX && !err; i++) {
+		if (!counting->vcpus[i])
+			continue;
+		err = counting_map_vcpu(counting, fd, i);
+		if (!err)
+			counting->vcpus[i]->last = counting->last[i];
+	}
+	counting->header->magic = COUNTS_MAGIC;
+	return err;
+}
+
+void
+counting_before_fork(struct counting *counting)
+{
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
+		counting->last[i] = counting->vcpus[i] ? counting->vcpus[i]->last : 0;
+}
+
+/* What is shared is the parent's, which goes on and changes it. */
+int
+counting_fork(struct counting *counting)
+{
+	int fd, err;
+
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
+		number_index_fini(&counting->edges[i]);
+	fd = counting_open_file(counting);
+	err = fd < 0 ? fd : move_to_file(counting, fd);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		counting_leave_file(counting);
+	return err;
+}
