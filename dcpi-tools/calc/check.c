@@ -103,7 +103,7 @@ check_print(const struct report *report, const struct output *output)
 		fprintf(output->stream,
 		        "Executed:   as dcpix counted in epoch %" PRIu32 "\nEstimated:  frequency times %.4g, "
 		        "one factor for all\n\n",
-		        report->exact.epoch, factor);
+		        report->recorded.exact.epoch, factor);
 		err = table_print(table, output, true);
 	}
 	if (!err)

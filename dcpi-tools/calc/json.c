@@ -266,6 +266,16 @@ graph_json(const struct report *report)
 	                 (int)graph->unresolved_jumps, "relative", report->analysis->frequencies.is_relative);
 }
 
+static json_t *
+source_json(const struct report *report)
+{
+	uint32_t epoch;
+	const enum frequency_method method = report_source(report, &epoch);
+
+	return json_pack("{s:s, s:o}", "method", frequency_method_name(method), "epoch",
+	                 epoch ? json_count(epoch) : json_null());
+}
+
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -274,10 +284,10 @@ report_print_json(const struct report *report, FILE *stream)
 	json_t *root;
 
 	build_id_format(image, build_id);
-	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpicalc/1", "procedure",
-	                 json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
+	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpicalc/1",
+	                 "procedure", json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
 	                 build_id[0] ? build_id : NULL, "event", event_json(report), "model", model_json(report),
-	                 "graph", graph_json(report), "blocks", blocks_json(report), "edges", edges_json(report),
-	                 "summary", summary_json(report));
+	                 "graph", graph_json(report), "source", source_json(report), "blocks", blocks_json(report),
+	                 "edges", edges_json(report), "summary", summary_json(report));
 	return root ? json_print(root, stream) : -ENOMEM;
 }

@@ -54,10 +54,10 @@ choose_pipeline(struct report *report)
 }
 
 static int
-read_exact(struct report *report, struct database *database)
+read_recorded(struct report *report, struct database *database)
 {
 	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
-	int err = exact_read(database->profile, number, &report->exact);
+	int err = recorded_read(database->profile, number, &report->recorded);
 
 	return err ? database_cannot_read(database, err) : STATUS_OK;
 }
@@ -71,10 +71,9 @@ analyze(struct report *report)
 		.symbol = report->choice.found.symbol,
 		.event = report->event,
 		.pipeline = &report->pipeline,
-		.executions = report->exact.counts,
-		.execution_count = report->exact.count,
-		.exact_edges = report->exact.edges,
-		.exact_edge_count = report->exact.edge_count,
+		.exact = &report->recorded.exact.paths,
+		.branches = &report->recorded.branches.paths,
+		.bursts = &report->recorded.bursts.paths,
 		.ignore_exact = report->request->check,
 	};
 	int err = procedure_analyze(&input, &report->analysis);
@@ -102,7 +101,7 @@ look_into_files(struct report *report, struct database *database)
 	if (!status)
 		status = choose_pipeline(report);
 	if (!status)
-		status = read_exact(report, database);
+		status = read_recorded(report, database);
 	if (!status)
 		status = analyze(report);
 	guard_leave(&guard);
@@ -127,7 +126,7 @@ void
 report_fini(struct report *report)
 {
 	procedure_analysis_free(report->analysis);
-	exact_fini(&report->exact);
+	recorded_fini(&report->recorded);
 	procedure_choice_fini(&report->choice);
 	selection_free(report->selection);
 }
@@ -138,6 +137,28 @@ block_percent(const struct report *report, uint32_t index)
 	const double total = (double)report->analysis->time_samples;
 
 	return total > 0 ? 100 * block_samples(report->analysis, index) / total : 0;
+}
+
+enum frequency_method
+report_source(const struct report *report, uint32_t *epoch)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	uint8_t best = FREQUENCY_UNKNOWN;
+
+	*epoch = 0;
+	for (size_t i = 0; i < analysis->graph->block_count; i++) {
+		const uint8_t method = analysis->frequencies.blocks[i].method;
+
+		if (method != FREQUENCY_UNKNOWN && (best == FREQUENCY_UNKNOWN || method < best))
+			best = method;
+	}
+	if (best == FREQUENCY_COUNTED)
+		*epoch = report->recorded.exact.epoch;
+	if (best == FREQUENCY_BRANCHES)
+		*epoch = report->recorded.branches.epoch;
+	if (best == FREQUENCY_BURSTS)
+		*epoch = report->recorded.bursts.epoch;
+	return (enum frequency_method)best;
 }
 
 char *

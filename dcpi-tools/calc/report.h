@@ -8,13 +8,13 @@
 
 #include "analysis/procedure.h"
 #include "dcpi-tools/calc/breakdown.h"
-#include "dcpi-tools/calc/exact.h"
 #include "dcpi-tools/calc/listing.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/common/recorded.h"
 
 /* What the user asked for. */
 struct request {
@@ -34,7 +34,7 @@ struct report {
 	struct procedure_choice choice;
 	struct pipeline pipeline;
 	char pipeline_note[256];
-	struct exact exact;
+	struct recorded recorded;
 	struct procedure_analysis *analysis;
 };
 
@@ -46,6 +46,9 @@ void report_fini(struct report *report); /* a zeroed one is allowed */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
 
 void breakdown_make(const struct report *report, struct breakdown *breakdown);
+
+/* The best source that the frequencies of blocks come from, and the epoch that it was recorded in; 0: the samples'. */
+enum frequency_method report_source(const struct report *report, uint32_t *epoch);
 
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);

@@ -74,23 +74,45 @@ print_model(const struct report *report, FILE *stream)
 	}
 }
 
+#define RELATIVE "all are right relative to one another only; they and cycles (CPI) are within x2 at best"
+
+static void
+print_source(const struct report *report, FILE *stream)
+{
+	const bool is_relative = report->analysis->frequencies.is_relative;
+	uint32_t epoch;
+
+	switch (report_source(report, &epoch)) {
+	case FREQUENCY_COUNTED:
+		fprintf(stream, "Frequency:  counted by dcpix in epoch %" PRIu32 "%s\n", epoch,
+		        is_relative ? "; what a cycle is in samples is not known: cycles (CPI) are within x2 at best"
+		                    : ", cycles (CPI) by the samples");
+		return;
+	case FREQUENCY_BRANCHES:
+		fprintf(stream, "Frequency:  by the branch stacks of epoch %" PRIu32 ";\n            " RELATIVE "\n",
+		        epoch);
+		return;
+	case FREQUENCY_BURSTS:
+		fprintf(stream, "Frequency:  by the bursts of epoch %" PRIu32 ";\n            " RELATIVE "\n", epoch);
+		return;
+	case FREQUENCY_RETIRED:
+		fprintf(stream, "Frequency:  by the samples of instructions%s\n",
+		        is_relative ? ";\n            " RELATIVE : "");
+		return;
+	default:
+		if (is_relative)
+			fputs("Frequency:  " RELATIVE "\n", stream);
+	}
+}
+
 static void
 print_doubts(const struct report *report, const struct output *output)
 {
 	const struct flow_graph *graph = report->analysis->graph;
-	const bool is_exact = report->analysis->executions && !report->request->check;
 	FILE *stream = output->stream;
 
 	fputs(output_style(output, STYLE_WARNING), stream);
-	if (is_exact)
-		fprintf(stream, "Frequency:  counted by dcpix in epoch %" PRIu32 "%s\n", report->exact.epoch,
-		        report->analysis->frequencies.is_relative
-		                ? "; what a cycle is in samples is not known: cycles (CPI) are within x2 at best"
-		                : ", cycles (CPI) by the samples");
-	else if (report->analysis->frequencies.is_relative)
-		fputs("Frequency:  all are right relative to one another only; they and cycles (CPI) are within x2 at "
-		      "best\n",
-		      stream);
+	print_source(report, stream);
 	if (!graph->is_complete && graph->unresolved_jumps)
 		fprintf(stream, "Flow graph: %u jump%s could not be followed: frequencies are less certain\n",
 		        graph->unresolved_jumps, graph->unresolved_jumps > 1 ? "s" : "");

@@ -133,6 +133,32 @@ executions_per_frequency(const struct procedure_analysis *analysis)
 	return factor;
 }
 
+/* Of all that was recorded; what there is not is left out by its users. */
+struct recordings {
+	struct path_counts branches, bursts;
+	struct frequency_paths branch_paths, burst_paths;
+};
+
+static int
+recordings_init(struct recordings *recordings, const struct procedure_input *input, const struct flow_graph *graph)
+{
+	int err;
+
+	err = path_counts_init(&recordings->branches, input, graph, input->branches);
+	if (!err)
+		err = path_counts_init(&recordings->bursts, input, graph, input->bursts);
+	recordings->branch_paths.edges = recordings->branches.edges;
+	recordings->burst_paths = (struct frequency_paths){recordings->bursts.edges, recordings->bursts.visits};
+	return err;
+}
+
+static void
+recordings_fini(struct recordings *recordings)
+{
+	path_counts_fini(&recordings->branches);
+	path_counts_fini(&recordings->bursts);
+}
+
 static int
 estimate_exactly(struct frequency_input *known, struct procedure_analysis *analysis)
 {
@@ -165,10 +191,15 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 		.skid = input->pipeline->skid,
 		.width = in_order ? input->pipeline->issue_width : input->pipeline->retire_width,
 	};
+	struct recordings recordings = {0};
 	struct minima minima = {0};
 	int err;
 
 	err = minima_init(&minima, analysis);
+	if (!err)
+		err = recordings_init(&recordings, input, analysis->graph);
+	known.branches = recordings.branches.edges ? &recordings.branch_paths : NULL;
+	known.bursts = recordings.bursts.edges ? &recordings.burst_paths : NULL;
 	known.minimum_cycles = minima.cycles;
 	known.waits_for = minima.waits_for;
 	known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
@@ -176,6 +207,7 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 		err = frequencies_estimate(&known, &analysis->frequencies);
 	if (!err && analysis->executions && !input->ignore_exact)
 		err = estimate_exactly(&known, analysis);
+	recordings_fini(&recordings);
 	minima_fini(&minima);
 	return err;
 }

@@ -20,6 +20,16 @@ struct procedure_edge {
 	uint64_t count;
 };
 
+/* What was seen of the paths through an image. */
+struct procedure_paths {
+	const struct selection_count *visits; /* how often instructions were executed, ascending by offset */
+	size_t visit_count;
+	const struct procedure_edge *edges; /* from the last instruction of a block to the first of another */
+	size_t edge_count;
+	const struct procedure_edge *runs; /* what was executed from `from` up to and with `to`, no branch taken */
+	size_t run_count;
+};
+
 struct procedure_input {
 	const struct selection *selection;
 	const struct code_image *code;   /* after code_image_read() */
@@ -27,12 +37,11 @@ struct procedure_input {
 	uint16_t event;                  /* of time: time_event_choose() */
 	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 
-	/* Exact counts of this image, ascending by offset; count 0: none. */
-	const struct selection_count *executions;
-	size_t execution_count;
-	const struct procedure_edge *exact_edges; /* from a block's last instruction to another's first */
-	size_t exact_edge_count;
-	bool ignore_exact; /* keep them (executions below), but estimate without */
+	/* All of this image; NULL or empty: there is nothing. */
+	const struct procedure_paths *exact;    /* counts of another run */
+	const struct procedure_paths *branches; /* of a branch recorder: edges that were taken, and runs between them */
+	const struct procedure_paths *bursts;   /* of single steps */
+	bool ignore_exact;                      /* keep them (executions below), but estimate without */
 };
 
 struct procedure_analysis {

@@ -4,45 +4,6 @@
 
 #include "analysis/procedure_parts.h"
 
-/* The edge between two instructions, if it is one of the graph. */
-static uint64_t *
-edge_count(struct procedure_analysis *analysis, uint64_t from, uint64_t to)
-{
-	const struct flow_graph *graph = analysis->graph;
-	const uint32_t source = flow_graph_block_at(graph, from), target = flow_graph_block_at(graph, to);
-	const struct flow_block *block;
-
-	if (source == FLOW_OUTSIDE)
-		return NULL;
-	block = &graph->blocks[source];
-	for (uint32_t i = 0; i < block->out_count; i++) {
-		const uint32_t edge = graph->outs[block->out + i];
-
-		if (graph->edges[edge].to == target)
-			return &analysis->edge_counts[edge];
-	}
-	return NULL;
-}
-
-/* Only ways from the end of a block to the beginning of one count: others are steps inside of it. */
-static bool
-is_way(const struct flow_graph *graph, uint64_t from, uint64_t to)
-{
-	const uint32_t source = flow_graph_block_at(graph, from), target = flow_graph_block_at(graph, to);
-	const struct flow_block *block;
-	uint8_t flow;
-
-	if (source == FLOW_OUTSIDE)
-		return false;
-	block = &graph->blocks[source];
-	flow = graph->instructions[block->first + block->count - 1].flow;
-	if (flow == FLOW_CALL || flow == FLOW_CALL_INDIRECT)
-		return false;
-	if (graph->instructions[block->first + block->count - 1].address != from)
-		return false;
-	return target == FLOW_OUTSIDE || graph->instructions[graph->blocks[target].first].address == to;
-}
-
 /* What a block's edges on one side do not account for. */
 static uint64_t
 deficit(const struct procedure_analysis *analysis, uint32_t block, const uint32_t *edges, uint32_t count)
@@ -98,51 +59,39 @@ complete_edges(struct procedure_analysis *analysis)
 static int
 take_edges(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
-	if (!input->exact_edge_count)
-		return 0;
-	analysis->edge_counts = calloc(analysis->graph->edge_count + 1, sizeof(*analysis->edge_counts));
-	if (!analysis->edge_counts)
-		return -ENOMEM;
-	for (size_t i = 0; i < input->exact_edge_count; i++) {
-		const struct procedure_edge *edge = &input->exact_edges[i];
-		uint64_t from, to, *count;
+	struct path_counts counts;
+	int err;
 
-		if (image_file_address(input->code->file, edge->from, &from) ||
-		    image_file_address(input->code->file, edge->to, &to) || !is_way(analysis->graph, from, to))
-			continue;
-		count = edge_count(analysis, from, to);
-		if (count)
-			*count += edge->count;
+	err = path_counts_init(&counts, input, analysis->graph, input->exact);
+	if (err) {
+		path_counts_fini(&counts);
+		return err;
 	}
-	complete_edges(analysis);
+	free(counts.visits);
+	analysis->edge_counts = counts.edges;
+	if (counts.edges)
+		complete_edges(analysis);
 	return 0;
+}
+
+static bool
+any_count(const uint64_t *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (counts[i] > 0)
+			return true;
+	return false;
 }
 
 int
 procedure_executions(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
-	struct stretch stretch = {0};
-	bool is_any = false;
-
-	if (!input->execution_count)
+	if (!input->exact || !input->exact->visit_count)
 		return 0;
-	analysis->executions = calloc(analysis->graph->instruction_count + 1, sizeof(*analysis->executions));
+	analysis->executions = procedure_visits(input, analysis->graph, input->exact);
 	if (!analysis->executions)
 		return -ENOMEM;
-	while (stretch_next(input, analysis->graph, &stretch)) {
-		uint32_t at = stretch.first;
-
-		for (size_t i = 0; i < input->execution_count; i++) {
-			const struct selection_count *count = &input->executions[i];
-
-			if (count->offset < stretch.start || count->offset >= stretch.end)
-				continue;
-			at = stretch_advance(analysis->graph, &stretch, count->offset, at);
-			analysis->executions[at] += count->count;
-			is_any = true;
-		}
-	}
-	if (is_any)
+	if (any_count(analysis->executions, analysis->graph->instruction_count))
 		return take_edges(input, analysis);
 	free(analysis->executions);
 	analysis->executions = NULL;

@@ -1,0 +1,144 @@
+#include "dcpi-tools/common/recorded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/database.h"
+#include "profile/edges.h"
+
+/* 0, -ENOENT when there are none of the event, or an error. */
+static int
+read_edges(struct profile *profile, uint32_t number, const char *event, struct procedure_edge **edges, size_t *count,
+           uint32_t *epoch)
+{
+	struct edge_set set = {0};
+	int err;
+
+	err = edges_read(profile, number, event, &set);
+	if (err)
+		return err;
+	*edges = calloc(set.count + 1, sizeof(**edges));
+	for (size_t i = 0; i < set.count && *edges; i++)
+		(*edges)[i] = (struct procedure_edge){set.edges[i].from, set.edges[i].to, set.edges[i].count};
+	*count = set.count;
+	*epoch = set.epoch;
+	edge_set_fini(&set);
+	return *edges ? 0 : -ENOMEM;
+}
+
+static int
+event_find(const struct selection *selection, const char *name)
+{
+	for (size_t i = 0; i < selection->event_count; i++)
+		if (strcmp(selection->events[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+copy_visits(const struct selection *selection, uint32_t number, const char *event, struct procedure_paths *paths)
+{
+	const int index = event_find(selection, event);
+	struct selection_count *visits = calloc(selection->count_count + 1, sizeof(*visits));
+	size_t count = 0;
+
+	if (!visits)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->count_count; i++)
+		if (selection->counts[i].event == index &&
+		    selection->images[selection->counts[i].image].number == number)
+			visits[count++] = selection->counts[i];
+	paths->visits = visits;
+	paths->visit_count = count;
+	return 0;
+}
+
+/* The counts of the event in that epoch. */
+static int
+read_visits(struct profile *profile, uint32_t number, const char *event, struct recorded_event *recorded)
+{
+	struct selection_request request = {0};
+	struct selection *selection;
+	char epoch[16], why[256];
+	int err;
+
+	snprintf(epoch, sizeof(epoch), "%" PRIu32, recorded->epoch);
+	request.epoch = epoch;
+	err = database_read(profile, &request, &selection, why, sizeof(why));
+	if (err)
+		return err;
+	err = copy_visits(selection, number, event, &recorded->paths);
+	selection_free(selection);
+	return err;
+}
+
+/* Gone between two looks into the database is as if it had not been there. */
+static int
+read_event(struct profile *profile, uint32_t number, const char *event, struct recorded_event *recorded)
+{
+	struct procedure_edge *edges = NULL;
+	int err;
+
+	err = read_edges(profile, number, event, &edges, &recorded->paths.edge_count, &recorded->epoch);
+	recorded->paths.edges = edges;
+	if (!err)
+		err = read_visits(profile, number, event, recorded);
+	if (err == -DCPI_ENOSELECTION)
+		recorded->epoch = 0;
+	return err == -ENOENT || err == -DCPI_ENOSELECTION ? 0 : err;
+}
+
+static int
+read_branches(struct profile *profile, uint32_t number, struct recorded_event *recorded)
+{
+	struct procedure_edge *edges = NULL, *runs = NULL;
+	uint32_t epoch = 0;
+	int err;
+
+	err = read_edges(profile, number, "branch-stacks", &edges, &recorded->paths.edge_count, &recorded->epoch);
+	recorded->paths.edges = edges;
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = read_edges(profile, number, "branch-runs", &runs, &recorded->paths.run_count, &epoch);
+	recorded->paths.runs = runs;
+	if (!err && epoch != recorded->epoch) /* of another recording */
+		recorded->paths.run_count = 0;
+	return err == -ENOENT ? 0 : err;
+}
+
+int
+recorded_read(struct profile *profile, uint32_t number, struct recorded *recorded)
+{
+	int err;
+
+	memset(recorded, 0, sizeof(*recorded));
+	err = read_event(profile, number, "executions", &recorded->exact);
+	if (!err)
+		err = read_branches(profile, number, &recorded->branches);
+	if (!err)
+		err = read_event(profile, number, "bursts", &recorded->bursts);
+	if (err)
+		recorded_fini(recorded);
+	return err;
+}
+
+static void
+paths_free(const struct procedure_paths *paths)
+{
+	free((void *)(uintptr_t)paths->visits);
+	free((void *)(uintptr_t)paths->edges);
+	free((void *)(uintptr_t)paths->runs);
+}
+
+void
+recorded_fini(struct recorded *recorded)
+{
+	paths_free(&recorded->exact.paths);
+	paths_free(&recorded->branches.paths);
+	paths_free(&recorded->bursts.paths);
+	memset(recorded, 0, sizeof(*recorded));
+}

@@ -1,0 +1,30 @@
+/*
+ * recorded.h - what was seen of an image's paths, beside its samples
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_RECORDED_H
+#define DCPI_TOOLS_RECORDED_H
+
+#include "analysis/procedure.h"
+#include "profile/profile.h"
+
+struct recorded_event {
+	uint32_t epoch; /* 0: there is nothing */
+	struct procedure_paths paths;
+};
+
+struct recorded {
+	struct recorded_event exact;    /* event `executions` */
+	struct recorded_event branches; /* events `branch-stacks` and `branch-runs` */
+	struct recorded_event bursts;   /* event `bursts` */
+};
+
+/*
+ * Of image `number` (the database's), of each kind the newest. 0, also when there is nothing; an error of the database;
+ * -ENOMEM.
+ */
+int recorded_read(struct profile *profile, uint32_t number, struct recorded *recorded);
+void recorded_fini(struct recorded *recorded); /* a zeroed one is allowed */
+
+#endif
