@@ -20,6 +20,8 @@ struct fitting {
 	struct fit_target *targets;
 	double *capped;  /* samples per instruction */
 	double *scratch; /* the same */
+	double *sums;    /* samples per block */
+	double *costs;   /* cycles of an execution, per block */
 	double *blocks;
 	double *edges;
 };
@@ -45,12 +47,20 @@ fit_samples(struct fitting *fitting, const double *samples)
 {
 	const struct estimation *estimation = fitting->estimation;
 	const struct flow_graph *graph = estimation->graph;
+	int err;
 
 	for (size_t i = 0; i < graph->block_count; i++) {
-		const double cost = block_cost(estimation, &graph->blocks[i]);
+		fitting->costs[i] = block_cost(estimation, &graph->blocks[i]);
+		fitting->sums[i] = block_sum(&graph->blocks[i], samples);
+	}
+	err = pool_few_samples(estimation, fitting->costs, fitting->sums);
+	if (err)
+		return err;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const double cost = fitting->costs[i];
 
 		fitting->targets[i] = (struct fit_target){
-			.value = block_sum(&graph->blocks[i], samples) / cost,
+			.value = fitting->sums[i] / cost,
 			.below = cost,
 			.above = cost,
 			.slack = SHADOW / (cost + SHADOW),
@@ -157,12 +167,15 @@ estimate_out_of_order(struct estimation *estimation)
 		.targets = calloc(graph->block_count + 1, sizeof(*fitting.targets)),
 		.capped = calloc(graph->instruction_count + 1, sizeof(double)),
 		.scratch = calloc(graph->instruction_count + 1, sizeof(double)),
+		.sums = calloc(graph->block_count + 1, sizeof(double)),
+		.costs = calloc(graph->block_count + 1, sizeof(double)),
 		.blocks = calloc(graph->block_count + 1, sizeof(double)),
 		.edges = calloc(graph->edge_count + 1, sizeof(double)),
 	};
 	int err = -ENOMEM;
 
-	if (fitting.targets && fitting.capped && fitting.scratch && fitting.blocks && fitting.edges)
+	if (fitting.targets && fitting.capped && fitting.scratch && fitting.sums && fitting.costs && fitting.blocks &&
+	    fitting.edges)
 		err = fit_in_rounds(&fitting);
 	if (!err)
 		err = grade(&fitting);
@@ -170,6 +183,8 @@ estimate_out_of_order(struct estimation *estimation)
 	free(fitting.targets);
 	free(fitting.capped);
 	free(fitting.scratch);
+	free(fitting.sums);
+	free(fitting.costs);
 	free(fitting.blocks);
 	free(fitting.edges);
 	return err;

@@ -38,6 +38,12 @@ int settle(struct estimation *estimation);
  */
 int propagate(struct estimation *estimation);
 
+/*
+ * Samples of blocks: where those that run equally often have few each, their sum is shared among them by their costs.
+ * 0, or -ENOMEM, the samples then as they were.
+ */
+int pool_few_samples(const struct estimation *estimation, const double *costs, double *samples);
+
 /* How much a block should run, and what a deviation costs. */
 struct fit_target {
 	double value;        /* F; not negative */
