@@ -245,6 +245,7 @@ $(BUILD)/man/%: man/%.scd
 	scdoc < $< > $@
 
 -include tests/workloads/workloads.mk
+-include tests/accuracy/accuracy.mk
 -include scripts/install.mk
 -include scripts/lint.mk
 

@@ -1,0 +1,22 @@
+# What `make accuracy` measures: programs of ours, and small ones around Debian's own static libraries - as they were
+# compiled for the distribution, with all their symbols. They are workloads: not hardened, not sanitized.
+
+ACCURACY_LIBRARIES := bzip2 lua sqlite zlib zstd
+ACCURACY_PROGRAMS := $(addprefix $(BUILD)/accuracy/,kernels gigahertz $(ACCURACY_LIBRARIES))
+ACCURACY_CFLAGS_lua := -I/usr/include/lua5.4
+ACCURACY_LIBS_bzip2 := -l:libbz2.a
+ACCURACY_LIBS_lua := -l:liblua5.4.a -lm
+ACCURACY_LIBS_sqlite := -l:libsqlite3.a -lm
+ACCURACY_LIBS_zlib := -l:libz.a
+ACCURACY_LIBS_zstd := -l:libzstd.a
+
+$(BUILD)/accuracy/%: tests/accuracy/programs/%.c $(wildcard tests/accuracy/programs/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) $(ACCURACY_CFLAGS_$*) -o $@ $(filter %.c,$^) $(ACCURACY_LIBS_$*)
+
+$(BUILD)/accuracy/kernels: tests/accuracy/programs/kernels_order.c tests/accuracy/programs/kernels_text.c
+
+$(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy)) $(BUILD)/obj/dcpi-tools/calc/exact.o \
+		$(call objects,$(TOOL_COMMON)) $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)

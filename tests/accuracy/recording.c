@@ -1,0 +1,285 @@
+#include "tests/accuracy/recording.h"
+
+#include <errno.h>
+#include <libconfig.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/calc/exact.h"
+#include "profile/profile.h"
+
+struct recording {
+	const char *name; /* the last part of path */
+	char path[4096], program[4096];
+	double runs, gigahertz;
+	struct profile *profile;
+	struct selection *selection;
+	uint16_t event;
+	struct code_image code;
+	struct pipeline pipeline;
+	struct exact exact;
+};
+
+static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
+
+const char *
+source_name(enum source source)
+{
+	return source_names[source];
+}
+
+static int
+fail(const struct recording *recording, const char *what, int err)
+{
+	fprintf(stderr, "%s: %s: %s\n", recording->path, what, error_text(err));
+	return err;
+}
+
+static int
+read_about(struct recording *recording)
+{
+	const char *program = NULL;
+	char path[4352];
+	config_t config;
+	int runs, err = 0;
+
+	snprintf(path, sizeof(path), "%s/about", recording->path);
+	config_init(&config);
+	if (!config_read_file(&config, path) || !config_lookup_string(&config, "program", &program) ||
+	    !config_lookup_int(&config, "runs", &runs) ||
+	    !config_lookup_float(&config, "gigahertz", &recording->gigahertz))
+		err = -DCPI_ECONFIG;
+	if (!err) {
+		recording->runs = runs;
+		snprintf(path, sizeof(path), "%s/../bin/%.100s", recording->path, program);
+		if (!realpath(path, recording->program))
+			err = -errno;
+	}
+	config_destroy(&config);
+	return err ? fail(recording, path, err) : 0;
+}
+
+static int
+open_code(struct recording *recording)
+{
+	const struct selection *selection = recording->selection;
+	int err;
+
+	for (uint32_t i = 0; i < selection->image_count; i++) {
+		const struct image *image = selection->images[i].image;
+
+		if (image->kind != IMAGE_USER || strcmp(image->path, recording->program) != 0)
+			continue;
+		err = code_image_open(&recording->code, selection, i);
+		if (!err)
+			err = code_image_read(&recording->code);
+		if (!err)
+			err = exact_read(recording->profile, selection->images[i].number, &recording->exact);
+		return err ? fail(recording, recording->program, err) : 0;
+	}
+	return fail(recording, "the program has no samples", -ENOENT);
+}
+
+static int
+open_database(struct recording *recording)
+{
+	const struct selection_request request = {0};
+	const struct profile_options options = {0};
+	char path[4352], why[256] = "";
+	int err, event;
+
+	snprintf(path, sizeof(path), "%s/db", recording->path);
+	err = profile_open(path, &options, &recording->profile);
+	if (!err)
+		err = selection_read(recording->profile, &request, &recording->selection, why, sizeof(why));
+	if (err)
+		return fail(recording, *why ? why : path, err);
+	event = time_event_choose(recording->selection, NULL, why, sizeof(why));
+	if (event < 0)
+		return fail(recording, why, event);
+	recording->event = (uint16_t)event;
+	return 0;
+}
+
+struct recording *
+recording_open(const char *path, const char *models)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+	char note[256];
+	int err;
+
+	if (!recording || !realpath(path, recording->path)) {
+		perror(path);
+		free(recording);
+		return NULL;
+	}
+	recording->name = strrchr(recording->path, '/') + 1;
+	err = read_about(recording);
+	if (!err)
+		err = open_database(recording);
+	if (!err)
+		err = open_code(recording);
+	if (!err) {
+		const struct selection *selection = recording->selection;
+
+		err = pipeline_choose(models, NULL, selection->epochs[selection->epoch_count - 1].cpu,
+		                      &recording->pipeline, note, sizeof(note));
+		if (err)
+			fail(recording, note, err);
+	}
+	if (!err)
+		return recording;
+	recording_close(recording);
+	return NULL;
+}
+
+void
+recording_close(struct recording *recording)
+{
+	if (!recording)
+		return;
+	exact_fini(&recording->exact);
+	code_image_close(&recording->code);
+	selection_free(recording->selection);
+	profile_close(recording->profile);
+	free(recording);
+}
+
+const char *
+recording_name(const struct recording *recording)
+{
+	return recording->name;
+}
+
+double
+recording_samples(const struct recording *recording)
+{
+	return (double)code_image_samples(recording->selection, recording->code.index, 0, UINT64_MAX, recording->event);
+}
+
+static int
+analyze(struct recording *recording, const struct symbol *symbol, enum source source,
+        struct procedure_analysis **analysis)
+{
+	const struct procedure_input input = {
+		.selection = recording->selection,
+		.code = &recording->code,
+		.symbol = symbol,
+		.event = recording->event,
+		.pipeline = &recording->pipeline,
+		.executions = recording->exact.counts,
+		.execution_count = recording->exact.count,
+		.exact_edges = recording->exact.edges,
+		.exact_edge_count = recording->exact.edge_count,
+		.ignore_exact = source != SOURCE_EXACT,
+	};
+
+	return procedure_analyze(&input, analysis);
+}
+
+/* Cycles per sample of a clock, by the clock of the CPU; executions of one run. */
+static double
+absolute_of(const struct recording *recording)
+{
+	const struct selection_event *event = &recording->selection->events[recording->event];
+	const double cycles = (double)event->period * (strcmp(event->unit, "ns") == 0 ? recording->gigahertz : 1);
+
+	return cycles / recording->runs;
+}
+
+/* Where samples lie is told by the exact flow, also when they move over branches: weights are no estimate's own. */
+static struct score_item *
+block_items(const struct procedure_analysis *analysis, const struct procedure_analysis *exact)
+{
+	struct score_item *items = calloc(exact->graph->block_count + 1, sizeof(*items));
+
+	for (uint32_t i = 0; i < exact->graph->block_count && items; i++) {
+		const struct frequency *frequency = &analysis->frequencies.blocks[i];
+
+		items[i] = (struct score_item){
+			.weight = block_samples(exact, i),
+			.estimate = frequency->value,
+			.truth = (double)exact->executions[exact->graph->blocks[i].first],
+			.confidence = frequency->confidence,
+		};
+	}
+	return items;
+}
+
+static struct score_item *
+edge_items(const struct procedure_analysis *analysis, const struct procedure_analysis *exact)
+{
+	struct score_item *items = calloc(exact->graph->edge_count + 1, sizeof(*items));
+
+	for (uint32_t i = 0; i < exact->graph->edge_count && items && exact->edge_counts; i++) {
+		const struct frequency *frequency = &analysis->frequencies.edges[i];
+
+		items[i] = (struct score_item){
+			.weight = (double)exact->edge_counts[i],
+			.estimate = frequency->value,
+			.truth = (double)exact->edge_counts[i],
+			.confidence = frequency->confidence,
+		};
+	}
+	return items;
+}
+
+static int
+visit_procedure(struct recording *recording, const struct symbol *symbol, enum source source, visit_function *visit,
+                void *user)
+{
+	struct procedure_analysis *analysis = NULL, *exact = NULL;
+	struct score_item *blocks = NULL, *edges = NULL;
+	int err;
+
+	err = analyze(recording, symbol, source, &analysis);
+	if (!err)
+		err = analyze(recording, symbol, SOURCE_EXACT, &exact);
+	if (!err && exact->executions) {
+		blocks = block_items(analysis, exact);
+		edges = edge_items(analysis, exact);
+		err = blocks && edges ? 0 : -ENOMEM;
+	}
+	if (!err && exact->executions) {
+		const struct visited visited = {
+			.name = symbol->name,
+			.analysis = analysis,
+			.exact = exact,
+			.score = {.blocks = blocks,
+		                  .edges = edges,
+		                  .block_count = exact->graph->block_count,
+		                  .edge_count = exact->graph->edge_count,
+		                  .absolute = source == SOURCE_EXACT ? 1 : absolute_of(recording),
+		                  .samples = (double)exact->time_samples},
+		};
+
+		visit(&visited, user);
+	}
+	free(blocks);
+	free(edges);
+	procedure_analysis_free(analysis);
+	procedure_analysis_free(exact);
+	return err;
+}
+
+int
+recording_visit(struct recording *recording, enum source source, uint64_t least, visit_function *visit, void *user)
+{
+	const struct symbol_table *symbols = recording->code.symbols;
+	int err = 0;
+
+	for (size_t i = 0; i < symbol_table_size(symbols) && !err; i++) {
+		const struct symbol *symbol = symbol_table_at(symbols, i);
+		const uint64_t end = symbol->offset + symbol->size;
+
+		if (!symbol->name || code_image_samples(recording->selection, recording->code.index, symbol->offset,
+		                                        end, recording->event) < least)
+			continue;
+		err = visit_procedure(recording, symbol, source, visit, user);
+		if (err)
+			fail(recording, symbol->name, err);
+	}
+	return err;
+}

@@ -1,0 +1,135 @@
+#include "tests/accuracy/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const double score_limits[SCORE_LIMITS] = {0.05, 0.10, 0.15, 0.25, 0.50};
+
+#define SCALE_LIMIT 0.10
+
+/* Where the factors that bring an item within the limit begin, or end. */
+struct bound {
+	double factor, weight;
+};
+
+static int
+compare_bounds(const void *a, const void *b)
+{
+	const struct bound *one = a, *other = b;
+
+	if (one->factor != other->factor)
+		return one->factor < other->factor ? -1 : 1;
+	return (one->weight < other->weight) - (one->weight > other->weight); /* what begins goes first */
+}
+
+static double
+best_of(struct bound *bounds, size_t count)
+{
+	double sum = 0, best = 0, factor = 1;
+
+	qsort(bounds, count, sizeof(*bounds), compare_bounds);
+	for (size_t i = 0; i + 1 < count; i++) {
+		sum += bounds[i].weight;
+		if (sum <= best)
+			continue;
+		best = sum;
+		factor = (bounds[i].factor + bounds[i + 1].factor) / 2;
+	}
+	return factor;
+}
+
+double
+score_best_scale(const struct score_item *items, size_t count)
+{
+	struct bound *bounds = calloc(2 * count + 1, sizeof(*bounds));
+	double factor = 1;
+	size_t bound_count = 0;
+
+	for (size_t i = 0; i < count && bounds; i++) {
+		const double right = items[i].truth / items[i].estimate;
+
+		if (items[i].truth <= 0 || items[i].estimate <= 0 || items[i].weight <= 0)
+			continue;
+		bounds[bound_count++] = (struct bound){(1 - SCALE_LIMIT) * right, items[i].weight};
+		bounds[bound_count++] = (struct bound){(1 + SCALE_LIMIT) * right, -items[i].weight};
+	}
+	if (bound_count)
+		factor = best_of(bounds, bound_count);
+	free(bounds);
+	return factor;
+}
+
+static double
+error_of(const struct score_item *item, double scale)
+{
+	const double estimate = scale * item->estimate;
+
+	if (item->truth <= 0)
+		return estimate > 0 ? INFINITY : 0;
+	return fabs(estimate / item->truth - 1);
+}
+
+static void
+add_item(struct histogram *histogram, const struct score_item *item, double scale)
+{
+	const double error = error_of(item, scale);
+
+	histogram->weight += item->weight;
+	for (size_t k = 0; k < SCORE_LIMITS; k++)
+		if (error <= score_limits[k] * (1 + 1e-9))
+			histogram->within[k] += item->weight;
+}
+
+void
+score_add(struct score *score, const struct score_procedure *procedure)
+{
+	const double best = score_best_scale(procedure->blocks, procedure->block_count);
+
+	for (size_t i = 0; i < procedure->block_count; i++) {
+		const struct score_item *block = &procedure->blocks[i];
+
+		add_item(&score->absolute, block, procedure->absolute);
+		add_item(&score->relative, block, best);
+		add_item(&score->by_confidence[block->confidence], block, best);
+	}
+	for (size_t i = 0; i < procedure->edge_count; i++) {
+		const struct score_item *edge = &procedure->edges[i];
+
+		add_item(&score->edges_absolute, edge, procedure->absolute);
+		add_item(&score->edges_relative, edge, best);
+		add_item(&score->edges_by_confidence[edge->confidence], edge, best);
+	}
+	score->procedures++;
+	score->samples += procedure->samples;
+}
+
+double
+histogram_percent(const struct histogram *histogram, size_t limit)
+{
+	return histogram->weight > 0 ? 100 * histogram->within[limit] / histogram->weight : 0;
+}
+
+static void
+add_mean(struct histogram *mean, const struct histogram *histogram)
+{
+	if (histogram->weight <= 0)
+		return;
+	mean->weight += 1;
+	for (size_t k = 0; k < SCORE_LIMITS; k++)
+		mean->within[k] += histogram->within[k] / histogram->weight;
+}
+
+void
+score_add_mean(struct score *mean, const struct score *score)
+{
+	add_mean(&mean->absolute, &score->absolute);
+	add_mean(&mean->relative, &score->relative);
+	add_mean(&mean->edges_absolute, &score->edges_absolute);
+	add_mean(&mean->edges_relative, &score->edges_relative);
+	for (size_t i = 0; i <= CONFIDENCE_EXACT; i++) {
+		add_mean(&mean->by_confidence[i], &score->by_confidence[i]);
+		add_mean(&mean->edges_by_confidence[i], &score->edges_by_confidence[i]);
+	}
+	mean->procedures += score->procedures;
+	mean->samples += score->samples;
+}

@@ -1,0 +1,66 @@
+/*
+ * score.h - how near estimates are to the truth: a histogram
+ *
+ * DCPI's way (section 6.4 of the paper in ACM TOCS): each block counts by its samples, each edge by its executions, and
+ * what is asked is which share of that weight is within 5, 10, ... percent. Plain sums: scores may be added up.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_ACCURACY_SCORE_H
+#define DCPI_ACCURACY_SCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/frequency.h"
+
+#define SCORE_LIMITS 5
+
+extern const double score_limits[SCORE_LIMITS]; /* 0.05, 0.10, 0.15, 0.25, 0.50 */
+
+/* One block, or one edge. */
+struct score_item {
+	double weight;      /* samples of a block, executions of an edge */
+	double estimate;    /* in any unit that is the same for a whole procedure */
+	double truth;       /* executions */
+	uint8_t confidence; /* enum frequency_confidence */
+};
+
+struct histogram {
+	double weight;
+	double within[SCORE_LIMITS]; /* of the weight */
+};
+
+struct score {
+	struct histogram absolute, relative;                        /* blocks */
+	struct histogram edges_absolute, edges_relative;            /* edges */
+	struct histogram by_confidence[CONFIDENCE_EXACT + 1];       /* blocks, relative */
+	struct histogram edges_by_confidence[CONFIDENCE_EXACT + 1]; /* edges, relative */
+	size_t procedures;
+	double samples; /* of them */
+};
+
+/* Of one procedure. `absolute`: executions that an estimate of 1 stands for; 0: nobody claims to know. */
+struct score_procedure {
+	const struct score_item *blocks, *edges;
+	size_t block_count, edge_count;
+	double absolute;
+	double samples;
+};
+
+/*
+ * The one factor for a procedure by which the largest share of its weight is within a tenth; 1 when there is none. What
+ * estimates are worth relative to one another is what they are worth after it.
+ */
+double score_best_scale(const struct score_item *items, size_t count);
+
+/* One more procedure. */
+void score_add(struct score *score, const struct score_procedure *procedure);
+
+/* Percent of the weight within score_limits[limit]; 0 for none. */
+double histogram_percent(const struct histogram *histogram, size_t limit);
+
+/* The mean of shares: each histogram has weight 1 in `mean`, whatever its own; those without any have none. */
+void score_add_mean(struct score *mean, const struct score *score);
+
+#endif
