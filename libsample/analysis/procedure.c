@@ -252,7 +252,10 @@ procedure_analyze(const struct procedure_input *input, struct procedure_analysis
 	if (!made)
 		return -ENOMEM;
 	made->cycles_per_sample = cycles_per_sample(&input->selection->events[input->event]);
-	err = procedures_graph(input->code->procedures, input->symbol, &made->graph);
+	if (input->parts)
+		err = procedures_graph_of(input->code->procedures, input->parts, input->part_count, &made->graph);
+	else
+		err = procedures_graph(input->code->procedures, input->symbol, &made->graph);
 	if (!err)
 		err = equivalence_find(made->graph, &made->classes);
 	if (!err)

@@ -271,21 +271,33 @@ returns_at(void *argument, uint64_t address)
 	return !symbol || symbol->offset != offset || symbol_returns(symbol->name);
 }
 
-int
-procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph)
+bool
+procedures_is_split_off(const struct symbol *symbol)
 {
-	struct code_part parts[FLOW_PARTS_MAX];
-	struct flow_source source = {
+	return cold_stem(symbol->name) != 0;
+}
+
+int
+procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
+                    struct flow_graph **graph)
+{
+	const struct flow_source source = {
 		.architecture = procedures->architecture,
 		.parts = parts,
+		.part_count = count,
 		.argument = procedures,
 		.data = constants_at,
 		.returns = returns_at,
 	};
+
+	return flow_graph_build(procedures->decoder, &source, graph);
+}
+
+int
+procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph)
+{
+	struct code_part parts[FLOW_PARTS_MAX];
 	int count = procedures_parts(procedures, symbol, parts);
 
-	if (count < 0)
-		return count;
-	source.part_count = (size_t)count;
-	return flow_graph_build(procedures->decoder, &source, graph);
+	return count < 0 ? count : procedures_graph_of(procedures, parts, (size_t)count, graph);
 }

@@ -31,6 +31,13 @@ int procedures_parts(const struct procedures *procedures, const struct symbol *s
 /* The flow graph of `symbol`, as flow_graph_build(); and -ENOENT. */
 int procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph);
 
+/* The same of a procedure that consists of these parts, the one with the entry first. */
+int procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
+                        struct flow_graph **graph);
+
+/* Whether it is a part that was split off and says so by its name: f.cold. */
+bool procedures_is_split_off(const struct symbol *symbol);
+
 /* The decoder that they are made with. */
 struct decoder *procedures_decoder(const struct procedures *procedures);
 
