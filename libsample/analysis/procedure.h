@@ -32,8 +32,10 @@ struct procedure_paths {
 
 struct procedure_input {
 	const struct selection *selection;
-	const struct code_image *code;   /* after code_image_read() */
-	const struct symbol *symbol;     /* of code->symbols */
+	const struct code_image *code; /* after code_image_read() */
+	const struct symbol *symbol;   /* of code->symbols */
+	const struct code_part *parts; /* what it consists of; NULL: as procedures_parts() says */
+	size_t part_count;
 	uint16_t event;                  /* of time: time_event_choose() */
 	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 

@@ -15,7 +15,8 @@ struct survey_visitor {
 	void *context;
 	/* What is shown must be copied; its samples are analysis->time_samples. */
 	int (*procedure)(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis);
-	/* Samples of the event that are in no procedure that could be analysed; `why` is an end of a sentence, literal. */
+	/* Samples of the event that are in no procedure that could be analysed; `why` is an end of a sentence, literal.
+	 */
 	int (*skipped)(void *context, uint32_t image, const char *why, uint64_t samples);
 };
 
