@@ -5,11 +5,8 @@
  */
 #include <argp.h>
 
-#include "base/error.h"
 #include "dcpi-tools/list/report.h"
-#include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/present.h"
-#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/tool.h"
 
 const char *argp_program_version = "dcpilist " DCPI_VERSION;
 
@@ -48,8 +45,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		for (size_t i = 0; children[i].argp; i++)
-			state->child_inputs[i] = &request->options;
+		tool_init_children(state, children, &request->options);
 		return 0;
 	case KEY_IMAGE:
 		options_add_image(&request->options, text, state);
@@ -88,46 +84,25 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const void *report, const struct output *output)
+print_report(const struct report *report, const struct output *output)
 {
-	const struct report *shown = report;
-
-	if (shown->request->options.format == FORMAT_TEXT)
-		return report_print_text(shown, output);
-	return report_print_json(shown, output->stream);
-}
-
-static int
-run(const struct request *request)
-{
-	struct database database;
-	struct report report;
-	int status;
-
-	status = database_open(&database, request->options.directory);
-	if (status)
-		return status;
-	status = report_make(&report, request, &database);
-	database_close(&database); /* a pager may keep us for hours */
-	if (!status)
-		status = present(&request->options, print_report, &report);
-	report_fini(&report);
-	return status;
+	if (report->request->options.format == FORMAT_TEXT)
+		return report_print_text(report, output);
+	return report_print_json(report, output->stream);
 }
 
 int
 main(int argc, char **argv)
 {
 	struct request request = {0};
-	int status;
+	struct report report;
+	const struct tool tool = {
+		.argp = &argp,
+		.options = &request.options,
+		.make = report_make,
+		.print = print_report,
+		.fini = report_fini,
+	};
 
-	text_init();
-	options_init(&request.options);
-	status = argp_parse(&argp, argc, argv, 0, NULL, &request);
-	if (status)
-		status = message_cannot(NULL, "read the command line", -status, NULL);
-	else
-		status = run(&request);
-	options_fini(&request.options);
-	return status;
+	return tool_run(&tool, &request, &report, argc, argv);
 }

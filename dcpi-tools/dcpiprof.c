@@ -5,10 +5,7 @@
  */
 #include <argp.h>
 
-#include "base/error.h"
-#include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/present.h"
-#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/prof/report.h"
 
 const char *argp_program_version = "dcpiprof " DCPI_VERSION;
@@ -52,8 +49,7 @@ parse_option(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		for (size_t i = 0; children[i].argp; i++)
-			state->child_inputs[i] = &request->options;
+		tool_init_children(state, children, &request->options);
 		return 0;
 	case 'i':
 		request->by_image = true;
@@ -92,51 +88,30 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const void *report, const struct output *output)
+print_report(const struct report *report, const struct output *output)
 {
-	const struct report *shown = report;
-
-	switch (shown->request->options.format) {
+	switch (report->request->options.format) {
 	case FORMAT_JSON:
-		return report_print_json(shown, output->stream);
+		return report_print_json(report, output->stream);
 	case FORMAT_CSV:
-		return report_print_csv(shown, output->stream);
+		return report_print_csv(report, output->stream);
 	default:
-		return report_print_text(shown, output);
+		return report_print_text(report, output);
 	}
-}
-
-static int
-run(const struct request *request)
-{
-	struct database database;
-	struct report report;
-	int status;
-
-	status = database_open(&database, request->options.directory);
-	if (status)
-		return status;
-	status = report_make(&report, request, &database);
-	database_close(&database); /* a pager may keep us for hours */
-	if (!status)
-		status = present(&request->options, print_report, &report);
-	report_fini(&report);
-	return status;
 }
 
 int
 main(int argc, char **argv)
 {
 	struct request request = {.demangle = true, .keep_percent = 100};
-	int status;
+	struct report report;
+	const struct tool tool = {
+		.argp = &argp,
+		.options = &request.options,
+		.make = report_make,
+		.print = print_report,
+		.fini = report_fini,
+	};
 
-	text_init();
-	options_init(&request.options);
-	status = argp_parse(&argp, argc, argv, 0, NULL, &request);
-	if (status)
-		status = message_cannot(NULL, "read the command line", -status, NULL);
-	else
-		status = run(&request);
-	options_fini(&request.options);
-	return status;
+	return tool_run(&tool, &request, &report, argc, argv);
 }

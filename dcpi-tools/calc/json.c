@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
-#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
 
 /* A number, or null for what is not known (below 0). */
@@ -194,47 +193,13 @@ edges_json(const struct report *report)
 }
 
 static json_t *
-ranges_json(const struct breakdown *breakdown)
-{
-	json_t *ranges = json_object();
-	int failed = !ranges;
-
-	for (unsigned i = 0; i < DYNAMIC_COUNT; i++)
-		failed |= json_object_set_new(
-			ranges, breakdown_dynamic_name(i),
-			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
-	if (!failed)
-		return ranges;
-	json_decref(ranges);
-	return NULL;
-}
-
-static json_t *
-static_json(const struct breakdown *breakdown)
-{
-	json_t *fixed = json_object();
-	int failed = !fixed;
-
-	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
-		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
-	if (!failed)
-		return fixed;
-	json_decref(fixed);
-	return NULL;
-}
-
-/* What the summary below a listing says, in percent of the cycles. */
-static json_t *
 summary_json(const struct report *report)
 {
+	const struct stall_summary *summary = &report->analysis->summary;
 	struct breakdown breakdown;
 
-	breakdown_make(report, &breakdown);
-	return json_pack("{s:f, s:f, s:f, s:o, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown.best_cycles,
-	                 "actual_cycles", breakdown.actual_cycles, "instructions", breakdown.instructions,
-	                 "dynamic_by_reason", ranges_json(&breakdown), "dynamic", breakdown.dynamic, "static",
-	                 static_json(&breakdown), "execution", breakdown.execution, "sampling_error",
-	                 breakdown.sampling_error, "tallied", breakdown.tallied_percent);
+	breakdown_make(summary, summary->actual, &breakdown);
+	return breakdown_json(&breakdown);
 }
 
 static json_t *
@@ -245,16 +210,6 @@ event_json(const struct report *report)
 	return json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "unit", event->unit, "period",
 	                 event->period ? json_count(event->period) : json_null(), "samples",
 	                 json_count(report->analysis->time_samples));
-}
-
-static json_t *
-model_json(const struct report *report)
-{
-	const struct pipeline *pipeline = &report->pipeline;
-
-	return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", pipeline->name, "title", pipeline->title, "in_order",
-	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)pipeline->skid, "note",
-	                 report->pipeline_note[0] ? json_shown(report->pipeline_note) : json_null());
 }
 
 static json_t *
@@ -279,15 +234,18 @@ source_json(const struct report *report)
 int
 report_print_json(const struct report *report, FILE *stream)
 {
-	const struct image *image = report->choice.found.code.image;
-	char build_id[BUILD_ID_TEXT_SIZE];
-	json_t *root;
+	json_t *root = procedure_choice_json(&report->choice, "dcpicalc/1");
+	int failed = 0;
 
-	build_id_format(image, build_id);
-	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpicalc/1",
-	                 "procedure", json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
-	                 build_id[0] ? build_id : NULL, "event", event_json(report), "model", model_json(report),
-	                 "graph", graph_json(report), "source", source_json(report), "blocks", blocks_json(report),
-	                 "edges", edges_json(report), "summary", summary_json(report));
-	return root ? json_print(root, stream) : -ENOMEM;
+	failed |= json_object_set_new(root, "event", event_json(report));
+	failed |= json_object_set_new(root, "model", model_json(&report->model));
+	failed |= json_object_set_new(root, "graph", graph_json(report));
+	failed |= json_object_set_new(root, "source", source_json(report));
+	failed |= json_object_set_new(root, "blocks", blocks_json(report));
+	failed |= json_object_set_new(root, "edges", edges_json(report));
+	failed |= json_object_set_new(root, "summary", summary_json(report));
+	if (!failed)
+		return json_print(root, stream);
+	json_decref(root);
+	return -ENOMEM;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/calc/reasons.h"
+#include "dcpi-tools/common/reasons.h"
 #include "dcpi-tools/common/output.h"
 
 #define LISTING_UNKNOWN    (-1.0) /* cycles that nothing is known about */

@@ -11,7 +11,7 @@
 static bool
 is_in_order(const struct report *report)
 {
-	return report->pipeline.kind == PIPELINE_KIND_IN_ORDER;
+	return report->model.pipeline.kind == PIPELINE_KIND_IN_ORDER;
 }
 
 /* In order, time is known to half a cycle: two instructions may issue in one. */

@@ -9,20 +9,6 @@
 #include "dcpi-tools/common/text.h"
 
 static int
-choose_event(struct report *report, const char *directory)
-{
-	char why[256];
-	int event = time_event_choose(report->selection, report->request->event, why, sizeof(why));
-
-	if (event < 0) {
-		message_print(directory, "%s", why);
-		return error_exit_status(event);
-	}
-	report->event = (uint16_t)event;
-	return STATUS_OK;
-}
-
-static int
 choose_procedure(struct report *report)
 {
 	const struct procedure_request procedure = {
@@ -33,24 +19,6 @@ choose_procedure(struct report *report)
 	};
 
 	return procedure_choose(report->selection, &procedure, &report->choice);
-}
-
-/* By the CPU of the newest epoch. */
-static int
-choose_pipeline(struct report *report)
-{
-	const struct selection *selection = report->selection;
-	const char *cpu = selection->epoch_count ? selection->epochs[selection->epoch_count - 1].cpu : "";
-	char directory[4096];
-	int err;
-
-	pipeline_directory(directory, sizeof(directory));
-	err = pipeline_choose(directory, report->request->cpu, cpu, &report->pipeline, report->pipeline_note,
-	                      sizeof(report->pipeline_note));
-	if (!err)
-		return STATUS_OK;
-	message_print(NULL, "%s", report->pipeline_note);
-	return error_exit_status(err);
 }
 
 static int
@@ -70,7 +38,7 @@ analyze(struct report *report)
 		.code = &report->choice.found.code,
 		.symbol = report->choice.found.symbol,
 		.event = report->event,
-		.pipeline = &report->pipeline,
+		.pipeline = &report->model.pipeline,
 		.exact = &report->recorded.exact.paths,
 		.branches = &report->recorded.branches.paths,
 		.bursts = &report->recorded.bursts.paths,
@@ -99,7 +67,7 @@ look_into_files(struct report *report, struct database *database)
 	guard_enter(&guard);
 	status = choose_procedure(report);
 	if (!status)
-		status = choose_pipeline(report);
+		status = model_ask(report->selection, report->request->cpu, &report->model);
 	if (!status)
 		status = read_recorded(report, database);
 	if (!status)
@@ -118,7 +86,7 @@ report_make(struct report *report, const struct request *request, struct databas
 	report->request = request;
 	status = database_select(database, &request->options.request, &report->selection);
 	if (!status)
-		status = choose_event(report, database->directory);
+		status = time_event_ask(report->selection, request->event, database->directory, &report->event);
 	return status ? status : look_into_files(report, database);
 }
 

@@ -7,9 +7,10 @@
 #define DCPI_TOOLS_CALC_REPORT_H
 
 #include "analysis/procedure.h"
-#include "dcpi-tools/calc/breakdown.h"
 #include "dcpi-tools/calc/listing.h"
+#include "dcpi-tools/common/breakdown.h"
 #include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
@@ -32,8 +33,7 @@ struct report {
 	struct selection *selection;
 	uint16_t event;
 	struct procedure_choice choice;
-	struct pipeline pipeline;
-	char pipeline_note[256];
+	struct model model;
 	struct recorded recorded;
 	struct procedure_analysis *analysis;
 };
@@ -44,8 +44,6 @@ void report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
-
-void breakdown_make(const struct report *report, struct breakdown *breakdown);
 
 /* The best source that the frequencies of blocks come from, and the epoch that it was recorded in; 0: the samples'. */
 enum frequency_method report_source(const struct report *report, uint32_t *epoch);

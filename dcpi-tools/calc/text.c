@@ -54,26 +54,6 @@ print_samples(const struct report *report, FILE *stream)
 	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
 }
 
-static void
-print_model(const struct report *report, FILE *stream)
-{
-	const struct pipeline *pipeline = &report->pipeline;
-
-	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
-	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
-		fputs(", in order\n", stream);
-	else if (pipeline->skid)
-		fprintf(stream, ", out of order; samples are moved back by %u instruction%s\n", pipeline->skid,
-		        pipeline->skid > 1 ? "s" : "");
-	else
-		fputs(", out of order\n", stream);
-	if (report->pipeline_note[0]) {
-		fputs("            ", stream);
-		print_shown(report->pipeline_note, stream);
-		fputc('\n', stream);
-	}
-}
-
 #define RELATIVE "all are right relative to one another only; they and cycles (CPI) are within x2 at best"
 
 static void
@@ -154,7 +134,7 @@ report_print_text(const struct report *report, const struct output *output)
 
 	print_where(report, output);
 	print_samples(report, output->stream);
-	print_model(report, output->stream);
+	model_print(&report->model, output);
 	print_doubts(report, output);
 	if (report->request->check)
 		return check_print(report, output);
@@ -163,7 +143,7 @@ report_print_text(const struct report *report, const struct output *output)
 		if (err)
 			return err;
 	}
-	breakdown_make(report, &breakdown);
+	breakdown_make(&report->analysis->summary, report->analysis->summary.actual, &breakdown);
 	fputc('\n', output->stream);
 	if (breakdown.actual_cycles > 0)
 		breakdown_print(&breakdown, output);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/symbolizer.h"
 
@@ -66,6 +67,17 @@ procedure_choice_fini(struct procedure_choice *choice)
 	free(choice->title);
 	image_titles_free(choice->titles, choice->title_count);
 	memset(choice, 0, sizeof(*choice));
+}
+
+json_t *
+procedure_choice_json(const struct procedure_choice *choice, const char *schema)
+{
+	const struct image *image = choice->found.code.image;
+	char build_id[BUILD_ID_TEXT_SIZE];
+
+	build_id_format(image, build_id);
+	return json_pack("{s:s, s:o, s:o, s:s?}", "schema", schema, "procedure", json_shown(choice->title), "image",
+	                 json_shown(image->path), "build_id", build_id[0] ? build_id : NULL);
 }
 
 char *

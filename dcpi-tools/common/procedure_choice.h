@@ -6,6 +6,7 @@
 #ifndef DCPI_TOOLS_PROCEDURE_CHOICE_H
 #define DCPI_TOOLS_PROCEDURE_CHOICE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "analysis/procedure_find.h"
@@ -29,6 +30,9 @@ struct procedure_choice {
 int procedure_choose(const struct selection *selection, const struct procedure_request *request,
                      struct procedure_choice *choice);
 void procedure_choice_fini(struct procedure_choice *choice); /* a zeroed one is allowed */
+
+/* An object that says what was chosen: schema, procedure, image, build_id. */
+json_t *procedure_choice_json(const struct procedure_choice *choice, const char *schema);
 
 /* An instruction of the image; free it. NULL: no memory. */
 char *instruction_format(const struct code_image *code, const struct instruction *instruction,

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/list/report.h"
 
@@ -124,14 +123,14 @@ lines_json(const struct report *report)
 int
 report_print_json(const struct report *report, FILE *stream)
 {
-	const struct image *image = report->choice.found.code.image;
-	char build_id[BUILD_ID_TEXT_SIZE];
-	json_t *root;
+	json_t *root = procedure_choice_json(&report->choice, "dcpilist/1");
+	int failed = 0;
 
-	build_id_format(image, build_id);
-	root = json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o}", "schema", "dcpilist/1", "procedure",
-	                 json_shown(report->choice.title), "image", json_shown(image->path), "build_id",
-	                 build_id[0] ? build_id : NULL, "samples", samples_json(report, of_all, NULL), "instructions",
-	                 instructions_json(report), "lines", lines_json(report));
-	return root ? json_print(root, stream) : -ENOMEM;
+	failed |= json_object_set_new(root, "samples", samples_json(report, of_all, NULL));
+	failed |= json_object_set_new(root, "instructions", instructions_json(report));
+	failed |= json_object_set_new(root, "lines", lines_json(report));
+	if (!failed)
+		return json_print(root, stream);
+	json_decref(root);
+	return -ENOMEM;
 }

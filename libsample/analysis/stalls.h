@@ -136,17 +136,22 @@ struct stall_summary {
 void stalls_sum(const struct stalls_input *input, const struct stalls *stalls, enum frequency_confidence least,
                 struct stall_summary *summary);
 
-/* The same in tenths of a percent of `actual`, such that all that is added up is right to the digit. */
+/* Add what `other` sums up: of several procedures. */
+void stall_summary_add(struct stall_summary *summary, const struct stall_summary *other);
+
+/* The same in tenths of a percent of a whole, such that all that is added up is right to the digit. */
 struct stall_shares {
 	int low[CAUSE_COUNT], high[CAUSE_COUNT];
 	int unexplained, gain, dynamic;
 	int fixed[STALL_REASON_COUNT], fixed_sum; /* the sum of the rows */
 	int stall;                                /* dynamic + fixed_sum */
 	int execution, sampling_error;            /* stall + execution + sampling_error = tallied */
-	int tallied;                              /* 1000, or 0 when nothing was tallied */
+	int tallied;                              /* `actual`; 0 when nothing was tallied */
 	int tallied_of_all;                       /* actual / all_samples */
 };
 
+/* Of what was tallied: `actual`; and of a larger whole. */
 void stall_shares(const struct stall_summary *summary, struct stall_shares *shares);
+void stall_shares_of(const struct stall_summary *summary, double whole, struct stall_shares *shares);
 
 #endif

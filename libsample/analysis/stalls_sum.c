@@ -65,10 +65,28 @@ tenths(double part, double whole)
 }
 
 void
-stall_shares(const struct stall_summary *summary, struct stall_shares *shares)
+stall_summary_add(struct stall_summary *summary, const struct stall_summary *other)
 {
-	const double whole = summary->actual;
+	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+		summary->low[i] += other->low[i];
+		summary->high[i] += other->high[i];
+	}
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++)
+		summary->fixed[i] += other->fixed[i];
+	summary->best += other->best;
+	summary->actual += other->actual;
+	summary->instructions += other->instructions;
+	summary->unexplained += other->unexplained;
+	summary->gain += other->gain;
+	summary->dynamic += other->dynamic;
+	summary->execution += other->execution;
+	summary->sampling_error += other->sampling_error;
+	summary->all_samples += other->all_samples;
+}
 
+void
+stall_shares_of(const struct stall_summary *summary, double whole, struct stall_shares *shares)
+{
 	memset(shares, 0, sizeof(*shares));
 	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
 		shares->low[i] = tenths(summary->low[i], whole);
@@ -83,7 +101,13 @@ stall_shares(const struct stall_summary *summary, struct stall_shares *shares)
 	}
 	shares->stall = shares->dynamic + shares->fixed_sum;
 	shares->execution = tenths(summary->execution, whole);
-	shares->tallied = whole > 0 ? 1000 : 0;
+	shares->tallied = tenths(summary->actual, whole);
 	shares->sampling_error = shares->tallied - shares->stall - shares->execution;
 	shares->tallied_of_all = tenths(summary->actual, summary->all_samples);
+}
+
+void
+stall_shares(const struct stall_summary *summary, struct stall_shares *shares)
+{
+	stall_shares_of(summary, summary->actual, shares);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/calc/breakdown.h"
+#include "dcpi-tools/common/breakdown.h"
 #include "dcpi-tools/calc/listing.h"
 
 /* To the letter, but for two blanks at the end of the line of 9838. */
@@ -175,6 +175,7 @@ the_summary_of_smooth_looks_as_in_the_paper(void **state)
 		.fixed = {1.8, 2.0, 1.0},
 		.execution = 51.2,
 		.sampling_error = -0.1,
+		.tallied = 100,
 		.tallied_percent = 93.1,
 	};
 	struct page page;

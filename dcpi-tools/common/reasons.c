@@ -1,4 +1,4 @@
-#include "dcpi-tools/calc/reasons.h"
+#include "dcpi-tools/common/reasons.h"
 
 const struct reason reasons[REASON_COUNT] = {
 	{'I', "I-cache miss", "its code was not in the first-level cache"},

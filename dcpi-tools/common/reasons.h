@@ -3,8 +3,8 @@
  *
  * Thread rule: stateless.
  */
-#ifndef DCPI_TOOLS_CALC_REASONS_H
-#define DCPI_TOOLS_CALC_REASONS_H
+#ifndef DCPI_TOOLS_REASONS_H
+#define DCPI_TOOLS_REASONS_H
 
 #include <stddef.h>
 

@@ -1,6 +1,8 @@
+#include "dcpi-tools/common/breakdown.h"
+
 #include <string.h>
 
-#include "dcpi-tools/calc/report.h"
+#include "code/schedule.h"
 
 #define TENTHS 10.0
 
@@ -8,13 +10,12 @@ _Static_assert(DYNAMIC_UNEXPLAINED == (int)CAUSE_COUNT && BREAKDOWN_STATIC == (i
                "rows are in the order of figure 4, here and in analysis/stalls.h");
 
 void
-breakdown_make(const struct report *report, struct breakdown *breakdown)
+breakdown_make(const struct stall_summary *summary, double whole, struct breakdown *breakdown)
 {
-	const struct stall_summary *summary = &report->analysis->summary;
 	struct stall_shares shares;
 
 	memset(breakdown, 0, sizeof(*breakdown));
-	stall_shares(summary, &shares);
+	stall_shares_of(summary, whole, &shares);
 	breakdown->best_cycles = summary->best;
 	breakdown->actual_cycles = summary->actual;
 	breakdown->instructions = summary->instructions;
@@ -29,5 +30,6 @@ breakdown_make(const struct report *report, struct breakdown *breakdown)
 		breakdown->fixed[i] = shares.fixed[i] / TENTHS;
 	breakdown->execution = shares.execution / TENTHS;
 	breakdown->sampling_error = shares.sampling_error / TENTHS;
+	breakdown->tallied = shares.tallied / TENTHS;
 	breakdown->tallied_percent = shares.tallied_of_all / TENTHS;
 }

@@ -1,5 +1,5 @@
 /* The layout of figure 4 of the DCPI paper. */
-#include "dcpi-tools/calc/breakdown.h"
+#include "dcpi-tools/common/breakdown.h"
 
 #include "code/schedule.h"
 
@@ -32,17 +32,18 @@ print_ranges(const struct breakdown *breakdown, FILE *stream)
 	fputs(rule, stream);
 }
 
-static void
-print_total(const char *name, double percent, FILE *stream)
+void
+breakdown_print_total(const char *name, double percent, const struct output *output)
 {
 	const bool is_nothing = percent > -0.05 && percent < 0.05; /* and not -0.0 */
 
-	fprintf(stream, " *** %18s%21.1f%%\n", name, is_nothing ? 0 : percent);
+	fprintf(output->stream, " *** %18s%21.1f%%\n", name, is_nothing ? 0 : percent);
 }
 
 static double
-print_static(const struct breakdown *breakdown, FILE *stream)
+print_static(const struct breakdown *breakdown, const struct output *output)
 {
+	FILE *stream = output->stream;
 	double sum = 0;
 
 	for (size_t i = 0; i < BREAKDOWN_STATIC; i++) {
@@ -50,13 +51,19 @@ print_static(const struct breakdown *breakdown, FILE *stream)
 		sum += breakdown->fixed[i];
 	}
 	fputs(rule, stream);
-	print_total("Subtotal static", sum, stream);
+	breakdown_print_total("Subtotal static", sum, output);
 	fputs(rule, stream);
 	return sum;
 }
 
 void
-breakdown_print(const struct breakdown *breakdown, const struct output *output)
+breakdown_print_rule(const struct output *output)
+{
+	fputs(rule, output->stream);
+}
+
+void
+breakdown_print_rows(const struct breakdown *breakdown, const struct output *output)
 {
 	FILE *stream = output->stream;
 	double stalls = breakdown->dynamic;
@@ -67,13 +74,20 @@ breakdown_print(const struct breakdown *breakdown, const struct output *output)
 	        breakdown->actual_cycles / breakdown->instructions);
 	fputs(" *** \n", stream);
 	print_ranges(breakdown, stream);
-	print_total("Subtotal dynamic", breakdown->dynamic, stream);
+	breakdown_print_total("Subtotal dynamic", breakdown->dynamic, output);
 	fputs(" *** \n", stream);
-	stalls += print_static(breakdown, stream);
-	print_total("Total stall", stalls, stream);
-	print_total("Execution", breakdown->execution, stream);
-	print_total("Net sampling error", breakdown->sampling_error, stream);
+	stalls += print_static(breakdown, output);
+	breakdown_print_total("Total stall", stalls, output);
+	breakdown_print_total("Execution", breakdown->execution, output);
+	breakdown_print_total("Net sampling error", breakdown->sampling_error, output);
 	fputs(rule, stream);
-	print_total("Total tallied", stalls + breakdown->execution + breakdown->sampling_error, stream);
-	fprintf(stream, " *** (%.0f, %.1f%% of all samples)\n", breakdown->actual_cycles, breakdown->tallied_percent);
+}
+
+void
+breakdown_print(const struct breakdown *breakdown, const struct output *output)
+{
+	breakdown_print_rows(breakdown, output);
+	breakdown_print_total("Total tallied", breakdown->tallied, output);
+	fprintf(output->stream, " *** (%.0f, %.1f%% of all samples)\n", breakdown->actual_cycles,
+	        breakdown->tallied_percent);
 }

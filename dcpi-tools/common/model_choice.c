@@ -1,0 +1,70 @@
+#include "dcpi-tools/common/model_choice.h"
+
+#include <stdlib.h>
+
+#include "analysis/procedure.h"
+#include "base/error.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+int
+time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event)
+{
+	char why[256];
+	int found = time_event_choose(selection, name, why, sizeof(why));
+
+	if (found < 0) {
+		message_print(directory, "%s", why);
+		return error_exit_status(found);
+	}
+	*event = (uint16_t)found;
+	return STATUS_OK;
+}
+
+int
+model_ask(const struct selection *selection, const char *name, struct model *model)
+{
+	const char *cpu = selection->epoch_count ? selection->epochs[selection->epoch_count - 1].cpu : "";
+	char directory[4096];
+	int err;
+
+	pipeline_directory(directory, sizeof(directory));
+	err = pipeline_choose(directory, name, cpu, &model->pipeline, model->note, sizeof(model->note));
+	if (!err)
+		return STATUS_OK;
+	message_print(NULL, "%s", model->note);
+	return error_exit_status(err);
+}
+
+void
+model_print(const struct model *model, const struct output *output)
+{
+	const struct pipeline *pipeline = &model->pipeline;
+	FILE *stream = output->stream;
+	char *shown;
+
+	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
+	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
+		fputs(", in order\n", stream);
+	else if (pipeline->skid)
+		fprintf(stream, ", out of order; samples are moved back by %u instruction%s\n", pipeline->skid,
+		        pipeline->skid > 1 ? "s" : "");
+	else
+		fputs(", out of order\n", stream);
+	if (!model->note[0])
+		return;
+	shown = text_shown(model->note);
+	fprintf(stream, "            %s\n", shown ? shown : "?");
+	free(shown);
+}
+
+json_t *
+model_json(const struct model *model)
+{
+	const struct pipeline *pipeline = &model->pipeline;
+
+	return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", pipeline->name, "title", pipeline->title, "in_order",
+	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)pipeline->skid, "note",
+	                 model->note[0] ? json_shown(model->note) : json_null());
+}

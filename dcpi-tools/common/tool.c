@@ -1,0 +1,65 @@
+#include "dcpi-tools/common/tool.h"
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+static int
+present(const struct tool *tool, const struct report *report)
+{
+	const struct options *options = tool->options;
+	const bool is_text = options->format == FORMAT_TEXT;
+	struct output output;
+	int err, end;
+
+	/* what is no text has neither colours nor a pager */
+	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
+	err = tool->print(report, &output);
+	end = output_close(&output);
+	if (err || end)
+		return message_cannot("standard output", "write the report", err ? err : end, NULL);
+	return STATUS_OK;
+}
+
+static int
+run(const struct tool *tool, const struct request *request, struct report *report)
+{
+	struct database database;
+	int status;
+
+	status = database_open(&database, tool->options->directory);
+	if (status)
+		return status;
+	status = tool->make(report, request, &database);
+	database_close(&database); /* a pager may keep us for hours */
+	if (!status) {
+		const int acted = tool->act ? tool->act(report) : TOOL_PRINTS;
+
+		status = acted == TOOL_PRINTS ? present(tool, report) : acted;
+	}
+	tool->fini(report);
+	return status;
+}
+
+int
+tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv)
+{
+	int status;
+
+	text_init();
+	options_init(tool->options);
+	status = argp_parse(tool->argp, argc, argv, 0, NULL, request);
+	if (status)
+		status = message_cannot(NULL, "read the command line", -status, NULL);
+	else
+		status = run(tool, request, report);
+	options_fini(tool->options);
+	return status;
+}
+
+void
+tool_init_children(const struct argp_state *state, const struct argp_child *children, struct options *options)
+{
+	for (size_t i = 0; children[i].argp; i++)
+		state->child_inputs[i] = options;
+}

@@ -1,0 +1,37 @@
+/*
+ * tool.h - the way of a tool that reads a database and reports: options, database, report, standard output
+ *
+ * Each such tool has a `struct request`, what the user asked for, and a `struct report`, what is shown, of its own.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_TOOL_H
+#define DCPI_TOOLS_TOOL_H
+
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+
+struct request;
+struct report;
+
+struct tool {
+	const struct argp *argp; /* its input is the request */
+	struct options *options; /* a part of the request */
+	/* An exit status: 0, or another after a message. The database is closed behind it. */
+	int (*make)(struct report *report, const struct request *request, struct database *database);
+	/* 0, or a negative errno. */
+	int (*print)(const struct report *report, const struct output *output);
+	/* Instead of it, something else than printing; NULL: there is nothing. An exit status, or TOOL_PRINTS. */
+	int (*act)(const struct report *report);
+	void (*fini)(struct report *report); /* also of one that could not be made */
+};
+
+#define TOOL_PRINTS (-1)
+
+/* For main(): its exit status. */
+int tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv);
+
+/* For an argp parser's ARGP_KEY_INIT: hand the options to all its children. */
+void tool_init_children(const struct argp_state *state, const struct argp_child *children, struct options *options);
+
+#endif
