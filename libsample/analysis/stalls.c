@@ -195,8 +195,10 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 	if (elimination.fits_cache && elimination.fits_tlb && elimination.seen && elimination.queue &&
 	    elimination.distances && stalls->instructions)
 		err = find_loops(&elimination);
-	if (!err)
+	if (!err) {
+		compare_lines(&elimination);
 		err = divide_time(&elimination);
+	}
 	if (!err)
 		err = explain_all(&elimination);
 	free(elimination.fits_cache);

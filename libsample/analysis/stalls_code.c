@@ -1,7 +1,16 @@
-/* Whether an instruction may have waited for its own bytes: what begins a line of the cache, or a page. */
+/*
+ * Whether an instruction may have waited for its own bytes: what begins a line of the cache, or a page.
+ *
+ * Where code is larger than the cache no single instruction may have enough samples to say anything. All that have no
+ * other reason do, together: if those that begin a line take no longer than those that do not, it is not for lines.
+ */
 #include <math.h>
 
 #include "analysis/stalls_suspects.h"
+
+#define FEW  10  /* samples: says nothing about one instruction */
+#define MANY 30  /* of all of a kind: says something about them */
+#define MOST 0.5 /* of its executions */
 
 static uint64_t
 unit_of(const struct instruction *instruction, unsigned bytes)
@@ -35,6 +44,109 @@ first_touches(const struct scene *scene, unsigned bytes)
 	return fmin(share, 1);
 }
 
+/* Samples and executions of instructions of one kind. */
+struct kind {
+	double samples, executions;
+};
+
+/*
+ * Of the time of `touching` instructions, the part that the `others` do not take as well, at most: both counts may be
+ * wrong by two standard deviations. 1 where too little is known.
+ */
+static double
+excess(const struct kind *touching, const struct kind *others)
+{
+	const double most = touching->samples + 2 * sqrt(touching->samples) + 3;
+	const double least = fmax(others->samples - 2 * sqrt(others->samples), 0);
+	double share;
+
+	if (!(touching->executions > 0) || !(others->executions > 0) || touching->samples + others->samples < MANY)
+		return 1;
+	share = 1 - least / others->executions / (most / touching->executions);
+	return isfinite(share) ? fmax(share, 0) : 1;
+}
+
+static void
+add_to_kind(const struct scene *scene, struct kind *kind)
+{
+	const struct frequencies *frequencies = scene->elimination->input->frequencies;
+
+	kind->samples += frequencies->samples[scene->at];
+	kind->executions += frequencies->blocks[scene->block].value;
+}
+
+/* Lines that are touched most times are compared with the rest of the code, pages with other lines. */
+static void
+add_instruction(const struct scene *scene, struct kind *pages, struct kind *lines, struct kind *others)
+{
+	const struct pipeline *pipeline = scene->elimination->pipeline;
+
+	if (first_touches(scene, pipeline->page_bytes) >= MOST)
+		add_to_kind(scene, pages);
+	else if (first_touches(scene, pipeline->cache_line) >= MOST)
+		add_to_kind(scene, lines);
+	else if (first_touches(scene, pipeline->cache_line) <= 0)
+		add_to_kind(scene, others);
+}
+
+static bool
+has_other_reason(const struct suspect suspects[CAUSE_COUNT])
+{
+	for (unsigned i = 0; i < CAUSE_COUNT; i++)
+		if (suspects[i].is_possible && i != CAUSE_CODE_CACHE && i != CAUSE_CODE_TLB)
+			return true;
+	return false;
+}
+
+static void
+add_block(struct elimination *elimination, uint32_t block, struct kind *pages, struct kind *lines, struct kind *others)
+{
+	const struct flow_block *at = &elimination->graph->blocks[block];
+
+	for (uint32_t i = 0; i < at->count; i++) {
+		struct suspect suspects[CAUSE_COUNT];
+		const struct scene scene = {
+			.elimination = elimination,
+			.instruction = &elimination->graph->instructions[at->first + i],
+			.block = block,
+			.index = i,
+			.at = at->first + i,
+		};
+
+		suspects_find(elimination, block, i, suspects);
+		if (!has_other_reason(suspects))
+			add_instruction(&scene, pages, lines, others);
+	}
+}
+
+void
+compare_lines(struct elimination *elimination)
+{
+	struct kind pages = {0}, lines = {0}, others = {0}, all;
+
+	elimination->line_share = elimination->page_share = 1;
+	for (uint32_t i = 0; i < elimination->graph->block_count; i++)
+		if (!elimination->fits_cache[i] && elimination->input->frequencies->blocks[i].value > 0)
+			add_block(elimination, i, &pages, &lines, &others);
+	all = (struct kind){lines.samples + pages.samples, lines.executions + pages.executions};
+	elimination->line_share = excess(&all, &others);
+	elimination->page_share = fmin(excess(&pages, &lines), elimination->line_share);
+}
+
+/* What an instruction with few samples may have waited for is what all those of its kind waited for. */
+static void
+suspect_touch(const struct scene *scene, enum stall_cause cause, double bound, double share)
+{
+	const struct elimination *elimination = scene->elimination;
+
+	if (elimination->input->frequencies->samples[scene->at] < FEW && !has_other_reason(scene->suspects)) {
+		if (share <= 0)
+			return;
+		bound = fmin(bound, share * elimination->result->instructions[scene->at].cycles);
+	}
+	suspect(scene, cause, bound);
+}
+
 void
 suspect_code(const struct scene *scene)
 {
@@ -43,8 +155,10 @@ suspect_code(const struct scene *scene)
 	double share = first_touches(scene, pipeline->cache_line);
 
 	if (share > 0 && !elimination->fits_cache[scene->block])
-		suspect(scene, CAUSE_CODE_CACHE, model_cycles(scene, share * pipeline->code.memory_cycles));
+		suspect_touch(scene, CAUSE_CODE_CACHE, model_cycles(scene, share * pipeline->code.memory_cycles),
+		              elimination->line_share);
 	share = first_touches(scene, pipeline->page_bytes);
 	if (share > 0 && !elimination->fits_tlb[scene->block])
-		suspect(scene, CAUSE_CODE_TLB, model_cycles(scene, share * pipeline->code_tlb.miss_cycles));
+		suspect_touch(scene, CAUSE_CODE_TLB, model_cycles(scene, share * pipeline->code_tlb.miss_cycles),
+		              elimination->page_share);
 }

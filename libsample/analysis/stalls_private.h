@@ -26,7 +26,9 @@ struct elimination {
 	double scale;     /* a cycle of the model, in those of the frequencies */
 	bool *fits_cache; /* of each block: in a loop that goes round often without leaving the cache */
 	bool *fits_tlb;
-	uint32_t *seen; /* of each block: the last search that came by */
+	double line_share, page_share; /* of the time of instructions with few samples and no other reason that begin
+	                                  a line, or page: what may be due to that */
+	uint32_t *seen;                /* of each block: the last search that came by */
 	uint32_t search;
 	uint32_t *queue; /* of blocks, for a search */
 	double *distances;
@@ -55,6 +57,9 @@ double edge_share(const struct elimination *elimination, uint32_t edge, uint32_t
 
 /* Fill in fits_cache and fits_tlb. 0 or -ENOMEM. */
 int find_loops(struct elimination *elimination);
+
+/* Fill in line_share and page_share. After find_loops(). */
+void compare_lines(struct elimination *elimination);
 
 /* All reasons that instruction `index` of `block` may have, events not looked at. */
 void suspects_find(struct elimination *elimination, uint32_t block, uint32_t index,

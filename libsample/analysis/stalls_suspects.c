@@ -88,10 +88,10 @@ suspects_find(struct elimination *elimination, uint32_t block, uint32_t index, s
 	};
 
 	memset(suspects, 0, CAUSE_COUNT * sizeof(*suspects));
-	suspect_code(&scene);
 	suspect_data(&scene);
 	suspect_synchronization(&scene);
 	suspect_branches(&scene);
 	suspect_units(&scene);
 	suspect_others(&scene);
+	suspect_code(&scene); /* last: it asks whether there are others */
 }
