@@ -133,5 +133,7 @@ main(int argc, char **argv)
 			return 2;
 	}
 	status = print_source(&options, SOURCE_SAMPLES, argv + optind, argc - optind);
+	if (!status)
+		status = print_source(&options, SOURCE_BURSTS, argv + optind, argc - optind);
 	return status;
 }

@@ -16,7 +16,7 @@ $(BUILD)/accuracy/%: tests/accuracy/programs/%.c $(wildcard tests/accuracy/progr
 
 $(BUILD)/accuracy/kernels: tests/accuracy/programs/kernels_order.c tests/accuracy/programs/kernels_text.c
 
-$(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy)) $(BUILD)/obj/dcpi-tools/calc/exact.o \
+$(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy)) \
 		$(call objects,$(TOOL_COMMON)) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/calc/exact.h"
+#include "dcpi-tools/common/recorded.h"
 #include "profile/profile.h"
 
 struct recording {
@@ -19,7 +19,7 @@ struct recording {
 	uint16_t event;
 	struct code_image code;
 	struct pipeline pipeline;
-	struct exact exact;
+	struct recorded recorded;
 };
 
 static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
@@ -76,7 +76,7 @@ open_code(struct recording *recording)
 		if (!err)
 			err = code_image_read(&recording->code);
 		if (!err)
-			err = exact_read(recording->profile, selection->images[i].number, &recording->exact);
+			err = recorded_read(recording->profile, selection->images[i].number, &recording->recorded);
 		return err ? fail(recording, recording->program, err) : 0;
 	}
 	return fail(recording, "the program has no samples", -ENOENT);
@@ -140,7 +140,7 @@ recording_close(struct recording *recording)
 {
 	if (!recording)
 		return;
-	exact_fini(&recording->exact);
+	recorded_fini(&recording->recorded);
 	code_image_close(&recording->code);
 	selection_free(recording->selection);
 	profile_close(recording->profile);
@@ -169,10 +169,8 @@ analyze(struct recording *recording, const struct symbol *symbol, enum source so
 		.symbol = symbol,
 		.event = recording->event,
 		.pipeline = &recording->pipeline,
-		.executions = recording->exact.counts,
-		.execution_count = recording->exact.count,
-		.exact_edges = recording->exact.edges,
-		.exact_edge_count = recording->exact.edge_count,
+		.exact = &recording->recorded.exact.paths,
+		.bursts = source == SOURCE_BURSTS ? &recording->recorded.bursts.paths : NULL,
 		.ignore_exact = source != SOURCE_EXACT,
 	};
 
