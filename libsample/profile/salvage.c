@@ -39,8 +39,9 @@ take_small(struct salvage *salvage, enum table table, enum salvage_source source
 static int
 take_large(struct salvage *salvage, enum table table, enum salvage_source source, const struct pages_entry *entry)
 {
-	return table == TABLE_COUNTS ? salvage_take_counts(salvage, table, source, entry)
-	                             : salvage_take_symbols(salvage, entry);
+	if (table == TABLE_COUNTS)
+		return salvage_take_counts(salvage, table, source, entry);
+	return table == TABLE_EDGES ? salvage_take_edges(salvage, entry) : salvage_take_symbols(salvage, entry);
 }
 
 static uint64_t
@@ -56,20 +57,21 @@ say_expected(struct salvage *salvage)
 
 	result->is_known = true;
 	for (enum table table = 0; table < TABLE_COUNT; table++)
-		result->is_known &= salvage->has_tree[0][table];
+		result->is_known &= salvage->has_tree[0][table] || table == TABLE_EDGES; /* older ones have none */
 	result->epochs.expected = expected_in(salvage, TABLE_EPOCHS);
 	result->slices.expected = expected_in(salvage, TABLE_SLICES);
 	result->images.expected = expected_in(salvage, TABLE_IMAGES);
 	result->contexts.expected = expected_in(salvage, TABLE_CONTEXTS);
 	result->blocks.expected = expected_in(salvage, TABLE_COUNTS);
 	result->symbols.expected = expected_in(salvage, TABLE_SYMBOLS);
+	result->edges.expected = expected_in(salvage, TABLE_EDGES);
 }
 
 static int
 read_all(struct salvage *salvage)
 {
 	static const enum table small[] = {TABLE_EPOCHS, TABLE_SLICES, TABLE_IMAGES, TABLE_CONTEXTS};
-	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS};
+	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES};
 	int err;
 
 	salvage->meta_count = pages_metas(salvage->pages, salvage->metas);

@@ -6,6 +6,7 @@
 #ifndef DCPI_PROFILE_SALVAGE_PARTS_H
 #define DCPI_PROFILE_SALVAGE_PARTS_H
 
+#include "profile/edges.h"
 #include "profile/epoch.h"
 #include "profile/handle.h"
 #include "profile/lmdb_pages.h"
@@ -84,6 +85,10 @@ int salvage_step(struct salvage *salvage);
 int salvage_take_counts(struct salvage *salvage, enum table table, enum salvage_source source,
                         const struct pages_entry *entry);
 int salvage_take_symbols(struct salvage *salvage, const struct pages_entry *entry);
+int salvage_take_edges(struct salvage *salvage, const struct pages_entry *entry);
+
+/* Is it a block of edges? Then its key, and the sum of its counts. 0, -DCPI_EDAMAGED, -ENOMEM. */
+int salvage_judge_edges(const struct pages_entry *entry, struct edges_key *key, uint64_t *sum);
 
 /* Write epochs, images and contexts; make salvage->slices. Then counts. Then the slices with what was counted. */
 int salvage_put_things(struct salvage *salvage);

@@ -116,32 +116,39 @@ walk_tables(struct pass *pass)
 	return err;
 }
 
+/* Could it be an entry of this table? 0, -DCPI_EDAMAGED, -ENOMEM. */
+static int
+judge_fitting(const struct pages_entry *entry, enum table table)
+{
+	const MDB_val name = {entry->key_size, (void *)entry->key};
+	struct edges_key key;
+	uint32_t id = 0;
+	uint64_t weight;
+
+	if (entry->is_tree)
+		return -DCPI_EDAMAGED;
+	if (table == TABLE_EDGES)
+		return salvage_judge_edges(entry, &key, &weight);
+	if (table == TABLE_COUNTS ? entry->key_size != COUNTS_KEY_SIZE : store_key_number(&name, &id))
+		return -DCPI_EDAMAGED;
+	return salvage_judge(table, id, entry->value, entry->size, &weight);
+}
+
 /* How many of the entries could be of this table? */
 static int
 count_fitting(const struct pages_leaf *leaf, enum table table, size_t *fitting)
 {
 	struct pages_entry entry;
-	uint64_t weight;
 
 	*fitting = 0;
 	for (size_t i = 0; i < pages_leaf_count(leaf); i++) {
-		struct byte_reader reader;
-		uint32_t id = 0;
 		int err = pages_leaf_entry(leaf, i, &entry);
 
+		if (!err)
+			err = judge_fitting(&entry, table);
 		if (err == -ENOMEM)
 			return err;
-		if (err || entry.is_tree)
-			continue;
-		reader_init(&reader, entry.key, entry.key_size);
-		if (table != TABLE_COUNTS)
-			id = read_u32_be(&reader);
-		if (table != TABLE_COUNTS && (reader.failed || reader_left(&reader) > 0))
-			continue;
-		err = salvage_judge(table, id, entry.value, entry.size, &weight);
-		if (err == -ENOMEM)
-			return err;
-		*fitting += !err && (table != TABLE_COUNTS || entry.key_size == COUNTS_KEY_SIZE);
+		*fitting += !err;
 	}
 	return 0;
 }
@@ -156,8 +163,7 @@ visit_any_leaf(void *context, const struct pages_leaf *leaf)
 	int err;
 
 	for (enum table table = TABLE_EPOCHS; table < TABLE_COUNT; table++) {
-		if (table == TABLE_IMAGE_IDS || table == TABLE_CONTEXT_IDS || table == TABLE_SYMBOLS ||
-		    table == TABLE_EDGES)
+		if (table == TABLE_IMAGE_IDS || table == TABLE_CONTEXT_IDS || table == TABLE_SYMBOLS)
 			continue;
 		err = count_fitting(leaf, table, &fitting);
 		if (err)

@@ -46,6 +46,7 @@ fill(struct profile *profile)
 	static struct tally_entry entries[BLOCKS];
 	static const struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
 	static const struct context context = {.comm = "x", .cgroup = "/", .label = ""};
+	static struct profile_edge edges[BLOCKS];
 	static const struct profile_symbol symbol = {.offset = 16, .name = "start"};
 	const struct image *images[] = {&image};
 	const struct context *contexts[] = {&context};
@@ -58,11 +59,15 @@ fill(struct profile *profile)
 		.images = images,
 		.context_count = 1,
 		.contexts = contexts,
+		.edges = edges,
+		.edge_count = BLOCKS,
 		.slice = &slice,
 	};
 
-	for (size_t i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS; i++) {
 		entries[i] = (struct tally_entry){.offset = i * PAGE, .count = 1};
+		edges[i] = (struct profile_edge){.from = i * PAGE + 7, .to = i * PAGE, .count = 1 + i};
+	}
 	require(profile_begin_epoch(profile, &epoch) == 0);
 	slice.epoch = epoch.id;
 	require(profile_flush(profile, &batch) == 0);

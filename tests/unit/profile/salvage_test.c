@@ -4,18 +4,39 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "profile/edges.h"
 #include "profile/salvage.h"
 #include "profile/selection.h"
 
 #define PAGE    4096
 #define BLOCKS  1500
 #define FLUSHES 3
+#define EDGES   700 /* blocks of them */
 #define TOTAL   ((uint64_t)BLOCKS * FLUSHES)
 
-/* An epoch, a slice, two images, two contexts, names of one image, and BLOCKS blocks that FLUSHES flushes added to. */
+/* Edges of the first image into a slice that is there. */
+static void
+flush_edges(struct profile *profile, uint32_t epoch, uint32_t id, const struct profile_edge *edges, size_t count)
+{
+	struct slice slice = {.id = id, .epoch = epoch, .start_ns = 100 * SECOND_NS, .end_ns = 110 * SECOND_NS};
+	const struct profile_batch batch = {
+		.first_image = 2,
+		.first_context = 2,
+		.edges = edges,
+		.edge_count = count,
+		.slice = &slice,
+	};
+
+	slice.event_count = 1;
+	assert_int_equal(profile_flush(profile, &batch), 0);
+}
+
+/* An epoch, a slice, two images, two contexts, names of one image, and blocks of samples and edges that several flushes
+ * added to. */
 static void
 make_database(const char *directory)
 {
+	static struct profile_edge edges[EDGES];
 	static struct tally_entry entries[BLOCKS];
 	const struct profile_symbol symbols[] = {{0x100, "one"}, {0x200, "two"}};
 	struct profile *profile = open_writer(directory, 0);
@@ -24,8 +45,12 @@ make_database(const char *directory)
 	for (size_t i = 0; i < BLOCKS; i++)
 		entries[i] = (struct tally_entry){
 			.image = i >= BLOCKS / 2, .context = i >= BLOCKS / 2, .offset = i * PAGE, .count = 1};
+	for (size_t i = 0; i < EDGES; i++)
+		edges[i] = (struct profile_edge){.from = i * PAGE + 5, .to = i * PAGE, .count = 1 + i};
 	for (size_t i = 0; i < FLUSHES; i++)
 		assert_int_equal(flush_entries(profile, epoch, 1, &slice, i == 0, entries, BLOCKS), 0);
+	flush_edges(profile, epoch, slice, edges, EDGES);
+	flush_edges(profile, epoch, slice, edges, EDGES);
 	assert_int_equal(profile_put_symbols(profile, 0, symbols, 2), 0);
 	profile_close(profile);
 }
@@ -127,6 +152,34 @@ a_sound_database_is_kept_whole(void **state)
 	assert_int_equal(result.blocks.kept, BLOCKS);
 	assert_int_equal(result.blocks.expected, BLOCKS);
 	assert_int_equal(result.symbols.kept, 1);
+	assert_int_equal(result.edges.kept, EDGES);
+	assert_int_equal(result.edges.expected, EDGES);
+}
+
+/* They are read as they were counted, the second flush added to the first. */
+static void
+edges_are_those_that_were_counted(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct salvage_result result;
+	struct profile *profile;
+	struct edge_set set;
+	char target[80];
+
+	make_database(fixture->directory);
+	snprintf(target, sizeof(target), "%s/new", fixture->parent);
+	assert_int_equal(profile_salvage(fixture->directory, target, NULL, &result), 0);
+	profile = open_reader(target);
+	assert_int_equal(edges_read(profile, 1, "cpu-clock", &set), 0);
+	assert_int_equal(set.count, EDGES);
+	for (size_t i = 0; i < EDGES; i++) {
+		assert_int_equal(set.edges[i].from, i * PAGE + 5);
+		assert_int_equal(set.edges[i].to, i * PAGE);
+		assert_int_equal(set.edges[i].count, 2 * (1 + i));
+	}
+	edge_set_fini(&set);
+	profile_close(profile);
+	remove_database(target);
 }
 
 /* Whichever page is overwritten: little is lost, and what was counted is kept or known to be lost. */
@@ -152,6 +205,7 @@ one_page_costs_little(void **state)
 		assert_int_equal(result.slices.kept, 1);
 		assert_int_equal(result.samples + result.samples_lost, TOTAL);
 		assert_true(result.samples >= TOTAL * 9 / 10);
+		assert_true(result.edges.kept >= EDGES * 8 / 10);
 	}
 	free(file.data);
 }
@@ -174,6 +228,7 @@ without_meta_pages_single_pages_are_found(void **state)
 	assert_int_equal(result.images.kept, 2);
 	assert_int_equal(result.contexts.kept, 2);
 	assert_int_equal(result.samples, TOTAL);
+	assert_int_equal(result.edges.kept, EDGES);
 	free(file.data);
 }
 
@@ -309,6 +364,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_sound_database_is_kept_whole),
+		TEST(edges_are_those_that_were_counted),
 		TEST(one_page_costs_little),
 		TEST(without_meta_pages_single_pages_are_found),
 		TEST(a_file_cut_short_gives_what_is_before_the_cut),
