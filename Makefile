@@ -174,6 +174,12 @@ $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(cal
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 workloads: $(BUILD)/tests/system/flow_graphs
 
+# Samples of any program.
+$(BUILD)/tests/system/sample_files: $(BUILD)/obj/tests/system/sample_files.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+workloads: $(BUILD)/tests/system/sample_files
+
 # Best cases, for a comparison with llvm-mca.
 workloads: $(BUILD)/bench/best_case
 

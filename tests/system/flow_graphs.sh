@@ -5,30 +5,13 @@
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# sample COUNT - so many ELF files of /usr/bin and the libraries, evenly chosen by name, each once; libc always
-sample()
-{
-	local libraries
-
-	libraries=/usr/lib/$(uname -m)-linux-gnu
-	{
-		find /usr/bin "$libraries" -maxdepth 1 -type f -size +8k ! -name '*.a' ! -name '*.o' 2>/dev/null |
-			sort | while read -r file; do
-				[ "$(head -c 4 "$file" | tr -d '\0')" = $'\x7fELF' ] && printf '%s\n' "$file"
-			done |
-			awk -v count="$1" '{ line[NR] = $0 }
-				END { for (i = 0; i < count && i < NR; i++) print line[int(i * NR / (count < NR ? count : NR)) + 1] }'
-		readlink -f "$libraries/libc.so.6"
-	} | sort -u
-}
-
 # total NAME - a number out of the last line
 total()
 {
 	sed -n '$s/.*\<'"$1"' \([0-9.]*\).*/\1/p' "$scratch/output"
 }
 
-mapfile -t files < <(sample "${FLOW_GRAPH_FILES:-60}")
+mapfile -t files < <(machine_files "${FLOW_GRAPH_FILES:-60}")
 (
 	ulimit -v $((512 * 1024)) # KiB
 	"$build/tests/system/flow_graphs" "${files[@]}"

@@ -181,6 +181,23 @@ may_sample_or_skip()
 	}
 }
 
+# machine_files COUNT - so many ELF files of /usr/bin and the libraries, evenly chosen by name, each once; libc always
+machine_files()
+{
+	local libraries
+
+	libraries=/usr/lib/$(uname -m)-linux-gnu
+	{
+		find /usr/bin "$libraries" -maxdepth 1 -type f -size +8k ! -name '*.a' ! -name '*.o' 2>/dev/null |
+			sort | while read -r file; do
+				[ "$(head -c 4 "$file" | tr -d '\0')" = $'\x7fELF' ] && printf '%s\n' "$file"
+			done |
+			awk -v count="$1" '{ line[NR] = $0 }
+				END { for (i = 0; i < count && i < NR; i++) print line[int(i * NR / (count < NR ? count : NR)) + 1] }'
+		readlink -f "$libraries/libc.so.6"
+	} | sort -u
+}
+
 # alone COMMAND - in a shell of its own: what it starts is ended with it
 alone()
 {
