@@ -5,13 +5,26 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define NOBODY    UINT32_MAX
-#define STEPS_MAX 100000000 /* over nodes, in all pivots: half a second */
+#define NOBODY       UINT32_MAX
+#define STEPS_MAX    200000000 /* over arcs and nodes, in all: half a second */
+#define FIRST_PRICE  8         /* of the dearest arc, one in so many: where the price of breaking the law begins */
+#define PRICE_FACTOR 4
 
+/* What flow through an arc saves has this sign: */
 enum arc_state {
-	ARC_EMPTY, /* outside the tree, no flow */
-	ARC_FULL,  /* outside the tree, flow at its capacity */
-	ARC_TREE,
+	ARC_EMPTY = 1, /* outside the tree, no flow */
+	ARC_TREE = 0,  /* or it takes none */
+	ARC_FULL = -1, /* outside the tree, flow at its capacity */
+};
+
+struct arc {
+	uint32_t from, to;
+	int64_t cost;
+	int64_t state;
+};
+
+struct load {
+	int64_t flow, capacity;
 };
 
 /* A node hangs on its parent by one arc, which leads up or down. */
@@ -20,19 +33,19 @@ struct node {
 	uint32_t arc;
 	uint32_t depth;
 	uint32_t child, next, previous; /* first child, siblings */
-	int64_t potential;              /* cost + potential of `from` - potential of `to` is 0 for arcs of the tree */
 	bool goes_up;
 };
 
 struct network {
-	struct network_arc *arcs; /* those that are asked for, then one to the root from each node */
-	uint8_t *states;
-	size_t arc_count;
-	struct node *nodes; /* the last is the root */
-	size_t node_count;
-	size_t next_arc; /* where the search for the next arc begins */
-	size_t search;   /* so many arcs are looked at, at least */
-	size_t steps;    /* so far */
+	struct arc *arcs; /* those that are asked for, then one to the root from each node, then one from it to each */
+	struct load *loads;  /* of each arc */
+	size_t arc_count;    /* with the root's */
+	struct node *nodes;  /* the last is the root */
+	int64_t *potentials; /* of nodes: cost + potential of `from` - potential of `to` is 0 for arcs of the tree */
+	size_t node_count;   /* without the root */
+	size_t next_arc;     /* where the search for the next arc begins */
+	size_t search;       /* so many arcs are looked at, at least */
+	size_t steps;        /* so far */
 	uint32_t *path;
 };
 
@@ -67,88 +80,84 @@ static void
 network_fini(struct network *network)
 {
 	free(network->arcs);
-	free(network->states);
+	free(network->loads);
 	free(network->nodes);
+	free(network->potentials);
 	free(network->path);
 }
 
-/* The first tree: each node hangs on the root by an arc of its own that is too dear to be used. */
-static int
-network_init(struct network *network, const struct network_arc *arcs, size_t arc_count, size_t node_count)
+static bool
+network_init(struct network *network, size_t arc_count, size_t node_count)
 {
-	const int64_t dear = (NETWORK_COST_MAX + 1) * ((int64_t)node_count + 1);
-	const uint32_t root = (uint32_t)node_count;
-
-	network->arc_count = arc_count;
+	network->arc_count = arc_count + 2 * node_count;
 	network->node_count = node_count;
-	network->search = (size_t)sqrt((double)arc_count) + 20;
-	network->arcs = calloc(arc_count + node_count, sizeof(*network->arcs));
-	network->states = calloc(arc_count + node_count, 1);
+	network->search = (size_t)sqrt((double)network->arc_count) + 20;
+	network->arcs = calloc(network->arc_count, sizeof(*network->arcs));
+	network->loads = calloc(network->arc_count, sizeof(*network->loads));
 	network->nodes = calloc(node_count + 1, sizeof(*network->nodes));
+	network->potentials = calloc(node_count + 1, sizeof(*network->potentials));
 	network->path = calloc(node_count + 1, sizeof(*network->path));
-	if (!network->arcs || !network->states || !network->nodes || !network->path)
-		return -ENOMEM;
-	for (size_t i = 0; i < arc_count; i++) {
-		network->arcs[i] = arcs[i];
-		network->arcs[i].flow = 0;
-	}
-	for (uint32_t i = 0; i < root; i++) {
-		const uint32_t arc = (uint32_t)arc_count + i;
+	return network->arcs && network->loads && network->nodes && network->potentials && network->path;
+}
 
-		network->arcs[arc] = (struct network_arc){i, root, NETWORK_UNLIMITED, dear, 0};
-		network->states[arc] = ARC_TREE;
+/* The first tree: each node hangs on the root by an arc of its own. */
+static void
+network_load(struct network *network, const struct network_arc *arcs, size_t arc_count)
+{
+	const uint32_t root = (uint32_t)network->node_count;
+
+	for (size_t i = 0; i < arc_count; i++) {
+		network->arcs[i] = (struct arc){arcs[i].from, arcs[i].to, arcs[i].cost,
+		                                arcs[i].capacity > 0 ? ARC_EMPTY : ARC_TREE};
+		network->loads[i].capacity = arcs[i].capacity;
+	}
+	network->nodes[root] =
+		(struct node){.parent = NOBODY, .arc = NOBODY, .child = 0, .next = NOBODY, .previous = NOBODY};
+	for (uint32_t i = 0; i < root; i++) {
+		const uint32_t up = (uint32_t)arc_count + i, down = up + root;
+
+		network->arcs[up] = (struct arc){i, root, 0, ARC_TREE};
+		network->arcs[down] = (struct arc){root, i, 0, ARC_EMPTY};
+		network->loads[up].capacity = network->loads[down].capacity = NETWORK_UNLIMITED;
 		network->nodes[i] = (struct node){
 			.parent = root,
-			.arc = arc,
+			.arc = up,
 			.depth = 1,
 			.child = NOBODY,
 			.next = i + 1 < root ? i + 1 : NOBODY,
 			.previous = i > 0 ? i - 1 : NOBODY,
-			.potential = -dear,
 			.goes_up = true,
 		};
 	}
-	network->nodes[root] =
-		(struct node){.parent = NOBODY, .arc = NOBODY, .child = 0, .next = NOBODY, .previous = NOBODY};
-	return 0;
 }
 
-/* How much a unit through this arc saves; an arc that is full would be emptied. */
-static int64_t
-arc_gain(const struct network *network, size_t i)
-{
-	const struct network_arc *arc = &network->arcs[i];
-	const int64_t cost = arc->cost + network->nodes[arc->from].potential - network->nodes[arc->to].potential;
-
-	if (network->states[i] == ARC_TREE || arc->capacity == 0)
-		return 0;
-	return network->states[i] == ARC_EMPTY ? -cost : cost;
-}
-
-/* The best arc of the next ones that has any; NOBODY when no arc saves anything. */
+/* The best arc of the next ones that saves anything; NOBODY when no arc does. */
 static uint32_t
 find_entering(struct network *network)
 {
+	const int64_t *potentials = network->potentials;
 	uint32_t best = NOBODY;
 	int64_t best_gain = 0;
-	size_t looked_at = 0;
+	size_t at = network->next_arc, left = network->search;
 
 	for (size_t i = 0; i < network->arc_count; i++) {
-		const size_t arc = network->next_arc;
-		const int64_t gain = arc_gain(network, arc);
+		const struct arc *arc = &network->arcs[at];
+		const int64_t gain = arc->state * (potentials[arc->to] - potentials[arc->from] - arc->cost);
 
-		if (++network->next_arc == network->arc_count)
-			network->next_arc = 0;
 		if (gain > best_gain) {
 			best_gain = gain;
-			best = (uint32_t)arc;
+			best = (uint32_t)at;
 		}
-		if (++looked_at >= network->search) {
-			if (best != NOBODY)
-				return best;
-			looked_at = 0;
-		}
+		if (++at == network->arc_count)
+			at = 0;
+		network->steps++;
+		if (--left > 0)
+			continue;
+		if (best != NOBODY)
+			break;
+		left = network->search;
 	}
+	network->next_arc = at;
 	return best;
 }
 
@@ -156,9 +165,9 @@ find_entering(struct network *network)
 static int64_t
 room_above(const struct network *network, uint32_t node, bool upwards)
 {
-	const struct network_arc *arc = &network->arcs[network->nodes[node].arc];
+	const struct load *load = &network->loads[network->nodes[node].arc];
 
-	return network->nodes[node].goes_up == upwards ? arc->capacity - arc->flow : arc->flow;
+	return network->nodes[node].goes_up == upwards ? load->capacity - load->flow : load->flow;
 }
 
 /*
@@ -196,10 +205,10 @@ send_round(struct network *network, uint32_t source, uint32_t target, int64_t st
 
 	while (source != target) {
 		if (nodes[source].depth >= nodes[target].depth) {
-			network->arcs[nodes[source].arc].flow += nodes[source].goes_up ? -step : step;
+			network->loads[nodes[source].arc].flow += nodes[source].goes_up ? -step : step;
 			source = nodes[source].parent;
 		} else {
-			network->arcs[nodes[target].arc].flow += nodes[target].goes_up ? step : -step;
+			network->loads[nodes[target].arc].flow += nodes[target].goes_up ? step : -step;
 			target = nodes[target].parent;
 		}
 	}
@@ -246,7 +255,7 @@ refresh_below(struct network *network, uint32_t top)
 
 		network->steps++;
 		node->depth = nodes[node->parent].depth + 1;
-		node->potential = nodes[node->parent].potential + (node->goes_up ? -cost : cost);
+		network->potentials[at] = network->potentials[node->parent] + (node->goes_up ? -cost : cost);
 		if (node->child != NOBODY) {
 			at = node->child;
 			continue;
@@ -287,52 +296,114 @@ exchange(struct network *network, uint32_t cut, uint32_t end, uint32_t other, ui
 static void
 pivot(struct network *network, uint32_t entering)
 {
-	struct network_arc *arc = &network->arcs[entering];
-	const bool is_empty = network->states[entering] == ARC_EMPTY;
+	struct arc *arc = &network->arcs[entering];
+	struct load *load = &network->loads[entering];
+	const bool is_empty = arc->state == ARC_EMPTY;
 	const uint32_t source = is_empty ? arc->from : arc->to;
 	const uint32_t target = is_empty ? arc->to : arc->from;
-	const struct cut cut = find_cut(network, source, target, arc->capacity);
+	const struct cut cut = find_cut(network, source, target, load->capacity);
 	uint32_t leaving;
 
 	if (cut.step > 0)
 		send_round(network, source, target, cut.step);
-	arc->flow += is_empty ? cut.step : -cut.step;
+	load->flow += is_empty ? cut.step : -cut.step;
 	if (cut.node == NOBODY) {
-		network->states[entering] = is_empty ? ARC_FULL : ARC_EMPTY;
+		arc->state = is_empty ? ARC_FULL : ARC_EMPTY;
 		return;
 	}
 	leaving = network->nodes[cut.node].arc;
-	network->states[leaving] = network->arcs[leaving].flow == 0 ? ARC_EMPTY : ARC_FULL;
-	network->states[entering] = ARC_TREE;
+	network->arcs[leaving].state = network->loads[leaving].flow == 0 ? ARC_EMPTY : ARC_FULL;
+	arc->state = ARC_TREE;
 	if (cut.at_source)
 		exchange(network, cut.node, source, target, entering);
 	else
 		exchange(network, cut.node, target, source, entering);
 }
 
+static int
+pivot_all(struct network *network)
+{
+	for (;;) {
+		const uint32_t entering = find_entering(network);
+
+		if (entering == NOBODY)
+			return 0;
+		if (network->steps >= STEPS_MAX)
+			return -EAGAIN;
+		pivot(network, entering);
+	}
+}
+
+/* What it costs to let flow in or out through the root's arcs. Flows and the tree stay as they are. */
+static void
+set_price(struct network *network, int64_t price)
+{
+	const struct node *nodes = network->nodes;
+
+	for (size_t i = network->arc_count - 2 * network->node_count; i < network->arc_count; i++)
+		network->arcs[i].cost = price;
+	for (uint32_t i = nodes[network->node_count].child; i != NOBODY; i = nodes[i].next)
+		refresh_below(network, i);
+}
+
+static bool
+is_circulation(const struct network *network)
+{
+	for (size_t i = network->arc_count - 2 * network->node_count; i < network->arc_count; i++)
+		if (network->loads[i].flow > 0)
+			return false;
+	return true;
+}
+
+static int64_t
+dearest_cost(const struct network_arc *arcs, size_t arc_count)
+{
+	int64_t dearest = 1;
+
+	for (size_t i = 0; i < arc_count; i++)
+		if (arcs[i].cost > dearest || -arcs[i].cost > dearest)
+			dearest = arcs[i].cost > 0 ? arcs[i].cost : -arcs[i].cost;
+	return dearest;
+}
+
+/*
+ * That what comes in must go out is a matter of price, low at first: then each node is settled with those around it, in
+ * a tree that is flat, and as the price rises what is left is settled over longer and longer ways. From the beginning
+ * at the full price a ladder of 2,000 blocks takes a hundred times as many steps. Where no flow breaks the law the
+ * price does not matter any more.
+ */
+static int
+settle_all(struct network *network, int64_t dearest)
+{
+	const int64_t prohibitive = (dearest + 1) * ((int64_t)network->node_count + 1);
+	int64_t price = dearest / FIRST_PRICE + 1;
+	int err;
+
+	for (;;) {
+		set_price(network, price);
+		err = pivot_all(network);
+		if (err || price == prohibitive || is_circulation(network))
+			return err;
+		price = price < prohibitive / PRICE_FACTOR ? price * PRICE_FACTOR : prohibitive;
+	}
+}
+
 int
 network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count)
 {
 	struct network network = {0};
-	int err;
+	int err = -ENOMEM;
 
-	if (arc_count > NOBODY / 2 || node_count > NOBODY / 2 || !arcs_are_valid(arcs, arc_count, node_count))
+	if (arc_count > NOBODY / 4 || node_count > NOBODY / 4 || !arcs_are_valid(arcs, arc_count, node_count))
 		return -EINVAL;
 	if (arc_count == 0)
 		return 0;
-	err = network_init(&network, arcs, arc_count, node_count);
-	while (!err) {
-		const uint32_t entering = find_entering(&network);
-
-		if (entering == NOBODY)
-			break;
-		if (network.steps++ >= STEPS_MAX)
-			err = -EAGAIN;
-		else
-			pivot(&network, entering);
+	if (network_init(&network, arc_count, node_count)) {
+		network_load(&network, arcs, arc_count);
+		err = settle_all(&network, dearest_cost(arcs, arc_count));
 	}
 	for (size_t i = 0; i < arc_count && err != -ENOMEM; i++)
-		arcs[i].flow = network.arcs[i].flow;
+		arcs[i].flow = network.loads[i].flow;
 	network_fini(&network);
 	return err;
 }

@@ -1,8 +1,8 @@
 /*
  * min_cost_flow.h - the cheapest circulation in a network
  *
- * Network simplex with strongly feasible trees (Cunningham 1976), written here because no C library that Debian has is
- * fast enough: see docs/analysis.md. Integers throughout, so that what comes in is what goes out, exactly. No state:
+ * Network simplex with strongly feasible trees (Cunningham 1976) and a price of breaking the law that rises, written here
+ * because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout, so that what comes in is what goes out, exactly. No state:
  * any thread.
  */
 #ifndef DCPI_ANALYSIS_MIN_COST_FLOW_H
@@ -25,7 +25,7 @@ struct network_arc {
 /*
  * Set each arc's flow so that at each node what comes in goes out, and the sum of cost x flow is least. 0; -EINVAL for
  * an arc that points nowhere or breaks the limits above; -ENOMEM; -EAGAIN when it took too many steps: then the flows
- * are a circulation, and better than none, but not the cheapest.
+ * are cheap but not the cheapest, and at some nodes what comes in is not what goes out.
  */
 int network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count);
 

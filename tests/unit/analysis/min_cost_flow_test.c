@@ -111,6 +111,64 @@ no_random_network_has_a_cheaper_circulation(void **state)
 	}
 }
 
+/*
+ * Two rails of `length` nodes with rungs, closed by an arc back: what flows at one end matters at the other. Arcs up
+ * the rails have four parts each, as blocks have that are nearest to what is wanted.
+ */
+static size_t
+make_ladder(struct network_arc *arcs, uint32_t length)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i + 1 < length; i++) {
+		for (uint32_t side = 0; side < 2; side++) {
+			const uint32_t from = 2 * i + side, to = from + 2;
+			const int64_t price = 1 + random() % 5;
+
+			arcs[count++] = (struct network_arc){from, to, random() % 3000, -4 * price, 0};
+			arcs[count++] = (struct network_arc){from, to, random() % 1000, -price, 0};
+			arcs[count++] = (struct network_arc){from, to, random() % 1000, price, 0};
+			arcs[count++] = (struct network_arc){from, to, NETWORK_UNLIMITED, 4 * price, 0};
+			arcs[count++] = (struct network_arc){from, from ^ 1U, NETWORK_UNLIMITED, 0, 0};
+		}
+	}
+	arcs[count++] = (struct network_arc){2 * length - 2, 0, NETWORK_UNLIMITED, 0, 0};
+	arcs[count++] = (struct network_arc){2 * length - 1, 0, NETWORK_UNLIMITED, 0, 0};
+	return count;
+}
+
+static void
+assert_ladder_is_solved(uint32_t length, bool and_is_cheapest)
+{
+	struct network_arc *arcs = calloc((size_t)length * 10, sizeof(*arcs));
+	size_t count;
+
+	assert_non_null(arcs);
+	srandom(11);
+	count = make_ladder(arcs, length);
+	assert_int_equal(network_circulate(arcs, count, (size_t)length * 2), 0);
+	assert_circulates(arcs, count, (size_t)length * 2);
+	if (and_is_cheapest)
+		assert_false(can_be_improved(arcs, count, (size_t)length * 2));
+	free(arcs);
+}
+
+static void
+no_ladder_has_a_cheaper_circulation(void **state)
+{
+	(void)state;
+	assert_ladder_is_solved(3, true);
+	assert_ladder_is_solved(100, true);
+	assert_ladder_is_solved(1500, true);
+}
+
+static void
+a_ladder_of_thousands_of_nodes_does_not_take_too_many_steps(void **state)
+{
+	(void)state;
+	assert_ladder_is_solved(10000, false);
+}
+
 static void
 huge_capacities_do_not_overflow(void **state)
 {
@@ -146,6 +204,8 @@ main(void)
 		cmocka_unit_test(what_costs_more_than_it_gains_is_left),
 		cmocka_unit_test(an_arc_to_itself_is_a_circulation),
 		cmocka_unit_test(no_random_network_has_a_cheaper_circulation),
+		cmocka_unit_test(no_ladder_has_a_cheaper_circulation),
+		cmocka_unit_test(a_ladder_of_thousands_of_nodes_does_not_take_too_many_steps),
 		cmocka_unit_test(huge_capacities_do_not_overflow),
 		cmocka_unit_test(arcs_that_point_nowhere_or_gain_without_end_are_refused),
 	};
