@@ -132,6 +132,10 @@ CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
 LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))
 $(BUILD)/bin/dcpilist: $(LIST_OBJECTS)
+WHATCG_OBJECTS := $(call objects,$(call sources,dcpi-tools/whatcg))
+$(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
+TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
+$(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))

@@ -58,7 +58,8 @@ void breakdown_print_rule(const struct output *output);
 /* What rows say, by their names. */
 json_t *breakdown_json(const struct breakdown *breakdown);
 
-/* "D-cache miss" */
+/* "D-cache miss"; "Slotting", of enum stall_reason */
 const char *breakdown_dynamic_name(enum breakdown_dynamic reason);
+const char *breakdown_static_name(unsigned reason);
 
 #endif

@@ -20,6 +20,12 @@ breakdown_dynamic_name(enum breakdown_dynamic reason)
 	return dynamic_names[reason];
 }
 
+const char *
+breakdown_static_name(unsigned reason)
+{
+	return static_names[reason];
+}
+
 static void
 print_ranges(const struct breakdown *breakdown, FILE *stream)
 {

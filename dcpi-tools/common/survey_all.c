@@ -1,0 +1,283 @@
+#include "dcpi-tools/common/survey_all.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "dcpi-tools/common/image_choice.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/progress.h"
+#include "dcpi-tools/common/recorded.h"
+#include "dcpi-tools/common/text.h"
+
+static const char unknown[] = "it is not known which image they are of: dcpiprof says why";
+
+enum key {
+	KEY_IMAGE = 0x2000,
+	KEY_EVENT,
+	KEY_CPU,
+};
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct survey_request *request = state->input;
+
+	switch (key) {
+	case KEY_IMAGE:
+	case ARGP_KEY_ARG:
+		options_add_image(&request->options, text, state);
+		return 0;
+	case KEY_EVENT:
+		request->event = text;
+		return 0;
+	case KEY_CPU:
+		request->cpu = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option entries[] = {
+	{"image", KEY_IMAGE, "IMAGE", 0, "Only this image: a file name, a path, a pattern or a build-id's beginning",
+         1},
+	{"event", KEY_EVENT, "EVENT", 0, "Take the samples of EVENT for time (default: cycles, else a clock)", 1},
+	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
+	{0},
+};
+
+const struct argp options_survey = {.options = entries, .parser = parse_option};
+
+static bool
+is_wanted(const struct survey_all *survey, uint32_t image)
+{
+	return !survey->wanted || survey->wanted[image];
+}
+
+static int
+add_gap(struct survey_all *survey, uint32_t image, const char *why, uint64_t samples)
+{
+	struct survey_gap *gaps;
+
+	if (!samples)
+		return 0;
+	for (size_t i = 0; i < survey->gap_count; i++)
+		if (survey->gaps[i].image == image && strcmp(survey->gaps[i].why, why) == 0) {
+			survey->gaps[i].samples += samples;
+			return 0;
+		}
+	gaps = array_grow(survey->gaps, &survey->gap_capacity, survey->gap_count + 1, sizeof(*gaps));
+	if (!gaps)
+		return -ENOMEM;
+	survey->gaps = gaps;
+	gaps[survey->gap_count++] = (struct survey_gap){.why = why, .image = image, .samples = samples};
+	return 0;
+}
+
+/* Unknown samples have no image and no context: they are part of the whole only. */
+static int
+choose_total(struct survey_all *survey, const struct survey_request *request)
+{
+	const struct selection_request *wanted = &request->options.request;
+	const struct selection_event *event = &survey->selection->events[survey->event];
+	const bool is_by_context = wanted->comm || wanted->cgroup || wanted->label;
+	uint64_t known = 0;
+
+	for (size_t i = 0; i < survey->selection->count_count; i++) {
+		const struct selection_count *count = &survey->selection->counts[i];
+
+		if (count->event == survey->event && is_wanted(survey, count->image))
+			known += count->count;
+	}
+	survey->samples = known;
+	if (survey->wanted || is_by_context || event->totals.samples <= known)
+		return 0;
+	survey->samples = event->totals.samples;
+	return add_gap(survey, SURVEY_NO_IMAGE, unknown, event->totals.samples - known);
+}
+
+static int
+choose_images(struct survey_all *survey, const struct survey_request *request)
+{
+	const struct image_request images = {
+		.patterns = request->options.images,
+		.count = request->options.image_count,
+		.event = survey->event,
+	};
+
+	survey->titles = image_titles(survey->selection);
+	if (!survey->titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	return images_choose(survey->selection, survey->titles, &images, &survey->wanted);
+}
+
+int
+survey_all_open(struct survey_all *survey, const struct survey_request *request, struct database *database)
+{
+	int status;
+
+	memset(survey, 0, sizeof(*survey));
+	status = database_select(database, &request->options.request, &survey->selection);
+	if (!status)
+		status = time_event_ask(survey->selection, request->event, database->directory, &survey->event);
+	if (!status)
+		status = model_ask(survey->selection, request->cpu, &survey->model);
+	if (!status)
+		status = choose_images(survey, request);
+	if (status)
+		return status;
+	if (choose_total(survey, request))
+		return message_cannot(NULL, "add the samples up", -ENOMEM, NULL);
+	if (survey->samples)
+		return STATUS_OK;
+	message_print(database->directory, "no samples in what was selected");
+	return STATUS_EMPTY;
+}
+
+void
+survey_all_fini(struct survey_all *survey)
+{
+	if (survey->titles)
+		image_titles_free(survey->titles, survey->selection->image_count);
+	free(survey->wanted);
+	free(survey->gaps);
+	selection_free(survey->selection);
+	memset(survey, 0, sizeof(*survey));
+}
+
+/* While it runs. */
+struct run {
+	struct survey_all *survey;
+	const struct survey_all_visitor *visitor;
+	struct progress progress;
+	uint64_t done; /* samples */
+};
+
+static void
+go_on(struct run *run, uint64_t samples)
+{
+	run->done += samples;
+	progress_show(&run->progress, run->done, run->survey->samples);
+}
+
+static int
+take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	struct run *run = context;
+
+	run->survey->procedure_count++;
+	run->survey->analyzed += analysis->time_samples;
+	run->survey->is_relative |= analysis->frequencies.is_relative;
+	go_on(run, analysis->time_samples);
+	return run->visitor->procedure(run->visitor->context, input, analysis);
+}
+
+static int
+take_gap(void *context, uint32_t image, const char *why, uint64_t samples)
+{
+	struct run *run = context;
+
+	go_on(run, samples);
+	return add_gap(run->survey, image, why, samples);
+}
+
+static int
+visit_code(struct run *run, struct code_image *code, const struct recorded *recorded)
+{
+	const struct survey_visitor visitor = {.context = run, .procedure = take_procedure, .skipped = take_gap};
+	const struct procedure_input input = {
+		.selection = run->survey->selection,
+		.code = code,
+		.event = run->survey->event,
+		.pipeline = &run->survey->model.pipeline,
+		.exact = &recorded->exact.paths,
+		.branches = &recorded->branches.paths,
+		.bursts = &recorded->bursts.paths,
+	};
+	const size_t before = run->survey->procedure_count;
+	int err;
+
+	err = survey_image(&input, &visitor);
+	run->survey->image_count += run->survey->procedure_count > before;
+	if (!err && run->visitor->image_end)
+		err = run->visitor->image_end(run->visitor->context, code);
+	return err;
+}
+
+static int
+visit_image(struct run *run, uint32_t image, uint64_t samples, const struct recorded *recorded)
+{
+	const struct selection *selection = run->survey->selection;
+	struct code_image code;
+	int err;
+
+	err = code_image_open(&code, selection, image);
+	if (!err)
+		err = code_image_read(&code);
+	if (err && err != -ENOMEM)
+		err = take_gap(run, image, code_image_trouble(selection->images[image].image, err), samples);
+	else if (!err)
+		err = visit_code(run, &code, recorded);
+	code_image_close(&code);
+	return err;
+}
+
+/* What the database says comes before the guard of the file. An exit status. */
+static int
+visit_guarded(struct run *run, uint32_t image, uint64_t samples, struct database *database)
+{
+	char *shown = text_shown(run->survey->titles[image]);
+	struct guard guard = {
+		.subject = shown ? shown : "?",
+		.claim = "its code cannot be read: the file is damaged",
+		.advice = "name others with --image",
+		.status = STATUS_FAILURE,
+	};
+	struct recorded recorded;
+	int err;
+
+	err = recorded_read(database->profile, run->survey->selection->images[image].number, &recorded);
+	if (err) {
+		free(shown);
+		return database_cannot_read(database, err);
+	}
+	guard_enter(&guard);
+	err = visit_image(run, image, samples, &recorded);
+	guard_leave(&guard);
+	recorded_fini(&recorded);
+	free(shown);
+	return err ? message_cannot(run->survey->titles[image], "analyse its procedures", err, NULL) : STATUS_OK;
+}
+
+static int
+compare_gaps(const void *a, const void *b)
+{
+	const struct survey_gap *one = a, *other = b;
+
+	if (one->samples != other->samples)
+		return one->samples < other->samples ? 1 : -1;
+	return (one->image > other->image) - (one->image < other->image);
+}
+
+int
+survey_all_run(struct survey_all *survey, struct database *database, const struct survey_all_visitor *visitor)
+{
+	struct run run = {.survey = survey, .visitor = visitor};
+	int status = STATUS_OK;
+
+	progress_begin(&run.progress, "of the samples analysed");
+	for (uint32_t i = 0; i < survey->selection->image_count && !status; i++) {
+		const uint64_t samples = code_image_samples(survey->selection, i, 0, UINT64_MAX, survey->event);
+
+		if (samples && is_wanted(survey, i))
+			status = visit_guarded(&run, i, samples, database);
+	}
+	progress_end(&run.progress);
+	if (survey->gap_count)
+		qsort(survey->gaps, survey->gap_count, sizeof(*survey->gaps), compare_gaps);
+	return status;
+}

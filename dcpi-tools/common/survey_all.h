@@ -1,0 +1,74 @@
+/*
+ * survey_all.h - all procedures that a user asked for, analysed
+ *
+ * Each of the samples that were asked for is in a procedure that is visited, or in a gap: what was not analysed, with a
+ * reason. Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_SURVEY_ALL_H
+#define DCPI_TOOLS_SURVEY_ALL_H
+
+#include <jansson.h>
+
+#include "analysis/survey.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/model_choice.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+
+/* What a user asks for. */
+struct survey_request {
+	struct options options;
+	const char *event; /* NULL: the one that counts time */
+	const char *cpu;   /* NULL: the model of the epoch's CPU */
+};
+
+extern const struct argp options_survey; /* [IMAGE...] --image --event --cpu; its input is a struct survey_request */
+
+/* Samples of one image that are in no procedure that was analysed. */
+struct survey_gap {
+	const char *why; /* literal */
+	uint32_t image;  /* SURVEY_NO_IMAGE: of none */
+	uint64_t samples;
+};
+
+#define SURVEY_NO_IMAGE UINT32_MAX
+
+struct survey_all {
+	struct selection *selection;
+	char **titles; /* of images */
+	bool *wanted;  /* by image; NULL: all */
+	uint16_t event;
+	struct model model;
+	uint64_t samples;  /* of the event, that were asked for: what shares are of */
+	uint64_t analyzed; /* of these, in procedures that were */
+	size_t procedure_count, image_count;
+	bool is_relative; /* frequencies of some are right relative to one another only */
+	struct survey_gap *gaps;
+	size_t gap_count, gap_capacity;
+};
+
+struct survey_all_visitor {
+	void *context;
+	/* As of analysis/survey.h. */
+	int (*procedure)(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis);
+	/* The last moment at which the image's code is open; NULL: it does not matter. */
+	int (*image_end)(void *context, const struct code_image *code);
+};
+
+/* Choose what is asked for. An exit status: 0, or another after a message. */
+int survey_all_open(struct survey_all *survey, const struct survey_request *request, struct database *database);
+
+/* Visit it all, with progress on a terminal. An exit status: 0, or another after a message. */
+int survey_all_run(struct survey_all *survey, struct database *database, const struct survey_all_visitor *visitor);
+void survey_all_fini(struct survey_all *survey); /* a zeroed one is allowed */
+
+/* The lines above what was found: what was asked for, its samples, the model, doubts. */
+void survey_all_print_head(const struct survey_all *survey, const struct output *output);
+
+/* The lines below: how much was analysed, and what was not, and why. */
+void survey_all_print_gaps(const struct survey_all *survey, const struct output *output);
+
+/* An object: schema, start, end, event, model, samples, analyzed, not_analyzed. NULL: no memory. */
+json_t *survey_all_json(const struct survey_all *survey, const char *schema);
+
+#endif

@@ -1,0 +1,71 @@
+/* Schema dcpiwhatcg/1: man/dcpiwhatcg.1.scd. */
+#include <errno.h>
+
+#include "dcpi-tools/common/breakdown.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/whatcg/report.h"
+
+static json_t *
+summary_json(const struct part *part)
+{
+	struct breakdown breakdown;
+	double vague, missing;
+	json_t *summary;
+
+	breakdown_make(&part->summary, (double)part->samples, &breakdown);
+	part_rest(part, breakdown.tallied, &vague, &missing);
+	breakdown.tallied_percent = breakdown.tallied;
+	summary = breakdown_json(&breakdown);
+	if (json_object_set_new(summary, "frequency_unknown", json_real(vague)) == 0 &&
+	    json_object_set_new(summary, "not_analyzed", json_real(missing)) == 0)
+		return summary;
+	json_decref(summary);
+	return NULL;
+}
+
+static json_t *
+part_json(const struct report *report, const struct part *part)
+{
+	json_t *object = json_pack("{s:o, s:o, s:o}", "image", json_shown(report->survey.titles[part->image]),
+	                           "samples", json_count(part->samples), "summary", summary_json(part));
+
+	if (!part->title || json_object_set_new(object, "procedure", json_shown(part->title)) == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static json_t *
+parts_json(const struct report *report, const struct part *parts, size_t count)
+{
+	const size_t shown = report_cut(report, parts, count);
+	json_t *array = json_array();
+	int failed = !array;
+
+	for (size_t i = 0; i < shown; i++)
+		failed |= json_array_append_new(array, part_json(report, &parts[i]));
+	if (!failed)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	const struct request *request = report->request;
+	json_t *root = survey_all_json(&report->survey, "dcpiwhatcg/1");
+	int failed = 0;
+
+	failed |= json_object_set_new(root, "summary", summary_json(&report->all));
+	if (request->by_image)
+		failed |= json_object_set_new(
+			root, "images", parts_json(report, report->images, report->survey.selection->image_count));
+	if (request->by_procedure || request->has_stall)
+		failed |= json_object_set_new(root, "procedures",
+		                              parts_json(report, report->procedures, report->procedure_count));
+	if (!failed)
+		return json_print(root, stream);
+	json_decref(root);
+	return -ENOMEM;
+}

@@ -1,0 +1,144 @@
+#include "dcpi-tools/whatcg/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/symbolizer.h"
+
+#define TENTHS 10.0
+
+static bool
+keeps_procedures(const struct report *report)
+{
+	return report->request->by_procedure || report->request->has_stall;
+}
+
+static int
+keep_procedure(struct report *report, const struct procedure_input *input, const struct part *part)
+{
+	const struct procedure procedure = {
+		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
+		.offset = input->symbol->offset,
+		.name = input->symbol->name,
+	};
+	struct part *parts = array_grow(report->procedures, &report->procedure_capacity, report->procedure_count + 1,
+	                                sizeof(*parts));
+
+	if (!parts)
+		return -ENOMEM;
+	report->procedures = parts;
+	parts[report->procedure_count] = *part;
+	parts[report->procedure_count].title =
+		procedure_title(&procedure, input->code->image, report->request->demangle);
+	if (!parts[report->procedure_count].title)
+		return -ENOMEM;
+	report->procedure_count++;
+	return 0;
+}
+
+static int
+take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	struct report *report = context;
+	struct part *image = &report->images[input->code->index];
+	const struct part part = {
+		.image = input->code->index,
+		.samples = analysis->time_samples,
+		.analyzed = analysis->time_samples,
+		.summary = analysis->summary,
+	};
+
+	image->analyzed += part.analyzed;
+	stall_summary_add(&image->summary, &part.summary);
+	report->all.analyzed += part.analyzed;
+	stall_summary_add(&report->all.summary, &part.summary);
+	return keeps_procedures(report) ? keep_procedure(report, input, &part) : 0;
+}
+
+static int
+compare_parts(const void *a, const void *b)
+{
+	const struct part *one = a, *other = b;
+
+	if (one->samples != other->samples)
+		return one->samples < other->samples ? 1 : -1;
+	if (one->image != other->image)
+		return one->image > other->image ? 1 : -1;
+	return one->title && other->title ? strcmp(one->title, other->title) : 0;
+}
+
+static int
+begin(struct report *report)
+{
+	const struct selection *selection = report->survey.selection;
+
+	report->all.samples = report->survey.samples;
+	report->images = calloc(selection->image_count + 1, sizeof(*report->images));
+	if (!report->images)
+		return message_cannot(NULL, "add the images up", -ENOMEM, NULL);
+	for (uint32_t i = 0; i < selection->image_count; i++) {
+		report->images[i].image = i;
+		if (!report->survey.wanted || report->survey.wanted[i])
+			report->images[i].samples =
+				code_image_samples(selection, i, 0, UINT64_MAX, report->survey.event);
+	}
+	return STATUS_OK;
+}
+
+int
+report_make(struct report *report, const struct request *request, struct database *database)
+{
+	const struct survey_all_visitor visitor = {.context = report, .procedure = take_procedure};
+	int status;
+
+	memset(report, 0, sizeof(*report));
+	report->request = request;
+	status = survey_all_open(&report->survey, &request->survey, database);
+	if (!status)
+		status = begin(report);
+	if (!status)
+		status = survey_all_run(&report->survey, database, &visitor);
+	if (status)
+		return status;
+	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), compare_parts);
+	if (report->procedure_count)
+		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), compare_parts);
+	return STATUS_OK;
+}
+
+void
+report_fini(struct report *report)
+{
+	for (size_t i = 0; i < report->procedure_count; i++)
+		free(report->procedures[i].title);
+	free(report->procedures);
+	free(report->images);
+	survey_all_fini(&report->survey);
+}
+
+size_t
+report_cut(const struct report *report, const struct part *parts, size_t count)
+{
+	const struct request *request = report->request;
+	size_t shown = 0;
+
+	while (shown < count && shown < request->limit && parts[shown].samples &&
+	       share_percent(parts[shown].samples, report->survey.samples) >= request->cutoff_percent)
+		shown++;
+	return shown;
+}
+
+void
+part_rest(const struct part *part, double tallied, double *vague, double *missing)
+{
+	const double analyzed = round(TENTHS * share_percent(part->analyzed, part->samples)) / TENTHS;
+
+	*vague = fmax(analyzed - tallied, 0);
+	*missing = fmax(100 - tallied - *vague, 0);
+}

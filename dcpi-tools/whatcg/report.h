@@ -1,0 +1,58 @@
+/*
+ * report.h - what dcpiwhatcg shows, and the ways it shows it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_WHATCG_REPORT_H
+#define DCPI_TOOLS_WHATCG_REPORT_H
+
+#include "dcpi-tools/common/survey_all.h"
+#include "dcpi-tools/whatcg/stall_row.h"
+
+/* What the user asked for. */
+struct request {
+	struct survey_request survey;
+	bool by_image, by_procedure;
+	bool has_stall;
+	struct stall_row stall;
+	bool demangle;
+	size_t limit; /* images, procedures */
+	double cutoff_percent;
+};
+
+/* Samples of something, and what is known of them. */
+struct part {
+	uint32_t image;
+	char *title;       /* of the procedure; NULL: the image */
+	uint64_t samples;  /* all */
+	uint64_t analyzed; /* of procedures that were analysed */
+	struct stall_summary summary;
+};
+
+struct report {
+	const struct request *request;
+	struct survey_all survey;
+	struct part all;
+	struct part *images;     /* by image, then by samples */
+	struct part *procedures; /* by samples */
+	size_t procedure_count, procedure_capacity;
+};
+
+/* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* How many of the first of `count` sorted parts are to be shown. */
+size_t report_cut(const struct report *report, const struct part *parts, size_t count);
+
+/*
+ * Of the part's samples, in percent that add up to 100 with what was tallied: those of blocks whose frequency is not
+ * known well enough, and those that were not analysed.
+ */
+void part_rest(const struct part *part, double tallied, double *vague, double *missing);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_json(const struct report *report, FILE *stream);
+
+#endif

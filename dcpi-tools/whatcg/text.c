@@ -1,0 +1,159 @@
+/* Figure 4 of the DCPI paper, of all, of images and of procedures. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/common/breakdown.h"
+#include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/whatcg/report.h"
+
+static void
+print_shown(const char *text, FILE *stream)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", stream);
+	free(shown);
+}
+
+static void
+print_part(const struct part *part, const struct output *output)
+{
+	struct breakdown breakdown;
+	double vague, missing;
+
+	breakdown_make(&part->summary, (double)part->samples, &breakdown);
+	part_rest(part, breakdown.tallied, &vague, &missing);
+	if (breakdown.actual_cycles > 0)
+		breakdown_print_rows(&breakdown, output);
+	breakdown_print_total("Total tallied", breakdown.tallied, output);
+	breakdown_print_total("Frequency unknown", vague, output);
+	breakdown_print_total("Not analysed", missing, output);
+	breakdown_print_rule(output);
+	breakdown_print_total("All samples", breakdown.tallied + vague + missing, output);
+}
+
+static void
+print_heading(const char *text, const struct output *output)
+{
+	fputs(output_style(output, STYLE_HEADING), output->stream);
+	print_shown(text, output->stream);
+	fputs(output_plain(output, STYLE_HEADING), output->stream);
+}
+
+static void
+print_parts(const struct report *report, const struct part *parts, size_t count, const struct output *output)
+{
+	const size_t shown = report_cut(report, parts, count);
+
+	for (size_t i = 0; i < shown; i++) {
+		const char *image = report->survey.titles[parts[i].image];
+
+		fputc('\n', output->stream);
+		if (parts[i].title) {
+			print_heading(parts[i].title, output);
+			fputs(" in ", output->stream);
+			print_shown(image, output->stream);
+		} else {
+			print_heading(image, output);
+		}
+		fprintf(output->stream, ", %.2f%% of the samples\n",
+		        share_percent(parts[i].samples, report->survey.samples));
+		print_part(&parts[i], output);
+	}
+}
+
+static int
+compare_stalls(const void *a, const void *b, void *context)
+{
+	const struct part *one = *(const struct part *const *)a, *other = *(const struct part *const *)b;
+	const struct stall_row *row = context;
+	const double one_high = stall_row_high(row, &one->summary), other_high = stall_row_high(row, &other->summary);
+
+	if (one_high != other_high)
+		return one_high < other_high ? 1 : -1;
+	return (one > other) - (one < other);
+}
+
+static double
+percent(const struct report *report, double samples)
+{
+	return 100 * samples / (double)report->survey.samples;
+}
+
+static int
+fill_stalls(const struct report *report, const struct part **parts, struct table *table)
+{
+	const struct request *request = report->request;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < report->procedure_count && shown < request->limit; i++) {
+		const double high = percent(report, stall_row_high(&request->stall, &parts[i]->summary));
+
+		if (high <= 0 || high < request->cutoff_percent)
+			break;
+		table_format(table, STYLE_PLAIN, "%.2f%%",
+		             percent(report, stall_row_low(&request->stall, &parts[i]->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", high);
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, (double)parts[i]->samples));
+		table_text(table, STYLE_PLAIN, parts[i]->title);
+		table_text(table, STYLE_PLAIN, report->survey.titles[parts[i]->image]);
+		shown++;
+	}
+	return 0;
+}
+
+/* The procedures that lost most for one reason. */
+static int
+print_stalls(const struct report *report, const struct output *output)
+{
+	static const struct table_column columns[] = {
+		{.heading = "least", .align = TABLE_RIGHT, .min_width = 7},
+		{.heading = "most", .align = TABLE_RIGHT, .gap = 1, .min_width = 7},
+		{.heading = "samples", .align = TABLE_RIGHT, .gap = 1, .min_width = 7},
+		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1, .max_width = 50},
+		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
+	};
+	const struct part **parts = calloc(report->procedure_count + 1, sizeof(struct part *));
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	int err = parts && table ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < report->procedure_count && !err; i++)
+		parts[i] = &report->procedures[i];
+	if (!err) {
+		if (report->procedure_count)
+			qsort_r(parts, report->procedure_count, sizeof(struct part *), compare_stalls,
+			        (void *)&report->request->stall);
+		fputc('\n', output->stream);
+		print_heading(report->request->stall.name, output);
+		fputs(", in percent of all samples:\n", output->stream);
+		err = fill_stalls(report, parts, table);
+	}
+	if (!err)
+		err = table_print(table, output, true);
+	table_free(table);
+	free(parts);
+	return err;
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	const struct request *request = report->request;
+	int err = 0;
+
+	survey_all_print_head(&report->survey, output);
+	fputc('\n', output->stream);
+	print_part(&report->all, output);
+	fputc('\n', output->stream);
+	survey_all_print_gaps(&report->survey, output);
+	if (request->by_image)
+		print_parts(report, report->images, report->survey.selection->image_count, output);
+	if (request->by_procedure)
+		print_parts(report, report->procedures, report->procedure_count, output);
+	if (request->has_stall)
+		err = print_stalls(report, output);
+	return err;
+}
