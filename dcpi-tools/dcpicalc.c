@@ -71,7 +71,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->cpu = text;
 		return 0;
 	case KEY_ASM:
-		procedure_options_syntax(&request->procedure, text, state);
+		procedure_options_syntax(&request->procedure.syntax, text, state);
 		return 0;
 	case KEY_CUTOFF:
 		request->cutoff_percent = options_number(state, "--cutoff", text, 0, 100);

@@ -66,7 +66,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->mode = LIST_INSTRUCTIONS;
 		return 0;
 	case KEY_ASM:
-		procedure_options_syntax(&request->procedure, text, state);
+		procedure_options_syntax(&request->procedure.syntax, text, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -36,6 +36,13 @@ csv_number(struct csv *csv, uint64_t number)
 }
 
 void
+csv_real(struct csv *csv, double number, int digits)
+{
+	begin_field(csv);
+	fprintf(csv->stream, "%.*f", digits, number);
+}
+
+void
 csv_end(struct csv *csv)
 {
 	fputc('\n', csv->stream);

@@ -17,6 +17,7 @@ struct csv {
 
 void csv_text(struct csv *csv, const char *text); /* as it is; escape what comes from outside first */
 void csv_number(struct csv *csv, uint64_t number);
-void csv_end(struct csv *csv); /* of the line */
+void csv_real(struct csv *csv, double number, int digits); /* so many behind the point */
+void csv_end(struct csv *csv);                             /* of the line */
 
 #endif

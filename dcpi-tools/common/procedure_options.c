@@ -21,12 +21,12 @@ procedure_options_none(const struct argp_state *state)
 }
 
 void
-procedure_options_syntax(struct procedure_options *procedure, const char *text, const struct argp_state *state)
+procedure_options_syntax(enum listing_syntax *syntax, const char *text, const struct argp_state *state)
 {
 	if (strcmp(text, "att") == 0)
-		procedure->syntax = LISTING_ATT;
+		*syntax = LISTING_ATT;
 	else if (strcmp(text, "intel") == 0)
-		procedure->syntax = LISTING_INTEL;
+		*syntax = LISTING_INTEL;
 	else
 		argp_error(state, "--asm is one of 'att' and 'intel'");
 }

@@ -21,7 +21,7 @@ void procedure_options_argument(struct procedure_options *procedure, struct opti
 void procedure_options_none(const struct argp_state *state); /* no argument: ends the program with a sentence */
 
 /* --asm */
-void procedure_options_syntax(struct procedure_options *procedure, const char *text, const struct argp_state *state);
+void procedure_options_syntax(enum listing_syntax *syntax, const char *text, const struct argp_state *state);
 
 /* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
 struct guard procedure_guard(const char *shown);

@@ -40,6 +40,6 @@ survey_all_json(const struct survey_all *survey, const char *schema)
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "schema", schema, "start",
 	                 json_time(selection->start_ns), "end", json_time(selection->end_ns), "event",
 	                 event_json(survey), "model", model_json(&survey->model), "relative", survey->is_relative,
-	                 "samples", json_count(survey->samples), "analyzed", json_count(survey->analyzed), "procedures",
-	                 json_count(survey->procedure_count), "not_analyzed", gaps_json(survey));
+	                 "samples", json_count(survey->samples), "analyzed", json_count(survey->analyzed),
+	                 "procedure_count", json_count(survey->procedure_count), "not_analyzed", gaps_json(survey));
 }

@@ -50,6 +50,28 @@ parts_json(const struct report *report, const struct part *parts, size_t count)
 	return NULL;
 }
 
+static json_t *
+stalled_json(const struct report *report)
+{
+	const struct stall_row *row = &report->request->stall;
+	json_t *array = json_array();
+	int failed = !array;
+
+	for (size_t i = 0; i < report->stalled_count; i++) {
+		const struct part *part = report->stalled[i];
+
+		failed |= json_array_append_new(
+			array,
+			json_pack("{s:o, s:o, s:o, s:f, s:f}", "image", json_shown(report->survey.titles[part->image]),
+		                  "procedure", json_shown(part->title), "samples", json_count(part->samples), "low",
+		                  stall_row_low(row, &part->summary), "high", stall_row_high(row, &part->summary)));
+	}
+	if (!failed)
+		return json_pack("{s:s, s:o}", "reason", row->name, "procedures", array);
+	json_decref(array);
+	return NULL;
+}
+
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -61,9 +83,11 @@ report_print_json(const struct report *report, FILE *stream)
 	if (request->by_image)
 		failed |= json_object_set_new(
 			root, "images", parts_json(report, report->images, report->survey.selection->image_count));
-	if (request->by_procedure || request->has_stall)
+	if (request->by_procedure)
 		failed |= json_object_set_new(root, "procedures",
 		                              parts_json(report, report->procedures, report->procedure_count));
+	if (request->has_stall)
+		failed |= json_object_set_new(root, "stall", stalled_json(report));
 	if (!failed)
 		return json_print(root, stream);
 	json_decref(root);

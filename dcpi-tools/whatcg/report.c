@@ -91,6 +91,45 @@ begin(struct report *report)
 	return STATUS_OK;
 }
 
+static int
+compare_stalls(const void *a, const void *b, void *context)
+{
+	const struct part *one = *(const struct part *const *)a, *other = *(const struct part *const *)b;
+	const struct stall_row *row = context;
+	const double one_high = stall_row_high(row, &one->summary), other_high = stall_row_high(row, &other->summary);
+
+	if (one_high != other_high)
+		return one_high < other_high ? 1 : -1;
+	return (one > other) - (one < other);
+}
+
+/* The procedures that lost most for the reason that was asked for. */
+static int
+find_stalled(struct report *report)
+{
+	const struct request *request = report->request;
+	const struct part **stalled = calloc(report->procedure_count + 1, sizeof(struct part *));
+	size_t shown = 0;
+
+	if (!stalled)
+		return message_cannot(NULL, "sort the procedures", -ENOMEM, NULL);
+	for (size_t i = 0; i < report->procedure_count; i++)
+		stalled[i] = &report->procedures[i];
+	if (report->procedure_count)
+		qsort_r(stalled, report->procedure_count, sizeof(struct part *), compare_stalls,
+		        (void *)(uintptr_t)&request->stall);
+	while (shown < report->procedure_count && shown < request->limit) {
+		const double most = stall_row_high(&request->stall, &stalled[shown]->summary);
+
+		if (most <= 0 || 100 * most / (double)report->survey.samples < request->cutoff_percent)
+			break;
+		shown++;
+	}
+	report->stalled = stalled;
+	report->stalled_count = shown;
+	return STATUS_OK;
+}
+
 int
 report_make(struct report *report, const struct request *request, struct database *database)
 {
@@ -109,7 +148,7 @@ report_make(struct report *report, const struct request *request, struct databas
 	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), compare_parts);
 	if (report->procedure_count)
 		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), compare_parts);
-	return STATUS_OK;
+	return request->has_stall ? find_stalled(report) : STATUS_OK;
 }
 
 void
@@ -117,6 +156,7 @@ report_fini(struct report *report)
 {
 	for (size_t i = 0; i < report->procedure_count; i++)
 		free(report->procedures[i].title);
+	free(report->stalled);
 	free(report->procedures);
 	free(report->images);
 	survey_all_fini(&report->survey);

@@ -36,6 +36,8 @@ struct report {
 	struct part *images;     /* by image, then by samples */
 	struct part *procedures; /* by samples */
 	size_t procedure_count, procedure_capacity;
+	const struct part **stalled; /* procedures to be shown with --stall, in its order */
+	size_t stalled_count;
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */

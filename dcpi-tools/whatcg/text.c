@@ -65,44 +65,26 @@ print_parts(const struct report *report, const struct part *parts, size_t count,
 	}
 }
 
-static int
-compare_stalls(const void *a, const void *b, void *context)
-{
-	const struct part *one = *(const struct part *const *)a, *other = *(const struct part *const *)b;
-	const struct stall_row *row = context;
-	const double one_high = stall_row_high(row, &one->summary), other_high = stall_row_high(row, &other->summary);
-
-	if (one_high != other_high)
-		return one_high < other_high ? 1 : -1;
-	return (one > other) - (one < other);
-}
-
 static double
 percent(const struct report *report, double samples)
 {
 	return 100 * samples / (double)report->survey.samples;
 }
 
-static int
-fill_stalls(const struct report *report, const struct part **parts, struct table *table)
+static void
+fill_stalls(const struct report *report, struct table *table)
 {
-	const struct request *request = report->request;
-	size_t shown = 0;
+	const struct stall_row *row = &report->request->stall;
 
-	for (size_t i = 0; i < report->procedure_count && shown < request->limit; i++) {
-		const double high = percent(report, stall_row_high(&request->stall, &parts[i]->summary));
+	for (size_t i = 0; i < report->stalled_count; i++) {
+		const struct part *part = report->stalled[i];
 
-		if (high <= 0 || high < request->cutoff_percent)
-			break;
-		table_format(table, STYLE_PLAIN, "%.2f%%",
-		             percent(report, stall_row_low(&request->stall, &parts[i]->summary)));
-		table_format(table, STYLE_PLAIN, "%.2f%%", high);
-		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, (double)parts[i]->samples));
-		table_text(table, STYLE_PLAIN, parts[i]->title);
-		table_text(table, STYLE_PLAIN, report->survey.titles[parts[i]->image]);
-		shown++;
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_low(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_high(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, (double)part->samples));
+		table_text(table, STYLE_PLAIN, part->title);
+		table_text(table, STYLE_PLAIN, report->survey.titles[part->image]);
 	}
-	return 0;
 }
 
 /* The procedures that lost most for one reason. */
@@ -116,25 +98,17 @@ print_stalls(const struct report *report, const struct output *output)
 		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1, .max_width = 50},
 		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
 	};
-	const struct part **parts = calloc(report->procedure_count + 1, sizeof(struct part *));
 	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	int err = parts && table ? 0 : -ENOMEM;
+	int err;
 
-	for (size_t i = 0; i < report->procedure_count && !err; i++)
-		parts[i] = &report->procedures[i];
-	if (!err) {
-		if (report->procedure_count)
-			qsort_r(parts, report->procedure_count, sizeof(struct part *), compare_stalls,
-			        (void *)&report->request->stall);
-		fputc('\n', output->stream);
-		print_heading(report->request->stall.name, output);
-		fputs(", in percent of all samples:\n", output->stream);
-		err = fill_stalls(report, parts, table);
-	}
-	if (!err)
-		err = table_print(table, output, true);
+	if (!table)
+		return -ENOMEM;
+	fill_stalls(report, table);
+	fputc('\n', output->stream);
+	print_heading(report->request->stall.name, output);
+	fputs(", in percent of all samples:\n", output->stream);
+	err = table_print(table, output, true);
 	table_free(table);
-	free(parts);
 	return err;
 }
 

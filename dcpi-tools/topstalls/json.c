@@ -1,0 +1,90 @@
+/* Schema dcpitopstalls/1: man/dcpitopstalls.1.scd. */
+#include <errno.h>
+
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/topstalls/report.h"
+
+static json_t *
+place_json(const struct worst_place *place)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "address", json_count(place->address), "text", json_shown(place->text),
+	                 "file", json_shown(place->path), "line",
+	                 place->path ? json_integer(place->line) : json_null());
+}
+
+static json_t *
+reason_json(const struct worst_reason *reason)
+{
+	json_t *culprits = json_array();
+	int failed = !culprits;
+
+	for (size_t i = 0; i < reason->culprit_count; i++)
+		failed |= json_array_append_new(culprits, place_json(&reason->culprits[i]));
+	if (failed) {
+		json_decref(culprits);
+		return NULL;
+	}
+	return json_pack("{s:s, s:f, s:f, s:o}", "reason", stall_cause_name(reason->cause), "low", reason->low, "high",
+	                 reason->high, "culprits", culprits);
+}
+
+static json_t *
+stall_json(const struct report *report, const struct worst_stall *stall)
+{
+	json_t *reasons = json_array(), *object;
+	int failed = !reasons;
+
+	for (size_t i = 0; i < stall->reason_count; i++)
+		failed |= json_array_append_new(reasons, reason_json(&stall->reasons[i]));
+	if (failed) {
+		json_decref(reasons);
+		return NULL;
+	}
+	object = place_json(&stall->place);
+	failed |= json_object_set_new(object, "image", json_shown(report->survey.titles[stall->image]));
+	failed |= json_object_set_new(object, "procedure", json_shown(stall->title));
+	failed |= json_object_set_new(object, "lost", json_real(stall->lost));
+	failed |= json_object_set_new(object, "percent", json_real(report_percent(report, stall->lost)));
+	failed |= json_object_set_new(object, "samples", json_real(stall->samples));
+	failed |= json_object_set_new(object, "executions",
+	                              stall->executions < 0 ? json_null() : json_real(stall->executions));
+	failed |= json_object_set_new(object, "confidence", json_string(frequency_confidence_name(stall->confidence)));
+	failed |= json_object_set_new(object, "cycles", json_real(stall->cycles));
+	failed |= json_object_set_new(object, "unexplained", json_real(stall->unexplained));
+	failed |= json_object_set_new(object, "reasons", reasons);
+	if (!failed)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static json_t *
+stalls_json(const struct report *report)
+{
+	json_t *stalls = json_array();
+	int failed = !stalls;
+
+	for (size_t i = 0; i < report->shown; i++)
+		failed |= json_array_append_new(stalls, stall_json(report, &report->worst.stalls[i]));
+	if (!failed)
+		return stalls;
+	json_decref(stalls);
+	return NULL;
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	const struct worst *worst = &report->worst;
+	json_t *root = survey_all_json(&report->survey, "dcpitopstalls/1");
+	int failed = 0;
+
+	failed |= json_object_set_new(root, "lost", json_real(worst->lost));
+	failed |= json_object_set_new(root, "instructions", json_count(worst->instruction_count));
+	failed |= json_object_set_new(root, "well_known_samples", json_real(worst->well_known_samples));
+	failed |= json_object_set_new(root, "stalls", stalls_json(report));
+	if (!failed)
+		return json_print(root, stream);
+	json_decref(root);
+	return -ENOMEM;
+}

@@ -1,0 +1,71 @@
+#include "dcpi-tools/topstalls/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+
+static int
+take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	struct report *report = context;
+
+	worst_add(&report->worst, input, analysis);
+	return 0;
+}
+
+static int
+look_up(void *context, const struct code_image *code)
+{
+	struct report *report = context;
+	const struct worst_lookup lookup = {
+		.syntax = report->request->syntax,
+		.demangle = report->request->demangle,
+		.source = report->request->source,
+	};
+
+	return worst_look_up(&report->worst, code, &lookup);
+}
+
+static void
+cut(struct report *report)
+{
+	while (report->shown < report->worst.count &&
+	       report_percent(report, report->worst.stalls[report->shown].lost) >= report->request->cutoff_percent)
+		report->shown++;
+}
+
+int
+report_make(struct report *report, const struct request *request, struct database *database)
+{
+	const struct survey_all_visitor visitor = {
+		.context = report, .procedure = take_procedure, .image_end = look_up};
+	int status;
+
+	memset(report, 0, sizeof(*report));
+	report->request = request;
+	if (worst_init(&report->worst, request->limit))
+		return message_cannot(NULL, "keep the stalls", -ENOMEM, NULL);
+	status = survey_all_open(&report->survey, &request->survey, database);
+	if (!status)
+		status = survey_all_run(&report->survey, database, &visitor);
+	if (status)
+		return status;
+	worst_sort(&report->worst);
+	cut(report);
+	return STATUS_OK;
+}
+
+void
+report_fini(struct report *report)
+{
+	worst_fini(&report->worst);
+	survey_all_fini(&report->survey);
+}
+
+double
+report_percent(const struct report *report, double samples)
+{
+	return report->survey.samples ? 100 * samples / (double)report->survey.samples : 0;
+}

@@ -1,0 +1,216 @@
+/* The worst first: a line for each instruction, and below it one for each reason that is possible. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/topstalls/report.h"
+
+#define ADDRESS_WIDTH     6  /* digits, at least */
+#define HOT_PERCENT       5  /* rows from here on are coloured */
+#define INSTRUCTION_WIDTH 36 /* columns that instructions are aligned in */
+#define REASON_INDENT     51 /* columns before the address, and some */
+
+struct printer {
+	const struct report *report;
+	const struct output *output;
+	int address_width;
+};
+
+/* A line of text that is cut where a terminal ends. */
+struct line {
+	FILE *stream;
+	char *text;
+	size_t size;
+};
+
+static bool
+line_begin(struct line *line)
+{
+	line->text = NULL;
+	line->stream = open_memstream(&line->text, &line->size);
+	return line->stream;
+}
+
+static void
+line_shown(struct line *line, const char *text)
+{
+	char *shown = text_shown(text);
+
+	fputs(shown ? shown : "?", line->stream);
+	free(shown);
+}
+
+/* `used` columns of the line have been printed. */
+static void
+line_end(struct line *line, size_t used, const struct output *output)
+{
+	const size_t left = output->width > used ? output->width - used : 1;
+
+	fclose(line->stream);
+	if (line->text && output->width && text_width(line->text) > left)
+		fprintf(output->stream, "%.*s…\n", (int)text_prefix(line->text, left - 1), line->text);
+	else
+		fprintf(output->stream, "%s\n", line->text ? line->text : "");
+	free(line->text);
+}
+
+static void
+print_source(struct line *line, const struct worst_place *place)
+{
+	if (!place->path)
+		return;
+	fputs("  ", line->stream);
+	line_shown(line, text_basename(place->path));
+	fprintf(line->stream, ":%u", place->line);
+}
+
+static char
+confidence_letter(uint8_t confidence)
+{
+	static const char letters[] = {'-', 'L', 'M', 'H', 'E'};
+
+	return confidence < sizeof(letters) ? letters[confidence] : '?';
+}
+
+static int
+print_culprits(struct line *line, const struct worst_stall *stall, const struct worst_reason *reason)
+{
+	const char *separator = "  by ";
+
+	for (size_t i = 0; i < reason->culprit_count; i++) {
+		const struct worst_place *culprit = &reason->culprits[i];
+
+		if (culprit->address == stall->place.address) /* itself */
+			continue;
+		fprintf(line->stream, "%s%06" PRIx64 " %s", separator, culprit->address, culprit->text);
+		print_source(line, culprit);
+		separator = ", ";
+	}
+	return 0;
+}
+
+static int
+print_reason(const struct printer *printer, const struct worst_stall *stall, const struct worst_reason *reason)
+{
+	const struct report *report = printer->report;
+	struct line line;
+
+	if (!line_begin(&line))
+		return -ENOMEM;
+	fprintf(line.stream, "%*s%c %-18s%6.2f%% to %5.2f%%", REASON_INDENT + printer->address_width, "",
+	        stall_cause_letter(reason->cause), stall_cause_name(reason->cause), report_percent(report, reason->low),
+	        report_percent(report, reason->high));
+	print_culprits(&line, stall, reason);
+	line_end(&line, 0, printer->output);
+	return 0;
+}
+
+static void
+print_unexplained(const struct printer *printer, const struct worst_stall *stall)
+{
+	const double percent = report_percent(printer->report, stall->unexplained);
+
+	if (percent >= 0.005)
+		fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n",
+		        REASON_INDENT + printer->address_width, "", "Unexplained stall", percent, percent);
+}
+
+static int
+print_stall(const struct printer *printer, const struct worst_stall *stall, double sum)
+{
+	const struct report *report = printer->report;
+	const struct output *output = printer->output;
+	const double percent = report_percent(report, stall->lost);
+	const enum style style = percent >= HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN;
+	char executions[32] = "-";
+	struct line line;
+
+	if (!line_begin(&line))
+		return -ENOMEM;
+	if (stall->executions >= 0)
+		snprintf(executions, sizeof(executions), "%.0f", stall->executions);
+	fprintf(output->stream, "%s%6.2f%%%s ", output_style(output, style), percent, output_plain(output, style));
+	fprintf(line.stream, "%6.2f%% %8.0f %10s %c %8.1fcy  %0*" PRIx64 " %s", sum, stall->lost, executions,
+	        confidence_letter(stall->confidence), stall->cycles, printer->address_width, stall->place.address,
+	        stall->place.text);
+	for (size_t i = text_width(stall->place.text); i < INSTRUCTION_WIDTH; i++)
+		fputc(' ', line.stream);
+	fputs("  ", line.stream);
+	line_shown(&line, stall->title);
+	fputs("  ", line.stream);
+	line_shown(&line, report->survey.titles[stall->image]);
+	print_source(&line, &stall->place);
+	line_end(&line, 8, output);
+	return 0;
+}
+
+static void
+print_totals(const struct report *report, const struct output *output)
+{
+	const struct worst *worst = &report->worst;
+
+	fprintf(output->stream,
+	        "Confidence: %.0f samples (%.2f%%) are in blocks whose frequency has at least medium confidence\n",
+	        worst->well_known_samples, report_percent(report, worst->well_known_samples));
+	fprintf(output->stream, "Stalls:     %.0f samples (%.2f%%) were lost by %zu instruction%s\n\n", worst->lost,
+	        report_percent(report, worst->lost), worst->instruction_count,
+	        worst->instruction_count == 1 ? "" : "s");
+}
+
+static int
+print_rows(const struct printer *printer)
+{
+	const struct report *report = printer->report;
+	double sum = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < report->shown && !err; i++) {
+		const struct worst_stall *stall = &report->worst.stalls[i];
+
+		sum += report_percent(report, stall->lost);
+		err = print_stall(printer, stall, sum);
+		for (size_t k = 0; k < stall->reason_count && !err; k++)
+			err = print_reason(printer, stall, &stall->reasons[k]);
+		print_unexplained(printer, stall);
+	}
+	return err;
+}
+
+static int
+address_width(const struct report *report)
+{
+	int width = ADDRESS_WIDTH;
+
+	for (size_t i = 0; i < report->shown; i++) {
+		const int digits = snprintf(NULL, 0, "%" PRIx64, report->worst.stalls[i].place.address);
+
+		width = digits > width ? digits : width;
+	}
+	return width;
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	const bool header = report->request->survey.options.header;
+	const struct printer printer = {report, output, address_width(report)};
+	int err;
+
+	if (header) {
+		survey_all_print_head(&report->survey, output);
+		print_totals(report, output);
+		fprintf(output->stream, "%s%7s %7s %8s %10s C %10s  %-*s %-*s  %s%s\n",
+		        output_style(output, STYLE_HEADING), "lost", "cum%", "samples", "count", "avg",
+		        printer.address_width, "addr", INSTRUCTION_WIDTH, "instruction", "procedure  image",
+		        output_plain(output, STYLE_HEADING));
+	}
+	err = print_rows(&printer);
+	if (!err && header) {
+		fputc('\n', output->stream);
+		survey_all_print_gaps(&report->survey, output);
+	}
+	return err;
+}
