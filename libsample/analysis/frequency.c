@@ -126,7 +126,7 @@ is_known(const struct estimation *estimation)
 	return estimation->graph->block_count > 0 && estimation->result->blocks[0].confidence != CONFIDENCE_NONE;
 }
 
-static int
+int
 estimate_from_samples(struct estimation *estimation)
 {
 	const struct flow_graph *graph = estimation->graph;

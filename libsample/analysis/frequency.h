@@ -58,8 +58,7 @@ enum frequency_method {
 
 /* Edges that were seen in recorded pieces of a path. */
 struct frequency_paths {
-	const uint64_t *edges;  /* how often each edge was seen */
-	const uint64_t *visits; /* in how many recordings each block was seen; NULL: as often as edges left it */
+	const uint64_t *edges; /* how often each edge was seen */
 };
 
 /* What is known. Arrays are of the graph's blocks, edges or instructions; those that may be NULL say so. */

@@ -23,6 +23,8 @@ struct estimation {
 /* 0, or -ENOMEM; afterwards all of the result has a value, or confidence none where nothing is known. */
 int estimate_in_order(struct estimation *estimation);
 int estimate_out_of_order(struct estimation *estimation);
+int
+estimate_from_samples(struct estimation *estimation); /* of the two the one that fits the pipeline, if there are any */
 
 /* 0, or -ENOMEM; nothing is filled in when the source says nothing. */
 int estimate_counted(struct estimation *estimation);
@@ -69,5 +71,8 @@ int undo_skid(struct estimation *estimation);
 
 /* Scale the result by its samples, where nobody says what a value is worth. 0, or -ENOMEM. */
 int scale_to_samples(struct estimation *estimation);
+
+/* Scale it to other values of the blocks: half of the samples are in blocks that are above theirs. 0, or -ENOMEM. */
+int scale_to_estimates(struct estimation *estimation, const double *estimates);
 
 #endif

@@ -67,6 +67,45 @@ fit_scale(const struct estimation *estimation, const double *samples, const doub
 	return isfinite(scale) ? scale : 0;
 }
 
+static void
+multiply(struct estimation *estimation, double factor)
+{
+	struct frequencies *result = estimation->result;
+
+	for (size_t i = 0; i < estimation->graph->block_count; i++)
+		result->blocks[i].value *= factor;
+	for (size_t i = 0; i < estimation->graph->edge_count; i++)
+		result->edges[i].value *= factor;
+}
+
+int
+scale_to_estimates(struct estimation *estimation, const double *estimates)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct ratio *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	size_t count = 0;
+	double factor;
+
+	if (!ratios)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		const double value = estimation->result->blocks[i].value;
+		double sum = 0;
+
+		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
+			sum += estimation->result->samples[k];
+		if (value > 0 && estimates[i] > 0)
+			ratios[count++] = (struct ratio){estimates[i] / value, sum};
+	}
+	factor = weighted_median(ratios, count);
+	free(ratios);
+	if (factor <= 0 || !isfinite(factor))
+		return scale_to_samples(estimation);
+	multiply(estimation, factor);
+	return 0;
+}
+
 int
 scale_to_samples(struct estimation *estimation)
 {
@@ -84,9 +123,6 @@ scale_to_samples(struct estimation *estimation)
 	result->is_relative = true;
 	if (scale <= 0)
 		return 0;
-	for (size_t i = 0; i < graph->block_count; i++)
-		result->blocks[i].value *= scale;
-	for (size_t i = 0; i < graph->edge_count; i++)
-		result->edges[i].value *= scale;
+	multiply(estimation, scale);
 	return 0;
 }

@@ -148,7 +148,7 @@ recordings_init(struct recordings *recordings, const struct procedure_input *inp
 	if (!err)
 		err = path_counts_init(&recordings->bursts, input, graph, input->bursts);
 	recordings->branch_paths.edges = recordings->branches.edges;
-	recordings->burst_paths = (struct frequency_paths){recordings->bursts.edges, recordings->bursts.visits};
+	recordings->burst_paths = (struct frequency_paths){recordings->bursts.edges};
 	return err;
 }
 

@@ -178,11 +178,18 @@ counts_without_a_scale_are_scaled_by_the_samples(void **state)
 	frequencies_fini(&result);
 }
 
+static void
+assert_about(double value, double expected)
+{
+	if (fabs(value - expected) > 0.02 * expected)
+		fail_msg("%g is not about %g", value, expected);
+}
+
 /* A burst may begin anywhere: only which way it went on counts. 4 went back 99 times in 100, 1 to block 3 in 3 of 4. */
 static void
 bursts_count_by_which_way_they_went(void **state)
 {
-	const uint64_t seen[] = {0, 0, 250, 750, 9000, 12, 990, 10, 0};
+	const uint64_t seen[] = {0, 0, 25000, 75000, 900000, 1200, 99000, 1000, 0};
 	const struct frequency_paths bursts = {.edges = seen};
 	const uint64_t samples[] = {1, 0, 50, 50, 12, 13, 37, 38, 50, 50, 1, 0};
 	const struct frequency_input input = {
@@ -192,12 +199,13 @@ bursts_count_by_which_way_they_went(void **state)
 	(void)state;
 	assert_int_equal(frequencies_estimate(&input, &result), 0);
 	assert_true(result.is_relative);
-	assert_near(result.blocks[1].value, 100 * result.blocks[0].value);
-	assert_near(result.blocks[2].value, 25 * result.blocks[0].value);
-	assert_near(result.edges[6].value, 99 * result.blocks[0].value);
-	assert_near(result.edges[0].value, result.blocks[0].value);
+	assert_about(result.blocks[1].value, 100 * result.blocks[0].value);
+	assert_about(result.blocks[2].value, 25 * result.blocks[0].value);
+	assert_about(result.edges[6].value, 99 * result.blocks[0].value);
+	assert_about(result.edges[0].value, result.blocks[0].value);
 	assert_int_equal(result.blocks[1].method, FREQUENCY_BURSTS);
-	assert_int_equal(result.blocks[1].confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(result.blocks[1].confidence, CONFIDENCE_HIGH);
+	assert_int_equal(result.edges[6].confidence, CONFIDENCE_HIGH);
 	frequencies_fini(&result);
 }
 
@@ -213,7 +221,60 @@ a_loop_that_bursts_never_saw_ending_ends_rarely(void **state)
 
 	(void)state;
 	assert_int_equal(frequencies_estimate(&input, &result), 0);
-	assert_near(result.blocks[1].value, 2001 * result.blocks[0].value);
+	assert_true(result.blocks[1].value > 1000 * result.blocks[0].value);
+	assert_about(result.blocks[3].value, 3 * result.blocks[2].value);
+	assert_int_equal(result.blocks[0].confidence, CONFIDENCE_LOW);
+	frequencies_fini(&result);
+}
+
+/* In order 1,000 samples on an instruction of one cycle are F = 1,000, of whatever the bursts' number is. */
+static void
+in_order_samples_say_what_bursts_are_worth(void **state)
+{
+	const uint64_t seen[] = {0, 0, 25000, 75000, 25000, 75000, 99000, 1000, 0};
+	const struct frequency_paths bursts = {.edges = seen};
+	const double minimum[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+	const uint64_t samples[] = {10, 10, 1000, 1000, 250, 250, 750, 750, 1000, 1000, 10, 10};
+	const struct frequency_input input = {
+		.graph = &graph,
+		.pipeline = PIPELINE_KIND_IN_ORDER,
+		.samples = samples,
+		.minimum_cycles = minimum,
+		.bursts = &bursts,
+	};
+	struct frequencies result;
+
+	(void)state;
+	assert_int_equal(frequencies_estimate(&input, &result), 0);
+	assert_false(result.is_relative);
+	assert_about(result.blocks[1].value, 1000);
+	assert_about(result.blocks[2].value, 250);
+	assert_int_equal(result.blocks[1].method, FREQUENCY_BURSTS);
+	frequencies_fini(&result);
+}
+
+/* A recorder's 100 branches outweigh what samples say; those seen once do not. */
+static void
+what_was_seen_rarely_is_left_to_the_samples(void **state)
+{
+	uint64_t seen[] = {0, 0, 20, 80, 20, 80, 99, 1, 0};
+	const struct frequency_paths branches = {.edges = seen};
+	const uint64_t samples[] = {4, 4, 400, 400, 200, 200, 200, 200, 400, 400, 4, 4};
+	const struct frequency_input input = {
+		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .branches = &branches};
+	struct frequencies result;
+
+	(void)state;
+	assert_int_equal(frequencies_estimate(&input, &result), 0);
+	assert_true(result.blocks[2].value < 0.24 * result.blocks[1].value);
+	assert_true(result.blocks[2].value > 0.16 * result.blocks[1].value);
+	assert_int_equal(result.blocks[2].method, FREQUENCY_BRANCHES);
+	frequencies_fini(&result);
+	memset(seen, 0, sizeof(seen));
+	seen[3] = seen[5] = seen[6] = 1;
+	assert_int_equal(frequencies_estimate(&input, &result), 0);
+	assert_true(result.blocks[2].value > 0.2 * result.blocks[1].value);
+	assert_int_equal(result.blocks[2].confidence, CONFIDENCE_LOW);
 	frequencies_fini(&result);
 }
 
@@ -405,6 +466,8 @@ main(void)
 		cmocka_unit_test(counts_without_a_scale_are_scaled_by_the_samples),
 		cmocka_unit_test(bursts_count_by_which_way_they_went),
 		cmocka_unit_test(a_loop_that_bursts_never_saw_ending_ends_rarely),
+		cmocka_unit_test(in_order_samples_say_what_bursts_are_worth),
+		cmocka_unit_test(what_was_seen_rarely_is_left_to_the_samples),
 		cmocka_unit_test(samples_of_instructions_are_executions_by_their_periods),
 		cmocka_unit_test(late_samples_go_back_to_where_they_came_from),
 		cmocka_unit_test(the_fit_lets_all_that_comes_in_go_out),
