@@ -277,11 +277,10 @@ procedures_is_split_off(const struct symbol *symbol)
 	return cold_stem(symbol->name) != 0;
 }
 
-int
-procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
-                    struct flow_graph **graph)
+struct flow_source
+procedures_source(struct procedures *procedures, const struct code_part *parts, size_t count)
 {
-	const struct flow_source source = {
+	return (struct flow_source){
 		.architecture = procedures->architecture,
 		.parts = parts,
 		.part_count = count,
@@ -289,6 +288,13 @@ procedures_graph_of(struct procedures *procedures, const struct code_part *parts
 		.data = constants_at,
 		.returns = returns_at,
 	};
+}
+
+int
+procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
+                    struct flow_graph **graph)
+{
+	const struct flow_source source = procedures_source(procedures, parts, count);
 
 	return flow_graph_build(procedures->decoder, &source, graph);
 }

@@ -38,6 +38,9 @@ int procedures_graph_of(struct procedures *procedures, const struct code_part *p
 /* Whether it is a part that was split off and says so by its name: f.cold. */
 bool procedures_is_split_off(const struct symbol *symbol);
 
+/* What these parts' graph is built from; `parts` and `procedures` must outlive it. */
+struct flow_source procedures_source(struct procedures *procedures, const struct code_part *parts, size_t count);
+
 /* The decoder that they are made with. */
 struct decoder *procedures_decoder(const struct procedures *procedures);
 

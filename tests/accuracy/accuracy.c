@@ -1,63 +1,41 @@
 /*
  * accuracy - how near estimated frequencies are to exact counts, in recordings that tests/accuracy/record made
  *
- * accuracy [--least SAMPLES] [--procedures] [--models DIRECTORY] RECORDING...
+ * accuracy [OPTION]... RECORDING...
+ *   --least N            procedures with at least N samples (200)
+ *   --procedures         a line for each of them
+ *   --markdown           the tables of docs/accuracy.md
+ *   --specimen NAME      write this procedure of each recording as text (specimen.h) instead; may be given again
+ *   --models DIRECTORY   of pipeline models (config/cpus)
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/accuracy/recording.h"
+#include "base/error.h"
+#include "tests/accuracy/report.h"
+
+#define SPECIMENS_MAX 64
 
 struct options {
 	const char *models;
 	uint64_t least;
-	bool procedures; /* a line each */
+	bool procedures, markdown;
+	const char *specimens[SPECIMENS_MAX];
+	size_t specimen_count;
 };
 
-struct counted {
+/* What is added up over the procedures of a recording, from one source. */
+struct visit {
 	const struct options *options;
-	struct score score;
+	struct recording *recording;
+	struct score *score;
+	struct score_item *blocks; /* of all procedures */
+	size_t block_count;
+	int err;
 };
-
-static void
-print_heading(void)
-{
-	printf("%-34s %5s %7s | %-21s| %-21s| %-12s| %-24s\n", "", "", "", "blocks, relative", "blocks, absolute",
-	       "edges, rel.", "within 15 %: of what share");
-	printf("%-34s %5s %7s | %3s %3s %3s %3s %3s  | %3s %3s %3s %3s %3s  | %3s %3s %3s | %-12s %-12s %-12s\n", "",
-	       "procs", "samples", "5", "10", "15", "25", "50", "5", "10", "15", "25", "50", "10", "25", "50", "low",
-	       "medium", "high");
-}
-
-static void
-print_share(const struct score *score, unsigned confidence)
-{
-	const struct histogram *histogram = &score->by_confidence[confidence];
-
-	if (histogram->weight > 0)
-		printf(" %3.0f of %3.0f %% ", histogram_percent(histogram, 2),
-		       100 * histogram->weight / score->relative.weight);
-	else
-		printf("  -           ");
-}
-
-static void
-print_score(const char *name, const struct score *score)
-{
-	printf("%-34.34s %5zu %7.0f |", name, score->procedures, score->samples);
-	for (size_t k = 0; k < SCORE_LIMITS; k++)
-		printf(" %3.0f", histogram_percent(&score->relative, k));
-	printf("  |");
-	for (size_t k = 0; k < SCORE_LIMITS; k++)
-		printf(" %3.0f", histogram_percent(&score->absolute, k));
-	printf("  | %3.0f %3.0f %3.0f |", histogram_percent(&score->edges_relative, 1),
-	       histogram_percent(&score->edges_relative, 3), histogram_percent(&score->edges_relative, 4));
-	for (unsigned confidence = CONFIDENCE_LOW; confidence <= CONFIDENCE_HIGH; confidence++)
-		print_share(score, confidence);
-	printf("\n");
-}
 
 /* By how much estimates are too high, absolutely, where they are right relative to one another. */
 static double
@@ -66,74 +44,135 @@ absolute_factor(const struct score_procedure *procedure)
 	return procedure->absolute / score_best_scale(procedure->blocks, procedure->block_count);
 }
 
-static void
-count_procedure(const struct visited *visited, void *user)
+static int
+keep_blocks(struct visit *visit, const struct score_procedure *procedure)
 {
-	struct counted *counted = user;
+	const size_t count = visit->block_count + procedure->block_count;
+	struct score_item *blocks = realloc(visit->blocks, (count + 1) * sizeof(*blocks));
+
+	if (!blocks)
+		return -ENOMEM;
+	visit->blocks = blocks;
+	for (size_t i = 0; i < procedure->block_count; i++) {
+		blocks[visit->block_count] = procedure->blocks[i];
+		blocks[visit->block_count++].estimate *= procedure->absolute;
+	}
+	return 0;
+}
+
+static void
+score_procedure(const struct visited *visited, void *user)
+{
+	struct visit *visit = user;
+	struct score own = {0};
 	char name[64];
 
-	score_add(&counted->score, &visited->score);
-	if (counted->options->procedures) {
-		struct score own = {0};
+	score_add(visit->score, &visited->score);
+	if (!visit->err)
+		visit->err = keep_blocks(visit, &visited->score);
+	if (!visit->options->procedures)
+		return;
+	score_add(&own, &visited->score);
+	snprintf(name, sizeof(name), "  %.23s%s x%.2f", visited->name, visited->exact->graph->is_complete ? "" : "?",
+	         absolute_factor(&visited->score));
+	report_line(name, &own);
+}
 
-		score_add(&own, &visited->score);
-		snprintf(name, sizeof(name), "  %.23s%s x%.2f", visited->name,
-		         visited->exact->graph->is_complete ? "" : "?", absolute_factor(&visited->score));
-		print_score(name, &own);
+static int
+score_recording(const struct options *options, struct recording *recording, struct result *result)
+{
+	int err = 0;
+
+	snprintf(result->name, sizeof(result->name), "%.63s", recording_name(recording));
+	result->samples = recording_samples(recording);
+	result->is_kernel = strncmp(result->name, "kernel.", 7) == 0;
+	for (unsigned source = 0; source < SOURCE_COUNT && !err; source++) {
+		struct visit visit = {.options = options, .score = &result->scores[source]};
+
+		if (options->procedures)
+			printf("%s from %s\n", result->name, source_name(source));
+		err = recording_visit(recording, source, options->least, score_procedure, &visit);
+		if (!err)
+			err = visit.err;
+		if (!err)
+			score_add_program(visit.score, visit.blocks, visit.block_count);
+		free(visit.blocks);
+	}
+	return err;
+}
+
+static void
+write_specimen(const struct visited *visited, void *user)
+{
+	struct visit *visit = user;
+
+	for (size_t i = 0; i < visit->options->specimen_count && !visit->err; i++) {
+		if (strcmp(visited->name, visit->options->specimens[i]) != 0)
+			continue;
+		visit->err = recording_write_specimen(visit->recording, visited, stdout);
+		if (visit->err)
+			fprintf(stderr, "%s: %s\n", visited->name, error_text(visit->err));
 	}
 }
 
 static int
-print_source(const struct options *options, enum source source, char **paths, int count)
+visit_recording(const struct options *options, const char *path, struct result *result)
 {
-	struct score real = {0}, kernels = {0};
+	struct recording *recording = recording_open(path, options->models);
+	struct visit visit = {.options = options, .recording = recording};
+	int err;
 
-	printf("\n%s\n", source_name(source));
-	print_heading();
-	for (int i = 0; i < count; i++) {
-		struct recording *recording = recording_open(paths[i], options->models);
-		struct counted counted = {.options = options};
+	if (!recording)
+		return -EINVAL;
+	if (options->specimen_count)
+		err = recording_visit(recording, SOURCE_EXACT, options->least, write_specimen, &visit);
+	else
+		err = score_recording(options, recording, result);
+	recording_close(recording);
+	return err ? err : visit.err;
+}
 
-		if (!recording)
-			return EXIT_FAILURE;
-		if (recording_visit(recording, source, options->least, count_procedure, &counted))
-			return EXIT_FAILURE;
-		print_score(recording_name(recording), &counted.score);
-		score_add_mean(strncmp(recording_name(recording), "kernel.", 7) == 0 ? &kernels : &real,
-		               &counted.score);
-		recording_close(recording);
-	}
-	if (kernels.procedures)
-		print_score("mean of kernels", &kernels);
-	if (real.procedures)
-		print_score("mean of real programs", &real);
-	return EXIT_SUCCESS;
+static int
+visit_all(const struct options *options, char **paths, size_t count)
+{
+	struct result *results = calloc(count + 1, sizeof(*results));
+	int err = results ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = visit_recording(options, paths[i], &results[i]);
+	if (!err && options->markdown)
+		report_markdown(results, count);
+	for (unsigned source = 0; source < SOURCE_COUNT && !err && !options->markdown && !options->specimen_count;
+	     source++)
+		report_text(results, count, source);
+	free(results);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int
 main(int argc, char **argv)
 {
 	static const struct option options_long[] = {
-		{"least", required_argument, NULL, 'l'},
-		{"procedures", no_argument, NULL, 'p'},
-		{"models", required_argument, NULL, 'm'},
-		{0},
+		{"least", required_argument, NULL, 'l'},  {"procedures", no_argument, NULL, 'p'},
+		{"markdown", no_argument, NULL, 'd'},     {"specimen", required_argument, NULL, 's'},
+		{"models", required_argument, NULL, 'm'}, {0},
 	};
 	struct options options = {.models = "config/cpus", .least = 200};
-	int option, status;
+	int option;
 
 	while ((option = getopt_long(argc, argv, "", options_long, NULL)) != -1) {
 		if (option == 'l')
 			options.least = strtoull(optarg, NULL, 10);
 		else if (option == 'p')
 			options.procedures = true;
+		else if (option == 'd')
+			options.markdown = true;
 		else if (option == 'm')
 			options.models = optarg;
+		else if (option == 's' && options.specimen_count < SPECIMENS_MAX)
+			options.specimens[options.specimen_count++] = optarg;
 		else
 			return 2;
 	}
-	status = print_source(&options, SOURCE_SAMPLES, argv + optind, argc - optind);
-	if (!status)
-		status = print_source(&options, SOURCE_BURSTS, argv + optind, argc - optind);
-	return status;
+	return visit_all(&options, argv + optind, (size_t)(argc - optind));
 }

@@ -1,4 +1,4 @@
-#include "tests/accuracy/recording.h"
+#include "tests/accuracy/recording_parts.h"
 
 #include <errno.h>
 #include <libconfig.h>
@@ -7,20 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/recorded.h"
 #include "profile/profile.h"
-
-struct recording {
-	const char *name; /* the last part of path */
-	char path[4096], program[4096];
-	double runs, gigahertz;
-	struct profile *profile;
-	struct selection *selection;
-	uint16_t event;
-	struct code_image code;
-	struct pipeline pipeline;
-	struct recorded recorded;
-};
 
 static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
 
@@ -243,13 +230,15 @@ visit_procedure(struct recording *recording, const struct symbol *symbol, enum s
 	if (!err && exact->executions) {
 		const struct visited visited = {
 			.name = symbol->name,
+			.symbol = symbol,
 			.analysis = analysis,
 			.exact = exact,
 			.score = {.blocks = blocks,
 		                  .edges = edges,
 		                  .block_count = exact->graph->block_count,
 		                  .edge_count = exact->graph->edge_count,
-		                  .absolute = source == SOURCE_EXACT ? 1 : absolute_of(recording),
+		                  .absolute = source == SOURCE_EXACT ? executions_per_frequency(exact)
+		                                                     : absolute_of(recording),
 		                  .samples = (double)exact->time_samples},
 		};
 

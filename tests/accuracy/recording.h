@@ -7,6 +7,8 @@
 #ifndef DCPI_ACCURACY_RECORDING_H
 #define DCPI_ACCURACY_RECORDING_H
 
+#include <stdio.h>
+
 #include "analysis/procedure.h"
 #include "tests/accuracy/score.h"
 
@@ -36,6 +38,7 @@ double recording_samples(const struct recording *recording);
 /* One procedure, seen from one source. Valid during the call only. */
 struct visited {
 	const char *name;
+	const struct symbol *symbol;
 	const struct procedure_analysis *analysis; /* estimated from the source */
 	const struct procedure_analysis *exact;    /* the same, from exact counts */
 	struct score_procedure score;
@@ -48,5 +51,8 @@ typedef void visit_function(const struct visited *visited, void *user);
  * after a message.
  */
 int recording_visit(struct recording *recording, enum source source, uint64_t least, visit_function *visit, void *user);
+
+/* Write a procedure as text (specimen.h). 0, or a negative error. */
+int recording_write_specimen(struct recording *recording, const struct visited *visited, FILE *file);
 
 #endif

@@ -109,26 +109,37 @@ histogram_percent(const struct histogram *histogram, size_t limit)
 	return histogram->weight > 0 ? 100 * histogram->within[limit] / histogram->weight : 0;
 }
 
-static void
-add_mean(struct histogram *mean, const struct histogram *histogram)
+void
+score_add_program(struct score *score, const struct score_item *blocks, size_t count)
 {
-	if (histogram->weight <= 0)
+	const double best = score_best_scale(blocks, count);
+
+	for (size_t i = 0; i < count; i++)
+		add_item(&score->program, &blocks[i], best);
+}
+
+/* `all`: the weight of what the histogram is a part of. */
+static void
+add_mean(struct histogram *mean, const struct histogram *histogram, const struct histogram *all)
+{
+	if (all->weight <= 0)
 		return;
-	mean->weight += 1;
+	mean->weight += histogram->weight / all->weight;
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
-		mean->within[k] += histogram->within[k] / histogram->weight;
+		mean->within[k] += histogram->within[k] / all->weight;
 }
 
 void
 score_add_mean(struct score *mean, const struct score *score)
 {
-	add_mean(&mean->absolute, &score->absolute);
-	add_mean(&mean->relative, &score->relative);
-	add_mean(&mean->edges_absolute, &score->edges_absolute);
-	add_mean(&mean->edges_relative, &score->edges_relative);
+	add_mean(&mean->absolute, &score->absolute, &score->absolute);
+	add_mean(&mean->relative, &score->relative, &score->relative);
+	add_mean(&mean->program, &score->program, &score->program);
+	add_mean(&mean->edges_absolute, &score->edges_absolute, &score->edges_absolute);
+	add_mean(&mean->edges_relative, &score->edges_relative, &score->edges_relative);
 	for (size_t i = 0; i <= CONFIDENCE_EXACT; i++) {
-		add_mean(&mean->by_confidence[i], &score->by_confidence[i]);
-		add_mean(&mean->edges_by_confidence[i], &score->edges_by_confidence[i]);
+		add_mean(&mean->by_confidence[i], &score->by_confidence[i], &score->relative);
+		add_mean(&mean->edges_by_confidence[i], &score->edges_by_confidence[i], &score->edges_relative);
 	}
 	mean->procedures += score->procedures;
 	mean->samples += score->samples;

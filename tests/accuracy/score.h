@@ -32,7 +32,8 @@ struct histogram {
 };
 
 struct score {
-	struct histogram absolute, relative;                        /* blocks */
+	struct histogram absolute, relative;                        /* blocks; one scale a procedure */
+	struct histogram program;                                   /* blocks; one scale for all procedures */
 	struct histogram edges_absolute, edges_relative;            /* edges */
 	struct histogram by_confidence[CONFIDENCE_EXACT + 1];       /* blocks, relative */
 	struct histogram edges_by_confidence[CONFIDENCE_EXACT + 1]; /* edges, relative */
@@ -57,10 +58,16 @@ double score_best_scale(const struct score_item *items, size_t count);
 /* One more procedure. */
 void score_add(struct score *score, const struct score_procedure *procedure);
 
+/* All blocks of a program, their estimates in one unit. */
+void score_add_program(struct score *score, const struct score_item *blocks, size_t count);
+
 /* Percent of the weight within score_limits[limit]; 0 for none. */
 double histogram_percent(const struct histogram *histogram, size_t limit);
 
-/* The mean of shares: each histogram has weight 1 in `mean`, whatever its own; those without any have none. */
+/*
+ * The mean of shares: a program has weight 1 in each histogram of `mean`, however long it was sampled; what was called
+ * high or low has its share of that.
+ */
 void score_add_mean(struct score *mean, const struct score *score);
 
 #endif

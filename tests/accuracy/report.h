@@ -1,0 +1,28 @@
+/*
+ * report.h - scores of recordings, for people and for docs/accuracy.md
+ *
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_ACCURACY_REPORT_H
+#define DCPI_ACCURACY_REPORT_H
+
+#include "tests/accuracy/recording.h"
+
+struct result {
+	char name[64];
+	double samples; /* of the program, all of them; the score's are those that were judged */
+	bool is_kernel;
+	struct score scores[SOURCE_COUNT];
+};
+
+/* A line each; lines of single procedures come from report_line(). */
+void report_text(const struct result *results, size_t count, enum source source);
+void report_line(const char *name, const struct score *score);
+
+/* The tables of docs/accuracy.md. */
+void report_markdown(const struct result *results, size_t count);
+
+/* The mean of the kernels, or of the others. */
+struct score report_mean(const struct result *results, size_t count, enum source source, bool of_kernels);
+
+#endif

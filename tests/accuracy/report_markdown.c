@@ -1,0 +1,92 @@
+/* The tables between the marks of docs/accuracy.md. */
+#include <stdio.h>
+
+#include "tests/accuracy/report.h"
+
+static const char *const source_titles[SOURCE_COUNT] = {"samples alone", "samples and bursts", "exact counts"};
+
+static void
+print_histogram(const struct histogram *histogram)
+{
+	for (size_t k = 0; k < SCORE_LIMITS; k++)
+		printf(" %.0f |", histogram_percent(histogram, k));
+	printf("\n");
+}
+
+/* A way to be right, one row for each source. */
+static void
+print_way(const char *name, const struct result *results, size_t count, bool of_kernels, size_t offset)
+{
+	for (unsigned source = 0; source < SOURCE_COUNT; source++) {
+		const struct score mean = report_mean(results, count, source, of_kernels);
+
+		printf("| %s | %s |", name, source_titles[source]);
+		print_histogram((const struct histogram *)(const void *)((const char *)&mean + offset));
+	}
+}
+
+static void
+print_means(const struct result *results, size_t count, bool of_kernels)
+{
+	printf("| mean of %s | from | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% |\n|---|---|---|---|---|---|---|\n",
+	       of_kernels ? "the kernels" : "the real programs");
+	print_way("blocks, relative", results, count, of_kernels, offsetof(struct score, relative));
+	print_way("blocks, one scale a program", results, count, of_kernels, offsetof(struct score, program));
+	print_way("blocks, absolute", results, count, of_kernels, offsetof(struct score, absolute));
+	print_way("edges, relative", results, count, of_kernels, offsetof(struct score, edges_relative));
+	print_way("edges, absolute", results, count, of_kernels, offsetof(struct score, edges_absolute));
+	if (!of_kernels)
+		printf("| DCPI: blocks, absolute | samples alone, in order | 73 | 87 | 92 | | |\n"
+		       "| DCPI: edges, absolute | samples alone, in order | | 58 | | | |\n");
+	printf("\n");
+}
+
+static void
+print_confidences(const struct result *results, size_t count)
+{
+	printf("| called | from | share of the samples | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% |\n"
+	       "|---|---|---|---|---|---|---|---|\n");
+	for (unsigned source = 0; source < SOURCE_COUNT; source++) {
+		const struct score mean = report_mean(results, count, source, false);
+
+		for (unsigned confidence = CONFIDENCE_LOW; confidence <= CONFIDENCE_EXACT; confidence++) {
+			const struct histogram *histogram = &mean.by_confidence[confidence];
+
+			if (histogram->weight <= 0)
+				continue;
+			printf("| %s | %s | %.0f %% |", frequency_confidence_name(confidence), source_titles[source],
+			       100 * histogram->weight / mean.relative.weight);
+			print_histogram(histogram);
+		}
+	}
+	printf("\n");
+}
+
+static void
+print_programs(const struct result *results, size_t count)
+{
+	printf("| | procedures | samples | of the program's | samples alone: 10 %% | 15 %% | 50 %% | and bursts: 10 %% "
+	       "| "
+	       "15 %% | 50 %% | exact: 5 %% |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < count; i++) {
+		const struct result *result = &results[i];
+
+		printf("| `%s` | %zu | %.0f | %.0f %% |", result->name, result->scores[0].procedures,
+		       result->scores[0].samples,
+		       result->samples > 0 ? 100 * result->scores[0].samples / result->samples : 0);
+		for (unsigned source = 0; source < SOURCE_EXACT; source++)
+			printf(" %.0f | %.0f | %.0f |", histogram_percent(&result->scores[source].relative, 1),
+			       histogram_percent(&result->scores[source].relative, 2),
+			       histogram_percent(&result->scores[source].relative, 4));
+		printf(" %.0f |\n", histogram_percent(&result->scores[SOURCE_EXACT].absolute, 0));
+	}
+}
+
+void
+report_markdown(const struct result *results, size_t count)
+{
+	print_means(results, count, false);
+	print_confidences(results, count);
+	print_means(results, count, true);
+	print_programs(results, count);
+}
