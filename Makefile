@@ -148,6 +148,8 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
 $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
+$(BUILD)/tests/unit/dcpi-tools/line_index_test: $(call objects,dcpi-tools/list/line_index.c)
+$(BUILD)/tests/unit/dcpi-tools/sources_test: $(call objects,dcpi-tools/list/sources.c)
 
 # What the plugin consists of but for what calls the emulator.
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))

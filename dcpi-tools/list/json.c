@@ -16,16 +16,14 @@ of_instruction(const struct report *report, const void *of, uint16_t event)
 static uint64_t
 of_line(const struct report *report, const void *of, uint16_t event)
 {
-	const struct list_place *place = of;
-
-	return line_samples(report, place->file, place->line, event);
+	return line_samples(report, of, event);
 }
 
 static uint64_t
 of_all(const struct report *report, const void *of, uint16_t event)
 {
 	(void)of;
-	return all_samples(report, event);
+	return report->totals[event];
 }
 
 static json_t *
@@ -86,33 +84,28 @@ instructions_json(const struct report *report)
 	return array;
 }
 
-/* Whether no instruction before this one is from its line. */
-static bool
-is_first_of_line(const struct report *report, uint32_t instruction)
+static json_t *
+one_line_json(const struct report *report, const struct list_line *line)
 {
-	const struct list_place *place = &report->places[instruction];
+	const struct source *source = &report->sources.sources[line->place.file];
 
-	for (uint32_t i = 0; i < instruction; i++)
-		if (report->places[i].file == place->file && report->places[i].line == place->line)
-			return false;
-	return place->file != SOURCE_NONE;
+	return json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, &line->place), "line",
+	                 line_json(&line->place), "text", json_shown(source_line(source, line->place.line)), "samples",
+	                 samples_json(report, of_line, line));
 }
 
+/* In the order of the instructions. */
 static json_t *
 lines_json(const struct report *report)
 {
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; array && i < report->analysis->graph->instruction_count; i++) {
-		const struct list_place *place = &report->places[i];
+		const struct list_line *line = line_index_find(&report->index, &report->places[i]);
 
-		if (!is_first_of_line(report, i))
+		if (!line || report->index.order[line->first] != i)
 			continue;
-		if (json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, place),
-		                                           "line", line_json(place), "text",
-		                                           json_shown(source_line(&report->sources.sources[place->file],
-		                                                                  place->line)),
-		                                           "samples", samples_json(report, of_line, place)))) {
+		if (json_array_append_new(array, one_line_json(report, line))) {
 			json_decref(array);
 			return NULL;
 		}

@@ -35,6 +35,18 @@ choose_procedure(struct report *report)
 }
 
 static int
+add_up(struct report *report)
+{
+	const size_t events = report->analysis->event_count;
+
+	report->totals = calloc(events + 1, sizeof(*report->totals));
+	for (size_t event = 0; event < events && report->totals; event++)
+		for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
+			report->totals[event] += instruction_samples(report, i, (uint16_t)event);
+	return report->totals ? 0 : -ENOMEM;
+}
+
+static int
 count(struct report *report)
 {
 	const struct procedure_input input = {
@@ -45,6 +57,8 @@ count(struct report *report)
 	};
 	int err = procedure_analyze(&input, &report->analysis);
 
+	if (!err)
+		err = add_up(report);
 	if (!err)
 		return STATUS_OK;
 	return message_cannot(report->request->procedure.name, "list the procedure", err,
@@ -71,7 +85,7 @@ find_places(struct report *report)
 		if (image_lines_find(report->lines, graph->instructions[i].address, &place))
 			continue;
 		report->places[i].line = place.line;
-		err = sources_add(&report->sources, place.path, place.line, &report->places[i].file);
+		err = sources_add(&report->sources, place.path, &report->places[i].file);
 	}
 	return err;
 }
@@ -81,6 +95,8 @@ find_lines(struct report *report)
 {
 	int err = find_places(report);
 
+	if (!err)
+		err = line_index_make(report->places, report->analysis->graph->instruction_count, &report->index);
 	return err ? message_cannot(report->request->procedure.name, "read the line numbers", err, NULL) : STATUS_OK;
 }
 
@@ -118,6 +134,8 @@ report_make(struct report *report, const struct request *request, struct databas
 void
 report_fini(struct report *report)
 {
+	free(report->totals);
+	line_index_fini(&report->index);
 	free(report->places);
 	sources_fini(&report->sources);
 	image_lines_free(report->lines);
@@ -133,23 +151,12 @@ instruction_samples(const struct report *report, uint32_t instruction, uint16_t 
 }
 
 uint64_t
-line_samples(const struct report *report, uint32_t file, unsigned line, uint16_t event)
+line_samples(const struct report *report, const struct list_line *line, uint16_t event)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
-		if (report->places[i].file == file && report->places[i].line == line)
-			sum += instruction_samples(report, i, event);
-	return sum;
-}
-
-uint64_t
-all_samples(const struct report *report, uint16_t event)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
-		sum += instruction_samples(report, i, event);
+	for (uint32_t i = 0; i < line->count; i++)
+		sum += instruction_samples(report, report->index.order[line->first + i], event);
 	return sum;
 }
 

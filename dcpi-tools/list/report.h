@@ -13,6 +13,7 @@
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/list/line_index.h"
 #include "dcpi-tools/list/sources.h"
 #include "image/lines.h"
 
@@ -30,11 +31,6 @@ struct request {
 	enum list_mode mode;
 };
 
-struct list_place {
-	uint32_t file; /* index into sources; SOURCE_NONE: not known */
-	unsigned line;
-};
-
 struct report {
 	const struct request *request;
 	struct selection *selection;
@@ -44,16 +40,18 @@ struct report {
 	struct image_lines *lines; /* NULL: there are none */
 	struct sources sources;
 	struct list_place *places; /* of each instruction */
+	struct line_index index;   /* of them */
+	uint64_t *totals;          /* samples of each event of the selection */
 };
 
 /* Find what the request asks for. An exit status: 0, or another after a message. The request must stay. */
 int report_make(struct report *report, const struct request *request, struct database *database);
 void report_fini(struct report *report); /* a zeroed one is allowed */
 
-/* Samples of an event on an instruction; on all instructions that were made from a line. */
+/* Samples of an event on an instruction; on all instructions that were made from a line. All are report->totals[event].
+ */
 uint64_t instruction_samples(const struct report *report, uint32_t instruction, uint16_t event);
-uint64_t line_samples(const struct report *report, uint32_t file, unsigned line, uint16_t event);
-uint64_t all_samples(const struct report *report, uint16_t event);
+uint64_t line_samples(const struct report *report, const struct list_line *line, uint16_t event);
 
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);

@@ -38,7 +38,7 @@ print_head(const struct report *report, const struct output *output)
 
 		fputs(i ? ", " : " ", stream);
 		print_shown(report->selection->events[event].name, stream);
-		fprintf(stream, " %" PRIu64, all_samples(report, event));
+		fprintf(stream, " %" PRIu64, report->totals[event]);
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
 	if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
@@ -52,7 +52,7 @@ print_head(const struct report *report, const struct output *output)
 static void
 add_count(const struct report *report, uint64_t count, uint16_t event, struct table *table)
 {
-	const uint64_t all = all_samples(report, event);
+	const uint64_t all = report->totals[event];
 	const bool is_hot = all && count * 100 >= all * HOT_PERCENT;
 
 	table_format(table, is_hot ? STYLE_HOT : STYLE_PLAIN, "%" PRIu64, count);
@@ -115,39 +115,40 @@ fill_both(const struct report *report, struct table *table)
 	return err;
 }
 
-static bool
-is_asked_for(const struct report *report, uint32_t file, unsigned line)
+static void
+add_line(const struct report *report, const struct source *source, unsigned line, const struct list_line *used,
+         struct table *table)
 {
-	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
-		if (report->places[i].file == file && report->places[i].line == line)
-			return true;
-	return false;
+	for (size_t i = 0; i < report->columns.count; i++) {
+		const uint16_t event = report->columns.events[i];
+
+		if (used)
+			add_count(report, line_samples(report, used, event), event, table);
+		else
+			table_text(table, STYLE_PLAIN, "");
+	}
+	table_format(table, STYLE_PLAIN, "%u", line);
+	table_text(table, STYLE_PLAIN, source_line(source, line));
 }
 
 /* The file where the procedure is from its first line to its last; of others, what was inlined, only the lines used. */
 static void
 fill_source(const struct report *report, struct table *table)
 {
-	for (uint32_t file = 0; file < report->sources.count; file++) {
-		const struct source *source = &report->sources.sources[file];
+	const struct list_line *last = NULL;
 
-		add_file(report, source, table);
-		for (unsigned line = source->first; line <= source->last; line++) {
-			const bool is_used = is_asked_for(report, file, line);
+	for (size_t i = 0; i < report->index.count; i++) {
+		const struct list_line *line = &report->index.lines[i];
+		const struct source *source = &report->sources.sources[line->place.file];
+		const bool is_same_file = last && last->place.file == line->place.file;
 
-			if (!is_used && (file > 0 || source->trouble))
-				continue;
-			for (size_t i = 0; i < report->columns.count; i++) {
-				const uint16_t event = report->columns.events[i];
-
-				if (is_used)
-					add_count(report, line_samples(report, file, line, event), event, table);
-				else
-					table_text(table, STYLE_PLAIN, "");
-			}
-			table_format(table, STYLE_PLAIN, "%u", line);
-			table_text(table, STYLE_PLAIN, source_line(source, line));
-		}
+		if (!is_same_file)
+			add_file(report, source, table);
+		for (unsigned gap = is_same_file && line->place.file == 0 ? last->place.line + 1 : line->place.line;
+		     gap < line->place.line && gap <= source->line_count; gap++)
+			add_line(report, source, gap, NULL, table);
+		add_line(report, source, line->place.line, line, table);
+		last = line;
 	}
 }
 
