@@ -32,7 +32,7 @@ print_ranges(const struct breakdown *breakdown, FILE *stream)
 	for (size_t i = 0; i < DYNAMIC_COUNT; i++) {
 		if (i == DYNAMIC_MISPREDICT || i == DYNAMIC_UNEXPLAINED)
 			fputs(" *** \n", stream);
-		fprintf(stream, " *** %18s%6.1f%% to %4.1f%%\n", dynamic_names[i], breakdown->low[i],
+		fprintf(stream, " *** %18s %5.1f%% to %4.1f%%\n", dynamic_names[i], breakdown->low[i],
 		        breakdown->high[i]);
 	}
 	fputs(rule, stream);

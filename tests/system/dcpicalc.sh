@@ -4,35 +4,16 @@
 # of the scratch folder is PLACE in them).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# shellcheck source=calc_database.sh
+. "$top/tests/system/calc_database.sh"
+
 here=$top/tests/system
 db=$scratch/db
-unset PAGER LESS NO_COLOR DCPI_CPUS
-
-if [ "$(uname -m)" != x86_64 ]; then
-	skip 'what dcpicalc prints' 'the code is of x86-64, and no assembler for it is here'
-	exit 0
-fi
-
-# link NAME BUILD-ID [OPTION...] - calc.S as $scratch/NAME
-link()
-{
-	ld -shared -z separate-code --build-id="0x$2" "${@:3}" -o "$scratch/$1" "$scratch/calc.o"
-}
-
-make_database()
-{
-	as -o "$scratch/calc.o" "$here/calc.S" &&
-		objcopy --redefine-sym twin_2=twin "$scratch/calc.o" &&
-		link libcalc.so 1111111111111111 &&
-		link libstripped.so 2222222222222222 -s &&
-		link libreplaced.so 5555555555555555 &&
-		link libexact.so 6666666666666666 &&
-		sed "s|PLACE|$scratch|" "$here/dcpicalc.description" | "$build/tests/system/make_database" "$db"
-}
+calc_or_skip 'what dcpicalc prints' || exit 0
 
 calc()
 {
-	dcpicalc --db "$db" --cpu in-order-2 "$@" 2>&1 | sed "s|$scratch|PLACE|g"
+	with_place dcpicalc --db "$db" --cpu in-order-2 "$@"
 }
 
 # prints SENTENCE EXPECTED-FILE OPTION... - dcpicalc with these options prints that
@@ -47,7 +28,7 @@ refuses()
 	check_fails "$1" "$2" "$3" dcpicalc --db "$db" "${@:4}"
 }
 
-check 'the database is made' make_database || exit 1
+check 'the database is made' make_calc_database "$db" || exit 1
 
 prints 'a loop, block by block, and where its cycles went' sum sum libcalc.so
 prints 'the summary alone' summary --summary sum --image libcalc.so
