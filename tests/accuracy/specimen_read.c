@@ -276,7 +276,7 @@ struct frequency_input
 specimen_input(const struct specimen *specimen, struct frequency_paths *paths)
 {
 	if (paths)
-		*paths = (struct frequency_paths){.edges = specimen->burst_edges, .visits = specimen->burst_visits};
+		*paths = (struct frequency_paths){.edges = specimen->burst_edges};
 	return (struct frequency_input){
 		.graph = specimen->graph,
 		.pipeline = PIPELINE_KIND_OUT_OF_ORDER,
