@@ -1,4 +1,5 @@
 /* Why instructions were late, with what was counted besides time. */
+#include <errno.h>
 #include <string.h>
 
 #include "analysis/procedure_parts.h"
@@ -21,6 +22,18 @@ take_events(const struct procedure_input *input, const struct procedure_analysis
 	}
 }
 
+static int
+find_detail(void *argument, const struct instruction *instruction, struct instruction_detail *detail)
+{
+	const struct code_image *code = argument;
+	size_t size = 0;
+	const uint8_t *bytes = image_contents_code(code->contents, instruction->address, &size);
+
+	if (!bytes)
+		return -ENOENT;
+	return decoder_detail(procedures_decoder(code->procedures), bytes, size, instruction->address, detail);
+}
+
 int
 procedure_stalls(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
@@ -30,6 +43,8 @@ procedure_stalls(const struct procedure_input *input, struct procedure_analysis 
 		.schedules = analysis->schedules,
 		.frequencies = &analysis->frequencies,
 		.cycles_per_sample = analysis->cycles_per_sample,
+		.detail = find_detail,
+		.argument = (void *)input->code,
 	};
 	int err;
 

@@ -199,8 +199,10 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 		compare_lines(&elimination);
 		err = divide_time(&elimination);
 	}
+	elimination.asks_strides = true;
 	if (!err)
 		err = explain_all(&elimination);
+	free(elimination.worth);
 	free(elimination.fits_cache);
 	free(elimination.fits_tlb);
 	free(elimination.seen);

@@ -13,9 +13,12 @@
  *
  * What rules a reason out:
  *  - I-cache, ITB: its line, or page, was touched by the instruction before it, on every way that is not rare; or it is
- *    in a loop without calls that fits into the cache, or the TLB, and goes round often;
+ *    in a loop without calls that fits into the cache, or the TLB, and goes round often; or, with few samples, it is
+ *    one of those that begin a line, or page, and all of them take no longer than the others;
  *  - D-cache, DTB: it loads nothing (DTB: nor stores), and, in order, no operand comes from a load that is near enough;
- *    write buffer: it is no store; synchronization: it is no atomic operation or barrier, nor right behind a barrier;
+ *    at most as many as its stride, where the code tells it, makes it touch lines and pages that it did not just touch
+ *    (an address that stays: no DTB); write buffer: it is no store; synchronization: it is no atomic operation or
+ *    barrier, nor right behind a barrier;
  *  - mispredict: it is no head of a block that a conditional branch or an indirect jump leads to; else it is at most
  *    (how often it is reached that way) x the penalty;
  *  - multiplier, divider: it does not use it; in order, also: nothing before it, near enough, does, or makes an
@@ -26,6 +29,7 @@
  * Out of order, waiting in a chain of dependences or for units is static, as schedule.h's bounds have it, except for
  * the multiplier and the divider, whose rows it goes to. With relative frequencies the best case is not known in
  * samples: it is taken from the instructions that have no possible reason to stall, and a loop's loads count as stalls.
+ * A bound of the model's cycles is then worth at most what it is if the block was at its best case.
  *
  * No state: any thread. Results are finite whatever comes in.
  */
@@ -37,6 +41,7 @@
 #include <stdint.h>
 
 #include "analysis/frequency.h"
+#include "code/decoder.h"
 #include "code/flow_graph.h"
 #include "code/pipeline.h"
 #include "code/schedule.h"
@@ -79,6 +84,10 @@ struct stalls_input {
 	const struct frequencies *frequencies; /* with samples moved back by the skid */
 	double cycles_per_sample;              /* of time; 0: not known, then events say nothing */
 	struct stall_event_samples events[STALL_EVENT_COUNT];
+
+	/* The operands of an instruction: 0, or negative when they are not known. NULL: none are. */
+	int (*detail)(void *argument, const struct instruction *instruction, struct instruction_detail *detail);
+	void *argument;
 };
 
 /* A reason that is possible, in cycles of one execution. */

@@ -52,9 +52,9 @@ wrong_share(const struct elimination *elimination, uint32_t edge)
 
 /* Edges from a branch that lead to `block`, directly or, in order, over blocks that are done within the penalty. */
 static void
-suspect_ways(const struct scene *scene, uint32_t block, double share, double cycles, unsigned depth)
+suspect_ways(const struct place *place, uint32_t block, double share, double cycles, unsigned depth)
 {
-	const struct elimination *elimination = scene->elimination;
+	const struct elimination *elimination = place->elimination;
 	const struct flow_graph *graph = elimination->graph;
 	const struct flow_block *at = &graph->blocks[block];
 
@@ -67,7 +67,7 @@ suspect_ways(const struct scene *scene, uint32_t block, double share, double cyc
 		if (here < RARE_EDGE)
 			continue;
 		if (from == FLOW_OUTSIDE) { /* called through a pointer, perhaps */
-			suspect(scene, CAUSE_MISPREDICT, model_cycles(scene, here * cycles));
+			suspect(place, CAUSE_MISPREDICT, model_cycles(place, here * cycles));
 			continue;
 		}
 		last = graph->blocks[from].first + graph->blocks[from].count - 1;
@@ -76,20 +76,20 @@ suspect_ways(const struct scene *scene, uint32_t block, double share, double cyc
 			const double wrong = here * wrong_share(elimination, edge);
 
 			if (wrong * cycles >= NEGLIGIBLE_CYCLES)
-				blame(suspect(scene, CAUSE_MISPREDICT, model_cycles(scene, wrong * cycles)), last);
+				blame(suspect(place, CAUSE_MISPREDICT, model_cycles(place, wrong * cycles)), last);
 		} else if (depth > 0 && at->in_count <= WAYS_MAX && best < cycles &&
 		           !is_call_site(&graph->instructions[last])) {
-			suspect_ways(scene, from, here, cycles - best, depth - 1);
+			suspect_ways(place, from, here, cycles - best, depth - 1);
 		}
 	}
 }
 
 void
-suspect_branches(const struct scene *scene)
+suspect_branches(const struct place *place)
 {
-	const struct elimination *elimination = scene->elimination;
+	const struct elimination *elimination = place->elimination;
 
-	if (scene->index == 0)
-		suspect_ways(scene, scene->block, 1, elimination->pipeline->mispredict_cycles,
+	if (place->index == 0)
+		suspect_ways(place, place->block, 1, elimination->pipeline->mispredict_cycles,
 		             elimination->in_order ? BLOCKS_MAX : 0);
 }

@@ -20,26 +20,26 @@ unit_of(const struct instruction *instruction, unsigned bytes)
 
 /* The share of its executions that come to the instruction from another line, or page, of `bytes`. */
 static double
-first_touches(const struct scene *scene, unsigned bytes)
+first_touches(const struct place *place, unsigned bytes)
 {
-	const struct flow_graph *graph = scene->elimination->graph;
-	const struct flow_block *block = &graph->blocks[scene->block];
+	const struct flow_graph *graph = place->elimination->graph;
+	const struct flow_block *block = &graph->blocks[place->block];
 	double share = 0;
 
 	if (bytes == 0)
 		return 0;
-	if (scene->index > 0)
-		return unit_of(scene->instruction, bytes) != unit_of(scene->instruction - 1, bytes);
+	if (place->index > 0)
+		return unit_of(place->instruction, bytes) != unit_of(place->instruction - 1, bytes);
 	for (uint32_t i = 0; i < block->in_count; i++) {
 		const uint32_t edge = graph->ins[block->in + i], from = graph->edges[edge].from;
 		const struct instruction *last;
 
 		if (from != FLOW_OUTSIDE) {
 			last = &graph->instructions[graph->blocks[from].first + graph->blocks[from].count - 1];
-			if (!is_call_site(last) && unit_of(last, bytes) == unit_of(scene->instruction, bytes))
+			if (!is_call_site(last) && unit_of(last, bytes) == unit_of(place->instruction, bytes))
 				continue;
 		}
-		share += edge_share(scene->elimination, edge, scene->block);
+		share += edge_share(place->elimination, edge, place->block);
 	}
 	return fmin(share, 1);
 }
@@ -67,26 +67,26 @@ excess(const struct kind *touching, const struct kind *others)
 }
 
 static void
-add_to_kind(const struct scene *scene, struct kind *kind)
+add_to_kind(const struct place *place, struct kind *kind)
 {
-	const struct frequencies *frequencies = scene->elimination->input->frequencies;
+	const struct frequencies *frequencies = place->elimination->input->frequencies;
 
-	kind->samples += frequencies->samples[scene->at];
-	kind->executions += frequencies->blocks[scene->block].value;
+	kind->samples += frequencies->samples[place->at];
+	kind->executions += frequencies->blocks[place->block].value;
 }
 
 /* Lines that are touched most times are compared with the rest of the code, pages with other lines. */
 static void
-add_instruction(const struct scene *scene, struct kind *pages, struct kind *lines, struct kind *others)
+add_instruction(const struct place *place, struct kind *pages, struct kind *lines, struct kind *others)
 {
-	const struct pipeline *pipeline = scene->elimination->pipeline;
+	const struct pipeline *pipeline = place->elimination->pipeline;
 
-	if (first_touches(scene, pipeline->page_bytes) >= MOST)
-		add_to_kind(scene, pages);
-	else if (first_touches(scene, pipeline->cache_line) >= MOST)
-		add_to_kind(scene, lines);
-	else if (first_touches(scene, pipeline->cache_line) <= 0)
-		add_to_kind(scene, others);
+	if (first_touches(place, pipeline->page_bytes) >= MOST)
+		add_to_kind(place, pages);
+	else if (first_touches(place, pipeline->cache_line) >= MOST)
+		add_to_kind(place, lines);
+	else if (first_touches(place, pipeline->cache_line) <= 0)
+		add_to_kind(place, others);
 }
 
 static bool
@@ -105,7 +105,7 @@ add_block(struct elimination *elimination, uint32_t block, struct kind *pages, s
 
 	for (uint32_t i = 0; i < at->count; i++) {
 		struct suspect suspects[CAUSE_COUNT];
-		const struct scene scene = {
+		const struct place place = {
 			.elimination = elimination,
 			.instruction = &elimination->graph->instructions[at->first + i],
 			.block = block,
@@ -115,7 +115,7 @@ add_block(struct elimination *elimination, uint32_t block, struct kind *pages, s
 
 		suspects_find(elimination, block, i, suspects);
 		if (!has_other_reason(suspects))
-			add_instruction(&scene, pages, lines, others);
+			add_instruction(&place, pages, lines, others);
 	}
 }
 
@@ -135,30 +135,30 @@ compare_lines(struct elimination *elimination)
 
 /* What an instruction with few samples may have waited for is what all those of its kind waited for. */
 static void
-suspect_touch(const struct scene *scene, enum stall_cause cause, double bound, double share)
+suspect_touch(const struct place *place, enum stall_cause cause, double bound, double share)
 {
-	const struct elimination *elimination = scene->elimination;
+	const struct elimination *elimination = place->elimination;
 
-	if (elimination->input->frequencies->samples[scene->at] < FEW && !has_other_reason(scene->suspects)) {
+	if (elimination->input->frequencies->samples[place->at] < FEW && !has_other_reason(place->suspects)) {
 		if (share <= 0)
 			return;
-		bound = fmin(bound, share * elimination->result->instructions[scene->at].cycles);
+		bound = fmin(bound, share * elimination->result->instructions[place->at].cycles);
 	}
-	suspect(scene, cause, bound);
+	suspect(place, cause, bound);
 }
 
 void
-suspect_code(const struct scene *scene)
+suspect_code(const struct place *place)
 {
-	const struct elimination *elimination = scene->elimination;
+	const struct elimination *elimination = place->elimination;
 	const struct pipeline *pipeline = elimination->pipeline;
-	double share = first_touches(scene, pipeline->cache_line);
+	double share = first_touches(place, pipeline->cache_line);
 
-	if (share > 0 && !elimination->fits_cache[scene->block])
-		suspect_touch(scene, CAUSE_CODE_CACHE, model_cycles(scene, share * pipeline->code.memory_cycles),
+	if (share > 0 && !elimination->fits_cache[place->block])
+		suspect_touch(place, CAUSE_CODE_CACHE, model_cycles(place, share * pipeline->code.memory_cycles),
 		              elimination->line_share);
-	share = first_touches(scene, pipeline->page_bytes);
-	if (share > 0 && !elimination->fits_tlb[scene->block])
-		suspect_touch(scene, CAUSE_CODE_TLB, model_cycles(scene, share * pipeline->code_tlb.miss_cycles),
+	share = first_touches(place, pipeline->page_bytes);
+	if (share > 0 && !elimination->fits_tlb[place->block])
+		suspect_touch(place, CAUSE_CODE_TLB, model_cycles(place, share * pipeline->code_tlb.miss_cycles),
 		              elimination->page_share);
 }

@@ -14,50 +14,83 @@ is_loaded_by(const struct instruction *instruction, uint8_t reg)
 	return false;
 }
 
+/* How many lines, or pages, of `bytes` an execution touches that the one before did not: at most one. */
+static double
+touched_anew(struct elimination *elimination, uint32_t at, unsigned bytes)
+{
+	double stride;
+
+	if (!elimination->asks_strides || bytes == 0 || !find_stride(elimination, at, &stride))
+		return 1;
+	return fmin(fabs(stride) / bytes, 1);
+}
+
+static double
+data_tlb_bound(const struct place *place, uint32_t at)
+{
+	const struct pipeline *pipeline = place->elimination->pipeline;
+	const double pages = touched_anew(place->elimination, at, pipeline->page_bytes);
+
+	return model_cycles(place, pages * pipeline->data_tlb.miss_cycles);
+}
+
+/* What is touched again and again may be taken away by other CPUs each time. */
+static double
+data_cache_bound(const struct place *place, uint32_t at)
+{
+	const struct pipeline *pipeline = place->elimination->pipeline;
+	const double lines = touched_anew(place->elimination, at, pipeline->cache_line);
+
+	return lines > 0 && lines < 1 ? model_cycles(place, lines * pipeline->data.memory_cycles) : INFINITY;
+}
+
+static void
+suspect_load(const struct place *place, uint32_t at)
+{
+	const bool is_call = is_call_site(&place->elimination->graph->instructions[at]);
+
+	blame(suspect(place, CAUSE_DATA_CACHE, is_call ? INFINITY : data_cache_bound(place, at)), at);
+	blame(suspect(place, CAUSE_DATA_TLB, is_call ? INFINITY : data_tlb_bound(place, at)), at);
+}
+
 /* In order: operands that come from a load, or may. */
 static void
-suspect_operands(const struct scene *scene)
+suspect_operands(const struct place *place)
 {
-	const struct elimination *elimination = scene->elimination;
+	const struct elimination *elimination = place->elimination;
 	const struct pipeline *pipeline = elimination->pipeline;
 	const double cycles = pipeline->data.memory_cycles + pipeline->data_tlb.miss_cycles;
 
-	for (unsigned i = 0; i < scene->instruction->read_count && !scene->instruction->clears; i++) {
-		const uint8_t reg = scene->instruction->reads[i];
+	for (unsigned i = 0; i < place->instruction->read_count && !place->instruction->clears; i++) {
+		const uint8_t reg = place->instruction->reads[i];
 		struct walk walk;
 
-		walk_back(scene->elimination, scene->block, scene->index, reg, 0, cycles, &walk);
+		walk_back(place->elimination, place->block, place->index, reg, 0, cycles, &walk);
 		if (walk.from_caller || walk.is_lost) {
-			suspect(scene, CAUSE_DATA_CACHE, INFINITY);
-			suspect(scene, CAUSE_DATA_TLB, INFINITY);
+			suspect(place, CAUSE_DATA_CACHE, INFINITY);
+			suspect(place, CAUSE_DATA_TLB, INFINITY);
 		}
 		for (uint32_t k = 0; k < walk.count; k++) {
 			const struct instruction *maker = &elimination->graph->instructions[walk.at[k]];
 
-			if (!is_call_site(maker) && !is_loaded_by(maker, reg))
-				continue;
-			blame(suspect(scene, CAUSE_DATA_CACHE, INFINITY), walk.at[k]);
-			blame(suspect(scene, CAUSE_DATA_TLB,
-			              is_call_site(maker) ? INFINITY
-			                                  : model_cycles(scene, pipeline->data_tlb.miss_cycles)),
-			      walk.at[k]);
+			if (is_call_site(maker) || is_loaded_by(maker, reg))
+				suspect_load(place, walk.at[k]);
 		}
 	}
 }
 
 void
-suspect_data(const struct scene *scene)
+suspect_data(const struct place *place)
 {
-	const struct elimination *elimination = scene->elimination;
-	const struct instruction *instruction = scene->instruction;
+	const struct elimination *elimination = place->elimination;
+	const struct instruction *instruction = place->instruction;
 
 	if (instruction->loads || instruction->stores)
-		blame_itself(scene, suspect(scene, CAUSE_DATA_TLB,
-		                            model_cycles(scene, elimination->pipeline->data_tlb.miss_cycles)));
+		blame_itself(place, suspect(place, CAUSE_DATA_TLB, data_tlb_bound(place, place->at)));
 	if (elimination->in_order)
-		suspect_operands(scene);
+		suspect_operands(place);
 	else if (instruction->loads)
-		blame_itself(scene, suspect(scene, CAUSE_DATA_CACHE, INFINITY));
-	if (instruction->stores)
-		blame_itself(scene, suspect(scene, CAUSE_WRITE_BUFFER, INFINITY));
+		blame_itself(place, suspect(place, CAUSE_DATA_CACHE, data_cache_bound(place, place->at)));
+	if (instruction->stores && instruction->class != CLASS_ATOMIC) /* whose wait for stores is synchronization */
+		blame_itself(place, suspect(place, CAUSE_WRITE_BUFFER, INFINITY));
 }

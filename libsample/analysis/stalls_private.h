@@ -22,9 +22,11 @@ struct elimination {
 	const struct flow_graph *graph;
 	const struct pipeline *pipeline;
 	bool in_order;
-	bool is_relative; /* cycles are no cycles of the model */
-	double scale;     /* a cycle of the model, in those of the frequencies */
-	bool *fits_cache; /* of each block: in a loop that goes round often without leaving the cache */
+	bool is_relative;  /* cycles are no cycles of the model */
+	double scale;      /* a cycle of the model, in those of the frequencies */
+	double *worth;     /* of each block: the same, at most; NULL: they are the same */
+	bool asks_strides; /* by now: what they rule out matters only to bounds */
+	bool *fits_cache;  /* of each block: in a loop that goes round often without leaving the cache */
 	bool *fits_tlb;
 	double line_share, page_share; /* of the time of instructions with few samples and no other reason that begin
 	                                  a line, or page: what may be due to that */
@@ -69,6 +71,12 @@ bool is_divider(unsigned class);
 
 /* What the samples of events leave of them. */
 void suspects_bound(const struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT]);
+
+/* With relative frequencies: fill in worth, from times of instructions and blocks. 0 or -ENOMEM. */
+int find_worth(struct elimination *elimination);
+
+/* What a cycle of the best case is worth, by those that cannot have stalled. */
+double find_scale(struct elimination *elimination);
 
 /* Fill in times of instructions and blocks: all of the result but reasons. 0 or -ENOMEM. */
 int divide_time(struct elimination *elimination);

@@ -13,9 +13,9 @@ is_call_site(const struct instruction *instruction)
 }
 
 struct suspect *
-suspect(const struct scene *scene, enum stall_cause cause, double bound)
+suspect(const struct place *place, enum stall_cause cause, double bound)
 {
-	struct suspect *suspect = &scene->suspects[cause];
+	struct suspect *suspect = &place->suspects[cause];
 
 	if (!suspect->is_possible)
 		*suspect = (struct suspect){.is_possible = true, .bound = bound};
@@ -35,50 +35,51 @@ blame(struct suspect *suspect, uint32_t instruction)
 }
 
 void
-blame_itself(const struct scene *scene, struct suspect *suspect)
+blame_itself(const struct place *place, struct suspect *suspect)
 {
-	if (!scene->elimination->in_order)
-		blame(suspect, scene->at);
+	if (!place->elimination->in_order)
+		blame(suspect, place->at);
 }
 
-/* The model's cycles, where cycles are the model's. */
 double
-model_cycles(const struct scene *scene, double cycles)
+model_cycles(const struct place *place, double cycles)
 {
-	return scene->elimination->is_relative ? INFINITY : cycles;
+	const double *worth = place->elimination->worth;
+
+	return worth && cycles > 0 ? cycles * worth[place->block] : cycles;
 }
 
 static void
-suspect_synchronization(const struct scene *scene)
+suspect_synchronization(const struct place *place)
 {
-	const unsigned class = scene->instruction->class;
+	const unsigned class = place->instruction->class;
 
 	if (class == CLASS_ATOMIC || class == CLASS_BARRIER)
-		blame_itself(scene, suspect(scene, CAUSE_SYNCHRONIZATION, INFINITY));
-	else if (scene->index > 0 && scene->instruction[-1].class == CLASS_BARRIER)
-		blame(suspect(scene, CAUSE_SYNCHRONIZATION, INFINITY), scene->at - 1);
+		blame_itself(place, suspect(place, CAUSE_SYNCHRONIZATION, INFINITY));
+	else if (place->index > 0 && place->instruction[-1].class == CLASS_BARRIER)
+		blame(suspect(place, CAUSE_SYNCHRONIZATION, INFINITY), place->at - 1);
 }
 
 static void
-suspect_others(const struct scene *scene)
+suspect_others(const struct place *place)
 {
-	const struct instruction *instruction = scene->instruction;
-	const struct elimination *elimination = scene->elimination;
+	const struct instruction *instruction = place->instruction;
+	const struct elimination *elimination = place->elimination;
 	const struct pipeline_operation *operation = pipeline_operation(elimination->pipeline, instruction);
 	const unsigned class = instruction->class;
 
 	if (class == CLASS_STRING || class == CLASS_SYSTEM || class == CLASS_UNKNOWN)
-		blame_itself(scene, suspect(scene, CAUSE_OTHER, INFINITY));
+		blame_itself(place, suspect(place, CAUSE_OTHER, INFINITY));
 	else if (!elimination->in_order && operation->latency >= LONG_LATENCY && !instruction->loads &&
 	         !instruction->stores && !is_multiplier(class) && !is_divider(class))
-		blame_itself(scene, suspect(scene, CAUSE_OTHER, model_cycles(scene, operation->latency)));
+		blame_itself(place, suspect(place, CAUSE_OTHER, model_cycles(place, operation->latency)));
 }
 
 void
 suspects_find(struct elimination *elimination, uint32_t block, uint32_t index, struct suspect suspects[CAUSE_COUNT])
 {
 	const uint32_t at = elimination->graph->blocks[block].first + index;
-	const struct scene scene = {
+	const struct place place = {
 		.elimination = elimination,
 		.instruction = &elimination->graph->instructions[at],
 		.block = block,
@@ -88,10 +89,10 @@ suspects_find(struct elimination *elimination, uint32_t block, uint32_t index, s
 	};
 
 	memset(suspects, 0, CAUSE_COUNT * sizeof(*suspects));
-	suspect_data(&scene);
-	suspect_synchronization(&scene);
-	suspect_branches(&scene);
-	suspect_units(&scene);
-	suspect_others(&scene);
-	suspect_code(&scene); /* last: it asks whether there are others */
+	suspect_data(&place);
+	suspect_synchronization(&place);
+	suspect_branches(&place);
+	suspect_units(&place);
+	suspect_others(&place);
+	suspect_code(&place); /* last: it asks whether there are others */
 }

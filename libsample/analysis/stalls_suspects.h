@@ -7,7 +7,7 @@
 #include "analysis/stalls_private.h"
 
 /* The instruction that is looked at. */
-struct scene {
+struct place {
 	struct elimination *elimination;
 	const struct instruction *instruction;
 	uint32_t block, index; /* in the block */
@@ -16,20 +16,26 @@ struct scene {
 };
 
 /* Suspect a reason of `bound` cycles, besides those of it that are suspected already. */
-struct suspect *suspect(const struct scene *scene, enum stall_cause cause, double bound);
+struct suspect *suspect(const struct place *place, enum stall_cause cause, double bound);
 
 /* Culprits; itself only out of order, where the listing would have nothing to show otherwise. */
 void blame(struct suspect *suspect, uint32_t instruction);
-void blame_itself(const struct scene *scene, struct suspect *suspect);
+void blame_itself(const struct place *place, struct suspect *suspect);
 
-/* The model's cycles, where cycles are the model's. */
-double model_cycles(const struct scene *scene, double cycles);
+/* At most so many cycles of the model, in those of the frequencies. */
+double model_cycles(const struct place *place, double cycles);
+
+/*
+ * How many bytes the accesses of instruction `at` are apart, on average, from one of its executions to the next. False
+ * when it is not known.
+ */
+bool find_stride(struct elimination *elimination, uint32_t at, double *bytes);
 
 bool is_call_site(const struct instruction *instruction);
 
-void suspect_code(const struct scene *scene);
-void suspect_data(const struct scene *scene);
-void suspect_branches(const struct scene *scene);
-void suspect_units(const struct scene *scene);
+void suspect_code(const struct place *place);
+void suspect_data(const struct place *place);
+void suspect_branches(const struct place *place);
+void suspect_units(const struct place *place);
 
 #endif

@@ -12,8 +12,7 @@
 #include "analysis/stalls_private.h"
 #include "code/schedule_parts.h"
 
-#define STALL_CYCLES 0.5  /* less is within the errors: half a line of a listing */
-#define LEAST_SHARE  0.02 /* of a procedure's time that is no stall */
+#define STALL_CYCLES 0.5 /* less is within the errors: half a line of a listing */
 
 static const struct flow_block *
 block_of(const struct elimination *elimination, uint32_t block)
@@ -140,47 +139,6 @@ least_out_of_order(const struct elimination *elimination, uint32_t block)
 	}
 }
 
-/* No reason but that its operation is slow, which the best case has in it. */
-static bool
-is_certain(struct elimination *elimination, uint32_t block, uint32_t index)
-{
-	struct suspect suspects[CAUSE_COUNT];
-
-	suspects_find(elimination, block, index, suspects);
-	for (unsigned i = 0; i < CAUSE_COUNT; i++)
-		if (suspects[i].is_possible && i != CAUSE_OTHER)
-			return false;
-	return true;
-}
-
-/* What a cycle of the best case is worth, by those that cannot have stalled. */
-static double
-find_scale(struct elimination *elimination)
-{
-	double samples = 0, cycles = 0, all_samples = 0, all_cycles = 0, scale;
-
-	for (uint32_t block = 0; block < elimination->graph->block_count; block++) {
-		const double frequency = frequency_of(elimination, block);
-		const struct flow_block *at = block_of(elimination, block);
-
-		for (uint32_t i = 0; i < at->count && frequency > 0; i++) {
-			const struct instruction_stalls *time = &elimination->result->instructions[at->first + i];
-
-			all_samples += time->cycles * frequency;
-			all_cycles += time->least_cycles * frequency;
-			if (!is_certain(elimination, block, i))
-				continue;
-			samples += time->cycles * frequency;
-			cycles += time->least_cycles * frequency;
-		}
-	}
-	if (!(all_cycles > 0) || !isfinite(all_samples / all_cycles))
-		return 1;
-	scale = cycles > 0 ? samples / cycles : 0;
-	scale = fmax(scale, LEAST_SHARE * all_samples / all_cycles);
-	return fmin(scale, all_samples / all_cycles);
-}
-
 static void
 apply_scale(const struct elimination *elimination)
 {
@@ -237,6 +195,8 @@ divide_time(struct elimination *elimination)
 		else
 			least_out_of_order(elimination, i);
 	}
+	if (elimination->is_relative && find_worth(elimination))
+		return -ENOMEM;
 	if (elimination->in_order)
 		return 0;
 	if (elimination->is_relative)

@@ -21,10 +21,10 @@ is_divider(unsigned class)
 
 /* In order: it needs a unit that something before it still has, or what that makes. */
 static void
-suspect_unit(const struct scene *scene, enum stall_cause cause, uint64_t classes, unsigned of)
+suspect_unit(const struct place *place, enum stall_cause cause, uint64_t classes, unsigned of)
 {
-	const struct pipeline_operation *operation = &scene->elimination->pipeline->operations[of];
-	const struct instruction *instruction = scene->instruction;
+	const struct pipeline_operation *operation = &place->elimination->pipeline->operations[of];
+	const struct instruction *instruction = place->instruction;
 	double cycles = operation->latency;
 	struct walk walk;
 
@@ -33,34 +33,34 @@ suspect_unit(const struct scene *scene, enum stall_cause cause, uint64_t classes
 	if (cycles <= 1)
 		return;
 	if (instruction->class < CLASS_COUNT && classes >> instruction->class & 1) {
-		walk_back(scene->elimination, scene->block, scene->index, REGISTER_NONE, classes & CLASS_BIT(of),
+		walk_back(place->elimination, place->block, place->index, REGISTER_NONE, classes & CLASS_BIT(of),
 		          cycles, &walk);
 		for (uint32_t i = 0; i < walk.count; i++)
-			if (!is_call_site(&scene->elimination->graph->instructions[walk.at[i]]))
-				blame(suspect(scene, cause, model_cycles(scene, cycles)), walk.at[i]);
+			if (!is_call_site(&place->elimination->graph->instructions[walk.at[i]]))
+				blame(suspect(place, cause, model_cycles(place, cycles)), walk.at[i]);
 	}
 	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++) {
-		walk_back(scene->elimination, scene->block, scene->index, instruction->reads[i], 0, cycles, &walk);
+		walk_back(place->elimination, place->block, place->index, instruction->reads[i], 0, cycles, &walk);
 		for (uint32_t k = 0; k < walk.count; k++)
-			if (scene->elimination->graph->instructions[walk.at[k]].class == of)
-				blame(suspect(scene, cause, model_cycles(scene, cycles)), walk.at[k]);
+			if (place->elimination->graph->instructions[walk.at[k]].class == of)
+				blame(suspect(place, cause, model_cycles(place, cycles)), walk.at[k]);
 	}
 }
 
 void
-suspect_units(const struct scene *scene)
+suspect_units(const struct place *place)
 {
-	if (!scene->elimination->in_order) {
-		if (is_multiplier(scene->instruction->class))
-			blame(suspect(scene, CAUSE_MULTIPLIER, INFINITY), scene->at);
-		if (is_divider(scene->instruction->class))
-			blame(suspect(scene, CAUSE_DIVIDER, INFINITY), scene->at);
+	if (!place->elimination->in_order) {
+		if (is_multiplier(place->instruction->class))
+			blame(suspect(place, CAUSE_MULTIPLIER, INFINITY), place->at);
+		if (is_divider(place->instruction->class))
+			blame(suspect(place, CAUSE_DIVIDER, INFINITY), place->at);
 		return;
 	}
 	for (unsigned class = 0; class < CLASS_COUNT; class ++) {
 		if (is_multiplier(class))
-			suspect_unit(scene, CAUSE_MULTIPLIER, MULTIPLIERS, class);
+			suspect_unit(place, CAUSE_MULTIPLIER, MULTIPLIERS, class);
 		if (is_divider(class))
-			suspect_unit(scene, CAUSE_DIVIDER, DIVIDERS, class);
+			suspect_unit(place, CAUSE_DIVIDER, DIVIDERS, class);
 	}
 }
