@@ -79,6 +79,7 @@ help:
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
+	@echo 'make accuracy         estimated beside exact frequencies of 15 programs (15 minutes) into docs/accuracy.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'
@@ -106,7 +107,8 @@ $(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
 
 $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(call archives,$(call up_to,$(ROOMS),$(1)))
 	@mkdir -p $$(@D)
-	$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $(call room_libs,$(call up_to,$(ROOMS),$(1))) -lcmocka -lpthread
+	$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $(call room_libs,$(call up_to,$(ROOMS),$(1))) \
+		-lcmocka -lpthread
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 

@@ -3,7 +3,6 @@
 
 ACCURACY_LIBRARIES := bzip2 lua sqlite zlib zstd
 ACCURACY_PROGRAMS := $(addprefix $(BUILD)/accuracy/,kernels gigahertz $(ACCURACY_LIBRARIES))
-ACCURACY_CFLAGS_lua := -I/usr/include/lua5.4
 ACCURACY_LIBS_bzip2 := -l:libbz2.a
 ACCURACY_LIBS_lua := -l:liblua5.4.a -lm
 ACCURACY_LIBS_sqlite := -l:libsqlite3.a -lm
@@ -12,7 +11,7 @@ ACCURACY_LIBS_zstd := -l:libzstd.a
 
 $(BUILD)/accuracy/%: tests/accuracy/programs/%.c $(wildcard tests/accuracy/programs/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) $(ACCURACY_CFLAGS_$*) -o $@ $(filter %.c,$^) $(ACCURACY_LIBS_$*)
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) $(ACCURACY_LIBS_$*)
 
 $(BUILD)/accuracy/kernels: tests/accuracy/programs/kernels_order.c tests/accuracy/programs/kernels_text.c
 
@@ -20,3 +19,13 @@ $(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy))
 		$(call objects,$(TOOL_COMMON)) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+
+# Ten minutes on a quiet machine.
+ACCURACY_OPTIONS ?=
+.PHONY: accuracy
+accuracy: all $(ACCURACY_PROGRAMS) $(BUILD)/tests/accuracy/accuracy
+	tests/accuracy/measure --write docs/accuracy.md $(ACCURACY_OPTIONS)
+
+# What tests keep of it.
+$(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen_read.c)
+$(BUILD)/tests/unit/analysis/accuracy_score_test: $(call objects,tests/accuracy/score.c)

@@ -261,8 +261,9 @@ recording_visit(struct recording *recording, enum source source, uint64_t least,
 		const struct symbol *symbol = symbol_table_at(symbols, i);
 		const uint64_t end = symbol->offset + symbol->size;
 
-		if (!symbol->name || code_image_samples(recording->selection, recording->code.index, symbol->offset,
-		                                        end, recording->event) < least)
+		if (!symbol->name || strcmp(symbol->name, "main") == 0 ||
+		    code_image_samples(recording->selection, recording->code.index, symbol->offset, end,
+		                       recording->event) < least)
 			continue;
 		err = visit_procedure(recording, symbol, source, visit, user);
 		if (err)

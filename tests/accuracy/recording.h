@@ -32,7 +32,7 @@ void recording_close(struct recording *recording); /* NULL is allowed */
 
 const char *recording_name(const struct recording *recording); /* "lua.objects" */
 
-/* The samples of time that the program itself has, and how many of them are in procedures that were visited last. */
+/* The samples of time that the program itself has, libraries and kernel left out. */
 double recording_samples(const struct recording *recording);
 
 /* One procedure, seen from one source. Valid during the call only. */
@@ -47,8 +47,8 @@ struct visited {
 typedef void visit_function(const struct visited *visited, void *user);
 
 /*
- * All procedures of the program with at least `least` samples that were counted exactly, too. 0, or a negative error
- * after a message.
+ * All procedures of the program with at least `least` samples that were counted exactly, too; but not main(), which is
+ * always ours. 0, or a negative error after a message.
  */
 int recording_visit(struct recording *recording, enum source source, uint64_t least, visit_function *visit, void *user);
 

@@ -46,7 +46,6 @@ recording_write_specimen(struct recording *recording, const struct visited *visi
 		snprintf(specimen.procedure, sizeof(specimen.procedure), "%.63s", visited->name);
 		snprintf(specimen.program, sizeof(specimen.program), "%.63s", recording->name);
 		specimen.burst_edges = bursts.edges;
-		specimen.burst_visits = bursts.visits;
 		err = write_with(recording, visited, &specimen, file);
 	}
 	path_counts_fini(&bursts);

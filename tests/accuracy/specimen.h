@@ -22,7 +22,7 @@ struct specimen {
 	struct equivalence classes;
 	uint64_t *samples;                    /* of each instruction, where they were taken */
 	uint64_t *block_counts, *edge_counts; /* exact */
-	uint64_t *burst_edges, *burst_visits; /* of edges and blocks; NULL: no bursts were taken */
+	uint64_t *burst_edges;                /* of each edge; NULL: no bursts were taken */
 };
 
 /* The next one of a file. 1; 0 at its end; -EINVAL for what is none; -ENOMEM. specimen_fini() it in any case. */

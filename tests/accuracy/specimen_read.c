@@ -195,8 +195,7 @@ take_counts(const char *line, struct specimen *specimen)
 		{"samples", graph->instruction_count, &specimen->samples},
 		{"blocks", graph->block_count, &specimen->block_counts},
 		{"edges", graph->edge_count, &specimen->edge_counts},
-		{"burst-edges", graph->edge_count, &specimen->burst_edges},
-		{"burst-visits", graph->block_count, &specimen->burst_visits},
+		{"bursts", graph->edge_count, &specimen->burst_edges},
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -231,8 +230,7 @@ take_line(const char *line, struct text *text, struct specimen *specimen)
 static bool
 is_whole(const struct specimen *specimen)
 {
-	return specimen->samples && specimen->block_counts && specimen->edge_counts &&
-	       !specimen->burst_edges == !specimen->burst_visits;
+	return specimen->samples && specimen->block_counts && specimen->edge_counts;
 }
 
 int
@@ -268,7 +266,6 @@ specimen_fini(struct specimen *specimen)
 	free(specimen->block_counts);
 	free(specimen->edge_counts);
 	free(specimen->burst_edges);
-	free(specimen->burst_visits);
 	memset(specimen, 0, sizeof(*specimen));
 }
 

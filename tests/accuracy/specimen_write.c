@@ -140,10 +140,8 @@ specimen_write(FILE *file, const struct specimen *specimen, const struct specime
 	write_numbers(file, "samples", specimen->samples, specimen->graph->instruction_count);
 	write_numbers(file, "blocks", specimen->block_counts, specimen->graph->block_count);
 	write_numbers(file, "edges", specimen->edge_counts, specimen->graph->edge_count);
-	if (specimen->burst_edges) {
-		write_numbers(file, "burst-edges", specimen->burst_edges, specimen->graph->edge_count);
-		write_numbers(file, "burst-visits", specimen->burst_visits, specimen->graph->block_count);
-	}
+	if (specimen->burst_edges)
+		write_numbers(file, "bursts", specimen->burst_edges, specimen->graph->edge_count);
 	fputc('\n', file);
 	return ferror(file) ? -EIO : 0;
 }

@@ -25,10 +25,8 @@ main(int argc, char **argv)
 	for (unsigned long i = 0; i < arguments.times; i++) {
 		packed_size = 2 * SIZE;
 		require(BZ2_bzBuffToBuffCompress(packed, &packed_size, (char *)data, SIZE, 9, 0, 0));
-		for (int k = 0; k < 2; k++) {
-			size = SIZE;
-			require(BZ2_bzBuffToBuffDecompress(back, &size, packed, packed_size, 0, 0));
-		}
+		size = SIZE;
+		require(BZ2_bzBuffToBuffDecompress(back, &size, packed, packed_size, 0, 0));
 	}
 	printf("%u\n", packed_size);
 	free(back);

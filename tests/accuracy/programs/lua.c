@@ -3,9 +3,9 @@
  *
  * Lua takes its seed for hashes from the time, and from addresses. The time at least is always the same here.
  */
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
+#include <lua5.4/lauxlib.h>
+#include <lua5.4/lua.h>
+#include <lua5.4/lualib.h>
 #include <time.h>
 
 #include "input.h"

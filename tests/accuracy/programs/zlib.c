@@ -25,7 +25,7 @@ main(int argc, char **argv)
 	for (unsigned long i = 0; i < arguments.times; i++) {
 		packed_size = 2 * SIZE;
 		require(compress2(packed, &packed_size, data, SIZE, 6));
-		for (int k = 0; k < 4; k++) {
+		for (int k = 0; k < 2; k++) {
 			size = SIZE;
 			require(uncompress(back, &size, packed, packed_size));
 		}
