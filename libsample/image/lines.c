@@ -3,7 +3,9 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "image/image_file_private.h"
 
@@ -13,17 +15,51 @@ struct image_lines {
 	bool has_unit;
 };
 
+/* Does the section, if it is there, end with the end of a string? It has been decompressed by now. */
+static bool
+strings_end(Elf *elf, const char *name)
+{
+	size_t names;
+	Elf_Scn *section = NULL;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *is_called;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header))
+			return false;
+		is_called = elf_strptr(elf, names, header.sh_name);
+		if (!is_called || strcmp(is_called, name) != 0)
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (data && data->d_size > 0 && (!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
+			return false;
+	}
+	return true;
+}
+
+/* libdw 0.188 reads on behind sections of strings that do not end with one. */
+static Dwarf *
+begin_elf(Elf *elf)
+{
+	Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+
+	if (!dwarf || (strings_end(elf, ".debug_str") && strings_end(elf, ".debug_line_str")))
+		return dwarf;
+	dwarf_end(dwarf);
+	return NULL;
+}
+
 /* The debug file, if there is one; a stripped image has no line table. */
 static Dwarf *
 begin(const struct image_file *file)
 {
-	Dwarf *dwarf = NULL;
+	Dwarf *dwarf = begin_elf(file->main.elf);
 
-	if (file->main.elf)
-		dwarf = dwarf_begin_elf(file->main.elf, DWARF_C_READ, NULL);
-	if (!dwarf && file->debug.elf)
-		dwarf = dwarf_begin_elf(file->debug.elf, DWARF_C_READ, NULL);
-	return dwarf;
+	return dwarf ? dwarf : begin_elf(file->debug.elf);
 }
 
 int

@@ -15,7 +15,7 @@ struct image_lines;
 
 /*
  * After symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines are used.
- * 0; -ENOENT when there is no DWARF; -ENOMEM.
+ * 0; -ENOENT when there is no DWARF, or none that can be read; -ENOMEM.
  */
 int image_lines_new(struct image_file *file, struct image_lines **lines);
 void image_lines_free(struct image_lines *lines); /* NULL is allowed */

@@ -1,0 +1,71 @@
+/* Any file can stand at the path of an image: asking for its line numbers must be safe. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "image/lines.h"
+#include "image/symbols.h"
+
+#define LOOKUPS 256
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+look_up(struct image_lines *lines, const struct image_file *file, size_t size)
+{
+	struct source_place place;
+	uint64_t address;
+
+	for (uint64_t i = 0; i < LOOKUPS; i++) {
+		if (image_file_address(file, i * size / LOOKUPS, &address))
+			address = i * size / LOOKUPS;
+		if (image_lines_find(lines, address, &place))
+			continue;
+		if (!place.line || strlen(place.path) > SIZE_MAX / 2)
+			abort();
+	}
+}
+
+static void
+read_image(const struct image *image, size_t size)
+{
+	struct symbol_table *table = NULL;
+	struct image_lines *lines;
+	struct image_file *file;
+
+	if (image_file_open(image, &file))
+		return;
+	if (symbol_table_from_file(file, &table) == 0 && image_lines_new(file, &lines) == 0) {
+		look_up(lines, file, size);
+		image_lines_free(lines);
+	}
+	symbol_table_free(table);
+	image_file_close(file);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct image image = {.kind = IMAGE_USER};
+	struct stat status;
+	char path[64];
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	if (write(fd, data, size) == (ssize_t)size && fstat(fd, &status) == 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		image.path = path;
+		image.device_major = major(status.st_dev);
+		image.device_minor = minor(status.st_dev);
+		image.inode = status.st_ino;
+		read_image(&image, size);
+	}
+	close(fd);
+	return 0;
+}
