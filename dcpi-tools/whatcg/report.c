@@ -1,7 +1,6 @@
 #include "dcpi-tools/whatcg/report.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/symbolizer.h"
-
-#define TENTHS 10.0
 
 static bool
 keeps_procedures(const struct report *report)
@@ -59,18 +56,6 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 	report->all.analyzed += part.analyzed;
 	stall_summary_add(&report->all.summary, &part.summary);
 	return keeps_procedures(report) ? keep_procedure(report, input, &part) : 0;
-}
-
-static int
-compare_parts(const void *a, const void *b)
-{
-	const struct part *one = a, *other = b;
-
-	if (one->samples != other->samples)
-		return one->samples < other->samples ? 1 : -1;
-	if (one->image != other->image)
-		return one->image > other->image ? 1 : -1;
-	return one->title && other->title ? strcmp(one->title, other->title) : 0;
 }
 
 static int
@@ -145,9 +130,9 @@ report_make(struct report *report, const struct request *request, struct databas
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
-	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), compare_parts);
+	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), part_compare);
 	if (report->procedure_count)
-		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), compare_parts);
+		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), part_compare);
 	return request->has_stall ? find_stalled(report) : STATUS_OK;
 }
 
@@ -172,13 +157,4 @@ report_cut(const struct report *report, const struct part *parts, size_t count)
 	       share_percent(parts[shown].samples, report->survey.samples) >= request->cutoff_percent)
 		shown++;
 	return shown;
-}
-
-void
-part_rest(const struct part *part, double tallied, double *vague, double *missing)
-{
-	const double analyzed = round(TENTHS * share_percent(part->analyzed, part->samples)) / TENTHS;
-
-	*vague = fmax(analyzed - tallied, 0);
-	*missing = fmax(100 - tallied - *vague, 0);
 }

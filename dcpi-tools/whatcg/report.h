@@ -7,6 +7,7 @@
 #define DCPI_TOOLS_WHATCG_REPORT_H
 
 #include "dcpi-tools/common/survey_all.h"
+#include "dcpi-tools/whatcg/part.h"
 #include "dcpi-tools/whatcg/stall_row.h"
 
 /* What the user asked for. */
@@ -18,15 +19,6 @@ struct request {
 	bool demangle;
 	size_t limit; /* images, procedures */
 	double cutoff_percent;
-};
-
-/* Samples of something, and what is known of them. */
-struct part {
-	uint32_t image;
-	char *title;       /* of the procedure; NULL: the image */
-	uint64_t samples;  /* all */
-	uint64_t analyzed; /* of procedures that were analysed */
-	struct stall_summary summary;
 };
 
 struct report {
@@ -46,12 +38,6 @@ void report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* How many of the first of `count` sorted parts are to be shown. */
 size_t report_cut(const struct report *report, const struct part *parts, size_t count);
-
-/*
- * Of the part's samples, in percent that add up to 100 with what was tallied: those of blocks whose frequency is not
- * known well enough, and those that were not analysed.
- */
-void part_rest(const struct part *part, double tallied, double *vague, double *missing);
 
 /* 0, -ENOMEM, -EIO. */
 int report_print_text(const struct report *report, const struct output *output);

@@ -65,6 +65,27 @@ sums_are_those_of_the_rows_that_are_printed(void **state)
 	assert_int_equal(shares.stall + shares.execution + shares.sampling_error, shares.tallied);
 }
 
+/* Twice the figure, which is a fifth of the whole. */
+static void
+procedures_are_added_up_and_shares_may_be_of_more(void **state)
+{
+	struct stall_summary figure, sum = {0};
+	struct stall_shares shares;
+
+	(void)state;
+	make_figure(&figure);
+	stall_summary_add(&sum, &figure);
+	stall_summary_add(&sum, &figure);
+	stall_shares_of(&sum, 10 * 35171.0, &shares);
+	assert_true(sum.actual == 2 * 35171.0 && sum.instructions == 2 * 36016.0);
+	assert_int_equal(shares.high[CAUSE_DATA_CACHE], 56);
+	assert_int_equal(shares.dynamic, 88);
+	assert_int_equal(shares.fixed_sum, 4 + 4 + 2);
+	assert_int_equal(shares.tallied, 200);
+	assert_int_equal(shares.stall + shares.execution + shares.sampling_error, 200);
+	assert_int_equal(shares.tallied_of_all, 931);
+}
+
 static void
 nothing_tallied_is_nothing_everywhere(void **state)
 {
@@ -179,6 +200,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_summary_of_the_paper_adds_up),
 		cmocka_unit_test(sums_are_those_of_the_rows_that_are_printed),
+		cmocka_unit_test(procedures_are_added_up_and_shares_may_be_of_more),
 		cmocka_unit_test(nothing_tallied_is_nothing_everywhere),
 		cmocka_unit_test(only_what_is_well_enough_known_is_tallied),
 		cmocka_unit_test(what_was_tallied_is_the_sum_of_its_parts),
