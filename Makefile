@@ -66,10 +66,19 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
 PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c proc_maps.c)
 
+# What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
+REPLICA := $(BUILD)/lib/dcpi/dcpi-replica
+REPLICA_MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+REPLICA_SOURCES := $(wildcard dcpi-tools/x/replica/*_$(REPLICA_MACHINE).c)
+ifeq ($(REPLICA_MACHINE),x86_64)
+REPLICA_SOURCES += libsample/code/x86_64_encoding.c libsample/code/x86_64_opcodes.c
+endif
+REPLICA_START := $(if $(filter aarch64,$(REPLICA_MACHINE)),0x2d5c000000,0x2d5c00000000)
+
 .PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: $(PROGRAMS) $(PLUGINS) manuals
+all: $(PROGRAMS) $(PLUGINS) $(REPLICA) manuals
 
 help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
@@ -98,6 +107,15 @@ $(BUILD)/plugin/%.o: %.c
 $(BUILD)/lib/dcpi/dcpi-counts.so: $(patsubst %.c,$(BUILD)/plugin/%.o,$(PLUGIN_SOURCES))
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
+
+$(BUILD)/replica/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARNINGS) -O2 -g -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns \
+		-mgeneral-regs-only -fPIE -D_GNU_SOURCE -Ilibsample -I. -MMD -MP -c -o $@ $<
+
+$(REPLICA): $(patsubst %.c,$(BUILD)/replica/%.o,$(REPLICA_SOURCES))
+	@mkdir -p $(@D)
+	$(CC) -static -no-pie -nostdlib -Wl,--no-relax,-Ttext-segment=$(REPLICA_START),-z,noexecstack -o $@ $^
 
 define room_rules
 $(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
@@ -269,4 +287,4 @@ $(BUILD)/man/%: man/%.scd
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD)/obj $(BUILD)/plugin -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plugin $(BUILD)/replica -name '*.d' 2>/dev/null)

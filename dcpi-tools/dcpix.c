@@ -15,7 +15,6 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/x/apart.h"
 #include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/x/counted.h"
 #include "dcpi-tools/x/counts_read.h"
@@ -48,9 +47,9 @@ static const struct argp_option entries[] = {
 	{"label", KEY_LABEL, "LABEL", 0, "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)",
          1},
 	{NULL, 0, NULL, 0, "Of a process that cannot be run again:", 2},
-	{"bursts", KEY_BURSTS, NULL, 0, "Sample the steps of a process that runs, as event 'bursts'", 2},
+	{"bursts", KEY_BURSTS, NULL, 0, "Sample what a process that runs executes, as event 'bursts'", 2},
 	{"pid", 'p', "PID", 0, "That process", 2},
-	{"budget", KEY_BUDGET, "PERCENT", 0, "Stop a thread of it for at most PERCENT of the time (5)", 2},
+	{"budget", KEY_BUDGET, "PERCENT", 0, "Slow a thread of it down by at most PERCENT (5)", 2},
 	{"seconds", KEY_SECONDS, "N", 0, "For N seconds (10), or until it ends", 2},
 	{NULL, 0, NULL, 0, "Where it is kept:", 2},
 	{NULL, 0, NULL, 0, "The report:", 3},
@@ -208,7 +207,7 @@ keep_bursts(const struct request *request, struct counted *counted, const struct
 	uint32_t epoch = 0;
 	int err = 0;
 
-	snprintf(note, sizeof(note), "single steps of process %d, sampled by dcpix", (int)request->bursts.pid);
+	snprintf(note, sizeof(note), "steps of process %d, sampled by dcpix", (int)request->bursts.pid);
 	if (summary->steps > 0)
 		err = counted_write(counted, request->options.directory, &event, &epoch);
 	if (err)
@@ -222,13 +221,13 @@ keep_bursts(const struct request *request, struct counted *counted, const struct
 }
 
 static int
-take_bursts(void *context)
+run_bursts(struct request *request)
 {
-	const struct request *request = context;
 	struct bursts_summary summary = {0};
 	struct counted counted;
 	int err, status;
 
+	request->bursts.label = request->label ? request->label : "";
 	err = counted_can_write(request->options.directory);
 	if (err)
 		return cannot_write(request->options.directory, err);
@@ -239,16 +238,6 @@ take_bursts(void *context)
 		status = keep_bursts(request, &counted, &summary);
 	counted_fini(&counted);
 	return status;
-}
-
-static int
-run_bursts(struct request *request)
-{
-	int status;
-
-	request->bursts.label = request->label ? request->label : "";
-	status = apart_run(take_bursts, request);
-	return status < 0 ? message_cannot(NULL, "take bursts", status, NULL) : status;
 }
 
 static int

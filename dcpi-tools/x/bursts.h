@@ -1,8 +1,9 @@
 /*
- * bursts.h - dcpix --bursts: control transfers of a process that runs, sampled by stepping
+ * bursts.h - dcpix --bursts: control transfers of a process that runs, sampled
  *
- * At random times a thread that is running, chosen at random, is stopped and makes some hundred steps (stepper.h). How
- * long it is stopped, all bursts together, stays below a share of the time that passes.
+ * At random times a thread that is running, chosen at random, stands still (seized.h), and its next few hundred
+ * instructions are executed in its place (replica_run.h). How long a thread stands still, all bursts together, and what
+ * we ourselves take of a CPU meanwhile, stays below a share of the time that passes.
  * Thread rule: one thread; signals of the process are the bursts' until they end.
  */
 #ifndef DCPI_TOOLS_X_BURSTS_H
@@ -15,7 +16,7 @@
 
 #define BURSTS_BUDGET_PERCENT 5
 #define BURSTS_SECONDS        10
-#define BURSTS_STEPS          200
+#define BURSTS_STEPS          400
 
 struct bursts_request {
 	pid_t pid;
@@ -26,8 +27,12 @@ struct bursts_request {
 
 struct bursts_summary {
 	char comm[COMM_SIZE];
+	uint64_t moments; /* at which a burst was to begin: one of these, or what follows */
+	uint64_t asleep;  /* no thread was running */
+	uint64_t in_call; /* the thread had just begun a system call */
 	uint64_t bursts, steps;
 	uint64_t stopped_ns;       /* of single threads, all bursts */
+	uint64_t own_ns;           /* of a CPU, by us while no thread stood still */
 	uint64_t start_ns, end_ns; /* since 1970 */
 	uint64_t elapsed_ns;
 	bool has_ended; /* the process, before its time */

@@ -9,7 +9,7 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 
-#define SECOND_NS 1e9
+#include "dcpi-tools/x/monotonic.h"
 
 static double
 step_us(const struct bursts_summary *summary)
@@ -25,9 +25,18 @@ bursts_print_text(const struct bursts_request *request, const struct bursts_summ
 
 	fprintf(stream, "dcpix: %" PRIu64 " bursts, %" PRIu64 " steps of %s (process %d) in %.1f s%s\n",
 	        summary->bursts, summary->steps, comm ? comm : "?", (int)request->pid,
-	        (double)summary->elapsed_ns / SECOND_NS, summary->has_ended ? ", when it ended" : "");
-	fprintf(stream, "dcpix: a thread was stopped for %.2f %% of the time (limit %g %%), %.1f us a step\n",
-	        share_percent(summary->stopped_ns, summary->elapsed_ns), request->budget_percent, step_us(summary));
+	        (double)summary->elapsed_ns / (double)SECOND_NS, summary->has_ended ? ", when it ended" : "");
+	fprintf(stream,
+	        "dcpix: a thread stood still for %.2f %% of the time, %.1f us a step; dcpix ran for %.2f %% (limit of "
+	        "both "
+	        "%g %%)\n",
+	        share_percent(summary->stopped_ns, summary->elapsed_ns), step_us(summary),
+	        share_percent(summary->own_ns, summary->elapsed_ns), request->budget_percent);
+	if (summary->asleep || summary->in_call)
+		fprintf(stream,
+		        "dcpix: of %" PRIu64 " moments, no thread was running at %" PRIu64
+		        ", and it entered the kernel at %" PRIu64 "\n",
+		        summary->moments, summary->asleep, summary->in_call);
 	if (epoch)
 		fprintf(stream, "dcpix: epoch %" PRIu32 " of %s, event bursts\n", epoch, shown ? shown : "?");
 	free(comm);
@@ -49,13 +58,17 @@ bursts_print_json(const struct bursts_request *request, const struct bursts_summ
 	err |= json_object_set_new(root, "process", json_count((uint64_t)request->pid));
 	err |= json_object_set_new(root, "comm", json_shown(summary->comm));
 	err |= json_object_set_new(root, "ended", json_boolean(summary->has_ended));
+	err |= json_object_set_new(root, "moments", json_count(summary->moments));
+	err |= json_object_set_new(root, "asleep", json_count(summary->asleep));
+	err |= json_object_set_new(root, "in_call", json_count(summary->in_call));
 	err |= json_object_set_new(root, "bursts", json_count(summary->bursts));
 	err |= json_object_set_new(root, "steps", json_count(summary->steps));
 	err |= json_object_set_new(root, "without_file", json_count(counted->anonymous));
 	err |= json_object_set_new(root, "edges", json_count(counted->edge_count));
-	err |= json_object_set_new(root, "seconds", json_real((double)summary->elapsed_ns / SECOND_NS));
+	err |= json_object_set_new(root, "seconds", json_real((double)summary->elapsed_ns / (double)SECOND_NS));
 	err |= json_object_set_new(root, "stopped_percent",
 	                           json_real(share_percent(summary->stopped_ns, summary->elapsed_ns)));
+	err |= json_object_set_new(root, "own_percent", json_real(share_percent(summary->own_ns, summary->elapsed_ns)));
 	err |= json_object_set_new(root, "budget_percent", json_real(request->budget_percent));
 	err |= json_object_set_new(root, "step_us", json_real(step_us(summary)));
 	if (err) {

@@ -18,11 +18,11 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/x/installed.h"
 #include "emulator/program.h"
 
-#define PLUGIN_NAME  "dcpi-counts.so"
-#define PLUGIN_PLACE "../lib/dcpi/" PLUGIN_NAME /* from where we are */
-#define FREE_MIN     (UINT64_C(64) << 20)       /* bytes that counts may take; a full disk would be a fault */
+#define PLUGIN_NAME "dcpi-counts.so"
+#define FREE_MIN    (UINT64_C(64) << 20) /* bytes that counts may take; a full disk would be a fault */
 
 /* What must be known before the emulator is started. */
 struct plan {
@@ -89,25 +89,6 @@ find_emulator(const struct plan *plan, char emulator[PATH_MAX])
 	return STATUS_FAILURE;
 }
 
-static int
-find_plugin(char plugin[PATH_MAX])
-{
-	char self[PATH_MAX], place[PATH_MAX + sizeof(PLUGIN_PLACE)];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	if (length <= 0)
-		return message_cannot("/proc/self/exe", "find the plugin", -errno, NULL);
-	self[length] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	snprintf(place, sizeof(place), "%s/" PLUGIN_PLACE, self);
-	if (realpath(place, plugin))
-		return STATUS_OK;
-	return message_cannot(place, "find the plugin", -errno, "is dcpi installed whole?");
-}
-
 /* A directory that only we read. Processes that become other users make their files in it, too. */
 static int
 make_directory(struct run *run)
@@ -134,10 +115,10 @@ static int
 link_plugin(const struct run *run)
 {
 	char place[PATH_MAX + sizeof(PLUGIN_NAME) + 1], plugin[PATH_MAX];
-	int status = find_plugin(plugin);
+	int err = installed_find(PLUGIN_NAME, plugin);
 
-	if (status)
-		return status;
+	if (err)
+		return message_cannot(plugin, "find the plugin", err, "is dcpi installed whole?");
 	snprintf(place, sizeof(place), "%s/" PLUGIN_NAME, run->directory);
 	if (symlink(plugin, place) < 0)
 		return message_cannot(place, "make a link", -errno, NULL);

@@ -47,26 +47,36 @@ probabilities()
 	bursts "$pid" --seconds 5
 	check_at_most 'nor by default' 6 "$(reported .stopped_percent)"
 	check 'the database is sound' dcpictl check --db "$db"
-	killed_tracer "$pid"
 	already_traced "$pid"
 	stop "$pid"
 }
 
-# Whose tracer is killed goes on.
-killed_tracer()
+# Both processes of dcpix are killed at 100 moments by chance, many of them within a burst; programs compute what they
+# compute by themselves.
+killed()
 {
-	local tracer i states=
+	local alone tracer i programs=0 wrong=0 turns=300000000 target=
 
-	for ((i = 0; i < 8; i++)); do
-		dcpix --db "$db" --bursts --pid "$1" --budget 50 --seconds 20 >/dev/null 2>&1 &
+	alone=$("$branches" 0 $turns)
+	for ((i = 0; i < 100; i++)); do
+		if ! kill -0 $target 2>/dev/null; then
+			[ -z "$target" ] || wait $target || wrong=$((wrong + 1))
+			programs=$((programs + 1))
+			start "$branches" 0 $turns >>"$scratch/computed"
+			target=$started
+		fi
+		dcpix --db "$db.killed" --bursts --pid $target --budget 50 --seconds 20 >/dev/null 2>&1 &
 		tracer=$!
-		sleep 0.$((2 + i))
-		kill -KILL $tracer
+		sleep "0.$(printf %03d $((30 + RANDOM % 150)))"
+		# the replica first, half of the time
+		((RANDOM % 2)) && pkill -KILL -P $tracer
+		kill -KILL $tracer 2>/dev/null
 		wait $tracer 2>/dev/null
-		wait_for 20 grep -q '^TracerPid:.0$' "/proc/$1/status" || states+="traced "
-		grep -q '^State:.[RS]' "/proc/$1/status" || states+="not-running "
 	done
-	check_equal 'a program goes on when dcpix is killed' '' "$states"
+	wait $target || wrong=$((wrong + 1))
+	figure "dcpix was killed $i times while $programs programs ran"
+	check_equal 'a program goes on when dcpix is killed at any moment' "0, $programs times $alone" \
+		"$wrong, $(uniq -c "$scratch/computed" | awk '{ print $1, "times", $2 }')"
 }
 
 already_traced()
@@ -109,6 +119,17 @@ print(sums, count > 10)' >"$scratch/out" 2>&1
 	bursts "$started" --seconds 60 --budget 40
 	wait "$started"
 	check_equal 'nor do signals and threads that come and go matter' '{199990000} True' "$(cat "$scratch/out")"
+	start "$build/workloads/rough" 6 >"$scratch/out"
+	check 'bursts of a program that executes itself are taken' bursts "$started" --seconds 60 --budget 50
+	wait "$started"
+	check_equal 'handlers, breakpoints, children, programs that it executes, blocked signals: all as without' \
+		'rough wrong 0' "$(cat "$scratch/out")"
+	check 'and they were counted all the time' [ "$(reported .bursts)" -ge 50 ]
+	start "$build/workloads/waits" 6 >"$scratch/out" 2>&1
+	bursts "$started" --seconds 60 --budget 50
+	wait "$started"
+	check_equal 'no system call that waits is cut short' 'waits many wrong 0' "$(cat "$scratch/out")"
+	check 'that a thread waits is counted' [ "$(reported .asleep)" -ge 50 ]
 }
 
 refusals()
@@ -126,6 +147,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 probabilities
+killed
 unharmed
 refusals
 exit 0

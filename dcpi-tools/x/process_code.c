@@ -1,0 +1,138 @@
+#include "dcpi-tools/x/process_code.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "dcpi-tools/x/monotonic.h"
+
+#define AGE_MAX_NS SECOND_NS /* a mapping may have been replaced by another */
+
+struct process_codeping {
+	uint64_t start, end, offset;
+	uint32_t image; /* of the session; UINT32_MAX: no file's */
+};
+
+static int
+add_mapping(void *context, const struct record_mmap *mmap)
+{
+	struct process_code *map = context;
+	struct process_codeping *grown;
+	struct image image;
+	char buffer[PATH_MAX];
+	uint32_t number = UINT32_MAX;
+	int err = 0;
+
+	grown = array_grow(map->mappings, &map->capacity, map->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	map->mappings = grown;
+	image_of_mapping(mmap, &map->vdso, &image, buffer);
+	if (image.kind == IMAGE_USER || image.kind == IMAGE_VDSO)
+		err = image_table_intern(map->counted->images, &image, &number);
+	if (err)
+		return err;
+	grown[map->count++] = (struct process_codeping){
+		.start = mmap->start,
+		.end = mmap->start + mmap->length,
+		.offset = image.kind == IMAGE_USER ? mmap->file_offset : 0,
+		.image = number,
+	};
+	return 0;
+}
+
+static int
+read_mappings(struct process_code *map)
+{
+	map->count = 0;
+	map->read_ns = monotonic_ns();
+	return proc_maps_read(&map->maps, (uint32_t)map->pid, add_mapping, map);
+}
+
+int
+process_code_init(struct process_code *map, pid_t pid, uint32_t context, struct counted *counted)
+{
+	int err;
+
+	memset(map, 0, sizeof(*map));
+	map->pid = pid;
+	map->context = context;
+	map->counted = counted;
+	vdso_identity_read(&map->vdso);
+	map->maps.procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (map->maps.procfs < 0)
+		return -errno;
+	map->maps.files = file_identities_new();
+	map->maps.lines = malloc(sizeof(*map->maps.lines));
+	if (!map->maps.files || !map->maps.lines)
+		return -ENOMEM;
+	err = read_mappings(map);
+	return err || map->count > 0 ? err : -EPERM;
+}
+
+void
+process_code_fini(struct process_code *map)
+{
+	if (map->maps.procfs >= 0)
+		close(map->maps.procfs);
+	file_identities_free(map->maps.files);
+	free(map->maps.lines);
+	free(map->mappings);
+}
+
+bool
+process_code_has(const struct process_code *map, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (map->mappings[i].start < end && map->mappings[i].end > start)
+			return true;
+	return false;
+}
+
+static const struct process_codeping *
+find_mapping(const struct process_code *map, uint64_t address)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (address >= map->mappings[i].start && address < map->mappings[i].end)
+			return &map->mappings[i];
+	return NULL;
+}
+
+static int
+count_step(struct process_code *map, uint64_t from_address, uint64_t to_address)
+{
+	const struct process_codeping *from = find_mapping(map, from_address), *to = find_mapping(map, to_address);
+	uint64_t offset;
+	int err;
+
+	if (!from || from->image == UINT32_MAX) {
+		map->counted->anonymous++;
+		map->counted->total++;
+		return 0;
+	}
+	offset = from_address - from->start + from->offset;
+	err = counted_add(map->counted, from->image, map->context, offset, 1);
+	if (err || !to || to->image != from->image)
+		return err;
+	return counted_add_edge(map->counted, from->image, offset, to_address - to->start + to->offset, 1);
+}
+
+int
+process_code_count(struct process_code *map, const uint64_t *places, size_t count)
+{
+	bool is_known = monotonic_ns() - map->read_ns < AGE_MAX_NS;
+	int err = 0;
+
+	for (size_t i = 0; i < count && is_known; i++)
+		is_known = find_mapping(map, places[i]);
+	if (!is_known && count > 0)
+		err = read_mappings(map);
+	if (err == -ENOENT || err == -ESRCH || err == -EACCES)
+		err = 0; /* it has ended: what was known must do */
+	for (size_t i = 0; !err && i < count; i++)
+		err = count_step(map, places[i], places[i + 1]);
+	return err;
+}

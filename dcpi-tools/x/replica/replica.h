@@ -1,0 +1,54 @@
+/*
+ * replica.h - what dcpix and the process that executes in a thread's place share
+ *
+ * A burst must not be able to harm the thread that it is of. So the thread only stands still, and its next few hundred
+ * instructions are executed by another process, the replica: it has the thread's registers, and gets each page of its
+ * memory, as a copy, when it first touches it. Where that process is after each instruction is what a burst knows.
+ * Whatever becomes of the replica - it runs on, it is killed, it writes nonsense - the thread goes on where it stood.
+ *
+ * The replica is a program of its own, without a library, at an address where nobody else is. Its file descriptors are
+ * those below. It has no system calls but those that it needs (seccomp): what it executes is somebody else's program.
+ * All that it writes here is to be distrusted.
+ */
+#ifndef DCPI_TOOLS_X_REPLICA_REPLICA_H
+#define DCPI_TOOLS_X_REPLICA_REPLICA_H
+
+#include <stdint.h>
+#include <sys/user.h>
+
+#define REPLICA_CONTROL 3 /* a byte each way: begin; the burst is over */
+#define REPLICA_MEMORY  4 /* /proc/PID/mem of the process */
+#define REPLICA_SHARED  5 /* struct replica_shared */
+
+#if defined(__aarch64__)
+#define REPLICA_START UINT64_C(0x2d5c000000) /* also where addresses have 39 bits */
+#else
+#define REPLICA_START UINT64_C(0x2d5c00000000)
+#endif
+#define REPLICA_SIZE (UINT64_C(1) << 20)
+#define REPLICA_END  (REPLICA_START + REPLICA_SIZE)
+
+#define REPLICA_STEPS_MAX   1000
+#define REPLICA_VECTORS_MAX 16384
+
+enum replica_end {
+	REPLICA_END_STEPS = 1, /* as many as were asked for */
+	REPLICA_END_TIME,      /* must_end */
+	REPLICA_END_CALL,      /* what comes next is a system call, or stores or loads the flags */
+	REPLICA_END_FAULT,     /* it gets a signal, or reads what cannot be copied */
+	REPLICA_END_VECTORS,   /* the vector registers could not be taken over */
+};
+
+struct replica_shared {
+	uint8_t vectors[REPLICA_VECTORS_MAX] __attribute__((aligned(64))); /* as ptrace(2) gives them: NT_X86_XSTATE */
+	struct user_regs_struct registers;
+	uint32_t vectors_size;
+	uint32_t steps_max; /* at most REPLICA_STEPS_MAX */
+	uint32_t must_end;  /* set when it takes too long */
+
+	uint32_t end;
+	uint32_t count;
+	uint64_t places[REPLICA_STEPS_MAX + 1]; /* the program counter at the beginning, and after each instruction */
+};
+
+#endif
