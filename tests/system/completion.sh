@@ -76,6 +76,9 @@ check_equal 'behind it, an image' server "$(offers dcpicalc main se)"
 check_equal 'also behind options' server "$(offers dcpicalc --cutoff 5 main se)"
 check_equal 'a syntax' intel "$(offers dcpicalc --asm i)"
 check_equal 'an option of dcpicalc' --summary "$(offers dcpicalc --su)"
+check_equal 'of dcpitopstalls, images alone' server "$(offers dcpitopstalls se)"
+check_equal 'an option of dcpitopstalls' --source "$(offers dcpitopstalls --so)"
+check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offers dcpiwhatcg --stall B)"
 check_equal 'a model' 'intel-icelake intel-skylake' "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel- | paste -sd ' ')"
 
 [ $failures = 0 ]
