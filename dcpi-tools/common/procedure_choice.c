@@ -23,7 +23,7 @@ find(const struct procedure_query *query, struct procedure_choice *choice)
 		return message_cannot(query->name, "find the procedure", err, NULL);
 	if (err) {
 		message_print(query->name, "%s", why);
-		return error_exit_status(err);
+		return err == -DCPI_EDAMAGED ? STATUS_FAILURE : error_exit_status(err); /* not the database */
 	}
 	procedure.offset = choice->found.symbol->offset;
 	procedure.name = choice->found.symbol->name;

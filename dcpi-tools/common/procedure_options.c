@@ -8,7 +8,9 @@ void
 procedure_options_argument(struct procedure_options *procedure, struct options *options, const char *text,
                            const struct argp_state *state)
 {
-	if (!procedure->name)
+	if (!*text && !procedure->name)
+		procedure_options_none(state);
+	else if (!procedure->name)
 		procedure->name = text;
 	else
 		options_add_image(options, text, state);

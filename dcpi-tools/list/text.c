@@ -21,6 +21,15 @@ print_shown(const char *text, FILE *stream)
 	free(shown);
 }
 
+static bool
+has_undecoded(const struct flow_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->instruction_count; i++)
+		if (graph->instructions[i].class == CLASS_UNKNOWN)
+			return true;
+	return false;
+}
+
 static void
 print_head(const struct report *report, const struct output *output)
 {
@@ -46,6 +55,8 @@ print_head(const struct report *report, const struct output *output)
 		      "split "
 		      "off and are not here)\n",
 		      stream);
+	if (has_undecoded(report->analysis->graph) && report->request->mode != LIST_SOURCE)
+		fputs("Code:     what could not be decoded is shown as (bad) or .byte\n", stream);
 	fputc('\n', stream);
 }
 

@@ -62,7 +62,8 @@ code_image_trouble(const struct image *image, int err)
 	case ENOTDIR:
 		return "its file is not there any more";
 	case DCPI_EBUILDID:
-		return "the file there now is not the build that was sampled (its build-id differs)";
+		return "the file there now is not the build that was sampled (its build-id differs): put that build "
+		       "back, or sample the new one";
 	case DCPI_EDAMAGED:
 		return "the file is damaged, or no ELF file";
 	default:

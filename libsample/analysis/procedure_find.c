@@ -6,7 +6,6 @@
 
 #include "analysis/procedure_search.h"
 #include "base/error.h"
-#include "base/suggest.h"
 
 static bool
 is_hexadecimal(const char *text, uint64_t *value)
@@ -20,10 +19,20 @@ is_hexadecimal(const char *text, uint64_t *value)
 	return !errno && end != text + 2 && !*end;
 }
 
-static uint64_t
-samples_of(const struct procedure_query *query, uint32_t image, const struct symbol *symbol)
+/* "NAME+0x10": the offset, and the end of NAME. NULL when it is no such text. */
+static const char *
+parse_place(const char *text, uint64_t *offset)
 {
-	return code_image_samples(query->selection, image, symbol->offset, symbol->offset + symbol->size, query->event);
+	const char *plus = strrchr(text, '+');
+
+	return plus && plus > text && is_hexadecimal(plus + 1, offset) ? plus : NULL;
+}
+
+uint64_t
+procedure_search_samples(const struct search *search, const struct code_image *code, const struct symbol *symbol)
+{
+	return code_image_samples(search->query->selection, code->index, symbol->offset, symbol->offset + symbol->size,
+	                          search->query->event);
 }
 
 static int
@@ -45,7 +54,7 @@ add_match(struct search *search, const struct code_image *code, const struct sym
 		.image = code->index,
 		.offset = symbol->offset,
 		.size = symbol->size,
-		.samples = samples_of(search->query, code->index, symbol),
+		.samples = procedure_search_samples(search, code, symbol),
 	};
 	if (image_file_address(code->file, symbol->offset, &match->address))
 		match->address = symbol->offset;
@@ -95,52 +104,20 @@ match_address(struct search *search, const struct code_image *code)
 	return symbol ? add_match(search, code, symbol) : 0;
 }
 
-/* Keep the name that is most like the one that was asked for. */
+/* "libx.so+0x1040", as code without a name is shown: the offset is the file's. */
 static int
-look_near(struct search *search, const struct code_image *code)
+match_place(struct search *search, const struct code_image *code)
 {
-	const size_t count = symbol_table_size(code->symbols);
-	const char **names = calloc(count + 1, sizeof(*names));
-	const char *near;
-	size_t named = 0;
+	const char *path = code->image->path, *slash = strrchr(path, '/'), *end;
+	const char *name = search->query->name, *file = slash ? slash + 1 : path;
+	const struct symbol *symbol;
+	uint64_t offset;
 
-	if (!names)
-		return -ENOMEM;
-	if (search->near)
-		names[named++] = search->near;
-	for (size_t i = 0; i < count; i++) {
-		const struct symbol *symbol = symbol_table_at(code->symbols, i);
-
-		if (symbol->name)
-			names[named++] = symbol->name;
-	}
-	near = suggest_name(search->query->name, names, named);
-	free(names);
-	if (!near || near == search->near)
+	end = parse_place(name, &offset);
+	if (!end || strlen(file) != (size_t)(end - name) || strncmp(file, name, (size_t)(end - name)) != 0)
 		return 0;
-	free(search->near);
-	search->near = strdup(near);
-	return search->near ? 0 : -ENOMEM;
-}
-
-static void
-look_nameless(struct search *search, const struct code_image *code)
-{
-	const size_t count = symbol_table_size(code->symbols);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct symbol *symbol = symbol_table_at(code->symbols, i);
-		uint64_t samples;
-
-		if (symbol->name)
-			continue;
-		samples = samples_of(search->query, code->index, symbol);
-		if (samples <= search->nameless.samples)
-			continue;
-		search->nameless = (struct match){.image = code->index, .size = symbol->size, .samples = samples};
-		if (image_file_address(code->file, symbol->offset, &search->nameless.address))
-			search->nameless.address = symbol->offset;
-	}
+	symbol = symbol_table_find(code->symbols, offset);
+	return symbol ? add_match(search, code, symbol) : 0;
 }
 
 static int
@@ -154,10 +131,9 @@ search_image(struct search *search, const struct code_image *code)
 	err = match_names(search, code, false);
 	if (!err && search->count == before)
 		err = match_names(search, code, true);
-	if (err || search->count)
-		return err;
-	look_nameless(search, code);
-	return look_near(search, code);
+	if (!err && search->count == before)
+		err = match_place(search, code);
+	return err || search->count ? err : procedure_search_near(search, code);
 }
 
 static void
@@ -269,5 +245,7 @@ procedure_find(const struct procedure_query *query, struct procedure_found *foun
 out:
 	free(search.matches);
 	free(search.near);
+	for (size_t i = 0; i < search.part_count; i++)
+		free(search.parts[i].name);
 	return err;
 }

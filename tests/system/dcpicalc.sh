@@ -76,23 +76,53 @@ check 'samples are moved back to what held up retirement' \
 check 'what has none is in shadow' grep -qE '^001017 .* 0   \(in shadow\)$' <<<"$out_of_order"
 check 'a terminal gets colours' grep -qF $'\033[1msum\033[0m in' <(calc --color=always sum libcalc.so)
 
-refuses 'a name that is none, with what is near' 4 'sumn: no procedure is called that; did you mean sum?' sumn libcalc.so
-refuses 'a name in a stripped library' 4 'libstripped.so was stripped: name a procedure by an address in it, 0x1040 for' \
-	twin libstripped.so
-refuses 'a name of two procedures' 4 '2 procedures with samples are called that; name one by its address: 0x1045' twin
-refuses 'a name in two images' 4 'name one by its image: 0x1010 in' sum
-refuses 'a procedure without samples' 4 'quiet: it has no samples of cycles in what was selected' quiet libcalc.so
-refuses 'an address in no procedure' 4 'no procedure holds that address' 0x9999999 libcalc.so
-refuses 'another build' 1 'the file there now is not the build that was sampled (its build-id differs)' sum libreplaced.so
-refuses 'a file that is gone' 1 'libgone.so cannot be analysed: its file is not there any more' sum libgone.so
-refuses 'the kernel' 1 "the kernel's code is not read yet" sum '[kernel]'
-refuses 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' sum libcalk.so
+check_equal 'code without a name is found as dcpiprof shows it' 'libstripped.so+0x1040 in PLACE/libstripped.so, 0x1040 to 0x1044' \
+	"$(calc libstripped.so+0x1040 | head -1)"
+
+# Each sentence, of both tools, says what to do.
+both_refuse()
+{
+	refuses "$@"
+	check_fails "$1 (dcpilist)" "$2" "$3" dcpilist --db "$db" "${@:4}"
+}
+both_refuse 'a name that is none, with what is near' 4 'sumn: no procedure is called that; did you mean sum?' sumn libcalc.so
+both_refuse 'a part of names, with those' 4 'old: no procedure is called that; did you mean pick.cold?' old libcalc.so
+both_refuse 'a name in a stripped library' 4 \
+	'libstripped.so was stripped: name a procedure by an address in it, 0x1040 for the hottest' twin libstripped.so
+both_refuse 'a name of two procedures' 4 '2 procedures with samples are called that; name one by its address: 0x1045 in' twin
+both_refuse 'a name in two images' 4 '3 procedures with samples are called that; name one by its image: 0x1010 in' sum
+both_refuse 'an address in several images' 4 '3 procedures with samples hold that address; name one by its image: 0x1010 in' \
+	0x1010
+both_refuse 'an address in no procedure' 4 'no procedure holds that address' 0x9999999 libcalc.so
+both_refuse 'an address as listings print it' 4 'no procedure is called that; an address is written 0x001017' 001017 libcalc.so
+both_refuse 'a procedure without samples' 4 \
+	"quiet: it has no samples of cycles in what was selected; 'dcpiprof' shows which have" quiet libcalc.so
+both_refuse 'a procedure with samples of another event' 4 \
+	'it has no samples of page-faults in what was selected, but 200 of cycles: --event takes another' \
+	--event page-faults pick libcalc.so
+both_refuse 'another build' 1 'libreplaced.so cannot be analysed: the file there now is not the build that was sampled (its build-id differs): put that build back, or sample the new one' \
+	sum libreplaced.so
+both_refuse 'a file that is gone' 1 'libgone.so cannot be analysed: its file is not there any more' sum libgone.so
+both_refuse 'the kernel' 1 "the kernel's code is not read yet: dcpiprof says which of its procedures are hot" sum '[kernel]'
+both_refuse 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' sum libcalk.so
+both_refuse 'an epoch that is none' 4 'there is no epoch 77; there are 1 (nightly), 2 (dcpix)' --epoch 77 sum
+both_refuse 'no procedure' 2 "which procedure? 'dcpiprof' shows which are hot"
+both_refuse 'an empty name' 2 "which procedure? 'dcpiprof' shows which are hot" ''
+both_refuse 'a syntax that is none' 2 "--asm is one of 'att' and 'intel'" --asm masm sum
+check 'what cannot be decoded is said (dcpilist)' grep -qxF \
+	'Code:     what could not be decoded is shown as (bad) or .byte' <(dcpilist --db "$db" bad libcalc.so)
+cp "$scratch/libcalc.so" "$scratch/whole"
+truncate -s 4096 "$scratch/libcalc.so"
+both_refuse 'a file that was cut short' 1 'libcalc.so cannot be analysed: the file is damaged, or no ELF file' sum libcalc.so
+rm "$scratch/libcalc.so"
+mkfifo "$scratch/libcalc.so"
+both_refuse 'a pipe in the place of a file' 1 'libcalc.so cannot be analysed: the file is damaged, or no ELF file' sum libcalc.so
+mv "$scratch/whole" "$scratch/libcalc.so"
+
 refuses 'an event that is none' 2 'sickles was not counted in what was selected' --event sickles sum
 refuses 'a model that is none' 2 'there is no model of a CPU "zen9"' --cpu zen9 sum libcalc.so
 refuses 'nothing to compare with' 4 "no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them" \
 	--check sum libcalc.so
-refuses 'no procedure' 2 "which procedure? 'dcpiprof' shows which are hot"
-refuses 'a syntax that is none' 2 "--asm is one of 'att' and 'intel'" --asm masm sum
 refuses 'a cutoff that is none' 2 "--cutoff '101' is not a number from 0 to 100" --cutoff 101 sum
 refuses 'a picture of an unknown kind' 2 'a file that ends in .svg, .png, .pdf or .dot' --graph sum.gif sum libcalc.so
 refuses 'a picture that cannot be written' 1 'cannot write the graph: No such file or directory' \

@@ -119,7 +119,28 @@ what_is_not_there_is_refused_with_what_is_near(void **state)
 	set_stage(*state, &stage);
 	assert_refused(&stage, "bussy", -DCPI_ENOSELECTION, "no procedure is called that; did you mean busy?");
 	assert_refused(&stage, "0x7fffffffffff", -DCPI_ENOSELECTION, "no procedure holds that address");
-	assert_refused(&stage, "idle", -DCPI_ENOSELECTION, "it has no samples of cycles in what was selected");
+	assert_refused(&stage, "idle", -DCPI_ENOSELECTION,
+	               "it has no samples of cycles in what was selected; 'dcpiprof' shows which have");
+	assert_refused(&stage, "usy", -DCPI_ENOSELECTION, "no procedure is called that; did you mean busy?");
+	assert_refused(&stage, "001139", -DCPI_ENOSELECTION,
+	               "no procedure is called that; an address is written 0x001139");
+}
+
+static void
+a_place_in_a_file_stands_for_its_procedure(void **state)
+{
+	struct procedure_found found;
+	struct stage stage;
+	char why[256], place[64];
+
+	need_tool("gcc");
+	set_stage(*state, &stage);
+	snprintf(place, sizeof(place), "program+0x%" PRIx64, stage.count.offset + 1);
+	assert_int_equal(find(&stage, place, &found, why), 0);
+	assert_string_equal(found.symbol->name, "busy");
+	code_image_close(&found.code);
+	snprintf(place, sizeof(place), "program2+0x%" PRIx64, stage.count.offset);
+	assert_int_equal(find(&stage, place, &found, why), -DCPI_ENOSELECTION);
 }
 
 static void
@@ -188,6 +209,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_procedure_is_found_by_its_name_and_by_an_address_in_it, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_with_what_is_near, folder_setup,
+	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(a_place_in_a_file_stands_for_its_procedure, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(another_build_is_refused, folder_setup, folder_teardown),
 		cmocka_unit_test_setup_teardown(samples_are_on_their_instructions, folder_setup, folder_teardown),
