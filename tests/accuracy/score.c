@@ -5,34 +5,42 @@
 
 const double score_limits[SCORE_LIMITS] = {0.05, 0.10, 0.15, 0.25, 0.50};
 
-#define SCALE_LIMIT 0.10
+#define TENTH     0.10
+#define TWENTIETH 0.05
 
-/* Where the factors that bring an item within the limit begin, or end. */
+/* Where the factors that bring an item within a tenth, or half of it, begin or end. */
 struct bound {
-	double factor, weight;
+	double factor;
+	double tenth, twentieth; /* weight */
 };
 
 static int
 compare_bounds(const void *a, const void *b)
 {
 	const struct bound *one = a, *other = b;
+	const double weights[] = {one->tenth + one->twentieth, other->tenth + other->twentieth};
 
 	if (one->factor != other->factor)
 		return one->factor < other->factor ? -1 : 1;
-	return (one->weight < other->weight) - (one->weight > other->weight); /* what begins goes first */
+	return (weights[0] < weights[1]) - (weights[0] > weights[1]); /* what begins goes first */
 }
 
 static double
 best_of(struct bound *bounds, size_t count)
 {
-	double sum = 0, best = 0, factor = 1;
+	double tenth = 0, twentieth = 0, best_tenth = 0, best_twentieth = 0, factor = 1, rounding = 0;
 
 	qsort(bounds, count, sizeof(*bounds), compare_bounds);
+	for (size_t i = 0; i < count; i++)
+		rounding += 1e-12 * fabs(bounds[i].tenth);
 	for (size_t i = 0; i + 1 < count; i++) {
-		sum += bounds[i].weight;
-		if (sum <= best)
+		tenth += bounds[i].tenth;
+		twentieth += bounds[i].twentieth;
+		if (tenth < best_tenth - rounding ||
+		    (tenth <= best_tenth + rounding && twentieth <= best_twentieth + rounding))
 			continue;
-		best = sum;
+		best_tenth = tenth;
+		best_twentieth = twentieth;
 		factor = (bounds[i].factor + bounds[i + 1].factor) / 2;
 	}
 	return factor;
@@ -41,17 +49,19 @@ best_of(struct bound *bounds, size_t count)
 double
 score_best_scale(const struct score_item *items, size_t count)
 {
-	struct bound *bounds = calloc(2 * count + 1, sizeof(*bounds));
+	struct bound *bounds = calloc(4 * count + 1, sizeof(*bounds));
 	double factor = 1;
 	size_t bound_count = 0;
 
 	for (size_t i = 0; i < count && bounds; i++) {
-		const double right = items[i].truth / items[i].estimate;
+		const double right = items[i].truth / items[i].estimate, weight = items[i].weight;
 
-		if (items[i].truth <= 0 || items[i].estimate <= 0 || items[i].weight <= 0)
+		if (items[i].truth <= 0 || items[i].estimate <= 0 || weight <= 0)
 			continue;
-		bounds[bound_count++] = (struct bound){(1 - SCALE_LIMIT) * right, items[i].weight};
-		bounds[bound_count++] = (struct bound){(1 + SCALE_LIMIT) * right, -items[i].weight};
+		bounds[bound_count++] = (struct bound){.factor = (1 - TENTH) * right, .tenth = weight};
+		bounds[bound_count++] = (struct bound){.factor = (1 + TENTH) * right, .tenth = -weight};
+		bounds[bound_count++] = (struct bound){.factor = (1 - TWENTIETH) * right, .twentieth = weight};
+		bounds[bound_count++] = (struct bound){.factor = (1 + TWENTIETH) * right, .twentieth = -weight};
 	}
 	if (bound_count)
 		factor = best_of(bounds, bound_count);

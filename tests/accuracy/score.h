@@ -50,8 +50,9 @@ struct score_procedure {
 };
 
 /*
- * The one factor for a procedure by which the largest share of its weight is within a tenth; 1 when there is none. What
- * estimates are worth relative to one another is what they are worth after it.
+ * The one factor for a procedure by which the largest share of its weight is within a tenth, and of several such that
+ * by which most is within a twentieth; 1 when there is none, or no memory. What estimates are worth relative to one
+ * another is what they are worth after it.
  */
 double score_best_scale(const struct score_item *items, size_t count);
 

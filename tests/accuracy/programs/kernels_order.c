@@ -69,7 +69,7 @@ uint64_t
 kernel_heap(uint8_t *data, size_t size)
 {
 	const uint32_t *values = (const uint32_t *)(const void *)data;
-	uint64_t heap[4096], sum = 0;
+	uint64_t heap[4096] = {0}, sum = 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < size / sizeof(*values); i++) {

@@ -49,6 +49,20 @@ best_scale_brings_the_most_weight_within_a_tenth(void **state)
 	assert_true(scale > 108 && scale < 110);
 }
 
+/* 100 and 108: from 97.2 to 110 both are within a tenth, from 102.6 to 105 within a twentieth. */
+static void
+of_good_scales_one_is_best_that_brings_more_within_a_twentieth(void **state)
+{
+	const struct score_item items[] = {
+		{.weight = 1, .estimate = 1, .truth = 100},
+		{.weight = 1, .estimate = 1, .truth = 108},
+	};
+	const double scale = score_best_scale(items, 2);
+
+	(void)state;
+	assert_true(scale > 102.6 && scale < 105);
+}
+
 static void
 nothing_known_has_scale_one(void **state)
 {
@@ -116,6 +130,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(best_scale_brings_the_most_weight_within_a_tenth),
+		cmocka_unit_test(of_good_scales_one_is_best_that_brings_more_within_a_twentieth),
 		cmocka_unit_test(nothing_known_has_scale_one),
 		cmocka_unit_test(absolute_scores_take_the_scale_that_is_given),
 		cmocka_unit_test(relative_scores_are_after_the_best_scale),
