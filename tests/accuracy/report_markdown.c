@@ -11,7 +11,7 @@ print_histogram(const struct histogram *histogram)
 {
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
 		printf(" %.0f |", histogram_percent(histogram, k));
-	printf("\n");
+	printf(" %.0f |\n", histogram->weight > 0 ? 100 * histogram->within_twice / histogram->weight : 0);
 }
 
 /* A way to be right, one row for each source; exact counts need no factor. */
@@ -31,7 +31,7 @@ print_way(const char *name, const struct result *results, size_t count, bool of_
 static void
 print_means(const struct result *results, size_t count, bool of_kernels)
 {
-	printf("| mean of %s | from | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% |\n|---|---|---|---|---|---|---|\n",
+	printf("| mean of %s | from | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n|---|---|---|---|---|---|---|---|\n",
 	       of_kernels ? "the kernels" : "the real programs");
 	print_way("blocks, relative", results, count, of_kernels, offsetof(struct score, relative));
 	print_way("blocks, one scale a program", results, count, of_kernels, offsetof(struct score, program));
@@ -39,16 +39,16 @@ print_means(const struct result *results, size_t count, bool of_kernels)
 	print_way("edges, relative", results, count, of_kernels, offsetof(struct score, edges_relative));
 	print_way("edges, absolute", results, count, of_kernels, offsetof(struct score, edges_absolute));
 	if (!of_kernels)
-		printf("| DCPI: blocks, absolute | samples alone, in order | 73 | 87 | 92 | | |\n"
-		       "| DCPI: edges, absolute | samples alone, in order | | 58 | | | |\n");
+		printf("| DCPI: blocks, absolute | samples alone, in order | 73 | 87 | 92 | | | |\n"
+		       "| DCPI: edges, absolute | samples alone, in order | | 58 | | | | |\n");
 	printf("\n");
 }
 
 static void
 print_confidences(const struct result *results, size_t count)
 {
-	printf("| called | from | share of the samples | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% |\n"
-	       "|---|---|---|---|---|---|---|---|\n");
+	printf("| called | from | share of the samples | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n"
+	       "|---|---|---|---|---|---|---|---|---|\n");
 	for (unsigned source = 0; source < SOURCE_COUNT; source++) {
 		const struct score mean = report_mean(results, count, source, false);
 

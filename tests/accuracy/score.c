@@ -88,6 +88,8 @@ add_item(struct histogram *histogram, const struct score_item *item, double scal
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
 		if (error <= score_limits[k] * (1 + 1e-9))
 			histogram->within[k] += item->weight;
+	if (error == 0 || (2 * scale * item->estimate >= item->truth && scale * item->estimate <= 2 * item->truth))
+		histogram->within_twice += item->weight;
 }
 
 void
@@ -137,6 +139,7 @@ add_mean(struct histogram *mean, const struct histogram *histogram, const struct
 	mean->weight += histogram->weight / all->weight;
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
 		mean->within[k] += histogram->within[k] / all->weight;
+	mean->within_twice += histogram->within_twice / all->weight;
 }
 
 void

@@ -29,6 +29,7 @@ struct score_item {
 struct histogram {
 	double weight;
 	double within[SCORE_LIMITS]; /* of the weight */
+	double within_twice;         /* from half of the truth to twice of it */
 };
 
 struct score {

@@ -82,6 +82,7 @@ absolute_scores_take_the_scale_that_is_given(void **state)
 	assert_percent(&score.absolute, 2, 50);
 	assert_percent(&score.absolute, 3, 80);
 	assert_percent(&score.absolute, 4, 80);
+	assert_true(score.absolute.within_twice == 80);
 }
 
 /* With 109, the middle, both are within 15 %: 9 % too high and 9 % too low. */
