@@ -15,8 +15,10 @@
  *    the cycles it must take at least; stalls only make the ratio larger. So the lowest ratios that agree with one
  *    another, in blocks that run equally often, are F;
  *  - samples of time, on an out-of-order core: there instructions that retire in the shadow of an older one have no
- *    samples at all, and no ratio means anything. The frequencies are those that obey the flow graph and fit the
- * samples of all its blocks with the least sum of absolute deviations, if each block costs what its retirement takes.
+ *    samples at all, and no ratio means anything. The frequencies are those of the likeliest flow, if each block costs
+ *    what its retirement takes but for a factor, and branches are lopsided (frequency_likely.c); where a graph is too
+ *    entangled for that, those of the flow with the least sum of absolute deviations from the samples
+ * (frequency_fit.c).
  *
  * What the last, the recordings, and exact counts with no scale give is right only relative to one another:
  * `is_relative`. Then a number of executions, or of cycles, is within a factor of two at best.

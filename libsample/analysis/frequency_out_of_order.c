@@ -1,19 +1,22 @@
 /*
  * A fit of the whole graph, for cores where a sample says what holds up retirement, and nothing about what retires
  * with it. Each block is taken to cost what its retirement takes, instructions / width; measured against exact counts,
- * no model of latencies did better, since what costs more is a miss or a wrong guess.
+ * no model of latencies did better, since what costs more is a miss or a wrong guess. The likeliest flow is looked for,
+ * and where that takes too long the nearest.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/frequency_private.h"
 
 #define SHADOW       0.25 /* cycles an execution that may be charged to a neighbour instead */
 #define PEAK         0.8  /* of a block's samples on one instruction: a stall */
 #define STALL_CYCLES 3.0  /* what one instruction may add to the fit, once it is known how often it ran */
-#define WITNESSES    2    /* blocks of a class that agree, for medium confidence */
-#define AGREEMENT    1.3  /* largest to smallest of what they and the fit say */
+#define ROUNDS       3
+#define WITNESSES    2   /* blocks of a class that agree, for medium confidence */
+#define AGREEMENT    1.3 /* largest to smallest of what they and the fit say */
 
 struct fitting {
 	struct estimation *estimation;
@@ -42,6 +45,20 @@ block_sum(const struct flow_block *block, const double *samples)
 	return sum;
 }
 
+/* Samples and costs of blocks, from samples of instructions. */
+static int
+sum_blocks(struct fitting *fitting, const double *samples)
+{
+	const struct estimation *estimation = fitting->estimation;
+	const struct flow_graph *graph = estimation->graph;
+
+	for (size_t i = 0; i < graph->block_count; i++) {
+		fitting->costs[i] = block_cost(estimation, &graph->blocks[i]);
+		fitting->sums[i] = block_sum(&graph->blocks[i], samples);
+	}
+	return pool_few_samples(estimation, fitting->costs, fitting->sums);
+}
+
 static int
 fit_samples(struct fitting *fitting, const double *samples)
 {
@@ -49,11 +66,7 @@ fit_samples(struct fitting *fitting, const double *samples)
 	const struct flow_graph *graph = estimation->graph;
 	int err;
 
-	for (size_t i = 0; i < graph->block_count; i++) {
-		fitting->costs[i] = block_cost(estimation, &graph->blocks[i]);
-		fitting->sums[i] = block_sum(&graph->blocks[i], samples);
-	}
-	err = pool_few_samples(estimation, fitting->costs, fitting->sums);
+	err = sum_blocks(fitting, samples);
 	if (err)
 		return err;
 	for (size_t i = 0; i < graph->block_count; i++) {
@@ -158,6 +171,41 @@ fit_in_rounds(struct fitting *fitting)
 	return fit_samples(fitting, fitting->capped);
 }
 
+/* Samples are where they were taken; then moved back by the flow that was found. */
+static int
+find_likely(struct fitting *fitting, struct likely_flow *flow)
+{
+	const struct frequency_input *input = fitting->estimation->input;
+	const size_t count = fitting->estimation->graph->instruction_count;
+	double *samples = fitting->estimation->result->samples;
+	int err = 0;
+
+	for (unsigned round = 0; round < (input->skid > 0 ? ROUNDS : 1) && !err; round++) {
+		for (size_t i = 0; i < count; i++)
+			samples[i] = (double)input->samples[i];
+		if (round > 0)
+			skid_move_back(input, fitting->edges, samples, fitting->scratch);
+		err = sum_blocks(fitting, samples);
+		if (!err)
+			err = likely_flow_find(flow, fitting->sums, fitting->costs, fitting->blocks, fitting->edges);
+	}
+	memcpy(fitting->capped, samples, count * sizeof(*samples));
+	return err;
+}
+
+static int
+find_flow(struct fitting *fitting)
+{
+	struct likely_flow *flow;
+	int err;
+
+	err = likely_flow_new(fitting->estimation->graph, &flow);
+	if (!err)
+		err = find_likely(fitting, flow);
+	likely_flow_free(flow);
+	return err == -E2BIG ? fit_in_rounds(fitting) : err;
+}
+
 int
 estimate_out_of_order(struct estimation *estimation)
 {
@@ -176,7 +224,7 @@ estimate_out_of_order(struct estimation *estimation)
 
 	if (fitting.targets && fitting.capped && fitting.scratch && fitting.sums && fitting.costs && fitting.blocks &&
 	    fitting.edges)
-		err = fit_in_rounds(&fitting);
+		err = find_flow(&fitting);
 	if (!err)
 		err = grade(&fitting);
 	estimation->result->is_relative = true;

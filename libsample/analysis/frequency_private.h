@@ -59,6 +59,18 @@ struct fit_target {
  */
 int fit_flow(const struct flow_graph *graph, const struct fit_target *targets, double *blocks, double *edges);
 
+struct likely_flow;
+
+/*
+ * The likeliest flow through the graph, as analysis/frequency_likely.c has it. likely_flow_find() takes samples and
+ * costs (cycles of an execution) of each block, and writes one value per block and per edge; asked again it begins
+ * where it ended. 0; -ENOMEM; -E2BIG: the graph is too entangled.
+ */
+int likely_flow_new(const struct flow_graph *graph, struct likely_flow **flow);
+void likely_flow_free(struct likely_flow *flow); /* NULL is allowed */
+int likely_flow_find(struct likely_flow *flow, const double *samples, const double *costs, double *blocks,
+                     double *edges);
+
 /* Edges as even as the blocks allow, where they allow it; elsewhere as they were. 0, or -ENOMEM. */
 int fit_spread(const struct flow_graph *graph, const double *blocks, double *edges);
 

@@ -1,0 +1,276 @@
+/*
+ * The likeliest flow. A procedure is a Markov chain: each branch has a probability, and from those follows how often
+ * each block runs, so that what comes in goes out whatever they are, and nothing that can be reached has frequency 0.
+ * What an execution costs is known but for a factor: it is often much more than its retirement takes (a miss, a wrong
+ * guess), seldom much less, and the longer the block the surer. So deviations count by their logarithm, and a peak of
+ * samples says no more than any other block. Branches are taken to be lopsided rather than even: a wide normal
+ * distribution of the logarithms of their ways, one for each. The sum of all these is least where flow and branches are
+ * likeliest.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analysis/descent.h"
+#include "analysis/frequency_private.h"
+#include "analysis/markov.h"
+
+/* Factors, as natural logarithms; chosen with some programs and tried on others: see docs/analysis.md. */
+#define COSTLIER 0.8    /* an execution costs more than is thought, by so much, say */
+#define CHEAPER  0.3    /* it costs less */
+#define SHORT    1.0    /* and less by so much more in a block of one instruction: others stand for it */
+#define ALIKE    0.6    /* smaller deviations count by their square */
+#define LOPSIDED 4.0    /* how far from even the ways of a branch are */
+#define LOOPS    1.0    /* a way back is so much likelier */
+#define RARE     (-6.0) /* a way where the graph has gaps */
+
+#define STEPS_MAX   2000000U   /* multiplications for one flow: more is too entangled */
+#define WORK_MAX    400000000U /* of them, in all, about */
+#define EVALUATIONS 300
+#define TOLERANCE   1e-6
+
+struct likely_flow {
+	const struct flow_graph *graph;
+	struct markov *markov;
+	struct markov_way *ways; /* first those of the graph's edges; blocks are states, and outside behind them */
+	size_t way_count, state_count;
+	double *middles; /* of ways: the logarithm of their probability is around it, but for a sum */
+	double *point;   /* of ways: that logarithm; then that of what one pass through the procedure is worth */
+	double *probabilities;
+	double *visits, *values, *rewards, *sums; /* of states */
+	const double *samples, *costs;            /* of blocks, while it is looked for */
+	bool is_begun;
+};
+
+static bool
+has_gap(const struct flow_graph *graph, uint32_t edges)
+{
+	return edges == 0 || !graph->is_complete;
+}
+
+static void
+add_way(struct likely_flow *flow, uint32_t from, uint32_t to, double middle)
+{
+	flow->middles[flow->way_count] = middle;
+	flow->ways[flow->way_count++] = (struct markov_way){from, to};
+}
+
+/* A way back in a choice is likelier than a way on. */
+static double
+middle_of(const struct flow_graph *graph, const struct flow_edge *edge)
+{
+	return edge->from != FLOW_OUTSIDE && edge->to <= edge->from && graph->blocks[edge->from].out_count > 1 ? LOOPS
+	                                                                                                       : 0;
+}
+
+static void
+set_ways(struct likely_flow *flow)
+{
+	const struct flow_graph *graph = flow->graph;
+	const uint32_t outside = (uint32_t)graph->block_count;
+
+	for (size_t i = 0; i < graph->edge_count; i++) {
+		const struct flow_edge *edge = &graph->edges[i];
+
+		add_way(flow, edge->from == FLOW_OUTSIDE ? outside : edge->from,
+		        edge->to == FLOW_OUTSIDE ? outside : edge->to, middle_of(graph, edge));
+	}
+	for (uint32_t i = 0; i < outside; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+
+		if (has_gap(graph, block->in_count))
+			add_way(flow, outside, i, block->in_count ? RARE : 0);
+		if (has_gap(graph, block->out_count))
+			add_way(flow, i, outside, block->out_count ? RARE : 0);
+	}
+}
+
+void
+likely_flow_free(struct likely_flow *flow)
+{
+	if (!flow)
+		return;
+	markov_free(flow->markov);
+	free(flow->ways);
+	free(flow->middles);
+	free(flow->point);
+	free(flow->probabilities);
+	free(flow->visits);
+	free(flow->values);
+	free(flow->rewards);
+	free(flow->sums);
+	free(flow);
+}
+
+static bool
+flow_init(struct likely_flow *flow, const struct flow_graph *graph)
+{
+	const size_t ways = graph->edge_count + 2 * graph->block_count + 1, states = graph->block_count + 1;
+
+	flow->graph = graph;
+	flow->state_count = states;
+	flow->ways = calloc(ways, sizeof(*flow->ways));
+	flow->middles = calloc(ways, sizeof(double));
+	flow->point = calloc(ways + 1, sizeof(double));
+	flow->probabilities = calloc(ways, sizeof(double));
+	flow->visits = calloc(states, sizeof(double));
+	flow->values = calloc(states, sizeof(double));
+	flow->rewards = calloc(states, sizeof(double));
+	flow->sums = calloc(states, sizeof(double));
+	return flow->ways && flow->middles && flow->point && flow->probabilities && flow->visits && flow->values &&
+	       flow->rewards && flow->sums;
+}
+
+int
+likely_flow_new(const struct flow_graph *graph, struct likely_flow **result)
+{
+	struct likely_flow *flow = calloc(1, sizeof(*flow));
+	int err = -ENOMEM;
+
+	*result = NULL;
+	if (flow && flow_init(flow, graph)) {
+		set_ways(flow);
+		err = markov_plan(flow->ways, flow->way_count, flow->state_count, (uint32_t)graph->block_count,
+		                  STEPS_MAX, &flow->markov);
+	}
+	if (err)
+		likely_flow_free(flow);
+	else
+		*result = flow;
+	return err;
+}
+
+/* From logarithms to probabilities and visits. */
+static void
+set_flow(struct likely_flow *flow, const double *point)
+{
+	double *tops = flow->values, *sums = flow->sums;
+
+	for (size_t i = 0; i < flow->state_count; i++) {
+		tops[i] = -INFINITY;
+		sums[i] = 0;
+	}
+	for (size_t i = 0; i < flow->way_count; i++)
+		tops[flow->ways[i].from] = fmax(tops[flow->ways[i].from], point[i]);
+	for (size_t i = 0; i < flow->way_count; i++) {
+		flow->probabilities[i] = exp(point[i] - tops[flow->ways[i].from]);
+		sums[flow->ways[i].from] += flow->probabilities[i];
+	}
+	for (size_t i = 0; i < flow->way_count; i++)
+		flow->probabilities[i] /= sums[flow->ways[i].from];
+	markov_visits(flow->markov, flow->probabilities, flow->visits);
+}
+
+/* How unlikely a block's samples are if it has this frequency; *slope: by the frequency's logarithm. */
+static double
+deviate(const struct likely_flow *flow, size_t block, double frequency, double *slope)
+{
+	const double samples = flow->samples[block],
+		     few = 1 / (samples + 1); /* the square of its relative error, too */
+	const double expected = frequency * flow->costs[block];
+	const double off = log((expected + few) / (samples + few));
+	const double spread = off > 0 ? CHEAPER + SHORT / flow->graph->blocks[block].count : COSTLIER;
+	const double tolerance = sqrt(spread * spread + few);
+	const double root = sqrt(off * off + ALIKE * ALIKE);
+
+	*slope = off / root / tolerance * (expected / (expected + few));
+	return (root - ALIKE) / tolerance;
+}
+
+/* The slope by each way's logarithm: what goes this way is worth what is to come there, less what is on average. */
+static void
+add_slopes(struct likely_flow *flow, double *gradient)
+{
+	double *means = flow->sums;
+
+	markov_values(flow->markov, flow->rewards, flow->values);
+	for (size_t i = 0; i < flow->state_count; i++)
+		means[i] = 0;
+	for (size_t i = 0; i < flow->way_count; i++)
+		means[flow->ways[i].from] += flow->probabilities[i] * flow->values[flow->ways[i].to];
+	for (size_t i = 0; i < flow->way_count; i++) {
+		const struct markov_way *way = &flow->ways[i];
+
+		gradient[i] +=
+			flow->probabilities[i] * flow->visits[way->from] * (flow->values[way->to] - means[way->from]);
+	}
+}
+
+static double
+unlikeliness(void *argument, const double *point, double *gradient)
+{
+	struct likely_flow *flow = argument;
+	const size_t block_count = flow->graph->block_count;
+	double worth = exp(point[flow->way_count]), sum = 0;
+
+	set_flow(flow, point);
+	gradient[flow->way_count] = 0;
+	flow->rewards[block_count] = 0;
+	for (size_t i = 0; i < block_count; i++) {
+		double slope = 0;
+
+		flow->rewards[i] = 0;
+		if (!(flow->visits[i] > 0))
+			continue;
+		sum += deviate(flow, i, worth * flow->visits[i], &slope);
+		flow->rewards[i] = slope / flow->visits[i];
+		gradient[flow->way_count] += slope;
+	}
+	for (size_t i = 0; i < flow->way_count; i++) {
+		const double off = (point[i] - flow->middles[i]) / LOPSIDED;
+
+		sum += off * off / 2;
+		gradient[i] = off / LOPSIDED;
+	}
+	add_slopes(flow, gradient);
+	return sum;
+}
+
+/* Ways as they are expected, and as much flow as explains all samples. */
+static void
+begin(struct likely_flow *flow)
+{
+	double samples = 0, cost = 0;
+
+	for (size_t i = 0; i < flow->way_count; i++)
+		flow->point[i] = flow->middles[i];
+	set_flow(flow, flow->point);
+	for (size_t i = 0; i < flow->graph->block_count; i++) {
+		samples += flow->samples[i];
+		cost += flow->visits[i] * flow->costs[i];
+	}
+	flow->point[flow->way_count] = samples > 0 && cost > 0 ? log(samples / cost) : 0;
+	flow->is_begun = true;
+}
+
+int
+likely_flow_find(struct likely_flow *flow, const double *samples, const double *costs, double *blocks, double *edges)
+{
+	const size_t work = markov_steps(flow->markov) + 50 * flow->way_count;
+	const struct descent descent = {
+		.function = unlikeliness,
+		.argument = flow,
+		.count = flow->way_count + 1,
+		.evaluations_max = (unsigned)fmin(EVALUATIONS, WORK_MAX / (double)work),
+		.tolerance = TOLERANCE,
+	};
+	double worth;
+	unsigned evaluations;
+	int err;
+
+	flow->samples = samples;
+	flow->costs = costs;
+	if (!flow->is_begun)
+		begin(flow);
+	err = descent_minimize(&descent, flow->point, &evaluations);
+	if (err)
+		return err;
+	set_flow(flow, flow->point);
+	worth = exp(flow->point[flow->way_count]);
+	for (size_t i = 0; i < flow->graph->block_count; i++)
+		blocks[i] = worth * flow->visits[i];
+	for (size_t i = 0; i < flow->graph->edge_count; i++)
+		edges[i] = worth * flow->visits[flow->ways[i].from] * flow->probabilities[i];
+	return 0;
+}

@@ -1,0 +1,164 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/markov.h"
+
+static void
+assert_near(double value, double expected)
+{
+	if (fabs(value - expected) > 1e-9 * fabs(expected) + 1e-12)
+		fail_msg("%.12g is not %.12g", value, expected);
+}
+
+/* 0 is outside. 1 enters, 2 is a loop by itself, nine times in ten; then 3 or 4, and 3 goes out or to 4. */
+static const struct markov_way loop[] = {{0, 1}, {1, 2}, {2, 2}, {2, 3}, {2, 4}, {3, 0}, {3, 4}, {4, 0}};
+static const double chances[] = {1, 1, 0.9, 0.04, 0.06, 0.5, 0.5, 1};
+
+static void
+visits_are_what_comes_in(void **state)
+{
+	static const double expected[] = {1, 1, 10, 0.4, 0.8};
+	struct markov *markov;
+	double visits[5];
+
+	(void)state;
+	assert_int_equal(markov_plan(loop, 8, 5, 0, 1000, &markov), 0);
+	for (int again = 0; again < 2; again++) {
+		markov_visits(markov, chances, visits);
+		for (size_t i = 0; i < 5; i++)
+			assert_near(visits[i], expected[i]);
+	}
+	markov_free(markov);
+}
+
+/* A visit of 3 is worth 10, of 4 is worth 1: from 2 on, 0.4 visits of 3 and 0.8 of 4 are to come. */
+static void
+values_are_what_is_still_to_come(void **state)
+{
+	static const double rewards[] = {0, 0, 0, 10, 1}, expected[] = {0, 4.8, 4.8, 10.5, 1};
+	struct markov *markov;
+	double visits[5], values[5];
+
+	(void)state;
+	assert_int_equal(markov_plan(loop, 8, 5, 0, 1000, &markov), 0);
+	markov_visits(markov, chances, visits);
+	markov_values(markov, rewards, values);
+	for (size_t i = 0; i < 5; i++)
+		assert_near(values[i], expected[i]);
+	markov_free(markov);
+}
+
+static double
+worth(struct markov *markov, const double *probabilities, const double *rewards, size_t count, double *visits)
+{
+	double sum = 0;
+
+	markov_visits(markov, probabilities, visits);
+	for (size_t i = 0; i < count; i++)
+		sum += visits[i] * rewards[i];
+	return sum;
+}
+
+/* Random chains of 30 states: what comes in goes out, and values are slopes, by small differences. */
+static void
+in_random_chains_what_comes_in_goes_out_and_values_are_slopes(void **state)
+{
+	enum { STATES = 30, WAYS = 70 };
+
+	(void)state;
+	srandom(5);
+	for (int round = 0; round < 50; round++) {
+		struct markov_way ways[WAYS];
+		double probabilities[WAYS], sums[STATES] = {0}, visits[STATES], values[STATES], rewards[STATES],
+					    in[STATES] = {0};
+		struct markov *markov;
+
+		for (size_t i = 0; i < WAYS; i++) { /* from each to the next, and any */
+			ways[i].from = (uint32_t)(i < STATES ? i : (size_t)random() % STATES);
+			ways[i].to = (uint32_t)(i < STATES ? (i + 1) % STATES : (size_t)random() % STATES);
+			probabilities[i] = 0.1 + (double)(random() % 100);
+			sums[ways[i].from] += probabilities[i];
+		}
+		for (size_t i = 0; i < WAYS; i++)
+			probabilities[i] /= sums[ways[i].from];
+		for (size_t i = 0; i < STATES; i++)
+			rewards[i] = i == 0 ? 0 : (double)(random() % 20) - 5;
+		assert_int_equal(markov_plan(ways, WAYS, STATES, 0, 100000, &markov), 0);
+		markov_visits(markov, probabilities, visits);
+		for (size_t i = 0; i < WAYS; i++)
+			in[ways[i].to] += visits[ways[i].from] * probabilities[i];
+		for (size_t i = 0; i < STATES; i++)
+			assert_near(in[i], visits[i]);
+		for (size_t i = STATES; i < WAYS; i++) { /* some of what took the way to the next state takes this */
+			const size_t other = ways[i].from;
+			const double step = 1e-6 * probabilities[other];
+			double low, high, slope;
+
+			markov_visits(markov, probabilities, visits);
+			markov_values(markov, rewards, values);
+			slope = visits[other] * (values[ways[i].to] - values[ways[other].to]);
+			probabilities[i] += step;
+			probabilities[other] -= step;
+			high = worth(markov, probabilities, rewards, STATES, visits);
+			probabilities[i] -= 2 * step;
+			probabilities[other] += 2 * step;
+			low = worth(markov, probabilities, rewards, STATES, visits);
+			probabilities[i] += step;
+			probabilities[other] -= step;
+			assert_true(fabs((high - low) / (2 * step) - slope) <= 1e-4 * (fabs(slope) + 1));
+		}
+		markov_free(markov);
+	}
+}
+
+static void
+what_nothing_leads_to_or_away_from_is_not_visited(void **state)
+{
+	const struct markov_way ways[] = {{0, 1}, {1, 0}, {2, 1}, {1, 3}, {3, 3}};
+	const double half[] = {1, 0.5, 1, 0.5, 1};
+	struct markov *markov;
+	double visits[4];
+
+	(void)state;
+	assert_int_equal(markov_plan(ways, 5, 4, 0, 1000, &markov), 0);
+	markov_visits(markov, half, visits);
+	assert_near(visits[2], 0);
+	assert_near(visits[3], 0);
+	markov_free(markov);
+}
+
+static void
+what_is_too_entangled_or_no_state_is_refused(void **state)
+{
+	struct markov_way ways[400];
+	struct markov *markov;
+	size_t count = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		for (uint32_t k = 0; k < 20; k++)
+			ways[count++] = (struct markov_way){i, k};
+	assert_int_equal(markov_plan(ways, count, 20, 0, 1000, &markov), -E2BIG);
+	assert_int_equal(markov_plan(ways, count, 19, 0, 100000, &markov), -EINVAL);
+	assert_int_equal(markov_plan(ways, count, 20, 0, 100000, &markov), 0);
+	assert_true(markov_steps(markov) <= 100000);
+	markov_free(markov);
+	markov_free(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(visits_are_what_comes_in),
+		cmocka_unit_test(values_are_what_is_still_to_come),
+		cmocka_unit_test(in_random_chains_what_comes_in_goes_out_and_values_are_slopes),
+		cmocka_unit_test(what_nothing_leads_to_or_away_from_is_not_visited),
+		cmocka_unit_test(what_is_too_entangled_or_no_state_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
