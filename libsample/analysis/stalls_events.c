@@ -20,12 +20,17 @@ stall_event_find(const char *name)
 	return event;
 }
 
+/* Those of a block that this search has not seen. */
 static double
-block_events(const struct elimination *elimination, enum stall_event event, uint32_t block)
+block_events(struct elimination *elimination, enum stall_event event, uint32_t block)
 {
-	const struct flow_block *at = &elimination->graph->blocks[block];
+	const struct flow_block *at;
 	double sum = 0;
 
+	if (block == FLOW_OUTSIDE || elimination->seen[block] == elimination->search)
+		return 0;
+	elimination->seen[block] = elimination->search;
+	at = &elimination->graph->blocks[block];
 	for (uint32_t i = 0; i < at->count; i++)
 		sum += (double)elimination->input->events[event].samples[at->first + i];
 	return sum;
@@ -33,32 +38,28 @@ block_events(const struct elimination *elimination, enum stall_event event, uint
 
 /* Events are sampled some instructions late: those of the block, of its neighbours and of the culprits' blocks. */
 static double
-near_events(const struct elimination *elimination, enum stall_event event, uint32_t block,
-            const struct suspect *suspect)
+near_events(struct elimination *elimination, enum stall_event event, uint32_t block, const struct suspect *suspect)
 {
 	const struct flow_graph *graph = elimination->graph;
 	const struct flow_block *at = &graph->blocks[block];
-	double sum = block_events(elimination, event, block);
+	double sum;
 
+	elimination->search++;
+	sum = block_events(elimination, event, block);
 	for (uint32_t i = 0; i < at->in_count; i++)
-		if (graph->edges[graph->ins[at->in + i]].from != FLOW_OUTSIDE)
-			sum += block_events(elimination, event, graph->edges[graph->ins[at->in + i]].from);
+		sum += block_events(elimination, event, graph->edges[graph->ins[at->in + i]].from);
 	for (uint32_t i = 0; i < at->out_count; i++)
-		if (graph->edges[graph->outs[at->out + i]].to != FLOW_OUTSIDE)
-			sum += block_events(elimination, event, graph->edges[graph->outs[at->out + i]].to);
-	for (uint32_t i = 0; i < suspect->culprit_count; i++) {
-		const uint32_t of = flow_graph_block_at(graph, graph->instructions[suspect->culprits[i]].address);
-
-		if (of != FLOW_OUTSIDE && of != block)
-			sum += block_events(elimination, event, of);
-	}
+		sum += block_events(elimination, event, graph->edges[graph->outs[at->out + i]].to);
+	for (uint32_t i = 0; i < suspect->culprit_count; i++)
+		sum += block_events(elimination, event,
+		                    flow_graph_block_at(graph, graph->instructions[suspect->culprits[i]].address));
 	return sum;
 }
 
 /* Cycles of an execution that so many events take at most; INFINITY when they were not counted. */
 static double
-event_bound(const struct elimination *elimination, enum stall_event event, uint32_t block,
-            const struct suspect *suspect, unsigned cycles)
+event_bound(struct elimination *elimination, enum stall_event event, uint32_t block, const struct suspect *suspect,
+            unsigned cycles)
 {
 	const struct stalls_input *input = elimination->input;
 	const struct stall_event_samples *counted = &input->events[event];
@@ -81,7 +82,7 @@ lower(struct suspect *suspect, double bound)
 
 /* Accesses that miss only the first level cost what the further ones do. */
 static double
-last_level_bound(const struct elimination *elimination, uint32_t block, const struct suspect *suspect)
+last_level_bound(struct elimination *elimination, uint32_t block, const struct suspect *suspect)
 {
 	const struct pipeline_memory *data = &elimination->pipeline->data;
 	const unsigned near = data->level3_cycles ? data->level3_cycles : data->level2_cycles;
@@ -92,7 +93,7 @@ last_level_bound(const struct elimination *elimination, uint32_t block, const st
 }
 
 void
-suspects_bound(const struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT])
+suspects_bound(struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT])
 {
 	const struct pipeline *pipeline = elimination->pipeline;
 	const struct {

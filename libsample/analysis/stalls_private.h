@@ -70,7 +70,7 @@ bool is_multiplier(unsigned class);
 bool is_divider(unsigned class);
 
 /* What the samples of events leave of them. */
-void suspects_bound(const struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT]);
+void suspects_bound(struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT]);
 
 /* With relative frequencies: fill in worth, from times of instructions and blocks. 0 or -ENOMEM. */
 int find_worth(struct elimination *elimination);

@@ -58,14 +58,22 @@ explain()
 		return
 	}
 	has_reason "$1" "$scratch/$1.json" "${@:2}"
-	dcpix --db "$db" -- "$program" "$1" 0.01 2>"$scratch/dcpix.log" &&
-		dcpicalc --db "$db" --epoch 1 --json "kernel_$1" "$program" >"$scratch/$1.exact.json" || {
-		not_ok "$1 is counted, and analysed again" "$(cat "$scratch/dcpix.log")"
+	dcpix --db "$db" -- "$program" "$1" 0.01 2>"$scratch/dcpix.log" ||
+		not_ok "$1 is counted" "$(cat "$scratch/dcpix.log")"
+	dcpicalc --db "$db" --epoch 1 --json "kernel_$1" "$program" >"$scratch/$1.exact.json" || {
+		not_ok "$1 is analysed again"
 		return
 	}
 	check "$1: exact counts are used" json_holds '[.blocks[].frequency.method] | unique == ["counted"]' \
 		"$scratch/$1.exact.json"
 	has_reason "$1, counted" "$scratch/$1.exact.json" "${@:2}"
+	for model in intel-skylake intel-icelake arm-neoverse-n1 generic; do
+		dcpicalc --db "$db" --epoch 1 --cpu $model --json "kernel_$1" "$program" >"$scratch/model.json" ||
+			not_ok "$1 is analysed as $model"
+		check "$1: $2 has the largest share by the model $model, too" \
+			test "$(jq -r --arg reason "$2" "$rows"' | (map(select(.key == $reason).value)[0] >= (map(.value) | max))' \
+				"$scratch/model.json")" = true
+	done
 }
 
 explain chase 'D-cache miss' 50
