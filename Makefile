@@ -64,14 +64,17 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 .DEFAULT_GOAL := all
 # What the emulator loads: counts for dcpix. It is found beside the programs, as ../lib/dcpi/ from where they are.
 PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
-PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c proc_maps.c)
+# How long instructions are, without a library.
+X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
+PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c proc_maps.c) \
+	$(X86_ENCODING)
 
 # What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
 REPLICA := $(BUILD)/lib/dcpi/dcpi-replica
 REPLICA_MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 REPLICA_SOURCES := $(wildcard dcpi-tools/x/replica/*_$(REPLICA_MACHINE).c)
 ifeq ($(REPLICA_MACHINE),x86_64)
-REPLICA_SOURCES += libsample/code/x86_64_encoding.c libsample/code/x86_64_opcodes.c
+REPLICA_SOURCES += $(X86_ENCODING)
 endif
 REPLICA_START := $(if $(filter aarch64,$(REPLICA_MACHINE)),0x2d5c000000,0x2d5c00000000)
 
@@ -192,10 +195,11 @@ $(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/make_database
 
-$(BUILD)/tests/system/show_edges: $(BUILD)/obj/tests/system/show_edges.o $(call archives,$(DAEMON_ROOMS))
+SHOWERS := $(addprefix $(BUILD)/tests/system/,show_counts show_edges)
+$(SHOWERS): $(BUILD)/tests/system/%: $(BUILD)/obj/tests/system/%.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
-workloads: $(BUILD)/tests/system/show_edges
+workloads: $(SHOWERS)
 
 # The flow graphs of any program.
 $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(call archives,$(ROOMS))

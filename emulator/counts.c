@@ -15,10 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "code/x86_64_encoding.h"
 #include "emulator/counting.h"
 #include "emulator/follow.h"
 #include "emulator/places.h"
 #include "emulator/plugin_api.h"
+
+#define GUEST_PAGE 4096
 
 int qemu_plugin_version = PLUGIN_API_VERSION;
 
@@ -70,11 +73,28 @@ repeats(const uint8_t *code, size_t size)
 	return false;
 }
 
+/*
+ * The emulator ends a block before an instruction that goes on in another page, as it finds out in the middle of it:
+ * QEMU up to 8 lists its beginning all the same, though the next block has it.
+ */
+static bool
+is_cut_off(const struct qemu_plugin_insn *insn)
+{
+	const uint64_t left = GUEST_PAGE - qemu_plugin_insn_vaddr(insn) % GUEST_PAGE;
+	struct x86_encoding encoding;
+
+	return left < X86_LONGEST &&
+	       x86_encoding_parse(qemu_plugin_insn_haddr(insn), qemu_plugin_insn_size(insn), &encoding) < 0;
+}
+
 /* Fill what a block says of its instructions; how many bytes they have. */
 static size_t
 read_block(struct qemu_plugin_tb *tb, struct counts_block *block, uint8_t sizes[COUNTS_BLOCK_INSTRUCTIONS_MAX])
 {
 	size_t count = qemu_plugin_tb_n_insns(tb), size = 0;
+
+	if (state.is_x86 && count > 1 && is_cut_off(qemu_plugin_tb_get_insn(tb, count - 1)))
+		count--;
 
 	if (count > COUNTS_BLOCK_INSTRUCTIONS_MAX)
 		return 0;

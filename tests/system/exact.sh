@@ -57,6 +57,18 @@ edges_of_branch()
 		END { print "back", taken, "on", passed }'
 }
 
+libraries()
+{
+	local dir=$build/workloads name
+
+	counted 'libraries, one after the other in the same place, are counted' 2 3 "$dir/same_place" $turns \
+		"$(nm "$dir/libexecutions_a.so" | awk '$3 == "loop" { print $1 }')" "$dir"/libexecutions_{a,b}.so
+	for name in a b; do
+		check_equal "each on its own: $name" $once "$(dcpiprof --db "$db" --json | jq --arg image "libexecutions_$name.so" \
+			'[.rows[] | select(.procedure == "loop" and (.image | endswith($image))) | .counts.executions] | add')"
+	done
+}
+
 by_hand()
 {
 	counted 'a loop is counted exactly' 1 3 "$program" one $turns
@@ -71,6 +83,13 @@ by_hand()
 	counted 'code without a file has no place' 1 3 "$program" anonymous $turns
 	check_equal 'and is said to have none' $once "$(reported .without_file)"
 	counted 'a static program is counted' 1 3 "$program"_static one $turns
+	counted 'one that can be anywhere, too' 1 3 "$program"_static_pie one $turns
+	counted 'a program that another one executes after vfork is counted' 2 3 "$program" vfork $turns
+	counted 'so are handlers of signals' 3 3 "$program" signals $turns
+	count "$program" rewritten $turns >"$scratch/out" 2>&1
+	check_equal 'a program that changes its code is counted where that is as in the file' $((2 * once - 2)) "$(executions loop)"
+	check_equal 'and the rest has no place' 2 "$(reported .without_file)"
+	libraries
 	check_equal 'the database is sound' 0 "$(dcpictl check --db "$db" >/dev/null 2>&1; echo $?)"
 }
 
@@ -109,6 +128,57 @@ by_valgrind()
 	figure "gzip -9: ${ours[0]} instructions by dcpix, ${theirs[0]} by valgrind"
 	check 'and nearly the same for gzip, whose libraries ask the processor what it is' \
 		awk -v a="${ours[0]}" -v b="${theirs[0]}" 'BEGIN { exit !(a > 0.995 * b && a < 1.005 * b) }'
+}
+
+# by_instruction IMAGE COMMAND... - each instruction of the image's own text against valgrind's callgrind; but for what
+# repeats itself, which is counted once each time here, and as often as it repeats there
+by_instruction()
+{
+	local image size ours addresses
+
+	image=$(readlink -f "$1")
+	read -ra size < <(objdump -h -j .text "$image" | awk '$2 == ".text" { print $3, $4, $6 }')
+	objdump -d -j .text "$image" | sed -n 's/^ *\([0-9a-f]*\):.*\trep[a-z]* .*/\1/p' >"$scratch/repeating"
+	count "${@:2}" >"$scratch/out" 2>&1
+	"$build/tests/system/show_counts" "$db" executions "${image##*/}" >"$scratch/ours"
+	valgrind --tool=callgrind --skip-plt=no --dump-instr=yes --compress-pos=no --compress-strings=no \
+		--callgrind-out-file="$scratch/callgrind" "${@:2}" >"$scratch/out" 2>&1
+	awk -v image="$image" '/^ob=/ { is_ours = substr($0, 4) == image }
+		/^calls=/ { getline; next }
+		is_ours && /^0x/ { counts[substr($1, 3)] += $3 }
+		END { for (address in counts) print address, counts[address] }' "$scratch/callgrind" >"$scratch/theirs"
+	for addresses in ours theirs; do
+		# file offsets here, addresses there
+		perl -e 'my ($size, $address, $offset) = map { hex } @ARGV[0 .. 2];
+			my $start = $ARGV[3] eq "ours" ? $offset : $address;
+			my %left_out;
+			open my $list, "<", $ARGV[4]; /(\w+)/ and $left_out{hex $1} = 1 while <$list>;
+			while (<STDIN>) {
+				my ($at, $count) = /(\w+) (\d+)/;
+				my $place = hex($at) - $start + $address;
+				printf "%x %d\n", $place, $count
+					if $place >= $address && $place < $address + $size && !$left_out{$place};
+			}' "${size[@]}" "$addresses" "$scratch/repeating" <"$scratch/$addresses" | sort >"$scratch/$addresses.text"
+	done
+	ours=$(wc -l <"$scratch/ours.text")
+	figure "${image##*/}: $ours instructions were executed, $(awk '{ n += $2 } END { print n }' "$scratch/ours.text") times"
+	check "callgrind counts the same for each instruction of ${image##*/}" \
+		diff "$scratch/ours.text" "$scratch/theirs.text"
+	check 'and they are many' [ "$ours" -ge 500 ]
+}
+
+by_callgrind()
+{
+	local library
+
+	head -c 100000 "$build/bin/dcpid" >"$scratch/data"
+	for library in "$(command -v bzip2)" $(ldd "$(command -v bzip2)" | awk '/libbz2/ { print $3 }'); do
+		by_instruction "$library" bzip2 -9c "$scratch/data"
+	done
+	by_instruction "$(ldd "$(command -v sqlite3)" | awk '/libsqlite3/ { print $3 }')" sqlite3 :memory: \
+		'create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000)
+		insert into t select i % 37, printf("%d", i * i) from n; create index s on t(a);
+		select a, count(*), max(b) from t group by a order by 3 limit 5;'
 }
 
 # same SENTENCE COMMAND... - output, errors and status are those of the command alone
@@ -160,6 +230,12 @@ refusals()
 	printf 'no program\n' >"$scratch/text"
 	chmod +x "$scratch/text"
 	check_fails 'a file that is no program' 1 'no 64-bit ELF program' dcpix --db "$db" -- "$scratch/text"
+	if [ "$(id -u)" = 0 ]; then
+		cp /bin/true "$scratch/privileged"
+		chown nobody "$scratch/privileged"
+		chmod u+s "$scratch/privileged"
+		check_fails 'a program that becomes another user' 1 'it gets privileges' dcpix --db "$db" -- "$scratch/privileged"
+	fi
 	check_fails 'a database that cannot be made' 1 'cannot write the profile database' dcpix --db /proc/none -- true
 	check_fails 'an emulator that is not there' 1 'apt install qemu-user' env PATH="$build/bin" dcpix --db "$db" -- /bin/true
 }
@@ -183,6 +259,7 @@ beside()
 by_hand
 arm64
 by_valgrind
+by_callgrind
 unnoticed
 signals
 refusals

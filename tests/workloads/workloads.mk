@@ -7,7 +7,8 @@ workload = $(BUILD)/workloads/$(1)
 
 WORKLOADS := $(filter-out heat burn_library huge_text clock_shim,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
 	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
-workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static executions_static clock_shim.so)
+workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static executions_static executions_static_pie \
+	libexecutions_a.so libexecutions_b.so clock_shim.so)
 
 $(call workload,%): tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
@@ -28,6 +29,14 @@ $(call workload,shares_static): tests/workloads/shares.c
 $(call workload,executions_static): tests/workloads/executions.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -static -o $@ $<
+
+$(call workload,executions_static_pie): tests/workloads/executions.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -static-pie -fPIE -o $@ $<
+
+$(call workload,libexecutions_%.so): tests/workloads/executions.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -Wl,-soname,$(@F) -o $@ $<
 
 $(call workload,libheat.so): tests/workloads/heat.c tests/workloads/heat.h
 	@mkdir -p $(@D)
