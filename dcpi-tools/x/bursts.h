@@ -16,7 +16,7 @@
 
 #define BURSTS_BUDGET_PERCENT 5
 #define BURSTS_SECONDS        10
-#define BURSTS_STEPS          400
+#define BURSTS_STEPS          1000 /* of as many steps the longest bursts tell most: docs/analysis.md */
 
 struct bursts_request {
 	pid_t pid;

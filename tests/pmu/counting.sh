@@ -22,6 +22,9 @@ limit_rate 100000
 collect rate 'events = ( { name = "cycles"; rate = 977; } );' shares rate 3
 collect instructions 'events = ( { name = "cycles"; period = 1000003; }, { name = "instructions"; period = 250007; },
 	{ name = "cache-misses"; period = 1009; }, { name = "LLC-load-misses"; rate = 100; } );' shares instructions 2
+# 37 instructions a turn: some 7,400 samples of instructions, and as many of cycles.
+collect retired 'events = ( { name = "cycles"; period = 400009; }, { name = "instructions"; period = 100003; } );' \
+	/workloads/odds 0 20000000 >/dev/null
 collect raw 'events = ( { name = "r11"; period = 1000003; precise = 3; }, { name = "r08"; period = 500009; },
 	{ name = "armv8_pmuv3/event=0x11/"; period = 1000003; },
 	{ name = "armv8_pmuv3/cpu_cycles/"; period = 1000003; }, { name = "cycles:u"; period = 1000003; } );' shares raw 2

@@ -9,7 +9,7 @@
 guest_cache=${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}
 guest_build=build-arm64
 triplet=aarch64-linux-gnu
-guest_programs=(shares shares_static kernel_work)
+guest_programs=(shares shares_static kernel_work odds)
 guest_modules=(virtio_mmio 9pnet_virtio 9p zram lz4 lz4hc zstd)
 
 # What the guest boots, and the libraries that dcpi is built with: those of scripts/packages.
