@@ -72,7 +72,9 @@ confidence_letter(uint8_t confidence)
 {
 	static const char letters[] = {'-', 'L', 'M', 'H', 'E'};
 
-	return confidence < sizeof(letters) ? letters[confidence] : '?';
+	if (confidence >= sizeof(letters))
+		return '?';
+	return letters[confidence];
 }
 
 static int

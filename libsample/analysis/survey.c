@@ -19,6 +19,7 @@ struct survey {
 	bool *claimed; /* by count: it is in what was visited or skipped */
 	struct candidate *candidates;
 	size_t candidate_count;
+	int answer; /* of a visitor, if not 0 */
 };
 
 static const char no_procedure[] = "no procedure is known there";
@@ -209,25 +210,27 @@ claim_parts(struct survey *survey, const struct code_part *parts, size_t count)
 }
 
 static int
-analyze(struct survey *survey, struct procedure_input *input)
+analyze(struct survey *survey, const struct symbol *symbol)
 {
+	struct procedure_input input = *survey->input;
 	const struct survey_visitor *visitor = survey->visitor;
 	struct code_part parts[FLOW_PARTS_MAX];
 	struct procedure_analysis *analysis;
 	int count, err;
 
-	count = procedures_parts(input->code->procedures, input->symbol, parts);
+	count = procedures_parts(input.code->procedures, symbol, parts);
 	if (count < 0)
 		return count;
-	input->parts = parts;
-	input->part_count = leave_out_claimed(survey, parts, (size_t)count);
-	err = procedure_analyze(input, &analysis);
+	input.symbol = symbol;
+	input.parts = parts;
+	input.part_count = leave_out_claimed(survey, parts, (size_t)count);
+	err = procedure_analyze(&input, &analysis);
 	if (err)
 		return err;
-	err = visitor->procedure(visitor->context, input, analysis);
+	survey->answer = visitor->procedure(visitor->context, &input, analysis);
 	procedure_analysis_free(analysis);
-	claim_parts(survey, parts, input->part_count);
-	return err;
+	claim_parts(survey, parts, input.part_count);
+	return 0;
 }
 
 static int
@@ -235,14 +238,12 @@ visit(struct survey *survey, const struct symbol *symbol)
 {
 	const uint64_t start = symbol->offset, end = symbol->offset + symbol->size;
 	const uint64_t samples = samples_within(survey, start, end, false);
-	struct procedure_input input = *survey->input;
 	int err = -EINVAL;
 
 	if (!samples)
 		return 0;
-	input.symbol = symbol;
 	if (!samples_within(survey, start, end, true))
-		err = analyze(survey, &input);
+		err = analyze(survey, symbol);
 	if (!trouble(err))
 		return err;
 	claim(survey, start, end);
@@ -258,8 +259,10 @@ survey_image(const struct procedure_input *input, const struct survey_visitor *v
 	err = find_counts(&survey);
 	if (!err)
 		err = find_candidates(&survey);
-	for (size_t i = 0; i < survey.candidate_count && !err; i++)
+	for (size_t i = 0; i < survey.candidate_count && !err && !survey.answer; i++)
 		err = visit(&survey, survey.candidates[i].symbol);
+	if (!err)
+		err = survey.answer;
 	free(survey.claimed);
 	free(survey.candidates);
 	return err;
