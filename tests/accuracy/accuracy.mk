@@ -31,4 +31,5 @@ accuracy: all $(ACCURACY_PROGRAMS) $(BUILD)/tests/accuracy/accuracy
 
 # What tests keep of it.
 $(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen_read.c)
+$(BUILD)/tests/unit/analysis/accuracy_specimen_test: $(call objects,tests/accuracy/specimen_read.c)
 $(BUILD)/tests/unit/analysis/accuracy_score_test: $(call objects,tests/accuracy/score.c)
