@@ -32,7 +32,7 @@ look_at_small_database()
 	check 'the database is made' make_calc_database "$db" || return
 	prints 'everything, and what was not analysed' all
 	prints 'an image, its procedures with most samples, and who lost for one reason' image \
-		-p --limit 1 --stall 'dtb MISS' libcalc.so
+		-p --limit 1 --stall 'd-CACHE miss' libcalc.so
 	prints 'each image, as far as it has samples enough' images -i --cutoff 40
 	check_equal 'of one procedure it says what dcpicalc says' \
 		"$(with_place dcpicalc --db "$db" --cpu in-order-2 --summary sum libexact.so | grep -F ' *** ' | head -28)" \
@@ -43,7 +43,7 @@ look_at_small_database()
 		(.images | length) == 6 and (.images[0] | .image == "PLACE/libcalc.so" and .samples == 26430) and
 		(.procedures[0] | .procedure == "sum" and .samples == 26010) and .stall.reason == "D-cache miss" and
 		([.stall.procedures[] | [.image, .procedure, .samples, .low, .high]] ==
-			[["PLACE/libcalc.so", "sum", 26010, 0, 20000], ["PLACE/libexact.so", "sum", 26000, 0, 20000]])' \
+			[["PLACE/libcalc.so", "sum", 26010, 20000, 20000], ["PLACE/libexact.so", "sum", 26000, 20000, 20000]])' \
 		"$scratch/what.json"
 	check 'rows add up' json_holds "$sums" "$scratch/what.json"
 	check 'those of every image and procedure, too' json_holds "[(.images + .procedures)[] | $sums] | all" \
