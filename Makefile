@@ -250,6 +250,11 @@ $(BUILD)/bench/growth_bench: $(BUILD)/obj/bench/growth_bench.o \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
+$(BUILD)/bench/block_cycles: $(BUILD)/obj/bench/block_cycles.o \
+		$(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard bench/silicon/*.c))) $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
+
 # What it costs beside `perf record`, into docs/benchmarks.md; about twelve minutes on a quiet machine.
 BENCH_OPTIONS ?=
 bench: all benches workloads

@@ -1,0 +1,366 @@
+#include <emmintrin.h>
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "bench/silicon/silicon.h"
+
+/* Far from everything else, and so that what is near it in a block's eyes is its own. */
+#define PLACE         UINT64_C(0x3f0000000000)
+#define CODE_ROOM     (UINT64_C(1) << 20)
+#define POINTERS      UINT64_C(0x1000000000) /* eight times one of them is an address, too, and so is its lower half */
+#define APART         UINT64_C(0x1000140)    /* not in the same lines of a cache */
+#define POINTED       UINT64_C(0x7000040)
+#define PAGE          4096u
+#define LINE          64u
+#define LINES         256u /* half of a first-level cache */
+#define PAGES_MAX     2048
+#define SEEDS         12
+#define PROCESSES     4
+#define COPIES_MAX    128
+#define COPIES_MIN    8
+#define ROW_MAX       1000 /* instructions in the shorter row */
+#define ROW_TARGET    60000
+#define CLOCK_COPIES  512
+#define CLOCK_REPEATS 40
+#define CLOCK_STEADY  0.002
+#define NEVER         1e9
+#define ROWS          4
+#define RANK          3 /* the third shortest time counts: the first may be the clock that changed */
+#define TRIES_MIN     40
+#define TRIES_MAX     400
+#define SETTLED       20 /* tries without a shorter time */
+#define TIMEOUT_S     20
+
+/* add %rax, %rax: a cycle each, on any CPU. */
+static const struct silicon_block clock_block = {.bytes = {0x48, 0x01, 0xc0}, .size = 3, .instructions = 1};
+
+/* A signal has no other way to know it. */
+static unsigned fault_seed, fault_count;
+
+/* What a word of memory is at first: a pointer, most of them to other lines; bytes that are not 0; 0. */
+static uint64_t
+word_value(size_t at, unsigned seed)
+{
+	if (seed % 3)
+		return seed % 3 == 1 ? UINT64_C(0x0101010101010101) : 0;
+	return POINTERS + POINTED + at * 0x9e3779b1 % LINES * LINE;
+}
+
+static void
+page_fill(uint64_t *page, unsigned seed)
+{
+	for (size_t i = 0; i < PAGE / sizeof(*page); i++)
+		page[i] = word_value(i, seed);
+}
+
+static void
+fault_handle(int number, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
+	void *mapped;
+
+	(void)context;
+	if (number != SIGSEGV || info->si_code != SEGV_MAPERR || !page || fault_count++ > PAGES_MAX)
+		_exit(number == SIGSEGV ? EFAULT : number == SIGFPE ? EDOM : ENOSYS);
+	mapped = mmap((void *)page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+	              0);
+	if (mapped == MAP_FAILED)
+		_exit(EFAULT);
+	page_fill(mapped, fault_seed);
+}
+
+static int
+faults_catch(void)
+{
+	static uint8_t stack[65536];
+	const stack_t place = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+	struct sigaction action = {.sa_sigaction = fault_handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	if (sigaltstack(&place, NULL))
+		return -errno;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (sigaction(numbers[i], &action, NULL))
+			return -errno;
+	return 0;
+}
+
+static void
+frame_fill(struct silicon_frame *frame, unsigned seed)
+{
+	static const double ones[2] = {1.0, 1.0};
+	unsigned order = 2 * (seed / 3) + 1; /* who is above whom differs */
+
+	for (unsigned i = 0; i < 16; i++) {
+		frame->general[i] = POINTERS + (i * order % 16 + 1) * APART;
+		memcpy(frame->vector[i], ones, sizeof(ones));
+	}
+}
+
+static struct silicon_frame *
+code_place(unsigned at, struct silicon_code *code)
+{
+	uint8_t *room = mmap((void *)(PLACE + at * 16 * CODE_ROOM), CODE_ROOM, PROT_READ | PROT_WRITE | PROT_EXEC,
+	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (room == MAP_FAILED)
+		return NULL;
+	*code = (struct silicon_code){.bytes = room + SILICON_FRAME_ROOM, .capacity = CODE_ROOM - SILICON_FRAME_ROOM};
+	return (struct silicon_frame *)room;
+}
+
+struct row {
+	struct silicon_frame *frame;
+	void (*run)(void);
+	double best[RANK]; /* the shortest times by that of the clock row, ascending */
+};
+
+static int
+row_make(struct row *row, unsigned at, const struct silicon_block *block, unsigned copies, unsigned seed)
+{
+	struct silicon_code code;
+
+	*row = (struct row){.frame = code_place(at, &code), .best = {NEVER, NEVER, NEVER}};
+	if (!row->frame)
+		return -ENOMEM;
+	frame_fill(row->frame, seed);
+	silicon_emit_row(&code, block, copies);
+	row->run = (void (*)(void))(void *)code.bytes;
+	return code.is_over ? -E2BIG : 0;
+}
+
+/* Of the clock that the machine has, not the core's. */
+static uint64_t
+row_time(const struct row *row, unsigned repeats)
+{
+	uint64_t begin, took;
+	unsigned cpu;
+
+	row->frame->counter = repeats;
+	begin = __rdtscp(&cpu);
+	_mm_lfence();
+	row->run();
+	took = __rdtscp(&cpu) - begin;
+	_mm_lfence();
+	return took;
+}
+
+/* Of the shorter row. */
+static unsigned
+copies_of(const struct silicon_block *block)
+{
+	const unsigned copies = (unsigned)(ROW_MAX / block->instructions);
+
+	return copies > COPIES_MAX ? COPIES_MAX : copies < COPIES_MIN ? COPIES_MIN : copies;
+}
+
+/* Whether the loop goes on for as many iterations as a row has. */
+static int
+loop_try(const struct silicon_block *block, unsigned seed, unsigned iterations, bool *goes_on)
+{
+	struct silicon_code code;
+	struct silicon_frame *frame = code_place(0, &code);
+
+	if (!frame)
+		return -ENOMEM;
+	frame_fill(frame, seed);
+	frame->counter = iterations;
+	silicon_emit_loop(&code, block);
+	if (code.is_over)
+		return -E2BIG;
+	((void (*)(void))(void *)code.bytes)();
+	*goes_on = frame->counter == 0;
+	return 0;
+}
+
+static bool
+best_note(double best[RANK], double share)
+{
+	size_t at = RANK;
+
+	if (share >= best[RANK - 1])
+		return false;
+	for (; at > 0 && share < best[at - 1]; at--)
+		if (at < RANK)
+			best[at] = best[at - 1];
+	best[at] = share;
+	return true;
+}
+
+/*
+ * All rows once. The last one, additions in a chain, is run at both ends: when it took as long, no clock changed
+ * meanwhile, and the others are told by it. True: something became shorter.
+ */
+static bool
+rows_try(struct row rows[ROWS], unsigned repeats)
+{
+	const uint64_t before = row_time(&rows[ROWS - 1], CLOCK_REPEATS);
+	uint64_t took[ROWS];
+	bool is_shorter = false;
+
+	for (unsigned i = 0; i < ROWS; i++)
+		took[i] = row_time(&rows[i], i < 2 ? repeats : CLOCK_REPEATS);
+	if (fabs((double)took[ROWS - 1] / (double)before - 1) > CLOCK_STEADY)
+		return true;
+	for (unsigned i = 0; i < ROWS; i++) {
+		const double share = 2.0 * (double)took[i] / (double)(before + took[ROWS - 1]);
+
+		is_shorter |= best_note(rows[i].best, share);
+	}
+	return is_shorter;
+}
+
+/*
+ * The row of twice as many copies less the other one is what the copies take; the shortest of many tries is the one in
+ * which nothing came between. The same of additions says what a cycle is.
+ */
+static int
+rows_measure(const struct silicon_block *block, unsigned seed, double shares[ROWS])
+{
+	const unsigned copies = copies_of(block);
+	const unsigned repeats = ROW_TARGET / (unsigned)(copies * block->instructions) + 1;
+	struct row rows[ROWS];
+	unsigned quiet = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < 2 && !err; i++)
+		err = row_make(&rows[i], 1 + i, block, copies << i, seed);
+	for (unsigned i = 0; i < 2 && !err; i++)
+		err = row_make(&rows[2 + i], 3 + i, &clock_block, CLOCK_COPIES << i, seed);
+	if (err)
+		return err;
+	for (unsigned try = 0; try < TRIES_MAX && (try < TRIES_MIN || quiet < SETTLED); try++)
+		quiet = rows_try(rows, repeats) ? 0 : quiet + 1;
+	for (unsigned i = 0; i < ROWS; i++)
+		shares[i] = rows[i].best[RANK - 1] / (i < 2 ? repeats : CLOCK_REPEATS);
+	return shares[1] >= NEVER / repeats ? -EBUSY : 0;
+}
+
+/* What children say: how rows did, by the clock row. */
+struct shared {
+	int err;
+	bool goes_on;
+	double shares[ROWS]; /* a repeat of each */
+};
+
+struct job {
+	const struct silicon_block *block;
+	unsigned seed;
+	bool is_timed; /* else it is only tried */
+};
+
+/* As far as one is allowed to: nobody takes the CPU, or moves the child to another. */
+static void
+undisturbed(void)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	int cpu = sched_getcpu();
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu < 0 ? 0 : cpu, &cpus);
+	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
+	(void)sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+static void
+child_run(const struct job *job, struct shared *shared)
+{
+	int err = faults_catch();
+
+	alarm(TIMEOUT_S);
+	undisturbed();
+	fault_seed = job->seed;
+	_mm_setcsr(_mm_getcsr() | 0x8040); /* no denormals */
+	if (!err)
+		err = loop_try(job->block, job->seed, 2 * copies_of(job->block), &shared->goes_on);
+	if (!err && job->is_timed)
+		err = rows_measure(job->block, job->seed, shared->shares);
+	_exit(-err);
+}
+
+static int
+job_do(const struct job *job, struct shared *shared)
+{
+	int status;
+	pid_t child;
+
+	*shared = (struct shared){0};
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0)
+		child_run(job, shared);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	shared->err = WIFEXITED(status) ? -WEXITSTATUS(status) : -ETIMEDOUT;
+	return 0;
+}
+
+/* Where the loop goes on, or else one from which it runs. 0 or -errno. */
+static int
+seed_find(const struct silicon_block *block, struct shared *shared, unsigned *seed)
+{
+	bool runs = false;
+
+	*seed = 0;
+	for (unsigned i = 0; i < SEEDS; i++) {
+		const struct job job = {block, i, false};
+		int err = job_do(&job, shared);
+
+		if (err)
+			return err;
+		if (!shared->err && (shared->goes_on || !runs))
+			*seed = i;
+		if (!shared->err && shared->goes_on)
+			return 0;
+		runs |= !shared->err;
+	}
+	return 0;
+}
+
+/* What is in the way - of a cache, of a predictor - differs from process to process: it only makes things longer. */
+static int
+processes_measure(const struct job *job, struct shared *shared, struct silicon_result *result)
+{
+	double best[ROWS] = {NEVER, NEVER, NEVER, NEVER};
+
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		int err = job_do(job, shared);
+
+		if (err)
+			return err;
+		result->err = shared->err;
+		result->goes_on = shared->goes_on;
+		if (shared->err)
+			return 0;
+		for (unsigned row = 0; row < ROWS; row++)
+			best[row] = fmin(best[row], shared->shares[row]);
+	}
+	result->cycles = (best[1] - best[0]) / copies_of(job->block) / ((best[3] - best[2]) / CLOCK_COPIES);
+	return 0;
+}
+
+int
+silicon_measure(const struct silicon_block *block, struct silicon_result *result)
+{
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct job job = {.block = block, .is_timed = true};
+	int err;
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	err = seed_find(block, shared, &job.seed);
+	if (!err)
+		err = processes_measure(&job, shared, result);
+	munmap(shared, sizeof(*shared));
+	return err;
+}
