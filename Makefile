@@ -213,7 +213,7 @@ $(BUILD)/tests/system/sample_files: $(BUILD)/obj/tests/system/sample_files.o $(c
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 workloads: $(BUILD)/tests/system/sample_files
 
-# Best cases, for a comparison with llvm-mca.
+# Best cases, for a comparison with llvm-mca and with this CPU.
 workloads: $(BUILD)/bench/best_case
 
 # Instructions of real programs, for a test to compare.
@@ -238,8 +238,11 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(filter-out c
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON)
 
 # Measurements of one room alone; `make benches`, then run them by hand on a quiet machine.
-BENCHES := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+# What runs machine code of its own runs on the CPU that it is for.
+NOT_HERE := $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),,bench/block_cycles.c)
+BENCHES := $(patsubst %.c,$(BUILD)/%,$(filter-out $(NOT_HERE),$(sort $(wildcard bench/*.c))))
 benches: $(BENCHES)
+workloads: $(filter %/block_cycles,$(BENCHES))
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
