@@ -178,5 +178,6 @@ aarch64_effects_fill(struct instruction *instruction, const struct form *form, u
 	if (form->traits & FLAGS_WRITE)
 		instruction_add_write(instruction, REGISTER_FLAGS);
 	instruction->class = class_of(form, detail);
+	instruction->is_wide = form->class == CLASS_DIVIDE && word >> 31;
 	instruction->is_landing_pad = form->traits & IS_LANDING;
 }

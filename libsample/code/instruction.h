@@ -101,7 +101,7 @@ struct instruction {
 	uint8_t access_size;   /* bytes loaded or stored; 0: none or not known */
 	bool loads, stores;
 	bool is_landing_pad; /* endbr64, bti: an indirect jump may come here */
-	bool is_wide;        /* 256 bits and more, or an lea of three parts: may take two operations */
+	bool is_wide;        /* 256 bits and more, a division of 64, or an lea of three parts: may take longer */
 	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
 };
 

@@ -43,6 +43,7 @@ static const char *const names[OPERATION_COUNT] = {
 	[OPERATION_TRANSFER_BACK] = "transfer_back",
 	[OPERATION_ADDRESS_THREE] = "address_three",
 	[OPERATION_MULTIPLY_TWO] = "multiply_two",
+	[OPERATION_DIVIDE_WIDE] = "divide_wide",
 	[OPERATION_SHIFT_BY_REGISTER] = "shift_by_register",
 };
 
@@ -97,6 +98,8 @@ pipeline_operation(const struct pipeline *pipeline, const struct instruction *in
 		return &pipeline->operations[OPERATION_ADDRESS_THREE];
 	if (class == CLASS_MULTIPLY && instruction->write_count > 1 && instruction->writes[1] < REGISTER_VECTOR)
 		return &pipeline->operations[OPERATION_MULTIPLY_TWO];
+	if (class == CLASS_DIVIDE && instruction->is_wide)
+		return &pipeline->operations[OPERATION_DIVIDE_WIDE];
 	if (is_shift_by_register(instruction))
 		return &pipeline->operations[OPERATION_SHIFT_BY_REGISTER];
 	return &pipeline->operations[class];

@@ -37,6 +37,7 @@ enum pipeline_operation_kind {
 	OPERATION_TRANSFER_BACK,
 	OPERATION_ADDRESS_THREE,     /* lea with base, index and displacement */
 	OPERATION_MULTIPLY_TWO,      /* with two results: the whole product */
+	OPERATION_DIVIDE_WIDE,       /* of 64 bits */
 	OPERATION_SHIFT_BY_REGISTER, /* x86's by %cl, which keep the flags when it is 0 */
 	OPERATION_COUNT,
 };
@@ -86,6 +87,7 @@ struct pipeline {
 	struct pipeline_operation operations[OPERATION_COUNT];
 	unsigned folded_load, folded_store; /* micro-operations that an access adds to another operation's */
 	bool fuses_compare_and_branch;      /* a compare or test and the branch behind it are one micro-operation */
+	bool fuses_arithmetic_and_branch;   /* so are an addition, and or the like and the branch */
 	bool eliminates_moves;              /* between registers, by renaming */
 	unsigned mispredict_cycles;    /* from a branch that was predicted wrongly to the first instruction behind it */
 	unsigned taken_branches;       /* in a cycle */

@@ -76,8 +76,17 @@ static const struct number data_numbers[] = {
 };
 
 static const char *const top_names[] = {
-	"name", "title", "kind",       "match", "units", "fuses_compare_and_branch", "eliminates_moves",
-	"code", "data",  "operations",
+	"name",
+	"title",
+	"kind",
+	"match",
+	"units",
+	"fuses_compare_and_branch",
+	"fuses_arithmetic_and_branch",
+	"eliminates_moves",
+	"code",
+	"data",
+	"operations",
 };
 
 static int
@@ -156,9 +165,12 @@ static int
 read_truths(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
 {
 	const config_setting_t *fuses = config_setting_get_member(root, "fuses_compare_and_branch");
+	const config_setting_t *arithmetic = config_setting_get_member(root, "fuses_arithmetic_and_branch");
 	const config_setting_t *moves = config_setting_get_member(root, "eliminates_moves");
 	int err = fuses ? config_truth(source, fuses, &pipeline->fuses_compare_and_branch) : 0;
 
+	if (!err && arithmetic)
+		err = config_truth(source, arithmetic, &pipeline->fuses_arithmetic_and_branch);
 	if (!err && moves)
 		err = config_truth(source, moves, &pipeline->eliminates_moves);
 	return err;

@@ -2,13 +2,29 @@
 
 #include "code/schedule_parts.h"
 
-/* A compare or test, and the branch that looks at its flags. */
+static bool
+reads_flags(const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->read_count; i++)
+		if (instruction->reads[i] == REGISTER_FLAGS)
+			return true;
+	return false;
+}
+
+/* A compare, a test or, on some CPUs, arithmetic between registers, and the branch that looks at its flags. */
 static bool
 is_fused(const struct pipeline *pipeline, const struct instruction *instruction, const struct instruction *next)
 {
-	return pipeline->fuses_compare_and_branch && next && next->class == CLASS_BRANCH &&
-	       instruction->class == CLASS_INTEGER && !instruction->stores && instruction->write_count == 1 &&
-	       instruction->writes[0] == REGISTER_FLAGS && next->read_count == 1 && next->reads[0] == REGISTER_FLAGS;
+	unsigned writes = instruction->write_count;
+
+	if (!next || next->class != CLASS_BRANCH || next->read_count != 1 || next->reads[0] != REGISTER_FLAGS)
+		return false;
+	if (instruction->class != CLASS_INTEGER || instruction->stores || !writes ||
+	    instruction->writes[writes - 1] != REGISTER_FLAGS)
+		return false;
+	if (writes == 1)
+		return pipeline->fuses_compare_and_branch;
+	return pipeline->fuses_arithmetic_and_branch && writes == 2 && !instruction->loads && !reads_flags(instruction);
 }
 
 /* Renaming does it: no unit, no time. */

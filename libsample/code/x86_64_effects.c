@@ -235,6 +235,8 @@ is_wide(const struct form *form, const struct x86_encoding *encoding, const stru
 {
 	if (form->access == ACCESS_LEA && detail->operand_count == 2)
 		return has_three_parts(&detail->operands[1], encoding);
+	if (form->class == CLASS_DIVIDE)
+		return encoding->rex & REX_W;
 	for (size_t i = 0; i < detail->operand_count; i++) {
 		const struct instruction_operand *operand = &detail->operands[i];
 

@@ -1,6 +1,7 @@
 #include "code/schedule.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,16 +49,22 @@ load(uint8_t to, uint8_t base)
 }
 
 static struct schedule
-schedule_of(const struct instruction *instructions, size_t count, bool follows_itself)
+schedule_by(const char *text, const struct instruction *instructions, size_t count, bool follows_itself)
 {
 	struct schedule schedule;
 	struct pipeline pipeline;
 	char why[512];
 
-	if (pipeline_parse("test.conf", model, &pipeline, why, sizeof(why)))
+	if (pipeline_parse("test.conf", text, &pipeline, why, sizeof(why)))
 		fail_msg("%s", why);
 	assert_int_equal(schedule_block(&pipeline, instructions, count, follows_itself, NULL, NULL, &schedule), 0);
 	return schedule;
+}
+
+static struct schedule
+schedule_of(const struct instruction *instructions, size_t count, bool follows_itself)
+{
+	return schedule_by(model, instructions, count, follows_itself);
 }
 
 /* Six micro-operations, four a cycle; no two of them need one another. */
@@ -209,6 +216,41 @@ a_compare_is_one_with_its_branch(void **state)
 	schedule_fini(&schedule);
 }
 
+/* sub %rsi,%rdi; jne: one micro-operation where the model says so, and the difference is there a cycle later. */
+static void
+arithmetic_may_be_one_with_its_branch(void **state)
+{
+	struct instruction block[] = {
+		{.class = CLASS_INTEGER,
+	         .reads = {1, 2},
+	         .read_count = 2,
+	         .writes = {1, REGISTER_FLAGS},
+	         .write_count = 2},
+		{.class = CLASS_BRANCH, .flow = FLOW_BRANCH, .reads = {REGISTER_FLAGS}, .read_count = 1},
+	};
+	struct schedule schedule;
+	char text[sizeof(model) + 64];
+
+	(void)state;
+	snprintf(text, sizeof(text), "fuses_arithmetic_and_branch = true;\n%s", model);
+	schedule = schedule_by(text, block, 2, true);
+	assert_true(schedule.front_cycles == 0.25);
+	assert_true(schedule.latency_cycles == 1);
+	schedule_fini(&schedule);
+	schedule = schedule_of(block, 2, true);
+	assert_true(schedule.front_cycles == 0.5);
+	schedule_fini(&schedule);
+	block[0].reads[1] = REGISTER_FLAGS; /* sbb */
+	schedule = schedule_by(text, block, 2, true);
+	assert_true(schedule.front_cycles == 0.5);
+	schedule_fini(&schedule);
+	block[0].reads[1] = 2;
+	block[0].loads = true;
+	schedule = schedule_by(text, block, 2, true);
+	assert_true(schedule.front_cycles == 0.75); /* folded_load is 1 */
+	schedule_fini(&schedule);
+}
+
 /* A move takes part in the chain, and no time; what clears its register begins a new one. */
 static void
 moves_and_clears_are_renamed_away(void **state)
@@ -306,6 +348,7 @@ main(void)
 		cmocka_unit_test(an_operand_beside_a_load_does_not_wait_for_it),
 		cmocka_unit_test(an_address_that_is_written_back_is_no_load),
 		cmocka_unit_test(a_compare_is_one_with_its_branch),
+		cmocka_unit_test(arithmetic_may_be_one_with_its_branch),
 		cmocka_unit_test(moves_and_clears_are_renamed_away),
 		cmocka_unit_test(a_block_alone_has_no_chain_from_before),
 		cmocka_unit_test(shares_add_up_to_the_best_case),

@@ -91,7 +91,7 @@ shifts_multiplications_and_divisions_have_hidden_operands(void **state)
 		{"48 0f af c1", "imul %rcx,%rax", "multiply: rax rcx -> rax flags"},
 		{"48 6b c1 0a", "imul $10,%rcx,%rax", "multiply: rcx -> rax flags"},
 		{"c4 e2 fb f6 d9", "mulx %rcx,%rax,%rbx", "multiply: rcx rdx -> rbx rax"},
-		{"48 f7 f1", "div %rcx", "divide: rcx rax rdx -> rax rdx flags"},
+		{"48 f7 f1", "div %rcx", "divide: rcx rax rdx -> rax rdx flags, wide"},
 		{"f7 3f", "idivl (%rdi)", "divide: rax rdx [rdi] -> rax rdx flags, loads 4"},
 		{"f6 f1", "div %cl", "divide: rcx rax -> rax flags"},
 		{"f3 48 0f b8 c1", "popcnt %rcx,%rax", "bit: rcx -> rax flags"},
