@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/list/report.h"
 
@@ -113,6 +114,25 @@ lines_json(const struct report *report)
 	return array;
 }
 
+/* Where text was looked for, and why there is none. */
+static json_t *
+sources_json(const struct report *report)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < report->sources.count; i++) {
+		const struct source *source = &report->sources.sources[i];
+		json_t *trouble = source->trouble ? json_shown(error_text(source->trouble)) : json_null();
+
+		if (json_array_append_new(
+			    array, json_pack("{s:o, s:o}", "file", json_shown(source->path), "trouble", trouble))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -122,6 +142,8 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "samples", samples_json(report, of_all, NULL));
 	failed |= json_object_set_new(root, "instructions", instructions_json(report));
 	failed |= json_object_set_new(root, "lines", lines_json(report));
+	failed |= json_object_set_new(root, "sources", sources_json(report));
+	failed |= json_object_set_new(root, "lines_damaged", json_boolean(report->lines_damaged));
 	if (!failed)
 		return json_print(root, stream);
 	json_decref(root);

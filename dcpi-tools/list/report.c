@@ -77,12 +77,15 @@ find_places(struct report *report)
 	for (uint32_t i = 0; i < graph->instruction_count; i++)
 		report->places[i].file = SOURCE_NONE;
 	err = image_lines_new(report->choice.found.code.file, &report->lines);
+	report->lines_damaged = err == -DCPI_EDAMAGED;
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT || err == -DCPI_EDAMAGED ? 0 : err;
 	for (uint32_t i = 0; i < graph->instruction_count && !err; i++) {
 		struct source_place place;
+		const int found = image_lines_find(report->lines, graph->instructions[i].address, &place);
 
-		if (image_lines_find(report->lines, graph->instructions[i].address, &place))
+		report->lines_damaged |= found == -DCPI_EDAMAGED;
+		if (found)
 			continue;
 		report->places[i].line = place.line;
 		err = sources_add(&report->sources, place.path, &report->places[i].file);

@@ -38,6 +38,7 @@ struct report {
 	struct procedure_choice choice;
 	struct procedure_analysis *analysis;
 	struct image_lines *lines; /* NULL: there are none */
+	bool lines_damaged;        /* some, or all, could not be read */
 	struct sources sources;
 	struct list_place *places; /* of each instruction */
 	struct line_index index;   /* of them */

@@ -12,13 +12,16 @@
 #define HOT_PERCENT 5   /* of an event's samples: coloured from here on */
 #define TEXT_WIDTH  100 /* columns of text; what is longer sticks out */
 
-static void
+static int
 print_shown(const char *text, FILE *stream)
 {
 	char *shown = text_shown(text);
 
-	fputs(shown ? shown : "?", stream);
+	if (!shown)
+		return -ENOMEM;
+	fputs(shown, stream);
 	free(shown);
+	return 0;
 }
 
 static bool
@@ -30,34 +33,48 @@ has_undecoded(const struct flow_graph *graph)
 	return false;
 }
 
-static void
-print_head(const struct report *report, const struct output *output)
+static int
+print_samples(const struct report *report, FILE *stream)
 {
 	char range[2 * TIME_TEXT_SIZE];
-	FILE *stream = output->stream;
+	int err = 0;
 
-	fputs(output_style(output, STYLE_HEADING), stream);
-	print_shown(report->choice.title, stream);
-	fputs(output_plain(output, STYLE_HEADING), stream);
-	fputs(" in ", stream);
-	print_shown(report->choice.titles[report->choice.found.code.index], stream);
 	fputs("\nSamples: ", stream);
-	for (size_t i = 0; i < report->columns.count; i++) {
+	for (size_t i = 0; i < report->columns.count && !err; i++) {
 		const uint16_t event = report->columns.events[i];
 
 		fputs(i ? ", " : " ", stream);
-		print_shown(report->selection->events[event].name, stream);
+		err = print_shown(report->selection->events[event].name, stream);
 		fprintf(stream, " %" PRIu64, report->totals[event]);
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
-	if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
+	return err;
+}
+
+static int
+print_head(const struct report *report, const struct output *output)
+{
+	FILE *stream = output->stream;
+	int err;
+
+	fputs(output_style(output, STYLE_HEADING), stream);
+	err = print_shown(report->choice.title, stream);
+	fputs(output_plain(output, STYLE_HEADING), stream);
+	fputs(" in ", stream);
+	if (!err)
+		err = print_shown(report->choice.titles[report->choice.found.code.index], stream);
+	if (!err)
+		err = print_samples(report, stream);
+	if (report->lines_damaged)
+		fputs("Source:   not known: line numbers of the image cannot be read\n", stream);
+	else if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
 		fputs("Source:   not known: the image has no line numbers (it was not compiled with -g, or they were "
-		      "split "
-		      "off and are not here)\n",
+		      "split off and are not here)\n",
 		      stream);
 	if (has_undecoded(report->analysis->graph) && report->request->mode != LIST_SOURCE)
 		fputs("Code:     what could not be decoded is shown as (bad) or .byte\n", stream);
 	fputc('\n', stream);
+	return err;
 }
 
 static void
@@ -192,10 +209,10 @@ report_print_text(const struct report *report, const struct output *output)
 		fill_source(report, table);
 	else
 		err = fill_both(report, table);
-	if (!err) {
-		print_head(report, output);
+	if (!err)
+		err = print_head(report, output);
+	if (!err)
 		err = table_print(table, output, true);
-	}
 	table_free(table);
 	return err;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "dcpi-tools/topstalls/worst.h"
@@ -62,7 +63,7 @@ worst_look_up(struct worst *worst, const struct code_image *code, const struct w
 			continue;
 		if (lookup->source && !looker.lines) {
 			err = image_lines_new(code->file, &looker.lines);
-			if (err == -ENOENT)
+			if (err == -ENOENT || err == -DCPI_EDAMAGED)
 				err = 0;
 		}
 		if (!err)

@@ -146,18 +146,19 @@ put_known(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t
 {
 	bool is_x86 = decoder->architecture == ARCHITECTURE_X86_64;
 	csh handle = decoder->listing[syntax == LISTING_INTEL ? 1 : 0];
+	const uint8_t *next = bytes;
+	size_t left = length;
 	struct x86_encoding encoding;
-	cs_insn *instruction = NULL;
+	cs_insn *instruction = decoder->scratch; /* no memory is needed that may not be there */
 	bool is_known;
 
-	if (cs_disasm(handle, bytes, length, address, 1, &instruction) != 1)
+	if (!cs_disasm_iter(handle, &next, &left, &address, instruction))
 		return false;
 	is_known = !is_x86 || (x86_encoding_parse(bytes, length, &encoding) == 0 && encoding.size == instruction->size);
 	if (is_known && is_x86 && syntax == LISTING_ATT)
 		put_att(text, handle, instruction);
 	else if (is_known)
 		text_put(text, instruction->op_str[0] ? "%-6s %s" : "%s", instruction->mnemonic, instruction->op_str);
-	cs_free(instruction, 1);
 	return is_known;
 }
 

@@ -1,5 +1,6 @@
 #include "image/lines.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/image_file_private.h"
 
 struct image_lines {
@@ -15,26 +17,33 @@ struct image_lines {
 	bool has_unit;
 };
 
+/* The next section of this name; NULL when there is none. */
+static Elf_Scn *
+next_section(Elf *elf, Elf_Scn *section, const char *name)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *is_called = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+		if (is_called && strcmp(is_called, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
 /* Does the section, if it is there, end with the end of a string? It has been decompressed by now. */
 static bool
 strings_end(Elf *elf, const char *name)
 {
-	size_t names;
 	Elf_Scn *section = NULL;
 
-	if (elf_getshdrstrndx(elf, &names))
-		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *is_called;
-		Elf_Data *data;
+	while ((section = next_section(elf, section, name))) {
+		const Elf_Data *data = elf_rawdata(section, NULL);
 
-		if (!gelf_getshdr(section, &header))
-			return false;
-		is_called = elf_strptr(elf, names, header.sh_name);
-		if (!is_called || strcmp(is_called, name) != 0)
-			continue;
-		data = elf_rawdata(section, NULL);
 		if (data && data->d_size > 0 && (!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
 			return false;
 	}
@@ -42,38 +51,36 @@ strings_end(Elf *elf, const char *name)
 }
 
 /* libdw 0.188 reads on behind sections of strings that do not end with one. */
-static Dwarf *
-begin_elf(Elf *elf)
+static int
+begin_elf(Elf *elf, Dwarf **dwarf)
 {
-	Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-
-	if (!dwarf || (strings_end(elf, ".debug_str") && strings_end(elf, ".debug_line_str")))
-		return dwarf;
-	dwarf_end(dwarf);
-	return NULL;
-}
-
-/* The debug file, if there is one; a stripped image has no line table. */
-static Dwarf *
-begin(const struct image_file *file)
-{
-	Dwarf *dwarf = begin_elf(file->main.elf);
-
-	return dwarf ? dwarf : begin_elf(file->debug.elf);
+	if (!elf || !next_section(elf, NULL, ".debug_line"))
+		return -ENOENT;
+	*dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	if (*dwarf && strings_end(elf, ".debug_str") && strings_end(elf, ".debug_line_str"))
+		return 0;
+	if (*dwarf)
+		dwarf_end(*dwarf);
+	*dwarf = NULL;
+	return -DCPI_EDAMAGED;
 }
 
 int
 image_lines_new(struct image_file *file, struct image_lines **lines)
 {
+	int err;
+
 	*lines = calloc(1, sizeof(**lines));
 	if (!*lines)
 		return -ENOMEM;
-	(*lines)->dwarf = begin(file);
-	if ((*lines)->dwarf)
+	err = begin_elf(file->main.elf, &(*lines)->dwarf);
+	if (err == -ENOENT) /* a stripped image has no line table */
+		err = begin_elf(file->debug.elf, &(*lines)->dwarf);
+	if (!err)
 		return 0;
 	image_lines_free(*lines);
 	*lines = NULL;
-	return -ENOENT;
+	return err;
 }
 
 void
@@ -113,11 +120,15 @@ find_unit(struct image_lines *lines, uint64_t address)
 int
 image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place)
 {
+	Dwarf_Lines *of_unit;
 	Dwarf_Line *line;
+	size_t count;
 	int number;
 
 	if (!find_unit(lines, address))
 		return -ENOENT;
+	if (dwarf_getsrclines(&lines->unit, &of_unit, &count))
+		return dwarf_hasattr(&lines->unit, DW_AT_stmt_list) ? -DCPI_EDAMAGED : -ENOENT;
 	line = dwarf_getsrc_die(&lines->unit, address);
 	if (!line || dwarf_lineno(line, &number) || number <= 0)
 		return -ENOENT;

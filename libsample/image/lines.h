@@ -15,7 +15,7 @@ struct image_lines;
 
 /*
  * After symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines are used.
- * 0; -ENOENT when there is no DWARF, or none that can be read; -ENOMEM.
+ * 0; -ENOENT when there are none; -DCPI_EDAMAGED for such as cannot be read, also because memory ends; -ENOMEM.
  */
 int image_lines_new(struct image_file *file, struct image_lines **lines);
 void image_lines_free(struct image_lines *lines); /* NULL is allowed */
@@ -25,7 +25,7 @@ struct source_place {
 	unsigned line;    /* from 1 on */
 };
 
-/* The line of the instruction at ELF virtual address `address`. 0, or -ENOENT. */
+/* The line of the instruction at ELF virtual address `address`. 0, -ENOENT, or -DCPI_EDAMAGED. */
 int image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place);
 
 #endif

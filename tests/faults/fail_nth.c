@@ -84,12 +84,13 @@ place_is_new(void)
 
 /*
  * What these do without memory is not for us to mend. Configuration and user names are read when dcpid starts; libevent
- * makes a connection that never sends what it is given, until the client has waited long enough.
+ * makes a connection that never sends what it is given, until the client has waited long enough; capstone does not look
+ * whether it got the memory for its table of instructions.
  */
 static bool
 is_spared(void)
 {
-	static const char *const spared[] = {"libconfig", "libnss"};
+	static const char *const spared[] = {"libconfig", "libnss", "libcapstone"};
 	static const char *const functions[] = {"getpwuid", "getgrgid", "bufferevent_socket_new"};
 	void *callers[24];
 	const int count = backtrace(callers, 24);

@@ -6,6 +6,7 @@
 # tests/faults/fail_nth.c for the kinds and round.sh for what must hold.
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+export DCPI_CPUS=$top/config/cpus
 
 export FAIL_NTH=$build/workloads/fail_nth.so
 kinds=(alloc tally lmdb perf mmap open read write sync clock wait)
@@ -60,6 +61,24 @@ subject()
 	"$@" >"$scratch/$name.expected" 2>/dev/null || not_ok "$name runs"
 }
 
+# explaining_subjects PROCEDURE - of the program `templates`, which has line numbers
+explaining_subjects()
+{
+	subject dcpicalc dcpicalc --db "$scratch/sample" "$1" templates
+	subject dcpicalc-json dcpicalc --json --db "$scratch/sample" "$1" templates
+	subject dcpicalc-graph dcpicalc --graph "$scratch/graph.dot" --db "$scratch/sample" "$1" templates
+	subject dcpilist dcpilist --db "$scratch/sample" "$1" templates
+	subject dcpilist-json dcpilist --json --db "$scratch/sample" "$1" templates
+	# A source that cannot be read is said there, and no count changes.
+	echo "awk '/^ +[0-9]+ +[0-9]+ +[0-9a-f]+ / { print \$1, \$2, \$3 }'" >"$scratch/dcpilist.sums"
+	echo 'jq -c "[.instructions[] | [.address, .samples]]"' >"$scratch/dcpilist-json.sums"
+	subject dcpitopstalls dcpitopstalls --db "$scratch/sample" templates
+	subject dcpiwhatcg dcpiwhatcg --db "$scratch/sample" templates
+	# What could not be analysed is said there.
+	echo 'grep ^Samples:' | tee "$scratch/dcpitopstalls.sums" >"$scratch/dcpiwhatcg.sums"
+	subject dcpix dcpix --db "$scratch/counted" -- /bin/true
+}
+
 make_subjects()
 {
 	printf '%s\n' 'flush_interval = 3600; slice = 3600;' \
@@ -74,6 +93,7 @@ make_subjects()
 	echo 'awk '"'"'/^Total/ { print $NF } /^ *[0-9]+ +[0-9.]+%/ { a += $1; b += $4 } END { print a, b }'"'" >"$scratch/dcpiprof.sums"
 	echo 'jq -c "[[.events[] | [.samples, .selected, .lost]], [.rows[].counts[\"cpu-clock\"]] | add]"' \
 		>"$scratch/json.sums"
+	explaining_subjects "$(dcpiprof --db "$scratch/sample" --json --image templates | jq -r '.rows[0].procedure')"
 	subject check dcpictl --db "$scratch/sample" check
 	subject config dcpid --check-config --config "$scratch/dcpid.conf"
 }
