@@ -67,7 +67,7 @@ explain()
 	check "$1: exact counts are used" json_holds '[.blocks[].frequency.method] | unique == ["counted"]' \
 		"$scratch/$1.exact.json"
 	has_reason "$1, counted" "$scratch/$1.exact.json" "${@:2}"
-	for model in intel-skylake intel-icelake arm-neoverse-n1 generic; do
+	for model in intel-skylake intel-icelake generic; do
 		dcpicalc --db "$db" --epoch 1 --cpu $model --json "kernel_$1" "$program" >"$scratch/model.json" ||
 			not_ok "$1 is analysed as $model"
 		check "$1: $2 has the largest share by the model $model, too" \
