@@ -49,7 +49,8 @@ struct pipeline_use {
 };
 
 struct pipeline_operation {
-	unsigned latency; /* cycles until an instruction can use its result */
+	unsigned latency;       /* cycles until an instruction can use its result */
+	unsigned upper_latency; /* the same of a product's upper half */
 	unsigned micro_operations;
 	unsigned use_count;
 	struct pipeline_use uses[PIPELINE_USES_MAX];

@@ -146,8 +146,9 @@ static int
 read_operation(const struct config_source *source, const config_setting_t *group, const struct pipeline *pipeline,
                struct pipeline_operation *operation)
 {
-	static const char *const known[] = {"latency", "micro_operations", "uses", "never_with"};
+	static const char *const known[] = {"latency", "upper_latency", "micro_operations", "uses", "never_with"};
 	const config_setting_t *latency = config_setting_get_member(group, "latency");
+	const config_setting_t *upper_latency = config_setting_get_member(group, "upper_latency");
 	const config_setting_t *micro_operations = config_setting_get_member(group, "micro_operations");
 	const config_setting_t *uses = config_setting_get_member(group, "uses");
 	const config_setting_t *never_with = config_setting_get_member(group, "never_with");
@@ -159,6 +160,9 @@ read_operation(const struct config_source *source, const config_setting_t *group
 	if (!err)
 		err = config_whole_number(source, latency, 0, 1000, "cycles", &value);
 	operation->latency = (unsigned)value;
+	if (!err && upper_latency)
+		err = config_whole_number(source, upper_latency, 0, 1000, "cycles", &value);
+	operation->upper_latency = (unsigned)value;
 	value = 1;
 	if (!err && micro_operations)
 		err = config_whole_number(source, micro_operations, 0, 1000, "", &value);

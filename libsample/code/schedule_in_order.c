@@ -49,7 +49,12 @@ write_results(struct issue *issue, const struct instruction *instruction, const 
 {
 	for (unsigned i = 0; i < instruction->write_count; i++) {
 		unsigned reg = instruction->writes[i];
-		unsigned latency = is_written_back(instruction, i) ? 1 : work->load_latency + work->latency;
+		unsigned latency = work->load_latency + work->latency;
+
+		if (is_written_back(instruction, i))
+			latency = 1;
+		else if (is_upper_half(instruction, i))
+			latency = work->load_latency + work->upper_latency;
 
 		issue->ready[reg] = cycle + latency;
 		issue->writer[reg] = self;

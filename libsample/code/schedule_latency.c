@@ -43,9 +43,14 @@ run_instruction(struct flow *flow, const struct instruction *instruction, const 
 	flow->because[node] = because;
 	for (unsigned i = 0; i < instruction->write_count; i++) {
 		unsigned reg = instruction->writes[i];
+		double ready = flow->ready[node];
 
+		if (is_written_back(instruction, i))
+			ready = written_back + 1;
+		else if (is_upper_half(instruction, i))
+			ready = start + work->upper_latency;
 		flow->register_node[reg] = node;
-		flow->register_ready[reg] = is_written_back(instruction, i) ? written_back + 1 : flow->ready[node];
+		flow->register_ready[reg] = ready;
 	}
 }
 

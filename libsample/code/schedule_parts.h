@@ -10,8 +10,9 @@
 
 /* What an instruction takes: its operation and its accesses together. */
 struct work {
-	unsigned load_latency; /* from an address to what is loaded; 0: nothing is */
-	unsigned latency;      /* from that and from data operands to the result */
+	unsigned load_latency;  /* from an address to what is loaded; 0: nothing is */
+	unsigned latency;       /* from that and from data operands to the result */
+	unsigned upper_latency; /* the same, to a product's upper half */
 	unsigned micro_operations;
 	unsigned use_count;
 	struct pipeline_use uses[WORK_USES_MAX];
@@ -23,6 +24,9 @@ void work_of(const struct pipeline *pipeline, const struct instruction *instruct
 
 /* Whether `reg` is what an access adds to its address register, and so ready before what is loaded. */
 bool is_written_back(const struct instruction *instruction, unsigned write);
+
+/* Whether it is the upper half of a product whose lower half is another result. */
+bool is_upper_half(const struct instruction *instruction, unsigned write);
 
 int schedule_in_order(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                       bool follows_itself, const struct schedule_state *before, struct schedule_state *after,

@@ -83,6 +83,7 @@ work_of(const struct pipeline *pipeline, const struct instruction *instruction, 
 	if (instruction->class == CLASS_STORE)
 		operation = pipeline_store_operation(pipeline, instruction);
 	work->latency = operation->latency;
+	work->upper_latency = operation->upper_latency;
 	work->micro_operations = operation->micro_operations;
 	if (is_fused(pipeline, instruction, next))
 		work->micro_operations = 0;
@@ -93,4 +94,14 @@ work_of(const struct pipeline *pipeline, const struct instruction *instruction, 
 		work->load_latency = work->latency;
 		work->latency = 0;
 	}
+}
+
+/* mul writes rax, rdx and the flags; mulx, which leaves the flags alone, first the register of the upper half. */
+bool
+is_upper_half(const struct instruction *instruction, unsigned write)
+{
+	bool is_pair = instruction->class == CLASS_MULTIPLY && instruction->write_count > 1 &&
+	               instruction->writes[1] < REGISTER_VECTOR;
+
+	return is_pair && write == (instruction->write_count > 2 ? 1 : 0);
 }

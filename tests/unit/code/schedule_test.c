@@ -19,7 +19,7 @@ static const char model[] =
 	"units = [ \"A\", \"B\", \"L\", \"S\" ];\n"
 	"operations = {\n"
 	" integer = { latency = 1; uses = ( { units = \"A B\"; } ); };\n"
-	" multiply = { latency = 3; uses = ( { units = \"B\"; } ); };\n"
+	" multiply = { latency = 3; upper_latency = 4; uses = ( { units = \"B\"; } ); };\n"
 	" divide = { latency = 20; uses = ( { units = \"A\"; cycles = 10; } ); };\n"
 	" load = { latency = 5; uses = ( { units = \"L\"; } ); };\n"
 	" store = { latency = 1; uses = ( { units = \"S\"; } ); };\n"
@@ -251,6 +251,32 @@ arithmetic_may_be_one_with_its_branch(void **state)
 	schedule_fini(&schedule);
 }
 
+/* mul %rcx: from rax to rax in 3 cycles; mul %rcx, mov %rdx,%rax: in 4. mulx writes the upper half first. */
+static void
+the_halves_of_a_product_may_take_different_times(void **state)
+{
+	struct instruction block[] = {
+		{.class = CLASS_MULTIPLY,
+	         .reads = {1, 0},
+	         .read_count = 2,
+	         .writes = {0, 2, REGISTER_FLAGS},
+	         .write_count = 3},
+		{.class = CLASS_MOVE, .reads = {2}, .read_count = 1, .writes = {0}, .write_count = 1},
+	};
+	struct schedule schedule = schedule_of(block, 1, true);
+
+	(void)state;
+	assert_true(schedule.latency_cycles == 3);
+	schedule_fini(&schedule);
+	schedule = schedule_of(block, 2, true);
+	assert_true(schedule.latency_cycles == 4);
+	schedule_fini(&schedule);
+	block[0].write_count = 2;
+	schedule = schedule_of(block, 1, true);
+	assert_true(schedule.latency_cycles == 4);
+	schedule_fini(&schedule);
+}
+
 /* A move takes part in the chain, and no time; what clears its register begins a new one. */
 static void
 moves_and_clears_are_renamed_away(void **state)
@@ -349,6 +375,7 @@ main(void)
 		cmocka_unit_test(an_address_that_is_written_back_is_no_load),
 		cmocka_unit_test(a_compare_is_one_with_its_branch),
 		cmocka_unit_test(arithmetic_may_be_one_with_its_branch),
+		cmocka_unit_test(the_halves_of_a_product_may_take_different_times),
 		cmocka_unit_test(moves_and_clears_are_renamed_away),
 		cmocka_unit_test(a_block_alone_has_no_chain_from_before),
 		cmocka_unit_test(shares_add_up_to_the_best_case),
