@@ -8,8 +8,8 @@
 #include "analysis/frequency_private.h"
 
 /* Largest doubts; measured: docs/analysis.md. */
-#define DOUBT_HIGH   0.06
-#define DOUBT_MEDIUM 0.15
+#define DOUBT_HIGH   0.08
+#define DOUBT_MEDIUM 0.20
 
 /* What samples alone give, forgotten again by the result. */
 static int

@@ -92,6 +92,7 @@ by_exact_counts()
 	dcpicalc --db "$db" --check odds odds >"$scratch/check"
 	figure "bursts against exact counts: $(tail -1 "$scratch/check" | sed 's/.*within: *//')"
 	check '--check compares the bursts with them' grep -q '^Frequency:  by the bursts of epoch 2;' "$scratch/check"
+	# shellcheck disable=SC2016 # awk's
 	check 'and finds them right' awk '/^Of the samples/ { sub(/.* 50%: /, ""); exit !($1 + 0 >= 90) }' "$scratch/check"
 }
 
@@ -125,7 +126,10 @@ make_stacks()
 
 by_branch_stacks()
 {
-	check 'a database with branch stacks is made' make_stacks || return
+	make_stacks >"$scratch/made" 2>&1 || {
+		not_ok 'a database with branch stacks is made' "$(cat "$scratch/made")"
+		return
+	}
 	calc "$scratch/stacks" --cpu generic sum libstacks.so
 	check 'branch stacks say how often a loop ran' json_holds '.source == {method: "branches", epoch: 1} and
 		(.blocks[1].frequency | .method == "branches" and .confidence == "high") and
