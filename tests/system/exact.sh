@@ -103,6 +103,15 @@ arm64()
 	fi
 	aarch64-linux-gnu-gcc -O2 -pthread -o "$scratch/dynamic" "$source"
 	counted 'a static arm64 program is counted' 1 3 "$scratch/static" one $turns
+	# In pairs, in order: `subs` beside `add`, and `b.ne`, which needs its flags, a cycle later.
+	dcpicalc --db "$db" --event executions --cpu "$top/config/cpus/arm-cortex-a53.conf" --json loop >"$scratch/calc"
+	# shellcheck disable=SC2016 # jq's
+	check 'dcpicalc lists it with what a Cortex-A53 makes of it' json_holds '.model.name == "arm-cortex-a53" and
+		.graph.complete and ([.blocks[].instructions[].text | split(" ")[0]] ==
+			["mov", "add", "subs", "b.ne", "nop", "ret"]) and
+		[.blocks[].instructions[].executions] == [1, '"$turns, $turns, $turns"', 1, 1] and
+		[.blocks[].best_cycles] == [1, 2, 1] and
+		all(.blocks[]; .frequency.confidence == "exact")' "$scratch/calc"
 	counted 'its threads are' 8 3 "$scratch/static" threads $turns
 	counted 'and the program that it executes' 2 3 "$scratch/static" exec $turns
 	counted 'a dynamic arm64 program finds its libraries' 4 3 "$scratch/dynamic" fork $turns
