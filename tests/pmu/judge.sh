@@ -361,6 +361,29 @@ storm_is_complete()
 	check_equal 'a storm of processes: no record of them is lost' 0 "$(number "$right/storm.status" .sideband_lost)"
 }
 
+# dcpix --bursts, whose replica is stepped on this architecture. The branch of one_in_four() is its second instruction.
+bursts_are_right()
+{
+	local bursts=$top/$guest_build/pmu/bursts start all taken deviation
+
+	start=$((0x$("$triplet-nm" "$workloads/branches" | awk '$3 == "one_in_four" { print $1 }')))
+	read -r all taken deviation < <("$build/tests/system/show_edges" "$bursts/profile" bursts branches |
+		awk -v from="$(printf %x $((start + 4)))" -v to="$(printf %x $((start + 16)))" '
+		$1 == from { all += $3 }
+		$1 == from && $2 == to { taken = $3 }
+		END { print all + 0, taken + 0, all ? (taken - all / 4) / sqrt(all * 3 / 16) : 99 }')
+	figure "bursts: a branch that is taken once in four: $taken of $all, $deviation standard deviations off;" \
+		"$(number "$bursts/branches.json" '"\(.step_us) us a step, \(.stopped_percent) % of the time"')"
+	check 'bursts: a branch is seen often enough' [ "$all" -ge 30 ]
+	check_at_most 'bursts: it goes where it goes as often as it does' 4.5 "${deviation#-}"
+	check_within 'bursts: a thread stands still no longer than allowed' \
+		"$(number "$bursts/branches.json" .stopped_percent)" 1 52
+	check_equal 'bursts: a program goes on when dcpix is killed' "$(cat "$bursts/alone") status 0, killed 6 times" \
+		"$(xargs <"$bursts/killed")"
+	check_equal 'bursts: handlers, breakpoints, children, blocked signals: all as without' 'rough wrong 0' \
+		"$(cat "$bursts/rough")"
+}
+
 # What dcpiprof says here of the databases that came out.
 read_databases()
 {
@@ -393,4 +416,5 @@ judge()
 	multiplexing_is_told
 	losses_are_told
 	lowered_limit_is_followed
+	bursts_are_right
 }

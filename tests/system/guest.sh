@@ -9,7 +9,7 @@
 guest_cache=${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}
 guest_build=build-arm64
 triplet=aarch64-linux-gnu
-guest_programs=(shares shares_static kernel_work odds)
+guest_programs=(shares shares_static kernel_work odds branches rough)
 guest_modules=(virtio_mmio 9pnet_virtio 9p zram lz4 lz4hc zstd)
 
 # What the guest boots, and the libraries that dcpi is built with: those of scripts/packages.
@@ -134,6 +134,7 @@ guest_pack()
 	ln -s usr/lib usr/bin usr/sbin "$ramdisk"
 	ln -s "$triplet/ld-linux-aarch64.so.1" "$ramdisk/usr/lib/"
 	cp "$guest_root/usr/bin/busybox" "$top/$guest_build"/bin/* "$ramdisk/usr/bin/"
+	cp -r "$top/$guest_build/lib/dcpi" "$ramdisk/usr/lib/"
 	ln -s busybox "$ramdisk/usr/bin/sh"
 	cp "${guest_programs[@]/#/$top/$guest_build/workloads/}" "$ramdisk$1/"
 	[ "$1" = /workloads ] || ln -s "$1" "$ramdisk/workloads"

@@ -2,7 +2,7 @@
 # dcpid on real hardware events, on another architecture and another kernel: built for arm64, in a guest of Debian's
 # kernel under QEMU whose PMU counts and interrupts
 #
-# Two guests run at once; what they said stays in build-arm64/pmu/. Needs no KVM.
+# Three guests run at once; what they said stays in build-arm64/pmu/. Needs no KVM.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=guest.sh
@@ -35,7 +35,7 @@ figure "built and packed in $((SECONDS - began)) s"
 
 began=$SECONDS
 rm -rf "$results"
-for name in right counting; do
+for name in right counting bursts; do
 	start guest_boot "$results/$name" $name.sh
 	guests+=("$started")
 done

@@ -32,18 +32,23 @@ __asm__(".text\n.globl one_in_four\n.type one_in_four, @function\none_in_four:\n
         "1:	add $4, %rax\n"
         "	ret\n"
         ".size seven_of_eight, . - seven_of_eight\n");
-#else
-uint64_t
-one_in_four(uint64_t random, uint64_t sum)
-{
-	return sum + (random % 4 == 0 ? 2 : 1);
-}
-
-uint64_t
-seven_of_eight(uint64_t turn, uint64_t sum)
-{
-	return sum + (turn % 8 ? 4 : 3);
-}
+#elif defined(__aarch64__)
+__asm__(".text\n.globl one_in_four\n.type one_in_four, %function\none_in_four:\n"
+        "	tst w0, #3\n"
+        "	b.eq 1f\n"
+        "	add x0, x1, #1\n"
+        "	ret\n"
+        "1:	add x0, x1, #2\n"
+        "	ret\n"
+        ".size one_in_four, . - one_in_four\n"
+        ".globl seven_of_eight\n.type seven_of_eight, %function\nseven_of_eight:\n"
+        "	tst w0, #7\n"
+        "	b.ne 1f\n"
+        "	add x0, x1, #3\n"
+        "	ret\n"
+        "1:	add x0, x1, #4\n"
+        "	ret\n"
+        ".size seven_of_eight, . - seven_of_eight\n");
 #endif
 
 int
