@@ -177,6 +177,11 @@ $(BUILD)/tests/unit/dcpi-tools/sources_test: $(call objects,dcpi-tools/list/sour
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tools/whatcg/,part.c stall_row.c))
 
+# What the replica consists of but for what calls the kernel.
+ifeq ($(REPLICA_MACHINE),x86_64)
+$(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/replica/branch_x86_64.c)
+endif
+
 # What the plugin consists of but for what calls the emulator.
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))
 	@mkdir -p $(@D)
