@@ -7,7 +7,8 @@
 
 #include "analysis/stalls_private.h"
 
-#define SMALL_PART 0.02 /* of a stall: a reason that explains no more is ruled out */
+#define SMALL_PART   0.02 /* of a stall: a reason that explains no more is ruled out */
+#define STRIDE_STEPS 400  /* an instruction: what all searches for strides may take */
 
 static const struct {
 	char letter;
@@ -200,6 +201,7 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 		err = divide_time(&elimination);
 	}
 	elimination.asks_strides = true;
+	elimination.steps_left = STRIDE_STEPS * (input->graph->instruction_count + STRIDE_STEPS);
 	if (!err)
 		err = explain_all(&elimination);
 	free(elimination.worth);

@@ -22,11 +22,12 @@ struct elimination {
 	const struct flow_graph *graph;
 	const struct pipeline *pipeline;
 	bool in_order;
-	bool is_relative;  /* cycles are no cycles of the model */
-	double scale;      /* a cycle of the model, in those of the frequencies */
-	double *worth;     /* of each block: the same, at most; NULL: they are the same */
-	bool asks_strides; /* by now: what they rule out matters only to bounds */
-	bool *fits_cache;  /* of each block: in a loop that goes round often without leaving the cache */
+	bool is_relative;    /* cycles are no cycles of the model */
+	double scale;        /* a cycle of the model, in those of the frequencies */
+	double *worth;       /* of each block: the same, at most; NULL: they are the same */
+	uint64_t steps_left; /* of all searches for strides */
+	bool asks_strides;   /* by now: what they rule out matters only to bounds */
+	bool *fits_cache;    /* of each block: in a loop that goes round often without leaving the cache */
 	bool *fits_tlb;
 	double line_share, page_share; /* of the time of instructions with few samples and no other reason that begin
 	                                  a line, or page: what may be due to that */
@@ -42,6 +43,7 @@ struct elimination {
 struct walk {
 	uint32_t at[SUSPECT_CULPRITS_MAX]; /* instructions, calls included */
 	uint32_t count;
+	uint32_t steps;   /* instructions that it looked at */
 	bool from_caller; /* it came to the procedure's entry */
 	bool is_lost;     /* there are more, or it took too long */
 };

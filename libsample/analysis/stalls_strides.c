@@ -3,7 +3,8 @@
  *
  * Its address is a sum of registers. Each is followed back round its loop, on ways that are not rare: what nothing
  * writes there stays; what comes back to itself by moves, masks and additions of constants moves by their sum; what is
- * made of others by scaled sums and shifts moves as they do. Everything else is not known.
+ * made of others by scaled sums and shifts moves as they do. Everything else is not known; nor is anything once all
+ * searches together took more steps than the procedure is long, many times over.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,9 +51,11 @@ find_maker(const struct trace *trace, uint32_t at, uint8_t reg, struct link *lin
 	const uint32_t block = flow_graph_block_at(graph, graph->instructions[at].address);
 	struct walk walk;
 
-	if (block == FLOW_OUTSIDE)
+	if (block == FLOW_OUTSIDE || trace->elimination->steps_left == 0)
 		return FOUND_UNKNOWN;
 	walk_back(trace->elimination, block, at - graph->blocks[block].first, reg, 0, INFINITY, &walk);
+	trace->elimination->steps_left -=
+		walk.steps < trace->elimination->steps_left ? walk.steps : trace->elimination->steps_left;
 	if (walk.from_caller || walk.is_lost || walk.count > 1)
 		return FOUND_UNKNOWN;
 	if (walk.count == 0)

@@ -68,6 +68,7 @@ scan_block(struct search *search, uint32_t block, uint32_t index, double *distan
 			return false;
 		}
 		search->steps_left--;
+		search->walk->steps++;
 		if (is_looked_for(search, &elimination->graph->instructions[at->first + index])) {
 			found(search->walk, at->first + index);
 			return false;

@@ -79,6 +79,7 @@ stride_of(struct scene *scene, uint32_t at, double *bytes)
 		.seen = seen,
 		.queue = queue,
 		.distances = distances,
+		.steps_left = 1000,
 	};
 
 	scene_find(scene);
