@@ -44,6 +44,22 @@ print_means(const struct result *results, size_t count, bool of_kernels)
 	printf("\n");
 }
 
+/* Where a tenth, half and nine tenths of the samples have estimates that are too high by less. */
+static void
+print_factors(const struct result *results, size_t count)
+{
+	printf("Absolute estimates of procedures are too high, where they are right relative to one another, by these "
+	       "factors "
+	       "(a tenth of the samples below, half, nine tenths):");
+	for (unsigned source = 0; source < SOURCE_EXACT; source++) {
+		const struct score mean = report_mean(results, count, source, false);
+
+		printf("%s %s %.1f, %.1f, %.1f", source ? ";" : "", source_titles[source], score_factor(&mean, 0.1),
+		       score_factor(&mean, 0.5), score_factor(&mean, 0.9));
+	}
+	printf(".\n\n");
+}
+
 static void
 print_confidences(const struct result *results, size_t count)
 {
@@ -89,6 +105,7 @@ void
 report_markdown(const struct result *results, size_t count)
 {
 	print_means(results, count, false);
+	print_factors(results, count);
 	print_confidences(results, count);
 	print_means(results, count, true);
 	print_programs(results, count);

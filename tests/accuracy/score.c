@@ -92,6 +92,29 @@ add_item(struct histogram *histogram, const struct score_item *item, double scal
 		histogram->within_twice += item->weight;
 }
 
+static size_t
+factor_index(double factor)
+{
+	const double steps = round(log(factor) / log(SCORE_STEP)), middle = (SCORE_FACTORS - 1) / 2.0;
+
+	return (size_t)(middle + fmin(fmax(steps, -middle), middle));
+}
+
+double
+score_factor(const struct score *score, double share)
+{
+	double all = 0, sum = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < SCORE_FACTORS; i++)
+		all += score->factors[i];
+	if (all <= 0)
+		return 0;
+	while (at + 1 < SCORE_FACTORS && sum + score->factors[at] < share * all)
+		sum += score->factors[at++];
+	return pow(SCORE_STEP, (double)at - (SCORE_FACTORS - 1) / 2.0);
+}
+
 void
 score_add(struct score *score, const struct score_procedure *procedure)
 {
@@ -111,6 +134,8 @@ score_add(struct score *score, const struct score_procedure *procedure)
 		add_item(&score->edges_relative, edge, best);
 		add_item(&score->edges_by_confidence[edge->confidence], edge, best);
 	}
+	if (procedure->absolute > 0)
+		score->factors[factor_index(procedure->absolute / best)] += procedure->samples;
 	score->procedures++;
 	score->samples += procedure->samples;
 }
@@ -154,6 +179,8 @@ score_add_mean(struct score *mean, const struct score *score)
 		add_mean(&mean->by_confidence[i], &score->by_confidence[i], &score->relative);
 		add_mean(&mean->edges_by_confidence[i], &score->edges_by_confidence[i], &score->edges_relative);
 	}
+	for (size_t i = 0; i < SCORE_FACTORS && score->samples > 0; i++)
+		mean->factors[i] += score->factors[i] / score->samples;
 	mean->procedures += score->procedures;
 	mean->samples += score->samples;
 }

@@ -32,12 +32,17 @@ struct histogram {
 	double within_twice;         /* from half of the truth to twice of it */
 };
 
+/* By how much absolute estimates are too high, in steps of 5 %, from a thousandth to a thousand times. */
+#define SCORE_FACTORS 283
+#define SCORE_STEP    1.05
+
 struct score {
 	struct histogram absolute, relative;                        /* blocks; one scale a procedure */
 	struct histogram program;                                   /* blocks; one scale for all procedures */
 	struct histogram edges_absolute, edges_relative;            /* edges */
 	struct histogram by_confidence[CONFIDENCE_EXACT + 1];       /* blocks, relative */
 	struct histogram edges_by_confidence[CONFIDENCE_EXACT + 1]; /* edges, relative */
+	double factors[SCORE_FACTORS]; /* of procedures, by their samples; the middle one is 1 */
 	size_t procedures;
 	double samples; /* of them */
 };
@@ -59,6 +64,9 @@ double score_best_scale(const struct score_item *items, size_t count);
 
 /* One more procedure. */
 void score_add(struct score *score, const struct score_procedure *procedure);
+
+/* The factor that `share` of the samples, 0 to 1, are below; 0 when there are none. */
+double score_factor(const struct score *score, double share);
 
 /* All blocks of a program, their estimates in one unit. */
 void score_add_program(struct score *score, const struct score_item *blocks, size_t count);

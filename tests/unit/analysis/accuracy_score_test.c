@@ -116,6 +116,21 @@ in_a_mean_each_program_weighs_the_same(void **state)
 	assert_percent(&mean.by_confidence[CONFIDENCE_HIGH], 2, 100 * 0.5 / 0.6);
 }
 
+/* The best scale is 109: at 218, what it stands for is too high by twice. */
+static void
+factors_tell_how_much_too_high_estimates_are(void **state)
+{
+	struct score score = score_of(218);
+	const struct score once = score_of(109), mean = {0};
+
+	(void)state;
+	assert_true(score_factor(&score, 0.5) > 1.95 && score_factor(&score, 0.5) < 2.05);
+	assert_true(score_factor(&mean, 0.5) == 0);
+	score_add_mean(&score, &once);
+	assert_true(score_factor(&score, 0.001) > 0.97 && score_factor(&score, 0.001) < 1.03);
+	assert_true(score_factor(&score, 0.9) > 1.95);
+}
+
 static void
 a_program_has_one_scale_for_all_procedures(void **state)
 {
@@ -136,6 +151,7 @@ main(void)
 		cmocka_unit_test(absolute_scores_take_the_scale_that_is_given),
 		cmocka_unit_test(relative_scores_are_after_the_best_scale),
 		cmocka_unit_test(in_a_mean_each_program_weighs_the_same),
+		cmocka_unit_test(factors_tell_how_much_too_high_estimates_are),
 		cmocka_unit_test(a_program_has_one_scale_for_all_procedures),
 	};
 
