@@ -1,0 +1,268 @@
+/* A graph by hand, at addresses of this program's own text: offsets are then those of a real file. */
+#include "tests/unit/image/elf_fixture.h"
+
+#include "analysis/procedure_parts.h"
+
+/*
+ * Instructions of four bytes. 0: two, the second branches to 2. 1: one, a call that comes back to 2. 2: two, the second
+ * branches back to 0. 3: one, returns. edges: 0 in->0, 1 0->1, 2 0->2, 3 1->2, 4 2->0, 5 2->3, 6 3->out, 7 in->2
+ */
+static const struct flow_block blocks[] = {
+	{.first = 0, .count = 2, .out = 0, .out_count = 2, .in = 0, .in_count = 2},
+	{.first = 2, .count = 1, .out = 2, .out_count = 1, .in = 2, .in_count = 1},
+	{.first = 3, .count = 2, .out = 3, .out_count = 2, .in = 3, .in_count = 3},
+	{.first = 5, .count = 1, .out = 5, .out_count = 1, .in = 6, .in_count = 1},
+};
+static const struct flow_edge edges[] = {
+	{FLOW_OUTSIDE, 0, EDGE_ENTRY},
+	{0, 1, EDGE_FALL},
+	{0, 2, EDGE_TAKEN},
+	{1, 2, EDGE_FALL},
+	{2, 0, EDGE_TAKEN},
+	{2, 3, EDGE_FALL},
+	{3, FLOW_OUTSIDE, EDGE_EXIT},
+	{FLOW_OUTSIDE, 2, EDGE_ENTRY},
+};
+static const uint32_t outs[] = {1, 2, 3, 4, 5, 6};
+static const uint32_t ins[] = {0, 4, 1, 2, 3, 7, 5};
+
+#define INSTRUCTIONS 6
+
+struct stage {
+	struct flow_block blocks[4];
+	struct flow_edge edges[8];
+	uint32_t outs[6], ins[7];
+	struct instruction instructions[INSTRUCTIONS];
+	struct flow_graph graph;
+	struct image image;
+	struct code_image code;
+	struct procedure_input input;
+	uint64_t address, offset; /* of the first instruction */
+};
+
+/* Something of this program's text that is as long as the graph. */
+extern const char __executable_start;
+
+static uint64_t
+own_address(void)
+{
+	return (uint64_t)(uintptr_t)own_address - (uint64_t)(uintptr_t)&__executable_start;
+}
+
+static int
+stage_setup(void **state)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+	static char path[PATH_MAX];
+
+	if (!stage || !realpath("/proc/self/exe", path))
+		return -1;
+	stage->image = image_of(path);
+	stage->address = own_address();
+	if (image_file_open(&stage->image, &stage->code.file) ||
+	    image_file_offset(stage->code.file, stage->address, &stage->offset))
+		return -1;
+	memcpy(stage->blocks, blocks, sizeof(blocks));
+	memcpy(stage->edges, edges, sizeof(edges));
+	memcpy(stage->outs, outs, sizeof(outs));
+	memcpy(stage->ins, ins, sizeof(ins));
+	for (uint64_t i = 0; i < INSTRUCTIONS; i++)
+		stage->instructions[i] =
+			(struct instruction){.address = stage->address + 4 * i, .size = 4, .flow = FLOW_NEXT};
+	stage->instructions[1].flow = stage->instructions[4].flow = FLOW_BRANCH;
+	stage->instructions[2].flow = FLOW_CALL;
+	stage->instructions[5].flow = FLOW_RETURN;
+	stage->graph = (struct flow_graph){
+		.instructions = stage->instructions,
+		.instruction_count = INSTRUCTIONS,
+		.blocks = stage->blocks,
+		.block_count = 4,
+		.part_blocks = {0, 4},
+		.part_count = 1,
+		.edges = stage->edges,
+		.edge_count = 8,
+		.outs = stage->outs,
+		.ins = stage->ins,
+		.is_complete = true,
+	};
+	stage->input.code = &stage->code;
+	*state = stage;
+	return 0;
+}
+
+static int
+stage_teardown(void **state)
+{
+	struct stage *stage = *state;
+
+	image_file_close(stage->code.file);
+	free(stage);
+	return 0;
+}
+
+/* From one instruction to another; 100 is far outside. */
+static uint32_t
+find(const struct stage *stage, uint64_t from, uint64_t to)
+{
+	return procedure_edge_find(&stage->graph, stage->address + 4 * from, stage->address + 4 * to);
+}
+
+static struct procedure_edge
+seen(const struct stage *stage, uint64_t from, uint64_t to, uint64_t count)
+{
+	return (struct procedure_edge){stage->offset + 4 * from, stage->offset + 4 * to, count};
+}
+
+static void
+a_branch_goes_where_the_graph_says(void **state)
+{
+	const struct stage *stage = *state;
+
+	assert_int_equal(find(stage, 1, 2), 1);
+	assert_int_equal(find(stage, 1, 3), 2);
+	assert_int_equal(find(stage, 4, 0), 4);
+	assert_int_equal(find(stage, 1, 5), NOT_AN_EDGE);
+}
+
+static void
+a_step_within_a_block_is_no_edge(void **state)
+{
+	const struct stage *stage = *state;
+
+	assert_int_equal(find(stage, 0, 1), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 0, 2), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 4, 1), NOT_AN_EDGE);
+}
+
+static void
+a_call_is_no_edge_but_one_of_itself_is_an_entry(void **state)
+{
+	const struct stage *stage = *state;
+
+	assert_int_equal(find(stage, 2, 100), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 2, 0), 0);
+}
+
+static void
+who_comes_from_outside_enters_but_not_where_a_call_returns_to(void **state)
+{
+	const struct stage *stage = *state;
+
+	assert_int_equal(find(stage, 100, 0), 0);
+	assert_int_equal(find(stage, 100, 3), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 100, 5), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 100, 200), NOT_AN_EDGE);
+}
+
+static void
+a_return_leaves_wherever_it_goes_to(void **state)
+{
+	const struct stage *stage = *state;
+
+	assert_int_equal(find(stage, 5, 100), 6);
+}
+
+static void
+edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
+{
+	const struct stage *stage = *state;
+	const struct procedure_edge edge_list[] = {
+		seen(stage, 0, 1, 9), seen(stage, 1, 3, 30), seen(stage, 4, 0, 20), {1, 2, 5}};
+	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 4};
+	const uint64_t expected[] = {0, 0, 30, 0, 20, 0, 0, 0};
+	struct path_counts counts;
+
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_memory_equal(counts.edges, expected, sizeof(expected));
+	assert_null(counts.visits);
+	path_counts_fini(&counts);
+}
+
+/* The return was executed 7 times, and 2 of its ways are known: 5 were to other images. */
+static void
+what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
+{
+	const struct stage *stage = *state;
+	const struct procedure_edge edge_list[] = {seen(stage, 4, 5, 7), seen(stage, 5, 100, 2)};
+	const struct selection_count visits[] = {{.offset = stage->offset + 16, .count = 7},
+	                                         {.offset = stage->offset + 20, .count = 7}};
+	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 2, .visits = visits, .visit_count = 2};
+	struct path_counts counts;
+
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(counts.edges[6], 7);
+	assert_int_equal(counts.edges[5], 7);
+	assert_int_equal(counts.visits[2], 7);
+	assert_int_equal(counts.visits[0], 0);
+	path_counts_fini(&counts);
+}
+
+/* From the middle of 0 to the branch at the end of 2: past the branch of 0, which was not taken. */
+static void
+a_run_falls_through_all_blocks_between_its_ends(void **state)
+{
+	struct stage *stage = *state;
+	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
+	const struct procedure_edge runs[] = {seen(stage, 1, 4, 40), seen(stage, 3, 5, 3)};
+	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 1, .runs = runs, .run_count = 2};
+	const uint64_t expected[] = {0, 40, 0, 40, 1, 3, 0, 0};
+	struct path_counts counts;
+
+	stage->instructions[2].flow = FLOW_NEXT; /* a run does not go on behind a call */
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_memory_equal(counts.edges, expected, sizeof(expected));
+	path_counts_fini(&counts);
+}
+
+static void
+a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
+{
+	struct stage *stage = *state;
+	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
+	const struct procedure_edge runs[] = {seen(stage, 5, 0, 8), seen(stage, 0, 100, 8), seen(stage, 100, 3, 8)};
+	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 1, .runs = runs, .run_count = 3};
+	const uint64_t expected[] = {0, 0, 0, 0, 1, 0, 0, 0};
+	struct path_counts counts;
+
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_memory_equal(counts.edges, expected, sizeof(expected));
+	path_counts_fini(&counts);
+}
+
+static void
+without_edges_nothing_is_known(void **state)
+{
+	const struct stage *stage = *state;
+	const struct procedure_paths paths = {0};
+	struct path_counts counts;
+
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_null(counts.edges);
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, NULL), 0);
+	assert_null(counts.edges);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_branch_goes_where_the_graph_says, stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(a_step_within_a_block_is_no_edge, stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(a_call_is_no_edge_but_one_of_itself_is_an_entry, stage_setup,
+	                                        stage_teardown),
+		cmocka_unit_test_setup_teardown(who_comes_from_outside_enters_but_not_where_a_call_returns_to,
+	                                        stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(a_return_leaves_wherever_it_goes_to, stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(edges_of_the_image_are_counted_by_edges_of_the_graph, stage_setup,
+	                                        stage_teardown),
+		cmocka_unit_test_setup_teardown(what_left_to_other_images_is_what_its_edges_do_not_account_for,
+	                                        stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(a_run_falls_through_all_blocks_between_its_ends, stage_setup,
+	                                        stage_teardown),
+		cmocka_unit_test_setup_teardown(a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit,
+	                                        stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(without_edges_nothing_is_known, stage_setup, stage_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
