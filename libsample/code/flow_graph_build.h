@@ -41,6 +41,10 @@ struct flow_source {
 /* 0 with *graph set (flow_graph_free() it), -ENOMEM, -EINVAL for parts that are not as said, -E2BIG past 2^28 bytes. */
 int flow_graph_build(struct decoder *decoder, const struct flow_source *source, struct flow_graph **graph);
 
+/* Append the instructions of the parts, 2^28 bytes of them at most, to `list`. 0, -E2BIG, -ENOMEM. */
+int flow_parts_decode(struct decoder *decoder, const struct code_part *parts, size_t count,
+                      struct instruction_list *list);
+
 /*
  * The same of instructions that were decoded already, part by part. `list` is taken over and emptied, also on failure.
  * With a NULL `decoder` operands are not looked at, so that jump tables are not read and indirect jumps stay

@@ -182,26 +182,20 @@ hidden_part(const struct procedures *procedures, const struct instruction *instr
 	return symbol;
 }
 
-/* Append the parts without names that the first branches to. Returns how many there are then. */
+/* Append the parts without names that the first, whose instructions these are, branches to. How many there are then. */
 static size_t
-hidden_parts(const struct procedures *procedures, struct code_part parts[FLOW_PARTS_MAX], size_t count)
+hidden_parts(const struct procedures *procedures, const struct instruction_list *list,
+             struct code_part parts[FLOW_PARTS_MAX], size_t count)
 {
-	const struct code_part *part = &parts[0];
-	size_t at = 0, size;
-
-	for (; at < part->size && count < FLOW_PARTS_MAX; at += size) {
+	for (size_t at = 0; at < list->count && count < FLOW_PARTS_MAX; at++) {
+		const struct instruction *instruction = &list->instructions[at];
 		struct code_part hidden = {.is_cold = true};
-		struct instruction instruction;
 		const struct symbol *symbol;
 		bool is_known = false;
 
-		size = decoder_decode_one(procedures->decoder, part->bytes + at, part->size - at, part->address + at,
-		                          &instruction);
-		if (!size)
-			break;
-		if (instruction.target - part->address < part->size)
+		if (instruction->target - parts[0].address < parts[0].size)
 			continue;
-		symbol = hidden_part(procedures, &instruction);
+		symbol = hidden_part(procedures, instruction);
 		if (!symbol || !part_find(procedures, symbol, &hidden))
 			continue;
 		for (size_t i = 0; i < count; i++)
@@ -232,11 +226,13 @@ named_parts(const struct procedures *procedures, const char *name, struct code_p
 	return count;
 }
 
-int
-procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
-                 struct code_part parts[FLOW_PARTS_MAX])
+/* The same as procedures_parts(), with the instructions of the first part where they had to be looked at. */
+static int
+find_parts(const struct procedures *procedures, const struct symbol *symbol, struct code_part parts[FLOW_PARTS_MAX],
+           struct instruction_list *list)
 {
 	size_t count = 1;
+	int err;
 
 	parts[0] = (struct code_part){.is_cold = cold_stem(symbol->name) != 0};
 	if (!part_find(procedures, symbol, &parts[0]))
@@ -245,9 +241,21 @@ procedures_parts(const struct procedures *procedures, const struct symbol *symbo
 		return 1;
 	if (symbol->name)
 		count = named_parts(procedures, symbol->name, parts, count);
-	if (procedures->has_unnamed)
-		count = hidden_parts(procedures, parts, count);
-	return (int)count;
+	if (!procedures->has_unnamed)
+		return (int)count;
+	err = flow_parts_decode(procedures->decoder, parts, 1, list);
+	return err ? err : (int)hidden_parts(procedures, list, parts, count);
+}
+
+int
+procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
+                 struct code_part parts[FLOW_PARTS_MAX])
+{
+	struct instruction_list list = {0};
+	const int count = find_parts(procedures, symbol, parts, &list);
+
+	instruction_list_free(&list);
+	return count;
 }
 
 static const uint8_t *
@@ -290,20 +298,48 @@ procedures_source(struct procedures *procedures, const struct code_part *parts, 
 	};
 }
 
+/* `list` has the instructions of the first part, or nothing; it is taken over. */
+static int
+build(struct procedures *procedures, const struct code_part *parts, size_t count, struct instruction_list *list,
+      struct flow_graph **graph)
+{
+	const struct flow_source source = {
+		.architecture = procedures->architecture,
+		.parts = parts,
+		.part_count = count,
+		.argument = procedures,
+		.data = constants_at,
+		.returns = returns_at,
+	};
+	const size_t done = list->count ? 1 : 0;
+	int err;
+
+	err = flow_parts_decode(procedures->decoder, parts + done, count - done, list);
+	if (err) {
+		instruction_list_free(list);
+		return err;
+	}
+	return flow_graph_build_from(list, procedures->decoder, &source, graph);
+}
+
 int
 procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
                     struct flow_graph **graph)
 {
-	const struct flow_source source = procedures_source(procedures, parts, count);
+	struct instruction_list list = {0};
 
-	return flow_graph_build(procedures->decoder, &source, graph);
+	return build(procedures, parts, count, &list, graph);
 }
 
 int
 procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph)
 {
+	struct instruction_list list = {0};
 	struct code_part parts[FLOW_PARTS_MAX];
-	int count = procedures_parts(procedures, symbol, parts);
+	const int count = find_parts(procedures, symbol, parts, &list);
 
-	return count < 0 ? count : procedures_graph_of(procedures, parts, (size_t)count, graph);
+	if (count >= 0)
+		return build(procedures, parts, (size_t)count, &list, graph);
+	instruction_list_free(&list);
+	return count;
 }

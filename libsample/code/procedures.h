@@ -23,7 +23,7 @@ void procedures_free(struct procedures *procedures); /* NULL is allowed */
 
 /*
  * The parts of `symbol`, which is one of the table's: its own and, if it has one, the cold one. Returns how many there
- * are, -ENOENT when its text is not in the image.
+ * are, -ENOENT when its text is not in the image, -ENOMEM, -E2BIG.
  */
 int procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
                      struct code_part parts[FLOW_PARTS_MAX]);
