@@ -44,7 +44,7 @@ LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -lcapstone -lm
-LIBS_analysis := -lm
+LIBS_analysis := -lm -lpthread
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 

@@ -4,10 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/procedure_parts.h"
+#include "analysis/survey_pool.h"
+
+#define POOL_LEAST 16 /* procedures: threads for fewer are not worth it */
+
 /* A procedure that has samples. */
 struct candidate {
 	const struct symbol *symbol;
 	uint64_t samples; /* also of procedures that lie within it */
+	bool is_put;      /* a thread analyses it */
 	bool is_cold;     /* comes last: what it was split off from has it, too */
 };
 
@@ -19,7 +25,9 @@ struct survey {
 	bool *claimed; /* by count: it is in what was visited or skipped */
 	struct candidate *candidates;
 	size_t candidate_count;
-	int answer; /* of a visitor, if not 0 */
+	struct survey_pool *pool; /* NULL: there is none */
+	size_t put_count;         /* candidates that were put into it, or need not be */
+	int answer;               /* of a visitor, if not 0 */
 };
 
 static const char no_procedure[] = "no procedure is known there";
@@ -198,25 +206,34 @@ leave_out_claimed(const struct survey *survey, struct code_part *parts, size_t c
 	return kept;
 }
 
-static void
-claim_parts(struct survey *survey, const struct code_part *parts, size_t count)
+/* Whether another has samples of the analysis already. */
+static bool
+shares_samples(const struct survey *survey, const struct procedure_analysis *analysis)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t start, end;
+	struct stretch stretch = {0};
 
-		if (place_of(survey, &parts[i], &start, &end))
-			claim(survey, start, end);
-	}
+	while (stretch_next(survey->input, analysis->graph, &stretch))
+		if (samples_within(survey, stretch.start, stretch.end, true))
+			return true;
+	return false;
 }
 
+static void
+claim_all(struct survey *survey, const struct procedure_analysis *analysis)
+{
+	struct stretch stretch = {0};
+
+	while (stretch_next(survey->input, analysis->graph, &stretch))
+		claim(survey, stretch.start, stretch.end);
+}
+
+/* Without the parts that another has. */
 static int
-analyze(struct survey *survey, const struct symbol *symbol)
+analyze_rest(const struct survey *survey, const struct symbol *symbol, struct procedure_analysis **analysis)
 {
 	struct procedure_input input = *survey->input;
-	const struct survey_visitor *visitor = survey->visitor;
 	struct code_part parts[FLOW_PARTS_MAX];
-	struct procedure_analysis *analysis;
-	int count, err;
+	int count;
 
 	count = procedures_parts(input.code->procedures, symbol, parts);
 	if (count < 0)
@@ -224,26 +241,73 @@ analyze(struct survey *survey, const struct symbol *symbol)
 	input.symbol = symbol;
 	input.parts = parts;
 	input.part_count = leave_out_claimed(survey, parts, (size_t)count);
-	err = procedure_analyze(&input, &analysis);
-	if (err)
-		return err;
-	survey->answer = visitor->procedure(visitor->context, &input, analysis);
-	procedure_analysis_free(analysis);
-	claim_parts(survey, parts, input.part_count);
-	return 0;
+	return procedure_analyze(&input, analysis);
 }
 
 static int
-visit(struct survey *survey, const struct symbol *symbol)
+analyze(const struct survey *survey, const struct candidate *candidate, struct procedure_analysis **analysis)
 {
-	const uint64_t start = symbol->offset, end = symbol->offset + symbol->size;
-	const uint64_t samples = samples_within(survey, start, end, false);
-	int err = -EINVAL;
+	struct procedure_input input = *survey->input;
 
-	if (!samples)
+	if (candidate->is_put)
+		return survey_pool_take(survey->pool, analysis);
+	input.symbol = candidate->symbol;
+	return procedure_analyze(&input, analysis);
+}
+
+static uint64_t
+unclaimed_samples(const struct survey *survey, const struct symbol *symbol)
+{
+	return samples_within(survey, symbol->offset, symbol->offset + symbol->size, false);
+}
+
+/* Let threads work ahead on what has samples that nobody has yet, as far as that can be known now. */
+static void
+put_ahead(struct survey *survey)
+{
+	while (survey->pool && survey->put_count < survey->candidate_count && !survey_pool_is_full(survey->pool)) {
+		struct candidate *candidate = &survey->candidates[survey->put_count++];
+
+		candidate->is_put = unclaimed_samples(survey, candidate->symbol) > 0;
+		if (candidate->is_put)
+			survey_pool_put(survey->pool, candidate->symbol);
+	}
+}
+
+static void
+show(struct survey *survey, const struct symbol *symbol, const struct procedure_analysis *analysis)
+{
+	const struct survey_visitor *visitor = survey->visitor;
+	struct procedure_input input = *survey->input;
+
+	input.symbol = symbol;
+	survey->answer = visitor->procedure(visitor->context, &input, analysis);
+}
+
+static int
+visit(struct survey *survey, const struct candidate *candidate)
+{
+	const struct symbol *symbol = candidate->symbol;
+	const uint64_t start = symbol->offset, end = symbol->offset + symbol->size;
+	const uint64_t samples = unclaimed_samples(survey, symbol);
+	struct procedure_analysis *analysis = NULL;
+	int err = 0;
+
+	if (candidate->is_put || samples)
+		err = analyze(survey, candidate, &analysis);
+	if (samples && samples_within(survey, start, end, true))
+		err = -EINVAL;
+	if (!err && samples && shares_samples(survey, analysis)) {
+		procedure_analysis_free(analysis);
+		err = analyze_rest(survey, symbol, &analysis);
+	}
+	if (!err && samples) {
+		show(survey, symbol, analysis);
+		claim_all(survey, analysis);
+	}
+	procedure_analysis_free(analysis);
+	if (!samples && err != -ENOMEM)
 		return 0;
-	if (!samples_within(survey, start, end, true))
-		err = analyze(survey, symbol);
 	if (!trouble(err))
 		return err;
 	claim(survey, start, end);
@@ -259,11 +323,14 @@ survey_image(const struct procedure_input *input, const struct survey_visitor *v
 	err = find_counts(&survey);
 	if (!err)
 		err = find_candidates(&survey);
-	for (size_t i = 0; i < survey.candidate_count && !err && !survey.answer; i++)
-		err = visit(&survey, survey.candidates[i].symbol);
-	if (!err)
-		err = survey.answer;
+	if (!err && survey.candidate_count >= POOL_LEAST)
+		survey.pool = survey_pool_new(input);
+	for (size_t i = 0; i < survey.candidate_count && !err && !survey.answer; i++) {
+		put_ahead(&survey);
+		err = visit(&survey, &survey.candidates[i]);
+	}
+	survey_pool_free(survey.pool);
 	free(survey.claimed);
 	free(survey.candidates);
-	return err;
+	return err ? err : survey.answer;
 }

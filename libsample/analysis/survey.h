@@ -3,7 +3,8 @@
  *
  * Parts that compilers split off are analysed along with what they were split from, so that each sample is in one
  * procedure only, or in what is skipped, with a reason. Nothing is kept: an analysis lives while it is visited.
- * Thread rule: one thread per survey; visitors are called on it.
+ * Thread rule: one thread per survey; visitors are called on it. Threads of its own analyse ahead; symbols, contents
+ * and file of the image are only read meanwhile.
  */
 #ifndef DCPI_ANALYSIS_SURVEY_H
 #define DCPI_ANALYSIS_SURVEY_H

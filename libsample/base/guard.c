@@ -95,3 +95,27 @@ guard_leave(struct guard *guard)
 		sigaction(guarded[i].number, &before[i], NULL);
 	sigaltstack(&off, NULL);
 }
+
+struct guard *
+guard_innermost(void)
+{
+	return innermost;
+}
+
+void
+guard_share(struct guard *guard)
+{
+	stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
+
+	innermost = guard;
+	sigaltstack(&stack, NULL);
+}
+
+void
+guard_unshare(void)
+{
+	stack_t off = {.ss_flags = SS_DISABLE};
+
+	innermost = NULL;
+	sigaltstack(&off, NULL);
+}

@@ -7,7 +7,7 @@
  * nest: the innermost speaks. What other threads do, and signals that another process sends (a watchdog's SIGABRT), are
  * not the file's doing and end as they would without a guard. The one file of the library that prints and exits,
  * because nobody else can then. Signal handlers belong to the process. Thread rule: any thread, but one at a time
- * inside of guards; it must not block these three signals.
+ * inside of guards, with those that share its guard; they must not block these three signals.
  */
 #ifndef DCPI_BASE_GUARD_H
 #define DCPI_BASE_GUARD_H
@@ -26,6 +26,14 @@ struct guard {
 /* Prints "dcpiprof: SUBJECT: CLAIM (REASON); ADVICE" on a fault. The guard and its texts must live until it is left. */
 void guard_enter(struct guard *guard);
 void guard_leave(struct guard *guard); /* the one entered last */
+
+/*
+ * For a further thread that works for the one inside of guards, while that stays there: a fault of it has the words of
+ * `guard`, which guard_innermost() gave the other.
+ */
+struct guard *guard_innermost(void); /* NULL: there is none */
+void guard_share(struct guard *guard);
+void guard_unshare(void);
 
 /*
  * What a guard that begins anew executes this program with; both are borrowed until it is called again. The process

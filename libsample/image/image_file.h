@@ -2,7 +2,7 @@
  * image_file.h - an ELF file on disk that stands for an image of the profile
  *
  * libdw and libelf are used here and nowhere else. Opened by tools, as the user who runs them; never by the daemon.
- * Thread rule: one thread per image_file.
+ * Thread rule: one thread per image_file; any number may ask for addresses and offsets.
  */
 #ifndef DCPI_IMAGE_IMAGE_FILE_H
 #define DCPI_IMAGE_IMAGE_FILE_H

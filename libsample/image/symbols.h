@@ -4,7 +4,7 @@
  * Sources, all merged: .symtab, .dynsym, a separate debug file (by build-id, then debuglink), .gnu_debugdata
  * (minidebuginfo), names made for PLT entries (`malloc@plt`); where none of them covers a piece of code, the bounds in
  * .eh_frame, without a name. For the kernel and its modules, the names captured in the database.
- * Thread rule: one thread per table.
+ * Thread rule: plain data once it is made; any number of threads may read a table.
  */
 #ifndef DCPI_IMAGE_SYMBOLS_H
 #define DCPI_IMAGE_SYMBOLS_H

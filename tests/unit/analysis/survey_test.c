@@ -13,8 +13,9 @@
 	"function last\nnop\nret\n.size last, . - last\n.type nowhere, %object\nnowhere: nop\nret\n"                   \
 	"function warm.cold\nnop\nret\n.size warm.cold, . - warm.cold\n"
 
-#define COUNTS_MAX 8
-#define VISITS_MAX 8
+#define MANY       60 /* procedures, enough for threads */
+#define COUNTS_MAX MANY
+#define VISITS_MAX MANY
 
 struct stage {
 	struct selection selection;
@@ -62,13 +63,14 @@ offset_of(const struct stage *stage, const char *name)
 	return code_offset(&layout, where.address);
 }
 
+/* An image of assembler source. */
 static void
-set_stage(const struct folder *folder, struct stage *stage)
+set_stage_of(const struct folder *folder, const char *source, struct stage *stage)
 {
 	char directory[4096], note[512];
 
 	memset(stage, 0, sizeof(*stage));
-	write_file(folder, "survey.s", "%s", SOURCE);
+	write_file(folder, "survey.s", "%s", source);
 	assert_true(run_in(folder, "gcc -nostdlib -shared -Wl,--build-id -o survey.so survey.s"));
 	stage->image = image_of(path_in(folder, "survey.so", stage->path));
 	stage->selected = (struct selection_image){.number = 1, .image = &stage->image};
@@ -89,6 +91,12 @@ set_stage(const struct folder *folder, struct stage *stage)
 	assert_int_equal(pipeline_choose(directory, "in-order-2", "", &stage->pipeline, note, sizeof(note)), 0);
 	assert_int_equal(code_image_open(&stage->code, &stage->selection, 0), 0);
 	assert_int_equal(code_image_read(&stage->code), 0);
+}
+
+static void
+set_stage(const struct folder *folder, struct stage *stage)
+{
+	set_stage_of(folder, SOURCE, stage);
 }
 
 /* Samples at a symbol; to be called in the order of their offsets. */
@@ -248,6 +256,51 @@ an_image_without_samples_has_nothing_to_visit(void **state)
 	assert_int_equal(stage.skipped, 0);
 }
 
+/* Procedure number i, of MANY, has i + 1 samples. */
+static void
+set_stage_of_many(const struct folder *folder, struct stage *stage)
+{
+	static char source[MANY * 64];
+	size_t used = 0;
+	char name[16];
+
+	for (size_t i = 0; i < MANY; i++)
+		used += (size_t)snprintf(source + used, sizeof(source) - used,
+		                         ".type f%zu, %%function\nf%zu:\nnop\nret\n.size f%zu, . - f%zu\n", i, i, i, i);
+	set_stage_of(folder, source, stage);
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "f%zu", i);
+		add_samples(stage, name, i + 1, 0);
+	}
+}
+
+/* Whatever thread was first, the one with most samples comes first. */
+static void
+many_procedures_come_in_the_same_order(void **state)
+{
+	struct stage stage;
+	char name[16];
+
+	set_stage_of_many(*state, &stage);
+	assert_int_equal(survey(&stage), 0);
+	assert_int_equal(stage.visit_count, MANY);
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "f%zu", MANY - 1 - i);
+		assert_visit(&stage, i, name, MANY - i);
+	}
+}
+
+static void
+an_error_of_the_visitor_ends_threads_too(void **state)
+{
+	struct stage stage;
+
+	set_stage_of_many(*state, &stage);
+	stage.answer = -EIO;
+	assert_int_equal(survey(&stage), -EIO);
+	assert_int_equal(stage.visit_count, 1);
+}
+
 int
 main(void)
 {
@@ -264,6 +317,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_has_samples_of_another_event_only_is_not_visited, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(an_error_of_the_visitor_ends_the_survey, folder_setup, folder_teardown),
+		cmocka_unit_test_setup_teardown(many_procedures_come_in_the_same_order, folder_setup, folder_teardown),
+		cmocka_unit_test_setup_teardown(an_error_of_the_visitor_ends_threads_too, folder_setup,
+	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(an_image_without_samples_has_nothing_to_visit, folder_setup,
 	                                        folder_teardown),
 	};

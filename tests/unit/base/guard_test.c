@@ -139,6 +139,46 @@ fault_in_another_thread(void)
 }
 
 static void *
+fault_in_a_shared_guard_here(void *guard)
+{
+	guard_share(guard);
+	raise(SIGSEGV);
+	return NULL;
+}
+
+static void
+fault_in_a_helping_thread(void)
+{
+	struct guard guard = database_guard();
+	pthread_t thread;
+
+	guard_enter(&guard);
+	if (pthread_create(&thread, NULL, fault_in_a_shared_guard_here, guard_innermost()) == 0)
+		pthread_join(thread, NULL);
+}
+
+static void *
+share_and_leave(void *guard)
+{
+	guard_share(guard);
+	guard_unshare();
+	raise(SIGSEGV);
+	return NULL;
+}
+
+static void
+fault_in_a_thread_that_helped(void)
+{
+	struct guard guard = database_guard();
+	pthread_t thread;
+
+	signal(SIGSEGV, SIG_DFL);
+	guard_enter(&guard);
+	if (pthread_create(&thread, NULL, share_and_leave, &guard) == 0)
+		pthread_join(thread, NULL);
+}
+
+static void *
 fault_in_a_guard_here(void *unused)
 {
 	(void)unused;
@@ -289,6 +329,21 @@ each_thread_has_its_own_guards(void **state)
 	assert_string_equal(said, "");
 }
 
+static void
+a_thread_that_helps_shares_the_guard(void **state)
+{
+	int status;
+
+	(void)state;
+	status = run_child(fault_in_a_helping_thread);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS_DAMAGED);
+	assert_non_null(strstr(said, "/var/lib/dcpi: the database is damaged"));
+	status = run_child(fault_in_a_thread_that_helped);
+	assert_true(WIFSIGNALED(status));
+	assert_string_equal(said, "");
+}
+
 /* A service manager's watchdog sends SIGABRT; taken for damage, it would keep the service from being started again. */
 static void
 a_signal_from_outside_is_not_the_files_doing(void **state)
@@ -317,6 +372,7 @@ main(void)
 		cmocka_unit_test(the_innermost_guard_speaks),
 		cmocka_unit_test(without_a_guard_a_fault_is_what_it_was),
 		cmocka_unit_test(each_thread_has_its_own_guards),
+		cmocka_unit_test(a_thread_that_helps_shares_the_guard),
 		cmocka_unit_test(a_signal_from_outside_is_not_the_files_doing),
 	};
 
