@@ -4,7 +4,8 @@
 
 #include "analysis/procedure_parts.h"
 
-#define LEAST_SHARE 0.5 /* of the samples: if a summary of what is known well has less, it is of all that is known */
+#define LEAST_GIGAHERTZ 0.4
+#define LEAST_SHARE     0.5 /* of the samples: if a summary of what is known well has less, it is of all that is known */
 
 static void
 take_events(const struct procedure_input *input, const struct procedure_analysis *analysis, struct stalls_input *stalls)
@@ -20,6 +21,17 @@ take_events(const struct procedure_input *input, const struct procedure_analysis
 			.period = (double)event->period,
 		};
 	}
+}
+
+/* A CPU that runs makes at least so many: events are bounded by it where time is a clock's. */
+static double
+least_cycles_per_sample(const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	const struct selection_event *event = &input->selection->events[input->event];
+
+	if (strcmp(event->unit, "ns") == 0)
+		return LEAST_GIGAHERTZ * (double)event->period;
+	return analysis->cycles_per_sample;
 }
 
 static int
@@ -42,7 +54,7 @@ procedure_stalls(const struct procedure_input *input, struct procedure_analysis 
 		.pipeline = input->pipeline,
 		.schedules = analysis->schedules,
 		.frequencies = &analysis->frequencies,
-		.cycles_per_sample = analysis->cycles_per_sample,
+		.cycles_per_sample = least_cycles_per_sample(input, analysis),
 		.detail = find_detail,
 		.argument = (void *)input->code,
 	};

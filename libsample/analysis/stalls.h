@@ -82,7 +82,7 @@ struct stalls_input {
 	const struct pipeline *pipeline;
 	const struct schedule *schedules;      /* of each block, each of its block's count */
 	const struct frequencies *frequencies; /* with samples moved back by the skid */
-	double cycles_per_sample;              /* of time; 0: not known, then events say nothing */
+	double cycles_per_sample;              /* of time, at least; 0: not known, then events say nothing */
 	struct stall_event_samples events[STALL_EVENT_COUNT];
 
 	/* The operands of an instruction: 0, or negative when they are not known. NULL: none are. */

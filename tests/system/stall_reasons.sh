@@ -77,6 +77,12 @@ epoch()
 	printf 'slice %d %d\n' "$start" $((start + 600))
 }
 
+# The same, if a clock had told the time.
+clock_epoch()
+{
+	epoch "$@" | sed 's/^event cycles .*/event cpu-clock cpu-clock ns 1000000 yes -/; s/^count cycles /count cpu-clock /'
+}
+
 describe()
 {
 	local event start=1795275000
@@ -89,6 +95,8 @@ describe()
 	done
 	epoch no-data dTLB-load-misses 0 L1-dcache-load-misses 0
 	epoch some-tlb dTLB-load-misses 1000
+	clock_epoch clock
+	clock_epoch clock-no-tlb dTLB-load-misses 0
 }
 
 make_database()
@@ -152,6 +160,8 @@ waits 'without misses of the ITB it is the cache' no-iTLB-load-misses 0x1200 'I-
 Branch mispredict 0 8 []'
 waits 'without misses of the I-cache it is the ITB' no-L1-icache-load-misses 0x1200 'ITB/I-cache miss 41 49 []
 Branch mispredict 0 8 []'
+waits 'by a clock there are the same reasons' clock 0x114a "$(stalls plain 0x114a)"
+waits 'and events rule them out' clock-no-tlb 0x114a 'D-cache miss 37 37 [4416]'
 for event in "${events[@]}"; do
 	for address in 0x114a 0x1104 0x1200; do
 		check_equal "many $event leave all reasons at $address" "$(stalls plain $address)" \

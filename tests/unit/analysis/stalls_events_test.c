@@ -114,6 +114,88 @@ no_misses_of_the_first_level_rule_the_cache_out(void **state)
 	scene_end(&scene);
 }
 
+/*
+ * In order, a procedure that a branch of its own goes on to: its second block begins a page, and its first instruction
+ * waits 40 cycles, for I, T or p. The penalty is the model's 8 cycles, a walk 60, memory 250.
+ */
+static void
+make_page(struct scene *scene)
+{
+	const struct instruction branch[] = {scene_nop(0x1ff8), scene_jump(0x1ffc, FLOW_BRANCH, REGISTER_FLAGS)};
+	const struct instruction page[] = {scene_nop(0x2000), scene_nop(0x2004)};
+
+	scene_begin(scene, "in-order-2");
+	scene_block(scene, branch, 2, FREQUENCY);
+	scene_block(scene, page, 2, FREQUENCY);
+	scene_edge(scene, FLOW_OUTSIDE, 0, EDGE_ENTRY, FREQUENCY);
+	scene_edge(scene, 0, 1, EDGE_FALL, FREQUENCY);
+	scene_edge(scene, 1, FLOW_OUTSIDE, EDGE_EXIT, FREQUENCY);
+	scene->samples[WHO] = 41 * FREQUENCY;
+	scene->input.cycles_per_sample = PERIOD;
+	scene_find(scene);
+}
+
+static void
+code_that_missed_nothing_was_not_waited_for(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_page(&scene);
+	assert_letters(&scene, WHO, "ITp");
+	count_event(&scene, STALL_EVENT_CODE_CACHE, 0, 100);
+	assert_letters(&scene, WHO, "Tp");
+	count_event(&scene, STALL_EVENT_CODE_TLB, 0, 100);
+	assert_letters(&scene, WHO, "Ip");
+	assert_about(scene_stall(&scene, WHO, CAUSE_CODE_CACHE)->low, 40 - 8, 1e-9);
+	count_event(&scene, STALL_EVENT_MISPREDICT, 0, 100);
+	assert_letters(&scene, WHO, "IT");
+	scene_end(&scene);
+}
+
+/* 16 samples, at most 16 + 2 x 4 + 3 = 27, of 50,000 events each by 100,000 cycles a sample: 13.5 a unit of F. */
+static void
+misses_of_code_and_of_branches_bound_what_they_cost(void **state)
+{
+	const struct {
+		enum stall_event event;
+		enum stall_cause cause;
+		double cycles;
+	} cases[] = {
+		{STALL_EVENT_CODE_CACHE, CAUSE_CODE_CACHE, 2500},
+		{STALL_EVENT_CODE_TLB, CAUSE_CODE_TLB, 600},
+		{STALL_EVENT_MISPREDICT, CAUSE_MISPREDICT, 80},
+	};
+	struct scene scene;
+
+	(void)state;
+	make_page(&scene);
+	scene.pipeline.code.memory_cycles = 2500;
+	scene.pipeline.code_tlb.miss_cycles = 600;
+	scene.pipeline.mispredict_cycles = 80;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		count_event(&scene, cases[i].event, 16, 50000);
+		assert_about(scene_stall(&scene, WHO, cases[i].cause)->high * FREQUENCY, 13.5 * cases[i].cycles, 1e-6);
+	}
+	scene_end(&scene);
+}
+
+/* Events come late: those of the blocks around count, each block once. */
+static void
+events_of_the_blocks_around_count_once(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_page(&scene);
+	scene.pipeline.mispredict_cycles = 80;
+	scene_edge(&scene, 1, 1, EDGE_TAKEN, 0);
+	scene.event_samples[3] = 9;
+	count_event(&scene, STALL_EVENT_MISPREDICT, 16, 50000);
+	assert_about(scene_stall(&scene, WHO, CAUSE_MISPREDICT)->high * FREQUENCY, (25 + 2 * 5 + 3) * 40, 1e-6);
+	scene_end(&scene);
+}
+
 /* Nothing says how long a sample is: events cannot be compared with it. */
 static void
 an_unknown_period_rules_nothing_out(void **state)
@@ -169,6 +251,9 @@ main(void)
 		cmocka_unit_test(many_tlb_misses_leave_the_tlb_possible),
 		cmocka_unit_test(no_misses_of_the_last_level_leave_the_levels_before_it),
 		cmocka_unit_test(no_misses_of_the_first_level_rule_the_cache_out),
+		cmocka_unit_test(code_that_missed_nothing_was_not_waited_for),
+		cmocka_unit_test(misses_of_code_and_of_branches_bound_what_they_cost),
+		cmocka_unit_test(events_of_the_blocks_around_count_once),
 		cmocka_unit_test(an_unknown_period_rules_nothing_out),
 		cmocka_unit_test(what_events_leave_alone_is_sure),
 		cmocka_unit_test(events_are_known_by_their_names),
