@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/progress.h"
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/x/bursts_refusal.h"
 #include "dcpi-tools/x/process_code.h"
@@ -190,6 +191,7 @@ take_burst(struct bursts *bursts)
 		return err;
 	bursts->summary->bursts += bursts->burst.count > 0;
 	bursts->summary->steps += bursts->burst.count;
+	bursts->summary->ends[bursts->burst.end]++;
 	return process_code_count(&bursts->map, bursts->burst.places, bursts->burst.count);
 }
 
@@ -197,6 +199,7 @@ static int
 take_bursts(struct bursts *bursts)
 {
 	static const int list[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCHLD};
+	struct progress progress;
 	sigset_t signals, before;
 	int result = 0;
 
@@ -209,8 +212,13 @@ take_bursts(struct bursts *bursts)
 	bursts->begin_ns = monotonic_ns();
 	bursts->begin_own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	bursts->summary->start_ns = time_now();
-	while (!result && !sleep_or_end(bursts, &signals, sleep_time(bursts)))
+	progress_begin(&progress, "of the time of bursts");
+	while (!result && !sleep_or_end(bursts, &signals, sleep_time(bursts))) {
 		result = take_burst(bursts);
+		progress_show(&progress, monotonic_ns() - bursts->begin_ns,
+		              (uint64_t)(bursts->request->seconds * (double)SECOND_NS));
+	}
+	progress_end(&progress);
 	(void)cost_ns(bursts);
 	bursts->summary->elapsed_ns = monotonic_ns() - bursts->begin_ns;
 	bursts->summary->end_ns = time_now();

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/x/replica/replica.h"
 
 #define BURSTS_BUDGET_PERCENT 5
 #define BURSTS_SECONDS        10
@@ -31,9 +32,10 @@ struct bursts_summary {
 	uint64_t asleep;  /* no thread was running */
 	uint64_t in_call; /* the thread had just begun a system call */
 	uint64_t bursts, steps;
-	uint64_t stopped_ns;       /* of single threads, all bursts */
-	uint64_t own_ns;           /* of a CPU, by us while no thread stood still */
-	uint64_t start_ns, end_ns; /* since 1970 */
+	uint64_t ends[REPLICA_END_COUNT]; /* how many bursts ended so */
+	uint64_t stopped_ns;              /* of single threads, all bursts */
+	uint64_t own_ns;                  /* of a CPU, by us while no thread stood still */
+	uint64_t start_ns, end_ns;        /* since 1970 */
 	uint64_t elapsed_ns;
 	bool has_ended; /* the process, before its time */
 };

@@ -44,6 +44,25 @@ bursts_print_text(const struct bursts_request *request, const struct bursts_summ
 	return fflush(stream) == 0 && !ferror(stream) ? 0 : -EIO;
 }
 
+/* Why bursts came to their end. */
+static json_t *
+json_ends(const struct bursts_summary *summary)
+{
+	static const char *const names[REPLICA_END_COUNT] = {
+		[REPLICA_END_STEPS] = "steps", [REPLICA_END_TIME] = "time",       [REPLICA_END_CALL] = "call",
+		[REPLICA_END_FAULT] = "fault", [REPLICA_END_VECTORS] = "vectors",
+	};
+	json_t *ends = json_object();
+
+	for (size_t i = 0; i < REPLICA_END_COUNT; i++) {
+		if (names[i] && json_object_set_new(ends, names[i], json_count(summary->ends[i])) < 0) {
+			json_decref(ends);
+			return NULL;
+		}
+	}
+	return ends;
+}
+
 int
 bursts_print_json(const struct bursts_request *request, const struct bursts_summary *summary,
                   const struct counted *counted, const char *database, uint32_t epoch, FILE *stream)
@@ -63,6 +82,7 @@ bursts_print_json(const struct bursts_request *request, const struct bursts_summ
 	err |= json_object_set_new(root, "in_call", json_count(summary->in_call));
 	err |= json_object_set_new(root, "bursts", json_count(summary->bursts));
 	err |= json_object_set_new(root, "steps", json_count(summary->steps));
+	err |= json_object_set_new(root, "ends", json_ends(summary));
 	err |= json_object_set_new(root, "without_file", json_count(counted->anonymous));
 	err |= json_object_set_new(root, "edges", json_count(counted->edge_count));
 	err |= json_object_set_new(root, "seconds", json_real((double)summary->elapsed_ns / (double)SECOND_NS));

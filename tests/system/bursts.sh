@@ -79,6 +79,49 @@ killed()
 		"$wrong, $(uniq -c "$scratch/computed" | awk '{ print $1, "times", $2 }')"
 }
 
+# cpu_and_waiting PID - nanoseconds that its main thread ran and waited for a CPU; a thread that stands still does neither
+cpu_and_waiting()
+{
+	awk '{ print $1 + $2 }' "/proc/$1/task/$1/schedstat"
+}
+
+# How much slower a program is, by the kernel's accounts of it and not by those of dcpix.
+budget()
+{
+	local percent before began share
+
+	start "$branches" 120 >/dev/null
+	for percent in 2 10 30; do
+		began=$(date +%s%N) before=$(cpu_and_waiting "$started")
+		bursts "$started" --seconds 5 --budget $percent
+		share=$(awk -v gone=$(($(date +%s%N) - began)) -v used=$(($(cpu_and_waiting "$started") - before)) \
+			'BEGIN { print 100 * (gone - used) / gone }')
+		figure "budget $percent %: a program stood still for $share % of the time, by the scheduler's accounts;" \
+			"$(reported .steps) steps"
+		check_at_most "a program is slowed down by at most $percent %" "$(awk "BEGIN { print $percent * 1.1 + 0.3 }")" "$share"
+		check 'and not by next to nothing' [ "$(reported .steps)" -ge 400 ]
+	done
+	stop "$started"
+}
+
+# Three of a hundred threads run: bursts are of those.
+many_threads()
+{
+	start python3 -c 'import threading, time
+for i in range(97):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+end = time.time() + 60
+while time.time() < end:
+    sum(range(1000))'
+	wait_for 20 [ -e "/proc/$started/task" ]
+	wait_for 20 eval "[ \$(ls /proc/$started/task | wc -l) = 98 ]"
+	bursts "$started" --seconds 4 --budget 20
+	check 'of a hundred threads the one that runs is taken' [ "$(reported .steps)" -ge 1000 ]
+	check_at_most 'whose search is part of the budget' 22 \
+		"$(reported '.stopped_percent + .own_percent')"
+	stop "$started"
+}
+
 already_traced()
 {
 	start python3 -c 'import ctypes, sys, time
@@ -138,6 +181,11 @@ refusals()
 	check_fails 'a thread of the kernel' 1 'Operation not permitted' dcpix --db "$db" --bursts --pid 2 --seconds 1
 	check_fails 'bursts of nothing' 2 'belong together' dcpix --db "$db" --bursts
 	start sleep 60
+	chmod 755 "$scratch"
+	mkdir -m 777 "$scratch/theirs"
+	cp "$build/bin/dcpix" "$scratch/"
+	check_fails 'a process of another user' 1 'cannot take bursts of it: Permission denied (' \
+		setpriv --reuid nobody --clear-groups "$scratch/dcpix" --db "$scratch/theirs/db" --bursts --pid "$started" --seconds 1
 	check_fails 'a process that sleeps' 4 'no thread of the process was found running' \
 		dcpix --db "$db" --bursts --pid "$started" --seconds 0.5
 }
@@ -147,6 +195,8 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 probabilities
+budget
+many_threads
 killed
 unharmed
 refusals

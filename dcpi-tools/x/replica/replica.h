@@ -37,6 +37,7 @@ enum replica_end {
 	REPLICA_END_CALL,      /* what comes next is a system call, or stores or loads the flags */
 	REPLICA_END_FAULT,     /* it gets a signal, or reads what cannot be copied */
 	REPLICA_END_VECTORS,   /* the vector registers could not be taken over */
+	REPLICA_END_COUNT
 };
 
 struct replica_shared {
