@@ -1,20 +1,10 @@
 /* The listing with what is said above and below it. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
-
-static void
-print_shown(const char *text, FILE *stream)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", stream);
-	free(shown);
-}
 
 static void
 print_where(const struct report *report, const struct output *output)
@@ -25,10 +15,10 @@ print_where(const struct report *report, const struct output *output)
 	uint32_t first = 0;
 
 	fputs(output_style(output, STYLE_HEADING), stream);
-	print_shown(report->choice.title, stream);
+	text_print(report->choice.title, stream);
 	fputs(output_plain(output, STYLE_HEADING), stream);
 	fputs(" in ", stream);
-	print_shown(report->choice.titles[report->choice.found.code.index], stream);
+	text_print(report->choice.titles[report->choice.found.code.index], stream);
 	for (uint32_t i = 0; i < graph->instruction_count; i++) {
 		const uint64_t end = instructions[i].address + instructions[i].size;
 
@@ -49,7 +39,7 @@ print_samples(const struct report *report, FILE *stream)
 	char range[2 * TIME_TEXT_SIZE];
 
 	fputs("Samples:    ", stream);
-	print_shown(event->name, stream);
+	text_print(event->name, stream);
 	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, event->totals.samples),
 	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
 }

@@ -1,7 +1,5 @@
 #include "dcpi-tools/common/model_choice.h"
 
-#include <stdlib.h>
-
 #include "analysis/procedure.h"
 #include "base/error.h"
 #include "dcpi-tools/common/json.h"
@@ -42,7 +40,6 @@ model_print(const struct model *model, const struct output *output)
 {
 	const struct pipeline *pipeline = &model->pipeline;
 	FILE *stream = output->stream;
-	char *shown;
 
 	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
 	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
@@ -54,9 +51,9 @@ model_print(const struct model *model, const struct output *output)
 		fputs(", out of order\n", stream);
 	if (!model->note[0])
 		return;
-	shown = text_shown(model->note);
-	fprintf(stream, "            %s\n", shown ? shown : "?");
-	free(shown);
+	fputs("            ", stream);
+	text_print(model->note, stream);
+	fputc('\n', stream);
 }
 
 json_t *

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dcpi-tools/common/summary_cost.h"
@@ -49,15 +48,6 @@ print_line(struct paragraph *paragraph, const char *format, ...)
 }
 
 static void
-print_escaped(FILE *stream, const char *text)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", stream);
-	free(shown);
-}
-
-static void
 print_time(const struct selection *selection, const struct output *output)
 {
 	struct paragraph paragraph = {.output = output, .heading = "Time:"};
@@ -78,7 +68,7 @@ print_time(const struct selection *selection, const struct output *output)
 	fprintf(output->stream, "epoch %" PRIu32, first->id);
 	if (first->label[0]) {
 		fputs(" '", output->stream);
-		print_escaped(output->stream, first->label);
+		text_print(first->label, output->stream);
 		fputc('\'', output->stream);
 	}
 	fputc('\n', output->stream);
@@ -119,7 +109,7 @@ print_samples(const struct summary *summary, const struct output *output)
 		double running;
 
 		begin_line(&paragraph);
-		print_escaped(output->stream, event->name);
+		text_print(event->name, output->stream);
 		fprintf(output->stream, " %" PRIu64 " (", event->totals.samples);
 		print_period(event, output->stream);
 		fprintf(output->stream, "), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost", unknown,
@@ -150,7 +140,7 @@ print_unknown(const struct summary *summary, const struct output *output)
 			if (count == 0)
 				continue;
 			begin_line(&paragraph);
-			print_escaped(output->stream, event->name);
+			text_print(event->name, output->stream);
 			fprintf(output->stream, " %" PRIu64 " (%.2f%%) %s: %s\n", count,
 			        share_percent(count, event->totals.samples), unknown_cause_name(cause),
 			        unknown_cause_text(cause));
@@ -174,14 +164,14 @@ print_missing(const struct summary *summary, struct paragraph *paragraph, enum p
 	if (count == 0)
 		return;
 	begin_line(paragraph);
-	print_escaped(stream, summary->selection->events[event].name);
+	text_print(summary->selection->events[event].name, stream);
 	fprintf(stream, " %" PRIu64 " (%.2f%%) %s:", count, share_percent(count, summary->totals[event]),
 	        procedure_kind_text(kind));
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		if (histogram->rows[i].procedure.kind != kind || ++images > IMAGES_NAMED)
 			continue;
 		fputs(images == 1 ? " " : ", ", stream);
-		print_escaped(stream, histogram->rows[i].image_title);
+		text_print(histogram->rows[i].image_title, stream);
 	}
 	if (images > IMAGES_NAMED)
 		fprintf(stream, " and %zu more", images - IMAGES_NAMED);
@@ -219,7 +209,7 @@ print_event_cost(const struct selection_event *event, struct paragraph *paragrap
 	if (cost_ns == 0)
 		return;
 	begin_line(paragraph);
-	print_escaped(stream, event->name);
+	text_print(event->name, stream);
 	if (event->rate)
 		fprintf(stream, " %" PRIu64 " samples/s per CPU,", event->rate);
 	fprintf(stream, " %.1f us each\n", (double)cost_ns / 1e3);
@@ -272,16 +262,16 @@ print_event(const struct selection_event *event, bool is_without_idle, FILE *str
 {
 	const char *separator = ": ";
 
-	print_escaped(stream, event->name);
+	text_print(event->name, stream);
 	if (!event->available) {
 		fputs(" is not available here", stream);
 	} else if (strcmp(event->name, event->requested) != 0) {
 		fputs(" stands in for ", stream);
-		print_escaped(stream, event->requested);
+		text_print(event->requested, stream);
 	}
 	if (event->note[0]) {
 		fputs(separator, stream);
-		print_escaped(stream, event->note);
+		text_print(event->note, stream);
 		separator = "; ";
 	}
 	if (is_without_idle)

@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dcpi-tools/common/summary.h"
@@ -8,15 +7,6 @@
 #include "dcpi-tools/common/time_text.h"
 
 #define IMAGES_NAMED 3 /* at most, for each reason */
-
-static void
-print_shown(const char *text, FILE *stream)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", stream);
-	free(shown);
-}
 
 void
 survey_all_print_head(const struct survey_all *survey, const struct output *output)
@@ -27,7 +17,7 @@ survey_all_print_head(const struct survey_all *survey, const struct output *outp
 	FILE *stream = output->stream;
 
 	fputs("Samples:    ", stream);
-	print_shown(event->name, stream);
+	text_print(event->name, stream);
 	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", survey->samples,
 	        share_percent(survey->samples, event->totals.samples),
 	        time_format_range(selection->start_ns, selection->end_ns, range));
@@ -55,7 +45,7 @@ print_images(const struct survey_all *survey, size_t first, FILE *stream)
 		if (++count > IMAGES_NAMED)
 			continue;
 		fputs(count > 1 ? ", " : "", stream);
-		print_shown(survey->titles[gap->image], stream);
+		text_print(survey->titles[gap->image], stream);
 	}
 	if (count > IMAGES_NAMED)
 		fprintf(stream, " and %zu more", count - IMAGES_NAMED);

@@ -1,12 +1,16 @@
 #include "dcpi-tools/common/text.h"
 
+#include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "base/escape.h"
+
+#define SHORT_TEXT PATH_MAX
 
 void
 text_init(void)
@@ -83,6 +87,29 @@ text_shown(const char *text)
 	char *shown = malloc(capacity);
 
 	return shown ? escape_text(text, shown, capacity), shown : NULL;
+}
+
+static int
+print_long(const char *text, FILE *stream)
+{
+	char *shown = text_shown(text);
+
+	if (!shown)
+		return -ENOMEM;
+	fputs(shown, stream);
+	free(shown);
+	return 0;
+}
+
+int
+text_print(const char *text, FILE *stream)
+{
+	char shown[4 * SHORT_TEXT + 1];
+
+	if (strlen(text) > SHORT_TEXT)
+		return print_long(text, stream);
+	fputs(escape_text(text, shown, sizeof(shown)), stream);
+	return 0;
 }
 
 const char *

@@ -12,18 +12,6 @@
 #define HOT_PERCENT 5   /* of an event's samples: coloured from here on */
 #define TEXT_WIDTH  100 /* columns of text; what is longer sticks out */
 
-static int
-print_shown(const char *text, FILE *stream)
-{
-	char *shown = text_shown(text);
-
-	if (!shown)
-		return -ENOMEM;
-	fputs(shown, stream);
-	free(shown);
-	return 0;
-}
-
 static bool
 has_undecoded(const struct flow_graph *graph)
 {
@@ -44,7 +32,7 @@ print_samples(const struct report *report, FILE *stream)
 		const uint16_t event = report->columns.events[i];
 
 		fputs(i ? ", " : " ", stream);
-		err = print_shown(report->selection->events[event].name, stream);
+		err = text_print(report->selection->events[event].name, stream);
 		fprintf(stream, " %" PRIu64, report->totals[event]);
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
@@ -58,11 +46,11 @@ print_head(const struct report *report, const struct output *output)
 	int err;
 
 	fputs(output_style(output, STYLE_HEADING), stream);
-	err = print_shown(report->choice.title, stream);
+	err = text_print(report->choice.title, stream);
 	fputs(output_plain(output, STYLE_HEADING), stream);
 	fputs(" in ", stream);
 	if (!err)
-		err = print_shown(report->choice.titles[report->choice.found.code.index], stream);
+		err = text_print(report->choice.titles[report->choice.found.code.index], stream);
 	if (!err)
 		err = print_samples(report, stream);
 	if (report->lines_damaged)

@@ -20,15 +20,6 @@ is_restricted(const struct report *report)
 	return wanted->comm || wanted->cgroup || wanted->label || report->wanted;
 }
 
-static void
-print_shown(const char *text, FILE *stream)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", stream);
-	free(shown);
-}
-
 /* "image /usr/bin/gzip, image /usr/bin/tar and 3 more images" */
 static void
 print_wanted_images(const struct report *report, const char *separator, FILE *stream)
@@ -39,7 +30,7 @@ print_wanted_images(const struct report *report, const char *separator, FILE *st
 		if (!report->wanted[i] || ++count > IMAGES_NAMED)
 			continue;
 		fprintf(stream, "%simage ", separator);
-		print_shown(report->titles[i], stream);
+		text_print(report->titles[i], stream);
 		separator = ", ";
 	}
 	if (count > IMAGES_NAMED)
@@ -60,7 +51,7 @@ print_restriction(const struct report *report, FILE *stream)
 		if (!parts[i].text)
 			continue;
 		fprintf(stream, "%s%s", separator, parts[i].what);
-		print_shown(parts[i].text, stream);
+		text_print(parts[i].text, stream);
 		separator = ", ";
 	}
 	print_wanted_images(report, separator, stream);
@@ -78,7 +69,7 @@ print_totals(const struct report *report, const struct output *output)
 		uint16_t index = report->columns.events[i];
 
 		fputs(i ? ", " : "", stream);
-		print_shown(report->selection->events[index].name, stream);
+		text_print(report->selection->events[index].name, stream);
 		fprintf(stream, " = %" PRIu64, report->totals[index]);
 	}
 	fputc('\n', stream);
@@ -86,7 +77,7 @@ print_totals(const struct report *report, const struct output *output)
 		fputs("Only ", stream);
 		print_restriction(report, stream);
 		fprintf(stream, ": %" PRIu64 " of %" PRIu64 " ", report->totals[first], event->totals.samples);
-		print_shown(event->name, stream);
+		text_print(event->name, stream);
 		fprintf(stream, " samples (%.2f%%)\n", share_percent(report->totals[first], event->totals.samples));
 	}
 	fputs("\nThe counts given below are the number of samples for each listed event type.\n", stream);

@@ -34,27 +34,22 @@ line_begin(struct line *line)
 	return line->stream;
 }
 
-static void
-line_shown(struct line *line, const char *text)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", line->stream);
-	free(shown);
-}
-
-/* `used` columns of the line have been printed. */
-static void
+/* `used` columns of the line have been printed. 0 or -ENOMEM. */
+static int
 line_end(struct line *line, size_t used, const struct output *output)
 {
 	const size_t left = output->width > used ? output->width - used : 1;
+	int failed = ferror(line->stream);
 
-	fclose(line->stream);
-	if (line->text && output->width && text_width(line->text) > left)
+	failed |= fclose(line->stream);
+	if (failed || !line->text)
+		failed = 1;
+	else if (output->width && text_width(line->text) > left)
 		fprintf(output->stream, "%.*s…\n", (int)text_prefix(line->text, left - 1), line->text);
 	else
-		fprintf(output->stream, "%s\n", line->text ? line->text : "");
+		fprintf(output->stream, "%s\n", line->text);
 	free(line->text);
+	return failed ? -ENOMEM : 0;
 }
 
 static void
@@ -63,7 +58,7 @@ print_source(struct line *line, const struct worst_place *place)
 	if (!place->path)
 		return;
 	fputs("  ", line->stream);
-	line_shown(line, text_basename(place->path));
+	text_print(text_basename(place->path), line->stream);
 	fprintf(line->stream, ":%u", place->line);
 }
 
@@ -77,7 +72,7 @@ confidence_letter(uint8_t confidence)
 	return letters[confidence];
 }
 
-static int
+static void
 print_culprits(struct line *line, const struct worst_stall *stall, const struct worst_reason *reason)
 {
 	const char *separator = "  by ";
@@ -91,7 +86,6 @@ print_culprits(struct line *line, const struct worst_stall *stall, const struct 
 		print_source(line, culprit);
 		separator = ", ";
 	}
-	return 0;
 }
 
 static int
@@ -106,8 +100,7 @@ print_reason(const struct printer *printer, const struct worst_stall *stall, con
 	        stall_cause_letter(reason->cause), stall_cause_name(reason->cause), report_percent(report, reason->low),
 	        report_percent(report, reason->high));
 	print_culprits(&line, stall, reason);
-	line_end(&line, 0, printer->output);
-	return 0;
+	return line_end(&line, 0, printer->output);
 }
 
 static void
@@ -141,12 +134,11 @@ print_stall(const struct printer *printer, const struct worst_stall *stall, doub
 	for (size_t i = text_width(stall->place.text); i < INSTRUCTION_WIDTH; i++)
 		fputc(' ', line.stream);
 	fputs("  ", line.stream);
-	line_shown(&line, stall->title);
+	text_print(stall->title, line.stream);
 	fputs("  ", line.stream);
-	line_shown(&line, report->survey.titles[stall->image]);
+	text_print(report->survey.titles[stall->image], line.stream);
 	print_source(&line, &stall->place);
-	line_end(&line, 8, output);
-	return 0;
+	return line_end(&line, 8, output);
 }
 
 static void

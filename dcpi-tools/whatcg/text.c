@@ -10,15 +10,6 @@
 #include "dcpi-tools/whatcg/report.h"
 
 static void
-print_shown(const char *text, FILE *stream)
-{
-	char *shown = text_shown(text);
-
-	fputs(shown ? shown : "?", stream);
-	free(shown);
-}
-
-static void
 print_part(const struct part *part, const struct output *output)
 {
 	struct breakdown breakdown;
@@ -39,7 +30,7 @@ static void
 print_heading(const char *text, const struct output *output)
 {
 	fputs(output_style(output, STYLE_HEADING), output->stream);
-	print_shown(text, output->stream);
+	text_print(text, output->stream);
 	fputs(output_plain(output, STYLE_HEADING), output->stream);
 }
 
@@ -55,7 +46,7 @@ print_parts(const struct report *report, const struct part *parts, size_t count,
 		if (parts[i].title) {
 			print_heading(parts[i].title, output);
 			fputs(" in ", output->stream);
-			print_shown(image, output->stream);
+			text_print(image, output->stream);
 		} else {
 			print_heading(image, output);
 		}
