@@ -20,15 +20,28 @@ time_event_ask(const struct selection *selection, const char *name, const char *
 	return STATUS_OK;
 }
 
+/* Of the newest epoch that was sampled: what dcpix counted has no CPU of its own. */
+static const char *
+sampled_cpu(const struct selection *selection)
+{
+	for (size_t i = selection->epoch_count; i-- > 0;) {
+		const struct epoch *epoch = &selection->epochs[i];
+
+		if (epoch->event_count == 0 || epoch->events[0].encoding.type != EVENT_TYPE_DCPIX)
+			return epoch->cpu;
+	}
+	return "";
+}
+
 int
 model_ask(const struct selection *selection, const char *name, struct model *model)
 {
-	const char *cpu = selection->epoch_count ? selection->epochs[selection->epoch_count - 1].cpu : "";
 	char directory[4096];
 	int err;
 
 	pipeline_directory(directory, sizeof(directory));
-	err = pipeline_choose(directory, name, cpu, &model->pipeline, model->note, sizeof(model->note));
+	err = pipeline_choose(directory, name, sampled_cpu(selection), &model->pipeline, model->note,
+	                      sizeof(model->note));
 	if (!err)
 		return STATUS_OK;
 	message_print(NULL, "%s", model->note);

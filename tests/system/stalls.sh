@@ -53,22 +53,24 @@ has_reason()
 explain()
 {
 	kernel=$1
-	dcpicalc --db "$db" --epoch 1 --json "kernel_$1" "$program" >"$scratch/$1.json" || {
+	dcpicalc --db "$db" --epoch all --json "kernel_$1" "$program" >"$scratch/$1.json" || {
 		not_ok "$1 is analysed"
 		return
 	}
 	has_reason "$1" "$scratch/$1.json" "${@:2}"
 	dcpix --db "$db" -- "$program" "$1" 0.01 2>"$scratch/dcpix.log" ||
 		not_ok "$1 is counted" "$(cat "$scratch/dcpix.log")"
-	dcpicalc --db "$db" --epoch 1 --json "kernel_$1" "$program" >"$scratch/$1.exact.json" || {
+	dcpicalc --db "$db" --epoch all --json "kernel_$1" "$program" >"$scratch/$1.exact.json" || {
 		not_ok "$1 is analysed again"
 		return
 	}
 	check "$1: exact counts are used" json_holds '[.blocks[].frequency.method] | unique == ["counted"]' \
 		"$scratch/$1.exact.json"
+	check_equal "$1: the model stays that of the CPU that was sampled" "$(jq -c .model "$scratch/$1.json")" \
+		"$(jq -c .model "$scratch/$1.exact.json")"
 	has_reason "$1, counted" "$scratch/$1.exact.json" "${@:2}"
 	for model in intel-skylake intel-icelake generic; do
-		dcpicalc --db "$db" --epoch 1 --cpu $model --json "kernel_$1" "$program" >"$scratch/model.json" ||
+		dcpicalc --db "$db" --epoch all --cpu $model --json "kernel_$1" "$program" >"$scratch/model.json" ||
 			not_ok "$1 is analysed as $model"
 		check "$1: $2 has the largest share by the model $model, too" \
 			test "$(jq -r --arg reason "$2" "$rows"' | (map(select(.key == $reason).value)[0] >= (map(.value) | max))' \
