@@ -195,8 +195,11 @@ the_model_of_a_cpu_is_found(void **state)
 	assert_chosen(NULL, "AMD EPYC 7763 64-Core Processor", "amd-zen3", "");
 	assert_chosen(NULL, "Intel(R) Xeon(R) Platinum 8175M (GenuineIntel family 6 model 85)", "intel-skylake", "");
 	assert_chosen(NULL, "Intel Xeon Processor (Icelake)", "intel-icelake", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) Platinum 8488C (GenuineIntel family 6 model 143)", "intel-goldencove",
+	              "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd03", "arm-cortex-a53", "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd0c", "arm-neoverse-n1", "");
+	assert_chosen(NULL, "ARM implementer 0x41, part 0xd40", "arm-neoverse-v1", "");
 }
 
 static void
