@@ -4,6 +4,7 @@
  * Its options; what it shows is in dcpi-tools/calc/, and man/dcpicalc.1.scd describes it.
  */
 #include <argp.h>
+#include <string.h>
 
 #include "dcpi-tools/calc/report.h"
 #include "dcpi-tools/common/tool.h"
@@ -20,6 +21,7 @@ enum key {
 	KEY_LEGEND,
 	KEY_GRAPH,
 	KEY_CHECK,
+	KEY_FROM,
 };
 
 static const struct argp_option entries[] = {
@@ -28,6 +30,8 @@ static const struct argp_option entries[] = {
          1},
 	{"event", KEY_EVENT, "EVENT", 0, "Take the samples of EVENT for time (default: cycles, else a clock)", 1},
 	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
+	{"from", KEY_FROM, "SOURCE", 0,
+         "Frequencies from exact counts, branches, instructions, bursts or samples (default: the best there is)", 1},
 	{"summary", KEY_SUMMARY, NULL, 0, "Only where the cycles went, no instructions", 1},
 	{"cutoff", KEY_CUTOFF, "PERCENT", 0, "Leave out blocks with less of the procedure's time", 1},
 	{"check", KEY_CHECK, NULL, 0, "Compare the estimated executions with those that dcpix counted", 1},
@@ -45,6 +49,21 @@ static const struct argp_child children[] = {
 	{&options_output, 0, NULL, 0},
 	{0},
 };
+
+static enum report_from
+parse_from(const char *text, struct argp_state *state)
+{
+	static const char *const names[] = {
+		[FROM_EXACT] = "exact",   [FROM_BRANCHES] = "branches", [FROM_INSTRUCTIONS] = "instructions",
+		[FROM_BURSTS] = "bursts", [FROM_SAMPLES] = "samples",
+	};
+
+	for (size_t i = FROM_EXACT; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum report_from)i;
+	argp_error(state, "--from takes exact, branches, instructions, bursts or samples, not '%s'", text);
+	return FROM_BEST;
+}
 
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
@@ -87,6 +106,13 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_GRAPH:
 		request->graph = text;
+		return 0;
+	case KEY_FROM:
+		request->from = parse_from(text, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (request->check && request->from == FROM_EXACT)
+			argp_error(state, "--check compares with the exact counts: --from another source");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -30,9 +30,40 @@ read_recorded(struct report *report, struct database *database)
 	return err ? database_cannot_read(database, err) : STATUS_OK;
 }
 
+static const struct procedure_paths *
+wanted(const struct report *report, enum report_from from, const struct recorded_event *recorded)
+{
+	return report->request->from == FROM_BEST || report->request->from == from ? &recorded->paths : NULL;
+}
+
+/* Where one source was asked for: is it there? */
+static int
+check_source(const struct report *report)
+{
+	static const struct {
+		enum frequency_method method;
+		const char *missing;
+	} sources[] = {
+		[FROM_EXACT] = {FREQUENCY_COUNTED, "there are no exact counts of it: 'dcpix -- PROGRAM' takes them"},
+		[FROM_BRANCHES] = {FREQUENCY_BRANCHES, "there are no branch stacks of it"},
+		[FROM_INSTRUCTIONS] = {FREQUENCY_RETIRED,
+	                               "there are no samples of instructions of it: dcpid takes them, where the "
+	                               "machine counts these"},
+		[FROM_BURSTS] = {FREQUENCY_BURSTS, "there are no bursts of it: 'dcpix --bursts -p PID' takes them"},
+	};
+	const enum report_from from = report->request->from;
+	uint32_t epoch;
+
+	if (from == FROM_BEST || from == FROM_SAMPLES || report_source(report, &epoch) == sources[from].method)
+		return STATUS_OK;
+	message_print(report->request->procedure.name, "%s", sources[from].missing);
+	return STATUS_EMPTY;
+}
+
 static int
 analyze(struct report *report)
 {
+	const enum report_from from = report->request->from;
 	const struct procedure_input input = {
 		.selection = report->selection,
 		.code = &report->choice.found.code,
@@ -40,14 +71,15 @@ analyze(struct report *report)
 		.event = report->event,
 		.pipeline = &report->model.pipeline,
 		.exact = &report->recorded.exact.paths,
-		.branches = &report->recorded.branches.paths,
-		.bursts = &report->recorded.bursts.paths,
-		.ignore_exact = report->request->check,
+		.branches = wanted(report, FROM_BRANCHES, &report->recorded.branches),
+		.bursts = wanted(report, FROM_BURSTS, &report->recorded.bursts),
+		.ignore_exact = report->request->check || (from != FROM_BEST && from != FROM_EXACT),
+		.ignore_retired = from != FROM_BEST && from != FROM_INSTRUCTIONS,
 	};
 	int err = procedure_analyze(&input, &report->analysis);
 
 	if (!err && (!report->request->check || report->analysis->executions))
-		return STATUS_OK;
+		return check_source(report);
 	if (!err) {
 		message_print(report->request->procedure.name,
 		              "there are no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them");

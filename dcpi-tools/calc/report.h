@@ -17,6 +17,16 @@
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/recorded.h"
 
+/* What frequencies are to come from. */
+enum report_from {
+	FROM_BEST,
+	FROM_EXACT,
+	FROM_BRANCHES,
+	FROM_INSTRUCTIONS,
+	FROM_BURSTS,
+	FROM_SAMPLES, /* of time */
+};
+
 /* What the user asked for. */
 struct request {
 	struct options options;
@@ -24,6 +34,7 @@ struct request {
 	const char *event; /* NULL: choose */
 	const char *cpu;   /* a model's name or file; NULL: by the epoch's CPU */
 	const char *graph; /* file to write; NULL: a listing */
+	enum report_from from;
 	double cutoff_percent;
 	bool summary, legend, check;
 };

@@ -202,7 +202,8 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 	known.bursts = recordings.bursts.edges ? &recordings.burst_paths : NULL;
 	known.minimum_cycles = minima.cycles;
 	known.waits_for = minima.waits_for;
-	known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
+	if (!input->ignore_retired)
+		known.retired = retired_samples(input, analysis, &known.instructions_per_sample);
 	if (!err)
 		err = frequencies_estimate(&known, &analysis->frequencies);
 	if (!err && analysis->executions && !input->ignore_exact)

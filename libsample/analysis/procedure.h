@@ -44,6 +44,7 @@ struct procedure_input {
 	const struct procedure_paths *branches; /* of a branch recorder: edges that were taken, and runs between them */
 	const struct procedure_paths *bursts;   /* of single steps */
 	bool ignore_exact;                      /* keep them (executions below), but estimate without */
+	bool ignore_retired;                    /* samples of `instructions` are no source */
 };
 
 struct procedure_analysis {
