@@ -114,6 +114,7 @@ struct frequencies {
 	double *samples;  /* per instruction, moved back by the skid; their sum is that of the input's */
 	bool is_relative; /* values are right relative to one another only; absolutely, within a factor of two at best
 	                   */
+	bool is_rough;    /* the search took too long: values are near those that were looked for */
 };
 
 /*

@@ -188,9 +188,10 @@ fit_flow(const struct flow_graph *graph, const struct fit_target *targets, doubl
 		fit_build(&fit, targets);
 		err = network_circulate(fit.arcs, fit.count, fit.node_count);
 	}
-	if (!err || err == -EAGAIN) { /* not quite the nearest, but a flow */
-		fit_read(&fit, blocks, edges);
-		err = fit_spread(graph, blocks, edges);
+	if (!err || err == -EAGAIN) {
+		const int spread_err = (fit_read(&fit, blocks, edges), fit_spread(graph, blocks, edges));
+
+		err = spread_err ? spread_err : err;
 	}
 	free(fit.nodes);
 	free(fit.arcs);

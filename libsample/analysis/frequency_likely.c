@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/descent.h"
 #include "analysis/frequency_private.h"
@@ -19,28 +20,35 @@
 /* Factors, as natural logarithms; chosen with some programs and tried on others: see docs/analysis.md. */
 #define COSTLIER 0.8    /* an execution costs more than is thought, by so much, say */
 #define CHEAPER  0.3    /* it costs less */
-#define SHORT    1.0    /* and less by so much more in a block of one instruction: others stand for it */
-#define ALIKE    0.6    /* smaller deviations count by their square */
+#define SHORT    0.7    /* and less by so much more in a block of one instruction: others stand for it */
+#define ALIKE    1.0    /* smaller deviations count by their square */
 #define LOPSIDED 4.0    /* how far from even the ways of a branch are */
 #define LOOPS    1.0    /* a way back is so much likelier */
 #define RARE     (-6.0) /* a way where the graph has gaps */
 
-#define STEPS_MAX   2000000U   /* multiplications for one flow: more is too entangled */
-#define WORK_MAX    400000000U /* of them, in all, about */
-#define EVALUATIONS 300
-#define TOLERANCE   1e-6
+#define STEPS_MAX    100000 /* multiplications for one flow: more is too entangled; real procedures take one a block */
+#define WORK_MAX     100000000 /* of them in one search, about: a third of a second */
+#define WORK_PER_WAY 50        /* multiplications that take as long as what else is done for a way */
+#define EVALUATIONS  300
+#define AGAIN        40 /* where it has ended before: then it is near enough */
+#define TOLERANCE    1e-4
+
+#define NO_CHOICE UINT32_MAX
 
 struct likely_flow {
 	const struct flow_graph *graph;
 	struct markov *markov;
 	struct markov_way *ways; /* first those of the graph's edges; blocks are states, and outside behind them */
 	size_t way_count, state_count;
-	double *middles; /* of ways: the logarithm of their probability is around it, but for a sum */
-	double *point;   /* of ways: that logarithm; then that of what one pass through the procedure is worth */
+	uint32_t *variables; /* of ways: of a choice, its number; NO_CHOICE: the only one from its state */
+	uint32_t choice_count;
+	double *middles; /* of choices: the logarithm of their probability is around it, but for a sum */
+	double *point;   /* of choices: that logarithm; then that of what one pass through the procedure is worth */
+	double *kept;    /* such a point, where a search begins */
 	double *probabilities;
 	double *visits, *values, *rewards, *sums; /* of states */
-	const double *samples, *costs;            /* of blocks, while it is looked for */
-	bool is_begun;
+	struct block_times times;                 /* while it is looked for */
+	bool is_kept;
 };
 
 static bool
@@ -54,6 +62,21 @@ add_way(struct likely_flow *flow, uint32_t from, uint32_t to, double middle)
 {
 	flow->middles[flow->way_count] = middle;
 	flow->ways[flow->way_count++] = (struct markov_way){from, to};
+}
+
+/* Only ways that have another beside them are looked for. */
+static void
+number_choices(struct likely_flow *flow)
+{
+	double *ways = flow->sums; /* of states */
+
+	for (size_t i = 0; i < flow->way_count; i++)
+		ways[flow->ways[i].from]++;
+	for (size_t i = 0; i < flow->way_count; i++) {
+		flow->variables[i] = ways[flow->ways[i].from] > 1 ? flow->choice_count++ : NO_CHOICE;
+		if (flow->variables[i] != NO_CHOICE)
+			flow->middles[flow->variables[i]] = flow->middles[i];
+	}
 }
 
 /* A way back in a choice is likelier than a way on. */
@@ -93,8 +116,10 @@ likely_flow_free(struct likely_flow *flow)
 		return;
 	markov_free(flow->markov);
 	free(flow->ways);
+	free(flow->variables);
 	free(flow->middles);
 	free(flow->point);
+	free(flow->kept);
 	free(flow->probabilities);
 	free(flow->visits);
 	free(flow->values);
@@ -111,15 +136,17 @@ flow_init(struct likely_flow *flow, const struct flow_graph *graph)
 	flow->graph = graph;
 	flow->state_count = states;
 	flow->ways = calloc(ways, sizeof(*flow->ways));
+	flow->variables = calloc(ways, sizeof(*flow->variables));
 	flow->middles = calloc(ways, sizeof(double));
 	flow->point = calloc(ways + 1, sizeof(double));
+	flow->kept = calloc(ways + 1, sizeof(double));
 	flow->probabilities = calloc(ways, sizeof(double));
 	flow->visits = calloc(states, sizeof(double));
 	flow->values = calloc(states, sizeof(double));
 	flow->rewards = calloc(states, sizeof(double));
 	flow->sums = calloc(states, sizeof(double));
-	return flow->ways && flow->middles && flow->point && flow->probabilities && flow->visits && flow->values &&
-	       flow->rewards && flow->sums;
+	return flow->ways && flow->variables && flow->middles && flow->point && flow->kept && flow->probabilities &&
+	       flow->visits && flow->values && flow->rewards && flow->sums;
 }
 
 int
@@ -131,6 +158,7 @@ likely_flow_new(const struct flow_graph *graph, struct likely_flow **result)
 	*result = NULL;
 	if (flow && flow_init(flow, graph)) {
 		set_ways(flow);
+		number_choices(flow);
 		err = markov_plan(flow->ways, flow->way_count, flow->state_count, (uint32_t)graph->block_count,
 		                  STEPS_MAX, &flow->markov);
 	}
@@ -152,9 +180,12 @@ set_flow(struct likely_flow *flow, const double *point)
 		sums[i] = 0;
 	}
 	for (size_t i = 0; i < flow->way_count; i++)
-		tops[flow->ways[i].from] = fmax(tops[flow->ways[i].from], point[i]);
+		if (flow->variables[i] != NO_CHOICE)
+			tops[flow->ways[i].from] = fmax(tops[flow->ways[i].from], point[flow->variables[i]]);
 	for (size_t i = 0; i < flow->way_count; i++) {
-		flow->probabilities[i] = exp(point[i] - tops[flow->ways[i].from]);
+		const uint32_t variable = flow->variables[i];
+
+		flow->probabilities[i] = variable == NO_CHOICE ? 1 : exp(point[variable] - tops[flow->ways[i].from]);
 		sums[flow->ways[i].from] += flow->probabilities[i];
 	}
 	for (size_t i = 0; i < flow->way_count; i++)
@@ -166,9 +197,9 @@ set_flow(struct likely_flow *flow, const double *point)
 static double
 deviate(const struct likely_flow *flow, size_t block, double frequency, double *slope)
 {
-	const double samples = flow->samples[block],
+	const double samples = flow->times.samples[block],
 		     few = 1 / (samples + 1); /* the square of its relative error, too */
-	const double expected = frequency * flow->costs[block];
+	const double expected = frequency * flow->times.costs[block];
 	const double off = log((expected + few) / (samples + few));
 	const double spread = off > 0 ? CHEAPER + SHORT / flow->graph->blocks[block].count : COSTLIER;
 	const double tolerance = sqrt(spread * spread + few);
@@ -192,8 +223,9 @@ add_slopes(struct likely_flow *flow, double *gradient)
 	for (size_t i = 0; i < flow->way_count; i++) {
 		const struct markov_way *way = &flow->ways[i];
 
-		gradient[i] +=
-			flow->probabilities[i] * flow->visits[way->from] * (flow->values[way->to] - means[way->from]);
+		if (flow->variables[i] != NO_CHOICE)
+			gradient[flow->variables[i]] += flow->probabilities[i] * flow->visits[way->from] *
+			                                (flow->values[way->to] - means[way->from]);
 	}
 }
 
@@ -202,10 +234,10 @@ unlikeliness(void *argument, const double *point, double *gradient)
 {
 	struct likely_flow *flow = argument;
 	const size_t block_count = flow->graph->block_count;
-	double worth = exp(point[flow->way_count]), sum = 0;
+	double worth = exp(point[flow->choice_count]), sum = 0;
 
 	set_flow(flow, point);
-	gradient[flow->way_count] = 0;
+	gradient[flow->choice_count] = 0;
 	flow->rewards[block_count] = 0;
 	for (size_t i = 0; i < block_count; i++) {
 		double slope = 0;
@@ -215,9 +247,9 @@ unlikeliness(void *argument, const double *point, double *gradient)
 			continue;
 		sum += deviate(flow, i, worth * flow->visits[i], &slope);
 		flow->rewards[i] = slope / flow->visits[i];
-		gradient[flow->way_count] += slope;
+		gradient[flow->choice_count] += slope;
 	}
-	for (size_t i = 0; i < flow->way_count; i++) {
+	for (size_t i = 0; i < flow->choice_count; i++) {
 		const double off = (point[i] - flow->middles[i]) / LOPSIDED;
 
 		sum += off * off / 2;
@@ -233,44 +265,60 @@ begin(struct likely_flow *flow)
 {
 	double samples = 0, cost = 0;
 
-	for (size_t i = 0; i < flow->way_count; i++)
-		flow->point[i] = flow->middles[i];
+	memcpy(flow->point, flow->middles, flow->choice_count * sizeof(double));
 	set_flow(flow, flow->point);
 	for (size_t i = 0; i < flow->graph->block_count; i++) {
-		samples += flow->samples[i];
-		cost += flow->visits[i] * flow->costs[i];
+		samples += flow->times.samples[i];
+		cost += flow->visits[i] * flow->times.costs[i];
 	}
-	flow->point[flow->way_count] = samples > 0 && cost > 0 ? log(samples / cost) : 0;
-	flow->is_begun = true;
+	flow->point[flow->choice_count] = samples > 0 && cost > 0 ? log(samples / cost) : 0;
 }
 
-int
-likely_flow_find(struct likely_flow *flow, const double *samples, const double *costs, double *blocks, double *edges)
+void
+likely_flow_keep(struct likely_flow *flow)
 {
-	const size_t work = markov_steps(flow->markov) + 50 * flow->way_count;
+	memcpy(flow->kept, flow->point, (flow->choice_count + 1) * sizeof(double));
+	flow->is_kept = true;
+}
+
+/* -EAGAIN when it was not finished. */
+static int
+descend(struct likely_flow *flow)
+{
+	const size_t work = markov_steps(flow->markov) + WORK_PER_WAY * flow->way_count;
 	const struct descent descent = {
 		.function = unlikeliness,
 		.argument = flow,
-		.count = flow->way_count + 1,
-		.evaluations_max = (unsigned)fmin(EVALUATIONS, WORK_MAX / (double)work),
+		.count = flow->choice_count + 1,
+		.evaluations_max = (unsigned)fmin(flow->is_kept ? AGAIN : EVALUATIONS, WORK_MAX / (double)work) + 1,
 		.tolerance = TOLERANCE,
 	};
-	double worth;
 	unsigned evaluations;
 	int err;
 
-	flow->samples = samples;
-	flow->costs = costs;
-	if (!flow->is_begun)
-		begin(flow);
 	err = descent_minimize(&descent, flow->point, &evaluations);
-	if (err)
+	return !err && !flow->is_kept && evaluations >= descent.evaluations_max ? -EAGAIN : err;
+}
+
+int
+likely_flow_find(struct likely_flow *flow, const struct block_times *times, double *blocks, double *edges)
+{
+	double worth;
+	int err;
+
+	flow->times = *times;
+	if (flow->is_kept)
+		memcpy(flow->point, flow->kept, (flow->choice_count + 1) * sizeof(double));
+	else
+		begin(flow);
+	err = descend(flow);
+	if (err && err != -EAGAIN)
 		return err;
 	set_flow(flow, flow->point);
-	worth = exp(flow->point[flow->way_count]);
+	worth = exp(flow->point[flow->choice_count]);
 	for (size_t i = 0; i < flow->graph->block_count; i++)
 		blocks[i] = worth * flow->visits[i];
 	for (size_t i = 0; i < flow->graph->edge_count; i++)
 		edges[i] = worth * flow->visits[flow->ways[i].from] * flow->probabilities[i];
-	return 0;
+	return err;
 }

@@ -55,21 +55,41 @@ struct fit_target {
 
 /*
  * The flow through the graph with the least cost, from one target per block. Writes one value per block and per edge.
- * Edges that the blocks leave open are shared as evenly as the blocks allow. 0, or -ENOMEM.
+ * Edges that the blocks leave open are shared as evenly as the blocks allow. 0; -ENOMEM; -EAGAIN: it took too many
+ * steps, and the values are near that flow.
  */
 int fit_flow(const struct flow_graph *graph, const struct fit_target *targets, double *blocks, double *edges);
 
 struct likely_flow;
 
+/* What a flow is looked for by, of blocks: samples, and the cycles that an execution is thought to cost. */
+struct block_times {
+	const double *samples, *costs;
+};
+
 /*
- * The likeliest flow through the graph, as analysis/frequency_likely.c has it. likely_flow_find() takes samples and
- * costs (cycles of an execution) of each block, and writes one value per block and per edge; asked again it begins
- * where it ended. 0; -ENOMEM; -E2BIG: the graph is too entangled.
+ * The likeliest flow through the graph, as analysis/frequency_likely.c has it: one value per block and per edge. A
+ * search begins where likely_flow_keep() was called last. 0; -ENOMEM; -EAGAIN: it took too many steps, and the flow is
+ * nearly the likeliest.
  */
+int likely_flow_find(struct likely_flow *flow, const struct block_times *times, double *blocks, double *edges);
+
+void likely_flow_keep(struct likely_flow *flow);
+
+/* 0; -ENOMEM; -E2BIG: the graph is too entangled. */
 int likely_flow_new(const struct flow_graph *graph, struct likely_flow **flow);
 void likely_flow_free(struct likely_flow *flow); /* NULL is allowed */
-int likely_flow_find(struct likely_flow *flow, const double *samples, const double *costs, double *blocks,
-                     double *edges);
+
+/*
+ * How far the values of a flow that was found, per block and per edge, would be off if costs were others than they are
+ * thought to be: means of |natural logarithm| over some trials, relative to the rest of the procedure. Up to 3. 0, or
+ * -ENOMEM.
+ */
+struct flow_values {
+	const double *blocks, *edges;
+};
+int likely_flow_doubt(struct likely_flow *flow, const struct estimation *estimation, const struct block_times *times,
+                      const struct flow_values *found, double *block_doubts, double *edge_doubts);
 
 /* Edges as even as the blocks allow, where they allow it; elsewhere as they were. 0, or -ENOMEM. */
 int fit_spread(const struct flow_graph *graph, const double *blocks, double *edges);

@@ -4,45 +4,20 @@
 #include <stdlib.h>
 
 #include "analysis/frequency_private.h"
+#include "analysis/weighted_median.h"
 
 #define ROUNDS       2
 #define STALL_CYCLES 1.0 /* what one instruction may add, once a scale is known: more is a stall */
 
-struct ratio {
-	double value, weight;
-};
-
-static int
-compare_values(const void *a, const void *b)
-{
-	const struct ratio *one = a, *other = b;
-
-	return (one->value > other->value) - (one->value < other->value);
-}
-
-/* Half of the weight is below it, half above: no other scale has a smaller sum of absolute deviations. */
-static double
-weighted_median(struct ratio *ratios, size_t count)
-{
-	double half = 0;
-
-	qsort(ratios, count, sizeof(*ratios), compare_values);
-	for (size_t i = 0; i < count; i++)
-		half += ratios[i].weight / 2;
-	for (size_t i = 0; i < count; i++) {
-		half -= ratios[i].weight;
-		if (half <= 0)
-			return ratios[i].value;
-	}
-	return 0;
-}
-
-/* What makes retirement, limited by its width, explain the samples best. 0: nothing does. */
+/*
+ * What makes retirement, limited by its width, explain the samples with the least sum of absolute deviations. 0:
+ * nothing does.
+ */
 static double
 fit_scale(const struct estimation *estimation, const double *samples, const double *blocks)
 {
 	const struct flow_graph *graph = estimation->graph;
-	struct ratio *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	struct weighted *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
 	double scale = INFINITY;
 
 	if (!ratios)
@@ -59,7 +34,7 @@ fit_scale(const struct estimation *estimation, const double *samples, const doub
 				continue;
 			for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
 				sum += fmin(samples[k], blocks[i] * scale * STALL_CYCLES);
-			ratios[count++] = (struct ratio){sum / cost, cost};
+			ratios[count++] = (struct weighted){sum / cost, cost};
 		}
 		scale = weighted_median(ratios, count);
 	}
@@ -82,7 +57,7 @@ int
 scale_to_estimates(struct estimation *estimation, const double *estimates)
 {
 	const struct flow_graph *graph = estimation->graph;
-	struct ratio *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	struct weighted *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
 	size_t count = 0;
 	double factor;
 
@@ -96,7 +71,7 @@ scale_to_estimates(struct estimation *estimation, const double *estimates)
 		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
 			sum += estimation->result->samples[k];
 		if (value > 0 && estimates[i] > 0)
-			ratios[count++] = (struct ratio){estimates[i] / value, sum};
+			ratios[count++] = (struct weighted){estimates[i] / value, sum};
 	}
 	factor = weighted_median(ratios, count);
 	free(ratios);

@@ -52,6 +52,10 @@ settle(struct estimation *estimation)
 	for (size_t i = 0; i < graph->block_count; i++)
 		targets[i] = settle_target(&result->blocks[i]);
 	err = fit_flow(graph, targets, blocks, edges);
+	if (err == -EAGAIN) {
+		result->is_rough = true;
+		err = 0;
+	}
 	for (size_t i = 0; i < graph->block_count && !err; i++)
 		settle_value(&result->blocks[i], blocks[i]);
 	for (size_t i = 0; i < graph->edge_count && !err; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/procedure_parts.h"
+#include "analysis/weighted_median.h"
 
 void
 procedure_analysis_free(struct procedure_analysis *analysis)
@@ -94,24 +95,12 @@ block_counts(const struct procedure_analysis *analysis, uint64_t **counts)
 	return 0;
 }
 
-struct ratio {
-	double value, weight;
-};
-
-static int
-compare_ratios(const void *a, const void *b)
-{
-	const struct ratio *one = a, *other = b;
-
-	return (one->value > other->value) - (one->value < other->value);
-}
-
 double
 executions_per_frequency(const struct procedure_analysis *analysis)
 {
 	const struct flow_graph *graph = analysis->graph;
-	struct ratio *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
-	double factor = 0, half = 0;
+	struct weighted *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	double factor = 0;
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < graph->block_count && ratios && analysis->executions; i++) {
@@ -120,15 +109,10 @@ executions_per_frequency(const struct procedure_analysis *analysis)
 
 		if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0)
 			continue;
-		ratios[count++] = (struct ratio){executions / frequency->value, block_samples(analysis, i)};
-		half += ratios[count - 1].weight / 2;
+		ratios[count++] = (struct weighted){executions / frequency->value, block_samples(analysis, i)};
 	}
-	if (count)
-		qsort(ratios, count, sizeof(*ratios), compare_ratios);
-	for (size_t i = 0; i < count && half > 0; i++) {
-		factor = ratios[i].value;
-		half -= ratios[i].weight;
-	}
+	if (ratios)
+		factor = weighted_median(ratios, count);
 	free(ratios);
 	return factor;
 }

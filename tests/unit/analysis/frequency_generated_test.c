@@ -177,7 +177,7 @@ in_order_confidence_is_honest(void **state)
 	assert_true(scores.blocks.all[CONFIDENCE_HIGH] > 0.5 * PROGRAMS);
 }
 
-/* Samples say little there, and that is what is said: no block is called well known. */
+/* Samples say little there, and that is what is said: less than a third is called anything but low. */
 static void
 out_of_order_samples_are_right_relative_to_one_another(void **state)
 {
@@ -188,7 +188,8 @@ out_of_order_samples_are_right_relative_to_one_another(void **state)
 	assert_true(share(&scores.blocks, 3) >= 0.65);
 	assert_true(share(&scores.edges, 3) >= 0.60);
 	assert_true(share_of(&scores.blocks, CONFIDENCE_MEDIUM, 2) >= 0.60);
-	assert_true(scores.blocks.all[CONFIDENCE_HIGH] == 0);
+	assert_true(share_of(&scores.blocks, CONFIDENCE_HIGH, 2) >= 0.80);
+	assert_true(scores.blocks.all[CONFIDENCE_HIGH] + scores.blocks.all[CONFIDENCE_MEDIUM] < 0.33 * PROGRAMS);
 }
 
 static void

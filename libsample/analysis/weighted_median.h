@@ -1,0 +1,14 @@
+/* weighted_median.h - the value that half of the weight is below, half above */
+#ifndef DCPI_ANALYSIS_WEIGHTED_MEDIAN_H
+#define DCPI_ANALYSIS_WEIGHTED_MEDIAN_H
+
+#include <stddef.h>
+
+struct weighted {
+	double value, weight; /* not negative */
+};
+
+/* Of those with some weight; 0 of none. Sorts them. */
+double weighted_median(struct weighted *list, size_t count);
+
+#endif
