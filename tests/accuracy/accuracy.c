@@ -31,9 +31,11 @@ struct options {
 struct visit {
 	const struct options *options;
 	struct recording *recording;
-	struct score *score;
+	enum source source;
+	struct result *result;
 	struct score_item *blocks; /* of all procedures */
 	size_t block_count;
+	size_t procedure_count;
 	int err;
 };
 
@@ -60,19 +62,42 @@ keep_blocks(struct visit *visit, const struct score_procedure *procedure)
 	return 0;
 }
 
+/* The sources come one after the other, and each sees the same procedures. */
+static struct judged *
+judged_next(struct visit *visit, const struct visited *visited)
+{
+	struct result *result = visit->result;
+	struct judged *procedures;
+
+	if (visit->procedure_count < result->procedure_count)
+		return &result->procedures[visit->procedure_count++];
+	procedures = realloc(result->procedures, (result->procedure_count + 1) * sizeof(*procedures));
+	if (!procedures)
+		return NULL;
+	result->procedures = procedures;
+	procedures += result->procedure_count++;
+	visit->procedure_count++;
+	*procedures = (struct judged){.samples = visited->score.samples};
+	snprintf(procedures->name, sizeof(procedures->name), "%.63s", visited->name);
+	return procedures;
+}
+
 static void
 score_procedure(const struct visited *visited, void *user)
 {
 	struct visit *visit = user;
+	struct judged *judged = judged_next(visit, visited);
 	struct score own = {0};
 	char name[64];
 
-	score_add(visit->score, &visited->score);
+	score_add(&visit->result->scores[visit->source], &visited->score);
+	score_add(&own, &visited->score);
 	if (!visit->err)
-		visit->err = keep_blocks(visit, &visited->score);
+		visit->err = judged ? keep_blocks(visit, &visited->score) : -ENOMEM;
+	if (judged)
+		judged->relative[visit->source] = own.relative;
 	if (!visit->options->procedures)
 		return;
-	score_add(&own, &visited->score);
 	snprintf(name, sizeof(name), "  %.23s%s x%.2f", visited->name, visited->exact->graph->is_complete ? "" : "?",
 	         absolute_factor(&visited->score));
 	report_line(name, &own);
@@ -87,7 +112,7 @@ score_recording(const struct options *options, struct recording *recording, stru
 	result->samples = recording_samples(recording);
 	result->is_kernel = strncmp(result->name, "kernel.", 7) == 0;
 	for (unsigned source = 0; source < SOURCE_COUNT && !err; source++) {
-		struct visit visit = {.options = options, .score = &result->scores[source]};
+		struct visit visit = {.options = options, .result = result, .source = source};
 
 		if (options->procedures)
 			printf("%s from %s\n", result->name, source_name(source));
@@ -95,7 +120,7 @@ score_recording(const struct options *options, struct recording *recording, stru
 		if (!err)
 			err = visit.err;
 		if (!err)
-			score_add_program(visit.score, visit.blocks, visit.block_count);
+			score_add_program(&result->scores[source], visit.blocks, visit.block_count);
 		free(visit.blocks);
 	}
 	return err;
@@ -141,10 +166,12 @@ visit_all(const struct options *options, char **paths, size_t count)
 	for (size_t i = 0; i < count && !err; i++)
 		err = visit_recording(options, paths[i], &results[i]);
 	if (!err && options->markdown)
-		report_markdown(results, count);
+		err = report_markdown(results, count);
 	for (unsigned source = 0; source < SOURCE_COUNT && !err && !options->markdown && !options->specimen_count;
 	     source++)
 		report_text(results, count, source);
+	for (size_t i = 0; i < count && results; i++)
+		free(results[i].procedures);
 	free(results);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -8,19 +8,28 @@
 
 #include "tests/accuracy/recording.h"
 
+/* One procedure. */
+struct judged {
+	char name[64];
+	double samples;
+	struct histogram relative[SOURCE_COUNT];
+};
+
 struct result {
 	char name[64];
 	double samples; /* of the program, all of them; the score's are those that were judged */
 	bool is_kernel;
 	struct score scores[SOURCE_COUNT];
+	struct judged *procedures; /* each source has the same, in the same order */
+	size_t procedure_count;
 };
 
 /* A line each; lines of single procedures come from report_line(). */
 void report_text(const struct result *results, size_t count, enum source source);
 void report_line(const char *name, const struct score *score);
 
-/* The tables of docs/accuracy.md. */
-void report_markdown(const struct result *results, size_t count);
+/* The tables of docs/accuracy.md. 0 or -ENOMEM. */
+int report_markdown(const struct result *results, size_t count);
 
 /* The mean of the kernels, or of the others. */
 struct score report_mean(const struct result *results, size_t count, enum source source, bool of_kernels);

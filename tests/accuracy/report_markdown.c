@@ -1,5 +1,7 @@
 /* The tables between the marks of docs/accuracy.md. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/accuracy/report.h"
@@ -101,12 +103,67 @@ print_programs(const struct result *results, size_t count)
 	}
 }
 
-void
+#define WORST 15
+
+struct worst {
+	const struct result *result;
+	const struct judged *judged;
+	double lost; /* samples that are not within a tenth */
+};
+
+static int
+compare_worst(const void *a, const void *b)
+{
+	const struct worst *one = a, *other = b;
+
+	return (one->lost < other->lost) - (one->lost > other->lost);
+}
+
+/* Where most samples of real programs are in blocks that are off by more than a tenth. */
+static int
+print_worst(const struct result *results, size_t count)
+{
+	struct worst *worst;
+	size_t all = 0, found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += results[i].procedure_count;
+	worst = calloc(all + 1, sizeof(*worst));
+	if (!worst)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < results[i].procedure_count && !results[i].is_kernel; k++) {
+			const struct judged *judged = &results[i].procedures[k];
+			const struct histogram *relative = &judged->relative[SOURCE_SAMPLES];
+
+			worst[found++] = (struct worst){&results[i], judged, relative->weight - relative->within[1]};
+		}
+	qsort(worst, found, sizeof(*worst), compare_worst);
+	printf("| the worst, from samples alone | procedure | samples | 10 %% | 50 %% | and bursts: 10 %% | 50 %% |\n"
+	       "|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < found && i < WORST; i++) {
+		const struct histogram *relative = worst[i].judged->relative;
+
+		printf("| `%s` | `%s` | %.0f | %.0f | %.0f | %.0f | %.0f |\n", worst[i].result->name,
+		       worst[i].judged->name, worst[i].judged->samples, histogram_percent(&relative[SOURCE_SAMPLES], 1),
+		       histogram_percent(&relative[SOURCE_SAMPLES], 4), histogram_percent(&relative[SOURCE_BURSTS], 1),
+		       histogram_percent(&relative[SOURCE_BURSTS], 4));
+	}
+	printf("\n");
+	free(worst);
+	return 0;
+}
+
+int
 report_markdown(const struct result *results, size_t count)
 {
+	int err;
+
 	print_means(results, count, false);
 	print_factors(results, count);
 	print_confidences(results, count);
+	err = print_worst(results, count);
 	print_means(results, count, true);
 	print_programs(results, count);
+	return err;
 }
