@@ -61,7 +61,7 @@ parse_from(const char *text, struct argp_state *state)
 	for (size_t i = FROM_EXACT; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(text, names[i]) == 0)
 			return (enum report_from)i;
-	argp_error(state, "--from takes exact, branches, instructions, bursts or samples, not '%s'", text);
+	argp_error(state, "--from takes exact, branches, instructions, bursts or samples");
 	return FROM_BEST;
 }
 

@@ -93,7 +93,7 @@ by_exact_counts()
 	check 'also the samples of time alone' json_holds '.source == {method: "fit", epoch: null}' "$scratch/calc.json"
 	check_fails 'a source that there is none of' 4 'there are no samples of instructions of it' \
 		dcpicalc --db "$db" --from instructions odds odds
-	check_fails 'and one that there is not' 2 "not 'tea leaves'" dcpicalc --db "$db" --from 'tea leaves' odds odds
+	check_fails 'and one that there is not' 2 'bursts or samples' dcpicalc --db "$db" --from 'tea leaves' odds odds
 	calc "$db" odds odds
 	check 'exact counts are better than bursts' json_holds '.source == {method: "counted", epoch: 3}' "$scratch/calc.json"
 	dcpicalc --db "$db" --check odds odds >"$scratch/check"
