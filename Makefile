@@ -182,6 +182,12 @@ ifeq ($(REPLICA_MACHINE),x86_64)
 $(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/replica/branch_x86_64.c)
 endif
 
+# It is looked for beside the program that starts it.
+$(BUILD)/tests/unit/lib/dcpi/dcpi-replica: $(REPLICA)
+	@mkdir -p $(@D)
+	cp $< $@
+$(BUILD)/tests/unit/dcpi-tools/replica_run_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
+
 # What the plugin consists of but for what calls the emulator.
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))
 	@mkdir -p $(@D)

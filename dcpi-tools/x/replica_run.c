@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,12 +19,14 @@
 
 #define REPLICA_NAME  "dcpi-replica"
 #define FIRST_FREE_FD 10
+#define SPACE_MAX     (UINT64_C(64) << 20) /* more than it may copy, less than a hostile program would like */
 
 /* What its program is to find at its descriptors; only async-signal-safe calls, as nobody knows what we hold. */
 static __attribute__((noreturn)) void
 become_replica(const char *path, pid_t parent, const int descriptors[3])
 {
 	char *const arguments[] = {(char[]){REPLICA_NAME}, NULL}, *const environment[] = {NULL};
+	const struct rlimit space = {SPACE_MAX, SPACE_MAX};
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -33,6 +36,7 @@ become_replica(const char *path, pid_t parent, const int descriptors[3])
 	for (int i = 0; i < 3; i++)
 		if (dup2(descriptors[i], REPLICA_CONTROL + i) < 0)
 			_exit(1);
+	setrlimit(RLIMIT_AS, &space);
 	setsid(); /* what the terminal sends is for us */
 	if (replica_prepare() < 0)
 		_exit(1);
