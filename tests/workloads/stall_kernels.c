@@ -33,11 +33,11 @@ KERNEL(stores, "mov $0x1fffff, %ecx\n1: mov %rsi, %rax\n and %rcx, %rax\n shl $6
 KERNEL(divide, "mov $-3, %rax\n mov $3, %r8\n mov $0x7654321000000000, %r9\n1: xor %edx, %edx\n9: div %r8\n"
                " or %r9, %rax\n sub $1, %rsi\n jnz 1b");
 KERNEL(multiply, "mov $3, %rax\n1:\n9: imul %rax, %rax\n sub $1, %rsi\n jnz 1b");
-/* A bit of a xorshift generator, that no predictor knows. */
-KERNEL(branch, "mov $88172645463325252, %rax\n1: mov %rax, %rcx\n shl $13, %rcx\n xor %rcx, %rax\n mov %rax, %rcx\n"
-               " shr $7, %rcx\n xor %rcx, %rax\n mov %rax, %rcx\n shl $17, %rcx\n xor %rcx, %rax\n"
-               " test $64, %al\n9: je 2f\n add $3, %r8\n add $5, %r9\n jmp 3f\n2: sub $7, %r8\n sub $9, %r9\n"
-               "3: sub $1, %rsi\n jnz 1b");
+/* The bits of a xorshift generator's numbers, one after the other, that no predictor knows. */
+KERNEL(branch, "mov $88172645463325252, %rdx\n 1: mov %rdx, %rcx\n shl $13, %rcx\n xor %rcx, %rdx\n mov %rdx, %rcx\n"
+               " shr $7, %rcx\n xor %rcx, %rdx\n mov %rdx, %rcx\n shl $17, %rcx\n xor %rcx, %rdx\n"
+               " mov %rdx, %rax\n mov $64, %ecx\n2: add %rax, %rax\n9: jc 3f\n add $3, %r8\n add $5, %r9\n jmp 4f\n"
+               "3: sub $7, %r8\n sub $9, %r9\n4: sub $1, %ecx\n jnz 2b\n sub $1, %rsi\n jnz 1b");
 /* Pages that all are the one page of zeros: what is loaded is in the cache, its address is in no TLB. */
 KERNEL(pages, "xor %eax, %eax\n xor %edx, %edx\n1:\n9: mov (%rdi,%rax), %rdx\n add %rdx, %rax\n add $0x1000, %rax\n"
               " and $0x7ffffff, %eax\n sub $1, %rsi\n jnz 1b");
@@ -58,9 +58,15 @@ static const struct kernel {
 	void (*run)(void *memory, uint64_t rounds);
 	uint64_t rounds;
 } kernels[] = {
-	{"chase", kernel_chase, ROUNDS / 4},   {"stores", kernel_stores, ROUNDS}, {"divide", kernel_divide, ROUNDS},
-	{"multiply", kernel_multiply, ROUNDS}, {"branch", kernel_branch, ROUNDS}, {"pages", kernel_pages, ROUNDS},
-	{"locked", kernel_locked, ROUNDS},     {"adds", kernel_adds, ROUNDS},     {"code", kernel_code, 100},
+	{"chase", kernel_chase, ROUNDS / 4},
+	{"stores", kernel_stores, ROUNDS},
+	{"divide", kernel_divide, ROUNDS},
+	{"multiply", kernel_multiply, ROUNDS},
+	{"branch", kernel_branch, ROUNDS / 64},
+	{"pages", kernel_pages, ROUNDS},
+	{"locked", kernel_locked, ROUNDS},
+	{"adds", kernel_adds, ROUNDS},
+	{"code", kernel_code, 100},
 };
 
 static void
