@@ -102,6 +102,8 @@ struct instruction {
 	bool loads, stores;
 	bool is_landing_pad; /* endbr64, bti: an indirect jump may come here */
 	bool is_wide;        /* 256 bits and more, a division of 64, or an lea of three parts: may take longer */
+	bool is_scaled;      /* its address has an index that is multiplied */
+	bool extends_sign;   /* what it loads */
 	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
 };
 

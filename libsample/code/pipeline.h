@@ -87,9 +87,10 @@ struct pipeline {
 	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
 	struct pipeline_operation operations[OPERATION_COUNT];
 	unsigned folded_load, folded_store; /* micro-operations that an access adds to another operation's */
-	bool fuses_compare_and_branch;      /* a compare or test and the branch behind it are one micro-operation */
-	bool fuses_arithmetic_and_branch;   /* so are an addition, and or the like and the branch */
-	bool eliminates_moves;              /* between registers, by renaming */
+	unsigned scaled_index_cycles, extended_sign_cycles; /* that it adds to a load's latency */
+	bool fuses_compare_and_branch;    /* a compare or test and the branch behind it are one micro-operation */
+	bool fuses_arithmetic_and_branch; /* so are an addition, and or the like and the branch */
+	bool eliminates_moves;            /* between registers, by renaming */
 	unsigned mispredict_cycles;    /* from a branch that was predicted wrongly to the first instruction behind it */
 	unsigned taken_branches;       /* in a cycle */
 	unsigned write_buffer_entries; /* stores that wait for the cache */

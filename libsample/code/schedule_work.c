@@ -49,16 +49,26 @@ add_uses(struct work *work, const struct pipeline_operation *operation)
 		work->uses[work->use_count++] = operation->uses[i];
 }
 
+static unsigned
+load_latency(const struct pipeline *pipeline, const struct instruction *instruction)
+{
+	unsigned latency = pipeline_load_operation(pipeline, instruction)->latency;
+
+	if (instruction->is_scaled)
+		latency += pipeline->scaled_index_cycles;
+	if (instruction->extends_sign)
+		latency += pipeline->extended_sign_cycles;
+	return latency;
+}
+
 static void
 add_accesses(const struct pipeline *pipeline, const struct instruction *instruction, struct work *work)
 {
 	bool is_load = instruction->class == CLASS_LOAD, is_store = instruction->class == CLASS_STORE;
 
 	if (instruction->loads && !is_load) {
-		const struct pipeline_operation *load = pipeline_load_operation(pipeline, instruction);
-
-		add_uses(work, load);
-		work->load_latency = load->latency;
+		add_uses(work, pipeline_load_operation(pipeline, instruction));
+		work->load_latency = load_latency(pipeline, instruction);
 		work->micro_operations += pipeline->folded_load;
 	}
 	if (instruction->stores && !is_store) {
@@ -91,7 +101,7 @@ work_of(const struct pipeline *pipeline, const struct instruction *instruction, 
 		add_uses(work, operation);
 	add_accesses(pipeline, instruction, work);
 	if (instruction->class == CLASS_LOAD) {
-		work->load_latency = work->latency;
+		work->load_latency = load_latency(pipeline, instruction);
 		work->latency = 0;
 	}
 }

@@ -92,6 +92,7 @@ touch_memory(struct instruction *instruction, const struct form *form, const str
 		return;
 	instruction->loads |= access.reads;
 	instruction->stores |= access.writes;
+	instruction->is_scaled = operand->index != REGISTER_NONE && operand->scale > 1;
 	instruction->access_size = operand->size;
 }
 
@@ -263,6 +264,7 @@ x86_64_effects_fill(struct instruction *instruction, const struct form *form, co
 		instruction_add_write(instruction, REGISTER_FLAGS);
 	instruction->class = class_of(instruction, form, encoding, detail);
 	instruction->is_landing_pad = strncmp(detail->mnemonic, "endbr", 5) == 0;
+	instruction->extends_sign = instruction->loads && strncmp(detail->mnemonic, "movsx", 5) == 0;
 	instruction->is_wide = is_wide(form, encoding, detail);
 	instruction->clears = is_zeroing(form, encoding, detail);
 	if (is_string)

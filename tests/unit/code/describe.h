@@ -111,6 +111,7 @@ describe(enum architecture architecture, const struct instruction *instruction, 
 	fprintf(out, "%s%s", instruction->loads ? ", loads" : "", instruction->stores ? ", stores" : "");
 	if (instruction->access_size)
 		fprintf(out, " %d", instruction->access_size);
+	fprintf(out, "%s%s", instruction->is_scaled ? ", scaled" : "", instruction->extends_sign ? ", signed" : "");
 	fprintf(out, "%s%s%s", instruction->is_wide ? ", wide" : "", instruction->clears ? ", clears" : "",
 	        instruction->is_landing_pad ? ", landing pad" : "");
 	fprintf(out, "%s", flow_names[instruction->flow]);

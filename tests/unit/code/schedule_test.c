@@ -216,6 +216,33 @@ a_compare_is_one_with_its_branch(void **state)
 	schedule_fini(&schedule);
 }
 
+/* movslq (%rcx,%rax,4),%rax: 5 cycles, one for the index, two for the sign; as part of an addition, too. */
+static void
+a_load_may_take_longer_for_its_index_and_its_sign(void **state)
+{
+	struct instruction block[] = {load(1, 1)};
+	char text[sizeof(model) + 64];
+	struct schedule schedule;
+
+	(void)state;
+	snprintf(text, sizeof(text), "scaled_index_cycles = 1; extended_sign_cycles = 2;\n%s", model);
+	schedule = schedule_by(text, block, 1, true);
+	assert_true(schedule.latency_cycles == 5);
+	schedule_fini(&schedule);
+	block[0].is_scaled = true;
+	schedule = schedule_by(text, block, 1, true);
+	assert_true(schedule.latency_cycles == 6);
+	schedule_fini(&schedule);
+	block[0].extends_sign = true;
+	schedule = schedule_by(text, block, 1, true);
+	assert_true(schedule.latency_cycles == 8);
+	schedule_fini(&schedule);
+	block[0].class = CLASS_INTEGER;
+	schedule = schedule_by(text, block, 1, true);
+	assert_true(schedule.latency_cycles == 9);
+	schedule_fini(&schedule);
+}
+
 /* sub %rsi,%rdi; jne: one micro-operation where the model says so, and the difference is there a cycle later. */
 static void
 arithmetic_may_be_one_with_its_branch(void **state)
@@ -374,6 +401,7 @@ main(void)
 		cmocka_unit_test(an_operand_beside_a_load_does_not_wait_for_it),
 		cmocka_unit_test(an_address_that_is_written_back_is_no_load),
 		cmocka_unit_test(a_compare_is_one_with_its_branch),
+		cmocka_unit_test(a_load_may_take_longer_for_its_index_and_its_sign),
 		cmocka_unit_test(arithmetic_may_be_one_with_its_branch),
 		cmocka_unit_test(the_halves_of_a_product_may_take_different_times),
 		cmocka_unit_test(moves_and_clears_are_renamed_away),

@@ -7,7 +7,7 @@ integer_instructions_write_the_flags_they_set(void **state)
 {
 	static const struct example examples[] = {
 		{"48 01 c8", "add %rcx,%rax", "integer: rax rcx -> rax flags"},
-		{"83 04 b7 01", "addl $1,(%rdi,%rsi,4)", "integer: [rdi rsi] -> flags, loads, stores 4"},
+		{"83 04 b7 01", "addl $1,(%rdi,%rsi,4)", "integer: [rdi rsi] -> flags, loads, stores 4, scaled"},
 		{"48 2b 47 08", "sub 8(%rdi),%rax", "integer: rax [rdi] -> rax flags, loads 8"},
 		{"48 11 d1", "adc %rdx,%rcx", "integer: rcx rdx flags -> rcx flags"},
 		{"19 c0", "sbb %eax,%eax", "integer: rax flags -> rax flags"},
@@ -56,12 +56,12 @@ moves_are_loads_and_stores_when_they_have_memory(void **state)
 	static const struct example examples[] = {
 		{"48 89 c8", "mov %rcx,%rax", "move: rcx -> rax"},
 		{"48 8b 07", "mov (%rdi),%rax", "load: [rdi] -> rax, loads 8"},
-		{"48 89 44 f7 08", "mov %rax,8(%rdi,%rsi,8)", "store: rax [rdi rsi], stores 8"},
+		{"48 89 44 f7 08", "mov %rax,8(%rdi,%rsi,8)", "store: rax [rdi rsi], stores 8, scaled"},
 		{"c7 07 07 00 00 00", "movl $7,(%rdi)", "store: [rdi], stores 4"},
 		{"8b 05 00 01 00 00", "mov 0x100(%rip),%eax", "load: -> rax, loads 4"},
 		{"64 48 8b 04 25 28 00 00 00", "mov %fs:0x28,%rax", "load: -> rax, loads 8"},
 		{"0f b6 07", "movzbl (%rdi),%eax", "load: [rdi] -> rax, loads 1"},
-		{"48 63 04 87", "movslq (%rdi,%rax,4),%rax", "load: [rdi rax] -> rax, loads 4"},
+		{"48 63 04 87", "movslq (%rdi,%rax,4),%rax", "load: [rdi rax] -> rax, loads 4, scaled, signed"},
 		{"0f 38 f0 07", "movbe (%rdi),%eax", "load: [rdi] -> rax, loads 4"},
 		{"48 0f c3 07", "movnti %rax,(%rdi)", "store: rax [rdi], stores 8"},
 		{"48 8d 44 77 08", "lea 8(%rdi,%rsi,2),%rax", "address: rdi rsi -> rax, wide"},
@@ -167,7 +167,7 @@ every_kind_of_control_flow_is_told_apart(void **state)
 		{"eb 3e", "jmp .+0x40", "jump:, jump 1040"},
 		{"e9 fb 0f 00 00", "jmp .+0x1000", "jump:, jump 2000"},
 		{"ff e0", "jmp *%rax", "jump: rax, jump indirect"},
-		{"ff 24 c5 00 01 00 00", "jmp *0x100(,%rax,8)", "jump: [rax], loads 8, jump indirect"},
+		{"ff 24 c5 00 01 00 00", "jmp *0x100(,%rax,8)", "jump: [rax], loads 8, scaled, jump indirect"},
 		{"3e ff e0", "notrack jmp *%rax", "jump: rax, jump indirect"},
 		{"75 3e", "jne .+0x40", "branch: flags, branch 1040"},
 		{"0f 87 fa f7 ff ff", "ja .-0x800", "branch: flags, branch 800"},
@@ -328,7 +328,7 @@ vectors_of_integers(void **state)
 		{"66 0f 38 17 c1", "ptest %xmm1,%xmm0", "float compare: v0 v1 -> flags"},
 		{"66 0f 3a 63 c1 01", "pcmpistri $1,%xmm1,%xmm0", "vector multiply: v0 v1 -> rcx flags"},
 		{"66 0f 3a 60 c1 01", "pcmpestrm $1,%xmm1,%xmm0", "vector multiply: v0 v1 rax rdx -> v0 flags"},
-		{"c4 e2 71 90 04 97", "vpgatherdd %xmm1,(%rdi,%xmm2,4),%xmm0", "load: v0 v1 [rdi v2] -> v0 v1, loads 4"},
+		{"c4 e2 71 90 04 97", "vpgatherdd %xmm1,(%rdi,%xmm2,4),%xmm0", "load: v0 v1 [rdi v2] -> v0 v1, loads 4, scaled"},
 		{"c4 e2 71 8c 07", "vpmaskmovd (%rdi),%xmm1,%xmm0", "load: v1 [rdi] -> v0, loads 16"},
 	};
 
