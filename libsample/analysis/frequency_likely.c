@@ -33,6 +33,8 @@
 #define AGAIN        40 /* where it has ended before: then it is near enough */
 #define TOLERANCE    1e-4
 
+#define COSTLIEST 1e6 /* what all executions cost by what is thought, at most */
+
 #define NO_CHOICE UINT32_MAX
 
 struct likely_flow {
@@ -300,6 +302,22 @@ descend(struct likely_flow *flow)
 	return !err && !flow->is_kept && evaluations >= descent.evaluations_max ? -EAGAIN : err;
 }
 
+/*
+ * Where most blocks have no samples, and the others very many, nothing else keeps it from vanishing: then nothing is
+ * said of its size, but it is a number to divide by.
+ */
+static double
+worth_at_last(const struct likely_flow *flow)
+{
+	double samples = 0, cost = 0;
+
+	for (size_t i = 0; i < flow->graph->block_count; i++) {
+		samples += flow->times.samples[i];
+		cost += flow->visits[i] * flow->times.costs[i];
+	}
+	return fmax(exp(flow->point[flow->choice_count]), cost > 0 ? samples / cost / COSTLIEST : 0);
+}
+
 int
 likely_flow_find(struct likely_flow *flow, const struct block_times *times, double *blocks, double *edges)
 {
@@ -315,7 +333,7 @@ likely_flow_find(struct likely_flow *flow, const struct block_times *times, doub
 	if (err && err != -EAGAIN)
 		return err;
 	set_flow(flow, flow->point);
-	worth = exp(flow->point[flow->choice_count]);
+	worth = worth_at_last(flow);
 	for (size_t i = 0; i < flow->graph->block_count; i++)
 		blocks[i] = worth * flow->visits[i];
 	for (size_t i = 0; i < flow->graph->edge_count; i++)

@@ -30,10 +30,13 @@ move_head(const struct flow_graph *graph, const double *edges, const struct flow
 	}
 }
 
+/* What lies between blocks, as padding does, keeps its samples. */
 static void
 move_all(const struct flow_graph *graph, const double *edges, const double *samples, double *moved)
 {
-	memset(moved, 0, graph->instruction_count * sizeof(*moved));
+	memcpy(moved, samples, graph->instruction_count * sizeof(*moved));
+	for (size_t i = 0; i < graph->block_count; i++)
+		memset(moved + graph->blocks[i].first, 0, graph->blocks[i].count * sizeof(*moved));
 	for (size_t i = 0; i < graph->block_count; i++) {
 		const struct flow_block *block = &graph->blocks[i];
 
