@@ -169,8 +169,8 @@ samples_alone_keep_their_floor(void **state)
 {
 	const struct score *mean = &((const struct scores *)*state)->mean[SAMPLES];
 
-	AT_LEAST(histogram_percent(&mean->relative, 1), 40);
-	AT_LEAST(histogram_percent(&mean->relative, 4), 65);
+	AT_LEAST(histogram_percent(&mean->relative, 1), 50);
+	AT_LEAST(histogram_percent(&mean->relative, 4), 72);
 }
 
 static void
@@ -178,8 +178,8 @@ bursts_keep_their_floor(void **state)
 {
 	const struct score *mean = &((const struct scores *)*state)->mean[BURSTS];
 
-	AT_LEAST(histogram_percent(&mean->relative, 1), 58);
-	AT_LEAST(histogram_percent(&mean->relative, 4), 90);
+	AT_LEAST(histogram_percent(&mean->relative, 1), 72);
+	AT_LEAST(histogram_percent(&mean->relative, 4), 92);
 }
 
 static void
