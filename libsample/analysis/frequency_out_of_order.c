@@ -10,7 +10,6 @@
 
 #include "analysis/frequency_private.h"
 
-#define TYPICAL      1.7  /* a block costs so much more than its retirement takes, by half of the samples */
 #define SHADOW       0.25 /* cycles an execution that may be charged to a neighbour instead */
 #define STALL_CYCLES 3.0  /* what one instruction may add to the nearest fit, once it is known how often it ran */
 #define ROUNDS       3    /* samples are moved back by the flow, which is found by the samples */
@@ -31,12 +30,6 @@ struct fitting {
 };
 
 static double
-block_cost(const struct estimation *estimation, const struct flow_block *block)
-{
-	return TYPICAL * block->count / estimation->width;
-}
-
-static double
 block_sum(const struct flow_block *block, const double *samples)
 {
 	double sum = 0;
@@ -54,7 +47,7 @@ sum_blocks(struct fitting *fitting, const double *samples)
 	const struct flow_graph *graph = estimation->graph;
 
 	for (size_t i = 0; i < graph->block_count; i++) {
-		fitting->costs[i] = block_cost(estimation, &graph->blocks[i]);
+		fitting->costs[i] = typical_cost(estimation, &graph->blocks[i]);
 		fitting->sums[i] = block_sum(&graph->blocks[i], samples);
 	}
 	return pool_few_samples(estimation, fitting->costs, fitting->sums);

@@ -46,6 +46,16 @@ int propagate(struct estimation *estimation);
  */
 int pool_few_samples(const struct estimation *estimation, const double *costs, double *samples);
 
+#define TYPICAL 1.7 /* measured: half of the samples are in blocks that take more than so many times their retirement  \
+	             */
+
+/* Cycles that an execution of a block takes out of order, about. */
+static inline double
+typical_cost(const struct estimation *estimation, const struct flow_block *block)
+{
+	return TYPICAL * block->count / estimation->width;
+}
+
 /* How much a block should run, and what a deviation costs. */
 struct fit_target {
 	double value;        /* F; not negative */

@@ -6,38 +6,29 @@
 #include "analysis/frequency_private.h"
 #include "analysis/weighted_median.h"
 
-#define ROUNDS       2
-#define STALL_CYCLES 1.0 /* what one instruction may add, once a scale is known: more is a stall */
-
-/*
- * What makes retirement, limited by its width, explain the samples with the least sum of absolute deviations. 0:
- * nothing does.
- */
+/* What makes costs explain the samples with the least sum of absolute deviations. 0: nothing does. */
 static double
 fit_scale(const struct estimation *estimation, const double *samples, const double *blocks)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct weighted *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
-	double scale = INFINITY;
+	double scale;
+	size_t count = 0;
 
 	if (!ratios)
 		return 0;
-	for (int round = 0; round < ROUNDS && scale > 0; round++) {
-		size_t count = 0;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		const double cost = blocks[i] * typical_cost(estimation, block);
+		double sum = 0;
 
-		for (size_t i = 0; i < graph->block_count; i++) {
-			const struct flow_block *block = &graph->blocks[i];
-			const double cost = blocks[i] * block->count / estimation->width;
-			double sum = 0;
-
-			if (blocks[i] <= 0)
-				continue;
-			for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
-				sum += fmin(samples[k], blocks[i] * scale * STALL_CYCLES);
-			ratios[count++] = (struct weighted){sum / cost, cost};
-		}
-		scale = weighted_median(ratios, count);
+		if (blocks[i] <= 0)
+			continue;
+		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
+			sum += samples[k];
+		ratios[count++] = (struct weighted){sum / cost, cost};
 	}
+	scale = weighted_median(ratios, count);
 	free(ratios);
 	return isfinite(scale) ? scale : 0;
 }
