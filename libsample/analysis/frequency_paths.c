@@ -79,15 +79,6 @@ write_result(const struct chain *chain, const double *shares, const double *doub
 	}
 }
 
-/* In order samples say what a frequency is in cycles; out of order nothing does. */
-static int
-scale(struct estimation *estimation, const double *estimates)
-{
-	if (estimation->input->pipeline == PIPELINE_KIND_IN_ORDER)
-		return scale_to_estimates(estimation, estimates);
-	return scale_to_samples(estimation);
-}
-
 static int
 estimate_chain(struct estimation *estimation, struct chain *chain, enum frequency_method method)
 {
@@ -111,7 +102,7 @@ estimate_chain(struct estimation *estimation, struct chain *chain, enum frequenc
 		err = settle(estimation);
 	}
 	if (!err)
-		err = scale(estimation, estimates);
+		err = scale_to_estimates(estimation, estimates);
 	free(shares);
 	free(doubts);
 	free(estimates);

@@ -114,7 +114,10 @@ int undo_skid(struct estimation *estimation);
 /* Scale the result by its samples, where nobody says what a value is worth. 0, or -ENOMEM. */
 int scale_to_samples(struct estimation *estimation);
 
-/* Scale it to other values of the blocks: half of the samples are in blocks that are above theirs. 0, or -ENOMEM. */
+/*
+ * Scale it to what samples alone say of the blocks: half of the samples are in blocks that are above that. Out of order
+ * that is nearer than scale_to_samples(), and relative all the same. 0, or -ENOMEM.
+ */
 int scale_to_estimates(struct estimation *estimation, const double *estimates);
 
 #endif

@@ -69,6 +69,7 @@ scale_to_estimates(struct estimation *estimation, const double *estimates)
 	if (factor <= 0 || !isfinite(factor))
 		return scale_to_samples(estimation);
 	multiply(estimation, factor);
+	estimation->result->is_relative = estimation->input->pipeline != PIPELINE_KIND_IN_ORDER;
 	return 0;
 }
 

@@ -146,20 +146,22 @@ recordings_fini(struct recordings *recordings)
 static int
 estimate_exactly(struct frequency_input *known, struct procedure_analysis *analysis)
 {
+	const bool is_relative = analysis->frequencies.is_relative;
 	int err;
 
 	err = block_counts(analysis, &analysis->block_counts);
 	if (err)
 		return err;
-	if (known->pipeline == PIPELINE_KIND_IN_ORDER)
-		known->executions_per_unit = executions_per_frequency(analysis);
+	known->executions_per_unit = executions_per_frequency(analysis);
 	known->block_counts = analysis->block_counts;
 	known->edge_counts = analysis->edge_counts;
 	frequencies_fini(&analysis->frequencies);
-	return frequencies_estimate(known, &analysis->frequencies);
+	err = frequencies_estimate(known, &analysis->frequencies);
+	analysis->frequencies.is_relative |= is_relative;
+	return err;
 }
 
-/* In order, samples say what a count is worth in cycles; so they are asked first, also where there are exact counts. */
+/* Samples say what a count is worth in cycles; so they are asked first, also where there are exact counts. */
 static int
 estimate(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
