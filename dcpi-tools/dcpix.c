@@ -46,15 +46,15 @@ static const struct argp_option entries[] = {
 	{NULL, 0, NULL, 0, "What is counted:", 1},
 	{"label", KEY_LABEL, "LABEL", 0, "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)",
          1},
-	{NULL, 0, NULL, 0, "Of a process that cannot be run again:", 2},
-	{"bursts", KEY_BURSTS, NULL, 0, "Sample what a process that runs executes, as event 'bursts'", 2},
-	{"pid", 'p', "PID", 0, "That process", 2},
-	{"budget", KEY_BUDGET, "PERCENT", 0, "Slow a thread of it down by at most PERCENT (5)", 2},
-	{"seconds", KEY_SECONDS, "N", 0, "For N seconds (10), or until it ends", 2},
 	{NULL, 0, NULL, 0, "Where it is kept:", 2},
-	{NULL, 0, NULL, 0, "The report:", 3},
-	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 3},
-	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 3},
+	{NULL, 0, NULL, 0, "Of a process that cannot be run again:", 3},
+	{"bursts", KEY_BURSTS, NULL, 0, "Sample what a process that runs executes, as event 'bursts'", 3},
+	{"pid", 'p', "PID", 0, "That process", 3},
+	{"budget", KEY_BUDGET, "PERCENT", 0, "Slow a thread of it down by at most PERCENT (5)", 3},
+	{"seconds", KEY_SECONDS, "N", 0, "For N seconds (10), or until it ends", 3},
+	{NULL, 0, NULL, 0, "The report:", 4},
+	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 4},
+	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 4},
 	{0},
 };
 
@@ -115,8 +115,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "[--] PROGRAM [ARGUMENT]...\n--bursts --pid PID",
 	.doc = "Run PROGRAM under an emulator and write how often each of its instructions was executed into a dcpi "
-	       "profile database, as event 'executions'.\v"
-	       "Its output and its exit status are the program's own. See dcpix(1).",
+	       "profile database, as event 'executions'; or sample where control goes in a process that runs, as "
+	       "event 'bursts'.\v"
+	       "Output and exit status are PROGRAM's own; it is several times slower, and what is counted is exact. A "
+	       "process that is sampled is slowed down by no more than its budget, and said by how much. See dcpix(1).",
 	.children = children,
 };
 

@@ -201,14 +201,15 @@ take_bursts(struct bursts *bursts)
 	static const int list[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCHLD};
 	struct progress progress;
 	sigset_t signals, before;
+	const int priority = getpriority(PRIO_PROCESS, 0);
 	int result = 0;
 
 	sigemptyset(&signals);
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		sigaddset(&signals, list[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	(void)setpriority(PRIO_PROCESS, 0,
-	                  PRIORITY); /* as far as we may: somebody stands still while we wait for a CPU */
+	/* As far as we may: somebody stands still while we wait for a CPU. */
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	bursts->begin_ns = monotonic_ns();
 	bursts->begin_own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	bursts->summary->start_ns = time_now();
@@ -224,6 +225,7 @@ take_bursts(struct bursts *bursts)
 	bursts->summary->end_ns = time_now();
 	bursts->summary->has_ended = result == -ESRCH;
 	seized_tend();
+	(void)setpriority(PRIO_PROCESS, 0, priority);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return result == -ESRCH ? 0 : result;
 }
