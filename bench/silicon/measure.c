@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,13 +14,7 @@
 #define PLACE         UINT64_C(0x3f0000000000)
 #define ELSEWHERE     UINT64_C(0x35000)
 #define CODE_ROOM     (UINT64_C(1) << 20)
-#define POINTERS      UINT64_C(0x1000000000) /* eight times one of them is an address, too, and so is its lower half */
-#define APART         UINT64_C(0x1000140)    /* not in the same lines of a cache */
-#define POINTED       UINT64_C(0x7000040)
-#define PAGE          4096u
-#define LINE          64u
-#define LINES         256u /* half of a first-level cache */
-#define PAGES_MAX     2048
+#define APART         UINT64_C(0x1000140) /* not in the same lines of a cache */
 #define SEEDS         12
 #define PROCESSES     4
 #define COPIES_MAX    400
@@ -44,57 +37,6 @@
 /* add %rax, %rax: a cycle each, on any CPU. */
 static const struct silicon_block clock_block = {.bytes = {0x48, 0x01, 0xc0}, .size = 3, .instructions = 1};
 
-/* A signal has no other way to know it. */
-static unsigned fault_seed, fault_count;
-
-/* What a word of memory is at first: a pointer, most of them to other lines; bytes that are not 0; 0. */
-static uint64_t
-word_value(size_t at, unsigned seed)
-{
-	if (seed % 3)
-		return seed % 3 == 1 ? UINT64_C(0x0101010101010101) : 0;
-	return POINTERS + POINTED + at * 0x9e3779b1 % LINES * LINE;
-}
-
-static void
-page_fill(uint64_t *page, unsigned seed)
-{
-	for (size_t i = 0; i < PAGE / sizeof(*page); i++)
-		page[i] = word_value(i, seed);
-}
-
-static void
-fault_handle(int number, siginfo_t *info, void *context)
-{
-	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
-	void *mapped;
-
-	(void)context;
-	if (number != SIGSEGV || info->si_code != SEGV_MAPERR || !page || fault_count++ > PAGES_MAX)
-		_exit(number == SIGSEGV ? EFAULT : number == SIGFPE ? EDOM : ENOSYS);
-	mapped = mmap((void *)page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-	              0);
-	if (mapped == MAP_FAILED)
-		_exit(EFAULT);
-	page_fill(mapped, fault_seed);
-}
-
-static int
-faults_catch(void)
-{
-	static uint8_t stack[65536];
-	const stack_t place = {.ss_sp = stack, .ss_size = sizeof(stack)};
-	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-	struct sigaction action = {.sa_sigaction = fault_handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-
-	if (sigaltstack(&place, NULL))
-		return -errno;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (sigaction(numbers[i], &action, NULL))
-			return -errno;
-	return 0;
-}
-
 static void
 frame_fill(struct silicon_frame *frame, unsigned seed)
 {
@@ -102,7 +44,7 @@ frame_fill(struct silicon_frame *frame, unsigned seed)
 	unsigned order = 2 * (seed / 3) + 1; /* who is above whom differs */
 
 	for (unsigned i = 0; i < 16; i++) {
-		frame->general[i] = POINTERS + (i * order % 16 + 1) * APART;
+		frame->general[i] = SILICON_POINTERS + (i * order % 16 + 1) * APART;
 		memcpy(frame->vector[i], ones, sizeof(ones));
 	}
 }
@@ -285,11 +227,10 @@ undisturbed(void)
 static void
 child_run(const struct job *job, struct shared *shared)
 {
-	int err = faults_catch();
+	int err = silicon_catch_faults(job->seed);
 
 	alarm(TIMEOUT_S);
 	undisturbed();
-	fault_seed = job->seed;
 	_mm_setcsr(_mm_getcsr() | 0x8040); /* no denormals */
 	if (!err)
 		err = loop_try(job, 0, &shared->goes_on);

@@ -22,11 +22,6 @@ struct silicon_block {
 	size_t displacement_size; /* of the branch at its end: 0 when there is none */
 };
 
-/* Runs of copies with the same registers, memory and flags at their beginning. */
-struct silicon_state {
-	unsigned seed; /* of registers and memory */
-};
-
 /* Machine code in pages of its own. */
 struct silicon_code {
 	uint8_t *bytes;
@@ -54,6 +49,15 @@ struct silicon_result {
 	double cycles; /* an iteration's */
 	bool goes_on;  /* its branch is taken, every time */
 };
+
+/* Pointers of a block: eight times one of them is an address, too, and so is its lower half. */
+#define SILICON_POINTERS UINT64_C(0x1000000000)
+
+/*
+ * Let this process touch any memory: pages are filled in with what `seed` says. Anything else that is wrong with its
+ * code ends it, with an errno as its exit status. 0 or -errno.
+ */
+int silicon_catch_faults(unsigned seed);
 
 /* Measure the block, from each of several states until one lets the loop go on. 0 or -errno of the measurement itself.
  */
