@@ -189,12 +189,13 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 		return -EINVAL;
 	elimination.fits_cache = calloc(count + 1, sizeof(*elimination.fits_cache));
 	elimination.fits_tlb = calloc(count + 1, sizeof(*elimination.fits_tlb));
+	elimination.keeps_data = calloc(count + 1, sizeof(*elimination.keeps_data));
 	elimination.seen = calloc(count + 1, sizeof(*elimination.seen));
 	elimination.queue = calloc(count + 1, sizeof(*elimination.queue));
 	elimination.distances = calloc(count + 1, sizeof(*elimination.distances));
 	stalls->instructions = calloc(input->graph->instruction_count + 1, sizeof(*stalls->instructions));
-	if (elimination.fits_cache && elimination.fits_tlb && elimination.seen && elimination.queue &&
-	    elimination.distances && stalls->instructions)
+	if (elimination.fits_cache && elimination.fits_tlb && elimination.keeps_data && elimination.seen &&
+	    elimination.queue && elimination.distances && stalls->instructions)
 		err = find_loops(&elimination);
 	if (!err) {
 		compare_lines(&elimination);
@@ -207,6 +208,7 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 	free(elimination.worth);
 	free(elimination.fits_cache);
 	free(elimination.fits_tlb);
+	free(elimination.keeps_data);
 	free(elimination.seen);
 	free(elimination.queue);
 	free(elimination.distances);

@@ -16,9 +16,9 @@
  *    in a loop without calls that fits into the cache, or the TLB, and goes round often; or, with few samples, it is
  *    one of those that begin a line, or page, and all of them take no longer than the others;
  *  - D-cache, DTB: it loads nothing (DTB: nor stores), and, in order, no operand comes from a load that is near enough;
- *    at most as many as its stride, where the code tells it, makes it touch lines and pages that it did not just touch
- *    (an address that stays: no DTB); write buffer: it is no store; synchronization: it is no atomic operation or
- *    barrier, nor right behind a barrier;
+ *    in a small loop at most as often as its stride, where the code tells it, makes it touch lines and pages that it
+ *    did not just touch (an address that stays: no DTB); write buffer: it is no store; synchronization: it is no atomic
+ * operation or barrier, nor right behind a barrier;
  *  - mispredict: it is no head of a block that a conditional branch or an indirect jump leads to; else it is at most
  *    (how often it is reached that way) x the penalty;
  *  - multiplier, divider: it does not use it; in order, also: nothing before it, near enough, does, or makes an

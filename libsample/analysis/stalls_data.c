@@ -18,9 +18,14 @@ is_loaded_by(const struct instruction *instruction, uint8_t reg)
 static double
 touched_anew(struct elimination *elimination, uint32_t at, unsigned bytes)
 {
+	const struct flow_graph *graph = elimination->graph;
+	uint32_t block;
 	double stride;
 
-	if (!elimination->asks_strides || bytes == 0 || !find_stride(elimination, at, &stride))
+	if (!elimination->asks_strides || bytes == 0)
+		return 1;
+	block = flow_graph_block_at(graph, graph->instructions[at].address);
+	if (block == FLOW_OUTSIDE || !elimination->keeps_data[block] || !find_stride(elimination, at, &stride))
 		return 1;
 	return fmin(fabs(stride) / bytes, 1);
 }

@@ -1,12 +1,14 @@
-/* Loops whose code stays in the cache: strongly connected parts of the flow graph (Tarjan 1972), and single blocks. */
+/* Loops whose code, or data, stays in the cache: strongly connected parts of the flow graph (Tarjan 1972), and single
+ * blocks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/stalls_private.h"
 
-#define ROUNDS_MIN 8 /* of a loop, for each time it is entered */
-#define UNVISITED  0
+#define ROUNDS_MIN   8 /* of a loop, for each time it is entered */
+#define ACCESSES_MAX 8 /* to memory, in a round: as many lines as a set of a cache holds, mostly */
+#define UNVISITED    0
 
 struct components {
 	const struct flow_graph *graph;
@@ -24,6 +26,7 @@ struct part {
 	uint64_t bytes; /* of code, in whole lines */
 	bool calls;
 	bool is_loop;
+	uint32_t accesses;    /* instructions that load or store */
 	double entered, most; /* how often; and of its blocks the one that runs most */
 };
 
@@ -106,16 +109,24 @@ add_block(const struct elimination *elimination, uint32_t block, struct part *pa
 	const double value = known_value(&elimination->input->frequencies->blocks[block]);
 
 	part->bytes += last->address + last->size - first->address + elimination->pipeline->cache_line;
+	for (uint32_t i = 0; i < at->count; i++)
+		part->accesses += first[i].loads || first[i].stores;
 	part->calls |= last->flow == FLOW_CALL || last->flow == FLOW_CALL_INDIRECT;
 	if (value > part->most)
 		part->most = value;
 }
 
 static bool
-stays(const struct part *part, uint64_t bytes)
+goes_round(const struct part *part)
 {
-	return part->is_loop && !part->calls && part->bytes <= bytes && part->most > 0 &&
-	       part->entered * ROUNDS_MIN <= part->most;
+	return part->is_loop && !part->calls && part->most > 0 && part->entered * ROUNDS_MIN <= part->most;
+}
+
+/* Between two executions of a block that is in each second round at least, not much else is touched. */
+static bool
+keeps_data(const struct part *part, double value)
+{
+	return goes_round(part) && part->accesses <= ACCESSES_MAX && 2 * value >= part->most;
 }
 
 static void
@@ -123,9 +134,11 @@ judge_part(const struct elimination *elimination, const struct part *part, uint3
 {
 	const struct pipeline *pipeline = elimination->pipeline;
 	const uint64_t reach = (uint64_t)pipeline->code_tlb.entries * pipeline->page_bytes;
+	const double value = known_value(&elimination->input->frequencies->blocks[block]);
 
-	elimination->fits_cache[block] |= stays(part, pipeline->code_cache_bytes);
-	elimination->fits_tlb[block] |= stays(part, reach);
+	elimination->fits_cache[block] |= goes_round(part) && part->bytes <= pipeline->code_cache_bytes;
+	elimination->fits_tlb[block] |= goes_round(part) && part->bytes <= reach;
+	elimination->keeps_data[block] |= keeps_data(part, value);
 }
 
 /* A block that follows itself, whatever loop it is in besides. */

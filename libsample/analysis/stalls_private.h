@@ -29,6 +29,8 @@ struct elimination {
 	bool asks_strides;   /* by now: what they rule out matters only to bounds */
 	bool *fits_cache;    /* of each block: in a loop that goes round often without leaving the cache */
 	bool *fits_tlb;
+	bool *keeps_data; /* in such a loop whatever its code, with few accesses: what was just touched is still there
+	                   */
 	double line_share, page_share; /* of the time of instructions with few samples and no other reason that begin
 	                                  a line, or page: what may be due to that */
 	uint32_t *seen;                /* of each block: the last search that came by */
@@ -59,7 +61,7 @@ void walk_back(struct elimination *elimination, uint32_t block, uint32_t index, 
 /* Which share of the block's executions comes over an edge: 0 to 1; 0 for a rare one. */
 double edge_share(const struct elimination *elimination, uint32_t edge, uint32_t block);
 
-/* Fill in fits_cache and fits_tlb. 0 or -ENOMEM. */
+/* Fill in fits_cache, fits_tlb and keeps_data. 0 or -ENOMEM. */
 int find_loops(struct elimination *elimination);
 
 /* Fill in line_share and page_share. After find_loops(). */

@@ -136,6 +136,8 @@ sum_step(struct trace *trace, uint32_t at, const struct instruction_operand *mem
 {
 	double base = 0, index = 0;
 
+	if (memory->index != REGISTER_NONE && memory->index >= REGISTER_VECTOR) /* of several places */
+		return false;
 	if (!memory->is_pc && memory->base != REGISTER_NONE && !step_of(trace, at, memory->base, &base))
 		return false;
 	if (memory->index != REGISTER_NONE && !step_of(trace, at, memory->index, &index))

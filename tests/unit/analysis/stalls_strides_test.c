@@ -237,6 +237,42 @@ a_stride_bounds_misses_by_lines_and_pages(void **state)
 	assert_about(most_of(loop, sizeof(loop), CAUSE_DATA_TLB), 51200 / 512.0, 1e-6);
 }
 
+/* A sum of 8-byte elements, once in a loop that goes round a thousand times, and once in one of four rounds. */
+static void
+without_a_small_loop_a_stride_says_nothing(void **state)
+{
+	static const uint8_t bytes[] = {0x48, 0x8b, 0x0f, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf4};
+	struct code code = {.bytes = bytes, .size = sizeof(bytes)};
+	struct scene scene;
+
+	(void)state;
+	make_loop(&scene, &code, ARCHITECTURE_X86_64);
+	scene.samples[0] = 400 * FREQUENCY;
+	scene_find(&scene);
+	assert_letters(&scene, 0, "d");
+	scene.edge_frequencies[0].value = scene.edge_frequencies[2].value = FREQUENCY / 4;
+	scene.edge_frequencies[1].value = FREQUENCY * 3 / 4;
+	scene_find(&scene);
+	assert_letters(&scene, 0, "ITdDp"); /* and its code may be gone meanwhile, too */
+	scene_end(&scene);
+	decoder_free(code.decoder);
+}
+
+/* Nine loads: mov (%rdi), %rcx eight times and once more, add $8, %rdi, dec %rsi, jne. */
+static void
+with_many_accesses_in_a_round_a_stride_says_nothing(void **state)
+{
+	static const uint8_t tail[] = {0x48, 0x83, 0xc7, 0x08, 0x48, 0xff, 0xce, 0x75, 0xdc};
+	uint8_t bytes[9 * 3 + sizeof(tail)];
+
+	(void)state;
+	for (unsigned i = 0; i < 9; i++)
+		memcpy(bytes + i * 3, (const uint8_t[]){0x48, 0x8b, 0x0f}, 3);
+	memcpy(bytes + 27, tail, sizeof(tail));
+	assert_true(most_of(bytes, sizeof(bytes), CAUSE_DATA_CACHE) > 300);
+	assert_about(most_of(bytes + 3, sizeof(bytes) - 3, CAUSE_DATA_CACHE), 1000 / 8.0, 1e-6);
+}
+
 int
 main(void)
 {
@@ -252,6 +288,8 @@ main(void)
 		cmocka_unit_test(behind_a_call_nothing_is_known),
 		cmocka_unit_test(aarch64_has_the_same_forms),
 		cmocka_unit_test(a_stride_bounds_misses_by_lines_and_pages),
+		cmocka_unit_test(without_a_small_loop_a_stride_says_nothing),
+		cmocka_unit_test(with_many_accesses_in_a_round_a_stride_says_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
