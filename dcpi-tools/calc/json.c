@@ -217,8 +217,9 @@ graph_json(const struct report *report)
 {
 	const struct flow_graph *graph = report->analysis->graph;
 
-	return json_pack("{s:b, s:i, s:b}", "complete", graph->is_complete, "unresolved_jumps",
-	                 (int)graph->unresolved_jumps, "relative", report->analysis->frequencies.is_relative);
+	return json_pack("{s:b, s:i, s:b, s:b}", "complete", graph->is_complete, "unresolved_jumps",
+	                 (int)graph->unresolved_jumps, "relative", report->analysis->frequencies.is_relative, "rough",
+	                 report->analysis->frequencies.is_rough);
 }
 
 static json_t *

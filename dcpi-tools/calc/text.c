@@ -88,6 +88,9 @@ print_doubts(const struct report *report, const struct output *output)
 		        graph->unresolved_jumps, graph->unresolved_jumps > 1 ? "s" : "");
 	else if (!graph->is_complete)
 		fputs("Flow graph: there are bytes that could not be decoded: frequencies are less certain\n", stream);
+	if (report->analysis->frequencies.is_rough)
+		fputs("Frequency:  the search took too long and was ended: they are near those that fit best\n",
+		      stream);
 	fputs(output_plain(output, STYLE_WARNING), stream);
 }
 

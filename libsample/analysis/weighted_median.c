@@ -15,6 +15,8 @@ weighted_median(struct weighted *list, size_t count)
 {
 	double half = 0, sum = 0;
 
+	if (count == 0)
+		return 0;
 	qsort(list, count, sizeof(*list), compare_values);
 	for (size_t i = 0; i < count; i++)
 		half += list[i].weight / 2;
