@@ -50,9 +50,8 @@ print_means(const struct result *results, size_t count, bool of_kernels)
 static void
 print_factors(const struct result *results, size_t count)
 {
-	printf("Absolute estimates of procedures are too high, where they are right relative to one another, by these "
-	       "factors "
-	       "(a tenth of the samples below, half, nine tenths):");
+	printf("Absolute estimates of procedures are too high, where they are right relative to one another, by\n"
+	       "these factors (a tenth of the samples below, half, nine tenths):");
 	for (unsigned source = 0; source < SOURCE_EXACT; source++) {
 		const struct score mean = report_mean(results, count, source, false);
 
