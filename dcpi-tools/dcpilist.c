@@ -14,6 +14,8 @@ enum key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_SOURCE,
+	KEY_FREQUENCY,
+	KEY_CPU,
 	KEY_INSTRUCTIONS,
 	KEY_ASM,
 };
@@ -23,6 +25,8 @@ static const struct argp_option entries[] = {
 	{"image", KEY_IMAGE, "IMAGE", 0, "Look in this image: a file name, a path, a pattern or a build-id's beginning",
          1},
 	{"event", KEY_EVENT, "EVENT", 0, "Only the column of this event", 1},
+	{"frequency", KEY_FREQUENCY, NULL, 0, "And how often each ran, by the best source there is", 1},
+	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline for that: a model's name, or its file (default: the epoch's)", 1},
 	{"source", KEY_SOURCE, NULL, 0, "Only source lines", 1},
 	{"instructions", KEY_INSTRUCTIONS, NULL, 0, "Only instructions", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
@@ -58,6 +62,12 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_EVENT:
 		options_add_event(&request->columns, text, state);
+		return 0;
+	case KEY_FREQUENCY:
+		request->frequency = true;
+		return 0;
+	case KEY_CPU:
+		request->cpu = text;
 		return 0;
 	case KEY_SOURCE:
 		request->mode = LIST_SOURCE;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/json.h"
 
 /* A number, or null for what is not known (below 0). */
@@ -222,16 +223,6 @@ graph_json(const struct report *report)
 	                 report->analysis->frequencies.is_rough);
 }
 
-static json_t *
-source_json(const struct report *report)
-{
-	uint32_t epoch;
-	const enum frequency_method method = report_source(report, &epoch);
-
-	return json_pack("{s:s, s:o}", "method", frequency_method_name(method), "epoch",
-	                 epoch ? json_count(epoch) : json_null());
-}
-
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -241,7 +232,7 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "event", event_json(report));
 	failed |= json_object_set_new(root, "model", model_json(&report->model));
 	failed |= json_object_set_new(root, "graph", graph_json(report));
-	failed |= json_object_set_new(root, "source", source_json(report));
+	failed |= json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));
 	failed |= json_object_set_new(root, "blocks", blocks_json(report));
 	failed |= json_object_set_new(root, "edges", edges_json(report));
 	failed |= json_object_set_new(root, "summary", summary_json(report));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/frequency_source.h"
 
 #define SHADOW_CYCLES 0.05 /* less holds nothing up */
 
@@ -140,20 +141,6 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 	return err ? err : add_dynamic_bubble(report, block->first + index, line);
 }
 
-/* What is only right relative to other blocks is not said to the last digit. */
-static void
-format_frequency(const struct report *report, double value, char *text, size_t size)
-{
-	double unit;
-
-	if (!report->analysis->frequencies.is_relative || value <= 0) {
-		snprintf(text, size, value < 100 ? "%.3g" : "%.0f", value);
-		return;
-	}
-	unit = pow(10, floor(log10(value)) - 1);
-	snprintf(text, size, value < 10 ? "~%.2g" : "~%.0f", round(value / unit) * unit);
-}
-
 static void
 write_note(const struct report *report, uint32_t index, struct listing_block *shown)
 {
@@ -175,7 +162,7 @@ write_note(const struct report *report, uint32_t index, struct listing_block *sh
 		         block_percent(report, index));
 		return;
 	}
-	format_frequency(report, frequency->value, value, sizeof(value));
+	frequency_format(frequency->value, analysis->frequencies.is_relative, value, sizeof(value));
 	if (executions > 0 && !analysis->frequencies.is_relative)
 		snprintf(times, sizeof(times), ", executed %.3g times", executions);
 	snprintf(shown->note, sizeof(shown->note), "Frequency %s (%s confidence, %s)%s, %.1f%% of the time", value,

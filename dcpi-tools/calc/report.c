@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 
@@ -54,7 +55,8 @@ check_source(const struct report *report)
 	const enum report_from from = report->request->from;
 	uint32_t epoch;
 
-	if (from == FROM_BEST || from == FROM_SAMPLES || report_source(report, &epoch) == sources[from].method)
+	if (from == FROM_BEST || from == FROM_SAMPLES ||
+	    frequency_source(report->analysis, &report->recorded, &epoch) == sources[from].method)
 		return STATUS_OK;
 	message_print(report->request->procedure.name, "%s", sources[from].missing);
 	return STATUS_EMPTY;
@@ -137,28 +139,6 @@ block_percent(const struct report *report, uint32_t index)
 	const double total = (double)report->analysis->time_samples;
 
 	return total > 0 ? 100 * block_samples(report->analysis, index) / total : 0;
-}
-
-enum frequency_method
-report_source(const struct report *report, uint32_t *epoch)
-{
-	const struct procedure_analysis *analysis = report->analysis;
-	uint8_t best = FREQUENCY_UNKNOWN;
-
-	*epoch = 0;
-	for (size_t i = 0; i < analysis->graph->block_count; i++) {
-		const uint8_t method = analysis->frequencies.blocks[i].method;
-
-		if (method != FREQUENCY_UNKNOWN && (best == FREQUENCY_UNKNOWN || method < best))
-			best = method;
-	}
-	if (best == FREQUENCY_COUNTED)
-		*epoch = report->recorded.exact.epoch;
-	if (best == FREQUENCY_BRANCHES)
-		*epoch = report->recorded.branches.epoch;
-	if (best == FREQUENCY_BURSTS)
-		*epoch = report->recorded.bursts.epoch;
-	return (enum frequency_method)best;
 }
 
 char *

@@ -56,9 +56,6 @@ void report_fini(struct report *report); /* a zeroed one is allowed */
 /* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
 
-/* The best source that the frequencies of blocks come from, and the epoch that it was recorded in; 0: the samples'. */
-enum frequency_method report_source(const struct report *report, uint32_t *epoch);
-
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);
 

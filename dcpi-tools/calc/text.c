@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "dcpi-tools/calc/report.h"
+#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
@@ -44,37 +45,6 @@ print_samples(const struct report *report, FILE *stream)
 	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
 }
 
-#define RELATIVE "all are right relative to one another only; they and cycles (CPI) are within x2 at best"
-
-static void
-print_source(const struct report *report, FILE *stream)
-{
-	const bool is_relative = report->analysis->frequencies.is_relative;
-	uint32_t epoch;
-
-	switch (report_source(report, &epoch)) {
-	case FREQUENCY_COUNTED:
-		fprintf(stream, "Frequency:  counted by dcpix in epoch %" PRIu32 "%s\n", epoch,
-		        is_relative ? "; what a cycle is in samples is not known: cycles (CPI) are within x2 at best"
-		                    : ", cycles (CPI) by the samples");
-		return;
-	case FREQUENCY_BRANCHES:
-		fprintf(stream, "Frequency:  by the branch stacks of epoch %" PRIu32 ";\n            " RELATIVE "\n",
-		        epoch);
-		return;
-	case FREQUENCY_BURSTS:
-		fprintf(stream, "Frequency:  by the bursts of epoch %" PRIu32 ";\n            " RELATIVE "\n", epoch);
-		return;
-	case FREQUENCY_RETIRED:
-		fprintf(stream, "Frequency:  by the samples of instructions%s\n",
-		        is_relative ? ";\n            " RELATIVE : "");
-		return;
-	default:
-		if (is_relative)
-			fputs("Frequency:  " RELATIVE "\n", stream);
-	}
-}
-
 static void
 print_doubts(const struct report *report, const struct output *output)
 {
@@ -82,7 +52,7 @@ print_doubts(const struct report *report, const struct output *output)
 	FILE *stream = output->stream;
 
 	fputs(output_style(output, STYLE_WARNING), stream);
-	print_source(report, stream);
+	frequency_source_print(report->analysis, &report->recorded, stream);
 	if (!graph->is_complete && graph->unresolved_jumps)
 		fprintf(stream, "Flow graph: %u jump%s could not be followed: frequencies are less certain\n",
 		        graph->unresolved_jumps, graph->unresolved_jumps > 1 ? "s" : "");

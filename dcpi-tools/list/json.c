@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/list/report.h"
 
@@ -57,11 +58,29 @@ line_json(const struct list_place *place)
 	return place->file == SOURCE_NONE ? json_null() : json_integer(place->line);
 }
 
+/* Without --frequency there is no such member: an object without it is what it was. */
+static json_t *
+with_frequency(json_t *object, const struct frequency *frequency, const uint64_t *times)
+{
+	json_t *value = json_null();
+
+	if (frequency)
+		value = json_pack("{s:f, s:o, s:s, s:s}", "value", frequency->value, "executions",
+		                  frequency->confidence == CONFIDENCE_EXACT ? json_count(*times) : json_null(),
+		                  "confidence", frequency_confidence_name(frequency->confidence), "method",
+		                  frequency_method_name(frequency->method));
+	if (json_object_set_new(object, "frequency", value) == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 static json_t *
 instruction_json(const struct report *report, uint32_t instruction)
 {
 	const struct list_place *place = &report->places[instruction];
 	char *text = instruction_text(report, instruction);
+	uint64_t times = 0;
 	json_t *object;
 
 	object = json_pack("{s:o, s:s?, s:o, s:o, s:o}", "address",
@@ -69,6 +88,8 @@ instruction_json(const struct report *report, uint32_t instruction)
 	                   file_json(report, place), "line", line_json(place), "samples",
 	                   samples_json(report, of_instruction, &instruction));
 	free(text);
+	if (report->request->frequency)
+		object = with_frequency(object, instruction_frequency(report, instruction, &times), &times);
 	return object;
 }
 
@@ -89,10 +110,15 @@ static json_t *
 one_line_json(const struct report *report, const struct list_line *line)
 {
 	const struct source *source = &report->sources.sources[line->place.file];
+	uint64_t times = 0;
+	json_t *object;
 
-	return json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, &line->place), "line",
-	                 line_json(&line->place), "text", json_shown(source_line(source, line->place.line)), "samples",
-	                 samples_json(report, of_line, line));
+	object = json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, &line->place), "line",
+	                   line_json(&line->place), "text", json_shown(source_line(source, line->place.line)),
+	                   "samples", samples_json(report, of_line, line));
+	if (report->request->frequency)
+		object = with_frequency(object, line_frequency(report, line, &times), &times);
+	return object;
 }
 
 /* In the order of the instructions. */
@@ -140,6 +166,9 @@ report_print_json(const struct report *report, FILE *stream)
 	int failed = 0;
 
 	failed |= json_object_set_new(root, "samples", samples_json(report, of_all, NULL));
+	if (report->request->frequency)
+		failed |=
+			json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));
 	failed |= json_object_set_new(root, "instructions", instructions_json(report));
 	failed |= json_object_set_new(root, "lines", lines_json(report));
 	failed |= json_object_set_new(root, "sources", sources_json(report));

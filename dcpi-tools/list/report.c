@@ -46,16 +46,44 @@ add_up(struct report *report)
 	return report->totals ? 0 : -ENOMEM;
 }
 
+/* For frequencies: the model, the event that is time, and what was recorded. */
 static int
-count(struct report *report)
+prepare_frequencies(struct report *report, struct database *database, uint16_t *event)
 {
-	const struct procedure_input input = {
+	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
+	int err, status;
+
+	status = time_event_ask(report->selection, NULL, database->directory, event);
+	if (!status)
+		status = model_ask(report->selection, report->request->cpu, &report->model);
+	if (status)
+		return status;
+	err = recorded_read(database->profile, number, &report->recorded);
+	return err ? database_cannot_read(database, err) : STATUS_OK;
+}
+
+static int
+count(struct report *report, struct database *database)
+{
+	struct procedure_input input = {
 		.selection = report->selection,
 		.code = &report->choice.found.code,
 		.symbol = report->choice.found.symbol,
 		.event = report->columns.events[0],
+		.exact = &report->recorded.exact.paths,
+		.branches = &report->recorded.branches.paths,
+		.bursts = &report->recorded.bursts.paths,
 	};
-	int err = procedure_analyze(&input, &report->analysis);
+	int err;
+
+	if (report->request->frequency) {
+		const int status = prepare_frequencies(report, database, &input.event);
+
+		if (status)
+			return status;
+		input.pipeline = &report->model.pipeline;
+	}
+	err = procedure_analyze(&input, &report->analysis);
 
 	if (!err)
 		err = add_up(report);
@@ -104,7 +132,7 @@ find_lines(struct report *report)
 }
 
 static int
-look_into_files(struct report *report)
+look_into_files(struct report *report, struct database *database)
 {
 	char *shown = text_shown(report->request->procedure.name);
 	struct guard guard = procedure_guard(shown);
@@ -113,7 +141,7 @@ look_into_files(struct report *report)
 	guard_enter(&guard);
 	status = choose_procedure(report);
 	if (!status)
-		status = count(report);
+		status = count(report, database);
 	if (!status)
 		status = find_lines(report);
 	guard_leave(&guard);
@@ -131,7 +159,7 @@ report_make(struct report *report, const struct request *request, struct databas
 	status = database_select(database, &request->options.request, &report->selection);
 	if (!status)
 		status = choose_columns(report, database->directory);
-	return status ? status : look_into_files(report);
+	return status ? status : look_into_files(report, database);
 }
 
 void
@@ -143,6 +171,7 @@ report_fini(struct report *report)
 	sources_fini(&report->sources);
 	image_lines_free(report->lines);
 	procedure_analysis_free(report->analysis);
+	recorded_fini(&report->recorded);
 	procedure_choice_fini(&report->choice);
 	selection_free(report->selection);
 }
@@ -161,6 +190,39 @@ line_samples(const struct report *report, const struct list_line *line, uint16_t
 	for (uint32_t i = 0; i < line->count; i++)
 		sum += instruction_samples(report, report->index.order[line->first + i], event);
 	return sum;
+}
+
+const struct frequency *
+instruction_frequency(const struct report *report, uint32_t instruction, uint64_t *times)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const uint32_t block = flow_graph_block_at(analysis->graph, analysis->graph->instructions[instruction].address);
+	const struct frequency *frequency;
+
+	if (block == FLOW_OUTSIDE) /* padding */
+		return NULL;
+	frequency = &analysis->frequencies.blocks[block];
+	*times = frequency->confidence == CONFIDENCE_EXACT && analysis->executions ? analysis->executions[instruction]
+	                                                                           : 0;
+	return frequency->confidence == CONFIDENCE_NONE ? NULL : frequency;
+}
+
+const struct frequency *
+line_frequency(const struct report *report, const struct list_line *line, uint64_t *times)
+{
+	const struct frequency *most = NULL;
+
+	for (uint32_t i = 0; i < line->count; i++) {
+		uint64_t own;
+		const struct frequency *frequency =
+			instruction_frequency(report, report->index.order[line->first + i], &own);
+
+		if (!frequency || (most && frequency->value <= most->value))
+			continue;
+		most = frequency;
+		*times = own;
+	}
+	return most;
 }
 
 char *

@@ -9,10 +9,12 @@
 #include "analysis/procedure.h"
 #include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/common/recorded.h"
 #include "dcpi-tools/list/line_index.h"
 #include "dcpi-tools/list/sources.h"
 #include "image/lines.h"
@@ -29,6 +31,8 @@ struct request {
 	struct columns_request columns;
 	struct procedure_options procedure;
 	enum list_mode mode;
+	const char *cpu; /* a model's name or file; NULL: by the epoch's CPU */
+	bool frequency;  /* how often each ran, too */
 };
 
 struct report {
@@ -37,6 +41,8 @@ struct report {
 	struct columns columns;
 	struct procedure_choice choice;
 	struct procedure_analysis *analysis;
+	struct model model; /* these two if frequencies are wanted */
+	struct recorded recorded;
 	struct image_lines *lines; /* NULL: there are none */
 	bool lines_damaged;        /* some, or all, could not be read */
 	struct sources sources;
@@ -53,6 +59,13 @@ void report_fini(struct report *report); /* a zeroed one is allowed */
  */
 uint64_t instruction_samples(const struct report *report, uint32_t instruction, uint16_t event);
 uint64_t line_samples(const struct report *report, const struct list_line *line, uint16_t event);
+
+/*
+ * How often an instruction ran, or of a line the one that ran most: exact executions, else a frequency; NULL: not
+ * known. `times` has room for the executions of an exact one.
+ */
+const struct frequency *instruction_frequency(const struct report *report, uint32_t instruction, uint64_t *times);
+const struct frequency *line_frequency(const struct report *report, const struct list_line *line, uint64_t *times);
 
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
@@ -53,6 +54,8 @@ print_head(const struct report *report, const struct output *output)
 		err = text_print(report->choice.titles[report->choice.found.code.index], stream);
 	if (!err)
 		err = print_samples(report, stream);
+	if (report->request->frequency)
+		frequency_source_print(report->analysis, &report->recorded, stream);
 	if (report->lines_damaged)
 		fputs("Source:   not known: line numbers of the image cannot be read\n", stream);
 	else if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
@@ -74,16 +77,37 @@ add_count(const struct report *report, uint64_t count, uint16_t event, struct ta
 	table_format(table, is_hot ? STYLE_HOT : STYLE_PLAIN, "%" PRIu64, count);
 }
 
+/* What is known with little confidence has a question mark. */
+static void
+add_frequency(const struct report *report, const struct frequency *frequency, const uint64_t *times,
+              struct table *table)
+{
+	char text[64];
+
+	if (!frequency) {
+		table_text(table, STYLE_PLAIN, "");
+		return;
+	}
+	frequency_format(frequency->value, report->analysis->frequencies.is_relative, text, sizeof(text));
+	if (frequency->confidence == CONFIDENCE_EXACT)
+		table_format(table, STYLE_PLAIN, "%" PRIu64, *times);
+	else
+		table_format(table, STYLE_PLAIN, "%s%s", text, frequency->confidence == CONFIDENCE_LOW ? "?" : "");
+}
+
 static int
 add_instruction(const struct report *report, uint32_t instruction, struct table *table)
 {
 	char *text = instruction_text(report, instruction);
+	uint64_t times = 0;
 
 	if (!text)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->columns.count; i++)
 		add_count(report, instruction_samples(report, instruction, report->columns.events[i]),
 		          report->columns.events[i], table);
+	if (report->request->frequency)
+		add_frequency(report, instruction_frequency(report, instruction, &times), &times, table);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
 	table_text(table, STYLE_PLAIN, text);
 	free(text);
@@ -94,6 +118,8 @@ static void
 add_blank_counts(const struct report *report, struct table *table)
 {
 	for (size_t i = 0; i < report->columns.count; i++)
+		table_text(table, STYLE_PLAIN, "");
+	if (report->request->frequency)
 		table_text(table, STYLE_PLAIN, "");
 }
 
@@ -135,6 +161,8 @@ static void
 add_line(const struct report *report, const struct source *source, unsigned line, const struct list_line *used,
          struct table *table)
 {
+	uint64_t times = 0;
+
 	for (size_t i = 0; i < report->columns.count; i++) {
 		const uint16_t event = report->columns.events[i];
 
@@ -143,6 +171,8 @@ add_line(const struct report *report, const struct source *source, unsigned line
 		else
 			table_text(table, STYLE_PLAIN, "");
 	}
+	if (report->request->frequency)
+		add_frequency(report, used ? line_frequency(report, used, &times) : NULL, &times, table);
 	table_format(table, STYLE_PLAIN, "%u", line);
 	table_text(table, STYLE_PLAIN, source_line(source, line));
 }
@@ -171,7 +201,7 @@ fill_source(const struct report *report, struct table *table)
 int
 report_print_text(const struct report *report, const struct output *output)
 {
-	struct table_column columns[SELECTION_EVENTS_MAX + 2];
+	struct table_column columns[SELECTION_EVENTS_MAX + 3];
 	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
 	struct table *table;
 	size_t count = 0;
@@ -184,6 +214,9 @@ report_print_text(const struct report *report, const struct output *output)
 			.gap = 1,
 			.min_width = 7,
 		};
+	if (report->request->frequency)
+		columns[count++] =
+			(struct table_column){.heading = "times", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
 	columns[count++] = (struct table_column){
 		.heading = by_source ? "Line" : "Addr", .align = TABLE_RIGHT, .gap = 2, .min_width = 6};
 	columns[count++] = (struct table_column){.heading = by_source ? "Source" : "Instruction",

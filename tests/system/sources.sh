@@ -81,6 +81,15 @@ by_bursts()
 	dcpicalc --db "$db" odds odds >"$scratch/listing"
 	check 'the listing says it, and how sure it is of the block' \
 		grep -q '^\*\*\* Frequency ~[0-9]* (\(high\|medium\|low\) confidence, bursts)' "$scratch/listing"
+	dcpilist --db "$db" --frequency --json odds odds >"$scratch/calc.json"
+	check 'dcpilist has the same frequencies' json_holds '.source.method == "bursts" and
+		([.instructions[].frequency | values | .method] | index("bursts")) and
+		([.lines[].frequency | values | .value] | max > 0) and
+		([.instructions[] | select(.text | startswith("nop")) | .frequency] | all(. == null or .value >= 0))' "$scratch/calc.json"
+	dcpilist --db "$db" --frequency --instructions odds odds >"$scratch/list"
+	# shellcheck disable=SC2016 # awk's
+	check 'and shows them, about' awk '/^Frequency:/ { told = 1 } $2 ~ /^~[0-9]+[?]?$/ { shown++ } END { exit !(told && shown > 10) }' \
+		"$scratch/list"
 	check 'and the head of it' grep -q '^Frequency:  by the bursts of epoch 2;' "$scratch/listing"
 }
 
@@ -96,6 +105,10 @@ by_exact_counts()
 	check_fails 'and one that there is not' 2 'bursts or samples' dcpicalc --db "$db" --from 'tea leaves' odds odds
 	calc "$db" odds odds
 	check 'exact counts are better than bursts' json_holds '.source == {method: "counted", epoch: 3}' "$scratch/calc.json"
+	dcpilist --db "$db" --frequency --json odds odds >"$scratch/calc.json"
+	check 'also in dcpilist, to the last execution' json_holds '.source.method == "counted" and
+		([.instructions[].frequency.executions | values] | index(2000000)) and
+		([.instructions[].frequency.executions | values] | index(10000000))' "$scratch/calc.json"
 	dcpicalc --db "$db" --check odds odds >"$scratch/check"
 	figure "bursts against exact counts: $(tail -1 "$scratch/check" | sed 's/.*within: *//')"
 	check '--check compares the bursts with them' grep -q '^Frequency:  by the bursts of epoch 2;' "$scratch/check"
