@@ -4,6 +4,7 @@
  * Here the trap flag is the kernel's: dcpix steps the replica by ptrace(2), and has it make the system calls that bring
  * a page. All that it does itself is to become empty. It stops behind `svc`, which is for dcpix to use.
  */
+#if defined(__aarch64__)
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -79,3 +80,4 @@ replica_begin(void)
 	if (give_up_calls())
 		call(SYS_exit_group, 1, 0, 0, 0, 0);
 }
+#endif
