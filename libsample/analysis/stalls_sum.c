@@ -4,6 +4,8 @@
 
 #include "analysis/stalls.h"
 
+#define TENTHS_MAX 1e8 /* all rows together are still an int */
+
 static void
 add_instruction(const struct stalls *stalls, size_t index, double frequency, struct stall_summary *summary)
 {
@@ -61,7 +63,7 @@ tenths(double part, double whole)
 
 	if (!isfinite(percent))
 		return 0;
-	return (int)lround(fmax(-1e9, fmin(percent, 1e9)));
+	return (int)lround(fmax(-TENTHS_MAX, fmin(percent, TENTHS_MAX)));
 }
 
 void

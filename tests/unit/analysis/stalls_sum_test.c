@@ -99,6 +99,21 @@ nothing_tallied_is_nothing_everywhere(void **state)
 	assert_int_equal(shares.tallied_of_all, 0);
 }
 
+/* Frequencies that are nonsense, next to no time: rows are cut off, and still add up. */
+static void
+rows_without_bounds_add_up(void **state)
+{
+	struct stall_summary summary = {.actual = 1, .execution = 1e300, .dynamic = -1e300};
+	struct stall_shares shares;
+
+	(void)state;
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++)
+		summary.fixed[i] = 1e300;
+	stall_shares(&summary, &shares);
+	assert_true(shares.fixed_sum > 0 && shares.execution > 0 && shares.dynamic < 0);
+	assert_int_equal(shares.stall + shares.execution + shares.sampling_error, shares.tallied);
+}
+
 /*
  * Two blocks of 2 instructions on a two-wide pipeline, 1 cycle each at best: the first ran 100 times and its store took
  * 31 cycles, the second ran 10 times and has a low confidence.
@@ -202,6 +217,7 @@ main(void)
 		cmocka_unit_test(sums_are_those_of_the_rows_that_are_printed),
 		cmocka_unit_test(procedures_are_added_up_and_shares_may_be_of_more),
 		cmocka_unit_test(nothing_tallied_is_nothing_everywhere),
+		cmocka_unit_test(rows_without_bounds_add_up),
 		cmocka_unit_test(only_what_is_well_enough_known_is_tallied),
 		cmocka_unit_test(what_was_tallied_is_the_sum_of_its_parts),
 		cmocka_unit_test(a_shared_stall_may_be_either_reason),
