@@ -1,10 +1,11 @@
 # What `make accuracy` measures: programs of ours, and small ones around Debian's own static libraries - as they were
 # compiled for the distribution, with all their symbols. They are workloads: not hardened, not sanitized.
 
-ACCURACY_LIBRARIES := bzip2 lua sqlite zlib zstd
+ACCURACY_LIBRARIES := bzip2 lua lzma sqlite zlib zstd
 ACCURACY_PROGRAMS := $(addprefix $(BUILD)/accuracy/,kernels gigahertz $(ACCURACY_LIBRARIES))
 ACCURACY_LIBS_bzip2 := -l:libbz2.a
 ACCURACY_LIBS_lua := -l:liblua5.4.a -lm
+ACCURACY_LIBS_lzma := -l:liblzma.a -lpthread
 ACCURACY_LIBS_sqlite := -l:libsqlite3.a -lm
 ACCURACY_LIBS_zlib := -l:libz.a
 ACCURACY_LIBS_zstd := -l:libzstd.a
