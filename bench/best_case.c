@@ -2,7 +2,7 @@
  * best_case - the best case of blocks that follow themselves, for scripts/compare-mca
  *
  * best_case MODEL < BLOCKS: a line is an address and the bytes of an x86-64 block, in hexadecimal. A line comes out for
- * each: address, instructions, those that are not known, best case in cycles, its bound, and the three bounds.
+ * each: address, instructions, those that are not known, best case in cycles, its bound, and the four bounds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,10 +48,10 @@ show_block(const struct pipeline *pipeline, struct decoder *decoder, uint64_t ad
 	if (!err)
 		err = schedule_block(pipeline, list.instructions, list.count, true, NULL, NULL, &schedule);
 	if (!err)
-		printf("%" PRIx64 " %zu %u %.3f %s %.3f %.3f %.3f\n", address, list.count, count_unknown(&list),
+		printf("%" PRIx64 " %zu %u %.3f %s %.3f %.3f %.3f %.3f\n", address, list.count, count_unknown(&list),
 		       schedule.best_cycles,
 		       schedule.bound == BOUND_FRONT ? "front-end" : schedule_bound_name(schedule.bound),
-		       schedule.front_cycles, schedule.unit_cycles, schedule.latency_cycles);
+		       schedule.front_cycles, schedule.unit_cycles, schedule.latency_cycles, schedule.store_cycles);
 	schedule_fini(&schedule);
 	instruction_list_free(&list);
 	return err;

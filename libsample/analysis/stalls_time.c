@@ -110,7 +110,7 @@ bound_reason(enum schedule_bound bound)
 {
 	if (bound == BOUND_LATENCY)
 		return STALL_RA;
-	return bound == BOUND_UNITS ? STALL_UNIT : STALL_SLOTTING;
+	return bound == BOUND_UNITS || bound == BOUND_STORES ? STALL_UNIT : STALL_SLOTTING;
 }
 
 /* The best case by instruction: micro-operations share the front end's time, critical ones what is beyond it. */

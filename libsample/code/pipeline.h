@@ -87,6 +87,7 @@ struct pipeline {
 	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
 	struct pipeline_operation operations[OPERATION_COUNT];
 	unsigned folded_load, folded_store; /* micro-operations that an access adds to another operation's */
+	unsigned store_lines; /* of the cache that can be written in a cycle; 0: no less than there are stores */
 	unsigned scaled_index_cycles, extended_sign_cycles; /* that it adds to a load's latency */
 	bool fuses_compare_and_branch;    /* a compare or test and the branch behind it are one micro-operation */
 	bool fuses_arithmetic_and_branch; /* so are an addition, and or the like and the branch */

@@ -53,6 +53,7 @@ static const struct number core_numbers[] = {
 	{"write_buffer_entries", FIELD(write_buffer_entries), 1, 1024, true},
 	{"folded_load", FIELD(folded_load), 0, 8, false},
 	{"folded_store", FIELD(folded_store), 0, 8, false},
+	{"store_lines", FIELD(store_lines), 0, 8, false},
 	{"scaled_index_cycles", FIELD(scaled_index_cycles), 0, 8, false},
 	{"extended_sign_cycles", FIELD(extended_sign_cycles), 0, 8, false},
 	{"cache_line", FIELD(cache_line), 8, 1024, true},

@@ -22,7 +22,7 @@ schedule_bound_name(unsigned bound)
 {
 	static const char *const names[] = {
 		[BOUND_ISSUE] = "issue", [BOUND_FRONT] = "front end", [BOUND_BRANCH] = "taken branch",
-		[BOUND_UNITS] = "units", [BOUND_LATENCY] = "latency",
+		[BOUND_UNITS] = "units", [BOUND_STORES] = "stores",   [BOUND_LATENCY] = "latency",
 	};
 
 	return bound < sizeof(names) / sizeof(names[0]) ? names[bound] : "?";
@@ -91,6 +91,30 @@ find_waits(const struct instruction *instructions, size_t count, struct schedule
 	}
 }
 
+/* Whether both have the same address registers, in the same order. */
+static bool
+is_same_address(const struct instruction *a, const struct instruction *b)
+{
+	return a->address_reads == b->address_reads &&
+	       memcmp(a->reads + a->read_count - a->address_reads, b->reads + b->read_count - b->address_reads,
+	              a->address_reads) == 0;
+}
+
+static double
+store_bound(const struct pipeline *pipeline, const struct instruction *instructions, size_t count)
+{
+	unsigned lines = 0;
+
+	for (size_t i = 0; i < count && pipeline->store_lines; i++) {
+		bool is_known = !instructions[i].stores;
+
+		for (size_t k = 0; k < i && !is_known; k++)
+			is_known = instructions[k].stores && is_same_address(&instructions[k], &instructions[i]);
+		lines += !is_known;
+	}
+	return pipeline->store_lines ? (double)lines / pipeline->store_lines : 0;
+}
+
 static void
 take_largest(const struct pipeline *pipeline, const struct instruction *last, bool follows_itself,
              struct schedule *schedule)
@@ -106,6 +130,10 @@ take_largest(const struct pipeline *pipeline, const struct instruction *last, bo
 	if (schedule->unit_cycles > schedule->best_cycles) {
 		schedule->best_cycles = schedule->unit_cycles;
 		schedule->bound = BOUND_UNITS;
+	}
+	if (schedule->store_cycles > schedule->best_cycles) {
+		schedule->best_cycles = schedule->store_cycles;
+		schedule->bound = BOUND_STORES;
 	}
 	if (schedule->latency_cycles > schedule->best_cycles) {
 		schedule->best_cycles = schedule->latency_cycles;
@@ -123,7 +151,8 @@ needs_units(const struct work *work, uint32_t units)
 }
 
 static void
-fill_lines(const struct work *works, size_t count, double micro_operations, struct schedule *schedule)
+fill_lines(const struct instruction *instructions, const struct work *works, size_t count, double micro_operations,
+           struct schedule *schedule)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct schedule_line *line = &schedule->lines[i];
@@ -135,6 +164,8 @@ fill_lines(const struct work *works, size_t count, double micro_operations, stru
 			line->critical = works[i].micro_operations > 0;
 		else if (schedule->bound == BOUND_UNITS)
 			line->critical = needs_units(&works[i], schedule->bound_units);
+		else if (schedule->bound == BOUND_STORES)
+			line->critical = instructions[i].stores;
 		else if (schedule->bound == BOUND_BRANCH)
 			line->critical = i + 1 == count;
 	}
@@ -157,12 +188,14 @@ schedule_out_of_order(const struct pipeline *pipeline, const struct instruction 
 	schedule->front_cycles = micro_operations / pipeline->issue_width;
 	schedule->unit_cycles = schedule_unit_bound(works, count, &schedule->bound_units);
 	if (follows_itself)
+		schedule->store_cycles = store_bound(pipeline, instructions, count);
+	if (follows_itself)
 		err = schedule_latency_bound(instructions, works, count, schedule);
 	take_largest(pipeline, &instructions[count - 1], follows_itself, schedule);
 	if (schedule->bound != BOUND_LATENCY)
 		for (size_t i = 0; i < count; i++)
 			schedule->lines[i].critical = false;
-	fill_lines(works, count, micro_operations, schedule);
+	fill_lines(instructions, works, count, micro_operations, schedule);
 	free(works);
 	return err;
 }

@@ -8,12 +8,14 @@
  * issues with it. Best case = the sum of all M. Time that is lost is counted in half-cycles, the lines of a listing: an
  * instruction that could have followed in the same or the next half-cycle, and did not, has a static stall.
  *
- * Out of order: best case of a block that follows itself = the largest of three lower bounds on the cycles an
+ * Out of order: best case of a block that follows itself = the largest of four lower bounds on the cycles an
  * iteration takes:
  *  - front end: its micro-operations / issue width, or its taken branches / branches in a cycle;
  *  - units: the largest, over all sets U of units, of (cycles of uses that only units in U can serve) / |U|. No
  *    distribution of the work over the units can be better, and one that reaches it exists (Hall's theorem, with
  * fractions);
+ *  - stores, of a block that follows itself: the different address registers of its stores / lines that can be written
+ *    in a cycle. Those with the same registers may go to one line; that different ones never do is taken for granted.
  *  - latency: the largest, over all cycles of register dependences, of (the sum of latencies on it) / (iterations it
  *    spans). Loads take the first-level cache's latency; dependences through memory are not seen.
  * The first two are also lower bounds for a block that does not follow itself; only they are used then.
@@ -55,6 +57,7 @@ enum schedule_bound {
 	BOUND_FRONT,   /* the width of the front end */
 	BOUND_BRANCH,  /* taken branches */
 	BOUND_UNITS,   /* execution units */
+	BOUND_STORES,  /* lines of the cache that are written */
 	BOUND_LATENCY, /* a chain of dependences from one iteration to the next */
 };
 
@@ -70,8 +73,8 @@ struct schedule {
 	struct schedule_line *lines;
 	double best_cycles;        /* of one execution, or of one iteration if it follows itself */
 	enum schedule_bound bound; /* what best_cycles are */
-	double front_cycles, unit_cycles, latency_cycles; /* out of order: the three */
-	uint32_t bound_units;                             /* BOUND_UNITS: those that are full, as bits */
+	double front_cycles, unit_cycles, store_cycles, latency_cycles; /* out of order: the four */
+	uint32_t bound_units;                                           /* BOUND_UNITS: those that are full, as bits */
 	struct static_stall *stalls; /* in order; ascending by instruction, in the order in which they hold it up */
 	size_t stall_count;
 };

@@ -243,6 +243,34 @@ a_load_may_take_longer_for_its_index_and_its_sign(void **state)
 	schedule_fini(&schedule);
 }
 
+/* Three stores, two of them by r10, one by r11: two lines an iteration; a block alone leaves them to the buffer. */
+static void
+a_cycle_writes_so_many_lines(void **state)
+{
+	struct instruction block[3];
+	char text[sizeof(model) + 64];
+	struct schedule schedule;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		block[i] = (struct instruction){.class = CLASS_STORE,
+		                                .stores = true,
+		                                .reads = {1, i == 1 ? 11 : 10},
+		                                .read_count = 2,
+		                                .address_reads = 1};
+	snprintf(text, sizeof(text), "store_lines = 1;\n%s", model);
+	schedule = schedule_by(text, block, 3, true);
+	assert_true(schedule.store_cycles == 2);
+	assert_int_equal(schedule.bound, BOUND_UNITS); /* S, for 3 cycles */
+	schedule_fini(&schedule);
+	schedule = schedule_by(text, block, 3, false);
+	assert_true(schedule.store_cycles == 0);
+	schedule_fini(&schedule);
+	schedule = schedule_of(block, 3, true);
+	assert_true(schedule.store_cycles == 0);
+	schedule_fini(&schedule);
+}
+
 /* sub %rsi,%rdi; jne: one micro-operation where the model says so, and the difference is there a cycle later. */
 static void
 arithmetic_may_be_one_with_its_branch(void **state)
@@ -386,6 +414,7 @@ reasons_and_bounds_have_names(void **state)
 	assert_string_equal(stall_reason_name(STALL_UNIT), "FU dependency");
 	assert_string_equal(stall_reason_name(STALL_REASON_COUNT), "?");
 	assert_string_equal(schedule_bound_name(BOUND_LATENCY), "latency");
+	assert_string_equal(schedule_bound_name(BOUND_STORES), "stores");
 	assert_string_equal(schedule_bound_name(99), "?");
 }
 
@@ -402,6 +431,7 @@ main(void)
 		cmocka_unit_test(an_address_that_is_written_back_is_no_load),
 		cmocka_unit_test(a_compare_is_one_with_its_branch),
 		cmocka_unit_test(a_load_may_take_longer_for_its_index_and_its_sign),
+		cmocka_unit_test(a_cycle_writes_so_many_lines),
 		cmocka_unit_test(arithmetic_may_be_one_with_its_branch),
 		cmocka_unit_test(the_halves_of_a_product_may_take_different_times),
 		cmocka_unit_test(moves_and_clears_are_renamed_away),
