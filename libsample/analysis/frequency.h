@@ -7,9 +7,10 @@
  *
  * Where it comes from, best first; the first that is given, and says anything, is used:
  *  - exact counts of another run;
- *  - edges that a branch recorder saw, or single-step bursts: only the conditional probabilities n(from->to) / n(from)
- *    are used, for those do not depend on where a recording began;
+ *  - edges that a branch recorder saw: only the conditional probabilities n(from->to) / n(from) are used, for those
+ *    hardly depend on where a recording began; where little was seen, samples of time complete them;
  *  - samples of `instructions`, which are proportional to how often an instruction ran;
+ *  - single-step bursts, like a branch recorder's edges;
  *  - samples of time, on an in-order pipeline by DCPI's method (section 6.1 of "Continuous Profiling: Where Have All
  *    the Cycles Gone?", ACM TOCS 15(4), 1997): an instruction that issues without a stall has S / M = F, where M are
  *    the cycles it must take at least; stalls only make the ratio larger. So the lowest ratios that agree with one
@@ -20,7 +21,7 @@
  *    entangled for that, those of the flow with the least sum of absolute deviations from the samples
  * (frequency_fit.c).
  *
- * What the last, the recordings, and exact counts with no scale give is right only relative to one another:
+ * What the last gives, and out of order the recordings and exact counts, is right only relative to one another:
  * `is_relative`. Then a number of executions, or of cycles, is within a factor of two at best.
  *
  * Results are finite and never negative, whatever the samples are. Blocks and edges of one equivalence class have one
