@@ -5,8 +5,9 @@
 
 #include "analysis/frequency_private.h"
 
-#define RETIRED_HIGH   400 /* samples of a class: a standard deviation of 5 % */
-#define RETIRED_MEDIUM 50
+/* Samples of a class; measured in a simulation: docs/analysis.md. */
+#define RETIRED_HIGH   150 /* a standard deviation of 8 % */
+#define RETIRED_MEDIUM 40
 
 static bool
 any_count(const uint64_t *counts, size_t count)
