@@ -1,5 +1,4 @@
 /* Schema dcpicalc/1: man/dcpicalc.1.scd. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
@@ -38,10 +37,7 @@ samples_json(const struct report *report, uint32_t instruction)
 			failed |= json_object_set_new(
 				samples, report->selection->events[i].name,
 				json_count(analysis->samples[i * analysis->graph->instruction_count + instruction]));
-	if (!failed)
-		return samples;
-	json_decref(samples);
-	return NULL;
+	return json_kept(samples, failed);
 }
 
 static json_t *
@@ -236,8 +232,5 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "blocks", blocks_json(report));
 	failed |= json_object_set_new(root, "edges", edges_json(report));
 	failed |= json_object_set_new(root, "summary", summary_json(report));
-	if (!failed)
-		return json_print(root, stream);
-	json_decref(root);
-	return -ENOMEM;
+	return json_print(json_kept(root, failed), stream);
 }

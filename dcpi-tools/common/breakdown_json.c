@@ -12,10 +12,7 @@ ranges_json(const struct breakdown *breakdown)
 		failed |= json_object_set_new(
 			ranges, breakdown_dynamic_name(i),
 			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
-	if (!failed)
-		return ranges;
-	json_decref(ranges);
-	return NULL;
+	return json_kept(ranges, failed);
 }
 
 static json_t *
@@ -26,10 +23,7 @@ static_json(const struct breakdown *breakdown)
 
 	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
 		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
-	if (!failed)
-		return fixed;
-	json_decref(fixed);
-	return NULL;
+	return json_kept(fixed, failed);
 }
 
 json_t *

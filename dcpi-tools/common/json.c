@@ -40,6 +40,15 @@ json_time(uint64_t nanoseconds)
 	return json_string(text);
 }
 
+json_t *
+json_kept(json_t *value, int failed)
+{
+	if (!failed)
+		return value;
+	json_decref(value);
+	return NULL;
+}
+
 const char *
 json_text(const json_t *object, const char *key)
 {

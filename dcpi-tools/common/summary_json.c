@@ -45,10 +45,7 @@ events_json(const struct summary *summary)
 	for (size_t i = 0; i < summary->selection->event_count; i++)
 		if (!is_column(summary->columns, i))
 			failed |= json_array_append_new(events, event_json(summary, i));
-	if (!failed)
-		return events;
-	json_decref(events);
-	return NULL;
+	return json_kept(events, failed);
 }
 
 static json_t *
@@ -59,10 +56,7 @@ epochs_json(const struct selection *selection)
 
 	for (size_t i = 0; i < selection->epoch_count; i++)
 		failed |= json_array_append_new(epochs, json_integer(selection->epochs[i].id));
-	if (!failed)
-		return epochs;
-	json_decref(epochs);
-	return NULL;
+	return json_kept(epochs, failed);
 }
 
 static json_t *
@@ -78,10 +72,7 @@ unknown_json(const struct selection *selection)
 			count += selection->events[i].totals.unknown[cause];
 		failed |= json_object_set_new(unknown, unknown_cause_name(cause), json_count(count));
 	}
-	if (!failed)
-		return unknown;
-	json_decref(unknown);
-	return NULL;
+	return json_kept(unknown, failed);
 }
 
 static json_t *

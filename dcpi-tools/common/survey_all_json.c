@@ -26,10 +26,7 @@ gaps_json(const struct survey_all *survey)
 
 	for (size_t i = 0; i < survey->gap_count; i++)
 		failed |= json_array_append_new(gaps, gap_json(survey, &survey->gaps[i]));
-	if (!failed)
-		return gaps;
-	json_decref(gaps);
-	return NULL;
+	return json_kept(gaps, failed);
 }
 
 json_t *

@@ -1,5 +1,4 @@
 /* Schema dcpilist/1: man/dcpilist.1.scd. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -40,10 +39,7 @@ samples_json(const struct report *report, count_samples *count, const void *of)
 		failed |= json_object_set_new(samples, report->selection->events[event].name,
 		                              json_count(count(report, of, event)));
 	}
-	if (!failed)
-		return samples;
-	json_decref(samples);
-	return NULL;
+	return json_kept(samples, failed);
 }
 
 static json_t *
@@ -173,8 +169,5 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "lines", lines_json(report));
 	failed |= json_object_set_new(root, "sources", sources_json(report));
 	failed |= json_object_set_new(root, "lines_damaged", json_boolean(report->lines_damaged));
-	if (!failed)
-		return json_print(root, stream);
-	json_decref(root);
-	return -ENOMEM;
+	return json_print(json_kept(root, failed), stream);
 }

@@ -1,4 +1,3 @@
-#include <errno.h>
 
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
@@ -16,10 +15,7 @@ counts_json(const struct report *report, const struct histogram_row *row)
 		failed |= json_object_set_new(counts, report->selection->events[event].name,
 		                              json_count(row->counts[event]));
 	}
-	if (!failed)
-		return counts;
-	json_decref(counts);
-	return NULL;
+	return json_kept(counts, failed);
 }
 
 static json_t *
@@ -48,8 +44,5 @@ report_print_json(const struct report *report, FILE *stream)
 		failed |= json_array_append_new(rows, row_json(report, &report->histogram.rows[i]));
 	failed |= json_object_set_new(root, "rows", rows);
 	failed |= summary_json_totals(&summary, root);
-	if (!failed)
-		return json_print(root, stream);
-	json_decref(root);
-	return -ENOMEM;
+	return json_print(json_kept(root, failed), stream);
 }

@@ -1,5 +1,4 @@
 /* Schema dcpitopstalls/1: man/dcpitopstalls.1.scd. */
-#include <errno.h>
 
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/topstalls/report.h"
@@ -52,10 +51,7 @@ stall_json(const struct report *report, const struct worst_stall *stall)
 	failed |= json_object_set_new(object, "cycles", json_real(stall->cycles));
 	failed |= json_object_set_new(object, "unexplained", json_real(stall->unexplained));
 	failed |= json_object_set_new(object, "reasons", reasons);
-	if (!failed)
-		return object;
-	json_decref(object);
-	return NULL;
+	return json_kept(object, failed);
 }
 
 static json_t *
@@ -66,10 +62,7 @@ stalls_json(const struct report *report)
 
 	for (size_t i = 0; i < report->shown; i++)
 		failed |= json_array_append_new(stalls, stall_json(report, &report->worst.stalls[i]));
-	if (!failed)
-		return stalls;
-	json_decref(stalls);
-	return NULL;
+	return json_kept(stalls, failed);
 }
 
 int
@@ -83,8 +76,5 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "instructions", json_count(worst->instruction_count));
 	failed |= json_object_set_new(root, "well_known_samples", json_real(worst->well_known_samples));
 	failed |= json_object_set_new(root, "stalls", stalls_json(report));
-	if (!failed)
-		return json_print(root, stream);
-	json_decref(root);
-	return -ENOMEM;
+	return json_print(json_kept(root, failed), stream);
 }

@@ -1,5 +1,4 @@
 /* Schema dcpiwhatcg/1: man/dcpiwhatcg.1.scd. */
-#include <errno.h>
 
 #include "dcpi-tools/common/breakdown.h"
 #include "dcpi-tools/common/json.h"
@@ -44,10 +43,7 @@ parts_json(const struct report *report, const struct part *parts, size_t count)
 
 	for (size_t i = 0; i < shown; i++)
 		failed |= json_array_append_new(array, part_json(report, &parts[i]));
-	if (!failed)
-		return array;
-	json_decref(array);
-	return NULL;
+	return json_kept(array, failed);
 }
 
 static json_t *
@@ -88,8 +84,5 @@ report_print_json(const struct report *report, FILE *stream)
 		                              parts_json(report, report->procedures, report->procedure_count));
 	if (request->has_stall)
 		failed |= json_object_set_new(root, "stall", stalled_json(report));
-	if (!failed)
-		return json_print(root, stream);
-	json_decref(root);
-	return -ENOMEM;
+	return json_print(json_kept(root, failed), stream);
 }
