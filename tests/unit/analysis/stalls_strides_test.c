@@ -237,6 +237,29 @@ a_stride_bounds_misses_by_lines_and_pages(void **state)
 	assert_about(most_of(loop, sizeof(loop), CAUSE_DATA_TLB), 51200 / 512.0, 1e-6);
 }
 
+/*
+ * Frequencies that are right only relative to one another: a round, at best one cycle for its branch, took 400 of their
+ * units, so that a cycle is 400 of them at most, and 8/4096 of a walk of 60 cycles 46.9.
+ */
+static void
+a_bound_in_cycles_is_worth_most_at_the_best_case(void **state)
+{
+	static const uint8_t bytes[] = {0x48, 0x8b, 0x0f, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf4};
+	struct code code = {.bytes = bytes, .size = sizeof(bytes)};
+	struct scene scene;
+
+	(void)state;
+	make_loop(&scene, &code, ARCHITECTURE_X86_64);
+	scene.samples[0] = 400 * FREQUENCY;
+	scene.frequencies.is_relative = true;
+	scene.pipeline.data_tlb.miss_cycles = 60;
+	scene_find(&scene);
+	assert_about(scene.schedules[0].best_cycles, 1, 0);
+	assert_about(scene_stall(&scene, 0, CAUSE_DATA_TLB)->high, 8 / 4096.0 * 60 * 400, 1e-6);
+	scene_end(&scene);
+	decoder_free(code.decoder);
+}
+
 /* A sum of 8-byte elements, once in a loop that goes round a thousand times, and once in one of four rounds. */
 static void
 without_a_small_loop_a_stride_says_nothing(void **state)
@@ -288,6 +311,7 @@ main(void)
 		cmocka_unit_test(behind_a_call_nothing_is_known),
 		cmocka_unit_test(aarch64_has_the_same_forms),
 		cmocka_unit_test(a_stride_bounds_misses_by_lines_and_pages),
+		cmocka_unit_test(a_bound_in_cycles_is_worth_most_at_the_best_case),
 		cmocka_unit_test(without_a_small_loop_a_stride_says_nothing),
 		cmocka_unit_test(with_many_accesses_in_a_round_a_stride_says_nothing),
 	};
