@@ -79,7 +79,7 @@ set_direction(struct search *search)
 {
 	const size_t count = search->descent->count;
 	const size_t known = search->pair_count < MEMORY ? search->pair_count : MEMORY;
-	double parts[MEMORY], scale = 1;
+	double parts[MEMORY] = {0}, scale = 1;
 
 	memcpy(search->direction, search->gradient, count * sizeof(double));
 	for (size_t i = 0; i < known; i++) {

@@ -46,9 +46,7 @@ int propagate(struct estimation *estimation);
  */
 int pool_few_samples(const struct estimation *estimation, const double *costs, double *samples);
 
-#define TYPICAL                                                                                                        \
-	1.7 /* measured: half of the samples are in blocks that take more than so many times their retirement          \
-	     */
+#define TYPICAL 1.7 /* measured: half of the samples are in blocks that take more times their retirement than this */
 
 /* Cycles that an execution of a block takes out of order, about. */
 static inline double

@@ -1,9 +1,9 @@
 /*
  * min_cost_flow.h - the cheapest circulation in a network
  *
- * Network simplex with strongly feasible trees (Cunningham 1976) and a price of breaking the law that rises, written here
- * because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout, so that what comes in is what goes out, exactly. No state:
- * any thread.
+ * Network simplex with strongly feasible trees (Cunningham 1976) and a price of breaking the law that rises, written
+ * here because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout, so that what
+ * comes in is what goes out, exactly. No state: any thread.
  */
 #ifndef DCPI_ANALYSIS_MIN_COST_FLOW_H
 #define DCPI_ANALYSIS_MIN_COST_FLOW_H
