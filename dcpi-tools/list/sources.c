@@ -31,7 +31,7 @@ expand(const char *line, size_t size)
 		size_t width = line[i] == '\t' ? TAB_WIDTH - column % TAB_WIDTH : 1;
 
 		while (width-- > 0)
-			text[column++] = line[i] == '\t' ? ' ' : line[i];
+			text[column++] = (char)(line[i] == '\t' ? ' ' : line[i]);
 	}
 	text[column] = '\0';
 	return text;

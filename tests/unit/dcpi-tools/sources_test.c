@@ -22,7 +22,7 @@ setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-sources-XXXXXX");
-	if (!fixture || !mkdtemp(fixture->directory))
+	if (!mkdtemp(fixture->directory))
 		return -1;
 	snprintf(fixture->path, sizeof(fixture->path), "%s/a.c", fixture->directory);
 	*state = fixture;
