@@ -24,7 +24,8 @@
 #define SLEEP_MIN_NS   UINT64_C(1000000)
 #define SLEEP_MAX_NS   (SECOND_NS / 2)
 #define PRIORITY       (-20)
-#define FAILURES_MAX   20 /* of replicas, before the first burst */
+#define LATE_TRIES     5000 /* of a millisecond */
+#define FAILURES_MAX   20   /* of replicas, before the first burst */
 
 struct bursts {
 	const struct bursts_request *request;
@@ -35,6 +36,7 @@ struct bursts {
 	struct running running;
 	uint32_t context;
 	uint32_t failures;
+	pid_t late_tid;        /* the last one that did not stop in time; 0: none */
 	uint64_t begin_ns;     /* CLOCK_MONOTONIC */
 	uint64_t begin_own_ns; /* of our CPU time */
 	uint64_t inside_ns;    /* of our CPU time, while a thread stood still */
@@ -98,12 +100,28 @@ sleep_time(struct bursts *bursts)
 	return (missing_ns > mean_ns / 2 ? missing_ns : mean_ns / 2) + draw(bursts) % mean_ns / 2;
 }
 
+/* Who did not stop in time will do so yet, and nobody would let it go while we are stopped. */
+static void
+wait_for_late_one(const struct bursts *bursts)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < LATE_TRIES && bursts->late_tid; i++) {
+		seized_tend();
+		if (running_tracer(bursts->request->pid, bursts->late_tid) != getpid())
+			break;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* A signal that came while nothing stood still; is it the end? */
 static bool
-take_signal(int number)
+take_signal(const struct bursts *bursts, int number)
 {
-	if (number == SIGTSTP)
+	if (number == SIGTSTP) {
+		wait_for_late_one(bursts);
 		raise(SIGSTOP);
+	}
 	seized_tend();
 	return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
@@ -120,7 +138,7 @@ sleep_or_end(const struct bursts *bursts, const sigset_t *signals, uint64_t slee
 		until_ns = end_ns;
 	for (; now < until_ns; now = monotonic_ns()) {
 		pause = (struct timespec){(time_t)((until_ns - now) / SECOND_NS), (long)((until_ns - now) % SECOND_NS)};
-		if (take_signal(sigtimedwait(signals, NULL, &pause)))
+		if (take_signal(bursts, sigtimedwait(signals, NULL, &pause)))
 			return true;
 	}
 	return now >= end_ns;
@@ -138,6 +156,8 @@ execute_burst(struct bursts *bursts, pid_t tid)
 	if (limit_ns > BURST_LIMIT_NS)
 		limit_ns = BURST_LIMIT_NS;
 	err = seized_stop(tid, &seized);
+	if (err == -EBUSY)
+		bursts->late_tid = tid;
 	if (err)
 		return err;
 	if (!seized.is_in_call)
@@ -282,5 +302,8 @@ bursts_run(const struct bursts_request *request, struct counted *counted, struct
 	process_code_fini(&bursts->map);
 	running_fini(&bursts->running);
 	free(bursts);
-	return err ? bursts_refuse(request->pid, err) : STATUS_OK;
+	if (!err)
+		return STATUS_OK;
+	err = bursts_refuse(request->pid, err);
+	return summary->bursts > 0 ? STATUS_OK : err; /* what was taken until then is kept */
 }

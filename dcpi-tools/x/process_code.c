@@ -9,7 +9,9 @@
 #include "base/grow.h"
 #include "dcpi-tools/x/monotonic.h"
 
-#define AGE_MAX_NS SECOND_NS /* a mapping may have been replaced by another */
+#define EXEC_TRIES    20
+#define EXEC_PAUSE_US 5000
+#define AGE_MAX_NS    SECOND_NS /* a mapping may have been replaced by another */
 
 struct process_codeping {
 	uint64_t start, end, offset;
@@ -70,6 +72,10 @@ process_code_init(struct process_code *map, pid_t pid, uint32_t context, struct 
 	if (!map->maps.files || !map->maps.lines)
 		return -ENOMEM;
 	err = read_mappings(map);
+	for (int i = 0; i < EXEC_TRIES && !err && map->count == 0; i++) { /* in the middle of an execve(2) */
+		usleep(EXEC_PAUSE_US);
+		err = read_mappings(map);
+	}
 	return err || map->count > 0 ? err : -EPERM;
 }
 

@@ -18,7 +18,7 @@
 #include "dcpi-tools/x/replica_state.h"
 
 #define REPLICA_NAME  "dcpi-replica"
-#define FIRST_FREE_FD 10
+#define FIRST_FREE_FD (REPLICA_SHARED + 1)
 #define SPACE_MAX     (UINT64_C(64) << 20) /* more than it may copy, less than a hostile program would like */
 
 /* What its program is to find at its descriptors; only async-signal-safe calls, as nobody knows what we hold. */
@@ -50,6 +50,8 @@ move_up(int fd)
 {
 	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 
+	if (fd >= 0 && moved < 0)
+		errno = EMFILE;
 	if (fd >= 0)
 		close(fd);
 	return moved;

@@ -122,6 +122,27 @@ while time.time() < end:
 	stop "$started"
 }
 
+# ^Z stops dcpix and not the program.
+stopped()
+{
+	local tracer i states=
+
+	start "$branches" 60 >/dev/null
+	dcpix --db "$db.stopped" --bursts --pid "$started" --budget 50 --seconds 60 >/dev/null 2>&1 &
+	tracer=$!
+	for ((i = 0; i < 15; i++)); do
+		sleep "0.$(printf %03d $((30 + RANDOM % 100)))"
+		kill -TSTP $tracer
+		wait_for 20 grep -q '^State:.T' /proc/$tracer/status || states+='dcpix runs '
+		grep -q '^State:.[RS]' "/proc/$started/status" || states+="$(grep '^State' "/proc/$started/status") "
+		kill -CONT $tracer
+	done
+	kill -TERM $tracer
+	wait $tracer
+	check_equal 'a program goes on when dcpix is stopped from the terminal' '0 ' "$? $states"
+	stop "$started"
+}
+
 already_traced()
 {
 	start python3 -c 'import ctypes, sys, time
@@ -197,6 +218,7 @@ fi
 probabilities
 budget
 many_threads
+stopped
 killed
 unharmed
 refusals
