@@ -115,14 +115,10 @@ write_result(const struct fitting *fitting)
 }
 
 static void
-doubt_all(const struct fitting *fitting)
+doubt_all(double *doubts, size_t count)
 {
-	const struct flow_graph *graph = fitting->estimation->graph;
-
-	for (size_t i = 0; i < graph->block_count; i++)
-		fitting->block_doubts[i] = INFINITY;
-	for (size_t i = 0; i < graph->edge_count; i++)
-		fitting->edge_doubts[i] = INFINITY;
+	for (size_t i = 0; i < count; i++)
+		doubts[i] = INFINITY;
 }
 
 static bool
@@ -141,10 +137,12 @@ static int
 find_nearest(struct fitting *fitting)
 {
 	const struct frequency_input *input = fitting->estimation->input;
+	const struct flow_graph *graph = fitting->estimation->graph;
 	double *samples = fitting->estimation->result->samples;
 	int err;
 
-	doubt_all(fitting);
+	doubt_all(fitting->block_doubts, graph->block_count);
+	doubt_all(fitting->edge_doubts, graph->edge_count);
 	err = fit_samples(fitting, samples);
 	if (err && err != -EAGAIN)
 		return err;
@@ -162,7 +160,8 @@ static int
 find_likeliest(struct fitting *fitting, struct likely_flow *flow)
 {
 	const struct frequency_input *input = fitting->estimation->input;
-	const size_t count = fitting->estimation->graph->instruction_count;
+	const struct flow_graph *graph = fitting->estimation->graph;
+	const size_t count = graph->instruction_count;
 	const struct block_times times = {fitting->sums, fitting->costs};
 	const struct flow_values found = {fitting->blocks, fitting->edges};
 	double *samples = fitting->estimation->result->samples;
@@ -181,7 +180,8 @@ find_likeliest(struct fitting *fitting, struct likely_flow *flow)
 		likely_flow_keep(flow);
 	}
 	if (has_few_samples(fitting)) {
-		doubt_all(fitting);
+		doubt_all(fitting->block_doubts, graph->block_count);
+		doubt_all(fitting->edge_doubts, graph->edge_count);
 		return err;
 	}
 	doubt_err = likely_flow_doubt(flow, fitting->estimation, &times, &found, fitting->block_doubts,
