@@ -85,10 +85,13 @@ try_once(const struct trial *trial, struct likely_flow *flow, uint64_t number, d
 	const struct block_times times = {trial->samples, trial->times->costs};
 	int err;
 
-	for (size_t i = 0; i < graph->block_count; i++)
-		trial->samples[i] =
-			trial->times->samples[i] *
-			chance_factor((number << 40) + i + 1, SPREAD + SPREAD_SHORT / graph->blocks[i].count);
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const double samples = trial->times->samples[i];
+		const double cost = SPREAD + SPREAD_SHORT / graph->blocks[i].count;
+		const double spread = sqrt(cost * cost + 1 / (samples + 1)); /* and Poisson's, of the samples */
+
+		trial->samples[i] = samples * chance_factor((number << 40) + i + 1, spread);
+	}
 	err = likely_flow_find(flow, &times, trial->blocks, trial->edges);
 	if (err && err != -EAGAIN)
 		return err;
