@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/frequency_chain.h"
+#include "analysis/weighted_median.h"
 
 #define TIMES        8   /* that it is disturbed */
 #define PLUS_MINUS   8   /* times more, or fewer, cuts */
@@ -56,43 +57,23 @@ disturb(struct doubt *doubt, int time)
 	chain->cut = time % 2 ? doubt->cut * PLUS_MINUS : doubt->cut / PLUS_MINUS;
 }
 
-struct change {
-	double value, weight;
-};
-
-static int
-compare_changes(const void *a, const void *b)
-{
-	const struct change *one = a, *other = b;
-
-	return (one->value > other->value) - (one->value < other->value);
-}
-
 /* The logarithm of the factor by which all are larger: half of the samples are in blocks that have a larger one. */
 static double
-common_change(const struct doubt *doubt, const double *shares, struct change *changes)
+common_change(const struct doubt *doubt, const double *shares, struct weighted *changes)
 {
 	const size_t blocks = doubt->chain->graph->block_count;
-	double half = 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < blocks; i++) {
 		if (shares[i] <= 0 || doubt->again[i] <= 0)
 			continue;
-		changes[count++] = (struct change){log(doubt->again[i] / shares[i]), doubt->starts[i]};
-		half += doubt->starts[i] / 2;
+		changes[count++] = (struct weighted){log(doubt->again[i] / shares[i]), doubt->starts[i]};
 	}
-	qsort(changes, count, sizeof(*changes), compare_changes);
-	for (size_t i = 0; i < count; i++) {
-		half -= changes[i].weight;
-		if (half <= 0)
-			return changes[i].value;
-	}
-	return 0;
+	return weighted_median(changes, count);
 }
 
 static int
-add_time(struct doubt *doubt, int time, const double *shares, struct change *changes, double *doubts)
+add_time(struct doubt *doubt, int time, const double *shares, struct weighted *changes, double *doubts)
 {
 	const size_t blocks = doubt->chain->graph->block_count;
 	double common;
@@ -116,7 +97,7 @@ int
 chain_doubt(struct chain *chain, const double *shares, double *doubts)
 {
 	const struct flow_graph *graph = chain->graph;
-	struct change *changes = calloc(graph->block_count + 1, sizeof(*changes));
+	struct weighted *changes = calloc(graph->block_count + 1, sizeof(*changes));
 	struct doubt doubt = {
 		.chain = chain,
 		.weights = chain->weights,

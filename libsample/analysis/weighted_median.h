@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 struct weighted {
-	double value, weight; /* not negative */
+	double value;
+	double weight; /* not negative */
 };
 
 /* Of those with some weight; 0 of none. Sorts them. */
