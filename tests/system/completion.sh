@@ -79,6 +79,6 @@ check_equal 'an option of dcpicalc' --summary "$(offers dcpicalc --su)"
 check_equal 'of dcpitopstalls, images alone' server "$(offers dcpitopstalls se)"
 check_equal 'an option of dcpitopstalls' --source "$(offers dcpitopstalls --so)"
 check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offers dcpiwhatcg --stall B)"
-check_equal 'a model' 'intel-icelake intel-skylake' "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel- | paste -sd ' ')"
+check_equal 'a model' intel-skylake "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel-sk)"
 
 [ $failures = 0 ]
