@@ -11,17 +11,15 @@
 #include "analysis/frequency_private.h"
 
 #define SHADOW       0.25 /* cycles an execution that may be charged to a neighbour instead */
-#define STALL_CYCLES 3.0  /* what one instruction may add to the nearest fit, once it is known how often it ran */
 #define ROUNDS       3    /* samples are moved back by the flow, which is found by the samples */
 #define FEW_SAMPLES  100  /* chance alone leaves a tenth: nothing is certain, and need not be tried */
 #define DOUBT_HIGH   0.05 /* measured: 98 % of such samples are within 15 % */
-#define DOUBT_MEDIUM 0.10 /* 80 % */
+#define DOUBT_MEDIUM 0.10 /* 77 % */
 
 struct fitting {
 	struct estimation *estimation;
 	struct fit_target *targets;
-	double *capped;  /* samples per instruction */
-	double *scratch; /* the same */
+	double *scratch; /* samples per instruction */
 	double *sums;    /* samples per block */
 	double *costs;   /* cycles of an execution, per block */
 	double *blocks;  /* F */
@@ -77,20 +75,6 @@ fit_samples(struct fitting *fitting, const double *samples)
 	return fit_flow(graph, fitting->targets, fitting->blocks, fitting->edges);
 }
 
-static void
-cap_stalls(const struct fitting *fitting, const double *samples)
-{
-	const struct flow_graph *graph = fitting->estimation->graph;
-
-	for (size_t i = 0; i < graph->block_count; i++) {
-		const struct flow_block *block = &graph->blocks[i];
-		const double most = fitting->blocks[i] * STALL_CYCLES;
-
-		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
-			fitting->capped[k] = fmin(samples[k], most);
-	}
-}
-
 static uint8_t
 confidence_of(double doubt)
 {
@@ -144,15 +128,10 @@ find_nearest(struct fitting *fitting)
 	doubt_all(fitting->block_doubts, graph->block_count);
 	doubt_all(fitting->edge_doubts, graph->edge_count);
 	err = fit_samples(fitting, samples);
-	if (err && err != -EAGAIN)
+	if ((err && err != -EAGAIN) || input->skid == 0)
 		return err;
 	skid_move_back(input, fitting->edges, samples, fitting->scratch);
-	if (input->skid > 0)
-		err = fit_samples(fitting, samples);
-	if (err && err != -EAGAIN)
-		return err;
-	cap_stalls(fitting, samples);
-	return fit_samples(fitting, fitting->capped);
+	return fit_samples(fitting, samples);
 }
 
 /* Samples are where they were taken; then moved back by the flow that was found. */
@@ -210,7 +189,6 @@ fitting_init(struct fitting *fitting)
 	const struct flow_graph *graph = fitting->estimation->graph;
 
 	fitting->targets = calloc(graph->block_count + 1, sizeof(*fitting->targets));
-	fitting->capped = calloc(graph->instruction_count + 1, sizeof(double));
 	fitting->scratch = calloc(graph->instruction_count + 1, sizeof(double));
 	fitting->sums = calloc(graph->block_count + 1, sizeof(double));
 	fitting->costs = calloc(graph->block_count + 1, sizeof(double));
@@ -218,15 +196,14 @@ fitting_init(struct fitting *fitting)
 	fitting->edges = calloc(graph->edge_count + 1, sizeof(double));
 	fitting->block_doubts = calloc(graph->block_count + 1, sizeof(double));
 	fitting->edge_doubts = calloc(graph->edge_count + 1, sizeof(double));
-	return fitting->targets && fitting->capped && fitting->scratch && fitting->sums && fitting->costs &&
-	       fitting->blocks && fitting->edges && fitting->block_doubts && fitting->edge_doubts;
+	return fitting->targets && fitting->scratch && fitting->sums && fitting->costs && fitting->blocks &&
+	       fitting->edges && fitting->block_doubts && fitting->edge_doubts;
 }
 
 static void
 fitting_fini(struct fitting *fitting)
 {
 	free(fitting->targets);
-	free(fitting->capped);
 	free(fitting->scratch);
 	free(fitting->sums);
 	free(fitting->costs);
