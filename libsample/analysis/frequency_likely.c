@@ -26,12 +26,13 @@
 #define LOOPS    1.0    /* a way back is so much likelier */
 #define RARE     (-6.0) /* a way where the graph has gaps */
 
-#define STEPS_MAX    100000 /* multiplications for one flow: more is too entangled; real procedures take one a block */
-#define WORK_MAX     100000000 /* of them in one search, about: a third of a second */
-#define WORK_PER_WAY 50        /* multiplications that take as long as what else is done for a way */
-#define EVALUATIONS  300
-#define AGAIN        40 /* where it has ended before: then it is near enough */
-#define TOLERANCE    1e-4
+#define STEPS_MAX      100000 /* multiplications for one flow: more is too entangled; real procedures take one a block */
+#define WORK_MAX       100000000 /* of them in one search, about: a third of a second */
+#define DOUBT_WORK_MAX 300000000 /* in all searches that begin where another has ended */
+#define WORK_PER_WAY   50        /* multiplications that take as long as what else is done for a way */
+#define EVALUATIONS    300
+#define AGAIN          40 /* where it has ended before: then it is near enough */
+#define TOLERANCE      1e-4
 
 #define COSTLIEST 1e6 /* what all executions cost by what is thought, at most */
 
@@ -283,16 +284,29 @@ likely_flow_keep(struct likely_flow *flow)
 	flow->is_kept = true;
 }
 
+/* Multiplications for one flow and all that is done with it, about. */
+static size_t
+work_of(const struct likely_flow *flow)
+{
+	return markov_steps(flow->markov) + WORK_PER_WAY * flow->way_count;
+}
+
+bool
+likely_flow_is_quick(const struct likely_flow *flow, unsigned searches)
+{
+	return work_of(flow) * AGAIN * searches <= DOUBT_WORK_MAX;
+}
+
 /* -EAGAIN when it was not finished. */
 static int
 descend(struct likely_flow *flow)
 {
-	const size_t work = markov_steps(flow->markov) + WORK_PER_WAY * flow->way_count;
+	const double most = WORK_MAX / (double)work_of(flow);
 	const struct descent descent = {
 		.function = unlikeliness,
 		.argument = flow,
 		.count = flow->choice_count + 1,
-		.evaluations_max = (unsigned)fmin(flow->is_kept ? AGAIN : EVALUATIONS, WORK_MAX / (double)work) + 1,
+		.evaluations_max = (unsigned)fmin(flow->is_kept ? AGAIN : EVALUATIONS, most) + 1,
 		.tolerance = TOLERANCE,
 	};
 	unsigned evaluations;

@@ -158,13 +158,14 @@ find_likeliest(struct fitting *fitting, struct likely_flow *flow)
 			return err;
 		likely_flow_keep(flow);
 	}
-	if (has_few_samples(fitting)) {
+	doubt_err = has_few_samples(fitting) ? -E2BIG
+	                                     : likely_flow_doubt(flow, fitting->estimation, &times, &found,
+	                                                         fitting->block_doubts, fitting->edge_doubts);
+	if (doubt_err == -E2BIG) {
 		doubt_all(fitting->block_doubts, graph->block_count);
 		doubt_all(fitting->edge_doubts, graph->edge_count);
 		return err;
 	}
-	doubt_err = likely_flow_doubt(flow, fitting->estimation, &times, &found, fitting->block_doubts,
-	                              fitting->edge_doubts);
 	return doubt_err ? doubt_err : err;
 }
 

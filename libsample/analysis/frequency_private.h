@@ -85,14 +85,17 @@ int likely_flow_find(struct likely_flow *flow, const struct block_times *times, 
 
 void likely_flow_keep(struct likely_flow *flow);
 
+/* Whether so many searches from there on take about a second at most. */
+bool likely_flow_is_quick(const struct likely_flow *flow, unsigned searches);
+
 /* 0; -ENOMEM; -E2BIG: the graph is too entangled. */
 int likely_flow_new(const struct flow_graph *graph, struct likely_flow **flow);
 void likely_flow_free(struct likely_flow *flow); /* NULL is allowed */
 
 /*
  * How far the values of a flow that was found, per block and per edge, would be off if costs were others than they are
- * thought to be: means of |natural logarithm| over some trials, relative to the rest of the procedure. Up to 3. 0, or
- * -ENOMEM.
+ * thought to be: means of |natural logarithm| over some trials, relative to the rest of the procedure. Up to 3. 0;
+ * -ENOMEM; -E2BIG: it would take too long.
  */
 struct flow_values {
 	const double *blocks, *edges;

@@ -144,10 +144,11 @@ likely_flow_doubt(struct likely_flow *flow, const struct estimation *estimation,
                   const struct flow_values *found, double *block_doubts, double *edge_doubts)
 {
 	struct trial trial = {.estimation = estimation, .times = times, .found = found};
-	int err = -ENOMEM;
+	int err;
 
-	if (trial_init(&trial))
-		err = 0;
+	if (!likely_flow_is_quick(flow, TRIALS))
+		return -E2BIG;
+	err = trial_init(&trial) ? 0 : -ENOMEM;
 	for (uint64_t i = 0; i < TRIALS && !err; i++)
 		err = try_once(&trial, flow, i, block_doubts, edge_doubts);
 	trial_fini(&trial);
