@@ -16,6 +16,7 @@
 struct pair {
 	double *step, *change;
 	double curvature; /* 1 / (step x change) */
+	double part;      /* of the step, in the direction that is being set */
 };
 
 struct search {
@@ -79,14 +80,14 @@ set_direction(struct search *search)
 {
 	const size_t count = search->descent->count;
 	const size_t known = search->pair_count < MEMORY ? search->pair_count : MEMORY;
-	double parts[MEMORY] = {0}, scale = 1;
+	double scale = 1;
 
 	memcpy(search->direction, search->gradient, count * sizeof(double));
 	for (size_t i = 0; i < known; i++) {
-		const struct pair *pair = &search->pairs[(search->pair_count - 1 - i) % MEMORY];
+		struct pair *pair = &search->pairs[(search->pair_count - 1 - i) % MEMORY];
 
-		parts[i] = pair->curvature * dot(pair->step, search->direction, count);
-		add_scaled(search->direction, -parts[i], pair->change, count);
+		pair->part = pair->curvature * dot(pair->step, search->direction, count);
+		add_scaled(search->direction, -pair->part, pair->change, count);
 		if (i == 0)
 			scale = 1 / (pair->curvature * dot(pair->change, pair->change, count));
 	}
@@ -98,7 +99,7 @@ set_direction(struct search *search)
 		const struct pair *pair = &search->pairs[(search->pair_count - 1 - i) % MEMORY];
 		const double part = -pair->curvature * dot(pair->change, search->direction, count);
 
-		add_scaled(search->direction, part - parts[i], pair->step, count);
+		add_scaled(search->direction, part - pair->part, pair->step, count);
 	}
 }
 
