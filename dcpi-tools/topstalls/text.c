@@ -12,11 +12,15 @@
 #define HOT_PERCENT       5  /* rows from here on are coloured */
 #define INSTRUCTION_WIDTH 36 /* columns that instructions are aligned in */
 #define REASON_INDENT     51 /* columns before the address, and some */
+#define NARROW_INDENT     8
+#define NARROW_COLUMNS    132 /* with less, procedure and image are on a line of their own */
 
 struct printer {
 	const struct report *report;
 	const struct output *output;
 	int address_width;
+	int indent; /* columns before a reason */
+	bool is_narrow;
 };
 
 /* A line of text that is cut where a terminal ends. */
@@ -96,8 +100,8 @@ print_reason(const struct printer *printer, const struct worst_stall *stall, con
 
 	if (!line_begin(&line))
 		return -ENOMEM;
-	fprintf(line.stream, "%*s%c %-18s%6.2f%% to %5.2f%%", REASON_INDENT + printer->address_width, "",
-	        stall_cause_letter(reason->cause), stall_cause_name(reason->cause), report_percent(report, reason->low),
+	fprintf(line.stream, "%*s%c %-18s%6.2f%% to %5.2f%%", printer->indent, "", stall_cause_letter(reason->cause),
+	        stall_cause_name(reason->cause), report_percent(report, reason->low),
 	        report_percent(report, reason->high));
 	print_culprits(&line, stall, reason);
 	return line_end(&line, 0, printer->output);
@@ -109,8 +113,29 @@ print_unexplained(const struct printer *printer, const struct worst_stall *stall
 	const double percent = report_percent(printer->report, stall->unexplained);
 
 	if (percent >= 0.005)
-		fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n",
-		        REASON_INDENT + printer->address_width, "", "Unexplained stall", percent, percent);
+		fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n", printer->indent, "",
+		        "Unexplained stall", percent, percent);
+}
+
+static void
+print_where(struct line *line, const struct report *report, const struct worst_stall *stall)
+{
+	text_print(stall->title, line->stream);
+	fputs("  ", line->stream);
+	text_print(report->survey.titles[stall->image], line->stream);
+	print_source(line, &stall->place);
+}
+
+static int
+print_narrow_where(const struct printer *printer, const struct worst_stall *stall)
+{
+	struct line line;
+
+	if (!line_begin(&line))
+		return -ENOMEM;
+	fprintf(line.stream, "%*sin ", printer->indent, "");
+	print_where(&line, printer->report, stall);
+	return line_end(&line, 0, printer->output);
 }
 
 static int
@@ -131,13 +156,12 @@ print_stall(const struct printer *printer, const struct worst_stall *stall, doub
 	fprintf(line.stream, "%6.2f%% %8.0f %10s %c %8.1fcy  %0*" PRIx64 " %s", sum, stall->lost, executions,
 	        confidence_letter(stall->confidence), stall->cycles, printer->address_width, stall->place.address,
 	        stall->place.text);
-	for (size_t i = text_width(stall->place.text); i < INSTRUCTION_WIDTH; i++)
-		fputc(' ', line.stream);
-	fputs("  ", line.stream);
-	text_print(stall->title, line.stream);
-	fputs("  ", line.stream);
-	text_print(report->survey.titles[stall->image], line.stream);
-	print_source(&line, &stall->place);
+	if (!printer->is_narrow) {
+		for (size_t i = text_width(stall->place.text); i < INSTRUCTION_WIDTH; i++)
+			fputc(' ', line.stream);
+		fputs("  ", line.stream);
+		print_where(&line, report, stall);
+	}
 	return line_end(&line, 8, output);
 }
 
@@ -166,6 +190,8 @@ print_rows(const struct printer *printer)
 
 		sum += report_percent(report, stall->lost);
 		err = print_stall(printer, stall, sum);
+		if (!err && printer->is_narrow)
+			err = print_narrow_where(printer, stall);
 		for (size_t k = 0; k < stall->reason_count && !err; k++)
 			err = print_reason(printer, stall, &stall->reasons[k]);
 		print_unexplained(printer, stall);
@@ -186,20 +212,39 @@ address_width(const struct report *report)
 	return width;
 }
 
+static void
+print_heading(const struct printer *printer)
+{
+	const struct output *output = printer->output;
+
+	fprintf(output->stream, "%s%7s %7s %8s %10s C %10s  %-*s ", output_style(output, STYLE_HEADING), "lost", "cum%",
+	        "samples", "count", "avg", printer->address_width, "addr");
+	if (printer->is_narrow)
+		fprintf(output->stream, "instruction%s\n", output_plain(output, STYLE_HEADING));
+	else
+		fprintf(output->stream, "%-*s  procedure  image%s\n", INSTRUCTION_WIDTH, "instruction",
+		        output_plain(output, STYLE_HEADING));
+}
+
 int
 report_print_text(const struct report *report, const struct output *output)
 {
 	const bool header = report->request->survey.options.header;
-	const struct printer printer = {report, output, address_width(report)};
+	const bool is_narrow = output->width && output->width < NARROW_COLUMNS;
+	const int digits = address_width(report);
+	const struct printer printer = {
+		.report = report,
+		.output = output,
+		.address_width = digits,
+		.indent = is_narrow ? NARROW_INDENT : REASON_INDENT + digits,
+		.is_narrow = is_narrow,
+	};
 	int err;
 
 	if (header) {
 		survey_all_print_head(&report->survey, output);
 		print_totals(report, output);
-		fprintf(output->stream, "%s%7s %7s %8s %10s C %10s  %-*s %-*s  %s%s\n",
-		        output_style(output, STYLE_HEADING), "lost", "cum%", "samples", "count", "avg",
-		        printer.address_width, "addr", INSTRUCTION_WIDTH, "instruction", "procedure  image",
-		        output_plain(output, STYLE_HEADING));
+		print_heading(&printer);
 	}
 	err = print_rows(&printer);
 	if (!err && header) {

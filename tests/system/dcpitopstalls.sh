@@ -24,6 +24,15 @@ refuses()
 	check_fails "$1" "$2" "$3" dcpitopstalls --db "$db" "${@:4}"
 }
 
+# What it writes to a terminal of 80 columns, without carriage returns and colours.
+narrow()
+{
+	local options="--db $db --cpu in-order-2 --no-header --no-pager --color=never $*"
+
+	with_place env -u COLUMNS TERM=xterm script -qec "stty cols 80; dcpitopstalls $options 2>/dev/null" /dev/null \
+		</dev/null | tr -d '\r'
+}
+
 look_at_small_database()
 {
 	check 'the database is made' make_calc_database "$db" || return
@@ -52,6 +61,8 @@ look_at_small_database()
 	check 'a part that was split off is in its procedure, not twice' json_holds \
 		'.samples == 26430 and .analyzed == 26430 and .procedure_count == 5' <(top --json libcalc.so)
 	check 'a terminal gets colours' grep -qF $'\033[31m 37.24%\033[0m' <(top --color=always)
+	check_equal 'on a narrow terminal, procedure and reasons have lines that are not cut' \
+		"$(cat "$here/expected/dcpitopstalls/narrow")" "$(narrow --limit 1)"
 	refuses 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' libcalk.so
 	refuses 'an event that is none' 2 'sickles was not counted in what was selected' --event sickles
 	refuses 'a model that is none' 2 'there is no model of a CPU "zen9"' --cpu zen9
