@@ -32,6 +32,26 @@ most_frequent_edge(const struct procedure_analysis *analysis)
 	return most;
 }
 
+static double
+most_frequent_block(const struct procedure_analysis *analysis)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < analysis->graph->block_count; i++)
+		most = fmax(most, analysis->frequencies.blocks[i].value);
+	return most;
+}
+
+/* Blocks that run often stay as well: without them the way from one to another would be cut. */
+static bool
+is_drawn(const struct report *report, uint32_t block, double most)
+{
+	const double part = report->request->cutoff_percent;
+
+	return block_percent(report, block) >= part ||
+	       100 * report->analysis->frequencies.blocks[block].value >= part * most;
+}
+
 /* The largest size at which the label fits. */
 static double
 text_points(double width, double height)
@@ -100,25 +120,47 @@ print_quoted(const char *text, FILE *stream)
 	free(shown);
 }
 
-void
-graph_print(const struct report *report, FILE *stream)
+static void
+print_title(const struct report *report, size_t left_out, FILE *stream)
 {
-	const struct flow_graph *graph = report->analysis->graph;
-	const double most = most_frequent_edge(report->analysis);
-
 	fputs("digraph procedure {\n\tgraph [labelloc=t, fontname=\"Helvetica\", fontsize=14, label=\"", stream);
 	print_quoted(report->choice.title, stream);
 	fputs(" in ", stream);
 	print_quoted(report->choice.titles[report->choice.found.code.index], stream);
-	fputs("\\narea: time spent; width of an edge: how often\"];\n"
+	fputs("\\narea: time spent; width of an edge: how often", stream);
+	if (left_out)
+		fprintf(stream, "\\n%zu block%s with less than %g%% not drawn", left_out, left_out > 1 ? "s" : "",
+		        report->request->cutoff_percent);
+	fputs("\"];\n"
 	      "\tnode [shape=box, fixedsize=true, fontname=\"Courier\", fillcolor=\"#ffe9c9\", penwidth=0.6];\n"
 	      "\tedge [color=\"#33557799\"];\n"
 	      "\tentry [shape=circle, width=0.15, label=\"\", fillcolor=black, style=filled, tooltip=\"callers\"];\n"
 	      "\texit [shape=doublecircle, width=0.12, label=\"\", fillcolor=black, style=filled, tooltip=\"back\"];\n",
 	      stream);
+}
+
+static bool
+edge_is_drawn(const struct report *report, const struct flow_edge *edge, double most)
+{
+	return (edge->from == FLOW_OUTSIDE || is_drawn(report, edge->from, most)) &&
+	       (edge->to == FLOW_OUTSIDE || is_drawn(report, edge->to, most));
+}
+
+void
+graph_print(const struct report *report, FILE *stream)
+{
+	const struct flow_graph *graph = report->analysis->graph;
+	const double most = most_frequent_block(report->analysis), edge_most = most_frequent_edge(report->analysis);
+	size_t left_out = 0;
+
 	for (uint32_t i = 0; i < graph->block_count; i++)
-		print_node(report, i, stream);
+		left_out += !is_drawn(report, i, most);
+	print_title(report, left_out, stream);
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		if (is_drawn(report, i, most))
+			print_node(report, i, stream);
 	for (uint32_t i = 0; i < graph->edge_count; i++)
-		print_edge(report, i, most, stream);
+		if (edge_is_drawn(report, &graph->edges[i], most))
+			print_edge(report, i, edge_most, stream);
 	fputs("}\n", stream);
 }

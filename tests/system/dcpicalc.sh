@@ -132,6 +132,10 @@ check 'the flow graph is drawn' dcpicalc --db "$db" --graph "$scratch/sum.svg" s
 check 'with every block of it' test "$(grep -c 'class="node"' "$scratch/sum.svg")" = 5
 check 'its source is written' dcpicalc --db "$db" --cpu in-order-2 --graph "$scratch/sum.dot" sum libcalc.so
 check 'where the area is the time' grep -qE '^	b1 \[width=8.8[0-9]+, height=4.0[0-9]+' "$scratch/sum.dot"
+check 'blocks that neither take time nor run often may be left out of it' \
+	dcpicalc --db "$db" --cutoff 5 --graph "$scratch/hot.svg" sum libcalc.so
+check_equal 'with the edges to them, and the title says so' '3 nodes, 1 edges, 2 blocks with less than 5% not drawn' \
+	"$(grep -c 'class="node"' "$scratch/hot.svg") nodes, $(grep -c 'class="edge"' "$scratch/hot.svg") edges, $(grep -o '[0-9]* blocks with less than 5% not drawn' "$scratch/hot.svg")"
 mkdir "$scratch/empty"
 check_fails 'no program to draw with' 1 'install the package graphviz' \
 	env PATH="$scratch/empty" "$build/bin/dcpicalc" --db "$db" --graph "$scratch/sum.svg" sum libcalc.so
