@@ -37,7 +37,7 @@ estimate_counted(struct estimation *estimation)
 		return 0;
 	set_counts(estimation->result->blocks, input->block_counts, graph->block_count, unit);
 	set_counts(estimation->result->edges, input->edge_counts, graph->edge_count, unit);
-	err = settle(estimation);
+	err = settle(estimation, NULL);
 	return err || input->executions_per_unit > 0 ? err : scale_to_samples(estimation);
 }
 
@@ -49,9 +49,12 @@ retired_confidence(double samples)
 	return samples >= RETIRED_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 }
 
-/* A sample may lie some instructions late: what is lost at a block's end comes in at its head, if they run alike. */
+/*
+ * A sample may lie some instructions late: what is lost at a block's end comes in at its head, if they run alike.
+ * Counts deviate as Poisson has it, to both sides.
+ */
 static int
-pool_retired(struct estimation *estimation, double unit)
+pool_retired(struct estimation *estimation, double unit, double *deviations)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct pool {
@@ -74,6 +77,8 @@ pool_retired(struct estimation *estimation, double unit)
 		const struct pool *pool =
 			&pools[is_edge ? estimation->edge_classes[at] : estimation->block_classes[at]];
 
+		if (!is_edge)
+			deviations[at] = sqrt(fmax(pool->samples, 1)) / fmax(pool->instructions, 1) * unit;
 		if (pool->instructions > 0)
 			*(is_edge ? &estimation->result->edges[at] : &estimation->result->blocks[at]) =
 				(struct frequency){pool->samples / pool->instructions * unit,
@@ -88,12 +93,18 @@ estimate_retired(struct estimation *estimation)
 {
 	const struct frequency_input *input = estimation->input;
 	const bool is_absolute = input->instructions_per_sample > 0 && input->cycles_per_sample > 0;
+	const double unit = is_absolute ? input->instructions_per_sample / input->cycles_per_sample : 1;
+	double *deviations;
 	int err;
 
 	if (!any_count(input->retired, estimation->graph->instruction_count))
 		return 0;
-	err = pool_retired(estimation, is_absolute ? input->instructions_per_sample / input->cycles_per_sample : 1);
+	deviations = calloc(estimation->graph->block_count + 1, sizeof(*deviations));
+	if (!deviations)
+		return -ENOMEM;
+	err = pool_retired(estimation, unit, deviations);
 	if (!err)
-		err = settle(estimation);
+		err = settle(estimation, deviations);
+	free(deviations);
 	return err || is_absolute ? err : scale_to_samples(estimation);
 }

@@ -236,5 +236,5 @@ estimate_in_order(struct estimation *estimation)
 	for (size_t i = 0; i < graph->edge_count && !err; i++)
 		estimation->result->edges[i] = classes[estimation->edge_classes[i]];
 	free(classes);
-	return err ? err : settle(estimation);
+	return err ? err : settle(estimation, NULL);
 }

@@ -99,7 +99,7 @@ estimate_chain(struct estimation *estimation, struct chain *chain, enum frequenc
 		err = chain_doubt(chain, shares, doubts);
 	if (!err) {
 		write_result(chain, shares, doubts, method, estimation->result);
-		err = settle(estimation);
+		err = settle(estimation, NULL);
 	}
 	if (!err)
 		err = scale_to_estimates(estimation, estimates);

@@ -31,8 +31,11 @@ int estimate_counted(struct estimation *estimation);
 int estimate_paths(struct estimation *estimation, const struct frequency_paths *paths, enum frequency_method method);
 int estimate_retired(struct estimation *estimation);
 
-/* Blocks and edges whose value is not known, or not well, from all others. 0, or -ENOMEM. */
-int settle(struct estimation *estimation);
+/*
+ * Blocks and edges whose value is not known, or not well, from all others. `deviations`: how far each block's value may
+ * be off, either way, in units of F, above 0; NULL: what its confidence means, and rather too much. 0, or -ENOMEM.
+ */
+int settle(struct estimation *estimation, const double *deviations);
 
 /*
  * What flows into a block flows out of it: where all but one of the edges at one side of a block are known, the last

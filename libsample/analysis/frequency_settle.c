@@ -9,7 +9,7 @@
 
 /* What deviation, as a part of the value, is as likely as not. Too much is more likely than too little: stalls. */
 static struct fit_target
-settle_target(const struct frequency *block)
+settle_target(const struct frequency *block, const double *deviation)
 {
 	static const double tolerances[] = {[CONFIDENCE_LOW] = 0.5,
 	                                    [CONFIDENCE_MEDIUM] = 0.15,
@@ -19,6 +19,10 @@ settle_target(const struct frequency *block)
 
 	if (block->confidence == CONFIDENCE_NONE)
 		return target;
+	if (deviation) {
+		target.above = target.below = 1 / *deviation;
+		return target;
+	}
 	target.above = 1 / (tolerances[block->confidence] * block->value + 1);
 	target.below = block->confidence == CONFIDENCE_LOW ? target.above / 4 : target.above;
 	return target;
@@ -35,7 +39,7 @@ settle_value(struct frequency *frequency, double value)
 }
 
 int
-settle(struct estimation *estimation)
+settle(struct estimation *estimation, const double *deviations)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct frequencies *result = estimation->result;
@@ -50,7 +54,7 @@ settle(struct estimation *estimation)
 	if (err)
 		goto out;
 	for (size_t i = 0; i < graph->block_count; i++)
-		targets[i] = settle_target(&result->blocks[i]);
+		targets[i] = settle_target(&result->blocks[i], deviations ? &deviations[i] : NULL);
 	err = fit_flow(graph, targets, blocks, edges);
 	if (err == -EAGAIN) {
 		result->is_rough = true;

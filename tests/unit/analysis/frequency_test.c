@@ -303,6 +303,28 @@ samples_of_instructions_are_executions_by_their_periods(void **state)
 	frequencies_fini(&result);
 }
 
+/* The way beside it alone has as many as both have together: that is noise, and the 20 on the other way are not. */
+static void
+a_seldom_way_with_samples_of_instructions_is_not_lost_in_the_noise_of_the_other(void **state)
+{
+	const uint64_t retired[] = {1, 1, 200, 200, 10, 10, 205, 205, 200, 200, 1, 1};
+	const struct frequency_input input = {
+		.graph = &graph,
+		.pipeline = PIPELINE_KIND_OUT_OF_ORDER,
+		.samples = no_samples,
+		.retired = retired,
+		.instructions_per_sample = 1000,
+		.cycles_per_sample = 1000,
+	};
+	struct frequencies result;
+
+	(void)state;
+	assert_int_equal(frequencies_estimate(&input, &result), 0);
+	assert_near(result.blocks[2].value, 10);
+	assert_int_equal(result.blocks[2].confidence, CONFIDENCE_LOW);
+	frequencies_fini(&result);
+}
+
 /* Retired two a cycle, and one late: what is on a head is of both that lead there, as often as they do. */
 static void
 late_samples_go_back_to_where_they_came_from(void **state)
@@ -469,6 +491,7 @@ main(void)
 		cmocka_unit_test(in_order_samples_say_what_bursts_are_worth),
 		cmocka_unit_test(what_was_seen_rarely_is_left_to_the_samples),
 		cmocka_unit_test(samples_of_instructions_are_executions_by_their_periods),
+		cmocka_unit_test(a_seldom_way_with_samples_of_instructions_is_not_lost_in_the_noise_of_the_other),
 		cmocka_unit_test(late_samples_go_back_to_where_they_came_from),
 		cmocka_unit_test(the_fit_lets_all_that_comes_in_go_out),
 		cmocka_unit_test(huge_numbers_of_samples_do_no_harm),
