@@ -32,8 +32,9 @@ chain_fini(struct chain *chain)
 	free(chain->weights);
 }
 
-uint64_t
-chain_seen_leaving(const struct chain *chain, uint32_t block)
+/* How often an edge was seen that leaves the block. */
+static uint64_t
+seen_leaving(const struct chain *chain, uint32_t block)
 {
 	const struct flow_block *at = &chain->graph->blocks[block];
 	uint64_t sum = 0;
@@ -66,7 +67,7 @@ weigh_block(struct chain *chain, uint32_t block)
 {
 	const struct flow_block *at = &chain->graph->blocks[block];
 	const uint32_t *outs = chain->graph->outs + at->out;
-	const double seen = (double)chain_seen_leaving(chain, block);
+	const double seen = (double)seen_leaving(chain, block);
 	double prior = 0;
 
 	for (uint32_t i = 0; i < at->out_count; i++)
@@ -88,7 +89,7 @@ cut_probability(const struct chain *chain)
 	double instructions = 0, starts = 0;
 
 	for (uint32_t i = 0; i < graph->block_count; i++) {
-		instructions += (double)chain_seen_leaving(chain, i) * graph->blocks[i].count;
+		instructions += (double)seen_leaving(chain, i) * graph->blocks[i].count;
 		starts += chain->starts[i];
 	}
 	return instructions > 0 && starts > 0 ? CUTS / instructions : 0;

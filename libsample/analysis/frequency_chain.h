@@ -37,9 +37,6 @@ void chain_weigh(struct chain *chain);
 /* How often each block ran, but for one factor. 0, -ENOMEM, -E2BIG for a chain that is too entangled. */
 int chain_solve(const struct chain *chain, double *shares);
 
-/* How often an edge was seen that leaves the block. */
-uint64_t chain_seen_leaving(const struct chain *chain, uint32_t block);
-
 /* The same of the share of an edge among those of its block, by how often it was seen. */
 double chain_edge_doubt(const struct chain *chain, uint32_t edge);
 

@@ -51,13 +51,3 @@ flow_graph_block_at(const struct flow_graph *graph, uint64_t address)
 	}
 	return FLOW_OUTSIDE;
 }
-
-bool
-flow_graph_returns(const struct flow_graph *graph)
-{
-	for (size_t i = 0; i < graph->edge_count; i++) {
-		if (graph->edges[i].kind == EDGE_EXIT)
-			return true;
-	}
-	return false;
-}

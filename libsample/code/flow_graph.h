@@ -68,10 +68,7 @@ void flow_graph_free(struct flow_graph *graph); /* NULL is allowed */
 /* The block that holds ELF address `address`, FLOW_OUTSIDE when none does. Time grows with the logarithm of blocks. */
 uint32_t flow_graph_block_at(const struct flow_graph *graph, uint64_t address);
 
-/* False when no block returns or leaves by a tail call: callers do not go on. */
-bool flow_graph_returns(const struct flow_graph *graph);
-
-/* What is wrong with a graph, by all that is said above, in a sentence (literal); NULL when nothing is. -- For tests.
+/* What is wrong with a graph, by all that is said above, in a sentence (literal); NULL when nothing is. For tests.
  */
 const char *flow_graph_fault(const struct flow_graph *graph);
 

@@ -34,7 +34,6 @@ enum form_trait {
 	IS_STORE = 1 << 8, /* memory is written, by an operand that is not the first */
 	IS_LOAD = 1 << 9,
 	IS_LANDING = 1 << 10,
-	HAS_PAIR_FLOW = 1 << 11, /* aarch64: link register, see aarch64.c */
 };
 
 struct form {

@@ -35,7 +35,8 @@ map_image(struct attribution *attribution, struct process *process, const struct
 	return err;
 }
 
-int
+/* What a mapping record says. 0 or -ENOMEM. */
+static int
 attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap)
 {
 	struct process *process;

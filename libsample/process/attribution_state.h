@@ -45,10 +45,7 @@ is_foreign(uint32_t pid)
 	return pid == PID_IDLE || pid == PID_FOREIGN;
 }
 
-/* What a mapping record says, told by a record or by the scan. 0 or -ENOMEM. */
-int attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap);
-
-/* The same for a mapping that was there before us; those of a process come in ascending order. */
+/* What a mapping says that was there before us; those of a process come in ascending order. 0 or -ENOMEM. */
 int attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap);
 
 #endif

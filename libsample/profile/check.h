@@ -64,7 +64,6 @@ int check_edges(struct check *check);
 int check_symbols(struct check *check);
 
 bool check_numbers_have(const struct check_numbers *numbers, uint32_t number);
-const struct check_epoch *check_find_epoch(const struct check *check, uint32_t id);
 struct check_slice *check_find_slice(const struct check *check, uint32_t id);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* Both tables are walked in key order, so the arrays ascend by id. */
 
-const struct check_epoch *
+static const struct check_epoch *
 check_find_epoch(const struct check *check, uint32_t id)
 {
 	size_t low = 0, high = check->epoch_count;

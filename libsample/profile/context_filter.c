@@ -38,7 +38,8 @@ has_wildcard(const char *pattern)
 	return strpbrk(pattern, "*?[\\") != NULL;
 }
 
-bool
+/* A pattern with wildcards by fnmatch(3); a path matches itself and everything below it. */
+static bool
 cgroup_matches(const char *pattern, const char *cgroup)
 {
 	size_t size;

@@ -28,7 +28,4 @@ int context_filter_init(const struct store *store, MDB_txn *txn, const struct se
 bool context_filter_has(const struct context_filter *filter, uint32_t number);
 void context_filter_fini(struct context_filter *filter);
 
-/* Does `cgroup` match? A pattern with wildcards by fnmatch(3); a path matches itself and everything below it. */
-bool cgroup_matches(const char *pattern, const char *cgroup);
-
 #endif

@@ -9,8 +9,6 @@
 #include "profile/records.h"
 #include "profile/symbol_blob.h"
 
-#define PASS_TABLES 4 /* at most, at once */
-
 struct pass {
 	struct salvage *salvage;
 	const enum table *tables;

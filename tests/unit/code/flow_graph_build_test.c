@@ -412,25 +412,6 @@ instructions_that_do_not_fill_their_parts_are_refused(void **state)
 	assert_int_equal(build(code, COUNT(code), &source, &graph), -EINVAL);
 }
 
-static void
-a_procedure_returns_unless_all_its_ways_out_end_elsewhere(void **state)
-{
-	struct instruction code[] = {BRANCH(AT(2)), TRAP, CALL(GONE)};
-	struct code_part part = {.address = START, .size = lay_out(code, COUNT(code), START)};
-	struct flow_source source = {
-		.architecture = ARCHITECTURE_X86_64, .parts = &part, .part_count = 1, .returns = returns};
-	struct flow_graph *graph = NULL;
-
-	(void)state;
-	assert_int_equal(build(code, COUNT(code), &source, &graph), 0);
-	assert_false(flow_graph_returns(graph));
-	flow_graph_free(graph);
-	code[1].flow = FLOW_RETURN;
-	assert_int_equal(build(code, COUNT(code), &source, &graph), 0);
-	assert_true(flow_graph_returns(graph));
-	flow_graph_free(graph);
-}
-
 int
 main(void)
 {
@@ -457,7 +438,6 @@ main(void)
 		cmocka_unit_test(bytes_that_are_no_instruction_matter_only_where_they_run),
 		cmocka_unit_test(a_split_procedure_is_one_graph),
 		cmocka_unit_test(instructions_that_do_not_fill_their_parts_are_refused),
-		cmocka_unit_test(a_procedure_returns_unless_all_its_ways_out_end_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
