@@ -1,5 +1,5 @@
 /*
- * bursts_refusal.h - why no bursts can be taken of a process
+ * bursts_refusal.h - why no bursts can be taken of a process. No state: any thread.
  */
 #ifndef DCPI_TOOLS_X_BURSTS_REFUSAL_H
 #define DCPI_TOOLS_X_BURSTS_REFUSAL_H

@@ -9,6 +9,7 @@
  *    e^PRIOR_DEVIATION;
  *  - a path ends anywhere with a small probability, as if it had been cut CUTS times, and begins again where samples
  *    are. Loops that control goes between less often than that are compared by the time spent in them.
+ * Thread rule: one thread per chain.
  */
 #ifndef DCPI_ANALYSIS_FREQUENCY_CHAIN_H
 #define DCPI_ANALYSIS_FREQUENCY_CHAIN_H
@@ -37,14 +38,14 @@ void chain_weigh(struct chain *chain);
 /* How often each block ran, but for one factor. 0, -ENOMEM, -E2BIG for a chain that is too entangled. */
 int chain_solve(const struct chain *chain, double *shares);
 
-/* The same of the share of an edge among those of its block, by how often it was seen. */
-double chain_edge_doubt(const struct chain *chain, uint32_t edge);
-
 /*
- * By how much, as a part of it, each share is uncertain: the deviation of its logarithm, from half of the samples, in
- * other recordings as the chain expects them, with fewer cuts and more.. 0, or an error of
- * chain_solve().
+ * By how much, as a part of it, each share is uncertain against the others: the deviation of its logarithm, less what
+ * half of the samples have in common, in other recordings as the chain expects them, with fewer cuts and with more.
+ * 0, or an error of chain_solve().
  */
 int chain_doubt(struct chain *chain, const double *shares, double *doubts);
+
+/* The same of the share of an edge among those of its block, by how often it was seen. */
+double chain_edge_doubt(const struct chain *chain, uint32_t edge);
 
 #endif

@@ -1,4 +1,4 @@
-/* weighted_median.h - the value that half of the weight is below, half above */
+/* weighted_median.h - the value that half of the weight is below, half above. No state: any thread. */
 #ifndef DCPI_ANALYSIS_WEIGHTED_MEDIAN_H
 #define DCPI_ANALYSIS_WEIGHTED_MEDIAN_H
 

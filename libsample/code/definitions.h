@@ -3,6 +3,7 @@
  *
  * Against the flow that is known so far, as far as it leads. A search that takes too many steps finds nothing: with all
  * of them together the time is linear in the procedure's size.
+ * Thread rule: one thread per tracer.
  */
 #ifndef DCPI_CODE_DEFINITIONS_H
 #define DCPI_CODE_DEFINITIONS_H

@@ -303,14 +303,7 @@ static int
 build(struct procedures *procedures, const struct code_part *parts, size_t count, struct instruction_list *list,
       struct flow_graph **graph)
 {
-	const struct flow_source source = {
-		.architecture = procedures->architecture,
-		.parts = parts,
-		.part_count = count,
-		.argument = procedures,
-		.data = constants_at,
-		.returns = returns_at,
-	};
+	const struct flow_source source = procedures_source(procedures, parts, count);
 	const size_t done = list->count ? 1 : 0;
 	int err;
 
