@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "stream/record_wide.h"
 
 /* The kernel's own record types end here; what tools add to files begins, and carries no id fields. */
 #define FIRST_TOOL_TYPE 64
@@ -16,6 +17,7 @@
 #define SAMPLE_FIELDS                                                                                                  \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
 	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CGROUP)
+#define NARROW_FIELDS (SAMPLE_FIELDS & ~(uint64_t)PERF_SAMPLE_CGROUP)
 #define TRAILER_FIELDS                                                                                                 \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |               \
 	 PERF_SAMPLE_IDENTIFIER)
@@ -65,18 +67,15 @@ decode_usual_sample(const uint8_t *at, struct record *record)
 	load_pid_tid(at + 2 * FIELD_SIZE, record);
 	record->time = load_u64(at + 3 * FIELD_SIZE);
 	record->sample.cgroup = load_u64(at + 4 * FIELD_SIZE);
+	record->sample.period = 0;
+	record->sample.branch_count = 0;
+	record->sample.has_call_chain = false;
 }
 
 /* One call per sample: the size is checked once for all fields, and nothing is cleared that is not read. */
-static bool
-decode_sample(uint64_t fields, const uint8_t *at, size_t size, struct record *record)
+static const uint8_t *
+decode_narrow_fields(uint64_t fields, const uint8_t *at, struct record *record)
 {
-	if (fields & ~(uint64_t)SAMPLE_FIELDS || size != fields_size(fields))
-		return false;
-	record->type = RECORD_SAMPLE;
-	record->pid = record->tid = NO_PID;
-	record->time = record->id = 0;
-	record->sample.address = record->sample.cgroup = 0;
 	if (fields & PERF_SAMPLE_IDENTIFIER) {
 		record->id = load_u64(at);
 		at += FIELD_SIZE;
@@ -99,7 +98,29 @@ decode_sample(uint64_t fields, const uint8_t *at, size_t size, struct record *re
 		record->id = load_u64(at);
 		at += FIELD_SIZE;
 	}
-	at += fields_size(fields & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD));
+	at += fields_size(fields & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+	if (fields & PERF_SAMPLE_PERIOD) {
+		record->sample.period = load_u64(at);
+		at += FIELD_SIZE;
+	}
+	return at;
+}
+
+static bool
+decode_sample(const struct record_layout *layout, const uint8_t *at, size_t size, struct record *record)
+{
+	uint64_t fields = layout->sample_type, wide = fields & ~(uint64_t)SAMPLE_FIELDS;
+	size_t narrow = fields_size(fields & (wide ? NARROW_FIELDS : SAMPLE_FIELDS));
+
+	if (wide ? size < narrow : size != narrow)
+		return false;
+	record->type = RECORD_SAMPLE;
+	record->pid = record->tid = NO_PID;
+	record->time = record->id = 0;
+	memset(&record->sample, 0, sizeof(record->sample));
+	at = decode_narrow_fields(fields, at, record);
+	if (wide)
+		return record_decode_wide(layout, at, size - narrow, record);
 	if (fields & PERF_SAMPLE_CGROUP)
 		record->sample.cgroup = load_u64(at);
 	return true;
@@ -358,7 +379,7 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 		return header.size;
 	}
 	if (header.type == PERF_RECORD_SAMPLE)
-		whole = decode_sample(layout->sample_type, body, body_size, record);
+		whole = decode_sample(layout, body, body_size, record);
 	else
 		whole = decode_other(layout, &header, body, body_size, record);
 	return whole ? header.size : -DCPI_EDAMAGED;

@@ -61,7 +61,11 @@ struct record {
 	union {
 		struct {
 			uint64_t address;
-			uint64_t cgroup; /* 0: not recorded */
+			uint64_t cgroup;         /* 0: not recorded */
+			uint64_t period;         /* events since the one before; 0: not recorded */
+			const uint8_t *branches; /* struct perf_branch_entry, the latest first */
+			uint32_t branch_count;   /* 0: none, or not recorded */
+			bool has_call_chain;     /* which is passed over */
 		} sample;
 		struct record_mmap mmap;
 		struct {
@@ -90,12 +94,14 @@ struct record {
 };
 
 /*
- * Which optional fields the records of a stream have: from perf_event_attr. Samples can be decoded that have
- * IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD and CGROUP in any combination; others are damaged.
+ * Which optional fields the records of a stream have: from perf_event_attr. Any sample can be decoded; what lies behind
+ * its registers or its copy of the stack is passed over, the cgroup too.
  */
 struct record_layout {
-	uint64_t sample_type; /* PERF_SAMPLE_... */
-	bool sample_id_all;   /* records that are no samples end with the id fields, too */
+	uint64_t sample_type;        /* PERF_SAMPLE_... */
+	bool sample_id_all;          /* records that are no samples end with the id fields, too */
+	uint64_t read_format;        /* PERF_FORMAT_..., of samples with READ */
+	uint64_t branch_sample_type; /* PERF_SAMPLE_BRANCH_..., of samples with BRANCH_STACK */
 };
 
 /*

@@ -23,7 +23,10 @@ static const struct record_layout layouts[] = {
 	{PERF_SAMPLE_IP, true},
 	{PLAIN | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
          true},
-	{PLAIN | PERF_SAMPLE_CALLCHAIN, true}, /* one that is not supported */
+	{PLAIN | PERF_SAMPLE_CALLCHAIN, true},
+	{PLAIN | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |
+                 PERF_SAMPLE_WEIGHT | PERF_SAMPLE_CGROUP,
+         true, PERF_FORMAT_GROUP | PERF_FORMAT_ID, PERF_SAMPLE_BRANCH_HW_INDEX},
 };
 
 static void
@@ -51,6 +54,10 @@ touch(void *context, uint32_t cpu, const struct record *record)
 	(void)cpu;
 	require(record->mode <= CPU_MODE_GUEST_USER);
 	switch (record->type) {
+	case RECORD_SAMPLE:
+		for (size_t i = 0; i < record->sample.branch_count * sizeof(struct perf_branch_entry); i++)
+			*bytes += record->sample.branches[i];
+		break;
 	case RECORD_MMAP:
 		require(record->mmap.build_id_size <= BUILD_ID_SIZE_MAX);
 		*bytes += touch_text(record->mmap.path);

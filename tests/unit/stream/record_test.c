@@ -53,6 +53,7 @@ a_sample_with_every_supported_field_is_read_in_the_kernels_order(void **state)
 	assert_int_equal(record.tid, 43);
 	assert_int_equal(record.time, 1000);
 	assert_int_equal(record.id, 7);
+	assert_int_equal(record.sample.period, 62000);
 	assert_int_equal(record.sample.cgroup, 99);
 }
 
@@ -89,7 +90,7 @@ a_sample_whose_size_is_not_that_of_its_fields_is_damaged(void **state)
 }
 
 static void
-a_layout_with_a_call_chain_is_refused(void **state)
+a_sample_without_the_call_chain_of_its_layout_is_damaged(void **state)
 {
 	struct record_layout layout = {.sample_type = PLAIN_SAMPLE | PERF_SAMPLE_CALLCHAIN};
 	struct record_builder builder;
@@ -221,7 +222,7 @@ main(void)
 		cmocka_unit_test(a_sample_with_every_supported_field_is_read_in_the_kernels_order),
 		cmocka_unit_test(a_sample_without_optional_fields_says_that_they_are_unknown),
 		cmocka_unit_test(a_sample_whose_size_is_not_that_of_its_fields_is_damaged),
-		cmocka_unit_test(a_layout_with_a_call_chain_is_refused),
+		cmocka_unit_test(a_sample_without_the_call_chain_of_its_layout_is_damaged),
 		cmocka_unit_test(an_unknown_type_is_passed_on_with_its_time),
 		cmocka_unit_test(what_tools_add_to_files_has_no_trailer),
 		cmocka_unit_test(a_record_too_short_for_its_trailer_is_damaged),

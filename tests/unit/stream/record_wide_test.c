@@ -1,0 +1,147 @@
+#include "tests/unit/stream/decoded.h"
+
+static void
+begin_sample(struct record_builder *builder)
+{
+	build_begin(builder, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	build_u64(builder, 0x401234);
+}
+
+static void
+build_branch(struct record_builder *builder, uint64_t from, uint64_t to)
+{
+	build_u64(builder, from);
+	build_u64(builder, to);
+	build_u64(builder, 1); /* mispredicted */
+}
+
+static struct perf_branch_entry
+branch(const struct record *record, unsigned index)
+{
+	struct perf_branch_entry entry;
+
+	memcpy(&entry, record->sample.branches + index * sizeof(entry), sizeof(entry));
+	return entry;
+}
+
+static void
+branches_are_found_behind_counts_a_call_chain_and_raw_bytes(void **state)
+{
+	struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
+	                       PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_CGROUP,
+		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX,
+	};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 1003); /* period */
+	build_u64(&builder, 2);    /* counts: events of the group */
+	build_u64(&builder, 5000); /* time enabled */
+	build_u64(&builder, 11);   /* value, id */
+	build_u64(&builder, 1);
+	build_u64(&builder, 12);
+	build_u64(&builder, 2);
+	build_u64(&builder, 2); /* call chain */
+	build_u64(&builder, 0x401234);
+	build_u64(&builder, 0x401000);
+	build_u32(&builder, 12); /* raw */
+	build_bytes(&builder, "raw bytes...", 12);
+	build_u64(&builder, 2); /* branches */
+	build_u64(&builder, 0); /* index */
+	build_branch(&builder, 0x401230, 0x401200);
+	build_branch(&builder, 0x401100, 0x401220);
+	build_u64(&builder, 77); /* weight */
+	build_u64(&builder, 99); /* cgroup */
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.address, 0x401234);
+	assert_int_equal(record.sample.period, 1003);
+	assert_true(record.sample.has_call_chain);
+	assert_int_equal(record.sample.branch_count, 2);
+	assert_int_equal(branch(&record, 0).from, 0x401230);
+	assert_int_equal(branch(&record, 0).to, 0x401200);
+	assert_int_equal(branch(&record, 1).from, 0x401100);
+	assert_int_equal(record.sample.cgroup, 99);
+}
+
+static void
+counts_of_one_event_come_without_a_number_of_them(void **state)
+{
+	struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK,
+		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST,
+	};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 11);   /* value */
+	build_u64(&builder, 5000); /* time running */
+	build_u64(&builder, 3);    /* lost */
+	build_u64(&builder, 1);
+	build_branch(&builder, 0x401230, 0x401200);
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.branch_count, 1);
+	assert_int_equal(branch(&record, 0).to, 0x401200);
+	assert_false(record.sample.has_call_chain);
+}
+
+static void
+lengths_that_leave_the_sample_are_damage(void **state)
+{
+	static const uint64_t fields[] = {PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_BRANCH_STACK,
+	                                  PERF_SAMPLE_READ};
+	static const uint64_t lengths[] = {0x100, 0x2000000000000100, UINT64_MAX};
+	struct record_builder builder;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		for (size_t j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
+			struct record_layout layout = {
+				.sample_type = PERF_SAMPLE_IP | fields[i],
+				.read_format = PERF_FORMAT_GROUP,
+			};
+
+			begin_sample(&builder);
+			build_u64(&builder, lengths[j]);
+			build_u64(&builder, 1);
+			build_end(&builder);
+			assert_damaged(&layout, &builder, builder.size);
+		}
+}
+
+static void
+what_follows_registers_is_passed_over(void **state)
+{
+	struct record_layout layout = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_CGROUP};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 0);  /* no registers */
+	build_u64(&builder, 99); /* cgroup */
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.address, 0x401234);
+	assert_int_equal(record.sample.cgroup, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(branches_are_found_behind_counts_a_call_chain_and_raw_bytes),
+		cmocka_unit_test(counts_of_one_event_come_without_a_number_of_them),
+		cmocka_unit_test(lengths_that_leave_the_sample_are_damage),
+		cmocka_unit_test(what_follows_registers_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
