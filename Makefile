@@ -38,7 +38,7 @@ DAEMON_ROOMS := base event stream tally process profile
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
 LIBS_base := -lconfig
 LIBS_event :=
-LIBS_stream :=
+LIBS_stream := -lzstd
 LIBS_process :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "stream/merge.h"
+#include "tests/fuzz/touch_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,52 +30,13 @@ static const struct record_layout layouts[] = {
          true, PERF_FORMAT_GROUP | PERF_FORMAT_ID, PERF_SAMPLE_BRANCH_HW_INDEX},
 };
 
-static void
-require(int condition)
-{
-	if (!condition)
-		abort();
-}
-
-static size_t
-touch_text(const char *text)
-{
-	size_t length = strlen(text);
-
-	require(length < RECORD_SIZE_MAX);
-	return length;
-}
-
-/* Reads whatever the record offers, so that the sanitizers see a string that is not inside the input. */
 static int
 touch(void *context, uint32_t cpu, const struct record *record)
 {
 	size_t *bytes = context;
 
 	(void)cpu;
-	require(record->mode <= CPU_MODE_GUEST_USER);
-	switch (record->type) {
-	case RECORD_SAMPLE:
-		for (size_t i = 0; i < record->sample.branch_count * sizeof(struct perf_branch_entry); i++)
-			*bytes += record->sample.branches[i];
-		break;
-	case RECORD_MMAP:
-		require(record->mmap.build_id_size <= BUILD_ID_SIZE_MAX);
-		*bytes += touch_text(record->mmap.path);
-		break;
-	case RECORD_COMM:
-		*bytes += touch_text(record->comm.name);
-		break;
-	case RECORD_KSYMBOL:
-		*bytes += touch_text(record->ksymbol.name);
-		break;
-	case RECORD_CGROUP:
-		*bytes += touch_text(record->cgroup.path);
-		break;
-	default:
-		require(record->type <= RECORD_CGROUP);
-	}
-	return 0;
+	*bytes += touch_record(record);
 	return 0;
 }
 
