@@ -59,4 +59,7 @@ bool tracer_definition(struct tracer *tracer, uint32_t at, uint8_t reg, uint32_t
 /* The value of `reg` before instruction `at`, when it is the same whatever way was taken. */
 bool tracer_constant(struct tracer *tracer, uint32_t at, uint8_t reg, uint64_t *value);
 
+/* The value that instruction `at` gives `reg`, its first operand, when it is always the same. */
+bool tracer_made_constant(struct tracer *tracer, uint32_t at, uint8_t reg, uint64_t *value);
+
 #endif

@@ -200,3 +200,9 @@ tracer_constant(struct tracer *tracer, uint32_t at, uint8_t reg, uint64_t *value
 {
 	return constant_at(tracer, at, reg, CONSTANT_DEPTH, value);
 }
+
+bool
+tracer_made_constant(struct tracer *tracer, uint32_t at, uint8_t reg, uint64_t *value)
+{
+	return constant_made(tracer, at, reg, CONSTANT_DEPTH, value);
+}

@@ -185,6 +185,18 @@ memory_form(struct tracer *tracer, uint32_t at, const struct instruction_operand
 	return is_stack(tracer, memory->base) ? JUMP_UNKNOWN : JUMP_POINTER;
 }
 
+/* The address of a label of this procedure. */
+static enum jump_kind
+label_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_form *form)
+{
+	uint64_t address;
+
+	if (!tracer_made_constant(tracer, at, reg, &address) || code_map_find(tracer->map, address) >= CODE_INSIDE)
+		return JUMP_UNKNOWN;
+	*form = (struct jump_form){.address = address, .is_label = true, .index = REGISTER_NONE};
+	return JUMP_TABLE;
+}
+
 static enum jump_kind
 definition_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_form *form, uint8_t *copied)
 {
@@ -197,10 +209,10 @@ definition_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_for
 		return is_stack(tracer, detail.operands[2].base) ? JUMP_UNKNOWN : JUMP_POINTER;
 	if (detail.operands[0].kind != OPERAND_REGISTER || detail.operands[0].reg != reg)
 		return JUMP_UNKNOWN;
-	if (is_name(&detail, "add"))
-		return sum_form(tracer, at, &detail, form) ? JUMP_TABLE : JUMP_UNKNOWN;
-	if (is_name(&detail, "lea"))
-		return lea_form(tracer, at, &detail.operands[1], form) ? JUMP_TABLE : JUMP_UNKNOWN;
+	if (is_name(&detail, "add") && sum_form(tracer, at, &detail, form))
+		return JUMP_TABLE;
+	if (is_name(&detail, "lea") && lea_form(tracer, at, &detail.operands[1], form))
+		return JUMP_TABLE;
 	if (is_name(&detail, "xor") && detail.operands[1].kind == OPERAND_MEMORY)
 		return JUMP_POINTER; /* glibc's guarded pointers */
 	if (is_name(&detail, "mov") && detail.operands[1].kind == OPERAND_REGISTER)
@@ -208,40 +220,51 @@ definition_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_for
 	if ((is_name(&detail, "mov") || is_name(&detail, "ldr") || is_name(&detail, "ldur")) &&
 	    detail.operands[1].kind == OPERAND_MEMORY)
 		return memory_form(tracer, at, &detail.operands[1], form);
-	return JUMP_UNKNOWN;
+	return label_form(tracer, at, reg, form);
 }
 
 static bool
 is_same_table(const struct jump_form *a, const struct jump_form *b)
 {
 	return a->address == b->address && a->base == b->base && a->entry_size == b->entry_size &&
-	       a->is_signed == b->is_signed && a->shift == b->shift;
+	       a->is_signed == b->is_signed && a->shift == b->shift && a->is_label == b->is_label;
 }
 
-/* Dispatch from several places: all take a pointer, or all an entry of one table. */
+static void
+form_join(struct jump_forms *forms, const struct jump_form *form)
+{
+	for (size_t i = 0; i < forms->count; i++) {
+		if (!is_same_table(&forms->at[i], form))
+			continue;
+		forms->at[i].index = REGISTER_NONE;
+		return;
+	}
+	forms->at[forms->count++] = *form;
+}
+
+/* Dispatch from several places: all take a pointer, or all an entry of a table or a label. */
 static enum jump_kind
-joined_form(struct tracer *tracer, const struct definitions *definitions, uint8_t reg, struct jump_form *form)
+joined_form(struct tracer *tracer, const struct definitions *definitions, uint8_t reg, struct jump_forms *forms)
 {
 	enum jump_kind kind = JUMP_UNKNOWN;
 
+	forms->count = 0;
 	for (size_t i = 0; i < definitions->count; i++) {
-		struct jump_form other = {0};
-		enum jump_kind other_kind = definition_form(tracer, definitions->at[i], reg, &other, &(uint8_t){0});
+		struct jump_form form = {0};
+		enum jump_kind other = definition_form(tracer, definitions->at[i], reg, &form, &(uint8_t){0});
 
-		if (other_kind == JUMP_SLOT)
-			other_kind = JUMP_POINTER;
-		if (other_kind == JUMP_UNKNOWN || (i > 0 && other_kind != kind) ||
-		    (i > 0 && kind == JUMP_TABLE && !is_same_table(form, &other)))
+		if (other == JUMP_SLOT)
+			other = JUMP_POINTER;
+		if (other == JUMP_UNKNOWN || (i > 0 && other != kind))
 			return JUMP_UNKNOWN;
-		kind = other_kind;
-		*form = other;
+		kind = other;
+		form_join(forms, &form);
 	}
-	form->index = REGISTER_NONE;
 	return kind == JUMP_TABLE && (definitions->from_call || definitions->from_caller) ? JUMP_UNKNOWN : kind;
 }
 
 static enum jump_kind
-register_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_form *form)
+register_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_forms *forms)
 {
 	for (int i = 0; i < COPIES_MAX; i++) {
 		struct definitions definitions;
@@ -254,9 +277,9 @@ register_form(struct tracer *tracer, uint32_t at, uint8_t reg, struct jump_form 
 		if (!definitions.count)
 			return definitions.from_caller || definitions.from_call ? JUMP_POINTER : JUMP_UNKNOWN;
 		if (definitions.count > 1 || definitions.from_call || definitions.from_caller)
-			return joined_form(tracer, &definitions, reg, form);
+			return joined_form(tracer, &definitions, reg, forms);
 		at = definitions.at[0];
-		kind = definition_form(tracer, at, reg, form, &copied);
+		kind = definition_form(tracer, at, reg, &forms->at[0], &copied);
 		if (copied == REGISTER_NONE)
 			return kind;
 		reg = copied;
@@ -295,23 +318,24 @@ follows_epilogue(const struct code_map *map, uint32_t jump)
 }
 
 static enum jump_kind
-operand_form(struct tracer *tracer, uint32_t jump, struct jump_form *form)
+operand_form(struct tracer *tracer, uint32_t jump, struct jump_forms *forms)
 {
 	struct instruction_detail detail;
 
+	forms->count = 1;
 	if (!code_map_detail(tracer->map, jump, &detail) || detail.operand_count < 1)
 		return JUMP_UNKNOWN;
 	if (detail.operands[0].kind == OPERAND_MEMORY)
-		return memory_form(tracer, jump, &detail.operands[0], form);
+		return memory_form(tracer, jump, &detail.operands[0], &forms->at[0]);
 	if (detail.operands[0].kind == OPERAND_REGISTER)
-		return register_form(tracer, jump, detail.operands[0].reg, form);
+		return register_form(tracer, jump, detail.operands[0].reg, forms);
 	return JUMP_UNKNOWN;
 }
 
 enum jump_kind
-jump_form_find(struct tracer *tracer, uint32_t jump, struct jump_form *form)
+jump_form_find(struct tracer *tracer, uint32_t jump, struct jump_forms *forms)
 {
-	enum jump_kind kind = operand_form(tracer, jump, form);
+	enum jump_kind kind = operand_form(tracer, jump, forms);
 
 	return kind == JUMP_UNKNOWN && follows_epilogue(tracer->map, jump) ? JUMP_POINTER : kind;
 }
