@@ -31,6 +31,35 @@ read_edges(struct profile *profile, uint32_t number, const char *event, struct p
 }
 
 static int
+compare_arrivals(const void *a, const void *b)
+{
+	const struct procedure_edge *one = a, *other = b;
+
+	return (one->to > other->to) - (one->to < other->to);
+}
+
+/* Edges, also by where they arrive. 0, -ENOENT when there are none of the event, or an error. */
+static int
+read_both_ways(struct profile *profile, uint32_t number, const char *event, struct recorded_event *recorded)
+{
+	struct procedure_paths *paths = &recorded->paths;
+	struct procedure_edge *edges = NULL, *arrivals;
+	int err;
+
+	err = read_edges(profile, number, event, &edges, &paths->edge_count, &recorded->epoch);
+	paths->edges = edges;
+	if (err)
+		return err;
+	arrivals = malloc((paths->edge_count + 1) * sizeof(*arrivals));
+	if (!arrivals)
+		return -ENOMEM;
+	memcpy(arrivals, edges, paths->edge_count * sizeof(*arrivals));
+	qsort(arrivals, paths->edge_count, sizeof(*arrivals), compare_arrivals);
+	paths->arrivals = arrivals;
+	return 0;
+}
+
+static int
 event_find(const struct selection *selection, const char *name)
 {
 	for (size_t i = 0; i < selection->event_count; i++)
@@ -80,11 +109,9 @@ read_visits(struct profile *profile, uint32_t number, const char *event, struct 
 static int
 read_event(struct profile *profile, uint32_t number, const char *event, struct recorded_event *recorded)
 {
-	struct procedure_edge *edges = NULL;
 	int err;
 
-	err = read_edges(profile, number, event, &edges, &recorded->paths.edge_count, &recorded->epoch);
-	recorded->paths.edges = edges;
+	err = read_both_ways(profile, number, event, recorded);
 	if (!err)
 		err = read_visits(profile, number, event, recorded);
 	if (err == -DCPI_ENOSELECTION)
@@ -95,12 +122,11 @@ read_event(struct profile *profile, uint32_t number, const char *event, struct r
 static int
 read_branches(struct profile *profile, uint32_t number, struct recorded_event *recorded)
 {
-	struct procedure_edge *edges = NULL, *runs = NULL;
+	struct procedure_edge *runs = NULL;
 	uint32_t epoch = 0;
 	int err;
 
-	err = read_edges(profile, number, "branch-stacks", &edges, &recorded->paths.edge_count, &recorded->epoch);
-	recorded->paths.edges = edges;
+	err = read_both_ways(profile, number, "branch-stacks", recorded);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	err = read_edges(profile, number, "branch-runs", &runs, &recorded->paths.run_count, &epoch);
@@ -131,6 +157,7 @@ paths_free(const struct procedure_paths *paths)
 {
 	free((void *)(uintptr_t)paths->visits);
 	free((void *)(uintptr_t)paths->edges);
+	free((void *)(uintptr_t)paths->arrivals);
 	free((void *)(uintptr_t)paths->runs);
 }
 

@@ -24,9 +24,12 @@ struct procedure_edge {
 struct procedure_paths {
 	const struct selection_count *visits; /* how often instructions were executed, ascending by offset */
 	size_t visit_count;
-	const struct procedure_edge *edges; /* from the last instruction of a block to the first of another */
-	size_t edge_count;
-	const struct procedure_edge *runs; /* what was executed from `from` up to and with `to`, no branch taken */
+	const struct procedure_edge *edges; /* from the last instruction of a block to the first of another, ascending
+	                                       by `from` */
+	const struct procedure_edge *arrivals; /* the same edges, ascending by `to` */
+	size_t edge_count;                     /* of either */
+	const struct procedure_edge *runs;     /* what was executed from `from` up to and with `to`, no branch taken;
+	                                          ascending by `from` */
 	size_t run_count;
 };
 

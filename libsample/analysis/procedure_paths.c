@@ -71,6 +71,23 @@ procedure_edge_find(const struct flow_graph *graph, uint64_t from, uint64_t to)
 	return edge_to(graph, source, target);
 }
 
+/* The first visit at `offset` or behind it. */
+static size_t
+visit_at(const struct procedure_paths *paths, uint64_t offset)
+{
+	size_t low = 0, high = paths->visit_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (paths->visits[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* An instruction is in one stretch; offsets ascend in each. */
 uint64_t *
 procedure_visits(const struct procedure_input *input, const struct flow_graph *graph,
@@ -82,16 +99,50 @@ procedure_visits(const struct procedure_input *input, const struct flow_graph *g
 	while (visits && stretch_next(input, graph, &stretch)) {
 		uint32_t at = stretch.first;
 
-		for (size_t i = 0; i < paths->visit_count; i++) {
+		for (size_t i = visit_at(paths, stretch.start); i < paths->visit_count; i++) {
 			const struct selection_count *count = &paths->visits[i];
 
-			if (count->offset < stretch.start || count->offset >= stretch.end)
-				continue;
+			if (count->offset >= stretch.end)
+				break;
 			at = stretch_advance(graph, &stretch, count->offset, at);
 			visits[at] += count->count;
 		}
 	}
 	return visits;
+}
+
+/* Those edges of an image that have one end in a stretch: of a list that ascends by that end. */
+struct edge_range {
+	const struct procedure_edge *first, *last; /* last is one behind */
+};
+
+static uint64_t
+edge_end(const struct procedure_edge *edge, bool is_arrival)
+{
+	return is_arrival ? edge->to : edge->from;
+}
+
+static const struct procedure_edge *
+edge_at(const struct procedure_edge *edges, size_t count, bool is_arrival, uint64_t offset)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (edge_end(&edges[middle], is_arrival) < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return edges + low;
+}
+
+static struct edge_range
+edges_within(const struct procedure_edge *edges, size_t count, bool is_arrival, const struct stretch *stretch)
+{
+	return (struct edge_range){edge_at(edges, count, is_arrival, stretch->start),
+	                           edge_at(edges, count, is_arrival, stretch->end)};
 }
 
 static bool
@@ -101,19 +152,36 @@ edge_addresses(const struct procedure_input *input, const struct procedure_edge 
 	       image_file_address(input->code->file, edge->to, to) == 0;
 }
 
+/* What begins in a block is seen where it begins, anything else where it arrives: each once. */
+static void
+count_range(const struct procedure_input *input, const struct flow_graph *graph, const struct edge_range *range,
+            bool is_arrival, uint64_t *seen)
+{
+	for (const struct procedure_edge *at = range->first; at < range->last; at++) {
+		uint64_t from, to;
+		uint32_t edge;
+
+		if (!edge_addresses(input, at, &from, &to) ||
+		    (flow_graph_block_at(graph, from) == FLOW_OUTSIDE) != is_arrival)
+			continue;
+		edge = procedure_edge_find(graph, from, to);
+		if (edge != NOT_AN_EDGE)
+			seen[edge] += at->count;
+	}
+}
+
 static void
 count_edges(const struct procedure_input *input, const struct flow_graph *graph, const struct procedure_paths *paths,
             uint64_t *seen)
 {
-	for (size_t i = 0; i < paths->edge_count; i++) {
-		uint64_t from, to;
-		uint32_t edge;
+	struct stretch stretch = {0};
 
-		if (!edge_addresses(input, &paths->edges[i], &from, &to))
-			continue;
-		edge = procedure_edge_find(graph, from, to);
-		if (edge != NOT_AN_EDGE)
-			seen[edge] += paths->edges[i].count;
+	while (stretch_next(input, graph, &stretch)) {
+		const struct edge_range leave = edges_within(paths->edges, paths->edge_count, false, &stretch);
+		const struct edge_range arrive = edges_within(paths->arrivals, paths->edge_count, true, &stretch);
+
+		count_range(input, graph, &leave, false, seen);
+		count_range(input, graph, &arrive, true, seen);
 	}
 }
 
@@ -152,11 +220,17 @@ static void
 count_runs(const struct procedure_input *input, const struct flow_graph *graph, const struct procedure_paths *paths,
            uint64_t *seen)
 {
-	for (size_t i = 0; i < paths->run_count; i++) {
-		uint64_t from, to;
+	struct stretch stretch = {0};
 
-		if (edge_addresses(input, &paths->runs[i], &from, &to))
-			count_run(graph, from, to, paths->runs[i].count, seen);
+	while (stretch_next(input, graph, &stretch)) {
+		const struct edge_range range = edges_within(paths->runs, paths->run_count, false, &stretch);
+
+		for (const struct procedure_edge *run = range.first; run < range.last; run++) {
+			uint64_t from, to;
+
+			if (edge_addresses(input, run, &from, &to))
+				count_run(graph, from, to, run->count, seen);
+		}
 	}
 }
 

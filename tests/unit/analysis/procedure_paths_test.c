@@ -162,13 +162,29 @@ a_return_leaves_wherever_it_goes_to(void **state)
 	assert_int_equal(find(stage, 5, 100), 6);
 }
 
+/* Lists as an image has them: ascending. `arrivals` has room for `count`. */
+static struct procedure_paths
+paths_of(const struct procedure_edge *list, struct procedure_edge *arrivals, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t at = i;
+
+		assert_true(i == 0 || list[i - 1].from <= list[i].from);
+		for (; at > 0 && arrivals[at - 1].to > list[i].to; at--)
+			arrivals[at] = arrivals[at - 1];
+		arrivals[at] = list[i];
+	}
+	return (struct procedure_paths){.edges = list, .arrivals = arrivals, .edge_count = count};
+}
+
 static void
 edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
 {
 	const struct stage *stage = *state;
 	const struct procedure_edge edge_list[] = {
-		seen(stage, 0, 1, 9), seen(stage, 1, 3, 30), seen(stage, 4, 0, 20), {1, 2, 5}};
-	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 4};
+		{1, 2, 5}, seen(stage, 0, 1, 9), seen(stage, 1, 3, 30), seen(stage, 4, 0, 20)};
+	struct procedure_edge arrivals[4];
+	const struct procedure_paths paths = paths_of(edge_list, arrivals, 4);
 	const uint64_t expected[] = {0, 0, 30, 0, 20, 0, 0, 0};
 	struct path_counts counts;
 
@@ -186,9 +202,12 @@ what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 5, 7), seen(stage, 5, 100, 2)};
 	const struct selection_count visits[] = {{.offset = stage->offset + 16, .count = 7},
 	                                         {.offset = stage->offset + 20, .count = 7}};
-	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 2, .visits = visits, .visit_count = 2};
+	struct procedure_edge arrivals[2];
+	struct procedure_paths paths = paths_of(edge_list, arrivals, 2);
 	struct path_counts counts;
 
+	paths.visits = visits;
+	paths.visit_count = 2;
 	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_int_equal(counts.edges[6], 7);
 	assert_int_equal(counts.edges[5], 7);
@@ -204,10 +223,13 @@ a_run_falls_through_all_blocks_between_its_ends(void **state)
 	struct stage *stage = *state;
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
 	const struct procedure_edge runs[] = {seen(stage, 1, 4, 40), seen(stage, 3, 5, 3)};
-	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 1, .runs = runs, .run_count = 2};
 	const uint64_t expected[] = {0, 40, 0, 40, 1, 3, 0, 0};
+	struct procedure_edge arrivals[1];
+	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
 	struct path_counts counts;
 
+	paths.runs = runs;
+	paths.run_count = 2;
 	stage->instructions[2].flow = FLOW_NEXT; /* a run does not go on behind a call */
 	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
@@ -219,14 +241,60 @@ a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
 {
 	struct stage *stage = *state;
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
-	const struct procedure_edge runs[] = {seen(stage, 5, 0, 8), seen(stage, 0, 100, 8), seen(stage, 100, 3, 8)};
-	const struct procedure_paths paths = {.edges = edge_list, .edge_count = 1, .runs = runs, .run_count = 3};
+	const struct procedure_edge runs[] = {seen(stage, 0, 100, 8), seen(stage, 5, 0, 8), seen(stage, 100, 3, 8)};
 	const uint64_t expected[] = {0, 0, 0, 0, 1, 0, 0, 0};
+	struct procedure_edge arrivals[1];
+	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
+	struct path_counts counts;
+
+	paths.runs = runs;
+	paths.run_count = 3;
+	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_memory_equal(counts.edges, expected, sizeof(expected));
+	path_counts_fini(&counts);
+}
+
+/* Two callers before the procedure and two behind it; what they do among themselves is not its own. */
+static void
+who_calls_from_before_and_from_behind_is_counted_where_it_arrives(void **state)
+{
+	const struct stage *stage = *state;
+	const uint64_t before = stage->offset - 8, behind = stage->offset + 4 * INSTRUCTIONS;
+	const struct procedure_edge edge_list[] = {{before, stage->offset, 100},    {before, behind, 1000},
+	                                           {before + 4, stage->offset, 20}, seen(stage, 4, 0, 7),
+	                                           seen(stage, 5, INSTRUCTIONS, 8), {behind, stage->offset, 3},
+	                                           {behind, before, 1000}};
+	const uint64_t expected[] = {123, 0, 0, 0, 7, 0, 8, 0};
+	struct procedure_edge arrivals[7];
+	const struct procedure_paths paths = paths_of(edge_list, arrivals, 7);
 	struct path_counts counts;
 
 	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
 	path_counts_fini(&counts);
+}
+
+/* Instructions 0 to 2 and, four bytes on, 3 to 5: what lies between is in no instruction. */
+static void
+visits_are_taken_from_both_parts_and_not_from_between(void **state)
+{
+	struct stage *stage = *state;
+	const uint64_t offset = stage->offset;
+	const struct selection_count visits[] = {
+		{.offset = offset - 1, .count = 1000},  {.offset = offset, .count = 1},
+		{.offset = offset + 8, .count = 3},     {.offset = offset + 11, .count = 30},
+		{.offset = offset + 12, .count = 2000}, {.offset = offset + 16, .count = 4},
+		{.offset = offset + 24, .count = 6},    {.offset = offset + 28, .count = 3000}};
+	const struct procedure_paths paths = {.visits = visits, .visit_count = 8};
+	const uint64_t expected[] = {1, 0, 33, 4, 0, 6};
+	uint64_t *counted;
+
+	for (uint32_t i = 3; i < INSTRUCTIONS; i++)
+		stage->instructions[i].address += 4;
+	counted = procedure_visits(&stage->input, &stage->graph, &paths);
+	assert_non_null(counted);
+	assert_memory_equal(counted, expected, sizeof(expected));
+	free(counted);
 }
 
 static void
@@ -261,6 +329,10 @@ main(void)
 	                                        stage_teardown),
 		cmocka_unit_test_setup_teardown(a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit,
 	                                        stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(who_calls_from_before_and_from_behind_is_counted_where_it_arrives,
+	                                        stage_setup, stage_teardown),
+		cmocka_unit_test_setup_teardown(visits_are_taken_from_both_parts_and_not_from_between, stage_setup,
+	                                        stage_teardown),
 		cmocka_unit_test_setup_teardown(without_edges_nothing_is_known, stage_setup, stage_teardown),
 	};
 
