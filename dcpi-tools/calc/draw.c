@@ -13,6 +13,7 @@
 
 #define DOT       "dot" /* of graphviz */
 #define NOT_FOUND 127
+#define SLOW      1000 /* blocks, or more, take 'dot' long: 5,000 were not drawn in nine minutes */
 
 static const char *const formats[] = {"svg", "png", "pdf", "dot"};
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -96,10 +97,15 @@ static int
 draw(const struct report *report, const char *format)
 {
 	const char *path = report->request->graph;
+	const size_t drawn = graph_drawn_blocks(report);
 	int input = source_file(report), status;
 
 	if (input < 0)
 		return message_cannot(path, "draw the graph", input, NULL);
+	if (drawn >= SLOW)
+		message_print(path,
+		              "drawing %zu blocks may take long: '--cutoff 1' leaves out those that do not matter",
+		              drawn);
 	status = run_dot(format, path, input);
 	close(input);
 	if (status == -ENOENT || status == NOT_FOUND) {

@@ -146,16 +146,24 @@ edge_is_drawn(const struct report *report, const struct flow_edge *edge, double 
 	       (edge->to == FLOW_OUTSIDE || is_drawn(report, edge->to, most));
 }
 
+size_t
+graph_drawn_blocks(const struct report *report)
+{
+	const double most = most_frequent_block(report->analysis);
+	size_t drawn = 0;
+
+	for (uint32_t i = 0; i < report->analysis->graph->block_count; i++)
+		drawn += is_drawn(report, i, most);
+	return drawn;
+}
+
 void
 graph_print(const struct report *report, FILE *stream)
 {
 	const struct flow_graph *graph = report->analysis->graph;
 	const double most = most_frequent_block(report->analysis), edge_most = most_frequent_edge(report->analysis);
-	size_t left_out = 0;
 
-	for (uint32_t i = 0; i < graph->block_count; i++)
-		left_out += !is_drawn(report, i, most);
-	print_title(report, left_out, stream);
+	print_title(report, graph->block_count - graph_drawn_blocks(report), stream);
 	for (uint32_t i = 0; i < graph->block_count; i++)
 		if (is_drawn(report, i, most))
 			print_node(report, i, stream);

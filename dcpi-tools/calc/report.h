@@ -70,7 +70,8 @@ int report_print_json(const struct report *report, FILE *stream);
 /* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */
 int report_draw(const struct report *report);
 
-/* The flow graph in the language of graphviz. */
+/* The flow graph in the language of graphviz, without blocks that have and run less than the cutoff. */
 void graph_print(const struct report *report, FILE *stream);
+size_t graph_drawn_blocks(const struct report *report); /* how many are in it */
 
 #endif
