@@ -64,8 +64,9 @@ json_print(json_t *root, FILE *stream)
 
 	if (!root)
 		return -ENOMEM;
+	errno = 0; /* the library leaves it as the stream does */
 	if (json_dumpf(root, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 || fputc('\n', stream) == EOF)
-		err = -EIO;
+		err = errno ? -errno : -EIO;
 	json_decref(root);
 	return err;
 }

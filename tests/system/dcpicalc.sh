@@ -136,6 +136,8 @@ check 'blocks that neither take time nor run often may be left out of it' \
 	dcpicalc --db "$db" --cutoff 5 --graph "$scratch/hot.svg" sum libcalc.so
 check_equal 'with the edges to them, and the title says so' '3 nodes, 1 edges, 2 blocks with less than 5% not drawn' \
 	"$(grep -c 'class="node"' "$scratch/hot.svg") nodes, $(grep -c 'class="edge"' "$scratch/hot.svg") edges, $(grep -o '[0-9]* blocks with less than 5% not drawn' "$scratch/hot.svg")"
+check_fails 'JSON that does not fit on the device' 1 'cannot write the report: No space left on device' \
+	bash -c "dcpicalc --db '$db' --json sum libcalc.so >/dev/full"
 mkdir "$scratch/empty"
 check_fails 'no program to draw with' 1 'install the package graphviz' \
 	env PATH="$scratch/empty" "$build/bin/dcpicalc" --db "$db" --graph "$scratch/sum.svg" sum libcalc.so
