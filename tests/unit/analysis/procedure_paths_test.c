@@ -183,7 +183,7 @@ edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
 	const struct stage *stage = *state;
 	const struct procedure_edge edge_list[] = {
 		{1, 2, 5}, seen(stage, 0, 1, 9), seen(stage, 1, 3, 30), seen(stage, 4, 0, 20)};
-	struct procedure_edge arrivals[4];
+	struct procedure_edge arrivals[4] = {0};
 	const struct procedure_paths paths = paths_of(edge_list, arrivals, 4);
 	const uint64_t expected[] = {0, 0, 30, 0, 20, 0, 0, 0};
 	struct path_counts counts;
@@ -202,7 +202,7 @@ what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 5, 7), seen(stage, 5, 100, 2)};
 	const struct selection_count visits[] = {{.offset = stage->offset + 16, .count = 7},
 	                                         {.offset = stage->offset + 20, .count = 7}};
-	struct procedure_edge arrivals[2];
+	struct procedure_edge arrivals[2] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 2);
 	struct path_counts counts;
 
@@ -224,7 +224,7 @@ a_run_falls_through_all_blocks_between_its_ends(void **state)
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
 	const struct procedure_edge runs[] = {seen(stage, 1, 4, 40), seen(stage, 3, 5, 3)};
 	const uint64_t expected[] = {0, 40, 0, 40, 1, 3, 0, 0};
-	struct procedure_edge arrivals[1];
+	struct procedure_edge arrivals[1] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
 	struct path_counts counts;
 
@@ -243,7 +243,7 @@ a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
 	const struct procedure_edge runs[] = {seen(stage, 0, 100, 8), seen(stage, 5, 0, 8), seen(stage, 100, 3, 8)};
 	const uint64_t expected[] = {0, 0, 0, 0, 1, 0, 0, 0};
-	struct procedure_edge arrivals[1];
+	struct procedure_edge arrivals[1] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
 	struct path_counts counts;
 
@@ -265,7 +265,7 @@ who_calls_from_before_and_from_behind_is_counted_where_it_arrives(void **state)
 	                                           seen(stage, 5, INSTRUCTIONS, 8), {behind, stage->offset, 3},
 	                                           {behind, before, 1000}};
 	const uint64_t expected[] = {123, 0, 0, 0, 7, 0, 8, 0};
-	struct procedure_edge arrivals[7];
+	struct procedure_edge arrivals[7] = {0};
 	const struct procedure_paths paths = paths_of(edge_list, arrivals, 7);
 	struct path_counts counts;
 
