@@ -1,15 +1,11 @@
 /* Any file can stand at the path of an image: asking for its line numbers must be safe. */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "image/lines.h"
 #include "image/symbols.h"
+#include "tests/fuzz/image_of_bytes.h"
 
 #define LOOKUPS 256
 
@@ -51,21 +47,6 @@ read_image(const struct image *image, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct image image = {.kind = IMAGE_USER};
-	struct stat status;
-	char path[64];
-	int fd = memfd_create("image", MFD_CLOEXEC);
-
-	if (fd < 0)
-		return 0;
-	if (write(fd, data, size) == (ssize_t)size && fstat(fd, &status) == 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		image.path = path;
-		image.device_major = major(status.st_dev);
-		image.device_minor = minor(status.st_dev);
-		image.inode = status.st_ino;
-		read_image(&image, size);
-	}
-	close(fd);
+	with_image_of_bytes(data, size, read_image);
 	return 0;
 }
