@@ -25,8 +25,8 @@ survey_all_print_head(const struct survey_all *survey, const struct output *outp
 	if (!survey->is_relative)
 		return;
 	fputs(output_style(output, STYLE_WARNING), stream);
-	fputs("Frequency:  right within a procedure only; cycles (CPI) are within x2 at best, samples are what they "
-	      "are\n",
+	fputs("Frequency:  right within a procedure only unless counted; cycles (CPI) are within x2 at best, samples "
+	      "are what they are\n",
 	      stream);
 	fputs(output_plain(output, STYLE_WARNING), stream);
 }
