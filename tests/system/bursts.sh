@@ -82,7 +82,11 @@ killed()
 # cpu_and_waiting PID - nanoseconds that its main thread ran and waited for a CPU; a thread that stands still does neither
 cpu_and_waiting()
 {
-	awk '{ print $1 + $2 }' "/proc/$1/task/$1/schedstat"
+	local ran waited
+
+	# not by awk, of which mawk shows six digits of such a sum
+	read -r ran waited _ <"/proc/$1/task/$1/schedstat"
+	echo $((ran + waited))
 }
 
 # How much slower a program is, by the kernel's accounts of it and not by those of dcpix.
