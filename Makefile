@@ -151,6 +151,8 @@ EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c counting_edg
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
+CAT_OBJECTS := $(call objects,$(call sources,dcpi-tools/cat))
+$(BUILD)/bin/dcpicat: $(CAT_OBJECTS)
 CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
 LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))

@@ -78,6 +78,8 @@ check_equal 'a syntax' intel "$(offers dcpicalc --asm i)"
 check_equal 'an option of dcpicalc' --summary "$(offers dcpicalc --su)"
 check_equal 'of dcpitopstalls, images alone' server "$(offers dcpitopstalls se)"
 check_equal 'an option of dcpitopstalls' --source "$(offers dcpitopstalls --so)"
+check_equal 'of dcpicat, too' server "$(offers dcpicat se)"
+check_equal 'an option of dcpicat' --names "$(offers dcpicat --na)"
 check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offers dcpiwhatcg --stall B)"
 check_equal 'a model' intel-skylake "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel-sk)"
 

@@ -2,27 +2,13 @@
 # dcpiprof on a small database, its output compared whole with tests/system/expected/dcpiprof/; the expected texts are
 # written by hand (the path of the scratch folder is PLACE in them, and the rule above the table is five long).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=figure_database.sh
+. "$top/tests/system/figure_database.sh"
 
 here=$top/tests/system
 db=$scratch/db
 export COLUMNS=80
 unset PAGER LESS NO_COLOR
-
-# link NAME BUILD-ID [OPTION...] - figure.S as $scratch/NAME
-link()
-{
-	ld -shared -z separate-code --build-id="0x$2" "${@:3}" -o "$scratch/$1" "$scratch/figure.o"
-}
-
-make_database()
-{
-	as -o "$scratch/figure.o" "$here/figure.S" &&
-		objcopy --redefine-sym helper_2=helper --redefine-sym evil=$'evil\033[2Jname' "$scratch/figure.o" &&
-		link libfigure.so 1111111111111111 &&
-		link libstripped.so 2222222222222222 -s &&
-		link libreplaced.so 3333333333333333 &&
-		sed "s|PLACE|$scratch|" "$here/dcpiprof.description" | "$build/tests/system/make_database" "$db"
-}
 
 # The output of a command, made the same for every scratch folder.
 normal()
@@ -45,7 +31,7 @@ on_terminal()
 	TERM=xterm script -qec "stty cols $columns; dcpiprof --db $db $*" /dev/null </dev/null | tr -d '\r'
 }
 
-check 'the database is made' make_database || exit 1
+check 'the database is made' make_figure_database "$db" || exit 1
 
 prints 'procedures of the latest epoch' default
 prints 'images with -i' by-image -i

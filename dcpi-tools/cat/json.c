@@ -1,0 +1,113 @@
+/* One image a line, made and forgotten one after the other: a database may have millions of offsets. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/cat/report.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
+
+static json_t *
+row_json(const struct report *report, const struct cat_row *row)
+{
+	json_t *values = json_array();
+	int failed = !values;
+
+	failed |= json_array_append_new(values, json_count(row->offset));
+	for (size_t i = 0; i < report->columns.count; i++)
+		failed |= json_array_append_new(values, json_count(cat_row_samples(report, row, i)));
+	if (report->request->names) {
+		const struct cat_procedure *procedure = &report->procedures[row->procedure];
+
+		failed |= json_array_append_new(values, json_shown(procedure->title));
+		failed |= json_array_append_new(values, procedure->title ? json_count(procedure->base) : json_null());
+	}
+	return json_kept(values, failed);
+}
+
+static json_t *
+samples_json(const struct report *report, const struct cat_image *image)
+{
+	json_t *samples = json_array();
+	int failed = !samples;
+
+	for (size_t i = 0; i < report->columns.count; i++)
+		failed |= json_array_append_new(samples, json_count(cat_image_samples(report, image, i)));
+	return json_kept(samples, failed);
+}
+
+static json_t *
+image_json(const struct report *report, const struct cat_image *image)
+{
+	const struct image *which = cat_image_of(report, image);
+	char build_id[BUILD_ID_TEXT_SIZE];
+	json_t *rows = json_array();
+	int failed = !rows;
+
+	build_id_format(which, build_id);
+	for (size_t i = 0; i < image->row_count; i++)
+		failed |= json_array_append_new(rows, row_json(report, &report->rows[image->first_row + i]));
+	return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "image", json_shown(which->path), "kind", cat_kind(which),
+	                 "build_id", build_id[0] ? build_id : NULL, "samples", samples_json(report, image), "rows",
+	                 json_kept(rows, failed));
+}
+
+static json_t *
+columns_json(const struct report *report)
+{
+	json_t *columns = json_array();
+	int failed = !columns;
+
+	failed |= json_array_append_new(columns, json_string("offset"));
+	for (size_t i = 0; i < report->columns.count; i++)
+		failed |= json_array_append_new(columns,
+		                                json_shown(report->selection->events[report->columns.events[i]].name));
+	if (report->request->names) {
+		failed |= json_array_append_new(columns, json_string("procedure"));
+		failed |= json_array_append_new(columns, json_string("procedure_offset"));
+	}
+	return json_kept(columns, failed);
+}
+
+/* Everything but the images. */
+static json_t *
+head_json(const struct report *report)
+{
+	const struct summary summary = {
+		.selection = report->selection, .columns = &report->columns, .totals = report->totals};
+	json_t *root = json_pack("{s:s}", "schema", "dcpicat/1");
+	int failed = !root;
+
+	failed |= summary_json_events(&summary, root);
+	failed |= summary_json_totals(&summary, root);
+	failed |= json_object_set_new(root, "columns", columns_json(report));
+	return json_kept(root, failed);
+}
+
+/* A value on one line, without its last `left_out` bytes; it is freed. */
+static int
+print_line(json_t *value, size_t left_out, FILE *stream)
+{
+	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+
+	json_decref(value);
+	if (!text)
+		return -ENOMEM;
+	fwrite(text, 1, strlen(text) - left_out, stream);
+	free(text);
+	return 0;
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	int err = print_line(head_json(report), 1, stream); /* its brace is ours */
+
+	fputs(",\"images\":[", stream);
+	for (size_t i = 0; i < report->image_count && !err; i++) {
+		fputs(i ? ",\n" : "\n", stream);
+		err = print_line(image_json(report, &report->images[i]), 0, stream);
+	}
+	fputs("\n]}\n", stream);
+	return err;
+}

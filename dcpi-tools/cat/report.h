@@ -1,0 +1,71 @@
+/*
+ * report.h - what dcpicat shows: counts by image and offset, as they are in the database
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CAT_REPORT_H
+#define DCPI_TOOLS_CAT_REPORT_H
+
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/summary.h"
+
+/* What the user asked for. */
+struct request {
+	struct options options;
+	struct columns_request columns;
+	bool names;    /* of procedures, too */
+	bool demangle; /* these */
+};
+
+struct cat_procedure {
+	char *title;   /* not escaped; NULL: nothing is known */
+	uint64_t base; /* where it begins */
+};
+
+struct cat_row {
+	uint64_t offset;
+	size_t first, count; /* its counts are selection->counts[first .. first + count) */
+	size_t procedure;    /* of report->procedures, with request->names */
+};
+
+struct cat_image {
+	uint32_t index; /* into selection->images */
+	size_t first_row, row_count;
+};
+
+/* What is shown. */
+struct report {
+	const struct request *request;
+	struct selection *selection;
+	struct columns columns;
+	char **titles;                         /* of images */
+	bool *wanted;                          /* by image; NULL: all */
+	uint64_t totals[SELECTION_EVENTS_MAX]; /* what the rows add up to, by event */
+	struct cat_image *images;              /* with rows; by title */
+	size_t image_count;
+	struct cat_row *rows; /* by image and offset */
+	size_t row_count;
+	struct cat_procedure *procedures;
+	size_t procedure_count, procedure_capacity;
+};
+
+/* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* Samples of column `column`: of a row, and of an image. */
+uint64_t cat_row_samples(const struct report *report, const struct cat_row *row, size_t column);
+uint64_t cat_image_samples(const struct report *report, const struct cat_image *image, size_t column);
+
+const struct image *cat_image_of(const struct report *report, const struct cat_image *image);
+const char *cat_kind(const struct image *image); /* "user", "kernel", ... */
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_csv(const struct report *report, FILE *stream);
+int report_print_json(const struct report *report, FILE *stream);
+
+#endif

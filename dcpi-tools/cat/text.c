@@ -1,0 +1,176 @@
+/* Lines for scripts: their form is in the manual, and changes only with the number in the first. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/cat/report.h"
+#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/text.h"
+#include "process/attribution.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void
+print_event(const struct report *report, uint16_t index, FILE *stream)
+{
+	const struct selection_event *event = &report->selection->events[index];
+
+	fputs("event ", stream);
+	text_print(event->name, stream);
+	fprintf(stream, " %" PRIu64 " %" PRIu64 " ", report->totals[index], event->period);
+	text_print(event->unit, stream);
+	fputc('\n', stream);
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+		if (event->totals.unknown[cause] == 0)
+			continue;
+		fputs("unknown ", stream);
+		text_print(event->name, stream);
+		fprintf(stream, " %" PRIu64 " %s\n", event->totals.unknown[cause], unknown_cause_name(cause));
+	}
+}
+
+static void
+print_epoch(const struct epoch *epoch, FILE *stream)
+{
+	fprintf(stream, "epoch %" PRIu32 " ", epoch->id);
+	text_print(epoch->host[0] ? epoch->host : "-", stream);
+	fputc(' ', stream);
+	text_print(epoch->label[0] ? epoch->label : "-", stream);
+	fputc('\n', stream);
+}
+
+static void
+print_head(const struct report *report, FILE *stream)
+{
+	const struct selection *selection = report->selection;
+
+	fputs("dcpicat 1\n", stream);
+	fprintf(stream, "start %" PRIu64 "\n", selection->start_ns / SECOND_NS);
+	fprintf(stream, "end %" PRIu64 "\n", selection->end_ns / SECOND_NS);
+	for (size_t i = 0; i < selection->epoch_count; i++)
+		print_epoch(&selection->epochs[i], stream);
+	for (size_t i = 0; i < report->columns.count; i++)
+		print_event(report, report->columns.events[i], stream);
+}
+
+static void
+print_image(const struct report *report, const struct cat_image *image, FILE *stream)
+{
+	const struct image *which = cat_image_of(report, image);
+	char build_id[BUILD_ID_TEXT_SIZE];
+
+	fputs("\nimage ", stream);
+	text_print(which->path, stream);
+	fprintf(stream, "\nkind %s\n", cat_kind(which));
+	if (which->build_id_size > 0)
+		fprintf(stream, "build-id %s\n", build_id_format(which, build_id));
+	fputs("samples", stream);
+	for (size_t i = 0; i < report->columns.count; i++)
+		fprintf(stream, " %" PRIu64, cat_image_samples(report, image, i));
+	fputc('\n', stream);
+}
+
+static void
+print_row(const struct report *report, const struct cat_row *row, FILE *stream)
+{
+	fprintf(stream, "0x%" PRIx64, row->offset);
+	for (size_t i = 0; i < report->columns.count; i++)
+		fprintf(stream, " %" PRIu64, cat_row_samples(report, row, i));
+	if (report->request->names) {
+		const struct cat_procedure *procedure = &report->procedures[row->procedure];
+
+		fputc(' ', stream);
+		text_print(procedure->title ? procedure->title : "-", stream);
+		if (procedure->title && row->offset > procedure->base)
+			fprintf(stream, "+0x%" PRIx64, row->offset - procedure->base);
+	}
+	fputc('\n', stream);
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	FILE *stream = output->stream;
+	const bool header = report->request->options.header;
+
+	if (header)
+		print_head(report, stream);
+	for (size_t i = 0; i < report->image_count; i++) {
+		const struct cat_image *image = &report->images[i];
+
+		if (header)
+			print_image(report, image, stream);
+		for (size_t row = 0; row < image->row_count; row++)
+			print_row(report, &report->rows[image->first_row + row], stream);
+	}
+	return 0;
+}
+
+static void
+print_csv_headings(const struct report *report, struct csv *csv)
+{
+	csv_text(csv, "image");
+	csv_text(csv, "build-id");
+	csv_text(csv, "offset");
+	for (size_t i = 0; i < report->columns.count; i++)
+		csv_text(csv, report->selection->events[report->columns.events[i]].name);
+	if (report->request->names) {
+		csv_text(csv, "procedure");
+		csv_text(csv, "procedure offset");
+	}
+	csv_end(csv);
+}
+
+static int
+print_csv_name(const struct cat_procedure *procedure, struct csv *csv)
+{
+	char *shown = text_shown(procedure->title ? procedure->title : "");
+
+	if (!shown)
+		return -ENOMEM;
+	csv_text(csv, shown);
+	free(shown);
+	if (procedure->title)
+		csv_number(csv, procedure->base);
+	else
+		csv_text(csv, "");
+	return 0;
+}
+
+static int
+print_csv_image(const struct report *report, const struct cat_image *image, struct csv *csv)
+{
+	const struct image *which = cat_image_of(report, image);
+	char build_id[BUILD_ID_TEXT_SIZE], *path = text_shown(which->path);
+	int err = path ? 0 : -ENOMEM;
+
+	build_id_format(which, build_id);
+	for (size_t i = 0; i < image->row_count && !err; i++) {
+		const struct cat_row *row = &report->rows[image->first_row + i];
+
+		csv_text(csv, path);
+		csv_text(csv, build_id);
+		csv_number(csv, row->offset);
+		for (size_t column = 0; column < report->columns.count; column++)
+			csv_number(csv, cat_row_samples(report, row, column));
+		if (report->request->names)
+			err = print_csv_name(&report->procedures[row->procedure], csv);
+		csv_end(csv);
+	}
+	free(path);
+	return err;
+}
+
+int
+report_print_csv(const struct report *report, FILE *stream)
+{
+	struct csv csv = {.stream = stream};
+	int err = 0;
+
+	if (report->request->options.header)
+		print_csv_headings(report, &csv);
+	for (size_t i = 0; i < report->image_count && !err; i++)
+		err = print_csv_image(report, &report->images[i], &csv);
+	return err;
+}
