@@ -9,15 +9,8 @@
 #include "dcpi-tools/common/time_text.h"
 
 /* Long options without a letter; a tool's own keys stay below. */
-enum option_key {
-	KEY_DB = 0x1000,
-	KEY_EPOCH,
-	KEY_SINCE,
-	KEY_UNTIL,
-	KEY_COMM,
-	KEY_CGROUP,
-	KEY_LABEL,
-	KEY_JSON,
+enum output_key {
+	KEY_JSON = OPTIONS_KEYS_END,
 	KEY_COLOR,
 	KEY_NO_PAGER,
 	KEY_CSV,
@@ -95,31 +88,31 @@ take_color(const struct argp_state *state, const char *text, enum color_mode *mo
 		refuse(state, "--color", text, "one of 'auto', 'always' and 'never'");
 }
 
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
+error_t
+options_parse(int key, char *text, struct argp_state *state)
 {
 	struct options *options = state->input;
 
 	switch (key) {
-	case KEY_DB:
+	case OPTIONS_DB:
 		options->directory = text;
 		return 0;
-	case KEY_EPOCH:
+	case OPTIONS_EPOCH:
 		options->request.epoch = text;
 		return 0;
-	case KEY_SINCE:
+	case OPTIONS_SINCE:
 		take_time(state, "--since", text, &options->request.since_ns);
 		return 0;
-	case KEY_UNTIL:
+	case OPTIONS_UNTIL:
 		take_time(state, "--until", text, &options->request.until_ns);
 		return 0;
-	case KEY_COMM:
+	case OPTIONS_COMM:
 		options->request.comm = text;
 		return 0;
-	case KEY_CGROUP:
+	case OPTIONS_CGROUP:
 		options->request.cgroup = text;
 		return 0;
-	case KEY_LABEL:
+	case OPTIONS_LABEL:
 		options->request.label = text;
 		return 0;
 	case KEY_JSON:
@@ -143,18 +136,21 @@ parse_option(int key, char *text, struct argp_state *state)
 }
 
 /* Groups 2 and 3, so that a tool can put a heading over each; its own options come first. */
-static const struct argp_option database_entries[] = {
-	{"db", KEY_DB, "DIR", 0, "Use the profile database in DIR (default: $DCPI_DB, else " PROFILE_DIRECTORY ")", 2},
+const struct argp_option options_database_entries[] = {
+	{"db", OPTIONS_DB, "DIR", 0, "Use the profile database in DIR (default: $DCPI_DB, else " PROFILE_DIRECTORY ")",
+         2},
 	{0},
 };
 
-static const struct argp_option selection_entries[] = {
-	{"epoch", KEY_EPOCH, "EPOCH", 0, "latest, latest-N, all, a number or a label (default: latest)", 2},
-	{"since", KEY_SINCE, "TIME", 0, "Only what was sampled from TIME on: 10m (ago), 14:30, '2026-11-21 14:30'", 2},
-	{"until", KEY_UNTIL, "TIME", 0, "Only what was sampled before TIME", 2},
-	{"comm", KEY_COMM, "NAME", 0, "Only commands whose name matches the pattern NAME", 2},
-	{"cgroup", KEY_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 2},
-	{"label", KEY_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL", 2},
+const struct argp_option options_selection_entries[] = {
+	{"epoch", OPTIONS_EPOCH, "EPOCH", 0, "latest, latest-N, all, a number or a label (default: latest)", 2},
+	{"since", OPTIONS_SINCE, "TIME", 0, "Only what was sampled from TIME on: 10m (ago), 14:30, '2026-11-21 14:30'",
+         2},
+	{"until", OPTIONS_UNTIL, "TIME", 0, "Only what was sampled before TIME", 2},
+	{"comm", OPTIONS_COMM, "NAME", 0, "Only commands whose name matches the pattern NAME", 2},
+	{"cgroup", OPTIONS_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 2},
+	{"label", OPTIONS_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL",
+         2},
 	{0},
 };
 
@@ -171,10 +167,10 @@ static const struct argp_option table_entries[] = {
 	{0},
 };
 
-const struct argp options_database = {.options = database_entries, .parser = parse_option};
-const struct argp options_selection = {.options = selection_entries, .parser = parse_option};
-const struct argp options_output = {.options = output_entries, .parser = parse_option};
-const struct argp options_table = {.options = table_entries, .parser = parse_option};
+const struct argp options_database = {.options = options_database_entries, .parser = options_parse};
+const struct argp options_selection = {.options = options_selection_entries, .parser = options_parse};
+const struct argp options_output = {.options = output_entries, .parser = options_parse};
+const struct argp options_table = {.options = table_entries, .parser = options_parse};
 
 double
 options_number(const struct argp_state *state, const char *option, const char *text, double least, double most)

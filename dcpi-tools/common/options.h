@@ -45,6 +45,23 @@ extern const struct argp options_selection; /* --epoch --since --until --comm --
 extern const struct argp options_output;    /* --json --color --no-pager */
 extern const struct argp options_table;     /* --csv --no-header */
 
+/*
+ * The same entries with another parser, for who takes options several times (profile_set.h): a key as below is theirs
+ * to keep, and options_parse() with a struct options as the state's input puts it there.
+ */
+enum options_key {
+	OPTIONS_DB = 0x1000,
+	OPTIONS_EPOCH,
+	OPTIONS_SINCE,
+	OPTIONS_UNTIL,
+	OPTIONS_COMM,
+	OPTIONS_CGROUP,
+	OPTIONS_LABEL,
+	OPTIONS_KEYS_END, /* what is no selection has keys from here on */
+};
+extern const struct argp_option options_database_entries[], options_selection_entries[];
+error_t options_parse(int key, char *text, struct argp_state *state);
+
 /* A number between `least` and `most`; else the program ends with a sentence that names `option`. */
 double options_number(const struct argp_state *state, const char *option, const char *text, double least, double most);
 size_t options_count(const struct argp_state *state, const char *option, const char *text); /* a whole one, from 1 on */

@@ -24,14 +24,16 @@ present(const struct tool *tool, const struct report *report)
 static int
 run(const struct tool *tool, const struct request *request, struct report *report)
 {
-	struct database database;
-	int status;
+	struct database database, *opened = tool->without_database ? NULL : &database;
+	int status = STATUS_OK;
 
-	status = database_open(&database, tool->options->directory);
+	if (opened)
+		status = database_open(opened, tool->options->directory);
 	if (status)
 		return status;
-	status = tool->make(report, request, &database);
-	database_close(&database); /* a pager may keep us for hours */
+	status = tool->make(report, request, opened);
+	if (opened)
+		database_close(opened); /* a pager may keep us for hours */
 	if (!status) {
 		const int acted = tool->act ? tool->act(report) : TOOL_PRINTS;
 

@@ -17,6 +17,7 @@ struct report;
 struct tool {
 	const struct argp *argp; /* its input is the request */
 	struct options *options; /* a part of the request */
+	bool without_database;   /* make() is given none: it opens what it compares (profile_set.h) */
 	/* An exit status: 0, or another after a message. The database is closed behind it. */
 	int (*make)(struct report *report, const struct request *request, struct database *database);
 	/* 0, or a negative errno. */

@@ -1,0 +1,84 @@
+/*
+ * profile_set.h - the sets of samples that a comparison is between, as a command line names them
+ *
+ * Options that select samples (options.h) may be given more than once. Which of them make the sets:
+ *
+ *   DIR DIR...                        a set for each database
+ *   --label A --label B               a set for each; one with wildcards: a set for each label that it matches
+ *   --epoch 3 --epoch 4               a set for each; "all", or a label of several: a set for each epoch
+ *   --since T --until T --since ...   a set for each stretch of time: a --since, an --until, or both
+ *   --set OPTION... --set OPTION...   a set for each --set, of all that its options match together
+ *
+ * What is given once is asked of every set; so is what stands before the first --set. A set of labels is taken from all
+ * epochs, and one of times too, unless --epoch is given; any other from the latest epoch of its database.
+ *
+ * The way of a tool: profile_sets_init(); `profile_sets_options` among its argp children, with the sets as input;
+ * profile_sets_argument() for what is no option; profile_sets_read() when it makes its report; profile_sets_fini().
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_PROFILE_SET_H
+#define DCPI_TOOLS_PROFILE_SET_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/symbolizer.h"
+#include "profile/selection.h"
+
+struct profile_set {
+	const char *directory; /* of its database; borrowed from the command line or the environment */
+	struct selection_request request;
+	char *title;   /* what it has and others have not: "run1", "epoch 4", "day2.db". Not escaped */
+	char *owned;   /* a text that the request points into; NULL: none */
+	bool is_found; /* one of those that a pattern or an expression stood for; passed by when it has no samples */
+	bool is_read;  /* private */
+};
+
+/* What sets may differ in without --set. */
+enum set_kind { SET_NONE, SET_DATABASE, SET_LABEL, SET_EPOCH, SET_TIME, SET_KINDS };
+
+struct profile_set_choice; /* an option as it was given */
+
+struct profile_sets {
+	size_t count; /* known behind profile_sets_read(): patterns stand for several */
+	struct profile_set *sets;
+
+	/* private */
+	enum set_kind kind;
+	size_t capacity, choice_count, choice_capacity, group_count;
+	struct profile_set_choice *choices;
+};
+
+void profile_sets_init(struct profile_sets *sets);
+void profile_sets_fini(struct profile_sets *sets);
+
+/* --set --db --epoch --since --until --comm --cgroup --label; the input is the struct profile_sets. */
+extern const struct argp profile_sets_options;
+
+/* A database that was named without an option. */
+void profile_sets_argument(struct profile_sets *sets, const char *directory, const struct argp_state *state);
+
+/* One set while its database is open. */
+struct profile_set_visit {
+	size_t index; /* in sets->sets, which does not grow any more */
+	const struct profile_set *set;
+	struct database *database;
+	struct symbolizer *symbolizer; /* the same for all sets of a database, and gone with it */
+	struct selection *selection;   /* the visitor's to free */
+};
+
+/* A visitor's: the set is not one of those meant, if it was found rather than named; it is removed. */
+#define PROFILE_SET_PASSED (-1)
+
+/* An exit status: 0, or another after a message, which ends the reading; or PROFILE_SET_PASSED. */
+typedef int profile_set_visitor(void *context, const struct profile_set_visit *visit);
+
+/*
+ * Find out which sets there are, at least `least` and at most `most`, read each and show it to `visit`: those of one
+ * database one after another, so not always in the order of their numbers. An exit status: 0, or another after a
+ * message (too few sets, nothing selected, ...).
+ */
+int profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_set_visitor *visit, void *context);
+
+#endif

@@ -1,0 +1,142 @@
+#include "profile/listing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "profile/context_filter.h"
+#include "profile/epoch_choice.h"
+#include "profile/handle.h"
+#include "profile/records.h"
+
+struct labels {
+	char **texts;
+	size_t count, capacity;
+};
+
+static int
+labels_add(struct labels *labels, const char *label)
+{
+	char **texts;
+
+	if (!label[0] || (labels->count > 0 && strcmp(labels->texts[labels->count - 1], label) == 0))
+		return 0;
+	texts = array_grow(labels->texts, &labels->capacity, labels->count + 1, sizeof(char *));
+	if (!texts)
+		return -ENOMEM;
+	labels->texts = texts;
+	texts[labels->count] = strdup(label);
+	return texts[labels->count] ? (labels->count++, 0) : -ENOMEM;
+}
+
+static int
+labels_read(const struct store *store, MDB_txn *txn, const struct context_filter *filter, struct labels *labels)
+{
+	struct context_record record;
+	struct store_walk walk;
+	uint32_t number;
+	int result, err;
+
+	err = store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
+	if (err)
+		return err;
+	while ((result = store_walk_next(&walk)) > 0) {
+		err = store_key_number(&walk.key, &number);
+		if (!err && !context_filter_has(filter, number))
+			continue;
+		if (!err)
+			err = context_decode(walk.value.mv_data, walk.value.mv_size, &record);
+		if (!err)
+			err = labels_add(labels, record.context.label);
+		if (err)
+			break;
+	}
+	store_walk_end(&walk);
+	return err ? err : result;
+}
+
+static int
+compare_labels(const void *left, const void *right)
+{
+	const char *a = *(char *const *)left, *b = *(char *const *)right;
+	int order = strverscmp(a, b);
+
+	return order ? order : strcmp(a, b);
+}
+
+static void
+labels_sort(struct labels *labels)
+{
+	size_t kept = 0;
+
+	if (labels->count == 0)
+		return;
+	qsort(labels->texts, labels->count, sizeof(char *), compare_labels);
+	for (size_t i = 1; i < labels->count; i++) {
+		if (strcmp(labels->texts[kept], labels->texts[i]) != 0)
+			labels->texts[++kept] = labels->texts[i];
+		else
+			free(labels->texts[i]);
+	}
+	labels->count = kept + 1;
+}
+
+int
+listing_labels(struct profile *profile, const struct selection_request *request, char ***labels, size_t *count,
+               char *why, size_t size)
+{
+	struct context_filter filter;
+	struct labels found = {0};
+	MDB_txn *txn;
+	int err;
+
+	if (size > 0)
+		why[0] = '\0';
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = context_filter_init(&profile->store, txn, request, &filter, why, size);
+	if (!err)
+		err = labels_read(&profile->store, txn, &filter, &found);
+	context_filter_fini(&filter);
+	mdb_txn_abort(txn);
+	if (err) {
+		listing_free_labels(found.texts, found.count);
+		return err;
+	}
+	labels_sort(&found);
+	*labels = found.texts;
+	*count = found.count;
+	return 0;
+}
+
+void
+listing_free_labels(char **labels, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(labels[i]);
+	free(labels);
+}
+
+int
+listing_epochs(struct profile *profile, const char *expression, uint32_t **ids, size_t *count, char *why, size_t size)
+{
+	MDB_txn *txn;
+	int err;
+
+	if (size > 0)
+		why[0] = '\0';
+	*ids = NULL;
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = epoch_choose(&profile->store, txn, expression, ids, count, why, size);
+	mdb_txn_abort(txn);
+	if (err) {
+		free(*ids);
+		*ids = NULL;
+	}
+	return err;
+}

@@ -1,0 +1,30 @@
+/*
+ * listing.h - what there is to select in a database
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_PROFILE_LISTING_H
+#define DCPI_PROFILE_LISTING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/selection.h"
+
+/*
+ * The labels of the contexts that match request->comm, ->cgroup and ->label, each once, "run.9" before "run.10"; not
+ * the empty one. Free them with listing_free_labels(). 0, or as selection_read(): -DCPI_ENOSELECTION with a sentence in
+ * `why` when no context matches.
+ */
+int listing_labels(struct profile *profile, const struct selection_request *request, char ***labels, size_t *count,
+                   char *why, size_t size);
+void listing_free_labels(char **labels, size_t count);
+
+/*
+ * The epochs that `expression` (as selection_request.epoch) names, ascending; the caller frees them. Errors as
+ * selection_read().
+ */
+int listing_epochs(struct profile *profile, const char *expression, uint32_t **ids, size_t *count, char *why,
+                   size_t size);
+
+#endif
