@@ -76,6 +76,8 @@ check_all(struct check *check)
 		err = check_edges(check);
 	if (!err)
 		err = check_symbols(check);
+	if (!err)
+		err = check_text(check);
 	return err;
 }
 

@@ -36,5 +36,5 @@ visit_edges(struct check *check, const MDB_val *key_value, const MDB_val *value)
 int
 check_edges(struct check *check)
 {
-	return check->store->has_edges ? check_table(check, TABLE_EDGES, visit_edges) : 0;
+	return check->store->has[TABLE_EDGES] ? check_table(check, TABLE_EDGES, visit_edges) : 0;
 }

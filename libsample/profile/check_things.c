@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "base/grow.h"
+#include "profile/captured_table.h"
 #include "profile/identity.h"
 #include "profile/symbol_blob.h"
 
@@ -149,6 +150,34 @@ visit_symbols(struct check *check, const MDB_val *key, const MDB_val *value)
 	else
 		free(symbols);
 	return 0;
+}
+
+static int
+visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
+{
+	uint32_t number, block;
+	int err;
+
+	if (captured_key_decode(key->mv_data, key->mv_size, &number, &block)) {
+		check_complain(check, "text: a key of %zu bytes", key->mv_size);
+		return 0;
+	}
+	if (!check_numbers_have(&check->images, number))
+		check_complain(check, "text: image %u is not in images", number);
+	err = captured_value_check(block, value->mv_data, value->mv_size);
+	if (err == -ENOMEM)
+		return err;
+	if (err && block == CAPTURED_BLOCK_NONE)
+		check_complain(check, "text: the layout of image %u cannot be read", number);
+	else if (err)
+		check_complain(check, "text: block %u of image %u cannot be read", block, number);
+	return 0;
+}
+
+int
+check_text(struct check *check)
+{
+	return check->store->has[TABLE_TEXT] ? check_table(check, TABLE_TEXT, visit_text) : 0;
 }
 
 int

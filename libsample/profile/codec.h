@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 
 #define FORMAT_1 1
-#define FORMAT_2 2 /* of epochs and slices since schema 2 */
+#define FORMAT_2 2 /* of epochs and slices since schema 2, of symbols since 4 */
 
 static inline void
 read_format(struct byte_reader *reader)

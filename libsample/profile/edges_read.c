@@ -119,7 +119,7 @@ edges_read(struct profile *profile, uint32_t image, const char *event, struct ed
 	int err;
 
 	*set = (struct edge_set){0};
-	if (!profile->store.has_edges)
+	if (!profile->store.has[TABLE_EDGES])
 		return -ENOENT;
 	err = store_begin(&profile->store, false, &reading.txn);
 	if (err)

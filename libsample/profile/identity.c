@@ -123,6 +123,20 @@ intern(const struct identity_kind *kind, const struct store *store, MDB_txn *txn
 	return err;
 }
 
+int
+identity_find_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
+{
+	struct byte_writer identity = BYTE_WRITER_INIT;
+	int err;
+
+	image_identity_encode(image, &identity);
+	err = identity.failed ? -ENOMEM
+	                      : find(&identity_images, store, txn, &identity,
+	                             identity_hash(identity.data, identity.size), number);
+	writer_fini(&identity);
+	return err;
+}
+
 /*
  * The path that was seen last is where the file most likely still is: a program that moved, or was first seen while it
  * was being replaced.

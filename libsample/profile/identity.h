@@ -16,6 +16,9 @@
 int identity_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
 int identity_intern_context(const struct store *store, MDB_txn *txn, const struct context *context, uint32_t *number);
 
+/* The same without storing anything: -ENOENT when it is new. */
+int identity_find_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
+
 /* One of the two kinds of things that are kept by identity. */
 struct identity_kind {
 	enum table things; /* number -> value */

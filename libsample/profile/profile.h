@@ -22,7 +22,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       3
+#define PROFILE_SCHEMA       4
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -125,7 +125,8 @@ int profile_set_size_limit(struct profile *profile, uint64_t size_limit);
  */
 struct profile_symbol {
 	uint64_t offset;
-	const char *name; /* owned by whoever made the list */
+	const char *name; /* owned by whoever made the list; NULL: code whose bounds are known but not its name */
+	uint64_t size;    /* bytes; 0: up to the next */
 };
 int profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols,
                         size_t count);
@@ -133,7 +134,10 @@ bool profile_has_symbols(struct profile *profile, uint32_t session_image);
 
 /* ---- reading: single things by the database's numbers (selection.h reads counts) ---- */
 
-/* Copies of the names of image `number`; free with profile_free_symbols(). -ENOENT when none were captured. */
+/*
+ * Copies of the names of image `number`, of whatever kind; free with profile_free_symbols(). -ENOENT when none were
+ * captured. What else there is of it: captured.h.
+ */
 int profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symbol **symbols, size_t *count);
 void profile_free_symbols(struct profile_symbol *symbols);
 

@@ -41,6 +41,8 @@ take_large(struct salvage *salvage, enum table table, enum salvage_source source
 {
 	if (table == TABLE_COUNTS)
 		return salvage_take_counts(salvage, table, source, entry);
+	if (table == TABLE_TEXT)
+		return salvage_take_text(salvage, entry);
 	return table == TABLE_EDGES ? salvage_take_edges(salvage, entry) : salvage_take_symbols(salvage, entry);
 }
 
@@ -57,7 +59,7 @@ say_expected(struct salvage *salvage)
 
 	result->is_known = true;
 	for (enum table table = 0; table < TABLE_COUNT; table++)
-		result->is_known &= salvage->has_tree[0][table] || table == TABLE_EDGES; /* older ones have none */
+		result->is_known &= salvage->has_tree[0][table] || table >= TABLE_EDGES; /* older ones have none */
 	result->epochs.expected = expected_in(salvage, TABLE_EPOCHS);
 	result->slices.expected = expected_in(salvage, TABLE_SLICES);
 	result->images.expected = expected_in(salvage, TABLE_IMAGES);
@@ -65,13 +67,14 @@ say_expected(struct salvage *salvage)
 	result->blocks.expected = expected_in(salvage, TABLE_COUNTS);
 	result->symbols.expected = expected_in(salvage, TABLE_SYMBOLS);
 	result->edges.expected = expected_in(salvage, TABLE_EDGES);
+	result->text.expected = expected_in(salvage, TABLE_TEXT);
 }
 
 static int
 read_all(struct salvage *salvage)
 {
 	static const enum table small[] = {TABLE_EPOCHS, TABLE_SLICES, TABLE_IMAGES, TABLE_CONTEXTS};
-	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES};
+	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES, TABLE_TEXT};
 	int err;
 
 	salvage->meta_count = pages_metas(salvage->pages, salvage->metas);

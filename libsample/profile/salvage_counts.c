@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "profile/captured_table.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/symbol_blob.h"
@@ -165,6 +166,29 @@ salvage_take_symbols(struct salvage *salvage, const struct pages_entry *entry)
 	writer_fini(&writer);
 	salvage->result->symbols.kept += !err;
 	return err;
+}
+
+int
+salvage_take_text(struct salvage *salvage, const struct pages_entry *entry)
+{
+	const struct store *store = &salvage->profile->store;
+	const struct salvage_thing *image;
+	uint32_t id, block;
+	int err;
+
+	if (entry->is_tree || captured_key_decode(entry->key, entry->key_size, &id, &block))
+		return -DCPI_EDAMAGED;
+	image = salvage_things_find(&salvage->things[TABLE_IMAGES], id);
+	if (!image || !image->value)
+		return -DCPI_EDAMAGED;
+	err = captured_value_check(block, entry->value, entry->size);
+	if (!err)
+		err = salvage_step(salvage);
+	if (err)
+		return err;
+	err = captured_table_put(store, salvage->txn, image->number, block, entry->value, entry->size, MDB_NOOVERWRITE);
+	salvage->result->text.kept += !err;
+	return err == -EEXIST ? 0 : err; /* a newer one is there */
 }
 
 static int

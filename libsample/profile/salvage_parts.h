@@ -85,6 +85,7 @@ int salvage_step(struct salvage *salvage);
 int salvage_take_counts(struct salvage *salvage, enum table table, enum salvage_source source,
                         const struct pages_entry *entry);
 int salvage_take_symbols(struct salvage *salvage, const struct pages_entry *entry);
+int salvage_take_text(struct salvage *salvage, const struct pages_entry *entry);
 int salvage_take_edges(struct salvage *salvage, const struct pages_entry *entry);
 
 /* Is it a block of edges? Then its key, and the sum of its counts. 0, -DCPI_EDAMAGED, -ENOMEM. */

@@ -161,7 +161,8 @@ visit_any_leaf(void *context, const struct pages_leaf *leaf)
 	int err;
 
 	for (enum table table = TABLE_EPOCHS; table < TABLE_COUNT; table++) {
-		if (table == TABLE_IMAGE_IDS || table == TABLE_CONTEXT_IDS || table == TABLE_SYMBOLS)
+		if (table == TABLE_IMAGE_IDS || table == TABLE_CONTEXT_IDS || table == TABLE_SYMBOLS ||
+		    table == TABLE_TEXT)
 			continue;
 		err = count_fitting(leaf, table, &fitting);
 		if (err)

@@ -20,6 +20,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_COUNTS] = "counts",
 	[TABLE_SYMBOLS] = "symbols",
 	[TABLE_EDGES] = "edges",
+	[TABLE_TEXT] = "text",
 };
 
 const char *

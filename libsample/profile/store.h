@@ -26,6 +26,7 @@ enum table {
 	TABLE_COUNTS,
 	TABLE_SYMBOLS,
 	TABLE_EDGES, /* since schema 3 */
+	TABLE_TEXT,  /* since schema 4 */
 	TABLE_COUNT
 };
 
@@ -44,7 +45,7 @@ struct store {
 	int directory; /* borrowed */
 	bool write;
 	bool beside;             /* another writer decides on the size limit */
-	bool has_edges;          /* false: an older database, read only */
+	bool has[TABLE_COUNT];   /* false: not in an older database that is only read */
 	uint64_t size_limit;     /* bytes; writers */
 	const struct log *log;   /* borrowed */
 	struct slow_reader slow; /* readers.h */
@@ -86,6 +87,9 @@ int store_remove(const struct store *store, MDB_txn *txn, enum table table, uint
 
 /* The number that follows the highest one: from 1. -EOVERFLOW when there is none. */
 int store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id);
+
+/* Bytes of the file that the table takes. */
+int store_table_bytes(const struct store *store, MDB_txn *txn, enum table table, uint64_t *bytes);
 
 int store_entries(const struct store *store, MDB_txn *txn, enum table table, uint64_t *entries);
 

@@ -195,13 +195,13 @@ open_table(struct store *store, MDB_txn *txn, enum table table, unsigned flags)
 	return err == -ENOENT ? -DCPI_EDAMAGED : err;
 }
 
-/* The one table that an older database may lack, for whoever only reads. */
+/* Tables that an older database may lack, for whoever only reads. */
 static int
-open_edges(struct store *store, MDB_txn *txn, unsigned flags)
+open_newer(struct store *store, MDB_txn *txn, enum table table, unsigned flags)
 {
-	int err = store_error(mdb_dbi_open(txn, table_name(TABLE_EDGES), flags, &store->tables[TABLE_EDGES]));
+	int err = store_error(mdb_dbi_open(txn, table_name(table), flags, &store->tables[table]));
 
-	store->has_edges = err == 0;
+	store->has[table] = err == 0;
 	return err == -ENOENT && !store->write ? 0 : err;
 }
 
@@ -227,7 +227,9 @@ open_tables(struct store *store, MDB_txn *txn)
 		return -DCPI_EFOREIGN;
 	for (enum table table = TABLE_META + 1; !err && table < TABLE_EDGES; table++)
 		err = open_table(store, txn, table, flags);
-	return err ? err : open_edges(store, txn, flags);
+	for (enum table table = TABLE_EDGES; !err && table < TABLE_COUNT; table++)
+		err = open_newer(store, txn, table, flags);
+	return err;
 }
 
 static int

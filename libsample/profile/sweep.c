@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "profile/captured_table.h"
 #include "profile/handle.h"
 #include "profile/identity.h"
 #include "profile/retention.h"
@@ -182,6 +183,8 @@ remove_thing(const struct store *store, MDB_txn *txn, const struct identity_kind
 {
 	int err = identity_remove(kind, store, txn, number);
 
+	if (!err && kind == &identity_images)
+		err = captured_table_remove(store, txn, number);
 	if (!err && kind == &identity_images)
 		err = store_remove(store, txn, TABLE_SYMBOLS, number);
 	return err == -ENOENT ? 0 : err;

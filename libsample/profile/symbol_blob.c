@@ -1,78 +1,68 @@
 #include "profile/symbol_blob.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/error.h"
 #include "profile/codec.h"
+#include "profile/compressed.h"
 
-#define COMPRESSION_LEVEL 3
-
-static int
-compress_text(const struct byte_writer *text, struct byte_writer *writer)
+/* Does it take the newer format, with sizes and code without a name? */
+static bool
+is_plain(const struct profile_symbol *symbols, size_t count)
 {
-	size_t bound = ZSTD_compressBound(text->size);
-	void *frame = malloc(bound);
-	size_t size;
-
-	if (!frame)
-		return -ENOMEM;
-	size = ZSTD_compress(frame, bound, text->data, text->size, COMPRESSION_LEVEL);
-	if (!ZSTD_isError(size)) {
-		write_u8(writer, FORMAT_1);
-		write_varint(writer, text->size);
-		write_bytes(writer, frame, size);
-	}
-	free(frame);
-	return ZSTD_isError(size) || writer->failed ? -ENOMEM : 0;
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].size || !symbols[i].name)
+			return false;
+	return true;
 }
 
 int
 symbol_blob_encode(const struct profile_symbol *symbols, size_t count, struct byte_writer *writer)
 {
 	struct byte_writer text = BYTE_WRITER_INIT;
+	const bool plain = is_plain(symbols, count);
 	uint64_t before = 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {
+		const char *name = symbols[i].name ? symbols[i].name : "";
+
 		if (symbols[i].offset < before)
 			err = -EINVAL;
 		write_varint(&text, symbols[i].offset - before);
-		write_bytes(&text, symbols[i].name, strlen(symbols[i].name) + 1);
+		if (!plain)
+			write_varint(&text, symbols[i].size);
+		write_bytes(&text, name, strlen(name) + 1);
 		before = symbols[i].offset;
 		if (!err && text.size > SYMBOL_TEXT_MAX)
 			err = -EFBIG;
 	}
+	write_u8(writer, plain ? FORMAT_1 : FORMAT_2);
 	if (!err)
-		err = text.failed ? -ENOMEM : compress_text(&text, writer);
+		err = text.failed ? -ENOMEM : compressed_write(writer, text.data, text.size);
 	writer_fini(&text);
 	return err;
 }
 
 /* The text of a value, `*text_size` bytes for free(), or NULL with *err set. */
 static char *
-decompress_text(const void *data, size_t size, size_t *text_size, int *err)
+decompress_text(const void *data, size_t size, size_t *text_size, bool *plain, int *err)
 {
 	struct byte_reader reader;
-	size_t result;
 	char *text;
 
 	reader_init(&reader, data, size);
-	read_format(&reader);
-	*text_size = read_varint_below(&reader, SYMBOL_TEXT_MAX + 1);
+	*plain = read_format_until(&reader, FORMAT_2) == FORMAT_1;
+	*text_size = compressed_size(&reader, SYMBOL_TEXT_MAX);
 	*err = -DCPI_EDAMAGED;
 	if (reader.failed)
 		return NULL;
 	text = malloc(*text_size ? *text_size : 1);
-	if (!text) {
-		*err = -ENOMEM;
-		return NULL;
-	}
-	/* Frames behind the first one would be decompressed, too; all must fill the text exactly. */
-	result = ZSTD_decompress(text, *text_size, reader.at, reader_left(&reader));
-	if (!ZSTD_isError(result) && result == *text_size)
+	*err = text ? compressed_read(&reader, text, *text_size) : -ENOMEM;
+	if (!*err)
 		return text;
 	free(text);
 	return NULL;
@@ -90,21 +80,22 @@ count_nuls(const char *text, size_t size)
 
 /* Split `text` into `capacity` symbols at most; how many, or -DCPI_EDAMAGED. Names point into the text. */
 static int
-split_text(const char *text, size_t size, struct profile_symbol *symbols, size_t capacity, size_t *count)
+split_text(const char *text, size_t size, bool plain, struct profile_symbol *symbols, size_t capacity, size_t *count)
 {
 	struct byte_reader reader;
 	uint64_t offset = 0;
 
 	reader_init(&reader, text, size);
 	for (*count = 0; !reader.failed && reader_left(&reader) > 0; ++*count) {
-		uint64_t distance = read_varint(&reader);
+		uint64_t distance = read_varint(&reader), length = plain ? 0 : read_varint(&reader);
 		const uint8_t *end = reader.failed ? NULL : memchr(reader.at, '\0', reader_left(&reader));
 
 		if (!end || *count == capacity || distance > UINT64_MAX - offset)
 			return -DCPI_EDAMAGED;
 		offset += distance;
 		symbols[*count].offset = offset;
-		symbols[*count].name = (const char *)reader.at;
+		symbols[*count].size = length;
+		symbols[*count].name = plain || *reader.at ? (const char *)reader.at : NULL;
 		reader.at = end + 1;
 	}
 	return reader.failed ? -DCPI_EDAMAGED : 0;
@@ -116,9 +107,10 @@ symbol_blob_decode(const void *data, size_t size, struct profile_symbol **symbol
 	struct profile_symbol *list = NULL;
 	size_t text_size, capacity;
 	char *text;
+	bool plain;
 	int err;
 
-	text = decompress_text(data, size, &text_size, &err);
+	text = decompress_text(data, size, &text_size, &plain, &err);
 	if (!text)
 		return err;
 	/* A name ends with a NUL, and a distance of 0 is one: at most so many symbols. */
@@ -129,7 +121,7 @@ symbol_blob_decode(const void *data, size_t size, struct profile_symbol **symbol
 		char *copy = (char *)(list + capacity);
 
 		memcpy(copy, text, text_size);
-		err = split_text(copy, text_size, list, capacity, count);
+		err = split_text(copy, text_size, plain, list, capacity, count);
 	}
 	free(text);
 	if (err) {

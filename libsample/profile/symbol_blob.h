@@ -1,8 +1,8 @@
 /*
  * symbol_blob.h - the captured names of an image as one compressed value (private to profile/)
  *
- * A format byte, the varint size of the text, and a zstd frame with it: for each name the varint distance from the
- * offset before, the name and a NUL. Bounded both ways, so that a damaged value cannot ask for all memory.
+ * A format byte and, compressed (compressed.h), for each name the varint distance from the offset before, in FORMAT_2
+ * the varint size, the name - none for code without one - and a NUL.
  * Thread rule: stateless.
  */
 #ifndef DCPI_PROFILE_SYMBOL_BLOB_H

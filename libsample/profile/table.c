@@ -89,6 +89,17 @@ store_entries(const struct store *store, MDB_txn *txn, enum table table, uint64_
 }
 
 int
+store_table_bytes(const struct store *store, MDB_txn *txn, enum table table, uint64_t *bytes)
+{
+	MDB_stat stat;
+	int err = store_error(mdb_stat(txn, store->tables[table], &stat));
+
+	*bytes = err ? 0
+	             : (uint64_t)(stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * stat.ms_psize;
+	return err;
+}
+
+int
 store_walk_begin(const struct store *store, MDB_txn *txn, enum table table, struct store_walk *walk)
 {
 	walk->next = MDB_FIRST;

@@ -190,6 +190,18 @@ values_that_cannot_be_read_are_named(void **state)
 }
 
 static void
+captured_text_that_cannot_be_read_is_named(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	make_database(fixture->directory);
+	raw_put_once(fixture->directory, "text", "\0\0\0\1\0\0\0\7", 8, "\1\1\7junk", 7);
+	raw_put_once(fixture->directory, "text", "\0\0\0\1\377\377\377\377", 8, "junk", 4);
+	assert_complaints(fixture->directory, "text: block 7 of image 1 cannot be read",
+	                  "text: the layout of image 1 cannot be read");
+}
+
+static void
 keys_of_a_wrong_size_are_named(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -217,6 +229,7 @@ main(void)
 		TEST(totals_that_do_not_add_up_are_found),
 		TEST(a_block_that_cannot_be_read_is_named),
 		TEST(values_that_cannot_be_read_are_named),
+		TEST(captured_text_that_cannot_be_read_is_named),
 		TEST(keys_of_a_wrong_size_are_named),
 	};
 

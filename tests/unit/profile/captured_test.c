@@ -1,0 +1,360 @@
+/* Tests of profile/captured.h: what was taken of an image, in the database. */
+#include "tests/unit/profile/slice_writer.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "profile/captured.h"
+#include "profile/salvage.h"
+
+#define GZIP 1 /* the database's numbers */
+#define LIBC 2
+
+static uint8_t page_of_a[CAPTURED_BLOCK_SIZE], page_of_b[CAPTURED_BLOCK_SIZE], page_of_c[CAPTURED_BLOCK_SIZE];
+
+static void
+fill_pages(void)
+{
+	memset(page_of_a, 'a', sizeof(page_of_a));
+	memset(page_of_b, 'b', sizeof(page_of_b));
+	memset(page_of_c, 'c', sizeof(page_of_c));
+}
+
+/* gzip and libc with samples. */
+static struct writer
+make_images(const char *directory)
+{
+	struct writer writer = make_writer(directory);
+
+	fill_pages();
+	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
+	return writer;
+}
+
+static struct byte_writer
+parcel_of(const struct captured_block *blocks, size_t count)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+
+	assert_int_equal(captured_parcel_encode(blocks, count, &writer), 0);
+	return writer;
+}
+
+static int
+put_parcel(struct profile *profile, uint32_t image, const struct captured_block *blocks, size_t count, uint64_t limit)
+{
+	struct byte_writer writer = parcel_of(blocks, count);
+	const struct captured_value parcel = {blocks[0].number, writer.data, writer.size};
+	const struct captured captured = {.parcels = &parcel, .parcel_count = 1};
+	int err = profile_put_captured(profile, image, &captured, limit);
+
+	writer_fini(&writer);
+	return err;
+}
+
+static void
+assert_sound(struct profile *profile)
+{
+	assert_clean(profile);
+}
+
+static void
+blocks_of_several_parcels_come_back_in_order(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	const struct captured_block first[] = {{3, page_of_a}, {70000, page_of_b}}, second[] = {{5, page_of_c}};
+	struct captured_extent extent;
+	struct captured_text text;
+
+	assert_int_equal(put_parcel(writer.profile, GZIP, first, 2, 0), 0);
+	assert_int_equal(put_parcel(writer.profile, GZIP, second, 1, 0), 0);
+	assert_int_equal(put_parcel(writer.profile, LIBC, second, 1, 0), 0);
+	assert_int_equal(profile_get_text(writer.profile, GZIP, &text), 0);
+	assert_int_equal(text.count, 3);
+	assert_int_equal(text.blocks[0].number, 3);
+	assert_memory_equal(text.blocks[0].bytes, page_of_a, CAPTURED_BLOCK_SIZE);
+	assert_int_equal(text.blocks[1].number, 5);
+	assert_memory_equal(text.blocks[1].bytes, page_of_c, CAPTURED_BLOCK_SIZE);
+	assert_int_equal(text.blocks[2].number, 70000);
+	assert_memory_equal(text.blocks[2].bytes, page_of_b, CAPTURED_BLOCK_SIZE);
+	captured_text_fini(&text);
+	assert_int_equal(profile_get_extent(writer.profile, GZIP, &extent), 0);
+	assert_int_equal(extent.count, 3);
+	assert_int_equal(extent.blocks[1], 5);
+	assert_false(extent.has_symbols);
+	assert_false(extent.has_layout);
+	free(extent.blocks);
+	assert_sound(writer.profile);
+	profile_close(writer.profile);
+}
+
+static void
+names_and_layout_come_back_as_they_were(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const struct profile_symbol names[] = {{0x1000, "main", 32}, {0x1020, NULL, 16}, {0x1030, "f", 0}};
+	struct captured_segment segments[] = {{0, 0x400000, 0x2000, true}, {0x2000, 0x603000, 0x100, false}};
+	struct captured_section sections[] = {{0x401000, 0x1000, true}, {0x603000, 0x80, false}};
+	const struct captured_layout layout = {62, segments, 2, sections, 2};
+	struct writer writer = make_images(fixture->directory);
+	struct byte_writer symbols = BYTE_WRITER_INIT, shape = BYTE_WRITER_INIT;
+	struct captured_layout *found;
+	struct profile_symbol *list;
+	size_t count;
+
+	assert_int_equal(captured_symbols_encode(names, 3, &symbols), 0);
+	assert_int_equal(captured_layout_encode(&layout, &shape), 0);
+	assert_int_equal(profile_get_layout(writer.profile, GZIP, &found), -ENOENT);
+	assert_int_equal(profile_put_captured(writer.profile, GZIP,
+	                                      &(struct captured){.symbols = {0, symbols.data, symbols.size},
+	                                                         .layout = {0, shape.data, shape.size}},
+	                                      0),
+	                 0);
+	assert_int_equal(profile_get_symbols(writer.profile, GZIP, &list, &count), 0);
+	assert_int_equal(count, 3);
+	assert_string_equal(list[0].name, "main");
+	assert_int_equal(list[0].size, 32);
+	assert_null(list[1].name);
+	assert_int_equal(list[1].offset, 0x1020);
+	assert_int_equal(list[1].size, 16);
+	assert_string_equal(list[2].name, "f");
+	profile_free_symbols(list);
+	assert_int_equal(profile_get_layout(writer.profile, GZIP, &found), 0);
+	assert_int_equal(found->machine, 62);
+	assert_int_equal(found->segment_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(found->segments[i].offset, segments[i].offset);
+		assert_int_equal(found->segments[i].address, segments[i].address);
+		assert_int_equal(found->segments[i].size, segments[i].size);
+		assert_int_equal(found->segments[i].executable, segments[i].executable);
+	}
+	assert_int_equal(found->section_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(found->sections[i].address, sections[i].address);
+		assert_int_equal(found->sections[i].size, sections[i].size);
+		assert_int_equal(found->sections[i].is_code, sections[i].is_code);
+	}
+	free(found);
+	assert_sound(writer.profile);
+	profile_close(writer.profile);
+	writer_fini(&symbols);
+	writer_fini(&shape);
+}
+
+static void
+an_image_is_found_by_its_identity(void **state)
+{
+	const struct fixture *fixture = *state;
+	const struct image other = {.kind = IMAGE_USER, .build_id = {9}, .build_id_size = 1, .path = "/bin/gzip"};
+	struct writer writer = make_images(fixture->directory);
+	uint32_t number = 0;
+
+	assert_int_equal(profile_find_image(writer.profile, &libc_image, &number), 0);
+	assert_int_equal(number, LIBC);
+	assert_int_equal(profile_find_image(writer.profile, &other, &number), -ENOENT);
+	profile_close(writer.profile);
+}
+
+static void
+what_is_past_the_limit_is_not_stored(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	const struct captured_block block = {3, page_of_a};
+	struct captured_text text;
+	uint64_t bytes;
+
+	assert_int_equal(put_parcel(writer.profile, GZIP, &block, 1, 4095), -EDQUOT);
+	assert_int_equal(profile_get_text(writer.profile, GZIP, &text), 0);
+	assert_int_equal(text.count, 0);
+	captured_text_fini(&text);
+	assert_int_equal(put_parcel(writer.profile, GZIP, &block, 1, 4096), 0); /* a page of the database */
+	assert_int_equal(profile_captured_bytes(writer.profile, &bytes), 0);
+	assert_int_equal(bytes, 4096);
+	assert_int_equal(put_parcel(writer.profile, 99, &block, 1, 0), -ENOENT);
+	assert_sound(writer.profile);
+	profile_close(writer.profile);
+}
+
+static void
+sweep_all(struct profile *profile)
+{
+	const struct retention_options options = {.blocks_max = 1};
+	int result;
+
+	while ((result = profile_sweep(profile, &options)) > 0)
+		assert_clean(profile);
+	assert_int_equal(result, 0);
+}
+
+/* Only the image that still has samples keeps what was captured of it. */
+static void
+text_goes_with_its_image(void **state)
+{
+	static const struct tally_entry libc_only[] = {{.image = 1, .context = 1, .offset = 0, .count = 1}};
+	const struct retention_options options = {.size_limit = 1};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	const struct captured_block first = {3, page_of_a}, second = {9, page_of_b};
+	struct captured_text text;
+
+	write_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS, libc_only, 1);
+	for (uint32_t image = GZIP; image <= LIBC; image++) {
+		assert_int_equal(put_parcel(writer.profile, image, &first, 1, 0), 0);
+		assert_int_equal(put_parcel(writer.profile, image, &second, 1, 0), 0);
+	}
+	profile_close(writer.profile);
+	writer = (struct writer){.profile = open_writer(fixture->directory, 0), .epoch = writer.epoch, .bare = true};
+	assert_int_equal(profile_drop_old(writer.profile, &options, START_NS), 1);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_get_text(writer.profile, GZIP, &text), 0);
+	assert_int_equal(text.count, 0);
+	captured_text_fini(&text);
+	assert_int_equal(profile_get_text(writer.profile, LIBC, &text), 0);
+	assert_int_equal(text.count, 2);
+	captured_text_fini(&text);
+	profile_close(writer.profile);
+}
+
+static void
+what_was_captured_is_copied_to_another_database(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const struct profile_symbol name = {0x1000, "main", 32};
+	struct writer from = make_images(fixture->directory), to;
+	const struct captured_block block = {3, page_of_a};
+	struct byte_writer symbols = BYTE_WRITER_INIT;
+	struct profile_symbol *list;
+	struct captured_text text;
+	char other[80];
+	size_t count;
+
+	snprintf(other, sizeof(other), "%s/other", fixture->parent);
+	to = make_images(other);
+	assert_int_equal(captured_symbols_encode(&name, 1, &symbols), 0);
+	assert_int_equal(put_parcel(from.profile, GZIP, &block, 1, 0), 0);
+	assert_int_equal(profile_put_captured(from.profile, GZIP,
+	                                      &(struct captured){.symbols = {0, symbols.data, symbols.size}}, 0),
+	                 0);
+	assert_int_equal(profile_copy_captured(from.profile, GZIP, to.profile, LIBC), 0);
+	assert_int_equal(profile_copy_captured(from.profile, LIBC, to.profile, GZIP), 0); /* has nothing */
+	assert_int_equal(profile_get_text(to.profile, LIBC, &text), 0);
+	assert_int_equal(text.count, 1);
+	assert_memory_equal(text.blocks[0].bytes, page_of_a, CAPTURED_BLOCK_SIZE);
+	captured_text_fini(&text);
+	assert_int_equal(profile_get_symbols(to.profile, LIBC, &list, &count), 0);
+	assert_string_equal(list[0].name, "main");
+	profile_free_symbols(list);
+	assert_int_equal(profile_get_symbols(to.profile, GZIP, &list, &count), -ENOENT);
+	profile_close(from.profile);
+	profile_close(to.profile);
+	writer_fini(&symbols);
+	remove_tree(other);
+}
+
+static void
+a_salvaged_database_keeps_its_text(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	const struct captured_block block = {3, page_of_a};
+	struct salvage_result result;
+	struct captured_text text;
+	struct profile *profile;
+	uint32_t number;
+	char target[80];
+
+	assert_int_equal(put_parcel(writer.profile, LIBC, &block, 1, 0), 0);
+	profile_close(writer.profile);
+	snprintf(target, sizeof(target), "%s/new", fixture->parent);
+	assert_int_equal(profile_salvage(fixture->directory, target, NULL, &result), 0);
+	assert_int_equal(result.text.kept, 1);
+	assert_int_equal(result.text.expected, 1);
+	profile = open_reader(target);
+	assert_sound(profile);
+	assert_int_equal(profile_find_image(profile, &libc_image, &number), 0);
+	assert_int_equal(profile_get_text(profile, number, &text), 0);
+	assert_int_equal(text.count, 1);
+	assert_memory_equal(text.blocks[0].bytes, page_of_a, CAPTURED_BLOCK_SIZE);
+	captured_text_fini(&text);
+	profile_close(profile);
+	remove_tree(target);
+}
+
+static void
+parcels_that_are_none_are_refused(void **state)
+{
+	const struct captured_block descending[] = {{4, page_of_a}, {3, page_of_b}},
+				    none = {CAPTURED_BLOCK_NONE, page_of_a};
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	uint32_t numbers[CAPTURED_PARCEL_MAX];
+
+	(void)state;
+	fill_pages();
+	assert_int_equal(captured_parcel_encode(descending, 2, &writer), -EINVAL);
+	assert_int_equal(captured_parcel_encode(descending, 0, &writer), -EINVAL);
+	assert_int_equal(captured_parcel_encode(&none, 1, &writer), -EINVAL);
+	writer_fini(&writer);
+	assert_int_equal(captured_parcel_blocks("", 0, numbers), -DCPI_EDAMAGED);
+	assert_int_equal(captured_parcel_blocks("\1\0", 2, numbers), -DCPI_EDAMAGED);
+	assert_int_equal(captured_parcel_blocks("\1\101", 2, numbers), -DCPI_EDAMAGED); /* 65 blocks */
+	assert_int_equal(captured_parcel_blocks("\1\2\7", 3, numbers), -DCPI_EDAMAGED);
+	assert_int_equal(captured_parcel_blocks("\1\2\7\0", 4, numbers), 2);
+	assert_int_equal(numbers[1], 8);
+}
+
+/* The text must be exactly as long as its blocks. */
+static void
+a_parcel_with_too_little_text_is_refused(void **state)
+{
+	uint8_t *bytes = calloc(CAPTURED_PARCEL_MAX, CAPTURED_BLOCK_SIZE);
+	uint32_t numbers[CAPTURED_PARCEL_MAX];
+	struct byte_writer writer;
+
+	(void)state;
+	fill_pages();
+	writer = parcel_of(&(struct captured_block){3, page_of_a}, 1);
+	assert_int_equal(captured_parcel_decode(writer.data, writer.size, numbers, bytes), 1);
+	assert_int_equal(captured_parcel_decode(writer.data, writer.size - 1, numbers, bytes), -DCPI_EDAMAGED);
+	writer.data[3] ^= 1; /* of the size */
+	assert_int_equal(captured_parcel_decode(writer.data, writer.size, numbers, bytes), -DCPI_EDAMAGED);
+	writer_fini(&writer);
+	free(bytes);
+}
+
+static void
+layouts_that_overlap_or_overflow_are_refused(void **state)
+{
+	static const uint8_t good[] = {1, 62, 1, 0, 1, 5, 1, 1, 8, 4, 1},
+			     overlapping[] = {1, 62, 0, 2, 8, 4, 1, 9, 4, 0};
+	static const uint8_t endless[] = {1,    62,   0,    1,    0xff, 0xff, 0xff, 0xff,
+	                                  0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 4,    1};
+	struct captured_layout *layout;
+
+	(void)state;
+	assert_int_equal(captured_layout_decode(good, sizeof(good), &layout), 0);
+	free(layout);
+	assert_int_equal(captured_layout_decode(good, sizeof(good) - 1, &layout), -DCPI_EDAMAGED);
+	assert_int_equal(captured_layout_decode(overlapping, sizeof(overlapping), &layout), -DCPI_EDAMAGED);
+	assert_int_equal(captured_layout_decode(endless, sizeof(endless), &layout), -DCPI_EDAMAGED);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(blocks_of_several_parcels_come_back_in_order),
+		CASE(names_and_layout_come_back_as_they_were),
+		CASE(an_image_is_found_by_its_identity),
+		CASE(what_is_past_the_limit_is_not_stored),
+		CASE(text_goes_with_its_image),
+		CASE(what_was_captured_is_copied_to_another_database),
+		CASE(a_salvaged_database_keeps_its_text),
+		cmocka_unit_test(parcels_that_are_none_are_refused),
+		cmocka_unit_test(a_parcel_with_too_little_text_is_refused),
+		cmocka_unit_test(layouts_that_overlap_or_overflow_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
