@@ -40,6 +40,11 @@ attribution_init(struct attribution *attribution)
 	attribution->vsyscall = vsyscall_image(attribution->images);
 	if (!attribution->kernel || !attribution->vsyscall)
 		return -ENOMEM;
+	if (options->tells_code_makers) {
+		attribution->makers = code_makers_new(attribution->images, attribution->processes);
+		if (!attribution->makers)
+			return -ENOMEM;
+	}
 	attribution->session = 1;
 	attribution->budget.limit = MAPPINGS_MAX;
 	vdso_identity_read(&attribution->vdso);
@@ -81,6 +86,7 @@ attribution_free(struct attribution *attribution)
 {
 	if (!attribution)
 		return;
+	code_makers_free(attribution->makers);
 	process_table_free(attribution->processes);
 	cgroup_table_free(attribution->cgroups);
 	kernel_map_free(attribution->kernel);
@@ -278,6 +284,19 @@ attribution_expire(struct attribution *attribution, uint64_t now_ns)
 	}
 	if (now_ns >= attribution->grace_ns)
 		forget_ended(attribution, now_ns);
+}
+
+bool
+attribution_take_code_maker(struct attribution *attribution, struct code_maker *maker)
+{
+	return attribution->makers && code_makers_take(attribution->makers, maker);
+}
+
+void
+attribution_renew_code(struct attribution *attribution, uint32_t pid, uint64_t generation)
+{
+	if (attribution->makers)
+		code_makers_renew(attribution->makers, pid, generation);
 }
 
 void

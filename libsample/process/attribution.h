@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "process/code_maker.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "process/kallsyms_copy.h"
@@ -65,6 +66,7 @@ struct attribution_options {
 	uint64_t exit_grace_ns;     /* how long the map of a process that ended is kept, 0: 10 s, after a scan 1 s */
 	uint64_t (*clock_ns)(void); /* the time now, as the records tell it; NULL: CLOCK_MONOTONIC */
 	const struct log *log;      /* NULL is allowed */
+	bool tells_code_makers;     /* processes that execute memory without a file have an image each (code_maker.h) */
 };
 
 struct attribution;
@@ -107,6 +109,10 @@ void attribution_miss_records(struct attribution *attribution);
 /* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0 or
  * -ENOMEM. */
 int attribution_apply(struct attribution *attribution, const struct record *record);
+
+/* With `tells_code_makers`: as code_makers_take() and code_makers_renew(). */
+bool attribution_take_code_maker(struct attribution *attribution, struct code_maker *maker);
+void attribution_renew_code(struct attribution *attribution, uint32_t pid, uint64_t generation);
 
 /* Fill key->image, ->offset and ->context for a sample. 0, or 1 + the enum unknown_cause. key->event is left alone. */
 int attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key);

@@ -48,6 +48,8 @@ attribution_map(struct attribution *attribution, uint32_t pid, const struct reco
 	if (!process)
 		return -ENOMEM;
 	err = map_image(attribution, process, mmap);
+	if (!err && attribution->makers)
+		err = code_makers_map(attribution->makers, process, mmap->path);
 	if (err)
 		process->incomplete = true;
 	return err;
@@ -135,6 +137,7 @@ apply_fork(struct attribution *attribution, const struct record *record)
 	child = process_renew(attribution->processes, record->pid);
 	if (!child)
 		return -ENOMEM;
+	child->parent = record->task.parent_pid;
 	parent = process_find(attribution->processes, record->task.parent_pid);
 	if (!parent)
 		return 0;

@@ -86,6 +86,20 @@ not_told(const struct attribution *attribution, const struct record *record, enu
 	return 1 + (int)(is_doubtful ? UNKNOWN_RECORDS : cause);
 }
 
+/* Memory without a file that a process executes is its own code, when somebody asks for it. */
+static int
+fill_mapped(struct attribution *attribution, struct process *process, const struct mapping *mapping, uint64_t address,
+            struct sample_key *key)
+{
+	struct mapped_image *code;
+	uint64_t offset;
+
+	if (!attribution->makers || !code_makers_want(mapping->image))
+		return fill_image(mapping->image, address - mapping->start + mapping->file_offset, key);
+	code = code_makers_image(attribution->makers, process, mapping->start, address, &offset);
+	return code ? fill_image(code, offset, key) : 1 + UNKNOWN_MEMORY;
+}
+
 static int
 sample_user(struct attribution *attribution, const struct record *record, struct sample_key *key)
 {
@@ -102,7 +116,7 @@ sample_user(struct attribution *attribution, const struct record *record, struct
 	renew_grace(attribution, process, record->time);
 	mapping = address_space_find(process->space, address);
 	if (mapping)
-		cause = fill_image(mapping->image, address - mapping->start + mapping->file_offset, key);
+		cause = fill_mapped(attribution, process, mapping, address, key);
 	else if (address >= VSYSCALL_START && address - VSYSCALL_START < VSYSCALL_SIZE)
 		cause = fill_image(attribution->vsyscall, address - VSYSCALL_START, key);
 	else

@@ -22,6 +22,7 @@ struct attribution {
 	struct kernel_map *kernel;
 	struct cgroup_table *cgroups;
 	struct process_table *processes;
+	struct code_makers *makers; /* NULL: they are not asked for */
 	struct mapping_budget budget;
 	struct vdso_identity vdso;
 	struct mapped_image *vsyscall;

@@ -37,8 +37,19 @@ process_table_new(void)
 }
 
 static void
+forget_code(struct process *process)
+{
+	mapped_image_release(process->code);
+	process->code = NULL;
+	process->code_base = 0;
+	free(process->jitdump);
+	process->jitdump = NULL;
+}
+
+static void
 node_free(struct process_node *node)
 {
+	forget_code(&node->process);
 	address_space_release(node->process.space);
 	free(node);
 }
@@ -256,6 +267,7 @@ process_exec(struct process *process, const char *comm)
 {
 	process_clear(process);
 	process_rename(process, comm);
+	forget_code(process);
 }
 
 struct process *

@@ -34,6 +34,12 @@ struct process {
 	char comm[COMM_SIZE];
 	struct address_space *space; /* NULL: empty */
 	struct context_cache context;
+
+	/* what it made at run time (code_maker.h) */
+	uint32_t parent; /* 0: not known */
+	struct mapped_image *code;
+	uint64_t code_generation, code_base;
+	char *jitdump;
 };
 
 struct process_table;
