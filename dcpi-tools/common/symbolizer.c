@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/text.h"
-#include "image/symbols.h"
+#include "image/captured_image.h"
 #include "process/hash.h"
 
 struct image_symbols {
@@ -73,18 +73,13 @@ static int
 table_from_profile(struct profile *profile, uint32_t number, struct symbol_table **table)
 {
 	struct profile_symbol *captured;
-	struct symbol *symbols;
 	size_t count;
 	int err;
 
-	err = profile_get_symbols(profile, number, &captured, &count);
+	err = profile ? profile_get_symbols(profile, number, &captured, &count) : -ENOENT;
 	if (err)
 		return err;
-	symbols = calloc(count + 1, sizeof(*symbols));
-	for (size_t i = 0; symbols && i < count; i++)
-		symbols[i] = (struct symbol){.offset = captured[i].offset, .name = captured[i].name};
-	err = symbols ? symbol_table_from_list(symbols, count, table) : -ENOMEM;
-	free(symbols);
+	err = symbol_table_from_captured(captured, count, table);
 	profile_free_symbols(captured);
 	return err;
 }
@@ -145,16 +140,24 @@ read_file(const struct image *image, struct image_symbols *symbols)
 	return 0;
 }
 
+/* What it is when nothing was captured, `missing` says. */
 static int
-read_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+read_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols,
+              enum procedure_kind missing)
 {
 	int err = table_from_profile(profile, image->number, &symbols->table);
 
-	if (err != -ENOENT)
-		return err;
-	/* generated code is an image of its own, named as the code is */
-	symbols->missing = image->image->kind == IMAGE_JIT ? PROCEDURE_NAMED : PROCEDURE_NO_NAMES;
-	return 0;
+	symbols->missing = missing;
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Names that were captured do for a file that cannot be read any more, or not by this user. */
+static int
+read_file_or_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+{
+	int err = read_file(image->image, symbols);
+
+	return err || symbols->table ? err : read_captured(profile, image, symbols, symbols->missing);
 }
 
 static int
@@ -163,17 +166,16 @@ read_symbols(struct profile *profile, const struct selection_image *image, struc
 	switch (image->image->kind) {
 	case IMAGE_USER:
 	case IMAGE_VDSO:
-		return read_file(image->image, symbols);
+		return read_file_or_captured(profile, image, symbols);
 	case IMAGE_KERNEL:
 	case IMAGE_MODULE:
-	case IMAGE_JIT:
-		return read_captured(profile, image, symbols);
+		return read_captured(profile, image, symbols, PROCEDURE_NO_NAMES);
+	case IMAGE_JIT: /* generated code is an image of its own, named as the code is */
+		return read_captured(profile, image, symbols, PROCEDURE_NAMED);
 	case IMAGE_ANON:
-		symbols->missing = PROCEDURE_ANON;
-		return 0;
+		return read_captured(profile, image, symbols, PROCEDURE_ANON);
 	default:
-		symbols->missing = PROCEDURE_NO_SYMBOL;
-		return 0;
+		return read_captured(profile, image, symbols, PROCEDURE_NO_SYMBOL);
 	}
 }
 

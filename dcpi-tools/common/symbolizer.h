@@ -1,8 +1,9 @@
 /*
  * symbolizer.h - from (image, offset) to a procedure
  *
- * Symbols of user images come from the files on this machine, if they are the build that was sampled; those of the
- * kernel, its modules and its generated code were captured in the database. Tables are read once and kept.
+ * Symbols of user images come from the files on this machine, if they are the build that was sampled, else from what
+ * was captured in the database; those of the kernel, its modules and code made at run time from there in any case.
+ * Tables are read once and kept.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_SYMBOLIZER_H

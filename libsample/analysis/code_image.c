@@ -1,27 +1,93 @@
 #include "analysis/code_image.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "image/captured_image.h"
+
+/* As image_file_open() and symbol_table_from_file(), from the file. */
+static int
+open_file(struct code_image *code)
+{
+	int err;
+
+	if (code->image->kind != IMAGE_USER && code->image->kind != IMAGE_VDSO)
+		return -ENOTSUP;
+	err = image_file_open(code->image, &code->file);
+	if (!err)
+		err = symbol_table_from_file(code->file, &code->symbols);
+	if (err)
+		image_file_close(code->file);
+	if (err)
+		code->file = NULL;
+	return err;
+}
+
+static int
+read_captured_symbols(struct code_image *code)
+{
+	struct profile_symbol *symbols;
+	size_t count;
+	int err = profile_get_symbols(code->profile, code->number, &symbols, &count);
+
+	if (err)
+		return err;
+	err = symbol_table_from_captured(symbols, count, &code->symbols);
+	profile_free_symbols(symbols);
+	return err;
+}
+
+/* The same from the database. 0 or an error, -ENOENT for what was not captured. */
+static int
+open_captured(struct code_image *code)
+{
+	struct captured_layout *layout;
+	int err = code->profile ? profile_get_layout(code->profile, code->number, &layout) : -ENOENT;
+
+	if (err)
+		return err;
+	err = image_file_from_captured(layout, &code->file);
+	free(layout);
+	return err ? err : read_captured_symbols(code);
+}
+
+static int
+read_captured(struct code_image *code)
+{
+	struct captured_layout *layout;
+	struct captured_text text;
+	int err = code->profile ? profile_get_layout(code->profile, code->number, &layout) : -ENOENT;
+
+	if (err)
+		return err;
+	err = profile_get_text(code->profile, code->number, &text);
+	if (!err)
+		err = image_contents_from_captured(layout, &text, &code->contents);
+	captured_text_fini(&text);
+	free(layout);
+	return err;
+}
 
 int
 code_image_open(struct code_image *code, const struct selection *selection, uint32_t index)
 {
-	const struct image *image = selection->images[index].image;
-	int err;
+	int err, captured_err;
 
 	memset(code, 0, sizeof(*code));
-	if (image->kind != IMAGE_USER && image->kind != IMAGE_VDSO)
-		return -ENOTSUP;
 	code->index = index;
-	code->image = image;
-	err = image_file_open(image, &code->file);
-	if (!err)
-		err = symbol_table_from_file(code->file, &code->symbols);
-	if (err)
-		code_image_close(code);
-	return err;
+	code->image = selection->images[index].image;
+	code->number = selection->images[index].number;
+	code->profile = selection->profile;
+	err = open_file(code);
+	if (!err || err == -ENOMEM)
+		return err;
+	captured_err = open_captured(code);
+	if (!captured_err)
+		return 0;
+	code_image_close(code);
+	return captured_err == -ENOMEM ? captured_err : err;
 }
 
 int
@@ -32,6 +98,8 @@ code_image_read(struct code_image *code)
 	if (code->procedures)
 		return 0;
 	err = code->contents ? 0 : image_contents_new(code->file, &code->contents);
+	if (err == -ENOENT)
+		err = read_captured(code);
 	if (err)
 		return err;
 	code->procedures = procedures_new(code->file, code->symbols, code->contents);
@@ -54,7 +122,8 @@ code_image_trouble(const struct image *image, int err)
 	switch (-err) {
 	case ENOTSUP:
 		if (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE)
-			return "the kernel's code is not read yet: dcpiprof says which of its procedures are hot";
+			return "the kernel's code was not captured (dcpid reads /proc/kcore where it may): dcpiprof "
+			       "says which of its procedures are hot";
 		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
 			return "it is memory without a file, and what was in it is not known";
 		return "it is code of an architecture other than x86-64 and aarch64";

@@ -1,7 +1,8 @@
 /*
  * code_image.h - an image of a selection, opened to be analysed
  *
- * The file must be the build that was sampled. Thread rule: one thread per code_image.
+ * From its file, which must be the build that was sampled; where there is none, from what was captured in the database.
+ * Thread rule: one thread per code_image.
  */
 #ifndef DCPI_ANALYSIS_CODE_IMAGE_H
 #define DCPI_ANALYSIS_CODE_IMAGE_H
@@ -14,6 +15,8 @@
 struct code_image {
 	uint32_t index; /* into selection->images */
 	const struct image *image;
+	struct profile *profile; /* NULL: nothing was captured */
+	uint32_t number;         /* in the database */
 	struct image_file *file;
 	struct symbol_table *symbols;
 	struct image_contents *contents; /* NULL before code_image_read() */
@@ -21,12 +24,14 @@ struct code_image {
 };
 
 /*
- * Open image `index` of the selection, which must outlive it, and read its symbols. 0; -ENOTSUP for what is no file of
- * code (the kernel, a JIT's memory); what image_file_open() says; -ENOMEM. On failure there is nothing to close.
+ * Open image `index` of the selection, which must outlive it with its profile, and read its symbols. 0; -ENOTSUP for
+ * what is no file of code (the kernel, a JIT's memory) and was not captured; what image_file_open() says; -ENOMEM. On
+ * failure there is nothing to close.
  */
 int code_image_open(struct code_image *code, const struct selection *selection, uint32_t index);
 
-/* And what its procedures need. 0; -ENOENT when only a debug file was found; -ENOTSUP for another architecture; ... */
+/* And what its procedures need. 0; -ENOENT when only a debug file was found and nothing captured; -ENOTSUP for another
+ * architecture; ... */
 int code_image_read(struct code_image *code);
 void code_image_close(struct code_image *code); /* a zeroed one is allowed */
 

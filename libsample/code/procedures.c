@@ -115,6 +115,8 @@ part_find(const struct procedures *procedures, const struct symbol *symbol, stru
 	part->bytes = image_contents_code(procedures->contents, part->address, &rest);
 	if (!part->bytes || !symbol->size)
 		return false;
+	if (symbol->size > rest && image_contents_is_partial(procedures->contents))
+		return false;
 	part->size = symbol->size < rest ? (size_t)symbol->size : rest;
 	return true;
 }

@@ -6,23 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "image/contents_private.h"
 #include "image/image_file_private.h"
 
 #define COPY_SIZE_MAX ((uint64_t)256 << 20) /* bytes of a section that the dynamic linker writes */
 #define ADDRESS_SIZE  8u
-
-struct section {
-	uint64_t address, size;
-	const uint8_t *bytes;
-	uint8_t *copy; /* owned; NULL when `bytes` are the file's own */
-	bool is_code;
-};
-
-struct image_contents {
-	struct section *sections; /* ascending, disjoint */
-	size_t count;
-	uint16_t machine;
-};
 
 void
 image_contents_free(struct image_contents *contents)
@@ -39,6 +27,12 @@ uint16_t
 image_contents_machine(const struct image_contents *contents)
 {
 	return contents->machine;
+}
+
+bool
+image_contents_is_partial(const struct image_contents *contents)
+{
+	return contents->is_partial;
 }
 
 /* What becomes read-only once the dynamic linker has written it; size 0 when nothing does. */

@@ -8,6 +8,7 @@
 #ifndef DCPI_IMAGE_CONTENTS_H
 #define DCPI_IMAGE_CONTENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ void image_contents_free(struct image_contents *contents); /* NULL is allowed */
 
 /* ELF's e_machine. */
 uint16_t image_contents_machine(const struct image_contents *contents);
+
+/* Is some of it not there? Then what ends where the code does may go on where nobody knows. */
+bool image_contents_is_partial(const struct image_contents *contents);
 
 /*
  * From `address` to the end of its section, *size bytes. NULL when that is no code; when it is data that may be written

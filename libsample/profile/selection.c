@@ -77,6 +77,7 @@ selection_read(struct profile *profile, const struct selection_request *request,
 		selection_free(parts.selection);
 		return err;
 	}
+	parts.selection->profile = profile;
 	*selection = parts.selection;
 	return 0;
 }

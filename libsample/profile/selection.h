@@ -54,6 +54,7 @@ struct selection_image {
 };
 
 struct selection {
+	struct profile *profile; /* that it was read from, for what was captured of its images; NULL: not to be asked */
 	size_t epoch_count;
 	struct epoch *epochs;      /* ascending by id */
 	size_t slice_count;        /* only counted */

@@ -103,7 +103,7 @@ both_refuse 'a procedure with samples of another event' 4 \
 both_refuse 'another build' 1 'libreplaced.so cannot be analysed: the file there now is not the build that was sampled (its build-id differs): put that build back, or sample the new one' \
 	sum libreplaced.so
 both_refuse 'a file that is gone' 1 'libgone.so cannot be analysed: its file is not there any more' sum libgone.so
-both_refuse 'the kernel' 1 "the kernel's code is not read yet: dcpiprof says which of its procedures are hot" sum '[kernel]'
+both_refuse 'the kernel' 1 "the kernel's code was not captured (dcpid reads /proc/kcore where it may): dcpiprof says which of its procedures are hot" sum '[kernel]'
 both_refuse 'an image that is none' 4 'no image with samples is called that; did you mean libcalc.so?' sum libcalk.so
 both_refuse 'an epoch that is none' 4 'there is no epoch 77; there are 1 (nightly), 2 (dcpix)' --epoch 77 sum
 both_refuse 'no procedure' 2 "which procedure? 'dcpiprof' shows which are hot"

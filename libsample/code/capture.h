@@ -1,0 +1,52 @@
+/*
+ * capture.h - what is taken of an image while its file is there, for readers that will not have it
+ *
+ * All its names, its layout; and of its text the blocks that have samples, the other blocks of the procedures that
+ * these samples are in, and of their cold parts, and the tables that their indirect jumps go through: what dcpicalc
+ * needs to explain them. A small image is taken whole.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_CODE_CAPTURE_H
+#define DCPI_CODE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/image_file.h"
+#include "profile/captured.h"
+
+#define CAPTURE_GRANULE    64u                   /* bytes of a block that one bit stands for */
+#define CAPTURE_BLOCKS_MAX 1024                  /* of text that one call takes: 4 MiB */
+#define CAPTURE_WHOLE_MAX  ((uint64_t)128 << 10) /* bytes of code and constants of an image that is taken whole */
+
+/* A block that has samples, and where in it. */
+struct capture_place {
+	uint32_t block;
+	uint64_t granules; /* bit N: bytes from N * CAPTURE_GRANULE on */
+};
+
+struct capture_wish {
+	const struct capture_place *places; /* ascending by block */
+	size_t place_count;
+	const uint32_t *known; /* blocks that are not wanted any more, ascending */
+	size_t known_count;
+	bool names; /* and the layout */
+};
+
+enum capture_part {
+	CAPTURE_SYMBOLS = 1,
+	CAPTURE_LAYOUT,
+	CAPTURE_PARCEL,
+};
+
+/*
+ * Called for each value (profile/captured.h), `block` being a parcel's first. What it returns, if not 0, ends it all
+ * and is returned.
+ */
+typedef int capture_put(void *context, enum capture_part part, uint32_t block, const void *data, size_t size);
+
+/* 0; -ENOMEM; -DCPI_EDAMAGED; -EFBIG for more names than a database takes; or what `put` said. */
+int capture_take(struct image_file *file, const struct capture_wish *wish, capture_put *put, void *context);
+
+#endif
