@@ -16,7 +16,7 @@ ifneq ($(SANITIZE),)
 HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
-	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -MMD -MP
+	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -I$(BUILD)/generated -MMD -MP
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 prefix ?= /usr
@@ -162,6 +162,20 @@ $(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 
+# Sources that are made: what packs the messages of pprof's format.
+PPROF_MESSAGES := $(BUILD)/generated/dcpi-tools/export/profile.pb-c
+$(PPROF_MESSAGES).h: dcpi-tools/export/profile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(BUILD)/generated $<
+$(PPROF_MESSAGES).c: $(PPROF_MESSAGES).h
+$(BUILD)/obj/dcpi-tools/export/profile.pb-c.o: $(PPROF_MESSAGES).c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(BUILD)/obj/dcpi-tools/export/pprof.o $(BUILD)/lint/dcpi-tools/export/pprof.tidy: $(PPROF_MESSAGES).h
+EXPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/export)) $(BUILD)/obj/dcpi-tools/export/profile.pb-c.o
+$(BUILD)/bin/dcpiexport: $(EXPORT_OBJECTS)
+$(BUILD)/bin/dcpiexport: LIBS_TOOLS += -lprotobuf-c -lz
+
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
@@ -177,6 +191,7 @@ $(BUILD)/tests/unit/dcpi-tools/line_index_test: $(call objects,dcpi-tools/list/l
 $(BUILD)/tests/unit/dcpi-tools/sources_test: $(call objects,dcpi-tools/list/sources.c)
 
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
+$(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tools/whatcg/,part.c stall_row.c))
 
 # What the replica consists of but for what calls the kernel.

@@ -126,6 +126,18 @@ image_file_address(const struct image_file *file, uint64_t offset, uint64_t *add
 }
 
 int
+image_file_segment(const struct image_file *file, uint64_t offset, uint64_t *start, uint64_t *end)
+{
+	const struct segment *segment = segment_at_offset(&file->segments, offset);
+
+	if (!segment)
+		return -ENOENT;
+	*start = segment->offset;
+	*end = segment->offset + segment->size;
+	return 0;
+}
+
+int
 image_file_offset(const struct image_file *file, uint64_t address, uint64_t *offset)
 {
 	const struct segment *segment = segment_at_address(&file->segments, address);

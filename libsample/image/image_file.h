@@ -25,7 +25,10 @@ void image_file_close(struct image_file *file); /* NULL is allowed */
 /* The ELF virtual address of file offset `offset`, by the program headers; -ENOENT when no segment holds it. */
 int image_file_address(const struct image_file *file, uint64_t offset, uint64_t *address);
 
-/* The other way round. */
+/* The part of the file, from *start to *end - 1, that is mapped together with what is at `offset`; -ENOENT likewise. */
+int image_file_segment(const struct image_file *file, uint64_t offset, uint64_t *start, uint64_t *end);
+
+/* The offset of an address. */
 int image_file_offset(const struct image_file *file, uint64_t address, uint64_t *offset);
 
 #endif

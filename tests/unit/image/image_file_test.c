@@ -35,7 +35,7 @@ an_offset_becomes_the_address_that_was_linked(void **state)
 	struct image_file *file;
 	struct image image;
 	struct layout layout;
-	uint64_t address;
+	uint64_t address, start, end;
 
 	need_tool("gcc");
 	need_tool("readelf");
@@ -45,8 +45,12 @@ an_offset_becomes_the_address_that_was_linked(void **state)
 	for (size_t i = 0; i < layout.count; i++) {
 		assert_int_equal(image_file_address(file, layout.loads[i].offset, &address), 0);
 		assert_int_equal(address, layout.loads[i].address);
+		assert_int_equal(image_file_segment(file, layout.loads[i].offset + 1, &start, &end), 0);
+		assert_int_equal(start, layout.loads[i].offset);
+		assert_true(end > start + 1);
 	}
 	assert_int_equal(image_file_address(file, UINT64_MAX, &address), -ENOENT);
+	assert_int_equal(image_file_segment(file, UINT64_MAX, &start, &end), -ENOENT);
 	image_file_close(file);
 }
 

@@ -1,0 +1,166 @@
+#include "dcpi-tools/common/points.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "process/hash.h"
+
+/* Where a procedure is in the list; another procedure may lie within, so that it comes up again. */
+struct place {
+	struct place_key {
+		uint64_t offset;
+		uint32_t image;
+		uint32_t kind;
+	} key;
+	uint32_t procedure;
+	UT_hash_handle hh;
+};
+
+struct maker {
+	const struct points_request *request;
+	struct points *points;
+	size_t capacity, procedure_capacity;
+	struct place *places;
+};
+
+static int
+add_procedure(struct maker *maker, uint32_t image, const struct procedure *procedure)
+{
+	struct points *points = maker->points;
+	struct point_procedure *grown;
+
+	grown = array_grow(points->procedures, &maker->procedure_capacity, points->procedure_count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	points->procedures = grown;
+	grown += points->procedure_count++;
+	*grown = (struct point_procedure){.procedure = *procedure, .image = image};
+	grown->procedure.name = NULL; /* the symbolizer may go later */
+	grown->title =
+		procedure_title(procedure, maker->request->selection->images[image].image, maker->request->demangle);
+	grown->name = procedure->name ? strdup(procedure->name) : NULL;
+	return grown->title && (grown->name || !procedure->name) ? 0 : -ENOMEM;
+}
+
+static int
+find_procedure(struct maker *maker, uint32_t image, const struct procedure *procedure, uint32_t *index)
+{
+	const struct place_key key = {procedure->offset, image, procedure->kind};
+	struct place *place;
+	int err;
+
+	HASH_FIND(hh, maker->places, &key, sizeof(key), place);
+	if (place) {
+		*index = place->procedure;
+		return 0;
+	}
+	place = calloc(1, sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	place->key = key;
+	place->procedure = *index = (uint32_t)maker->points->procedure_count;
+	err = add_procedure(maker, image, procedure);
+	if (!err) {
+		HASH_ADD(hh, maker->places, key, sizeof(place->key), place);
+		err = hash_added(place) ? 0 : -ENOMEM;
+	}
+	if (err)
+		free(place);
+	return err;
+}
+
+static int
+add_point(struct maker *maker, size_t first)
+{
+	const struct selection *selection = maker->request->selection;
+	const struct selection_count *count = &selection->counts[first];
+	struct points *points = maker->points;
+	struct procedure procedure;
+	struct point *grown;
+	int err;
+
+	grown = array_grow(points->points, &maker->capacity, points->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	points->points = grown;
+	grown += points->count;
+	*grown = (struct point){.offset = count->offset, .image = count->image, .first = first, .event_count = 1};
+	err = symbolizer_find(maker->request->symbolizer, &selection->images[count->image], count->offset, &procedure);
+	if (!err)
+		err = find_procedure(maker, count->image, &procedure, &grown->procedure);
+	if (!err)
+		points->count++;
+	return err;
+}
+
+static bool
+continues(const struct points *points, const struct selection_count *count)
+{
+	const struct point *last = points->count ? &points->points[points->count - 1] : NULL;
+
+	return last && last->image == count->image && last->offset == count->offset;
+}
+
+static int
+add_all(struct maker *maker)
+{
+	const struct points_request *request = maker->request;
+	const struct selection *selection = request->selection;
+	int err = 0;
+
+	for (size_t i = 0; i < selection->count_count && !err; i++) {
+		if (request->wanted && !request->wanted[selection->counts[i].image])
+			continue;
+		if (continues(maker->points, &selection->counts[i]))
+			maker->points->points[maker->points->count - 1].event_count++;
+		else
+			err = add_point(maker, i);
+	}
+	return err;
+}
+
+int
+points_make(const struct points_request *request, struct points *points)
+{
+	struct maker maker = {.request = request, .points = points};
+	struct place *place, *next;
+	int err;
+
+	memset(points, 0, sizeof(*points));
+	points->selection = request->selection;
+	err = add_all(&maker);
+	place = maker.places;
+	HASH_CLEAR(hh, maker.places);
+	for (; place; place = next) {
+		next = place->hh.next;
+		free(place);
+	}
+	if (err)
+		points_fini(points);
+	return err;
+}
+
+void
+points_fini(struct points *points)
+{
+	for (size_t i = 0; i < points->procedure_count; i++) {
+		free(points->procedures[i].title);
+		free(points->procedures[i].name);
+	}
+	free(points->procedures);
+	free(points->points);
+	memset(points, 0, sizeof(*points));
+}
+
+uint64_t
+point_samples(const struct points *points, const struct point *point, uint16_t event)
+{
+	const struct selection_count *counts = &points->selection->counts[point->first];
+
+	for (size_t i = 0; i < point->event_count; i++)
+		if (counts[i].event == event)
+			return counts[i].count;
+	return 0;
+}

@@ -1,0 +1,103 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/export/report.h"
+
+/* One line of the output: a stack, and its samples. */
+struct stack {
+	char *text; /* "image;procedure" */
+	uint64_t samples;
+};
+
+/* As it is shown, and without what separates frames. */
+static char *
+frame(const char *text)
+{
+	char *shown = text_shown(text);
+
+	for (char *at = shown; at && (at = strchr(at, ';')); at++)
+		*at = ':';
+	return shown;
+}
+
+static char *
+stack_text(const char *image, const char *procedure)
+{
+	char *outer = frame(image), *inner = frame(procedure), *text = NULL;
+
+	if (outer && inner && asprintf(&text, "%s;%s", outer, inner) < 0)
+		text = NULL;
+	free(outer);
+	free(inner);
+	return text;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct stack *left = a, *right = b;
+
+	return strcmp(left->text, right->text);
+}
+
+/* Procedures of one name in one image are one stack. */
+static void
+print_stacks(struct stack *stacks, size_t count, FILE *stream)
+{
+	qsort(stacks, count, sizeof(*stacks), compare);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t samples = stacks[i].samples;
+
+		for (; i + 1 < count && compare(&stacks[i], &stacks[i + 1]) == 0; i++)
+			samples += stacks[i + 1].samples;
+		if (samples > 0)
+			fprintf(stream, "%s %" PRIu64 "\n", stacks[i].text, samples);
+	}
+}
+
+static int
+fill(const struct report *report, struct stack *stacks)
+{
+	const struct points *points = &report->points;
+	const uint16_t event = report->columns.events[0];
+	size_t count = points->procedure_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct point_procedure *procedure = &points->procedures[i];
+
+		stacks[i].text = stack_text(report->titles[procedure->image], procedure->title);
+		if (!stacks[i].text)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < points->count; i++)
+		stacks[points->points[i].procedure].samples += point_samples(points, &points->points[i], event);
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++, count++) {
+		stacks[count].text = stack_text("[unknown]", unknown_cause_name(cause));
+		stacks[count].samples = report_unknown(report, event, cause);
+		if (!stacks[count].text)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int
+write_folded(const struct report *report, FILE *stream)
+{
+	const size_t count = report->points.procedure_count + UNKNOWN_CAUSE_COUNT;
+	struct stack *stacks = calloc(count, sizeof(*stacks));
+	int err;
+
+	if (!stacks)
+		return -ENOMEM;
+	err = fill(report, stacks);
+	if (!err)
+		print_stacks(stacks, count, stream);
+	for (size_t i = 0; i < count; i++)
+		free(stacks[i].text);
+	free(stacks);
+	return err;
+}

@@ -1,0 +1,84 @@
+/*
+ * report.h - what dcpiexport writes, and the forms in which it does
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_EXPORT_REPORT_H
+#define DCPI_TOOLS_EXPORT_REPORT_H
+
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/points.h"
+#include "dcpi-tools/export/strings.h"
+
+enum export_form {
+	EXPORT_PPROF,
+	EXPORT_FOLDED,
+	EXPORT_CALLGRIND,
+};
+#define EXPORT_FORMS 3
+
+const char *export_form_name(enum export_form form); /* "pprof" */
+
+/* What the user asked for. */
+struct request {
+	struct options options;
+	struct columns_request columns;
+	const char *paths[EXPORT_FORMS]; /* where to; NULL: not in this form */
+	bool demangle;
+	bool lines; /* source lines, where there are some */
+};
+
+/* Offsets of an image that are mapped together: those of a segment, or where there is no file, the pages sampled. */
+struct stretch {
+	uint64_t start, end;
+	uint32_t image; /* index into selection->images */
+};
+
+/* Where a point is in its image's file. */
+struct place {
+	uint64_t address; /* of the ELF file; what it has no address for: the offset */
+	uint32_t stretch; /* it lies in */
+	uint32_t file;    /* of strings; 0: the source is not known */
+	uint32_t line;
+};
+
+struct report {
+	const struct request *request;
+	struct selection *selection;
+	struct columns columns;
+	char **titles; /* of images */
+	bool *wanted;  /* by image; NULL: all */
+	struct points points;
+	struct place *places;      /* of the points */
+	struct stretch *stretches; /* by image and start */
+	size_t stretch_count, stretch_capacity;
+	struct strings *strings;                /* source files */
+	bool has_unknown;                       /* samples without an image are a part of what was asked for */
+	uint64_t written[SELECTION_EVENTS_MAX]; /* samples by event, unknown ones with them */
+};
+
+/* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* Of samples without an image; 0 when they are not asked for. */
+uint64_t report_unknown(const struct report *report, uint16_t event, unsigned cause);
+
+/* Addresses, stretches and source lines of all points. 0, or -ENOMEM. */
+int report_find_places(struct report *report);
+
+/* 0, or -ENOMEM; the stream keeps its own errors. */
+int write_pprof(const struct report *report, FILE *stream);
+int write_folded(const struct report *report, FILE *stream);
+int write_callgrind(const struct report *report, FILE *stream);
+
+/* All files that were asked for. An exit status after a message, STATUS_OK, or TOOL_PRINTS with --json. */
+int report_write(const struct report *report);
+
+/* What was written. 0, -ENOMEM, -EIO. */
+int report_print_json(const struct report *report, const struct output *output);
+
+#endif

@@ -1,0 +1,188 @@
+#!/bin/bash
+# dcpiexport: what it writes is what was sampled, as the tools read it that it is written for - go's pprof and
+# callgrind_annotate - and compared whole with tests/system/expected/dcpiexport/, which is written by hand
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=figure_database.sh
+. "$top/tests/system/figure_database.sh"
+
+here=$top/tests/system
+db=$scratch/db
+
+# One procedure with lines of two files, and one without.
+make_work_database()
+{
+	printf '%s\n' .text '.globl work' '.type work, @function' work: '.file 1 "/src/work.c"' '.file 2 "/src/inline.h"' \
+		'.loc 1 10' nop '.loc 2 5' nop '.loc 1 11' nop '.size work, . - work' >"$scratch/work.S"
+	printf '%s\n' .text '.globl plain' '.type plain, @function' plain: nop '.size plain, . - plain' >"$scratch/plain.S"
+	as -o "$scratch/work.o" -g "$scratch/work.S" && as -o "$scratch/plain.o" "$scratch/plain.S" &&
+		ld -shared -z separate-code --build-id=0x6666666666666666 -o "$scratch/libwork.so" "$scratch/work.o" \
+			"$scratch/plain.o" || return
+	"$build/tests/system/make_database" "$scratch/work" <<END
+event cpu-clock cycles ns 4000000 yes -
+event page-faults page-faults faults 100 yes -
+image user 6666666666666666 $scratch/libwork.so
+image kernel - [kernel]
+context work / -
+epoch 1795275000 -
+count cpu-clock 0 0 0x1000 40
+count cpu-clock 0 0 0x1001 7
+count page-faults 0 0 0x1001 1
+count cpu-clock 0 0 0x1002 30
+count page-faults 0 0 0x1003 2
+count cpu-clock 1 0 0x1008 20
+unknown cpu-clock no-process 10
+slice 1795275000 1795276000
+symbols 1 0x1000 schedule
+END
+}
+
+# The output of a command, made the same for every scratch folder, machine and version.
+normal()
+{
+	"$@" 2>&1 | sed "s|$scratch|PLACE|g; s|^\(creator: dcpiexport-\).*|\1VERSION|; s|^\(desc: .* on \).*|\1HOST|"
+}
+
+# top FILE [OPTION...] - what pprof says: "SAMPLES PERCENT NAME", the most first
+top()
+{
+	go tool pprof -top -nodecount=1000000 -nodefraction=0 "${@:2}" "$1" 2>"$scratch/said" |
+		sed '1,/flat%/d; s/^ *\([^ ]*\) *\([^ ]*\)\( *[^ ]*\)\{3\} */\1 \2 /'
+}
+
+# annotated FILE - what callgrind_annotate says: "SAMPLES NAME", the most first; a name's files, of which all but one have
+# no image behind them, are added up
+annotated()
+{
+	callgrind_annotate --threshold=100 --auto=no "$1" |
+		sed -nE '/file:function/,$ { s/^ *([0-9,]+) [^:]*:/\1 /; T; s/ \[(\[[^[]*\]|[^[]*)\]$//; p }' |
+		awk '{ count = $1; gsub(",", "", count); sub(/^[^ ]* /, ""); sums[$0] += count }
+			END { for (name in sums) printf "%.0f %s\n", sums[name], name }' | sort -rn
+}
+
+look_at_folded()
+{
+	check_equal 'folded stacks of all images' "$(cat "$here/expected/dcpiexport/folded")" \
+		"$(normal dcpiexport --db "$db" --folded - | sort)"
+	check_equal 'of one event' 'PLACE/libfigure.so;foo::bar 30' \
+		"$(normal dcpiexport --db "$db" --folded - --event page-faults libfigure.so)"
+	check_equal 'names as the linker knows them' 'PLACE/libfigure.so;_ZN3foo3barEi 30' \
+		"$(normal dcpiexport --db "$db" --folded - --event page-faults --no-demangle libfigure.so)"
+	check_equal 'of one command, without what has none' '[anon];[anon] 33' \
+		"$(dcpiexport --db "$db" --folded - --comm $'ev\033[[]2Jil' | grep -e anon -e unknown)"
+}
+
+look_at_callgrind()
+{
+	check_equal 'callgrind, with lines of two files' "$(cat "$here/expected/dcpiexport/callgrind")" \
+		"$(normal dcpiexport --db "$scratch/work" --callgrind -)"
+	check_equal 'callgrind without lines' $'0x1000 0 40 0\n0x1001 0 7 1\n0x1002 0 30 0\n0x1003 0 0 2' \
+		"$(dcpiexport --db "$scratch/work" --callgrind - --no-lines libwork.so | grep ^0x)"
+	command -v callgrind_annotate >/dev/null || {
+		skip 'callgrind_annotate agrees' 'valgrind is not installed'
+		return
+	}
+	dcpiexport --db "$db" --callgrind "$scratch/callgrind.out"
+	check_equal 'callgrind_annotate agrees' '5300 hot_loop,1500 foo::bar,1000 libstripped.so+0x1080' \
+		"$(annotated "$scratch/callgrind.out" | head -3 | paste -sd ,)"
+	check_equal 'in all columns' '10,000 50' "$(callgrind_annotate "$scratch/callgrind.out" |
+		awk '/PROGRAM TOTALS/ { print $1, $3 }')"
+}
+
+look_at_pprof()
+{
+	local file=$scratch/figure.pb.gz
+
+	command -v go >/dev/null || {
+		skip 'pprof agrees' 'golang-go is not installed'
+		return
+	}
+	dcpiexport --db "$db" --pprof "$file"
+	check_equal 'pprof shows the same' "$(cat "$here/expected/dcpiexport/top")" "$(top "$file" | head -5)"
+	check_equal 'and all of it' 10000 "$(top "$file" | awk '{ sum += $1 } END { print sum }')"
+	check_equal 'also of another event' '30 60.00% foo::bar' "$(top "$file" -sample_index=page-faults | head -1)"
+	check_equal 'and as time' '21.20s 53.00% hot_loop' "$(top "$file" -sample_index=cpu-clock-time | head -1)"
+	check_equal 'images have their build-ids' "$scratch/libfigure.so 1111111111111111" \
+		"$(go tool pprof -raw "$file" 2>/dev/null | grep -o "$scratch/libfigure.so 1[^ ]*")"
+	dcpiexport --db "$scratch/work" --pprof - >"$scratch/work.pb.gz"
+	check_equal 'by line' $'40 work /src/work.c:10\n30 work /src/work.c:11\n7 work /src/inline.h:5' \
+		"$(top "$scratch/work.pb.gz" -lines | awk '/work/ { print $1, $3, $4 }')"
+}
+
+look_at_files()
+{
+	local file=$scratch/again.pb.gz
+
+	dcpiexport --db "$db" --pprof "$file"
+	check 'the same profile is the same file' cmp "$scratch/figure.pb.gz" "$file"
+	check_equal 'nothing is left beside it' "$file" "$(ls "$file"*)"
+	ln -s again.pb.gz "$scratch/link.pb.gz"
+	dcpiexport --db "$scratch/work" --pprof "$scratch/link.pb.gz"
+	check 'a symbolic link stays one' test -h "$scratch/link.pb.gz"
+	check 'and what it leads to is replaced' cmp "$scratch/work.pb.gz" "$file"
+	check 'what is no file is written to' dcpiexport --db "$db" --pprof /dev/null --folded /dev/null
+	check 'and stays what it is' test -c /dev/null
+	check_fails 'a directory that is none' 1 'No such file or directory' dcpiexport --db "$db" --folded /nowhere/f
+	check_fails 'a disk that is full' 1 'No space left' dcpiexport --db "$db" --folded /dev/full
+	mount_or_skip 16k "$scratch/small" 'a full disk keeps the old file' || return
+	echo old >"$scratch/small/f"
+	head -c 20000 /dev/zero >"$scratch/small/fill" 2>/dev/null
+	check_fails 'a file that does not fit' 1 'No space left' dcpiexport --db "$db" --folded "$scratch/small/f"
+	check_equal 'leaves the old one' old "$(cat "$scratch/small/f")"
+	check_equal 'and nothing else' $'f\nfill' "$(ls "$scratch/small")"
+}
+
+look_at_refusals()
+{
+	check_fails 'no format' 2 'in which format?' dcpiexport --db "$db"
+	check_fails 'two things to standard output' 2 'one thing only' dcpiexport --db "$db" --folded - --callgrind -
+	check_fails 'and JSON is one' 2 'one thing only' dcpiexport --db "$db" --folded - --json
+	check_fails 'stacks of two events' 2 'one event' \
+		dcpiexport --db "$db" --folded - --event cpu-clock --event page-faults
+	check_fails 'an event that is none' 2 "no event 'sickles'" dcpiexport --db "$db" --folded - --event sickles
+	check_fails 'an image that is none' 4 'did you mean libfigure.so?' dcpiexport --db "$db" --folded - libfigur.so
+	check_fails 'no database' 1 'there is no profile database here' dcpiexport --db "$scratch" --folded -
+	check 'a terminal takes no binary' grep -q 'no text for a terminal' \
+		<(script -qec "dcpiexport --db $db --pprof -" /dev/null </dev/null)
+	dcpiexport --db "$db" --folded "$scratch/f" --json >"$scratch/json"
+	check 'JSON says what was written' json_holds ".schema == \"dcpiexport/1\" and .samples[\"cpu-clock\"] == 10000 and
+		.files == [{format: \"folded\", path: \"$scratch/f\"}] and .procedures == 13" "$scratch/json"
+}
+
+# samples_by_name DB [OPTION...] - "SAMPLES NAME" of each procedure, by dcpiprof; names that are there twice are added up
+samples_by_name()
+{
+	dcpiprof --db "$1" --json "${@:2}" | jq -r '.events[0].name as $event |
+		([.rows[] | {name: .procedure, count: .counts[$event]}] +
+			[.unknown | to_entries[] | {name: "[unknown: \(.key)]", count: .value}]) | group_by(.name)[] |
+		"\(map(.count) | add) \(.[0].name)"' | grep -v '^0 ' | sort
+}
+
+# What this machine does, with its libraries, its kernel, C++: procedure by procedure.
+compare_with_dcpiprof()
+{
+	may_sample_or_skip 'what was sampled here is exported to the sample' || return
+	start "$build/workloads/templates"
+	dcpid --foreground --db "$scratch/live" --seconds 3 2>"$scratch/live.log" || {
+		not_ok 'this machine is sampled' "$(cat "$scratch/live.log")"
+		return
+	}
+	samples_by_name "$scratch/live" >"$scratch/expected"
+	samples_by_name "$scratch/live" --no-demangle >"$scratch/linked"
+	dcpiexport --db "$scratch/live" --pprof "$scratch/live.pb.gz"
+	dcpiexport --db "$scratch/live" --callgrind "$scratch/live.callgrind" --no-demangle
+	check 'there is something to compare' test "$(wc -l <"$scratch/expected")" -ge 10
+	check_equal 'pprof has each procedure with its samples' "$(cat "$scratch/expected")" \
+		"$(top "$scratch/live.pb.gz" | sed 's/ [^ ]*//' | sort)"
+	check_equal 'and so has callgrind_annotate' "$(cat "$scratch/linked")" \
+		"$(annotated "$scratch/live.callgrind" | sort)"
+}
+
+check 'the database is made' make_figure_database "$db" || exit 1
+check 'and another, with lines' make_work_database || exit 1
+look_at_folded
+look_at_callgrind
+look_at_pprof
+look_at_files
+look_at_refusals
+compare_with_dcpiprof
+[ $failures = 0 ]
