@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "image/jitdump.h"
 #include "image/perf_map.h"
+#include "image/run_time_capture.h"
+#include "process/code_maker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,6 +39,28 @@ look_through(const struct run_time_code *code)
 	require(run_time_code_find(code, end) == NULL);
 }
 
+/* Some blocks around a base that functions of the corpus lie on both sides of. */
+static void
+capture(int file)
+{
+	static const uint32_t sampled[] = {0, 1, 2, 17, UINT32_MAX - 1, UINT32_MAX};
+	const struct run_time_request request = {0x1800, sampled, sizeof(sampled) / sizeof(sampled[0])};
+	struct run_time_capture made;
+	uint64_t end = 0;
+
+	require(run_time_capture(file, &request, &made) == 0);
+	for (size_t i = 0; i < made.symbol_count; i++) {
+		require(made.symbols[i].offset < CODE_MAKER_SPAN && strlen(made.symbols[i].name) > 0);
+		require(i == 0 || made.symbols[i].offset >= made.symbols[i - 1].offset);
+	}
+	for (size_t i = 0; i < made.block_count; i++) {
+		require(made.blocks[i].number >= end);
+		end = (uint64_t)made.blocks[i].number + 1;
+	}
+	require(made.block_count <= RUN_TIME_BLOCKS_MAX && made.layout.section_count <= made.block_count);
+	run_time_capture_fini(&made);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -55,6 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(err == 0 || err == -DCPI_EDAMAGED || err == -ENOTSUP);
 		run_time_code_finish(code);
 		look_through(code);
+		capture(file);
 	}
 	run_time_code_free(code);
 	return 0;

@@ -1,81 +1,7 @@
-/* The files are laid out by hand, as jitdump-specification.txt of Linux' perf says. */
-#include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "tests/unit/image/jitdump_file.h"
 
-#include <cmocka.h>
-
-#include "base/bytes.h"
 #include "base/error.h"
 #include "image/jitdump.h"
-
-static void
-put_u32(struct byte_writer *file, uint32_t value)
-{
-	write_bytes(file, &value, sizeof(value));
-}
-
-static void
-put_u64(struct byte_writer *file, uint64_t value)
-{
-	write_bytes(file, &value, sizeof(value));
-}
-
-static void
-put_header(struct byte_writer *file, uint32_t magic, uint32_t size)
-{
-	put_u32(file, magic);
-	put_u32(file, 1);
-	put_u32(file, size);
-	put_u32(file, EM_X86_64);
-	put_u32(file, 0);
-	put_u32(file, 4711); /* process */
-	put_u64(file, 1000); /* when */
-	put_u64(file, 0);
-	for (; size > 40; size--)
-		write_u8(file, 0);
-}
-
-static void
-put_prefix(struct byte_writer *file, uint32_t id, uint32_t size)
-{
-	put_u32(file, id);
-	put_u32(file, size);
-	put_u64(file, 2000);
-}
-
-static void
-put_load(struct byte_writer *file, uint64_t address, const char *name, const char *text, size_t size)
-{
-	put_prefix(file, 0, (uint32_t)(16 + 40 + strlen(name) + 1 + size));
-	put_u32(file, 4711);
-	put_u32(file, 4712);
-	put_u64(file, address);
-	put_u64(file, address);
-	put_u64(file, size);
-	put_u64(file, 1); /* index */
-	write_bytes(file, name, strlen(name) + 1);
-	write_bytes(file, text, size);
-}
-
-static void
-put_move(struct byte_writer *file, uint64_t from, uint64_t to, uint64_t size)
-{
-	put_prefix(file, 1, 16 + 48);
-	put_u32(file, 4711);
-	put_u32(file, 4712);
-	put_u64(file, to);
-	put_u64(file, from);
-	put_u64(file, to);
-	put_u64(file, size);
-	put_u64(file, 1);
-}
 
 struct story {
 	struct byte_writer file;
@@ -109,10 +35,9 @@ teardown(void **state)
 static int
 read_file(struct story *story)
 {
-	int fd = memfd_create("jit-4711.dump", MFD_CLOEXEC), err;
+	int fd = file_of(story->file.data, story->file.size);
+	int err;
 
-	assert_int_equal(write(fd, story->file.data, story->file.size), story->file.size);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	err = jitdump_read(fd, story->code, &story->header);
 	run_time_code_finish(story->code);
 	close(fd);
@@ -125,7 +50,7 @@ code_is_told_with_its_place_and_its_bytes(void **state)
 	struct story *story = *state;
 	const struct run_time_function *function;
 
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x7f0000001000, "fib", "\x90\x90\xc3", 3);
 	put_load(&story->file, 0x7f0000002000, "main loop", "\xc3", 1);
 	assert_int_equal(read_file(story), 0);
@@ -146,7 +71,7 @@ records_of_other_kinds_and_longer_headers_are_passed_by(void **state)
 {
 	struct story *story = *state;
 
-	put_header(&story->file, 0x4a695444, 48);
+	put_header(&story->file, JITDUMP_MAGIC, 48);
 	put_prefix(&story->file, 2, 24); /* where lines are */
 	put_u64(&story->file, 0x1000);
 	put_prefix(&story->file, 3, 16); /* the end, which a fork may write */
@@ -163,7 +88,7 @@ code_that_moved_keeps_name_and_bytes(void **state)
 	struct story *story = *state;
 	const struct run_time_function *function;
 
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x1000, "f", "\xc3", 1);
 	put_move(&story->file, 0x1000, 0x9000, 1);
 	assert_int_equal(read_file(story), 0);
@@ -178,7 +103,7 @@ a_record_that_is_not_whole_ends_the_reading(void **state)
 {
 	struct story *story = *state;
 
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x1000, "f", "\xc3", 1);
 	put_load(&story->file, 0x2000, "g", "\x90\xc3", 2);
 	story->file.size--;
@@ -199,7 +124,7 @@ what_is_no_jitdump_is_refused(void **state)
 	put_header(&story->file, 0x4454694a, 40);
 	assert_int_equal(read_file(story), -ENOTSUP);
 	story->file.size = 0;
-	put_header(&story->file, 0x4a695444, 39);
+	put_header(&story->file, JITDUMP_MAGIC, 39);
 	assert_int_equal(read_file(story), -DCPI_EDAMAGED);
 }
 
@@ -208,7 +133,7 @@ a_record_that_cannot_be_ends_the_reading_with_an_error(void **state)
 {
 	struct story *story = *state;
 
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x1000, "f", "\xc3", 1);
 	put_prefix(&story->file, 0, 15); /* less than its own prefix: for ever on the spot */
 	assert_int_equal(read_file(story), -DCPI_EDAMAGED);
@@ -222,7 +147,7 @@ code_larger_than_its_record_is_an_error(void **state)
 	struct story *story = *state;
 	const uint64_t size = UINT64_MAX - 10;
 
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x1000, "f", "\xc3", 1);
 	memcpy(story->file.data + 40 + 16 + 24, &size, sizeof(size));
 	assert_int_equal(read_file(story), -DCPI_EDAMAGED);
@@ -238,7 +163,7 @@ code_of_three_megabytes_is_told_like_any_other(void **state)
 	char *text = calloc(1, size);
 
 	assert_non_null(text);
-	put_header(&story->file, 0x4a695444, 40);
+	put_header(&story->file, JITDUMP_MAGIC, 40);
 	put_load(&story->file, 0x1000000, "large", text, size);
 	put_load(&story->file, 0x1000, "small", text, 1);
 	assert_int_equal(read_file(story), 0);

@@ -1,13 +1,4 @@
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "tests/unit/image/jitdump_file.h"
 
 #include "image/perf_map.h"
 
@@ -15,11 +6,9 @@ static struct run_time_code *
 read_bytes_of(const void *text, size_t size)
 {
 	struct run_time_code *code = run_time_code_new();
-	int fd = memfd_create("perf-1.map", MFD_CLOEXEC);
+	int fd = file_of(text, size);
 
 	assert_non_null(code);
-	assert_int_equal(write(fd, text, size), size);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(perf_map_read(fd, code), 0);
 	run_time_code_finish(code);
 	close(fd);
