@@ -91,6 +91,16 @@ int event_encode(const char *sysfs, const char *name, struct event_encoding *enc
 int event_resolve(const struct event_environment *environment, const struct event_spec *spec, struct event *event,
                   char *why, size_t size);
 
+/*
+ * The name of what an attribute counts, the other way round: "cycles", "L1-dcache-load-misses", "r1c2", with :u or :k
+ * when only that mode is counted, :p for each level of precision; "event-TYPE-CONFIG" when it needs another machine's
+ * sysfs.
+ */
+void event_name_of(const struct perf_event_attr *attr, char name[EVENT_NAME_SIZE]);
+
+/* The unit of the event called `name`, with whatever PMU and modifiers a recording gives it: "events" if unknown. */
+void event_unit_of(const char *name, char unit[EVENT_UNIT_SIZE]);
+
 /* A timer, whose count is nanoseconds. */
 bool event_is_clock(const struct event_encoding *encoding);
 

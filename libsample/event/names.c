@@ -128,6 +128,23 @@ event_name_find(const char *name, struct event_encoding *encoding, char canonica
 	return false;
 }
 
+bool
+event_name_of_encoding(uint32_t type, uint64_t config, char name[EVENT_NAME_SIZE])
+{
+	uint64_t cache;
+
+	for (size_t i = 0; i < ENTRY_COUNT; i++) {
+		if (entries[i].type != type || entries[i].config != config)
+			continue;
+		snprintf(name, EVENT_NAME_SIZE, "%s", entries[i].name);
+		return true;
+	}
+	for (unsigned i = 0; type == PERF_TYPE_HW_CACHE && i < CACHE_EVENTS; i++)
+		if (cache_event(i, name, &cache) && cache == config)
+			return true;
+	return false;
+}
+
 const char *
 event_name_alias(const char *name)
 {
