@@ -55,6 +55,7 @@ perf_data_add_event(struct perf_data *data, struct byte_reader *reader, size_t s
 	added->layout.sample_id_all = added->attr.sample_id_all;
 	added->layout.read_format = added->attr.read_format;
 	added->layout.branch_sample_type = added->attr.branch_sample_type;
+	added->layout.no_build_ids = !added->attr.build_id;
 	*event = (uint32_t)data->event_count++;
 	return 0;
 }

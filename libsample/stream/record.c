@@ -207,13 +207,23 @@ decode_old_mmap(struct byte_reader *reader, struct record *record)
 	record->mmap.protection = record->mmap.is_data ? PROT_READ : PROT_READ | PROT_EXEC;
 }
 
+/* A tool may have put one there later; then it is a hash as linkers make them, and its first byte no device's number.
+ */
+static bool
+is_hash_size(uint8_t size)
+{
+	return size == 20 || size == 16;
+}
+
 static void
-decode_mmap2(struct byte_reader *reader, bool has_build_id, struct record *record)
+decode_mmap2(const struct record_layout *layout, struct byte_reader *reader, bool has_build_id, struct record *record)
 {
 	struct record_mmap *mmap = &record->mmap;
 	struct mmap_body body;
 
 	read_native(reader, &body, sizeof(body));
+	if (layout->no_build_ids && !is_hash_size(body.build_id.size))
+		has_build_id = false;
 	take_mapping(&body, record);
 	mmap->protection = body.protection;
 	if (has_build_id && body.build_id.size <= BUILD_ID_SIZE_MAX) {
@@ -231,7 +241,8 @@ decode_mmap2(struct byte_reader *reader, bool has_build_id, struct record *recor
 
 /* The rings' most frequent record after samples: what it begins with is taken at once. */
 static void
-decode_mmap(struct byte_reader *body, const struct perf_event_header *header, struct record *record)
+decode_mmap(const struct record_layout *layout, struct byte_reader *body, const struct perf_event_header *header,
+            struct record *record)
 {
 	record->type = RECORD_MMAP;
 	memset(&record->mmap, 0, sizeof(record->mmap));
@@ -239,7 +250,7 @@ decode_mmap(struct byte_reader *body, const struct perf_event_header *header, st
 	if (header->type == PERF_RECORD_MMAP)
 		decode_old_mmap(body, record);
 	else
-		decode_mmap2(body, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, record);
+		decode_mmap2(layout, body, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, record);
 	record->mmap.path = read_text(body);
 }
 
@@ -280,12 +291,13 @@ decode_ksymbol(struct byte_reader *body, struct record *record)
 }
 
 static void
-decode_body(const struct perf_event_header *header, struct byte_reader *body, struct record *record)
+decode_body(const struct record_layout *layout, const struct perf_event_header *header, struct byte_reader *body,
+            struct record *record)
 {
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		decode_mmap(body, header, record);
+		decode_mmap(layout, body, header, record);
 		break;
 	case PERF_RECORD_COMM:
 		record->type = RECORD_COMM;
@@ -341,7 +353,7 @@ decode_other(const struct record_layout *layout, const struct perf_event_header 
 	record->time = record->id = 0;
 	decode_trailer(fields, at + size - trailer, record);
 	reader_init(&body, at, size - trailer);
-	decode_body(header, &body, record);
+	decode_body(layout, header, &body, record);
 	return !body.failed;
 }
 

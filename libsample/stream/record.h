@@ -102,6 +102,11 @@ struct record_layout {
 	bool sample_id_all;          /* records that are no samples end with the id fields, too */
 	uint64_t read_format;        /* PERF_FORMAT_..., of samples with READ */
 	uint64_t branch_sample_type; /* PERF_SAMPLE_BRANCH_..., of samples with BRANCH_STACK */
+	/*
+	 * Nobody asked for build-ids. Linux marks a mapping as one with a build-id as soon as any other listener, such
+	 * as a dcpid, asked for them (seen in 6.18); the device and inode that it has then are not taken for one.
+	 */
+	bool no_build_ids;
 };
 
 /*

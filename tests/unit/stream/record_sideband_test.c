@@ -98,6 +98,45 @@ a_build_id_longer_than_its_field_is_damaged(void **state)
 	assert_damaged(&sideband, &builder, builder.size);
 }
 
+/* As linux 6.18 writes it for one listener, while another one asked for build-ids. */
+static void
+a_device_is_no_build_id_when_nobody_asked_for_one(void **state)
+{
+	struct record_layout layout = sideband;
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	layout.no_build_ids = true;
+	build_mmap2(&builder, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID);
+	build_u32(&builder, 8);
+	build_u32(&builder, 1);
+	build_u64(&builder, 123456);
+	build_u64(&builder, 77);
+	build_u32(&builder, PROT_READ | PROT_EXEC);
+	build_u32(&builder, MAP_PRIVATE);
+	build_text(&builder, "/bin/true");
+	build_trailer(&builder, 142, 143, 2000, 9);
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.mmap.build_id_size, 0);
+	assert_int_equal(record.mmap.device_major, 8);
+	assert_int_equal(record.mmap.inode, 123456);
+}
+
+/* perf inject puts them there. */
+static void
+a_build_id_of_a_linker_is_one_in_any_case(void **state)
+{
+	struct record_layout layout = sideband;
+	struct record_builder builder;
+
+	(void)state;
+	layout.no_build_ids = true;
+	build_mmap2_with_build_id(&builder, BUILD_ID_SIZE_MAX);
+	assert_int_equal(decode(&layout, &builder).mmap.build_id_size, BUILD_ID_SIZE_MAX);
+}
+
 static void
 the_old_mmap_record_is_executable_unless_marked_data(void **state)
 {
@@ -336,6 +375,8 @@ main(void)
 		cmocka_unit_test(an_mmap_without_build_id_has_device_and_inode),
 		cmocka_unit_test(an_mmap_with_build_id_has_no_inode),
 		cmocka_unit_test(a_build_id_longer_than_its_field_is_damaged),
+		cmocka_unit_test(a_device_is_no_build_id_when_nobody_asked_for_one),
+		cmocka_unit_test(a_build_id_of_a_linker_is_one_in_any_case),
 		cmocka_unit_test(the_old_mmap_record_is_executable_unless_marked_data),
 		cmocka_unit_test(a_comm_says_whether_exec_set_it),
 		cmocka_unit_test(a_text_without_nul_in_the_body_is_damaged),
