@@ -36,6 +36,10 @@ struct perf_data_build_id {
 
 struct perf_data_machine {
 	char *host, *release, *architecture; /* as uname(1) tells them; NULL: unknown */
+	char *cpu;                           /* its name; NULL: unknown */
+	char *cpu_id;                        /* "GenuineIntel,6,142,10", or an ARM's MIDR as "0x..."; NULL: unknown */
+	uint32_t cpu_count;                  /* online; 0: unknown */
+	uint64_t first_ns, last_ns;          /* of samples, by their own clock; 0: unknown */
 };
 
 /* Where and why it ended. */

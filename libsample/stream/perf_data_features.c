@@ -147,6 +147,18 @@ perf_data_take_feature(struct perf_data *data, unsigned feature, struct byte_rea
 		return take_text(data, reader, &data->machine.release);
 	case FEATURE_ARCHITECTURE:
 		return take_text(data, reader, &data->machine.architecture);
+	case FEATURE_CPU:
+		return take_text(data, reader, &data->machine.cpu);
+	case FEATURE_CPU_ID:
+		return take_text(data, reader, &data->machine.cpu_id);
+	case FEATURE_CPU_COUNT:
+		perf_read_u32(data, reader); /* that there could be */
+		data->machine.cpu_count = perf_read_u32(data, reader);
+		return reader->failed ? -DCPI_EDAMAGED : 0;
+	case FEATURE_TIMES:
+		data->machine.first_ns = perf_read_u64(data, reader);
+		data->machine.last_ns = perf_read_u64(data, reader);
+		return reader->failed ? -DCPI_EDAMAGED : 0;
 	case FEATURE_EVENTS:
 		return take_descriptions(data, reader);
 	default:
@@ -163,6 +175,8 @@ perf_data_free_features(struct perf_data *data)
 	free(data->machine.host);
 	free(data->machine.release);
 	free(data->machine.architecture);
+	free(data->machine.cpu);
+	free(data->machine.cpu_id);
 }
 
 /* The attribute tells its own size, and ids of counters fill the rest. */

@@ -139,8 +139,20 @@ read_feature(struct perf_data *data, int fd, unsigned feature, const struct sect
 static bool
 is_wanted(unsigned feature)
 {
-	return feature == FEATURE_BUILD_ID || feature == FEATURE_HOST || feature == FEATURE_RELEASE ||
-	       feature == FEATURE_ARCHITECTURE || feature == FEATURE_EVENTS;
+	switch (feature) {
+	case FEATURE_BUILD_ID:
+	case FEATURE_HOST:
+	case FEATURE_RELEASE:
+	case FEATURE_ARCHITECTURE:
+	case FEATURE_CPU_COUNT:
+	case FEATURE_CPU:
+	case FEATURE_CPU_ID:
+	case FEATURE_EVENTS:
+	case FEATURE_TIMES:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Where each is, is told behind the records, in the order of the bits. */

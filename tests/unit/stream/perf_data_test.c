@@ -169,6 +169,25 @@ a_file_of_either_byte_order_gives_the_same_records(void **state)
 	}
 }
 
+/* perf of before 2011: one magic for both orders, and which it is shows in the size of an attribute. */
+static void
+the_first_header_of_perf_is_read_in_either_byte_order(void **state)
+{
+	for (int is_big = 0; is_big < 2; is_big++) {
+		struct fixture *fixture;
+
+		setup(state);
+		fixture = *state;
+		fixture->records.is_big = is_big;
+		put_records(&fixture->records);
+		build_file(&fixture->file, &fixture->records);
+		memcpy(fixture->file.bytes, "PERFFILE", 8);
+		begin_reading(fixture, fixture->file.size);
+		assert_records(fixture);
+		teardown(state);
+	}
+}
+
 /* Two compressed records, the third of the records inside lying in both. */
 static void
 compressed_records_are_one_stream(void **state)
@@ -358,6 +377,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pipe_of_either_byte_order_gives_the_same_records),
 		cmocka_unit_test(a_file_of_either_byte_order_gives_the_same_records),
+		cmocka_unit_test(the_first_header_of_perf_is_read_in_either_byte_order),
 		TEST(compressed_records_are_one_stream),
 		TEST(what_zstd_cannot_read_is_damage),
 		TEST(a_pipe_that_ends_inside_a_record_gives_what_came_before),
