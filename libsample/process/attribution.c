@@ -47,7 +47,8 @@ attribution_init(struct attribution *attribution)
 	}
 	attribution->session = 1;
 	attribution->budget.limit = MAPPINGS_MAX;
-	vdso_identity_read(&attribution->vdso);
+	if (!options->elsewhere)
+		vdso_identity_read(&attribution->vdso);
 	return 0;
 }
 

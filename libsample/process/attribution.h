@@ -16,6 +16,7 @@
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
  *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
  *    behind the mapping.
+ *  - A recording tells of the kernel and its modules as mappings of no process (options.elsewhere).
  *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace. In a namespace below the
  *    machine's, pid 0 is the idle task and every process outside; its kernel work is nobody's.
  * Thread rule: one thread.
@@ -67,6 +68,8 @@ struct attribution_options {
 	uint64_t (*clock_ns)(void); /* the time now, as the records tell it; NULL: CLOCK_MONOTONIC */
 	const struct log *log;      /* NULL is allowed */
 	bool tells_code_makers;     /* processes that execute memory without a file have an image each (code_maker.h) */
+	bool elsewhere; /* records of another machine, or of another time: they say what its kernel consists of, and
+	                   nothing of this machine is looked at */
 };
 
 struct attribution;

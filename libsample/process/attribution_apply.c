@@ -192,6 +192,8 @@ apply_to_process(struct attribution *attribution, const struct record *record)
 int
 attribution_apply(struct attribution *attribution, const struct record *record)
 {
+	if (attribution->options.elsewhere && record->type == RECORD_MMAP && record->pid == PID_FOREIGN)
+		return record->mode == CPU_MODE_KERNEL ? kernel_map_place(attribution->kernel, &record->mmap) : 0;
 	switch (record->type) {
 	case RECORD_KSYMBOL:
 		return kernel_map_apply(attribution->kernel, record);

@@ -78,6 +78,11 @@ image_of_vdso(const struct record_mmap *mmap, const struct vdso_identity *vdso, 
 {
 	image->kind = IMAGE_VDSO;
 	image->path = mmap->start < FOUR_GIB ? "[vdso32]" : "[vdso]";
+	if (mmap->build_id_size > 0 && mmap->build_id_size <= BUILD_ID_SIZE_MAX) { /* a recording knows it */
+		memcpy(image->build_id, mmap->build_id, mmap->build_id_size);
+		image->build_id_size = mmap->build_id_size;
+		return;
+	}
 	if (mmap->start < FOUR_GIB)
 		return;
 	memcpy(image->build_id, vdso->build_id, sizeof(image->build_id));

@@ -9,40 +9,16 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "process/address_space.h"
 #include "process/attribution.h"
 #include "process/build_id.h"
 #include "process/kallsyms.h"
-#include "process/kernel_modules.h"
+#include "process/kernel_map_state.h"
 
 #define NOTES_SIZE_MAX  65536
 #define JIT_NAME_SIZE   512   /* KSYM_NAME_LEN */
 #define JIT_SIZE_GUESS  65536 /* of run-time code that was there before us: kallsyms tells no sizes */
 #define MAPPINGS_MAX    ADDRESS_SPACE_MAPPINGS_MAX
 #define REREAD_INTERVAL UINT64_C(1000000000) /* ns */
-
-/* What is done at most once a REREAD_INTERVAL. */
-struct reread {
-	bool done; /* at time_ns */
-	uint64_t time_ns;
-};
-
-struct kernel_map {
-	const char *procfs, *sysfs;
-	struct mapped_images *images;
-	const struct log *log;
-	struct mapping_budget budget;
-	bool hidden;
-	uint64_t text_start, text_end;
-	struct mapped_image *text; /* NULL: bounds are not known */
-	struct address_space *jit; /* looked up first: its bounds are exact */
-	struct address_space *modules;
-	struct kallsyms_copy *symbols; /* of the scan, until somebody takes them */
-	struct kernel_modules list;    /* what `modules` was made of */
-	bool scanned;                  /* else nothing of the machine is read */
-	struct reread for_nothing;     /* the list, because nothing lies at an address */
-	struct reread for_change;      /* because another module may lie there by now */
-};
 
 struct kernel_map *
 kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images, const struct log *log)

@@ -3,7 +3,8 @@
  *
  * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records tell. Loading a
  * module is told by nobody, nor is that another has taken its place: the list of modules is read again for an address
- * that lies nowhere, and for one that lies in a module, each at most once a second.
+ * that lies nowhere, and for one that lies in a module, each at most once a second. Of another machine's kernel a
+ * recording tells (kernel_map_place.c).
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MAP_H
@@ -14,6 +15,7 @@
 #include "base/log.h"
 #include "process/kallsyms_copy.h"
 #include "process/mapped_image.h"
+#include "process/modules.h"
 #include "stream/record.h"
 
 struct kernel_map;
@@ -28,6 +30,21 @@ int kernel_map_scan(struct kernel_map *map);
 
 /* What the scan read of the kernel's symbols, which is the caller's from now on; NULL: nothing, or it was taken. */
 struct kallsyms_copy *kernel_map_take_symbols(struct kernel_map *map);
+
+/*
+ * What a recording says lay where in the kernel of the machine that it is from: instead of a scan, a mapping for the
+ * kernel's text ("[kernel.kallsyms]_stext", whose address is the offset in the file) and for each module. 0 or -ENOMEM;
+ * a mapping of anything else is passed by.
+ */
+int kernel_map_place(struct kernel_map *map, const struct record_mmap *mmap);
+
+#define KERNEL_MAP_NAME_SIZE (MODULE_NAME_SIZE + 2)
+
+/*
+ * What the image is called that perf calls `path`, and its kind: IMAGE_KERNEL, IMAGE_MODULE, or IMAGE_UNKNOWN for
+ * neither, without a name.
+ */
+enum image_kind kernel_map_name(const char *path, char name[KERNEL_MAP_NAME_SIZE]);
 
 /* Apply a RECORD_KSYMBOL. 0 or -ENOMEM. */
 int kernel_map_apply(struct kernel_map *map, const struct record *record);
