@@ -159,6 +159,8 @@ LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))
 $(BUILD)/bin/dcpilist: $(LIST_OBJECTS)
 WHATCG_OBJECTS := $(call objects,$(call sources,dcpi-tools/whatcg))
 $(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
+IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
+$(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 

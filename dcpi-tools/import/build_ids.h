@@ -1,0 +1,26 @@
+/*
+ * build_ids.h - which build each file of a recording was
+ *
+ * perf lists them at the end, by the names that it gives to files and parts of the kernel.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_IMPORT_BUILD_IDS_H
+#define DCPI_TOOLS_IMPORT_BUILD_IDS_H
+
+#include <stddef.h>
+
+#include "process/image_table.h"
+#include "stream/perf_data.h"
+
+struct build_ids;
+
+struct build_ids *build_ids_new(void); /* NULL and errno (ENOMEM) */
+void build_ids_free(struct build_ids *ids);
+
+/* Take what the list has more than at the last call, which was of the same recording. 0 or -ENOMEM. */
+int build_ids_update(struct build_ids *ids, const struct perf_data_build_id *list, size_t count);
+
+/* Give `image` the build-id that the list has for it, if it has none. */
+void build_ids_complete(const struct build_ids *ids, struct image *image);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * pending.h - what was imported and is not in the database yet
+ *
+ * Samples of one recording by image, context, event and offset, and what their slice is to say. It grows to a limit and
+ * is then written, under an epoch that begins with the first time.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_IMPORT_PENDING_H
+#define DCPI_TOOLS_IMPORT_PENDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dcpi-tools/import/build_ids.h"
+#include "process/attribution.h"
+#include "profile/profile.h"
+#include "tally/tally.h"
+
+struct pending {
+	struct profile *profile;           /* borrowed */
+	struct attribution *attribution;   /* borrowed: gets new tables after each writing */
+	const struct build_ids *build_ids; /* borrowed */
+	struct image_table *images;
+	struct context_table *contexts;
+	struct tally *tally;
+	struct profile_edge *edges; /* of the session's images */
+	size_t edge_count, edge_capacity;
+	size_t edge_settled; /* of those, sorted and each once */
+	struct epoch epoch;  /* its id is 0 until it is in the database */
+	struct slice slice;  /* what was counted since the last writing */
+	uint64_t images_written;
+};
+
+/* 0 or -ENOMEM. Then the caller makes an attribution for the tables, and sets the four that are borrowed. */
+int pending_init(struct pending *pending);
+void pending_fini(struct pending *pending); /* a zeroed one is allowed */
+
+/* Is there so much that it should be written? */
+bool pending_is_full(const struct pending *pending);
+
+/* 0, -ENOMEM. */
+int pending_add_edge(struct pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to);
+
+/* Write it; pending->epoch and the slice's times are the caller's to set. 0 or an error of profile_flush(). */
+int pending_write(struct pending *pending);
+
+#endif

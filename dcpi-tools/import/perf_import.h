@@ -1,0 +1,49 @@
+/*
+ * perf_import.h - a recording of `perf record` becomes an epoch of a database
+ *
+ * Memory depends on how many places the samples have, never on how many samples there are.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_IMPORT_PERF_IMPORT_H
+#define DCPI_TOOLS_IMPORT_PERF_IMPORT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dcpi-tools/common/progress.h"
+#include "profile/epoch.h"
+#include "profile/profile.h"
+#include "stream/perf_data.h"
+
+struct perf_import_request {
+	struct profile *profile; /* a writer's */
+	int fd;
+	const char *label;                 /* of the epoch */
+	const char *host;                  /* NULL: what the recording says */
+	bool sums;                         /* keep the sums of periods */
+	const volatile sig_atomic_t *stop; /* not 0: break it off */
+};
+
+struct perf_import_report {
+	struct epoch epoch;                    /* as it was written; its id is 0 when there was no sample */
+	struct slice_event events[EVENTS_MAX]; /* of the epoch's events */
+	uint64_t samples;                      /* in the epoch, of all events that are not sums or branches */
+	uint64_t call_chains;                  /* samples that had one, which is not kept */
+	uint64_t no_event; /* samples of an event that the recording does not tell of, or that had no room */
+	uint64_t events_left_out;
+	uint64_t lost_records; /* of mappings and processes */
+	uint64_t late;         /* records that came after a younger one had been taken */
+	uint64_t duration_ns;  /* from the first sample to the last */
+	uint64_t bytes;        /* read */
+	uint64_t images;
+	struct perf_data_fault fault; /* text NULL: it was whole */
+};
+
+/*
+ * 0; -DCPI_EDAMAGED with report->fault: what came before is in the database; -EINTR when it was told to stop; -ENOMEM,
+ * the errno of reading, an error of the database: then what was written is an epoch without its end.
+ */
+int perf_import(const struct perf_import_request *request, struct perf_import_report *report);
+
+#endif

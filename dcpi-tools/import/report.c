@@ -1,0 +1,165 @@
+#include "dcpi-tools/import/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+#include "process/attribution.h"
+
+static uint64_t
+unknown_samples(const struct slice_event *event)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
+		sum += event->unknown[i];
+	return sum;
+}
+
+static int
+print_events(const struct perf_import_report *report, const struct output *output)
+{
+	static const struct table_column columns[] = {
+		{.heading = "samples", .align = TABLE_RIGHT, .min_width = 12},
+		{.heading = "unknown", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "lost", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "throttled", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "event", .align = TABLE_LEFT, .gap = 2},
+	};
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	int err;
+
+	if (!table)
+		return -errno;
+	for (size_t i = 0; i < report->epoch.event_count; i++) {
+		const struct slice_event *event = &report->events[i];
+
+		table_format(table, STYLE_PLAIN, "%" PRIu64, event->samples);
+		table_format(table, STYLE_PLAIN, "%" PRIu64, unknown_samples(event));
+		table_format(table, STYLE_PLAIN, "%" PRIu64, event->lost);
+		table_format(table, STYLE_PLAIN, "%" PRIu64, event->throttled);
+		table_text(table, STYLE_PLAIN, report->epoch.events[i].name);
+	}
+	err = table_print(table, output, true);
+	table_free(table);
+	return err;
+}
+
+/* Why samples have no image, over all events. */
+static void
+print_unknown(const struct perf_import_report *report, FILE *stream)
+{
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+		uint64_t sum = 0;
+
+		for (size_t i = 0; i < report->epoch.event_count; i++)
+			if (report->epoch.events[i].encoding.type != EVENT_TYPE_DCPIX)
+				sum += report->events[i].unknown[cause];
+		if (sum > 0)
+			fprintf(stream, "Unknown:  %" PRIu64 " samples: %s\n", sum, unknown_cause_text(cause));
+	}
+}
+
+static void
+print_left_out(const struct perf_import_report *report, FILE *stream)
+{
+	if (report->call_chains)
+		fprintf(stream, "Left out: the call chains of %" PRIu64 " samples; their own addresses are counted\n",
+		        report->call_chains);
+	if (report->events_left_out)
+		fprintf(stream, "Left out: %" PRIu64 " events for which an epoch has no room (%d)\n",
+		        report->events_left_out, EVENTS_MAX);
+	if (report->no_event)
+		fprintf(stream, "Left out: %" PRIu64 " samples of events that are not described, or left out\n",
+		        report->no_event);
+	if (report->late)
+		fprintf(stream, "Doubt:    %" PRIu64 " records came later than others that are younger\n",
+		        report->late);
+}
+
+int
+import_report_print(const struct perf_import_report *report, const char *file, const struct output *output)
+{
+	const struct epoch *epoch = &report->epoch;
+	char duration[TIME_TEXT_SIZE];
+	FILE *stream = output->stream;
+	int err;
+
+	text_print(file, stream);
+	fprintf(stream, ": %" PRIu64 " samples in %s", report->samples, duration_format(report->duration_ns, duration));
+	if (epoch->host[0]) {
+		fputs(" on ", stream);
+		text_print(epoch->host, stream);
+	}
+	fprintf(stream, ", %" PRIu64 " images, into epoch %" PRIu32 "\n", report->images, epoch->id);
+	err = print_events(report, output);
+	print_unknown(report, stream);
+	print_left_out(report, stream);
+	return err;
+}
+
+static json_t *
+json_unknown(const struct slice_event *event)
+{
+	json_t *object = json_object();
+	int failed = !object;
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		if (event->unknown[cause])
+			failed |= json_object_set_new(object, unknown_cause_name(cause),
+			                              json_count(event->unknown[cause]));
+	return json_kept(object, failed);
+}
+
+static json_t *
+json_events(const struct perf_import_report *report)
+{
+	json_t *array = json_array();
+	int failed = !array;
+
+	for (size_t i = 0; i < report->epoch.event_count; i++) {
+		const struct event *event = &report->epoch.events[i];
+		const struct slice_event *sum = &report->events[i];
+
+		failed |= json_array_append_new(
+			array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", json_shown(event->name), "unit",
+		                         json_shown(event->encoding.unit), "period",
+		                         event->period ? json_count(event->period) : json_null(), "samples",
+		                         json_count(sum->samples), "lost", json_count(sum->lost), "throttled",
+		                         json_count(sum->throttled), "unknown", json_unknown(sum)));
+	}
+	return json_kept(array, failed);
+}
+
+json_t *
+import_report_json(const struct perf_import_report *report, const char *file)
+{
+	const struct epoch *epoch = &report->epoch;
+	json_t *root = json_object();
+	int failed = !root;
+
+	failed |= json_object_set_new(root, "file", json_shown(file));
+	failed |= json_object_set_new(root, "epoch", epoch->id ? json_count(epoch->id) : json_null());
+	failed |= json_object_set_new(root, "host", json_shown(epoch->host));
+	failed |= json_object_set_new(root, "kernel", json_shown(epoch->kernel));
+	failed |= json_object_set_new(root, "start", json_time(epoch->start_ns));
+	failed |= json_object_set_new(root, "end", json_time(epoch->end_ns));
+	failed |= json_object_set_new(root, "seconds", json_real((double)report->duration_ns / 1e9));
+	failed |= json_object_set_new(root, "bytes", json_count(report->bytes));
+	failed |= json_object_set_new(root, "samples", json_count(report->samples));
+	failed |= json_object_set_new(root, "images", json_count(report->images));
+	failed |= json_object_set_new(root, "events", json_events(report));
+	failed |= json_object_set_new(root, "call_chains_left_out", json_count(report->call_chains));
+	failed |= json_object_set_new(root, "events_left_out", json_count(report->events_left_out));
+	failed |= json_object_set_new(root, "samples_left_out", json_count(report->no_event));
+	failed |= json_object_set_new(root, "late_records", json_count(report->late));
+	failed |= json_object_set_new(root, "damage",
+	                              report->fault.text
+	                                      ? json_pack("{s:o, s:s}", "offset", json_count(report->fault.offset),
+	                                                  "reason", report->fault.text)
+	                                      : json_null());
+	return json_kept(root, failed);
+}

@@ -1,0 +1,164 @@
+#!/bin/bash
+# dcpimport: every recording has, per event and object, the samples that `perf script` finds (expected.tsv); what is
+# damaged is told, and what came before it kept; what perf records here is imported as perf reports it
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+recorded=$top/tests/recorded/perf_data
+shared=${PERF_RECORDINGS:-$top/../shared/perfdata}
+
+# Samples by event and object of an import, as "EVENT OBJECT SAMPLES" with tabs: $1 the database, $2 what dcpimport --json
+# said of it.
+imported_counts()
+{
+	{
+		dcpiprof --db "$1" -i --json |
+			jq -r '.rows[] | .image as $image | .counts | to_entries[] | [.key, $image, .value] | @tsv'
+		jq -r '.imported[].events[] | [.name, "[unknown]", ([.unknown[]] | add) // 0] | @tsv' "$2"
+	} | awk -F '\t' '$3 > 0' | sort
+}
+
+# The names that perf gives to objects, as ours: all memory without a file is one, a module is called as the kernel does.
+expected_counts()
+{
+	awk -F '\t' -v OFS='\t' '
+		{
+			object = $2
+			if (object == "[kernel.kallsyms]")
+				object = "[kernel]"
+			else if (object ~ /^\/tmp\/perf-[0-9]+\.map$/)
+				object = "[anon]"
+			else if (object ~ /^\/lib\/modules\/.*\.ko(\.[a-z]+)?$/) {
+				sub(/.*\//, "", object)
+				sub(/\.ko.*/, "", object)
+				gsub(/-/, "_", object)
+				object = "[" object "]"
+			}
+			samples[$1 OFS object] += $3
+		}
+		END {
+			for (key in samples)
+				print key, samples[key]
+		}' "$1" | sort
+}
+
+# import_and_compare FILE EXPECTED
+import_and_compare()
+{
+	local name db
+
+	name=$(basename "$1")
+	db=$scratch/db.$name
+	if ! dcpimport --no-sums --db "$db" --json "$1" >"$scratch/$name.json" 2>"$scratch/$name.errors"; then
+		not_ok "$name is imported" "$(cat "$scratch/$name.errors")"
+		return
+	fi
+	check_equal "$name has, per event and object, the samples that perf finds" "$(expected_counts "$2")" \
+		"$(imported_counts "$db" "$scratch/$name.json")"
+	check "the database with $name is sound" dcpictl --db "$db" check
+}
+
+look_at_recordings()
+{
+	local file
+
+	for file in "$recorded"/*.data; do
+		[ ! -e "${file%.data}.expected.tsv" ] || import_and_compare "$file" "${file%.data}.expected.tsv"
+	done
+	[ -d "$shared" ] || {
+		skip 'all recordings of real machines' 'not there'
+		return
+	}
+	for file in "$shared"/*.expected.tsv; do
+		import_and_compare "${file%.expected.tsv}" "$file"
+	done
+}
+
+look_at_damage()
+{
+	local file=$recorded/lost_samples-4.4.data size
+
+	check_fails 'a recording damaged before its first sample says where, and why' 3 \
+		'damaged at offset 49104 (0xbfd0): a record is smaller than its own header; there was no sample before it' \
+		dcpimport --db "$scratch/damaged" "$recorded/zero_size_sample-3.2.data"
+	size=$(stat -c %s "$file")
+	head -c $((size - 6000)) "$file" >"$scratch/cut"
+	check_fails 'one that ends too early says so' 3 'what came before it is epoch 1' \
+		dcpimport --db "$scratch/cut.db" "$scratch/cut"
+	check 'what was whole of it is kept' [ "$(samples_written "$scratch/cut.db" all)" -gt 50 ]
+	check_fails 'what is no recording is refused' 3 'it is no recording of perf' \
+		dcpimport --db "$scratch/none" "$top/README.md"
+	check_fails 'a file that is not there' 1 'cannot open the recording: No such file' \
+		dcpimport --db "$scratch/none" "$scratch/nothing"
+	check_fails 'no file at all' 2 'which recording?' dcpimport --db "$scratch/none"
+}
+
+look_at_reports()
+{
+	local file=$recorded/lost_samples-4.4.data db=$scratch/report
+
+	check_equal 'the report tells samples, what is unknown, what was lost' \
+		"$file: 191 samples in 0.0 s on localhost, 5 images, into epoch 1
+     samples  unknown  lost  throttled  event
+          97        3     1          0  cycles:pp
+          80        0     0          0  instructions:pp
+          14        0     1          0  branch-instructions:pp
+Unknown:  2 samples: the address lies in no known mapping of the process
+Unknown:  1 samples: the kernel address lies in no known module or function" "$(dcpimport --db "$db" "$file")"
+	dcpimport --db "$db" --label again --host rose --json "$file" "$recorded/remmap-3.2.data" >"$scratch/report.json"
+	check 'JSON is what its manual says' json_holds '.schema == "dcpimport/1" and (.imported | length) == 2 and
+		(.imported[0] | .epoch == 2 and .host == "rose" and .samples == 191 and .images == 5 and .damage == null and
+			.late_records == 0 and .call_chains_left_out == 0 and .events[0].name == "cycles:pp" and
+			.events[0].period == 20003 and .events[0].unit == "cycles" and .events[0].lost == 1 and
+			.events[0].unknown == {"no-mapping": 2, "kernel-address": 1}) and
+		(.imported[1] | .epoch == 3 and .samples == 198)' "$scratch/report.json"
+	check_equal 'an epoch is chosen by its label' 191 "$(samples_written "$db" 2)"
+	check_equal 'that of the file without one' 191 "$(samples_written "$db" "$(basename "$file")")"
+	check_equal 'standard input is read to its end' 198 \
+		"$(dcpimport --db "$scratch/pipe" --json - <"$recorded/remmap-3.2.data" | jq '.imported[0].samples')"
+}
+
+# Of "SAMPLES OBJECT", the kernel and files that still have their names, sorted.
+named_alike()
+{
+	sed 's/\[kernel.kallsyms\]/[kernel]/' | grep -P '\t(\[kernel\]|/(?!memfd:|dev/|SYSV|/)[^ ]*)$' |
+		grep -vP '\t/tmp/perf-\d+\.map$' | sort
+}
+
+# perf_objects FILE - as perf script has them
+perf_objects()
+{
+	perf script -G -i "$1" -F dso,ip 2>/dev/null | sed -n 's/^ *[0-9a-f]* (\(.*\))$/\1/p' | sort | uniq -c |
+		sed 's/^ *\([0-9]*\) /\1\t/' | named_alike
+}
+
+round_trip()
+{
+	local sentence=$1 file=$scratch/here.data ours theirs
+
+	shift
+	rm -rf "$scratch/here.db" "$file"
+	perf record -q --buildid-mmap -a -o "$file" "$@" -- sh -c 'for i in 1 2 3; do gzip -9 </bin/bash | md5sum; done' \
+		>/dev/null 2>"$scratch/perf.errors" || {
+		skip "$sentence" "perf record: $(tail -n 1 "$scratch/perf.errors")"
+		return
+	}
+	check "$sentence: it is imported" dcpimport --db "$scratch/here.db" "$file"
+	theirs=$(perf_objects "$file")
+	check "$sentence: perf finds several objects" grep -q /gzip <<<"$theirs"
+	ours=$(dcpiprof --db "$scratch/here.db" -i --json |
+		jq -r '.events[0].name as $event | .rows[] | [.counts[$event], .image] | @tsv' | named_alike)
+	check_equal "$sentence: each object has the samples of perf script" "$theirs" "$ours"
+}
+
+look_at_recordings
+look_at_damage
+look_at_reports
+if command -v perf >/dev/null; then
+	round_trip 'a recording made here by period' -e cpu-clock -c 500000
+	round_trip 'one by frequency, compressed' -e cpu-clock -F 2000 -z
+	round_trip 'one with call chains' -e cpu-clock -F 2000 -g
+else
+	skip 'recordings that perf makes here' 'perf is not installed'
+fi
+[ $failures = 0 ]
