@@ -1,0 +1,74 @@
+/*
+ * variation.h - which counts differ more from set to set than noise explains
+ *
+ * A count of samples is random: its variance is its mean (a part p of a known total: mean times 1 - p). And no two runs
+ * of a program take the same time: caches, memory, other load make whatever runs vary by some percent. So the variance
+ * of a row's count in a set is taken to be
+ *
+ *     m + (c m)^2     where m is what the row has on average, scaled to the set
+ *
+ * with one coefficient of variation c for all rows: the negative binomial's (Lawless, Canadian Journal of Statistics
+ * 15, 1987). A row's own spread is tested against the c of all others: the sum of (count - m)^2 / (m + (c m)^2) over
+ * the sets is chi-square with one degree less than there are sets; divided by that, and because c is an estimate, it is
+ * compared with F. Rows differ in how much they vary by nature, as figure 3's steady ones do (2.2 to 4.1 %): their own
+ * c squared is taken to be spread about the common one as an inverse chi-square of four degrees is.
+ *
+ * c is estimated so that a few rows that vary a lot cannot hide themselves: each row says which c would put its own sum
+ * at the median of chi-square, and the median of these, weighted by how well each row knows it, is taken (none has more
+ * than a quarter of the weight). The degrees below are those of that median (Satterthwaite, Biometrics Bulletin 2,
+ * 1946). Where no other rows know enough, nothing is significant: to say so takes somebody to compare with. p-values
+ * are adjusted for the number of rows (Holm).
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_ANALYSIS_VARIATION_H
+#define DCPI_ANALYSIS_VARIATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VARIATION_SETS_MAX  4096
+#define VARIATION_LEAST     10 /* samples a set, on average: below, the sum is not chi-square any more */
+#define VARIATION_ESTIMATED -1 /* see variation_request.noise */
+
+struct variation_request {
+	size_t set_count;      /* from 2 to VARIATION_SETS_MAX */
+	const double *factors; /* by set: what a count is multiplied by, to compare with others; above 0 */
+	const double *totals;  /* by set: what counts are parts of; NULL: they are parts of nothing */
+	double noise;          /* c, 0 for sampling alone; VARIATION_ESTIMATED */
+};
+
+struct variation_row {
+	const uint64_t *counts; /* by set; borrowed */
+	/* Of what counts and factors give: */
+	double sum, mean, least, most;
+	double deviation;  /* standard; squares divided by sets - 1 */
+	double range;      /* (most - least) / sum: DCPI, figure 3; 0 when the sum is */
+	size_t set_count;  /* sets that have any */
+	bool is_tested;    /* has VARIATION_LEAST samples a set */
+	double p;          /* adjusted; 1 when not tested */
+	double noise;      /* c of the others, that it was tested against */
+	double own_noise;  /* c that its own spread would be */
+	double statistic;  /* divided by its degrees: 1 is what noise gives on average */
+	double mean_count; /* samples, with factors of 1 */
+};
+
+struct variation {
+	double noise;  /* c of all rows together, or the one that was given */
+	size_t tested; /* rows */
+};
+
+/* Fill the rows' results. 0, -EINVAL (sets, factors), -ENOMEM. */
+int variation_test(const struct variation_request *request, struct variation_row *rows, size_t count,
+                   struct variation *variation);
+
+/*
+ * Sets whose total is far from the others': more than 3.5 times the median distance from the median, scaled to a
+ * standard deviation (Iglewicz and Hoaglin, 1993), and than 3.5 times the noise (c and sampling). `totals` are samples
+ * times factors; *median is theirs, and above[i], if set i is one, the part that it is above it (negative: below), else
+ * 0. With fewer than four sets there is none. 0 or -ENOMEM.
+ */
+int variation_outliers(const double *totals, const double *factors, size_t count, double noise, double *median,
+                       double *above);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * What is marked although nothing but noise is there: 200 comparisons of each kind, from numbers that are random but
+ * the same in every run. A comparison counts as wrong when any of its rows is marked.
+ */
+#include "tests/unit/test.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/variation.h"
+
+#define ROUNDS   200
+#define SETS     8
+#define ROWS_MAX 400
+
+struct dice {
+	uint64_t state;
+};
+
+/* Uniform in (0, 1): splitmix64 (Steele, Lea and Flood, 2014). */
+static double
+uniform(struct dice *dice)
+{
+	uint64_t z = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double
+normal(struct dice *dice)
+{
+	double radius = sqrt(-2 * log(uniform(dice)));
+
+	return radius * cos(2 * 3.14159265358979 * uniform(dice));
+}
+
+/* Waiting times up to 30, the normal distribution rounded from there: its skewness is 0.18 then. */
+static uint64_t
+poisson(struct dice *dice, double mean)
+{
+	uint64_t count = 0;
+
+	if (mean > 30)
+		return (uint64_t)fmax(0, round(mean + sqrt(mean) * normal(dice)));
+	for (double time = -log(uniform(dice)); time < mean; time -= log(uniform(dice)))
+		count++;
+	return count;
+}
+
+/* How the rows of a comparison come about. */
+struct kind {
+	size_t rows;
+	double least, most;             /* samples a set on average; logarithms are uniform */
+	double noise_least, noise_most; /* coefficient of variation that each row has, between these */
+	double run;                     /* and all rows of a set have in common */
+	bool is_regular;                /* samples at equal distances from a random start: hardly random at all */
+	bool is_normalized;             /* totals differ by a factor of up to three, which is divided out */
+};
+
+struct comparison {
+	uint64_t counts[ROWS_MAX][SETS];
+	struct variation_row rows[ROWS_MAX];
+	double factors[SETS], totals[SETS];
+	struct variation variation;
+};
+
+static double
+varied(struct dice *dice, double noise)
+{
+	return fmax(0.05, 1 + noise * normal(dice));
+}
+
+static uint64_t
+sampled(struct dice *dice, const struct kind *kind, double mean)
+{
+	return kind->is_regular ? (uint64_t)(mean + uniform(dice)) : poisson(dice, mean);
+}
+
+static void
+fill(struct comparison *comparison, const struct kind *kind, struct dice *dice)
+{
+	double lengths[SETS];
+
+	memset(comparison, 0, sizeof(*comparison));
+	for (size_t set = 0; set < SETS; set++) {
+		lengths[set] = varied(dice, kind->run) * (kind->is_normalized ? 1 + 2 * uniform(dice) : 1);
+		comparison->factors[set] = 1;
+	}
+	for (size_t i = 0; i < kind->rows; i++) {
+		double mean = kind->least * pow(kind->most / kind->least, uniform(dice));
+		double noise = kind->noise_least + (kind->noise_most - kind->noise_least) * uniform(dice);
+
+		comparison->rows[i].counts = comparison->counts[i];
+		for (size_t set = 0; set < SETS; set++)
+			comparison->counts[i][set] = sampled(dice, kind, mean * lengths[set] * varied(dice, noise));
+	}
+}
+
+static void
+judge(struct comparison *comparison, const struct kind *kind)
+{
+	struct variation_request request = {
+		.set_count = SETS, .factors = comparison->factors, .noise = VARIATION_ESTIMATED};
+	double all = 0;
+
+	for (size_t set = 0; set < SETS; set++)
+		for (size_t i = 0; i < kind->rows; i++)
+			comparison->totals[set] += (double)comparison->counts[i][set];
+	for (size_t set = 0; set < SETS; set++)
+		all += comparison->totals[set];
+	for (size_t set = 0; set < SETS && kind->is_normalized; set++)
+		comparison->factors[set] = all / SETS / comparison->totals[set];
+	if (kind->is_normalized)
+		request.totals = comparison->totals;
+	assert_int_equal(variation_test(&request, comparison->rows, kind->rows, &comparison->variation), 0);
+}
+
+static size_t
+count_marked(const struct comparison *comparison, size_t rows, double p)
+{
+	size_t marked = 0;
+
+	for (size_t i = 0; i < rows; i++)
+		marked += comparison->rows[i].p <= p;
+	return marked;
+}
+
+/* In how many of ROUNDS comparisons any row is marked. */
+static size_t
+count_wrong(const struct kind *kind, uint64_t seed, double p)
+{
+	static struct comparison comparison;
+	struct dice dice = {seed};
+	size_t wrong = 0;
+
+	for (size_t round = 0; round < ROUNDS; round++) {
+		fill(&comparison, kind, &dice);
+		judge(&comparison, kind);
+		wrong += count_marked(&comparison, kind->rows, p) > 0;
+	}
+	return wrong;
+}
+
+static const struct {
+	const char *name;
+	struct kind kind;
+} kinds[] = {
+	{"samples alone", {.rows = 60, .least = 10, .most = 5000}},
+	{"few samples", {.rows = 400, .least = 10, .most = 50}},
+	{"few rows", {.rows = 6, .least = 500, .most = 50000}},
+	{"two rows", {.rows = 2, .least = 50, .most = 500}},
+	/* a periodic sample falls into what takes long more evenly than a random one */
+	{"regular samples", {.rows = 60, .least = 10, .most = 5000, .is_regular = true}},
+	{"all vary by 3 %", {.rows = 60, .least = 10, .most = 5000, .noise_least = 0.03, .noise_most = 0.03}},
+	{"all vary by 10 %", {.rows = 60, .least = 10, .most = 5000, .noise_least = 0.1, .noise_most = 0.1}},
+	{"few vary by 3 %", {.rows = 6, .least = 500, .most = 50000, .noise_least = 0.03, .noise_most = 0.03}},
+	/* figure 3's steady procedures vary by 2.2 to 4.1 % */
+	{"some vary by twice as much",
+         {.rows = 60, .least = 500, .most = 50000, .noise_least = 0.02, .noise_most = 0.04}},
+	{"the same, few", {.rows = 6, .least = 500, .most = 50000, .noise_least = 0.02, .noise_most = 0.04}},
+	{"whole sets vary by 5 %", {.rows = 60, .least = 10, .most = 5000, .run = 0.05}},
+	{"the same, few", {.rows = 6, .least = 10, .most = 5000, .run = 0.05}},
+	{"sets of different lengths", {.rows = 60, .least = 10, .most = 5000, .is_normalized = true}},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static void
+noise_is_marked_as_rarely_as_the_p_value_says(void **state)
+{
+	size_t at_1 = 0;
+
+	(void)state;
+	for (size_t i = 0; i < KINDS; i++) {
+		const size_t at_5 = count_wrong(&kinds[i].kind, 1997, 0.05);
+
+		printf("%s: %zu of %d wrong at p = 0.05\n", kinds[i].name, at_5, ROUNDS);
+		assert_true((double)at_5 <= 0.05 * ROUNDS);
+		at_1 += count_wrong(&kinds[i].kind, 1997, 0.01);
+	}
+	printf("%zu of %zu wrong at p = 0.01\n", at_1, KINDS * ROUNDS);
+	assert_true((double)at_1 <= 0.01 * (double)KINDS * ROUNDS);
+}
+
+/* Six rows that vary by 3 %, one of them 48 % slower in two of eight sets: found, and alone, nine times of ten. */
+static void
+what_varies_more_is_found_and_nothing_else(void **state)
+{
+	const struct kind kind = {.rows = 6, .least = 500, .most = 5000, .noise_least = 0.03, .noise_most = 0.03};
+	static struct comparison comparison;
+	struct dice dice = {1997};
+	size_t found = 0, alone = 0;
+
+	(void)state;
+	for (size_t round = 0; round < ROUNDS; round++) {
+		fill(&comparison, &kind, &dice);
+		for (size_t set = 0; set < SETS; set++)
+			comparison.counts[0][set] = poisson(&dice, set == 3 || set == 6 ? 1480 : 1000);
+		judge(&comparison, &kind);
+		found += comparison.rows[0].p <= 0.01;
+		alone += comparison.rows[0].p <= 0.01 && count_marked(&comparison, kind.rows, 0.01) == 1;
+	}
+	printf("found %zu times of %d, alone %zu\n", found, ROUNDS, alone);
+	assert_true(found >= ROUNDS * 9 / 10);
+	assert_true(alone >= found * 98 / 100);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(noise_is_marked_as_rarely_as_the_p_value_says),
+		cmocka_unit_test(what_varies_more_is_found_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
