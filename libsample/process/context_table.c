@@ -116,7 +116,9 @@ context_table_intern(struct context_table *table, const struct context *context,
 		*number = known->number;
 		return 0;
 	}
-	if (context != &other && context_table_bytes(table) + sizeof(*node) + size > CONTEXT_TABLE_BYTES_MAX) {
+	/* once full, always full: or else a name would be kept by its length */
+	if (context != &other &&
+	    (table->is_full || context_table_bytes(table) + sizeof(*node) + size > CONTEXT_TABLE_BYTES_MAX)) {
 		free(node);
 		table->is_full = true;
 		return context_table_intern(table, &other, number);

@@ -52,7 +52,8 @@ reserve_number(struct image_table *table, size_t size)
 {
 	struct image_node **nodes;
 
-	if (image_table_bytes(table) + size > IMAGE_TABLE_BYTES_MAX) {
+	/* once full, always full: or else a name would be kept by its length */
+	if (table->is_full || image_table_bytes(table) + size > IMAGE_TABLE_BYTES_MAX) {
 		table->is_full = true;
 		return -ENOSPC;
 	}

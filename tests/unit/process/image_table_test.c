@@ -147,6 +147,8 @@ a_table_that_has_its_bytes_knows_what_it_has_and_takes_nothing_new(void **state)
 	assert_true(image_table_bytes(table) > IMAGE_TABLE_BYTES_MAX / 10 * 9);
 	count = image_table_count(table);
 	assert_int_equal(intern(state, with_inode("", 2, 0)), 1);
+	image = with_inode("/b", inode, 0); /* shorter than what had no room */
+	assert_int_equal(image_table_intern(table, &image, &number), -ENOSPC);
 	assert_int_equal(image_table_count(table), count);
 }
 
