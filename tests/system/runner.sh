@@ -32,3 +32,6 @@ check_equal 'an exit status can be the result' '1 0 0' "$(RESULT=status counts_o
 check_equal 'and a bad one is a failure' '0 1 0' "$(RESULT=status counts_of false)"
 check_equal 'a skip that CI does not allow is a failure there' '1 1 0' \
 	"$(CI=true counts_of "$(says $'ok - a\nskip - c: a reason that nobody allowed')")"
+counts_of "$(says $'ok - a\nnot ok - b\n#    wanted: 1\nok - c')" >/dev/null
+check_equal 'what failed stands before everything else' $'     made-up: not ok - b\n     made-up: #    wanted: 1' \
+	"$(sed -n 2,3p "$scratch/report")"
