@@ -138,6 +138,7 @@ apply_fork(struct attribution *attribution, const struct record *record)
 	if (!child)
 		return -ENOMEM;
 	child->parent = record->task.parent_pid;
+	child->begun_ns = record->time;
 	parent = process_find(attribution->processes, record->task.parent_pid);
 	if (!parent)
 		return 0;

@@ -65,7 +65,11 @@ static void
 tell(struct code_makers *makers, const struct process *process)
 {
 	struct code_maker maker = {
-		.pid = process->pid, .generation = process->code_generation, .base = process->code_base};
+		.pid = process->pid,
+		.generation = process->code_generation,
+		.base = process->code_base,
+		.begun_ns = process->begun_ns,
+	};
 
 	if (makers->count == CODE_MAKERS_MAX)
 		return;

@@ -26,6 +26,7 @@ struct code_maker {
 	uint32_t pid;
 	uint64_t generation;
 	uint64_t base;
+	uint64_t begun_ns;                        /* record time at which the process began; 0: not known */
 	uint32_t ancestors[CODE_MAKER_ANCESTORS]; /* its parent, and so on: who lives when it does not any more */
 	unsigned ancestor_count;
 	char *jitdump; /* the file that it mapped to tell so, as it sees it; NULL: none. Owned */

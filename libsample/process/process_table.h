@@ -36,7 +36,8 @@ struct process {
 	struct context_cache context;
 
 	/* what it made at run time (code_maker.h) */
-	uint32_t parent; /* 0: not known */
+	uint32_t parent;   /* 0: not known */
+	uint64_t begun_ns; /* record time; 0: not known */
 	struct mapped_image *code;
 	uint64_t code_generation, code_base;
 	char *jitdump;

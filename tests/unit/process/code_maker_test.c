@@ -77,6 +77,7 @@ code_made_at_run_time_is_an_image_of_its_process(void **state)
 	assert_int_equal(maker.pid, 42);
 	assert_int_equal(maker.generation, image->inode_generation);
 	assert_int_equal(maker.base, BASE);
+	assert_int_equal(maker.begun_ns, 1 * MS);
 	assert_int_equal(maker.ancestor_count, 1);
 	assert_int_equal(maker.ancestors[0], 1);
 	assert_null(maker.jitdump);
