@@ -123,14 +123,17 @@ perf_data_free_events(struct perf_data *data)
 }
 
 bool
-perf_data_find_id(const struct perf_data *data, uint64_t id, uint32_t *event)
+perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event)
 {
-	struct perf_id *entry;
+	struct perf_id **recent = &data->recent[id % PERF_DATA_RECENT], *entry = *recent;
 
-	HASH_FIND(hh, data->ids, &id, sizeof(id), entry);
-	if (entry)
-		*event = entry->event;
-	return entry != NULL;
+	if (!entry || entry->id != id)
+		HASH_FIND(hh, data->ids, &id, sizeof(id), entry);
+	if (!entry)
+		return false;
+	*recent = entry;
+	*event = entry->event;
+	return true;
 }
 
 /* Where the id lies in a sample: from its start. SIZE_MAX: nowhere. */
@@ -163,7 +166,7 @@ id_before_end(const struct record_layout *layout)
 
 /* perf sees to it that the id lies at the same place whatever the event is. */
 bool
-perf_data_find_event(const struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event)
+perf_data_find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event)
 {
 	const struct record_layout *layout;
 	struct byte_reader reader;
