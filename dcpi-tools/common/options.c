@@ -115,6 +115,9 @@ options_parse(int key, char *text, struct argp_state *state)
 	case OPTIONS_LABEL:
 		options->request.label = text;
 		return 0;
+	case OPTIONS_HOST:
+		options->request.host = text;
+		return 0;
 	case KEY_JSON:
 		options->format = FORMAT_JSON;
 		return 0;
@@ -151,6 +154,7 @@ const struct argp_option options_selection_entries[] = {
 	{"cgroup", OPTIONS_CGROUP, "PATH", 0, "Only control groups at or below PATH, or matching the pattern", 2},
 	{"label", OPTIONS_LABEL, "LABEL", 0, "Only processes that were given a label that matches the pattern LABEL",
          2},
+	{"host", OPTIONS_HOST, "HOST", 0, "Only epochs of hosts whose name matches the pattern HOST", 2},
 	{0},
 };
 

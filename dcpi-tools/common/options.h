@@ -41,7 +41,7 @@ void options_add_image(struct options *options, const char *text, const struct a
 void options_add_event(struct columns_request *columns, const char *text, const struct argp_state *state);
 
 extern const struct argp options_database;  /* --db */
-extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label */
+extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label --host */
 extern const struct argp options_output;    /* --json --color --no-pager */
 extern const struct argp options_table;     /* --csv --no-header */
 
@@ -57,6 +57,7 @@ enum options_key {
 	OPTIONS_COMM,
 	OPTIONS_CGROUP,
 	OPTIONS_LABEL,
+	OPTIONS_HOST,
 	OPTIONS_KEYS_END, /* what is no selection has keys from here on */
 };
 extern const struct argp_option options_database_entries[], options_selection_entries[];

@@ -11,7 +11,7 @@
 
 #define KEY_SET (OPTIONS_KEYS_END + 0x100)
 
-static const char *const kind_names[] = {"nothing", "databases", "labels", "epochs", "stretches of time"};
+static const char *const kind_names[] = {"nothing", "databases", "labels", "epochs", "stretches of time", "hosts"};
 
 static enum set_kind
 kind_of(int key)
@@ -26,6 +26,8 @@ kind_of(int key)
 	case OPTIONS_SINCE:
 	case OPTIONS_UNTIL:
 		return SET_TIME;
+	case OPTIONS_HOST:
+		return SET_HOST;
 	default:
 		return SET_NONE;
 	}

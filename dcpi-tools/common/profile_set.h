@@ -6,6 +6,7 @@
  *   DIR DIR...                        a set for each database
  *   --label A --label B               a set for each; one with wildcards: a set for each label that it matches
  *   --epoch 3 --epoch 4               a set for each; "all", or a label of several: a set for each epoch
+ *   --host A --host B                 a set for each
  *   --since T --until T --since ...   a set for each stretch of time: a --since, an --until, or both
  *   --set OPTION... --set OPTION...   a set for each --set, of all that its options match together
  *
@@ -36,7 +37,7 @@ struct profile_set {
 };
 
 /* What sets may differ in without --set. */
-enum set_kind { SET_NONE, SET_DATABASE, SET_LABEL, SET_EPOCH, SET_TIME, SET_KINDS };
+enum set_kind { SET_NONE, SET_DATABASE, SET_LABEL, SET_EPOCH, SET_TIME, SET_HOST, SET_KINDS };
 
 struct profile_set_choice; /* an option as it was given */
 
@@ -53,7 +54,7 @@ struct profile_sets {
 void profile_sets_init(struct profile_sets *sets);
 void profile_sets_fini(struct profile_sets *sets);
 
-/* --set --db --epoch --since --until --comm --cgroup --label; the input is the struct profile_sets. */
+/* --set --db --epoch --since --until --comm --cgroup --label --host; the input is the struct profile_sets. */
 extern const struct argp profile_sets_options;
 
 /* A database that was named without an option. */

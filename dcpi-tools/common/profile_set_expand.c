@@ -74,7 +74,7 @@ add_epochs(struct profile_sets *sets, const struct profile_set *from, struct pro
 	size_t count;
 	int err;
 
-	err = listing_epochs(profile, from->request.epoch, &ids, &count, why, size);
+	err = listing_epochs(profile, &from->request, &ids, &count, why, size);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < count; i++) {

@@ -20,6 +20,8 @@ prefix_of(const struct profile_set_choice *choice)
 		return "comm ";
 	case OPTIONS_CGROUP:
 		return "cgroup ";
+	case OPTIONS_HOST:
+		return "host ";
 	default:
 		return "";
 	}

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@ struct epoch_name {
 struct epoch_names {
 	struct epoch_name *names; /* ascending by id */
 	size_t count, capacity;
+	char hosts[WHY_LIST_MAX][EPOCH_TEXT_SIZE]; /* some of those that did not match */
+	size_t host_count;
+	bool more_hosts;
 };
 
 static int
@@ -37,8 +41,28 @@ names_add(struct epoch_names *list, const struct epoch *epoch)
 	return 0;
 }
 
+static void
+note_host(struct epoch_names *list, const char *host)
+{
+	for (size_t i = 0; i < list->host_count; i++)
+		if (strcmp(list->hosts[i], host) == 0)
+			return;
+	list->more_hosts = list->host_count == WHY_LIST_MAX;
+	if (!list->more_hosts)
+		memcpy(list->hosts[list->host_count++], host, EPOCH_TEXT_SIZE);
+}
+
 static int
-names_read(const struct store *store, MDB_txn *txn, struct epoch_names *list)
+take_epoch(struct epoch_names *list, const struct epoch *epoch, const char *host)
+{
+	if (!host || fnmatch(host, epoch->host, 0) == 0)
+		return names_add(list, epoch);
+	note_host(list, epoch->host);
+	return 0;
+}
+
+static int
+names_read(const struct store *store, MDB_txn *txn, const char *host, struct epoch_names *list)
 {
 	struct store_walk walk;
 	struct epoch epoch;
@@ -53,7 +77,7 @@ names_read(const struct store *store, MDB_txn *txn, struct epoch_names *list)
 		if (!err)
 			err = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, &epoch);
 		if (!err)
-			err = names_add(list, &epoch);
+			err = take_epoch(list, &epoch, host);
 		if (err)
 			break;
 	}
@@ -75,6 +99,19 @@ list_epochs(const struct epoch_names *list, char *why, size_t size)
 		why_append_name(why, size, list->names[i].label);
 		why_append(why, size, ")");
 	}
+}
+
+static void
+list_hosts(const struct epoch_names *list, const char *host, char *why, size_t size)
+{
+	why_append(why, size, "no epoch is of a host that matches '");
+	why_append_name(why, size, host);
+	why_append(why, size, "'; there %s ", list->host_count == 1 && !list->more_hosts ? "is" : "are");
+	for (size_t i = 0; i < list->host_count; i++) {
+		why_append(why, size, "%s", i > 0 ? ", " : "");
+		why_append_name(why, size, list->hosts[i][0] ? list->hosts[i] : "one without a name");
+	}
+	why_append(why, size, "%s", list->more_hosts ? ", ..." : "");
 }
 
 /* "12" in all of `text`; false for anything else and for what does not fit. */
@@ -187,8 +224,8 @@ is_expression(const char *expression)
 }
 
 int
-epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, uint32_t **ids, size_t *count, char *why,
-             size_t size)
+epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, const char *host, uint32_t **ids,
+             size_t *count, char *why, size_t size)
 {
 	struct epoch_names list = {0};
 	int err;
@@ -201,7 +238,11 @@ epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, ui
 		why_append(why, size, "'");
 		return -EINVAL;
 	}
-	err = names_read(store, txn, &list);
+	err = names_read(store, txn, host, &list);
+	if (!err && list.count == 0 && list.host_count > 0) {
+		list_hosts(&list, host, why, size);
+		err = -DCPI_ENOSELECTION;
+	}
 	if (!err) {
 		*ids = calloc(list.count ? list.count : 1, sizeof(**ids));
 		err = *ids ? choose(&list, expression, *ids, count, why, size) : -ENOMEM;

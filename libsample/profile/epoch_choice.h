@@ -10,11 +10,11 @@
 #include "profile/store.h"
 
 /*
- * The epochs that `expression` ("latest", "latest-N", "all", an id, a label) names, ascending, for the caller to free
- * (also after an error). 0; -EINVAL for what is no expression; -DCPI_ENOSELECTION when there is no such epoch; both
- * with a sentence in `why`.
+ * The epochs that `expression` ("latest", "latest-N", "all", an id, a label) names among those whose host matches the
+ * pattern `host` (NULL: any), ascending, for the caller to free (also after an error). 0; -EINVAL for what is no
+ * expression; -DCPI_ENOSELECTION when there is no such epoch; both with a sentence in `why`.
  */
-int epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, uint32_t **ids, size_t *count,
-                 char *why, size_t size);
+int epoch_choose(const struct store *store, MDB_txn *txn, const char *expression, const char *host, uint32_t **ids,
+                 size_t *count, char *why, size_t size);
 
 #endif

@@ -121,7 +121,8 @@ listing_free_labels(char **labels, size_t count)
 }
 
 int
-listing_epochs(struct profile *profile, const char *expression, uint32_t **ids, size_t *count, char *why, size_t size)
+listing_epochs(struct profile *profile, const struct selection_request *request, uint32_t **ids, size_t *count,
+               char *why, size_t size)
 {
 	MDB_txn *txn;
 	int err;
@@ -132,7 +133,7 @@ listing_epochs(struct profile *profile, const char *expression, uint32_t **ids, 
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	err = epoch_choose(&profile->store, txn, expression, ids, count, why, size);
+	err = epoch_choose(&profile->store, txn, request->epoch, request->host, ids, count, why, size);
 	mdb_txn_abort(txn);
 	if (err) {
 		free(*ids);

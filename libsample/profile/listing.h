@@ -21,10 +21,10 @@ int listing_labels(struct profile *profile, const struct selection_request *requ
 void listing_free_labels(char **labels, size_t count);
 
 /*
- * The epochs that `expression` (as selection_request.epoch) names, ascending; the caller frees them. Errors as
+ * The epochs that request->epoch names, of request->host, ascending; the caller frees them. Errors as
  * selection_read().
  */
-int listing_epochs(struct profile *profile, const char *expression, uint32_t **ids, size_t *count, char *why,
-                   size_t size);
+int listing_epochs(struct profile *profile, const struct selection_request *request, uint32_t **ids, size_t *count,
+                   char *why, size_t size);
 
 #endif

@@ -169,7 +169,7 @@ scope_choose(const struct store *store, MDB_txn *txn, const struct selection_req
 	memset(scope, 0, sizeof(*scope));
 	if (!epoch)
 		epoch = request->since_ns || request->until_ns ? "all" : "latest";
-	err = epoch_choose(store, txn, epoch, &scope->epochs, &scope->epoch_count, why, size);
+	err = epoch_choose(store, txn, epoch, request->host, &scope->epochs, &scope->epoch_count, why, size);
 	if (!err)
 		err = choose_slices(store, txn, &scoping);
 	if (!err && scope->slice_count == 0)

@@ -19,6 +19,7 @@
 struct selection_request {
 	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time is
 	                       given */
+	const char *host;   /* fnmatch(3) pattern: only epochs of such hosts, among which latest is; NULL: any */
 	uint64_t since_ns;  /* 0: no bound; slices that overlap [since, until) are taken whole */
 	uint64_t until_ns;  /* 0: no bound */
 	const char *comm;   /* fnmatch(3) pattern; NULL: any */

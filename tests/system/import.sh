@@ -114,6 +114,9 @@ Unknown:  1 samples: the kernel address lies in no known module or function" "$(
 		(.imported[1] | .epoch == 3 and .samples == 198)' "$scratch/report.json"
 	check_equal 'an epoch is chosen by its label' 191 "$(samples_written "$db" 2)"
 	check_equal 'that of the file without one' 191 "$(samples_written "$db" "$(basename "$file")")"
+	check_equal 'the latest epoch of a host' '[3]' "$(dcpiprof --db "$db" --host 'ro*' -i --json | jq -c .epochs)"
+	check_fails 'a host that has no epoch' 4 "no epoch is of a host that matches 'web*'; there are localhost, rose" \
+		dcpiprof --db "$db" --host 'web*'
 	check_equal 'standard input is read to its end' 198 \
 		"$(dcpimport --db "$scratch/pipe" --json - <"$recorded/remmap-3.2.data" | jq '.imported[0].samples')"
 }

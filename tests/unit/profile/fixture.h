@@ -68,9 +68,10 @@ open_reader(const char *directory)
 	return profile;
 }
 
-/* An epoch of `count` events that are called after `names`, 10 s long, on 2 CPUs. */
+/* An epoch of `count` events that are called after `names`, 10 s long, on 2 CPUs of `host`. */
 static UNUSED uint32_t
-begin_epoch(struct profile *profile, uint64_t start_ns, const char *label, const char *const *names, size_t count)
+begin_epoch_of(struct profile *profile, const char *host, uint64_t start_ns, const char *label,
+               const char *const *names, size_t count)
 {
 	struct epoch *epoch = calloc(1, sizeof(*epoch));
 	uint32_t id;
@@ -79,7 +80,7 @@ begin_epoch(struct profile *profile, uint64_t start_ns, const char *label, const
 	epoch->end_ns = start_ns;
 	epoch->cpu_count = 2;
 	snprintf(epoch->label, sizeof(epoch->label), "%s", label);
-	snprintf(epoch->host, sizeof(epoch->host), "alpha");
+	snprintf(epoch->host, sizeof(epoch->host), "%s", host);
 	epoch->event_count = count;
 	for (size_t i = 0; i < count; i++) {
 		snprintf(epoch->events[i].name, sizeof(epoch->events[i].name), "%s", names[i]);
@@ -92,6 +93,12 @@ begin_epoch(struct profile *profile, uint64_t start_ns, const char *label, const
 	id = epoch->id;
 	free(epoch);
 	return id;
+}
+
+static UNUSED uint32_t
+begin_epoch(struct profile *profile, uint64_t start_ns, const char *label, const char *const *names, size_t count)
+{
+	return begin_epoch_of(profile, "alpha", start_ns, label, names, count);
 }
 
 static UNUSED uint32_t
