@@ -89,6 +89,7 @@ attribution_free(struct attribution *attribution)
 		return;
 	code_makers_free(attribution->makers);
 	process_table_free(attribution->processes);
+	labels_waiting_fini(&attribution->waiting);
 	cgroup_table_free(attribution->cgroups);
 	kernel_map_free(attribution->kernel);
 	mapped_image_release(attribution->vsyscall);
@@ -176,7 +177,7 @@ scan_processes(struct attribution *attribution, const struct log *log)
 		.mapping = scan_visit_mapping,
 		.context = &scan,
 	};
-	uint64_t start = monotonic_ns();
+	const uint64_t start = monotonic_ns(), known_ns = options->clock_ns();
 	int err;
 
 	err = cgroup_table_scan(attribution->cgroups, options->cgroupfs);
@@ -187,6 +188,8 @@ scan_processes(struct attribution *attribution, const struct log *log)
 		          options->cgroupfs, error_text(err));
 	attribution->sees_cgroups = cgroup_table_sees_all(options->cgroupfs);
 	err = proc_scan(options->procfs, log, &visitor);
+	if (!err)
+		err = attribution_find_kin(attribution, known_ns);
 	attribution->scan_ns = monotonic_ns() - start;
 	return err;
 }

@@ -17,6 +17,7 @@
  *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
  *    behind the mapping.
  *  - A recording tells of the kernel and its modules as mappings of no process (options.elsewhere).
+ *  - Labels of process trees: attribution_labels.h.
  *  - pid 0 outside the idle task, or (uint32_t)-1, is a process of another pid namespace. In a namespace below the
  *    machine's, pid 0 is the idle task and every process outside; its kernel work is nobody's.
  * Thread rule: one thread.

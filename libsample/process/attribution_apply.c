@@ -193,6 +193,8 @@ apply_to_process(struct attribution *attribution, const struct record *record)
 int
 attribution_apply(struct attribution *attribution, const struct record *record)
 {
+	int err;
+
 	if (attribution->options.elsewhere && record->type == RECORD_MMAP && record->pid == PID_FOREIGN)
 		return record->mode == CPU_MODE_KERNEL ? kernel_map_place(attribution->kernel, &record->mmap) : 0;
 	switch (record->type) {
@@ -202,6 +204,9 @@ attribution_apply(struct attribution *attribution, const struct record *record)
 		return cgroup_table_set(attribution->cgroups, record->cgroup.id,
 		                        record->cgroup.path ? record->cgroup.path : "");
 	default:
-		return is_known(attribution, record) ? 0 : apply_to_process(attribution, record);
+		err = is_known(attribution, record) ? 0 : apply_to_process(attribution, record);
+		if (!err)
+			attribution_follow_label(attribution, record);
+		return err;
 	}
 }

@@ -5,9 +5,10 @@
 #define VSYSCALL_SIZE  UINT64_C(0x1000)
 
 static int
-intern_context(struct attribution *attribution, struct context_cache *cache, const char *comm, uint64_t cgroup)
+intern_context(struct attribution *attribution, struct context_cache *cache, const char *comm, uint64_t cgroup,
+               const char *label)
 {
-	struct context context = {.comm = comm, .cgroup = "", .label = ""};
+	struct context context = {.comm = comm, .cgroup = "", .label = label};
 	int err;
 
 	if (cgroup != 0)
@@ -24,17 +25,18 @@ fill_context(struct attribution *attribution, const struct record *record, struc
              struct sample_key *key)
 {
 	struct context_cache *cache = &attribution->nameless;
-	const char *comm = "";
+	const char *comm = "", *label = "";
 
 	if (process) {
 		cache = &process->context;
 		comm = process->comm;
+		label = label_text(process->label);
 	} else if (record->pid == PID_IDLE && record->tid == PID_IDLE && !attribution->nested) {
 		cache = &attribution->idle;
 		comm = "swapper";
 	}
 	if (cache->session != attribution->session || cache->cgroup != record->sample.cgroup)
-		if (intern_context(attribution, cache, comm, record->sample.cgroup))
+		if (intern_context(attribution, cache, comm, record->sample.cgroup, label))
 			return 1 + UNKNOWN_MEMORY;
 	key->context = cache->number;
 	return 0;

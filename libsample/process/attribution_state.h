@@ -6,6 +6,7 @@
 
 #include "process/address_space.h"
 #include "process/attribution.h"
+#include "process/attribution_labels.h"
 #include "process/cgroup_table.h"
 #include "process/image_of_mapping.h"
 #include "process/kernel_map.h"
@@ -13,6 +14,19 @@
 
 #define PID_IDLE    0
 #define PID_FOREIGN UINT32_MAX
+
+/* A label whose moment has not come. */
+struct label_waiting {
+	uint64_t time_ns;
+	uint32_t pid;
+	enum label_start start;
+	struct label *label;
+};
+
+struct labels_waiting {
+	size_t count, capacity;
+	struct label_waiting *list; /* by time */
+};
 
 struct attribution {
 	struct attribution_options options;
@@ -37,6 +51,8 @@ struct attribution {
 	uint64_t scan_ns;
 	bool records_missed;  /* since the last scan */
 	uint64_t doubt_until; /* record time: before that, more may be unknown than records tell */
+	struct labels_waiting waiting;
+	uint64_t label_changes;
 };
 
 /* A process that is no process here: the idle task, or one of another pid namespace. */
@@ -48,5 +64,14 @@ is_foreign(uint32_t pid)
 
 /* What a mapping says that was there before us; those of a process come in ascending order. 0 or -ENOMEM. */
 int attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap);
+
+/* What a record means for labels, after it was applied, or passed by because a scan knew it. */
+void attribution_follow_label(struct attribution *attribution, const struct record *record);
+
+/* After /proc was read, beginning at `time_ns`: who is new, and nobody told, has the label of its parent. 0 or -ENOMEM.
+ */
+int attribution_find_kin(struct attribution *attribution, uint64_t time_ns);
+
+void labels_waiting_fini(struct labels_waiting *waiting);
 
 #endif

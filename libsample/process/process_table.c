@@ -51,6 +51,8 @@ node_free(struct process_node *node)
 {
 	forget_code(&node->process);
 	address_space_release(node->process.space);
+	label_release(node->process.label);
+	label_release(node->process.label_at_exec);
 	free(node);
 }
 
@@ -205,7 +207,9 @@ process_renew(struct process_table *table, uint32_t pid)
 	if (!process)
 		return NULL;
 	process_exec(process, "");
-	process->scan_ns = 0;
+	process_label(process, NULL);
+	process_label_at_exec(process, NULL);
+	process->scan_ns = process->known_ns = 0;
 	process->one_thread = true;
 	return process;
 }
@@ -268,6 +272,47 @@ process_exec(struct process *process, const char *comm)
 	process_clear(process);
 	process_rename(process, comm);
 	forget_code(process);
+}
+
+void
+process_label(struct process *process, struct label *label)
+{
+	label_share(label);
+	label_release(process->label);
+	process->label = label;
+	process->context.session = 0;
+}
+
+void
+process_label_at_exec(struct process *process, struct label *label)
+{
+	label_share(label);
+	label_release(process->label_at_exec);
+	process->label_at_exec = label;
+}
+
+bool
+process_take_label(struct process *process)
+{
+	if (!process->label_at_exec)
+		return false;
+	process_label(process, process->label_at_exec);
+	process_label_at_exec(process, NULL);
+	return true;
+}
+
+int
+process_each(const struct process_table *table, int (*visit)(void *context, struct process *process), void *context)
+{
+	struct process_node *node;
+	int result = 0;
+
+	DL_FOREACH (table->living, node) {
+		result = visit(context, &node->process);
+		if (result)
+			break;
+	}
+	return result;
 }
 
 struct process *

@@ -14,6 +14,7 @@
 
 #include "process/address_space.h"
 #include "process/context_table.h"
+#include "process/label.h"
 
 #define PROCESS_TABLE_ENDED_MAX 65536
 
@@ -32,6 +33,9 @@ struct process {
 	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
 	uint64_t scan_ns;  /* record time at which its mappings were read from /proc; 0: they come from records alone */
 	char comm[COMM_SIZE];
+	uint64_t known_ns;           /* record time at which it was this process that has the pid; 0: nobody told */
+	struct label *label;         /* its own share; NULL: none */
+	struct label *label_at_exec; /* that it gets with its next exec; NULL: none */
 	struct address_space *space; /* NULL: empty */
 	struct context_cache context;
 
@@ -54,8 +58,8 @@ struct process *process_find(struct process_table *table, uint32_t pid);
 /* The process, made when it is not there, alive again when it had ended. NULL: no memory. */
 struct process *process_ensure(struct process_table *table, uint32_t pid);
 
-/* A new process under this pid: nameless, of one thread, without mappings, whatever was there before. NULL: no memory.
- */
+/* A new process under this pid: nameless, of one thread, without mappings and label, whatever was there before. NULL:
+ * no memory. */
 struct process *process_renew(struct process_table *table, uint32_t pid);
 
 /* Begin its grace, or begin it anew. */
@@ -68,8 +72,17 @@ void process_clear(struct process *process); /* takes its mappings */
 /* What exec does to it: another name, no mappings. */
 void process_exec(struct process *process, const char *comm);
 
+/* Its label, and of what it begins, is this from now on; NULL: it has none. `label` remains the caller's. */
+void process_label(struct process *process, struct label *label);
+void process_label_at_exec(struct process *process, struct label *label); /* with its next exec, not yet */
+bool process_take_label(struct process *process); /* that exec has come; true when a label was waiting for it */
+
 /* A process that has not ended, each in its turn; NULL when there is none. */
 struct process *process_next_living(struct process_table *table);
+
+/* Call `visit` with each process that has not ended, until it says something else than 0; returns that. */
+int process_each(const struct process_table *table, int (*visit)(void *context, struct process *process),
+                 void *context);
 
 /* The one that has waited longest, if it ended at `until_ns` or before, else NULL: to be forgotten or ended anew. */
 struct process *process_expired(struct process_table *table, uint64_t until_ns);
