@@ -39,8 +39,13 @@ static int
 reopen(struct collection *collection, struct sampler *sampler, const struct config *config, char *why, size_t size)
 {
 	char label[EPOCH_LABEL_SIZE];
+	struct labelled_processes labelled;
 	int err;
 
+	if (sampler_labelled(collection->sampler, &labelled) == 0) { /* else there is no memory to keep them in */
+		(void)sampler_label_again(sampler, &labelled);
+		labelled_processes_fini(&labelled);
+	}
 	snprintf(label, sizeof(label), "%s", collection->epoch.label);
 	collection_close_writer(collection);
 	sampler_close(collection->sampler);

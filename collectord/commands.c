@@ -196,6 +196,7 @@ take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t
 		snprintf(why, size, "cannot set up the event loop: %s", error_text(watch_err));
 		return -ECANCELED;
 	}
+	daemon->labels_kept = UINT64_MAX; /* another sampler counts from its own beginning */
 	if (!err)
 		daemon->logging->log.limit = config.log_limit;
 	return err;
@@ -246,7 +247,7 @@ command_quit(struct daemon *daemon, uint64_t client)
 }
 
 void
-daemon_command(void *context, uint64_t client, const struct request *request)
+daemon_command(void *context, uint64_t client, const struct request *request, const struct peer_process *process)
 {
 	struct daemon *daemon = context;
 
@@ -275,6 +276,9 @@ daemon_command(void *context, uint64_t client, const struct request *request)
 		return;
 	case COMMAND_COMPACT:
 		daemon_compact(daemon, client);
+		return;
+	case COMMAND_LABEL:
+		daemon_label(daemon, client, request, process);
 		return;
 	}
 }

@@ -55,7 +55,7 @@ do_deferred(struct daemon *daemon)
 	memcpy(deferred, daemon->deferred, count * sizeof(*deferred));
 	daemon->deferred_count = 0;
 	for (size_t i = 0; i < count; i++)
-		daemon_command(daemon, deferred[i].client, &deferred[i].request);
+		daemon_command(daemon, deferred[i].client, &deferred[i].request, NULL);
 	if (daemon->reload_deferred && !daemon->leaving) {
 		daemon->reload_deferred = false;
 		daemon_hang_up(daemon);

@@ -25,8 +25,12 @@
 
 struct control;
 
-/* A request whose sender may make it. Answer `client` now or later by control_reply(). */
-typedef void control_handler(void *context, uint64_t client, const struct request *request);
+/*
+ * A request whose sender may make it; `process` is the one to be labelled, if that is what is asked for. Answer
+ * `client` now or later by control_reply().
+ */
+typedef void control_handler(void *context, uint64_t client, const struct request *request,
+                             const struct peer_process *process);
 
 /* 0; -EADDRINUSE with a sentence in `why` when somebody listens at `path`. */
 int control_check_free(const char *path, char *why, size_t size);

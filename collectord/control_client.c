@@ -17,6 +17,7 @@ client_close(struct client *client)
 	struct control *control = client->control;
 
 	bufferevent_free(client->stream);
+	peer_fini(&client->peer);
 	memset(client, 0, sizeof(*client));
 	control_listen_again(control); /* there is a place again */
 }
@@ -55,16 +56,19 @@ static void
 serve_line(struct client *client, const char *line, size_t length)
 {
 	struct control *control = client->control;
+	struct peer_process process = {0};
 	struct request request;
 	char why[256];
 
 	if (request_parse(line, length, &request, why, sizeof(why)) ||
-	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why))) {
+	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why)) ||
+	    (request.command == COMMAND_LABEL &&
+	     peer_find_process(&control->rules, &client->peer, &request, &process, why, sizeof(why)))) {
 		refuse(client, why);
 		return;
 	}
 	client->waits = true;
-	control->handler(control->context, client->id, &request);
+	control->handler(control->context, client->id, &request, &process);
 }
 
 /*
@@ -144,6 +148,7 @@ client_admit(struct client *client, struct control *control, evutil_socket_t fd)
 	}
 	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!client->stream) {
+		peer_fini(&peer);
 		close(fd);
 		return;
 	}

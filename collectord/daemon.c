@@ -110,6 +110,7 @@ on_flush_timer(void *context)
 	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
 		daemon_tell_status(daemon);
 	daemon_answer_waiters(daemon);
+	daemon_keep_labels(daemon);
 	control_look(daemon->control);
 }
 

@@ -22,7 +22,7 @@ struct waiter {
 /* A request that waits until the database is compacted. */
 struct deferred {
 	uint64_t client;
-	struct request request;
+	struct request request; /* never of a label: that waits for nothing */
 };
 
 struct daemon {
@@ -34,6 +34,9 @@ struct daemon {
 	struct collection *collection;
 	struct control *control;
 	char socket[PATH_MAX];
+	uint64_t labels_kept;    /* sampler_label_changes() when the file of labels was written */
+	uint64_t labels_kept_ns; /* CLOCK_MONOTONIC: when that was tried */
+	int labels_error;        /* why it could not be, the last time; the log has said so */
 	struct waiter waiters[CONTROL_CLIENTS_MAX];
 	uint64_t compacting; /* the client that asked for it; 0: nobody did */
 	struct deferred deferred[CONTROL_CLIENTS_MAX];
@@ -91,6 +94,18 @@ void daemon_answer_waiters(struct daemon *daemon);
 
 /* Read the configuration again and take it over; `note` says what could not be. 0, or an error with a sentence. */
 int daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size);
+
+/* ---- labelling.c ---- */
+
+/* Label a process tree, and answer `client`. */
+void daemon_label(struct daemon *daemon, uint64_t client, const struct request *request,
+                  const struct peer_process *process);
+
+/* Keep who has a label for the next dcpid; to be called now and then. */
+void daemon_keep_labels(struct daemon *daemon);
+
+/* Label again what the one before this had labelled. */
+void daemon_take_labels(struct daemon *daemon);
 
 /* ---- compacting.c ---- */
 

@@ -45,6 +45,7 @@ daemon_leave(struct daemon *daemon)
 		daemon->result = err;
 		healing_end(daemon->healing, error_exit_status(err));
 	}
+	daemon_keep_labels(daemon);
 	log_summary(daemon);
 	daemon_answer_waiters(daemon);
 	loop_leave(daemon->loop);
@@ -85,6 +86,7 @@ open_all(struct daemon *daemon, const struct config *config)
 		err = collection_start(daemon->collection, daemon->options->label, daemon->why, daemon->size);
 	if (err)
 		return err;
+	daemon_take_labels(daemon);
 	daemon->since_ns = machine_clock_ns(CLOCK_REALTIME);
 	daemon->since_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	err = daemon_watch_always(daemon);

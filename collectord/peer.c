@@ -1,15 +1,29 @@
 #include "collectord/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "collectord/machine.h"
+#include "process/process_birth.h"
+
+#define PROCFS "/proc"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 void
@@ -47,17 +61,45 @@ read_membership(int fd, gid_t group, bool *member)
 	return err;
 }
 
+/* A pid says who connected only as long as that process lives. */
+static void
+read_process(int fd, pid_t pid, struct peer *peer)
+{
+	socklen_t length = sizeof(peer->pidfd);
+	struct process_birth birth;
+
+	peer->pid = pid > 0 ? (uint32_t)pid : 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer->pidfd, &length) == 0)
+		return;
+	peer->pidfd = -1;
+	if (peer->pid && process_birth_read(PROCFS, peer->pid, &birth) == 0)
+		peer->start_ticks = birth.start_ticks;
+}
+
 int
 peer_read(int fd, const struct peer_rules *rules, struct peer *peer)
 {
 	struct ucred credentials;
 	socklen_t length = sizeof(credentials);
+	int err;
 
+	memset(peer, 0, sizeof(*peer));
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) < 0)
 		return -errno;
 	peer->uid = credentials.uid;
 	peer->in_group = credentials.gid == rules->gid;
-	return peer->in_group ? 0 : read_membership(fd, rules->gid, &peer->in_group);
+	err = peer->in_group ? 0 : read_membership(fd, rules->gid, &peer->in_group);
+	if (!err)
+		read_process(fd, credentials.pid, peer);
+	return err;
+}
+
+void
+peer_fini(struct peer *peer)
+{
+	if (peer->pidfd >= 0)
+		close(peer->pidfd);
+	peer->pidfd = -1;
 }
 
 int
@@ -74,5 +116,77 @@ peer_check(const struct peer_rules *rules, const struct peer *peer, enum command
 	else
 		snprintf(why, size, "%s is for root%s%s and members of %s", command_name(command), has_user ? ", " : "",
 		         has_user ? rules->user : "", rules->group);
+	return -EACCES;
+}
+
+/* Whose process it is: of one that may not be looked into by its own user, root's. 0 or -errno. */
+static int
+read_owner(uint32_t pid, uid_t *owner)
+{
+	char path[32];
+	struct stat status;
+
+	snprintf(path, sizeof(path), PROCFS "/%" PRIu32, pid);
+	if (stat(path, &status) != 0)
+		return -errno;
+	*owner = status.st_uid;
+	return 0;
+}
+
+static bool
+may_label_all(const struct peer_rules *rules, const struct peer *peer)
+{
+	return peer->uid == 0 || peer->uid == rules->uid;
+}
+
+/* Has the process that connected gone, and its pid perhaps been given to another? */
+static bool
+has_gone(const struct peer_rules *rules, const struct peer *peer)
+{
+	struct pollfd poll_fd = {.fd = peer->pidfd, .events = POLLIN};
+	struct process_birth birth;
+	uid_t owner = (uid_t)-1;
+
+	if (peer->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) != 0;
+	if (process_birth_read(PROCFS, peer->pid, &birth) || birth.start_ticks != peer->start_ticks ||
+	    read_owner(peer->pid, &owner))
+		return true;
+	return owner != peer->uid && !may_label_all(rules, peer);
+}
+
+static int
+find_itself(const struct peer_rules *rules, const struct peer *peer, struct peer_process *process, char *why,
+            size_t size)
+{
+	if (peer->pid == 0) {
+		snprintf(why, size, "the process that asks lives in a pid namespace that dcpid does not see");
+		return -ESRCH;
+	}
+	if (has_gone(rules, peer)) {
+		snprintf(why, size, "the process that asks has ended");
+		return -ESRCH;
+	}
+	process->pid = peer->pid;
+	return 0;
+}
+
+int
+peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct request *request,
+                  struct peer_process *process, char *why, size_t size)
+{
+	uid_t owner = (uid_t)-1;
+
+	process->time_ns = machine_clock_ns(CLOCK_MONOTONIC); /* before it is looked at: it lives afterwards */
+	process->pid = request->pid;
+	if (request->pid == 0)
+		return find_itself(rules, peer, process, why, size);
+	if (read_owner(request->pid, &owner)) {
+		snprintf(why, size, "there is no process %" PRIu32, request->pid);
+		return -ESRCH;
+	}
+	if (owner == peer->uid || may_label_all(rules, peer))
+		return 0;
+	snprintf(why, size, "process %" PRIu32 " is another user's", request->pid);
 	return -EACCES;
 }

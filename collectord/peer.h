@@ -25,18 +25,37 @@ struct peer_rules {
 
 struct peer {
 	uid_t uid;
-	bool in_group; /* the daemon's group is its primary or one of its supplementary groups */
+	bool in_group;        /* the daemon's group is its primary or one of its supplementary groups */
+	uint32_t pid;         /* 0: it lives in a pid namespace that is not seen from here */
+	int pidfd;            /* of the process that connected; -1: this kernel (before Linux 6.5) does not give it */
+	uint64_t start_ticks; /* without one, when the process of that pid began (process_birth.h); 0: it had gone */
 };
 
 void peer_rules_init(struct peer_rules *rules); /* the effective user and group of this process */
 
-/* Ask the kernel who connected `fd`. 0 or -errno. */
+/* Ask the kernel who connected `fd`. 0, for peer_fini(), or -errno. */
 int peer_read(int fd, const struct peer_rules *rules, struct peer *peer);
+void peer_fini(struct peer *peer);
 
 /*
  * May `peer` give `command`? root and the daemon's user may do everything, members of its group may look, flush and
- * begin epochs. 0; -EACCES with a sentence in `why` that says who may.
+ * begin epochs and label what is
+ * their own. 0; -EACCES with a sentence in `why` that says who may.
  */
 int peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size);
+
+/* A process that its owner wants to be labelled. */
+struct peer_process {
+	uint32_t pid;
+	uint64_t time_ns; /* CLOCK_MONOTONIC; then it was this process that had the pid */
+};
+
+/*
+ * Which process does `peer` want to be labelled? The one at the other end of the connection itself (request->pid is 0),
+ * whatever has its pid by now; or another one of the same user, of anybody if the peer is root or the daemon's user. 0;
+ * -ESRCH or -EACCES with a sentence in `why`.
+ */
+int peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct request *request,
+                      struct peer_process *process, char *why, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/escape.h"
 #include "base/suggest.h"
 
-static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit", "compact"};
+static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit", "compact", "label"};
 
 const char *
 command_name(enum command command)
@@ -52,9 +52,52 @@ find_command(const char *name, enum command *command, char *why, size_t size)
 }
 
 static int
+read_label(const json_t *label, struct request *request, char *why, size_t size)
+{
+	const char *name = command_name(request->command);
+	int err;
+
+	if (!label && request->command != COMMAND_LABEL)
+		return 0;
+	if (!json_is_string(label)) {
+		snprintf(why, size, label ? "the label is not a string" : "which label?");
+		return -EINVAL;
+	}
+	if (request->command != COMMAND_EPOCH && request->command != COMMAND_LABEL) {
+		snprintf(why, size, "%s takes no label", name);
+		return -EINVAL;
+	}
+	err = label_check(json_string_value(label), why, size);
+	if (err)
+		return err;
+	if (request->command == COMMAND_LABEL && !*json_string_value(label)) {
+		snprintf(why, size, "the label is empty");
+		return -EINVAL;
+	}
+	snprintf(request->label, sizeof(request->label), "%s", json_string_value(label));
+	return 0;
+}
+
+static int
+read_pid(const json_t *pid, struct request *request, char *why, size_t size)
+{
+	if (!pid)
+		return 0;
+	if (request->command != COMMAND_LABEL) {
+		snprintf(why, size, "%s takes no pid", command_name(request->command));
+		return -EINVAL;
+	}
+	if (!json_is_integer(pid) || json_integer_value(pid) < 1 || json_integer_value(pid) > INT32_MAX) {
+		snprintf(why, size, "the pid is not a number from 1 on");
+		return -EINVAL;
+	}
+	request->pid = (uint32_t)json_integer_value(pid);
+	return 0;
+}
+
+static int
 read_request(const json_t *object, struct request *request, char *why, size_t size)
 {
-	const json_t *label = json_object_get(object, "label");
 	const char *name = json_string_value(json_object_get(object, "command"));
 	int err;
 
@@ -63,20 +106,9 @@ read_request(const json_t *object, struct request *request, char *why, size_t si
 		return -EINVAL;
 	}
 	err = find_command(name, &request->command, why, size);
-	if (err || !label)
-		return err;
-	if (!json_is_string(label)) {
-		snprintf(why, size, "the label is not a string");
-		return -EINVAL;
-	}
-	if (request->command != COMMAND_EPOCH) {
-		snprintf(why, size, "%s takes no label", name);
-		return -EINVAL;
-	}
-	err = label_check(json_string_value(label), why, size);
 	if (!err)
-		snprintf(request->label, sizeof(request->label), "%s", json_string_value(label));
-	return err;
+		err = read_label(json_object_get(object, "label"), request, why, size);
+	return err ? err : read_pid(json_object_get(object, "pid"), request, why, size);
 }
 
 int

@@ -1,15 +1,17 @@
 /*
  * request.h - what a client of the control socket asks for
  *
- * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}. It comes from outside and is bounded
- * before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
+ * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}, {"command":"label","label":"run1"}. It
+ * comes from outside and is bounded before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
  */
 #ifndef DCPI_COLLECTORD_REQUEST_H
 #define DCPI_COLLECTORD_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "process/attribution_labels.h"
 #include "profile/epoch.h"
 
 #define REQUEST_SIZE_MAX 4096 /* bytes, with the newline */
@@ -21,20 +23,25 @@ enum command {
 	COMMAND_RELOAD,
 	COMMAND_QUIT,
 	COMMAND_COMPACT,
+	COMMAND_LABEL,
 };
-#define COMMANDS 6
+#define COMMANDS 7
 
 const char *command_name(enum command command);
 
 struct request {
 	enum command command;
-	char label[EPOCH_LABEL_SIZE]; /* of an epoch; "" for none */
+	char label[EPOCH_LABEL_SIZE]; /* of an epoch; "" for none. Of a process tree: never "" */
+	uint32_t pid; /* of the process that is to be labelled; 0: of the one that asks, with its next exec */
 };
 
 /* 0; -EINVAL with a sentence in `why` for what is no request. */
 int request_parse(const char *line, size_t length, struct request *request, char *why, size_t size);
 
-/* Is `label` fit for an epoch: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8 without "/"? 0, or -EINVAL. */
+_Static_assert(LABEL_SIZE == EPOCH_LABEL_SIZE, "one rule for all labels");
+
+/* Is `label` fit for an epoch or a process tree: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8 without "/"? 0,
+ * or -EINVAL. */
 int label_check(const char *label, char *why, size_t size);
 
 #endif

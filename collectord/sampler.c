@@ -195,7 +195,7 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 	int err;
 
 	look_for_losses(sampler);
-	err = merge_drain(sampler->merge, horizon, take_record, sampler);
+	err = sampler_merge_until(sampler, horizon, take_record);
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
 		make_up_for_lost_records(sampler);

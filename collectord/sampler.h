@@ -19,6 +19,7 @@
 #include "collectord/config.h"
 #include "event/event.h"
 #include "process/attribution.h"
+#include "process/attribution_labels.h"
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
@@ -139,6 +140,16 @@ int sampler_renew(struct sampler *sampler, struct image_table **images, struct c
  * take.
  */
 const struct slice_event *sampler_counted(const struct sampler *sampler);
+
+/* ---- labels of process trees ---- */
+
+/* As attribution_label(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
+int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);
+uint64_t sampler_label_changes(const struct sampler *sampler);
+
+/* Who has labels, for the sampler that comes after this one; that is to be told before it drains. 0 or -ENOMEM. */
+int sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled);
+int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
 
 struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);

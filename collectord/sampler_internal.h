@@ -76,8 +76,14 @@ struct sampler {
 	bool records_lost;       /* records about processes, since /proc was read */
 	bool records_overflowed; /* a ring had no room for them */
 	uint64_t rescan_ns;      /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
+	uint64_t known_ns;       /* CLOCK_MONOTONIC: up to then all records are applied */
 	uint64_t retry_ns;       /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
 };
+
+/* ---- sampler_labels.c ---- */
+
+/* merge_drain(), and labels begin each at its moment. */
+int sampler_merge_until(struct sampler *sampler, uint64_t horizon, merge_sink *sink);
 
 /* ---- sampler_period.c ---- */
 

@@ -25,15 +25,17 @@ struct service {
 	unsigned requests;
 	uint64_t waiting; /* the client that asked last for something that takes time */
 	struct request last;
+	struct peer_process last_process;
 };
 
 static inline void
-serve(void *context, uint64_t client, const struct request *request)
+serve(void *context, uint64_t client, const struct request *request, const struct peer_process *process)
 {
 	struct service *service = context;
 
 	service->requests++;
 	service->last = *request;
+	service->last_process = *process;
 	if (request->command == COMMAND_STATUS || request->command == COMMAND_EPOCH)
 		control_reply(service->control, client, control_success());
 	else

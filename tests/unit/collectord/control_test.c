@@ -69,6 +69,25 @@ without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time(void **stat
 }
 
 static void
+who_asks_for_a_label_is_the_process_that_connected(void **state)
+{
+	struct service *service = *state;
+	int fd = connect_client(service);
+
+	say(service, fd, "{\"command\":\"label\",\"label\":\"run1\"}\n");
+	assert_int_equal(service->requests, 1);
+	assert_int_equal(service->last_process.pid, getpid());
+	assert_string_equal(service->last.label, "run1");
+	control_reply(service->control, service->waiting, control_success());
+	turn(service);
+	assert_heard(fd, "{\"ok\":true}\n");
+	say(service, fd, "{\"command\":\"label\",\"label\":\"run1\",\"pid\":2147483647}\n");
+	assert_int_equal(service->requests, 1);
+	assert_heard(fd, "{\"ok\":false,\"error\":\"there is no process 2147483647\"}\n");
+	close(fd);
+}
+
+static void
 the_socket_is_for_user_and_group(void **state)
 {
 	struct service *service = *state;
@@ -119,6 +138,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(a_seventeenth_client_waits_for_a_place),
 		SERVICE_TEST(without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time),
+		SERVICE_TEST(who_asks_for_a_label_is_the_process_that_connected),
 		SERVICE_TEST(the_socket_is_for_user_and_group),
 		SERVICE_TEST(a_socket_in_use_is_refused_with_its_owner),
 		SERVICE_TEST(the_directory_of_the_socket_is_made),

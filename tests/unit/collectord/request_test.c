@@ -30,7 +30,7 @@ each_command_is_understood(void **state)
 	};
 
 	(void)state;
-	for (int i = 0; i < COMMANDS; i++) {
+	for (int i = 0; i < COMMAND_LABEL; i++) {
 		assert_int_equal(parse(lines[i]), 0);
 		assert_int_equal(request.command, i);
 		assert_string_equal(request.label, "");
@@ -74,6 +74,36 @@ a_label_goes_with_an_epoch_only(void **state)
 	(void)state;
 	assert_refused("{\"command\":\"flush\",\"label\":\"x\"}", "flush takes no label");
 	assert_refused("{\"command\":\"epoch\",\"label\":5}", "the label is not a string");
+}
+
+static void
+a_process_tree_is_labelled_with_a_label(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"command\":\"label\",\"label\":\"run1\"}"), 0);
+	assert_int_equal(request.command, COMMAND_LABEL);
+	assert_string_equal(request.label, "run1");
+	assert_int_equal(request.pid, 0);
+	assert_refused("{\"command\":\"label\"}", "which label?");
+	assert_refused("{\"command\":\"label\",\"label\":\"\"}", "the label is empty");
+	assert_refused("{\"command\":\"label\",\"label\":\"a/b\"}",
+	               "the label may have neither \"/\", \"\\\" nor control characters");
+}
+
+static void
+a_process_is_named_by_a_whole_number(void **state)
+{
+	static const char *const wrong[] = {"0", "-1", "1.5", "\"1\"", "2147483648", "null"};
+	char line[128];
+
+	(void)state;
+	assert_int_equal(parse("{\"command\":\"label\",\"label\":\"run1\",\"pid\":2147483647}"), 0);
+	assert_int_equal(request.pid, 2147483647);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "{\"command\":\"label\",\"label\":\"run1\",\"pid\":%s}", wrong[i]);
+		assert_refused(line, "the pid is not a number from 1 on");
+	}
+	assert_refused("{\"command\":\"flush\",\"pid\":1}", "flush takes no pid");
 }
 
 static void
@@ -125,6 +155,8 @@ main(void)
 		cmocka_unit_test(a_misspelt_command_is_named_with_what_was_meant),
 		cmocka_unit_test(what_is_no_request_is_refused),
 		cmocka_unit_test(a_label_goes_with_an_epoch_only),
+		cmocka_unit_test(a_process_tree_is_labelled_with_a_label),
+		cmocka_unit_test(a_process_is_named_by_a_whole_number),
 		cmocka_unit_test(a_label_of_63_bytes_is_the_longest),
 		cmocka_unit_test(a_label_has_no_slash_and_no_control_characters),
 		cmocka_unit_test(a_line_too_long_is_refused_unread),

@@ -1,0 +1,49 @@
+/* Labels of process trees, each from its own moment on: see sampler.h. */
+#include "collectord/sampler_internal.h"
+
+#include <time.h>
+
+#include "collectord/machine.h"
+
+int
+sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns)
+{
+	return attribution_label(sampler->attribution, pid, label, start, time_ns);
+}
+
+int
+sampler_merge_until(struct sampler *sampler, uint64_t horizon, merge_sink *sink)
+{
+	uint64_t time_ns;
+	int err;
+
+	/* a sample ring is read in long runs: none of them may go past a moment at which a label begins */
+	while ((time_ns = attribution_next_label_ns(sampler->attribution)) <= horizon) {
+		err = merge_drain(sampler->merge, time_ns, sink, sampler);
+		if (err)
+			return err;
+		attribution_begin_labels(sampler->attribution, time_ns);
+	}
+	err = merge_drain(sampler->merge, horizon, sink, sampler);
+	if (!err)
+		sampler->known_ns = horizon;
+	return err;
+}
+
+uint64_t
+sampler_label_changes(const struct sampler *sampler)
+{
+	return attribution_label_changes(sampler->attribution);
+}
+
+int
+sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled)
+{
+	return attribution_labelled(sampler->attribution, sampler->known_ns, labelled);
+}
+
+int
+sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled)
+{
+	return attribution_label_again(sampler->attribution, labelled, machine_clock_ns(CLOCK_MONOTONIC));
+}
