@@ -18,6 +18,7 @@
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/compact.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
+#include "dcpi-tools/ctl/labelled_run.h"
 #include "dcpi-tools/ctl/reply.h"
 #include "dcpi-tools/ctl/salvage.h"
 
@@ -30,10 +31,11 @@ enum key {
 	KEY_PROMETHEUS,
 	KEY_OUTPUT,
 	KEY_TO,
+	KEY_PID,
 };
 
-static const char *const commands[] = {"status",  "flush", "epoch",   "reload", "quit",
-                                       "compact", "check", "salvage", "doctor"};
+static const char *const commands[] = {"status", "flush",   "epoch", "label",   "reload",
+                                       "quit",   "compact", "check", "salvage", "doctor"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void
@@ -42,8 +44,6 @@ take_command(struct argp_state *state, struct request *request, const char *text
 	const char *near = suggest_name(text, commands, COMMAND_COUNT);
 	char *shown;
 
-	if (request->command)
-		argp_error(state, "one command at a time");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (strcmp(commands[i], text) == 0)
 			request->command = commands[i];
@@ -55,11 +55,44 @@ take_command(struct argp_state *state, struct request *request, const char *text
 	free(shown);
 }
 
+static bool
+is_command(const struct request *request, const char *command)
+{
+	return request->command && strcmp(request->command, command) == 0;
+}
+
+/* What follows the label is the program's. */
+static void
+take_argument(struct argp_state *state, struct request *request, char *text)
+{
+	if (!request->command) {
+		take_command(state, request, text);
+		if (is_command(request, "label") && request->label)
+			argp_error(state, "--label goes with epoch");
+	} else if (!is_command(request, "label")) {
+		argp_error(state, "one command at a time");
+	} else if (!request->label) {
+		request->label = text;
+	} else {
+		request->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+	}
+}
+
 /* Does the command need no dcpid? */
 static bool
 is_offline(const struct request *request)
 {
 	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0;
+}
+
+static void
+check_label(const struct argp_state *state, const struct request *request)
+{
+	if (!request->label || (!request->program && !request->pid))
+		argp_error(state, "label LABEL -- PROGRAM [ARGUMENT]..., or label LABEL --pid PID");
+	if (request->program && request->pid)
+		argp_error(state, "a program or --pid, not both");
 }
 
 static void
@@ -69,8 +102,12 @@ check_options(const struct argp_state *state, const struct request *request)
 		argp_usage(state);
 		return;
 	}
-	if (request->label && strcmp(request->command, "epoch") != 0)
+	if (strcmp(request->command, "label") == 0)
+		check_label(state, request);
+	else if (request->label && strcmp(request->command, "epoch") != 0)
 		argp_error(state, "--label goes with epoch");
+	if (request->pid && strcmp(request->command, "label") != 0)
+		argp_error(state, "--pid goes with label");
 	if (request->json && strcmp(request->command, "status") != 0 && strcmp(request->command, "doctor") != 0)
 		argp_error(state, "--json goes with status and doctor");
 	if (request->prometheus && strcmp(request->command, "status") != 0)
@@ -100,7 +137,12 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->socket = text;
 		return 0;
 	case KEY_LABEL:
+		if (is_command(request, "label"))
+			argp_error(state, "--label goes with epoch");
 		request->label = text;
+		return 0;
+	case KEY_PID:
+		request->pid = (unsigned)options_number(state, "--pid", text, 1, INT32_MAX);
 		return 0;
 	case KEY_JSON:
 		request->json = true;
@@ -115,7 +157,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->to = text;
 		return 0;
 	case ARGP_KEY_ARG:
-		take_command(state, request, text);
+		take_argument(state, request, text);
 		return 0;
 	case ARGP_KEY_END:
 		check_options(state, request);
@@ -148,6 +190,16 @@ examine(const struct request *request)
 	return status;
 }
 
+/* The program's end is ours, but that what it did could not be written. */
+static int
+run_labelled(const struct request *request)
+{
+	struct child child = {0};
+	int status = labelled_run(request, request->program, &child);
+
+	return status ? status : child_exit_status(child.status, labelled_flush(request));
+}
+
 static int
 run(const struct request *request)
 {
@@ -165,11 +217,13 @@ run(const struct request *request)
 		json_t *text = json_string(request->label);
 
 		if (!text) {
-			message_print("--label", "is not UTF-8");
+			message_print("the label", "is not UTF-8");
 			return STATUS_USAGE;
 		}
 		json_decref(text);
 	}
+	if (request->program)
+		return run_labelled(request);
 	err = ask_dcpid(request, path, sizeof(path), &reply);
 	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
 		return reply_show_metrics(request, NULL);
@@ -192,6 +246,8 @@ main(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "With status and doctor: print JSON", 0},
 		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
 		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
+		{"pid", KEY_PID, "PID", 0, "With label: label this process that runs, and what it begins from now on",
+	         0},
 		{"to", KEY_TO, "NEWDIR", 0, "With salvage: make the new database in NEWDIR", 0},
 		{0},
 	};
@@ -199,11 +255,13 @@ main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = entries,
 		.parser = parse_option,
-		.args_doc = "status|flush|epoch|reload|quit|compact|check|salvage|doctor",
+		.args_doc = "status|flush|epoch|reload|quit|compact|check|salvage|doctor\n"
+			    "label LABEL [--] PROGRAM [ARGUMENT]...\nlabel LABEL --pid PID",
 		.doc = "Ask dcpid how it is and what to do, look after a profile database, find what is in the way."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
 		       "  epoch    do that and begin a new epoch; its number is printed\n"
+		       "  label    run PROGRAM; its samples, and those of all that it begins, carry LABEL\n"
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
 		       "  compact  give space that the database does not need back to the file system\n"
@@ -218,7 +276,7 @@ main(int argc, char **argv)
 
 	text_init();
 	options_init(&request.options);
-	err = argp_parse(&argp, argc, argv, 0, NULL, &request);
+	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request);
 	if (err)
 		return message_cannot(NULL, "read the command line", -err, NULL);
 	return run(&request);

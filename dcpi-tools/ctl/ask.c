@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "collectord/config.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/compact.h"
@@ -47,14 +48,14 @@ make_request(const struct request *request)
 {
 	json_t *object = json_pack("{s:s}", "command", request->command);
 
-	if (!request->label)
-		return object;
+	int failed = 0;
+
 	/* what is not UTF-8 cannot be sent; say what dcpid would */
-	if (json_object_set_new(object, "label", json_string(request->label))) {
-		json_decref(object);
-		return NULL;
-	}
-	return object;
+	if (request->label)
+		failed |= json_object_set_new(object, "label", json_string(request->label));
+	if (request->pid)
+		failed |= json_object_set_new(object, "pid", json_integer(request->pid));
+	return json_kept(object, failed);
 }
 
 int

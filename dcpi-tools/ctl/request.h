@@ -11,10 +11,12 @@
 struct request {
 	struct options options;
 	const char *command;
-	const char *socket; /* NULL: the database's, or the service's */
-	const char *label;
-	const char *output; /* NULL: standard output */
-	const char *to;     /* the directory that salvage makes */
+	const char *socket;   /* NULL: the database's, or the service's */
+	const char *label;    /* of an epoch, or of a process tree */
+	char *const *program; /* that is to run under it; NULL: none */
+	unsigned pid;         /* of the process that is to have it; 0: none */
+	const char *output;   /* NULL: standard output */
+	const char *to;       /* the directory that salvage makes */
 	bool json;
 	bool prometheus;
 };

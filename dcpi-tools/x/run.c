@@ -4,20 +4,17 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/x/installed.h"
 #include "emulator/program.h"
 
@@ -159,62 +156,15 @@ make_command(const struct run *run, struct plan *plan, char *const *command, cha
 	return program_command(&emulation, plan->path, &plan->program, (const char *const *)command, plugin, size);
 }
 
-/* A signal that somebody sent to us is meant for the program; from the terminal it has one of its own. */
-static void
-pass_on(pid_t pid, const siginfo_t *info)
-{
-	if (info->si_code <= 0 && info->si_pid != pid)
-		kill(pid, info->si_signo);
-}
-
-static int
-wait_for(pid_t pid, const sigset_t *signals, int *status)
-{
-	siginfo_t info;
-
-	for (;;) {
-		pid_t ended = waitpid(pid, status, WNOHANG);
-
-		if (ended == pid)
-			return 0;
-		if (ended < 0 && errno != EINTR)
-			return -errno;
-		if (sigwaitinfo(signals, &info) < 0)
-			continue;
-		if (info.si_signo != SIGCHLD)
-			pass_on(pid, &info);
-	}
-}
-
-static void
-collect_signals(sigset_t *signals)
-{
-	static const int list[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-
-	sigemptyset(signals);
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		sigaddset(signals, list[i]);
-}
-
 static int
 start_and_wait(struct run *run, const char **command)
 {
-	sigset_t signals, before;
-	pid_t pid;
-	int err;
+	struct child child = {0};
+	int err = child_run(&child, (char *const *)command);
 
-	collect_signals(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	run->start_ns = time_now();
-	pid = fork();
-	if (pid == 0) {
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		execv(command[0], (char *const *)command);
-		_exit(message_cannot(command[0], "run it", -errno, NULL));
-	}
-	err = pid < 0 ? -errno : wait_for(pid, &signals, &run->status);
-	run->end_ns = time_now();
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	run->status = child.status;
+	run->start_ns = child.start_ns;
+	run->end_ns = child.end_ns;
 	return err ? message_cannot(command[0], "run it", err, NULL) : STATUS_OK;
 }
 
@@ -274,14 +224,5 @@ run_remove(const struct run *run)
 int
 run_exit_status(const struct run *run, int failed)
 {
-	const struct rlimit no_core = {0};
-	int signal_number;
-
-	if (WIFEXITED(run->status))
-		return WEXITSTATUS(run->status) ? WEXITSTATUS(run->status) : failed;
-	signal_number = WTERMSIG(run->status);
-	setrlimit(RLIMIT_CORE, &no_core);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-	return 128 + signal_number;
+	return child_exit_status(run->status, failed);
 }
