@@ -56,7 +56,7 @@ up_to = $(if $(filter $(2),$(firstword $(1))),$(2),$(firstword $(1)) $(call up_t
 archives = $(foreach r,$(call reverse,$(1)),$(call archive,$(r)))
 room_libs = $(foreach r,$(call reverse,$(1)),$(LIBS_$(r)))
 
-DAEMON_SOURCES := $(call sources,collectord)
+DAEMON_SOURCES := $(call sources,collectord) capture/protocol.c
 TOOL_COMMON := $(call sources,dcpi-tools/common)
 TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
@@ -78,10 +78,15 @@ REPLICA_SOURCES += $(X86_ENCODING)
 endif
 REPLICA_START := $(if $(filter aarch64,$(REPLICA_MACHINE)),0x2d5c000000,0x2d5c00000000)
 
+# What reads images for dcpid, locked up.
+CAPTURE := $(BUILD)/lib/dcpi/dcpi-capture
+CAPTURE_ROOMS := $(call up_to,$(ROOMS),code)
+LIBS_CAPTURE := -lseccomp
+
 .PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: $(PROGRAMS) $(PLUGINS) $(REPLICA) manuals
+all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) manuals
 
 help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
@@ -119,6 +124,10 @@ $(BUILD)/replica/%.o: %.c
 $(REPLICA): $(patsubst %.c,$(BUILD)/replica/%.o,$(REPLICA_SOURCES))
 	@mkdir -p $(@D)
 	$(CC) -static -no-pie -nostdlib -Wl,--no-relax,-Ttext-segment=$(REPLICA_START),-z,noexecstack -o $@ $^
+
+$(CAPTURE): $(call objects,$(call sources,capture)) $(call archives,$(CAPTURE_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS)) $(LIBS_CAPTURE)
 
 define room_rules
 $(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
@@ -182,6 +191,8 @@ $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON) -lcmocka
+
+$(BUILD)/tests/unit/collectord/capture_child_test: | $(CAPTURE)
 
 $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
 		$(CTL_OBJECTS) $(CALC_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))

@@ -14,7 +14,7 @@ install: all
 	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
 	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
 	$(INSTALL_DATA) $(PLUGINS) $(DESTDIR)$(plugindir)
-	$(INSTALL_PROGRAM) $(REPLICA) $(DESTDIR)$(plugindir)
+	$(INSTALL_PROGRAM) $(REPLICA) $(CAPTURE) $(DESTDIR)$(plugindir)
 	$(foreach n,1 5 8,$(INSTALL_DATA) $(filter %.$(n),$(MANUALS)) $(DESTDIR)$(mandir)/man$(n) &&) true
 	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
 	$(INSTALL_DATA) $(wildcard config/cpus/*.conf) $(DESTDIR)$(datadir)/dcpi/cpus

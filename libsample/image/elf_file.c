@@ -34,21 +34,29 @@ check_header(struct elf_file *file)
 
 /* A pipe or a device that somebody put in the file's place must neither block nor be set off. */
 static int
-open_regular(struct elf_file *file, const char *path)
+open_named(struct elf_file *file, const char *path)
 {
-	struct stat status;
-
 	do
 		file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	while (file->fd < 0 && errno == EINTR);
 	if (file->fd < 0)
 		return errno == ENOTDIR ? -ENOENT : -errno;
+	return 0;
+}
+
+/* What is open at file->fd. */
+static int
+begin_file(struct elf_file *file)
+{
+	struct stat status;
+
 	if (fstat(file->fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -DCPI_EDAMAGED;
 	file->size = (uint64_t)status.st_size;
-	return 0;
+	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	return check_header(file);
 }
 
 int
@@ -58,11 +66,23 @@ elf_file_open(struct elf_file *file, const char *path)
 
 	*file = (struct elf_file)ELF_FILE_INIT;
 	elf_version(EV_CURRENT);
-	err = open_regular(file, path);
-	if (!err) {
-		file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
-		err = check_header(file);
-	}
+	err = open_named(file, path);
+	if (!err)
+		err = begin_file(file);
+	if (err)
+		elf_file_close(file);
+	return err;
+}
+
+int
+elf_file_open_descriptor(struct elf_file *file, int fd)
+{
+	int err;
+
+	*file = (struct elf_file)ELF_FILE_INIT;
+	elf_version(EV_CURRENT);
+	file->fd = fd;
+	err = begin_file(file);
 	if (err)
 		elf_file_close(file);
 	return err;

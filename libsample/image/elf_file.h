@@ -37,6 +37,9 @@ struct elf_file {
  */
 int elf_file_open(struct elf_file *file, const char *path);
 
+/* The same for a descriptor, which belongs to `file` from here on, also on failure. */
+int elf_file_open_descriptor(struct elf_file *file, int fd);
+
 /* The same for `size` bytes at `memory` (from malloc), which belong to `file` from here on, also on failure. */
 int elf_file_open_memory(struct elf_file *file, void *memory, size_t size);
 void elf_file_close(struct elf_file *file); /* closed ones are allowed */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "image/debug_file.h"
@@ -100,6 +101,42 @@ int
 image_file_open(const struct image *image, struct image_file **file)
 {
 	return image_file_open_below(DEBUG_ROOT, image, file);
+}
+
+static int
+open_descriptors(struct image_file *file, const struct image *image, int main, int debug)
+{
+	int err = elf_file_open_descriptor(&file->main, main);
+
+	if (debug >= 0 && elf_file_open_descriptor(&file->debug, debug) == 0 &&
+	    !elf_file_has_build_id(&file->debug, image->build_id, image->build_id_size))
+		elf_file_close(&file->debug);
+	if (!err && image->build_id_size && !elf_file_has_build_id(&file->main, image->build_id, image->build_id_size))
+		err = -DCPI_EBUILDID;
+	return err ? err : segment_table_read(&file->segments, &file->main);
+}
+
+int
+image_file_open_descriptors(const struct image *image, int main, int debug, struct image_file **file)
+{
+	struct image_file *opened = calloc(1, sizeof(*opened));
+	int err;
+
+	*file = NULL;
+	if (!opened) {
+		close(main);
+		if (debug >= 0)
+			close(debug);
+		return -ENOMEM;
+	}
+	opened->main = opened->debug = (struct elf_file)ELF_FILE_INIT;
+	err = open_descriptors(opened, image, main, debug);
+	if (err) {
+		image_file_close(opened);
+		return err;
+	}
+	*file = opened;
+	return 0;
 }
 
 void

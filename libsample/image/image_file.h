@@ -20,6 +20,13 @@ struct image_file;
  * used); -DCPI_EDAMAGED for what is no ELF file. Without a build-id, device and inode must be the same.
  */
 int image_file_open(const struct image *image, struct image_file **file);
+
+/*
+ * The same of descriptors that somebody opened who knows that they are the image's, and that are the image_file's from
+ * here on, also on failure: of the file, and of its separate debug file (-1: none). Where the image has a build-id, it
+ * is compared all the same, and a debug file of another build is left out. Nothing is opened here nor later.
+ */
+int image_file_open_descriptors(const struct image *image, int main, int debug, struct image_file **file);
 void image_file_close(struct image_file *file); /* NULL is allowed */
 
 /* The ELF virtual address of file offset `offset`, by the program headers; -ENOENT when no segment holds it. */

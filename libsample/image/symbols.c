@@ -18,7 +18,7 @@ find_debug_file(struct image_file *file)
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	int size;
 
-	if (file->debug.elf)
+	if (file->debug.elf || !file->path)
 		return;
 	size = elf_file_build_id(&file->main, build_id);
 	if (size > 0 && debug_file_by_build_id(&file->debug, file->debug_root, build_id, (size_t)size) == 0)

@@ -1,22 +1,17 @@
 #include "process/file_identity.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "process/build_id.h"
 #include "process/hash.h"
+#include "process/mapped_file.h"
 
 struct file_key {
 	uint64_t inode;
@@ -73,51 +68,16 @@ is_mapped_file(int fd, const struct record_mmap *mmap)
 	return major(status.st_dev) == mmap->device_major && minor(status.st_dev) == mmap->device_minor;
 }
 
-/* Below the root of the process; O_PATH, so that nothing happens to what is there instead of the file. */
-static int
-open_below_root(int procfs, uint32_t pid, const char *path)
-{
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-	                       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	char name[32];
-	int root, fd;
-
-	snprintf(name, sizeof(name), "%" PRIu32 "/root", pid);
-	root = openat(procfs, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	close(root);
-	return fd;
-}
-
-/* Links that lead to the file itself, whatever became of its name. */
-static int
-open_by_link(int procfs, uint32_t pid, const struct record_mmap *mmap, bool is_exe)
-{
-	char name[80];
-
-	if (is_exe)
-		snprintf(name, sizeof(name), "%" PRIu32 "/exe", pid);
-	else
-		snprintf(name, sizeof(name), "%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, mmap->start,
-		         mmap->start + mmap->length);
-	return openat(procfs, name, O_PATH | O_CLOEXEC);
-}
-
 /* Takes `fd` over: open for reading if it is the right file, else -1. */
 static int
 reopen(int fd, const struct record_mmap *mmap)
 {
-	char name[32];
 	int readable = -1;
 
 	if (fd < 0)
 		return -1;
-	if (is_mapped_file(fd, mmap)) {
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-		readable = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
+	if (is_mapped_file(fd, mmap))
+		readable = mapped_file_reopen(fd);
 	close(fd);
 	return readable;
 }
@@ -128,11 +88,11 @@ open_mapped_file(int procfs, uint32_t pid, const struct record_mmap *mmap)
 	int fd = -1;
 
 	if (mmap->path[0] == '/')
-		fd = reopen(open_below_root(procfs, pid, mmap->path), mmap);
+		fd = reopen(mapped_file_below_root(procfs, pid, mmap->path), mmap);
 	if (fd < 0)
-		fd = reopen(open_by_link(procfs, pid, mmap, true), mmap);
+		fd = reopen(mapped_file_exe(procfs, pid), mmap);
 	if (fd < 0)
-		fd = reopen(open_by_link(procfs, pid, mmap, false), mmap);
+		fd = reopen(mapped_file_of_mapping(procfs, pid, mmap->start, mmap->start + mmap->length), mmap);
 	return fd;
 }
 

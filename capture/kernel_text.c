@@ -1,0 +1,261 @@
+#include "capture/kernel_text.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "process/kallsyms.h"
+#include "process/modules.h"
+
+#define HEADERS_MAX 4096 /* of /proc/kcore; memory has some dozens of pieces */
+#define TEXT_MAX    (UINT64_C(1) << 30)
+
+struct bounds {
+	char module[MODULE_NAME_SIZE]; /* "": the kernel */
+	uint64_t start, end;
+};
+
+static int
+see_module(void *context, const struct module *module)
+{
+	struct bounds *bounds = context;
+
+	if (strcmp(module->name, bounds->module) == 0)
+		bounds->start = module->address;
+	return 0;
+}
+
+/* The text of a module ends with the block of its last function. */
+static int
+see_symbol(void *context, const struct kallsyms_symbol *symbol)
+{
+	struct bounds *bounds = context;
+
+	if (strcmp(symbol->module, bounds->module) != 0)
+		return 0;
+	if (bounds->module[0]) {
+		if (strchr("tT", symbol->type) && symbol->address >= bounds->start && symbol->address >= bounds->end)
+			bounds->end = symbol->address + 1;
+		return 0;
+	}
+	if (strcmp(symbol->name, "_stext") == 0)
+		bounds->start = symbol->address;
+	else if (strcmp(symbol->name, "_etext") == 0)
+		bounds->end = symbol->address;
+	return bounds->start && bounds->end; /* that is all */
+}
+
+static int
+find_bounds(const char *procfs, const struct image *image, struct bounds *bounds)
+{
+	const size_t length = strlen(image->path);
+	int err = 0;
+
+	memset(bounds, 0, sizeof(*bounds));
+	if (image->kind == IMAGE_MODULE) {
+		if (length < 3 || length - 2 >= sizeof(bounds->module))
+			return -ENOENT;
+		memcpy(bounds->module, image->path + 1, length - 2); /* of "[ext4]" */
+		err = modules_read(procfs, see_module, bounds);
+	}
+	if (!err)
+		err = kallsyms_read(procfs, see_symbol, bounds);
+	if (err < 0)
+		return err;
+	return bounds->start && bounds->end > bounds->start && bounds->end - bounds->start <= TEXT_MAX ? 0 : -ENOENT;
+}
+
+int
+kernel_text_open(const char *procfs, const struct image *image, struct kernel_text *text)
+{
+	struct bounds bounds;
+	char path[PATH_MAX];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/kcore", procfs);
+	text->kcore = open(path, O_RDONLY | O_CLOEXEC);
+	if (text->kcore < 0)
+		return -errno;
+	err = find_bounds(procfs, image, &bounds);
+	if (err) {
+		close(text->kcore);
+		text->kcore = -1;
+		return err;
+	}
+	text->address = bounds.start;
+	text->size = (bounds.end - bounds.start + CAPTURED_BLOCK_SIZE - 1) / CAPTURED_BLOCK_SIZE * CAPTURED_BLOCK_SIZE;
+	return 0;
+}
+
+static int
+read_at(int fd, void *data, size_t size, uint64_t offset)
+{
+	uint8_t *to = data;
+
+	while (size > 0) {
+		ssize_t got = pread(fd, to, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -DCPI_EDAMAGED;
+		to += got;
+		size -= (size_t)got;
+		offset += (uint64_t)got;
+	}
+	return 0;
+}
+
+struct core {
+	int fd;
+	uint16_t machine;
+	Elf64_Phdr *headers;
+	size_t count;
+};
+
+static int
+core_read(int fd, struct core *core)
+{
+	Elf64_Ehdr header;
+	int err = read_at(fd, &header, sizeof(header), 0);
+
+	if (err)
+		return err;
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > HEADERS_MAX)
+		return -DCPI_EDAMAGED;
+	core->fd = fd;
+	core->machine = header.e_machine;
+	core->count = header.e_phnum;
+	core->headers = calloc(core->count + 1, sizeof(*core->headers));
+	if (!core->headers)
+		return -ENOMEM;
+	return read_at(fd, core->headers, core->count * sizeof(*core->headers), header.e_phoff);
+}
+
+static int
+core_read_block(const struct core *core, uint64_t address, uint8_t bytes[CAPTURED_BLOCK_SIZE])
+{
+	for (size_t i = 0; i < core->count; i++) {
+		const Elf64_Phdr *header = &core->headers[i];
+
+		if (header->p_type == PT_LOAD && address >= header->p_vaddr &&
+		    address - header->p_vaddr < header->p_memsz &&
+		    header->p_memsz - (address - header->p_vaddr) >= CAPTURED_BLOCK_SIZE)
+			return read_at(core->fd, bytes, CAPTURED_BLOCK_SIZE,
+			               header->p_offset + (address - header->p_vaddr));
+	}
+	return -ENOENT;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* The blocks with samples and those beside them, ascending, without those that are known. `numbers` has room for three
+ * times the places. */
+static size_t
+choose_blocks(const struct kernel_text *text, const struct capture_request *request, uint32_t *numbers)
+{
+	const uint64_t end = text->size / CAPTURED_BLOCK_SIZE;
+	size_t count = 0;
+
+	for (size_t i = 0; i < request->place_count; i++) {
+		const uint64_t block = request->places[i].block;
+
+		for (uint64_t number = block ? block - 1 : 0; number <= block + 1 && number < end; number++) {
+			const uint32_t key = (uint32_t)number;
+
+			if (count > 0 && numbers[count - 1] >= key)
+				continue;
+			if (request->known_count && bsearch(&key, request->known, request->known_count,
+			                                    sizeof(*request->known), compare_numbers))
+				continue;
+			numbers[count++] = key;
+		}
+	}
+	return count < CAPTURE_BLOCKS_MAX ? count : CAPTURE_BLOCKS_MAX;
+}
+
+static int
+put_layout(const struct kernel_text *text, uint16_t machine, capture_put *put, void *context)
+{
+	struct captured_segment segment = {.size = text->size, .executable = true};
+	struct captured_section section = {.size = text->size, .is_code = true};
+	const struct captured_layout layout = {machine, &segment, 1, &section, 1};
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err = captured_layout_encode(&layout, &value);
+
+	if (!err)
+		err = put(context, CAPTURE_LAYOUT, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+/* A block that is not there, as when a module has gone, is left out. */
+static int
+put_parcel(const struct kernel_text *text, const struct core *core, const uint32_t *numbers, size_t count,
+           uint8_t *bytes, capture_put *put, void *context)
+{
+	struct captured_block blocks[CAPTURED_PARCEL_MAX];
+	struct byte_writer value = BYTE_WRITER_INIT;
+	size_t kept = 0;
+	int err;
+
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *to = bytes + kept * CAPTURED_BLOCK_SIZE;
+
+		if (core_read_block(core, text->address + (uint64_t)numbers[i] * CAPTURED_BLOCK_SIZE, to) == 0)
+			blocks[kept++] = (struct captured_block){numbers[i], to};
+	}
+	if (kept == 0)
+		return 0;
+	err = captured_parcel_encode(blocks, kept, &value);
+	if (!err)
+		err = put(context, CAPTURE_PARCEL, blocks[0].number, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+static int
+put_text(const struct kernel_text *text, const struct core *core, const struct capture_request *request,
+         capture_put *put, void *context)
+{
+	uint32_t *numbers = calloc(3 * request->place_count + 1, sizeof(*numbers));
+	uint8_t *bytes = malloc((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
+	const size_t count = numbers ? choose_blocks(text, request, numbers) : 0;
+	int err = numbers && bytes ? 0 : -ENOMEM;
+
+	for (size_t at = 0; at < count && !err; at += CAPTURED_PARCEL_MAX) {
+		const size_t left = count - at, some = left < CAPTURED_PARCEL_MAX ? left : CAPTURED_PARCEL_MAX;
+
+		err = put_parcel(text, core, numbers + at, some, bytes, put, context);
+	}
+	free(numbers);
+	free(bytes);
+	return err;
+}
+
+int
+kernel_text_take(const struct kernel_text *text, const struct capture_request *request, capture_put *put, void *context)
+{
+	struct core core = {0};
+	int err = core_read(text->kcore, &core);
+
+	if (!err && request->names)
+		err = put_layout(text, core.machine, put, context);
+	if (!err)
+		err = put_text(text, &core, request, put, context);
+	free(core.headers);
+	return err;
+}

@@ -1,0 +1,202 @@
+/*
+ * dcpi-capture - takes names and text of one image for dcpid, and may die of it
+ *
+ * Started by dcpid with a request on standard input (protocol.h); not by hand. What it opens, it opens before it locks
+ * itself up (jail.h); what it reads of the file, it reads after.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "capture/jail.h"
+#include "capture/kernel_text.h"
+#include "capture/protocol.h"
+#include "capture/source.h"
+#include "code/capture.h"
+#include "image/image_file.h"
+
+static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
+
+struct task {
+	struct capture_request request;
+	struct capture_request_room room;
+	struct capture_source source;
+	struct kernel_text kernel;
+};
+
+static int
+read_all(int fd, uint8_t **data, size_t *size)
+{
+	size_t capacity = 0;
+	ssize_t got;
+
+	*data = NULL;
+	*size = 0;
+	do {
+		uint8_t *grown = *size < REQUEST_SIZE_MAX ? array_grow(*data, &capacity, *size + 4096, 1) : NULL;
+
+		if (!grown)
+			return *size < REQUEST_SIZE_MAX ? -ENOMEM : -E2BIG;
+		*data = grown;
+		got = read(fd, *data + *size, capacity - *size);
+		if (got > 0)
+			*size += (size_t)got;
+	} while (got > 0 || (got < 0 && errno == EINTR));
+	return got < 0 ? -errno : 0;
+}
+
+static int
+write_all(int fd, const void *data, size_t size)
+{
+	const uint8_t *at = data;
+
+	while (size > 0) {
+		ssize_t put = write(fd, at, size);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		at += put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
+static int
+send_message(enum capture_message kind, const void *first, size_t first_size, const void *data, size_t size)
+{
+	uint8_t head[MESSAGE_HEAD_SIZE];
+	int err;
+
+	capture_message_head(kind, first_size + size, head);
+	err = write_all(STDOUT_FILENO, head, sizeof(head));
+	if (!err)
+		err = write_all(STDOUT_FILENO, first, first_size);
+	return err ? err : write_all(STDOUT_FILENO, data, size);
+}
+
+static int
+send_part(void *context, enum capture_part part, uint32_t block, const void *data, size_t size)
+{
+	const uint8_t first[4] = {(uint8_t)(block >> 24), (uint8_t)(block >> 16), (uint8_t)(block >> 8),
+	                          (uint8_t)block};
+
+	(void)context;
+	switch (part) {
+	case CAPTURE_SYMBOLS:
+		return send_message(MESSAGE_SYMBOLS, NULL, 0, data, size);
+	case CAPTURE_LAYOUT:
+		return send_message(MESSAGE_LAYOUT, NULL, 0, data, size);
+	case CAPTURE_PARCEL:
+		return send_message(MESSAGE_PARCEL, first, sizeof(first), data, size);
+	}
+	return -EINVAL;
+}
+
+static int
+send_end(int err)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+
+	write_varint(&value, (uint64_t)-err);
+	err = value.failed ? -ENOMEM : send_message(MESSAGE_END, NULL, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+static bool
+is_of_kernel(const struct image *image)
+{
+	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
+}
+
+/* What needs rights. */
+static int
+open_files(struct task *task)
+{
+	const struct image *image = &task->request.image;
+	int procfs, err;
+
+	task->source.main = task->source.debug = task->kernel.kcore = -1;
+	if (is_of_kernel(image))
+		return kernel_text_open("/proc", image, &task->kernel);
+	if (image->kind != IMAGE_USER)
+		return 0; /* the vdso is in our own memory */
+	procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (procfs < 0)
+		return -errno;
+	err = capture_source_open(procfs, &task->request, &task->source);
+	close(procfs);
+	return err;
+}
+
+static int
+take(struct task *task)
+{
+	const struct capture_request *request = &task->request;
+	const struct capture_wish wish = {
+		.places = (const struct capture_place *)request->places,
+		.place_count = request->place_count,
+		.known = request->known,
+		.known_count = request->known_count,
+		.names = request->names,
+	};
+	struct image_file *file;
+	int err;
+
+	if (is_of_kernel(&request->image))
+		return kernel_text_take(&task->kernel, request, send_part, NULL);
+	if (request->image.kind == IMAGE_VDSO)
+		err = image_file_open(&request->image, &file);
+	else
+		err = image_file_open_descriptors(&request->image, task->source.main, task->source.debug, &file);
+	if (err)
+		return err;
+	err = capture_take(file, &wish, send_part, NULL);
+	image_file_close(file);
+	return err;
+}
+
+static int
+work(struct task *task)
+{
+	uint8_t *data;
+	size_t size;
+	int err;
+
+	err = read_all(STDIN_FILENO, &data, &size);
+	if (!err)
+		err = capture_request_decode(data, size, &task->request, &task->room);
+	free(data);
+	if (!err)
+		err = open_files(task);
+	if (!err)
+		err = jail_enter();
+	return err ? err : take(task);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct task task;
+	int err;
+
+	(void)argv;
+	if (argc > 1 || isatty(STDIN_FILENO)) {
+		fprintf(stderr, CAPTURE_PROGRAM ": is started by dcpid; see dcpid(8)\n");
+		return STATUS_USAGE;
+	}
+	err = jail_prepare();
+	if (!err)
+		err = work(&task);
+	err = send_end(err);
+	capture_request_fini(&task.room);
+	_exit(err ? STATUS_FAILURE : STATUS_OK); /* what exit(3) would run may not be allowed */
+}

@@ -1,0 +1,147 @@
+#include "capture/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "process/build_id.h"
+#include "process/mapped_file.h"
+
+#define DEBUG_FILES "/usr/lib/debug/.build-id"
+#define FIRST       1 /* the first process */
+
+/* What files without a generation, and file systems that do not tell it, leave open, device and inode must do for. */
+static bool
+has_generation(int fd, uint64_t generation)
+{
+	union {
+		unsigned generation; /* what file systems store */
+		long room;           /* what the request's number says */
+	} answer = {0};
+
+	if (generation == 0 || ioctl(fd, FS_IOC_GETVERSION, &answer) < 0)
+		return true;
+	return answer.generation == (uint32_t)generation;
+}
+
+/* File systems without a device of their own (btrfs, overlay) show mappings another one. */
+static bool
+has_inode(int fd, const struct image *image)
+{
+	struct stat status;
+
+	if (image->inode == 0 || fstat(fd, &status) < 0 || status.st_ino != image->inode)
+		return false;
+	if (major(status.st_dev) != 0 &&
+	    (major(status.st_dev) != image->device_major || minor(status.st_dev) != image->device_minor))
+		return false;
+	return has_generation(fd, image->inode_generation);
+}
+
+static bool
+is_image(int fd, const struct image *image)
+{
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+
+	if (image->build_id_size == 0)
+		return has_inode(fd, image);
+	return build_id_from_file(fd, build_id) == image->build_id_size &&
+	       memcmp(build_id, image->build_id, image->build_id_size) == 0;
+}
+
+/* Takes `path`, an O_PATH descriptor or an error, over. A descriptor for reading, or an error. */
+static int
+open_if_right(int path, const struct image *image)
+{
+	int fd;
+
+	if (path < 0)
+		return path;
+	fd = mapped_file_reopen(path);
+	close(path);
+	if (fd < 0 || is_image(fd, image))
+		return fd;
+	close(fd);
+	return -DCPI_EBUILDID;
+}
+
+/* Of two reasons, the one that says more. */
+static int
+worse(int err, int other)
+{
+	static const int order[] = {-EACCES, -EPERM, -DCPI_EBUILDID};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (err == order[i] || other == order[i])
+			return order[i];
+	return err ? err : other;
+}
+
+enum way { WAY_MAPPING, WAY_PATH, WAY_PROGRAM, WAY_FIRST, WAY_OWN, WAYS };
+
+static int
+open_main(int procfs, const struct capture_request *request)
+{
+	const struct image *image = &request->image;
+	const bool has_path = image->path[0] == '/';
+	int fd = -ENOENT, err = -ENOENT;
+
+	for (enum way way = WAY_MAPPING; way < WAYS; way++) {
+		if (way == WAY_MAPPING && request->pid && request->end > request->start)
+			fd = mapped_file_of_mapping(procfs, request->pid, request->start, request->end);
+		else if (way == WAY_PATH && request->pid && has_path)
+			fd = mapped_file_below_root(procfs, request->pid, image->path);
+		else if (way == WAY_PROGRAM && request->pid)
+			fd = mapped_file_exe(procfs, request->pid);
+		else if (way == WAY_FIRST && has_path)
+			fd = mapped_file_below_root(procfs, FIRST, image->path);
+		else if (way == WAY_OWN && has_path)
+			fd = mapped_file_below_root(procfs, (uint32_t)getpid(), image->path);
+		else
+			continue;
+		fd = open_if_right(fd, image);
+		if (fd >= 0)
+			return fd;
+		if (way != WAY_FIRST || fd == -DCPI_EBUILDID) /* that root may be closed to us */
+			err = worse(err, fd);
+	}
+	return err == -EPERM ? -EACCES : err == -ESRCH ? -ENOENT : err;
+}
+
+static int
+open_debug(const struct image *image)
+{
+	char hex[2 * BUILD_ID_SIZE_MAX + 1], path[PATH_MAX];
+	int link, fd;
+
+	if (image->build_id_size < 2)
+		return -1;
+	for (size_t i = 0; i < image->build_id_size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", image->build_id[i]);
+	snprintf(path, sizeof(path), DEBUG_FILES "/%.2s/%s.debug", hex, hex + 2);
+	link = open(path, O_PATH | O_CLOEXEC);
+	if (link < 0)
+		return -1;
+	fd = mapped_file_reopen(link);
+	close(link);
+	return fd < 0 ? -1 : fd;
+}
+
+int
+capture_source_open(int procfs, const struct capture_request *request, struct capture_source *source)
+{
+	source->debug = -1;
+	source->main = open_main(procfs, request);
+	if (source->main < 0)
+		return source->main;
+	source->debug = open_debug(&request->image);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * source.h - the file of an image, found and opened before dcpi-capture locks itself up
+ *
+ * The process that was sampled may see other files than we do, the path may be another file's by now, and the file may
+ * have no name any more. So several ways are tried - its mapping, its path below the root of the process, its program,
+ * the same path below the root of the first process and our own - and what they lead to is believed when its build-id,
+ * or else device, inode and generation, are those of the image.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_CAPTURE_SOURCE_H
+#define DCPI_CAPTURE_SOURCE_H
+
+#include "capture/protocol.h"
+
+struct capture_source {
+	int main;
+	int debug; /* the separate debug file of that build; -1: none */
+};
+
+/* `procfs` is an open directory. 0; -ENOENT; -EACCES; -DCPI_EBUILDID when there were other files only. */
+int capture_source_open(int procfs, const struct capture_request *request, struct capture_source *source);
+
+#endif

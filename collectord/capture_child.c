@@ -1,0 +1,270 @@
+#include "collectord/capture_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "collectord/machine.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define REAP_S    2 /* a process that was killed is waited for; one that hangs in the kernel is left to itself */
+
+extern char **environ;
+
+struct child {
+	pid_t pid;
+	int in, out; /* our ends; -1: closed */
+	const struct byte_writer *request;
+	size_t written;
+	uint8_t *bytes;
+	size_t size, capacity;
+	uint64_t deadline_ns;
+};
+
+int
+capture_child_find(char path[PATH_MAX])
+{
+	static const char place[] = "../lib/dcpi/" CAPTURE_PROGRAM;
+	char self[PATH_MAX - sizeof(place)];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length <= 0)
+		return length < 0 ? -errno : -ENOENT;
+	self[length] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(path, PATH_MAX, "%s/%s", self, place);
+	return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+static void
+close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Its two pipes, nothing to say aloud, and signals as they are for anybody. */
+static int
+spawn(const char *program, int in, int out, pid_t *pid)
+{
+	char *arguments[] = {(char *)program, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	int err;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	err = posix_spawn_file_actions_init(&actions);
+	if (err)
+		return -err;
+	err = posix_spawnattr_init(&attributes);
+	if (!err) {
+		posix_spawnattr_setsigmask(&attributes, &none);
+		posix_spawnattr_setsigdefault(&attributes, &all);
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+		err = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+		if (!err)
+			err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+		if (!err)
+			err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		if (!err)
+			err = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
+		posix_spawnattr_destroy(&attributes);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	return -err;
+}
+
+static int
+start(struct child *child, const char *program)
+{
+	int in[2], out[2], err;
+
+	child->in = child->out = -1;
+	if (pipe2(in, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		err = -errno;
+		close(in[0]);
+		close(in[1]);
+		return err;
+	}
+	err = spawn(program, in[0], out[1], &child->pid);
+	close(in[0]);
+	close(out[1]);
+	child->in = in[1];
+	child->out = out[0];
+	if (!err && (fcntl(in[1], F_SETFL, O_NONBLOCK) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0))
+		err = -errno;
+	return err;
+}
+
+/* Some of the request. It may end without reading all: that it said so, its reply tells. */
+static void
+write_some(struct child *child)
+{
+	const size_t left = child->request->size - child->written;
+	ssize_t put = write(child->in, child->request->data + child->written, left);
+
+	if (put > 0)
+		child->written += (size_t)put;
+	if (child->written == child->request->size || (put < 0 && errno != EAGAIN && errno != EINTR))
+		close_end(&child->in);
+}
+
+/* 0; 1 at the end; -EFBIG, -ENOMEM, -errno. */
+static int
+read_some(struct child *child)
+{
+	uint8_t *grown;
+	ssize_t got;
+
+	if (child->size > REPLY_SIZE_MAX)
+		return -EFBIG;
+	grown = array_grow(child->bytes, &child->capacity, child->size + 65536, 1);
+	if (!grown)
+		return -ENOMEM;
+	child->bytes = grown;
+	got = read(child->out, grown + child->size, child->capacity - child->size);
+	if (got > 0)
+		child->size += (size_t)got;
+	if (got == 0)
+		return 1;
+	return got < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+}
+
+/* 0 when it has closed its output; -ETIMEDOUT, -ECANCELED, ... */
+static int
+converse(struct child *child, int stop)
+{
+	for (;;) {
+		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		struct pollfd fds[] = {
+			{.fd = child->out, .events = POLLIN},
+			{.fd = child->in, .events = POLLOUT},
+			{.fd = stop, .events = POLLIN},
+		};
+		int result;
+
+		if (now_ns >= child->deadline_ns)
+			return -ETIMEDOUT;
+		result = poll(fds, sizeof(fds) / sizeof(fds[0]), (int)((child->deadline_ns - now_ns) / 1000000) + 1);
+		if (result < 0 && errno != EINTR)
+			return -errno;
+		if (result <= 0)
+			continue;
+		if (fds[2].revents)
+			return -ECANCELED;
+		if (fds[1].revents)
+			write_some(child);
+		if (fds[0].revents) {
+			result = read_some(child);
+			if (result)
+				return result < 0 ? result : 0;
+		}
+	}
+}
+
+static uint64_t
+time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_usec * 1000;
+}
+
+/* Wait for its end: its status, or -ETIMEDOUT. */
+static int
+reap(const struct child *child, struct capture_outcome *outcome)
+{
+	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + REAP_S * SECOND_NS;
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(child->pid, &status, WNOHANG, &usage)) == 0 || (pid < 0 && errno == EINTR)) {
+		if (machine_clock_ns(CLOCK_MONOTONIC) > until_ns)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	if (pid < 0)
+		return -errno;
+	outcome->cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+	return status;
+}
+
+/* See to it that it is gone, and how it went. */
+static void
+finish(struct child *child, struct capture_outcome *outcome)
+{
+	int status;
+
+	close_end(&child->in);
+	close_end(&child->out);
+	if (outcome->error)
+		kill(child->pid, SIGKILL);
+	status = reap(child, outcome);
+	if (status == -ETIMEDOUT && !outcome->error) { /* it says no more, and does not end */
+		kill(child->pid, SIGKILL);
+		status = reap(child, outcome);
+	}
+	if (!outcome->error && status >= 0 && WIFSIGNALED(status)) {
+		outcome->error = -ECHILD;
+		outcome->signal = WTERMSIG(status);
+	}
+}
+
+static void
+judge(const struct child *child, struct capture_outcome *outcome)
+{
+	if (!outcome->error)
+		outcome->error = capture_reply_decode(child->bytes, child->size, &outcome->reply);
+	if (!outcome->error && !outcome->reply.has_ended)
+		outcome->error = -ECHILD;
+	if (!outcome->error)
+		outcome->error = outcome->reply.error;
+}
+
+void
+capture_child_run(const char *program, const struct byte_writer *request, int stop, struct capture_outcome *outcome)
+{
+	struct child child = {
+		.request = request,
+		.deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + CAPTURE_CHILD_S * SECOND_NS,
+	};
+
+	memset(outcome, 0, sizeof(*outcome));
+	outcome->error = start(&child, program);
+	if (!outcome->error) {
+		outcome->error = converse(&child, stop);
+		finish(&child, outcome);
+		judge(&child, outcome);
+	} else if (child.pid > 0) {
+		finish(&child, outcome);
+	}
+	close_end(&child.in);
+	close_end(&child.out);
+	outcome->bytes = child.bytes;
+}
+
+void
+capture_outcome_fini(struct capture_outcome *outcome)
+{
+	free(outcome->bytes);
+	memset(outcome, 0, sizeof(*outcome));
+}

@@ -1,0 +1,377 @@
+/* Tests of collectord/capture_child.h with the real dcpi-capture, and with programs that misbehave in its place. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collectord/capture_child.h"
+#include "process/build_id.h"
+#include "tests/remove_tree.h"
+
+struct stage {
+	char directory[64];
+	char program[PATH_MAX]; /* the real one */
+	char path[PATH_MAX];    /* a copy of sleep(1) */
+	struct image image;     /* that copy */
+	pid_t sleeper;
+	struct capture_outcome outcome;
+};
+
+/* As the kernel would tell of a mapping of `path`. */
+static struct image
+image_at(const char *path)
+{
+	struct image image = {.kind = IMAGE_USER, .path = path};
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), size;
+
+	assert_true(fd >= 0);
+	size = build_id_from_file(fd, image.build_id);
+	assert_int_equal(fstat(fd, &status), 0);
+	close(fd);
+	if (size > 0) {
+		image.build_id_size = (uint8_t)size;
+		return image;
+	}
+	image.device_major = major(status.st_dev);
+	image.device_minor = minor(status.st_dev);
+	image.inode = status.st_ino;
+	return image;
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+	char command[2 * PATH_MAX + 32];
+
+	snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a test's own */
+}
+
+static int
+set_up(void **state)
+{
+	static struct stage stage;
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	memset(&stage, 0, sizeof(stage));
+	if (length < 0)
+		return -1;
+	self[length] = '\0';
+	*strrchr(self, '/') = '\0';
+	snprintf(stage.program, sizeof(stage.program), "%.3000s/../../../lib/dcpi/" CAPTURE_PROGRAM, self);
+	snprintf(stage.directory, sizeof(stage.directory), "/tmp/capture-test-XXXXXX");
+	if (!mkdtemp(stage.directory))
+		return -1;
+	snprintf(stage.path, sizeof(stage.path), "%s/sleeper", stage.directory);
+	copy_file("/bin/sleep", stage.path);
+	stage.image = image_at(stage.path);
+	*state = &stage;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct stage *stage = *state;
+
+	capture_outcome_fini(&stage->outcome);
+	if (stage->sleeper > 0) {
+		kill(stage->sleeper, SIGKILL);
+		waitpid(stage->sleeper, NULL, 0);
+	}
+	return remove_tree(stage->directory);
+}
+
+static const struct capture_outcome *
+run_program(struct stage *stage, const char *program, const struct capture_request *request, int stop)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+
+	assert_int_equal(capture_request_encode(request, &writer), 0);
+	capture_child_run(program, &writer, stop, &stage->outcome);
+	writer_fini(&writer);
+	return &stage->outcome;
+}
+
+static const struct capture_outcome *
+run(struct stage *stage, const struct capture_request *request)
+{
+	return run_program(stage, stage->program, request, -1);
+}
+
+static void
+start_sleeper(struct stage *stage)
+{
+	char link[64], target[PATH_MAX];
+
+	stage->sleeper = fork();
+	if (stage->sleeper == 0) {
+		execl(stage->path, "sleep", "600", (char *)NULL);
+		_exit(127);
+	}
+	snprintf(link, sizeof(link), "/proc/%d/exe", stage->sleeper);
+	do
+		memset(target, 0, sizeof(target));
+	while (readlink(link, target, sizeof(target) - 1) > 0 && strcmp(target, stage->path) != 0);
+}
+
+static void
+assert_taken(const struct capture_outcome *outcome)
+{
+	assert_int_equal(outcome->error, 0);
+	assert_non_null(outcome->reply.captured.symbols.data);
+	assert_non_null(outcome->reply.captured.layout.data);
+	assert_true(outcome->cpu_ns > 0);
+}
+
+/* sleep(1) has some 20 KiB of code: a small image. */
+static void
+names_and_text_of_a_file_are_taken(void **state)
+{
+	struct stage *stage = *state;
+	const struct request_place place = {.block = 2, .granules = 1};
+	const struct capture_request request = {
+		.image = stage->image, .names = true, .places = &place, .place_count = 1};
+	const struct capture_outcome *outcome = run(stage, &request);
+	uint32_t numbers[CAPTURED_PARCEL_MAX];
+
+	assert_taken(outcome);
+	assert_true(outcome->reply.captured.parcel_count >= 1);
+	assert_true(captured_parcel_blocks(outcome->reply.parcels[0].data, outcome->reply.parcels[0].size, numbers) >
+	            3);
+}
+
+static void
+what_was_taken_is_not_taken_again(void **state)
+{
+	struct stage *stage = *state;
+	uint32_t known[1000];
+	const struct capture_request request = {.image = stage->image, .known = known, .known_count = 1000};
+	const struct capture_outcome *outcome;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		known[i] = i;
+	outcome = run(stage, &request);
+	assert_int_equal(outcome->error, 0);
+	assert_null(outcome->reply.captured.symbols.data);
+	assert_null(outcome->reply.captured.layout.data);
+	assert_int_equal(outcome->reply.captured.parcel_count, 0);
+}
+
+/* More than a pipe holds. */
+static void
+a_large_request_arrives(void **state)
+{
+	struct stage *stage = *state;
+	const size_t count = 200000;
+	uint32_t *known = calloc(count, sizeof(*known));
+	const struct capture_request request = {
+		.image = stage->image, .names = true, .known = known, .known_count = count};
+
+	assert_non_null(known);
+	for (size_t i = 0; i < count; i++)
+		known[i] = (uint32_t)(1000000 + i * 1000);
+	assert_taken(run(stage, &request));
+	free(known);
+}
+
+static void
+a_deleted_file_is_taken_from_its_process(void **state)
+{
+	struct stage *stage = *state;
+	struct capture_request request = {.image = stage->image, .names = true};
+
+	start_sleeper(stage);
+	assert_int_equal(unlink(stage->path), 0);
+	assert_int_equal(run(stage, &request)->error, -ENOENT);
+	capture_outcome_fini(&stage->outcome);
+	request.pid = (uint32_t)stage->sleeper;
+	assert_taken(run(stage, &request));
+}
+
+static void
+another_build_is_refused(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image, .names = true};
+
+	assert_int_equal(unlink(stage->path), 0);
+	copy_file("/bin/cat", stage->path);
+	assert_int_equal(run(stage, &request)->error, -DCPI_EBUILDID);
+}
+
+static void
+without_a_build_id_another_inode_is_refused(void **state)
+{
+	struct stage *stage = *state;
+	struct capture_request request = {.image = {.kind = IMAGE_USER, .path = stage->path}, .names = true};
+	struct stat status;
+
+	assert_int_equal(stat(stage->path, &status), 0);
+	request.image.device_major = major(status.st_dev);
+	request.image.device_minor = minor(status.st_dev);
+	request.image.inode = status.st_ino;
+	assert_taken(run(stage, &request));
+	capture_outcome_fini(&stage->outcome);
+	request.image.inode++;
+	assert_int_equal(run(stage, &request)->error, -DCPI_EBUILDID);
+}
+
+/* Nobody writes to it: whoever opened it for reading would wait. */
+static void
+a_pipe_in_the_files_place_is_not_opened(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image, .names = true};
+
+	assert_int_equal(unlink(stage->path), 0);
+	assert_int_equal(mkfifo(stage->path, 0600), 0);
+	assert_int_not_equal(run(stage, &request)->error, 0);
+}
+
+static void
+a_link_in_the_files_place_is_not_followed(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image, .names = true};
+
+	assert_int_equal(unlink(stage->path), 0);
+	assert_int_equal(symlink("/bin/sleep", stage->path), 0);
+	assert_int_not_equal(run(stage, &request)->error, 0);
+}
+
+static void
+what_is_no_elf_file_is_said_to_be_none(void **state)
+{
+	struct stage *stage = *state;
+	struct capture_request request = {.names = true};
+	FILE *file = fopen(stage->path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs("#!/bin/sh\n", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	request.image = image_at(stage->path);
+	assert_int_equal(run(stage, &request)->error, -DCPI_EDAMAGED);
+}
+
+static void
+the_vdso_is_taken_from_memory(void **state)
+{
+	struct stage *stage = *state;
+	struct capture_request request = {.image = {.kind = IMAGE_VDSO, .path = "[vdso]"}, .names = true};
+
+	/* its build-id is not told: the one of the kernel's that runs is asked for by dcpid, and another is refused */
+	request.image.build_id_size = 1;
+	assert_int_equal(run(stage, &request)->error, -DCPI_EBUILDID);
+}
+
+/* ---- a program in its place ---- */
+
+static const char *
+script(struct stage *stage, const char *text, char path[PATH_MAX])
+{
+	FILE *file;
+
+	snprintf(path, PATH_MAX, "%s/script", stage->directory);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fprintf(file, "#!/bin/sh\n%s\n", text) > 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+	return path;
+}
+
+static void
+a_process_that_dies_is_told_from_one_that_ends(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	char path[PATH_MAX];
+
+	assert_int_equal(run_program(stage, script(stage, "kill -SEGV $$", path), &request, -1)->error, -ECHILD);
+	assert_int_equal(stage->outcome.signal, SIGSEGV);
+	capture_outcome_fini(&stage->outcome);
+	assert_int_equal(run_program(stage, script(stage, "exit 1", path), &request, -1)->error, -ECHILD);
+	assert_int_equal(stage->outcome.signal, 0);
+}
+
+static void
+what_makes_no_sense_is_refused(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	char path[PATH_MAX];
+
+	assert_int_equal(run_program(stage, script(stage, "echo nonsense", path), &request, -1)->error, -EBADMSG);
+}
+
+static void
+a_program_that_is_not_there_is_said(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+
+	assert_int_equal(run_program(stage, "/nonexistent/dcpi-capture", &request, -1)->error, -ENOENT);
+}
+
+static void
+who_must_stop_does_not_wait(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	int stop = eventfd(1, EFD_CLOEXEC);
+	char path[PATH_MAX];
+
+	assert_true(stop >= 0);
+	assert_int_equal(run_program(stage, script(stage, "exec sleep 600", path), &request, stop)->error, -ECANCELED);
+	close(stop);
+}
+
+static void
+who_says_too_much_is_ended(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	char path[PATH_MAX];
+
+	assert_int_equal(run_program(stage, script(stage, "exec cat /dev/zero", path), &request, -1)->error, -EFBIG);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(names_and_text_of_a_file_are_taken),
+		CASE(what_was_taken_is_not_taken_again),
+		CASE(a_large_request_arrives),
+		CASE(a_deleted_file_is_taken_from_its_process),
+		CASE(another_build_is_refused),
+		CASE(without_a_build_id_another_inode_is_refused),
+		CASE(a_pipe_in_the_files_place_is_not_opened),
+		CASE(a_link_in_the_files_place_is_not_followed),
+		CASE(what_is_no_elf_file_is_said_to_be_none),
+		CASE(the_vdso_is_taken_from_memory),
+		CASE(a_process_that_dies_is_told_from_one_that_ends),
+		CASE(what_makes_no_sense_is_refused),
+		CASE(a_program_that_is_not_there_is_said),
+		CASE(who_must_stop_does_not_wait),
+		CASE(who_says_too_much_is_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
