@@ -173,6 +173,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return collection_say(why, size, "flusher", "be started", -errno);
+	flusher_give_notes(collection->flusher, collection->notes);
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
 	collection_retain(collection);
 	err = collection_start_epoch(collection, label, why, size);
@@ -217,6 +218,12 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		free(collection);
 		return collection_say(why, size, config->database, "collect", -ENOMEM);
 	}
+	collection->notes = code_notes_new("/proc");
+	if (!collection->notes) {
+		machine_watch_free(collection->watch);
+		free(collection);
+		return collection_say(why, size, config->database, "collect", -ENOMEM);
+	}
 	err = collection_open_profile(collection, why, size);
 	if (!err)
 		err = sampler_open(config, log, &collection->sampler, why, size);
@@ -235,6 +242,7 @@ collection_close(struct collection *collection)
 		return;
 	collection_close_writer(collection);
 	sampler_close(collection->sampler);
+	code_notes_free(collection->notes);
 	lifetime_fini(&collection->lifetime);
 	machine_watch_free(collection->watch);
 	free(collection);

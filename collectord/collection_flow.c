@@ -35,11 +35,27 @@ collection_look_aside(struct collection *collection)
 		memset(&collection->aside, 0, sizeof(collection->aside));
 }
 
+void
+collection_exchange_notes(struct collection *collection)
+{
+	struct code_maker maker;
+	uint64_t generation;
+	uint32_t pid;
+
+	while (code_notes_take_renewal(collection->notes, &pid, &generation))
+		sampler_renew_code(collection->sampler, pid, generation);
+	while (sampler_take_code_maker(collection->sampler, &maker))
+		code_notes_meet(collection->notes, &maker);
+	if (collection->flusher && code_notes_wants_look(collection->notes))
+		flusher_look(collection->flusher);
+}
+
 static int
 submit_kept(struct collection *collection)
 {
 	int err;
 
+	collection_exchange_notes(collection);
 	err = flusher_submit(collection->flusher, &collection->kept, sampler_images(collection->sampler),
 	                     sampler_contexts(collection->sampler));
 	if (err)
@@ -206,6 +222,7 @@ collection_drain(struct collection *collection)
 	if (err == -ENOSPC)
 		err = sampler_relieve(collection->sampler, collection->flush_error == 0);
 	note_drain_error(collection, err);
+	collection_exchange_notes(collection);
 	tally = sampler_tally(collection->sampler);
 	if (!err && (tally_size(tally) >= tally_limit(tally) / 4 * 3 || collection_session_is_long(collection)))
 		collection_flush(collection); /* when it is busy, the tally has a quarter left to wait in */

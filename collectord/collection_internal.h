@@ -24,6 +24,7 @@ struct collection {
 	struct profile *profile;
 	struct sampler *sampler;
 	struct flusher *flusher;
+	struct code_notes *notes;
 	struct epoch epoch;
 	struct machine_watch *watch;
 	bool cpus_changed;                /* the sampler is to follow */
@@ -87,6 +88,9 @@ void collection_close_writer(struct collection *collection);
 
 /* Tell the flusher what the configuration says about old slices. */
 void collection_retain(struct collection *collection);
+
+/* Let notes and sampler know of each other: which processes make code, and whose is to be renewed. */
+void collection_exchange_notes(struct collection *collection);
 
 /* An epoch ends: its totals are of the past. */
 void collection_end_totals(struct collection *collection);

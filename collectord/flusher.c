@@ -204,6 +204,16 @@ run_post(struct flusher *flusher)
 	ring_bell(flusher);
 }
 
+/* May wait for the disks and networks that processes have their files on. */
+static void
+run_look(struct flusher *flusher)
+{
+	flusher->wants_look = false;
+	pthread_mutex_unlock(&flusher->lock);
+	code_notes_look(flusher->notes);
+	pthread_mutex_lock(&flusher->lock);
+}
+
 int
 flusher_wait_until(struct flusher *flusher, uint64_t monotonic_ns)
 {
@@ -224,6 +234,8 @@ run(void *context)
 	for (;;) {
 		if (flusher->call)
 			run_call(flusher);
+		else if (flusher->wants_look && !flusher->stop)
+			run_look(flusher);
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
 			write_work(flusher);
 		else if (flusher->post.call && !flusher->stop)
@@ -323,6 +335,21 @@ flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols)
 {
 	kallsyms_copy_free(flusher->unnamed.symbols);
 	flusher->unnamed.symbols = symbols;
+}
+
+void
+flusher_give_notes(struct flusher *flusher, struct code_notes *notes)
+{
+	flusher->notes = notes;
+}
+
+void
+flusher_look(struct flusher *flusher)
+{
+	pthread_mutex_lock(&flusher->lock);
+	flusher->wants_look = flusher->notes != NULL;
+	pthread_cond_broadcast(&flusher->changed);
+	pthread_mutex_unlock(&flusher->lock);
 }
 
 void

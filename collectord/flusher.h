@@ -14,6 +14,7 @@
 
 #include "base/guard.h"
 #include "base/log.h"
+#include "collectord/code_notes.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "process/kallsyms_copy.h"
@@ -70,6 +71,15 @@ int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);
  * the first job, and save reading them again to name the kernel's functions. Before that job is handed over.
  */
 void flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols);
+
+/*
+ * What processes tell of the code that they make, borrowed: the images of those that tell nothing become one,
+ * "[anon]". Before the first job; without it, each stays an image.
+ */
+void flusher_give_notes(struct flusher *flusher, struct code_notes *notes);
+
+/* Have the flusher's thread look at processes that the notes have met, as soon as it can. */
+void flusher_look(struct flusher *flusher);
 
 /* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);

@@ -64,6 +64,23 @@ begin_again(struct flusher *flusher, struct slice *slice)
 	return 0;
 }
 
+/*
+ * Code of processes that tell nothing about it has no names and will have none: it is one image for all of them. Those
+ * that were written under an image of their own keep it.
+ */
+static void
+join_nameless_code(struct flusher *flusher, const struct work *work)
+{
+	static const struct image nameless = {.kind = IMAGE_ANON, .path = "[anon]"};
+
+	if (!flusher->notes)
+		return;
+	code_notes_look(flusher->notes);
+	for (uint32_t i = flusher->images_written; i < work->image_count; i++)
+		if (code_maker_is_image(flusher->images[i]) && !code_notes_tells(flusher->notes, flusher->images[i]))
+			flusher->images[i] = &nameless;
+}
+
 static int
 write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
 {
@@ -81,6 +98,7 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 	};
 	int err;
 
+	join_nameless_code(flusher, work);
 	if (retention)
 		err = retainer_flush(flusher->profile, &batch, retention, flusher->log);
 	else

@@ -35,12 +35,13 @@ struct flusher {
 
 	/* the thread's, the first before the first job the loop's */
 	struct unnamed unnamed;
-	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
-	bool is_homeless;    /* the database has not got that epoch yet */
-	bool has_moved;      /* and when it has got it, it is to be told */
-	bool is_late;        /* that epoch was begun when nobody waited any more, and its number is to be told */
-	bool is_set_aside;   /* what was damaged; the log has said where to */
-	int error;           /* of the last try */
+	struct code_notes *notes; /* NULL: none */
+	struct epoch *epoch;      /* that jobs belong to, to begin it again in another database; NULL: none yet */
+	bool is_homeless;         /* the database has not got that epoch yet */
+	bool has_moved;           /* and when it has got it, it is to be told */
+	bool is_late;             /* that epoch was begun when nobody waited any more, and its number is to be told */
+	bool is_set_aside;        /* what was damaged; the log has said where to */
+	int error;                /* of the last try */
 	struct retainer retainer;
 
 	/* the loop's while no job is under way, the thread's otherwise */
@@ -52,7 +53,8 @@ struct flusher {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
 	bool stop;
-	bool ended;   /* the thread has */
+	bool ended; /* the thread has */
+	bool wants_look;
 	bool is_busy; /* the thread is in the profile */
 	bool has_work;
 	bool has_result;

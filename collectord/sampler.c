@@ -348,6 +348,18 @@ sampler_attribution_stats(const struct sampler *sampler, struct attribution_stat
 	attribution_stats(sampler->attribution, stats);
 }
 
+bool
+sampler_take_code_maker(struct sampler *sampler, struct code_maker *maker)
+{
+	return attribution_take_code_maker(sampler->attribution, maker);
+}
+
+void
+sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation)
+{
+	attribution_renew_code(sampler->attribution, pid, generation);
+}
+
 struct kallsyms_copy *
 sampler_take_symbols(struct sampler *sampler)
 {

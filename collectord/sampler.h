@@ -154,6 +154,11 @@ int sampler_label_again(struct sampler *sampler, const struct labelled_processes
 struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
+
+/* As attribution_take_code_maker() and attribution_renew_code(). */
+bool sampler_take_code_maker(struct sampler *sampler, struct code_maker *maker);
+void sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation);
+
 /* The kernel's symbols, as they were read when the sampler was opened; once: NULL afterwards. The caller's. */
 struct kallsyms_copy *sampler_take_symbols(struct sampler *sampler);
 void sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats);

@@ -100,6 +100,7 @@ make_tables(struct sampler *sampler, const struct config *config)
 		.sysfs = "/sys",
 		.cgroupfs = "/sys/fs/cgroup",
 		.log = sampler->log,
+		.tells_code_makers = true,
 	};
 
 	sampler->merge = merge_new();

@@ -11,6 +11,7 @@
 
 #include "base/suggest.h"
 #include "dcpi-tools/common/text.h"
+#include "process/code_maker.h"
 
 #define PREFIX_MIN   4 /* digits of a build-id that a user must give */
 #define PREFIX_SHOWN 8
@@ -47,6 +48,8 @@ title_of(const struct image *image, bool is_alone)
 		return strdup(image->path);
 	if (image->build_id_size)
 		length = asprintf(&title, "%s (%.*s)", image->path, PREFIX_SHOWN, build_id_format(image, build_id));
+	else if (code_maker_is_image(image))
+		length = asprintf(&title, "%s (process %" PRIu64 ")", image->path, image->inode);
 	else
 		length = asprintf(&title, "%s (inode %" PRIu64 ")", image->path, image->inode);
 	return length < 0 ? NULL : title;
