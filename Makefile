@@ -205,6 +205,8 @@ $(BUILD)/tests/unit/dcpi-tools/sources_test: $(call objects,dcpi-tools/list/sour
 
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
+$(BUILD)/tests/unit/dcpi-tools/meet_test: $(call objects,dcpi-tools/diff/meet.c)
+$(BUILD)/tests/unit/dcpi-tools/pair_test: $(call objects,dcpi-tools/diff/pair.c)
 $(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tools/whatcg/,part.c stall_row.c))
 
 # What the replica consists of but for what calls the kernel.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,4 +136,36 @@ image_lines_find(struct image_lines *lines, uint64_t address, struct source_plac
 	place->path = dwarf_linesrc(line, NULL, NULL);
 	place->line = (unsigned)number;
 	return place->path ? 0 : -ENOENT;
+}
+
+static int
+unit_source(Dwarf_Die *unit, char **source)
+{
+	Dwarf_Attribute attribute;
+	const char *name = dwarf_formstring(dwarf_attr(unit, DW_AT_name, &attribute));
+	const char *directory;
+	int length;
+
+	if (!name)
+		return -ENOENT;
+	directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	length = asprintf(source, "%s%s%s", directory && name[0] != '/' ? directory : "",
+	                  directory && name[0] != '/' ? "/" : "", name);
+	if (length >= 0)
+		return 0;
+	*source = NULL;
+	return -ENOMEM;
+}
+
+int
+image_lines_source(struct image_lines *lines, char **source)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	int err = -ENOENT;
+
+	*source = NULL;
+	while (err == -ENOENT && dwarf_get_units(lines->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
+		err = unit_source(&die, source);
+	return err;
 }

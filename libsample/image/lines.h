@@ -28,4 +28,10 @@ struct source_place {
 /* The line of the instruction at ELF virtual address `address`. 0, -ENOENT, or -DCPI_EDAMAGED. */
 int image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place);
 
+/*
+ * The source file of the first unit that says one, with its directory, as the compiler was given it. 0 with a new
+ * string in *source (free it); -ENOENT, -ENOMEM.
+ */
+int image_lines_source(struct image_lines *lines, char **source);
+
 #endif
