@@ -24,6 +24,7 @@ struct meet_procedure {
 
 struct meet_image {
 	const struct image *image;
+	uint32_t index;                          /* the caller's */
 	const struct meet_procedure *procedures; /* those that have names; each once, ascending by name */
 	size_t procedure_count;
 

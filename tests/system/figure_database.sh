@@ -4,6 +4,13 @@
 #
 # What is in it says dcpiprof.description. Expected texts have PLACE for the path of the scratch folder.
 
+# figure.S as $scratch/figure.o
+assemble_figure()
+{
+	as -o "$scratch/figure.o" "$top/tests/system/figure.S" &&
+		objcopy --redefine-sym helper_2=helper --redefine-sym evil=$'evil\033[2Jname' "$scratch/figure.o"
+}
+
 # link_figure NAME BUILD-ID [OPTION...] - figure.S as $scratch/NAME
 link_figure()
 {
@@ -13,8 +20,7 @@ link_figure()
 # make_figure_database DB
 make_figure_database()
 {
-	as -o "$scratch/figure.o" "$top/tests/system/figure.S" &&
-		objcopy --redefine-sym helper_2=helper --redefine-sym evil=$'evil\033[2Jname' "$scratch/figure.o" &&
+	assemble_figure &&
 		link_figure libfigure.so 1111111111111111 &&
 		link_figure libstripped.so 2222222222222222 -s &&
 		link_figure libreplaced.so 3333333333333333 &&

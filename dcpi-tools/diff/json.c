@@ -1,0 +1,172 @@
+/* Schema dcpidiff/1: man/dcpidiff.1.scd. */
+#include <math.h>
+
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/diff/report_json.h"
+
+static json_t *
+epochs_json(const struct selection *selection)
+{
+	json_t *epochs = json_array();
+	int failed = !epochs;
+
+	for (size_t i = 0; i < selection->epoch_count; i++)
+		failed |= json_array_append_new(epochs, json_integer(selection->epochs[i].id));
+	return json_kept(epochs, failed);
+}
+
+static json_t *
+side_json(const struct report *report, unsigned side)
+{
+	const struct side *of = &report->sides[side];
+	const struct selection_event *event = side_event(of);
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}", "set", json_shown(of->set->title),
+	                 "database", json_shown(of->set->directory), "start", json_time(of->all.selection->start_ns),
+	                 "end", json_time(of->all.selection->end_ns), "epochs", epochs_json(of->all.selection), "event",
+	                 "name", json_shown(event->name), "unit", json_shown(event->unit), "period",
+	                 json_count(event->period), "samples", json_count(of->total));
+}
+
+/* What has no bound, or is not known, is null. */
+static json_t *
+finite_json(bool is_known, double value)
+{
+	return is_known && isfinite(value) ? json_real(value) : json_null();
+}
+
+int
+comparison_json(const struct report *report, const struct comparison *comparison, json_t *row)
+{
+	const bool has_amounts = report->is_one_unit;
+	int failed = 0;
+
+	failed |= json_object_set_new(row, "change", json_real(100 * comparison->change));
+	failed |= json_object_set_new(row, "least", json_real(100 * comparison->bound.least));
+	failed |= json_object_set_new(row, "most", json_real(100 * comparison->bound.most));
+	failed |= json_object_set_new(row, "times", finite_json(has_amounts, comparison->times));
+	failed |= json_object_set_new(row, "times_least", finite_json(has_amounts, comparison->times_bound.least));
+	failed |= json_object_set_new(row, "times_most", finite_json(has_amounts, comparison->times_bound.most));
+	failed |= json_object_set_new(row, "p", json_real(comparison->chance));
+	failed |= json_object_set_new(row, "changed", json_boolean(comparison->is_changed));
+	return failed;
+}
+
+static json_t *
+reasons_json(const struct figures *figures)
+{
+	json_t *reasons = json_array();
+	int failed = !reasons;
+
+	for (unsigned i = 0; i < CAUSE_COUNT; i++)
+		if (figures->high[i] > 0)
+			failed |= json_array_append_new(reasons,
+			                                json_pack("{s:s, s:f, s:f}", "reason", stall_cause_name(i),
+			                                          "low", figures->low[i], "high", figures->high[i]));
+	return json_kept(reasons, failed);
+}
+
+static int
+add_figures(const struct figures *figures, json_t *object)
+{
+	const bool is_known = figures->is_known;
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "cpi", finite_json(is_known && figures->cycles >= 0, figures->cycles));
+	failed |= json_object_set_new(object, "executions",
+	                              finite_json(is_known && figures->executions > 0, figures->executions));
+	failed |= json_object_set_new(object, "relative", json_boolean(figures->is_relative));
+	failed |=
+		json_object_set_new(object, "confidence", json_string(frequency_confidence_name(figures->confidence)));
+	failed |= json_object_set_new(object, "stalls", reasons_json(figures));
+	return failed;
+}
+
+json_t *
+half_json(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+          unsigned side)
+{
+	json_t *half = json_object();
+	int failed = !half;
+
+	failed |= json_object_set_new(half, "samples", json_count(comparison->samples[side]));
+	failed |= json_object_set_new(half, "percent", json_real(100 * comparison->shares[side]));
+	failed |= json_object_set_new(half, "amount", finite_json(report->is_one_unit, comparison->amounts[side]));
+	if (!failed && report->request->side.analyze)
+		failed |= add_figures(&figures[side], half);
+	return json_kept(half, failed);
+}
+
+static json_t *
+item_half_json(const struct report *report, const struct item *item, unsigned side)
+{
+	const struct image *image;
+	char build_id[BUILD_ID_TEXT_SIZE];
+	json_t *half;
+	int failed;
+
+	if (item->images[side] == ITEM_NOWHERE)
+		return json_null();
+	image = side_image(&report->sides[side], item->images[side]);
+	build_id_format(image, build_id);
+	half = half_json(report, &item->comparison, item->figures, side);
+	failed = !half;
+	failed |= json_object_set_new(half, "image", json_shown(image->path));
+	failed |= json_object_set_new(half, "build_id", build_id[0] ? json_string(build_id) : json_null());
+	failed |= json_object_set_new(half, "offset",
+	                              item->has_offset[side] ? json_count(item->offsets[side]) : json_null());
+	return json_kept(half, failed);
+}
+
+static json_t *
+item_json(const struct report *report, const struct item *item)
+{
+	json_t *row = json_pack("{s:o, s:o, s:o}", "procedure", json_shown(item->title), "before",
+	                        item_half_json(report, item, 0), "after", item_half_json(report, item, 1));
+	int failed = !row;
+
+	failed |= comparison_json(report, &item->comparison, row);
+	return json_kept(row, failed);
+}
+
+static json_t *
+rebuilt_json(const struct report *report)
+{
+	json_t *images = json_array();
+	int failed = !images;
+
+	for (size_t i = 0; i < report->rebuilt_count; i++) {
+		const struct rebuilt *rebuilt = &report->rebuilt[i];
+
+		failed |= json_array_append_new(
+			images, json_pack("{s:o, s:o, s:s}", "before",
+		                          json_shown(side_image(&report->sides[0], rebuilt->images[0])->path), "after",
+		                          json_shown(side_image(&report->sides[1], rebuilt->images[1])->path), "by",
+		                          rebuilt->why));
+	}
+	return json_kept(images, failed);
+}
+
+json_t *
+report_json(const struct report *report)
+{
+	return json_pack("{s:s, s:s, s:o, s:o, s:f}", "schema", "dcpidiff/1", "compare",
+	                 measure_names[report->request->measure], "before", side_json(report, 0), "after",
+	                 side_json(report, 1), "confidence", report->request->confidence_percent);
+}
+
+int
+report_print_json(const struct report *report, FILE *stream)
+{
+	json_t *root = report_json(report), *rows = json_array();
+	int failed = !root || !rows;
+
+	for (size_t i = 0; i < report->shown; i++)
+		failed |= json_array_append_new(rows, item_json(report, &report->items[i]));
+	failed |= json_object_set_new(root, "rows", rows);
+	failed |= json_object_set_new(root, "changed", json_count(report->changed_count));
+	failed |= json_object_set_new(root, "row_count", json_count(report->item_count));
+	failed |= json_object_set_new(root, "builds", rebuilt_json(report));
+	return json_print(json_kept(root, failed), stream);
+}

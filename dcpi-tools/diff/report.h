@@ -1,0 +1,95 @@
+/*
+ * report.h - what dcpidiff shows: two sides, what of them is one, and how it differs
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_REPORT_H
+#define DCPI_TOOLS_DIFF_REPORT_H
+
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/diff/compare.h"
+#include "dcpi-tools/diff/meet.h"
+#include "dcpi-tools/diff/side.h"
+
+enum measure {
+	MEASURE_SAMPLES,
+	MEASURE_CPI,
+	MEASURE_FREQUENCY,
+	MEASURE_STALLS,
+	MEASURE_COUNT,
+};
+
+extern const char *const measure_names[MEASURE_COUNT]; /* "samples", "cpi", ... */
+
+/* What the user asked for. */
+struct request {
+	struct options options; /* but for which samples */
+	struct profile_sets sets;
+	struct side_request side;
+	struct side_pattern *patterns; /* what side.patterns is */
+	size_t pattern_count, pattern_capacity;
+	enum measure measure;
+	double confidence_percent; /* of intervals */
+	bool changed_only;
+	size_t limit; /* rows; 0: all */
+};
+
+#define ITEM_NOWHERE UINT32_MAX
+
+/* A procedure or an image, on one side or both. */
+struct item {
+	struct comparison comparison; /* first: comparisons_judge() */
+	const char *title;            /* of the procedure; NULL: the image */
+	uint32_t group;               /* of images */
+	uint32_t images[2];           /* indices into the sides' selections, ITEM_NOWHERE: it is not there */
+	uint64_t offsets[2];
+	bool has_offset[2];
+	struct figures figures[2];
+};
+
+/* Images that are one, of which there are several builds. */
+struct rebuilt {
+	uint32_t images[2];
+	const char *why; /* "path", "soname", ... */
+};
+
+/* What is shown. */
+struct report {
+	const struct request *request;
+	struct side sides[2];
+	size_t side_count; /* that were read */
+	struct meet_side met[2];
+	struct meet_procedure *procedures[2]; /* what met's images point into */
+	uint32_t *groups[2];                  /* of each side's images; those without rows have none */
+	size_t group_count;
+	bool *same_build; /* by group */
+	struct scale scale;
+	bool is_one_unit;   /* amounts of both sides can be compared; else there are none */
+	struct item *items; /* most changed first */
+	size_t item_count, shown;
+	size_t changed_count;
+	struct rebuilt *rebuilt;
+	size_t rebuilt_count;
+};
+
+/* Read and compare what the request asks for. An exit status: 0, or another after a message. The request must stay. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* meet.c's work on what the sides have: images into groups. 0 or -ENOMEM. */
+int report_meet(struct report *report);
+
+/* What the image of an item is called on one side; NULL: it is not there. */
+const char *item_image(const struct report *report, const struct item *item, unsigned side);
+
+/* "52.000 s" and the like need a divisor: what amounts are shown in, and what it is called ("s", "M"). */
+double report_unit(const struct report *report, const char **name);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_csv(const struct report *report, FILE *stream);
+int report_print_json(const struct report *report, FILE *stream);
+
+#endif

@@ -1,0 +1,228 @@
+#include "dcpi-tools/diff/side.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "dcpi-tools/common/histogram.h"
+#include "dcpi-tools/common/image_choice.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/message.h"
+
+/* While a side is read. */
+struct reader {
+	struct side *side;
+	const struct side_request *request;
+};
+
+const struct selection_event *
+side_event(const struct side *side)
+{
+	return &side->all.selection->events[side->all.event];
+}
+
+const struct image *
+side_image(const struct side *side, uint32_t index)
+{
+	return side->all.selection->images[index].image;
+}
+
+static bool
+is_meant(const struct side_pattern *pattern, size_t set)
+{
+	return pattern->group == 0 || pattern->group == set + 1;
+}
+
+/* An image that is asked of both may be in one of them only; one that is asked of this set must be in it. */
+static int
+choose_images(struct side *side, const struct side_request *request, size_t set, unsigned *hits)
+{
+	const struct selection *selection = side->all.selection;
+
+	for (size_t i = 0; i < request->pattern_count; i++) {
+		const struct side_pattern *pattern = &request->patterns[i];
+		const struct image_request own = {.patterns = &pattern->text, .count = 1, .event = side->all.event};
+		bool *found = NULL;
+
+		if (!is_meant(pattern, set))
+			continue;
+		if (!side->all.wanted)
+			side->all.wanted = calloc(selection->image_count + 1, sizeof(*side->all.wanted));
+		if (!side->all.wanted)
+			return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
+		if (images_match(selection, pattern->text, side->all.wanted) > 0)
+			hits[i]++;
+		else if (pattern->group)
+			return images_choose(selection, side->all.titles, &own, &found);
+	}
+	return STATUS_OK;
+}
+
+static int
+choose_event(struct side *side, const struct side_request *request, const char *directory)
+{
+	const struct columns_request wanted = {.events = {request->event}, .event_count = request->event ? 1 : 0};
+	struct columns columns;
+	char why[1024];
+	int err = columns_choose(side->all.selection, &wanted, &columns, why, sizeof(why));
+
+	if (err) {
+		message_print(directory, "%s", why);
+		return error_exit_status(err);
+	}
+	side->all.event = columns.events[0];
+	return STATUS_OK;
+}
+
+/* Unknown samples have no image and no context: they are part of the whole only. */
+static int
+choose_total(struct side *side, const char *directory)
+{
+	const struct selection_request *wanted = &side->set->request;
+	const struct selection_event *event = side_event(side);
+
+	side->total = wanted->comm || wanted->cgroup || wanted->label ? event->selected : event->totals.samples;
+	if (side->total > 0)
+		return STATUS_OK;
+	message_print(directory, "no samples in what was selected for %s", side->set->title);
+	return STATUS_EMPTY;
+}
+
+static struct side_row *
+add_row(struct side *side)
+{
+	struct side_row *rows = array_grow(side->rows, &side->row_capacity, side->row_count + 1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	side->rows = rows;
+	rows[side->row_count] = (struct side_row){0};
+	return &rows[side->row_count++];
+}
+
+static int
+take_histogram(struct side *side, struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		struct histogram_row *from = &histogram->rows[i];
+		struct side_row *row;
+
+		if (from->counts[side->all.event] == 0)
+			continue;
+		row = add_row(side);
+		if (!row)
+			return -ENOMEM;
+		row->image = from->image;
+		row->kind = from->procedure.kind;
+		row->offset = from->procedure.offset;
+		row->samples = from->counts[side->all.event];
+		row->title = from->title;
+		from->title = NULL; /* it is ours now */
+	}
+	return 0;
+}
+
+static int
+count_samples(struct reader *reader, const struct profile_set_visit *visit)
+{
+	struct side *side = reader->side;
+	const struct histogram_request request = {
+		.selection = side->all.selection,
+		.wanted = side->all.wanted,
+		.image_titles = side->all.titles,
+		.symbolizer = reader->request->by_image ? NULL : visit->symbolizer,
+		.demangle = reader->request->demangle,
+	};
+	struct histogram histogram;
+	int err = histogram_make(&request, &histogram);
+
+	if (!err) {
+		err = take_histogram(side, &histogram);
+		histogram_fini(&histogram);
+	}
+	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+}
+
+static int
+take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	struct reader *reader = context;
+	const struct procedure procedure = {
+		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
+		.offset = input->symbol->offset,
+		.name = input->symbol->name,
+	};
+	struct side_row *row = add_row(reader->side);
+
+	if (!row)
+		return -ENOMEM;
+	row->image = input->code->index;
+	row->kind = procedure.kind;
+	row->offset = procedure.offset;
+	row->samples = analysis->time_samples;
+	row->title = procedure_title(&procedure, input->code->image, reader->request->demangle);
+	figures_of_procedure(analysis, &row->figures);
+	return row->title ? 0 : -ENOMEM;
+}
+
+static uint64_t
+wanted_samples(const struct side *side)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < side->all.selection->image_count; i++)
+		if (!side->all.wanted || side->all.wanted[i])
+			samples += code_image_samples(side->all.selection, i, 0, UINT64_MAX, side->all.event);
+	return samples;
+}
+
+static int
+analyze(struct reader *reader, const struct profile_set_visit *visit)
+{
+	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
+	struct survey_all *all = &reader->side->all;
+	int status = model_ask(all->selection, reader->request->cpu, &all->model);
+
+	if (status)
+		return status;
+	all->samples = wanted_samples(reader->side);
+	return survey_all_run(all, visit->database, &visitor);
+}
+
+int
+side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
+{
+	struct reader reader = {.side = side, .request = request};
+	const char *directory = visit->database->directory;
+	int status;
+
+	memset(side, 0, sizeof(*side));
+	side->set = visit->set;
+	side->all.selection = visit->selection;
+	side->all.titles = image_titles(visit->selection);
+	if (!side->all.titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	if (request->analyze)
+		status = time_event_ask(visit->selection, request->event, directory, &side->all.event);
+	else
+		status = choose_event(side, request, directory);
+	if (!status)
+		status = choose_images(side, request, visit->index, hits);
+	if (!status)
+		status = choose_total(side, directory);
+	if (status)
+		return status;
+	return request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
+}
+
+void
+side_fini(struct side *side)
+{
+	for (size_t i = 0; i < side->row_count; i++)
+		free(side->rows[i].title);
+	free(side->rows);
+	survey_all_fini(&side->all);
+	memset(side, 0, sizeof(*side));
+}

@@ -1,0 +1,59 @@
+/*
+ * side.h - one of the two sets of samples that are compared, and the procedures in it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_SIDE_H
+#define DCPI_TOOLS_DIFF_SIDE_H
+
+#include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/common/survey_all.h"
+#include "dcpi-tools/common/symbolizer.h"
+#include "dcpi-tools/diff/figures.h"
+
+/* An image that was asked for, of one set or of both. */
+struct side_pattern {
+	const char *text;
+	size_t group; /* 0: of both, else of the set of this number, from 1 on */
+};
+
+struct side_request {
+	const struct side_pattern *patterns; /* none: all images */
+	size_t pattern_count;
+	const char *event; /* NULL: the first */
+	const char *cpu;   /* for what is worked out: NULL: the model of the epoch's CPU */
+	bool by_image;
+	bool demangle;
+	bool analyze; /* more than samples is wanted: code is read */
+};
+
+struct side_row {
+	uint32_t image; /* index into the selection's */
+	enum procedure_kind kind;
+	uint64_t offset;
+	char *title;            /* of the procedure, not escaped; NULL: the image */
+	uint64_t samples;       /* of the side's event */
+	struct figures figures; /* with side_request.analyze */
+};
+
+struct side {
+	const struct profile_set *set;
+	struct survey_all all; /* selection, titles, wanted images, event; with side_request.analyze also what was not
+	                          analysed */
+	uint64_t total;        /* samples that shares are of: all that were selected, whatever the image */
+	struct side_row *rows;
+	size_t row_count, row_capacity;
+};
+
+/*
+ * Read one side while its database is open; `hits` has room for a number per pattern, and those that meant an image are
+ * increased. An exit status: 0, or another after a message.
+ */
+int side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit,
+              unsigned *hits);
+void side_fini(struct side *side); /* a zeroed one is allowed */
+
+const struct selection_event *side_event(const struct side *side);
+const struct image *side_image(const struct side *side, uint32_t index);
+
+#endif

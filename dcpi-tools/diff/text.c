@@ -1,0 +1,170 @@
+/* What is compared, a line for each that differs, and what is to be known about it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/diff/columns.h"
+#include "dcpi-tools/diff/report.h"
+
+#define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
+#define COLUMNS_MAX     16
+#define REBUILT_NAMED   5 /* images of several builds that are named, at most */
+
+static const char *const side_names[2] = {"Before:     ", "After:      "};
+
+static void
+print_epochs(const struct selection *selection, FILE *stream)
+{
+	fprintf(stream, ", epoch%s %" PRIu32, selection->epoch_count == 1 ? "" : "s", selection->epochs[0].id);
+	if (selection->epoch_count > 1)
+		fprintf(stream, " to %" PRIu32, selection->epochs[selection->epoch_count - 1].id);
+}
+
+static void
+print_side(const struct report *report, unsigned side, const struct output *output)
+{
+	FILE *stream = output->stream;
+	const struct side *of = &report->sides[side];
+	const struct selection_event *event = side_event(of);
+	char range[2 * TIME_TEXT_SIZE];
+
+	fputs(side_names[side], stream);
+	text_print(of->set->title, stream);
+	fputs(": ", stream);
+	text_print(event->name, stream);
+	fprintf(stream, " %" PRIu64 " sample%s", of->total, of->total == 1 ? "" : "s");
+	if (event->period > 0 && strcmp(event->unit, "ns") == 0)
+		fprintf(stream, " (1 per %.4g ms)", (double)event->period / 1e6);
+	else if (event->period > 0)
+		fprintf(stream, " (1 per %" PRIu64 ")", event->period);
+	fprintf(stream, "; %s", time_format_range(of->all.selection->start_ns, of->all.selection->end_ns, range));
+	if (of->all.selection->epoch_count > 0)
+		print_epochs(of->all.selection, stream);
+	fputc('\n', stream);
+	if (report->request->side.analyze)
+		model_print(&of->all.model, output);
+}
+
+static struct table *
+make_table(const struct report *report)
+{
+	struct table_column columns[COLUMNS_MAX];
+	size_t count = columns_of(report, columns);
+
+	if (!report->request->side.by_image)
+		columns[count++] = (struct table_column){
+			.heading = "procedure", .cut = TABLE_CUT_END, .gap = 1, .max_width = PROCEDURE_WIDTH};
+	columns[count++] = (struct table_column){
+		.heading = "image", .cut = TABLE_CUT_START, .gap = report->request->side.by_image ? 1 : 2};
+	return table_new(columns, count);
+}
+
+/* An image that is called otherwise on the other side has both names. */
+static void
+add_image(const struct report *report, const struct item *item, struct table *table)
+{
+	const char *before = item_image(report, item, 0), *after = item_image(report, item, 1);
+
+	if (before && after && strcmp(before, after) != 0)
+		table_format(table, STYLE_PLAIN, "%s -> %s", before, after);
+	else
+		table_text(table, STYLE_PLAIN, after ? after : before);
+}
+
+/* Below a row, what each reason took of it. */
+static void
+add_reasons(const struct report *report, const struct item *item, struct table *table)
+{
+	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++) {
+		if (!columns_fill_reason(report, item->figures, reason, table))
+			continue;
+		table_format(table, STYLE_FAINT, "  %c %s", stall_cause_letter(reason), stall_cause_name(reason));
+		table_text(table, STYLE_PLAIN, "");
+	}
+}
+
+static void
+fill_table(const struct report *report, struct table *table)
+{
+	for (size_t i = 0; i < report->shown; i++) {
+		const struct item *item = &report->items[i];
+		const enum style style = item->comparison.is_changed ? STYLE_HOT : STYLE_PLAIN;
+
+		columns_fill(report, &item->comparison, item->figures, style, table);
+		if (item->title)
+			table_text(table, STYLE_PLAIN, item->title);
+		add_image(report, item, table);
+		add_reasons(report, item, table);
+	}
+}
+
+static void
+print_rebuilt(const struct report *report, FILE *stream)
+{
+	for (size_t i = 0; i < report->rebuilt_count && i < REBUILT_NAMED; i++) {
+		const struct rebuilt *rebuilt = &report->rebuilt[i];
+		const char *before = report->sides[0].all.titles[rebuilt->images[0]];
+		const char *after = report->sides[1].all.titles[rebuilt->images[1]];
+
+		fputs(i ? "          " : "Builds:   ", stream);
+		text_print(before, stream);
+		if (strcmp(before, after) != 0) {
+			fputs(" and ", stream);
+			text_print(after, stream);
+		}
+		fprintf(stream, " are several builds, one by %s: procedures are those of one name\n", rebuilt->why);
+	}
+	if (report->rebuilt_count > REBUILT_NAMED)
+		fprintf(stream, "          and %zu more\n", report->rebuilt_count - REBUILT_NAMED);
+}
+
+static void
+print_notes(const struct report *report, const struct output *output)
+{
+	const char *what = report->request->side.by_image ? "images" : "procedures";
+	FILE *stream = output->stream;
+
+	fprintf(stream,
+	        "\nShares:   of all samples of each set; change: in points of them; least, most: its %g%% interval by "
+	        "what sampling makes vary\n",
+	        report->request->confidence_percent);
+	fprintf(stream, "Changed:  %zu of %zu %s (*) by more than sampling explains: p < 0.05 for all together\n",
+	        report->changed_count, report->item_count, what);
+	if (!report->is_one_unit)
+		fputs("Amounts:  not compared: what a sample stands for is not known, or not the same in both sets\n",
+		      stream);
+	print_rebuilt(report, stream);
+	for (unsigned side = 0; side < 2 && report->request->side.analyze; side++) {
+		fputs(side ? "After:\n" : "Before:\n", stream);
+		survey_all_print_gaps(&report->sides[side].all, output);
+	}
+	if (report->shown < report->item_count)
+		fprintf(stream, "Rows:     %zu of %zu\n", report->shown, report->item_count);
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	const bool header = report->request->options.header;
+	struct table *table = make_table(report);
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	fill_table(report, table);
+	if (header) {
+		print_side(report, 0, output);
+		print_side(report, 1, output);
+		fputc('\n', output->stream);
+	}
+	err = table_print(table, output, header);
+	if (!err && header)
+		print_notes(report, output);
+	table_free(table);
+	return err;
+}

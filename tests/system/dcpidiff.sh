@@ -1,0 +1,139 @@
+#!/bin/bash
+# dcpidiff on a small database, its output compared whole with tests/system/expected/dcpidiff/ - worked out by hand from
+# dcpidiff.description; intervals and chances by a program of their own, which solves Wilson's equation and adds Fisher's
+# fractions up - and on a program that was changed, for real
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=figure_database.sh
+. "$top/tests/system/figure_database.sh"
+
+here=$top/tests/system
+db=$scratch/db
+unset PAGER LESS NO_COLOR
+
+# The library, and another build of it: elsewhere, its code 256 bytes further on, a procedure taken apart.
+make_database()
+{
+	mkdir "$scratch/new" &&
+		assemble_figure &&
+		printf '.text\n.skip 0x100, 0x90\n.section .note.GNU-stack, "", @progbits\n' | as -o "$scratch/pad.o" &&
+		objcopy --redefine-sym helper=helper.isra.0 "$scratch/figure.o" "$scratch/split.o" &&
+		link_figure libfigure.so 1111111111111111 &&
+		ld -shared -z separate-code --build-id=0x2222222222222222 -o "$scratch/new/libfigure.so" "$scratch/pad.o" \
+			"$scratch/split.o" &&
+		link_figure libsame.so 3333333333333333 &&
+		sed "s|PLACE|$scratch|" "$here/dcpidiff.description" | "$build/tests/system/make_database" "$db"
+}
+
+diff_sets()
+{
+	dcpidiff --db "$db" "$@" 2>&1 | sed "s|$scratch|PLACE|g"
+}
+
+prints()
+{
+	check_equal "$1" "$(cat "$here/expected/dcpidiff/$2")" "$(diff_sets "${@:3}")"
+}
+
+look_at_small_database()
+{
+	check 'the database is made' make_database || return
+	prints 'procedures of two labels, of an image that was built anew, and of one that was not' procedures \
+		--label before --label after
+	prints 'images' images -i --no-header --label before --label after
+	prints 'what changed, as comma-separated values' csv --csv --changed --label before --label after
+	diff_sets --json --set --label before --set --label after >"$scratch/diff.json"
+	# shellcheck disable=SC2016 # jq's variables
+	check 'JSON is what its manual says' json_holds '
+		.schema == "dcpidiff/1" and .compare == "samples" and .confidence == 95 and .changed == 4 and .row_count == 8 and
+		(.before | .set == "before" and .samples == 1000 and .epochs == [1, 2] and
+			.event == {name: "cpu-clock", unit: "ns", period: 4000000}) and .after.samples == 2000 and
+		(.rows[0] | .procedure == "foo::bar" and .before == null and .after.samples == 500 and .times == null and
+			.after.offset == 4480 and .changed) and
+		(.rows[1] | .procedure == "hot_loop" and .before.percent == 60 and .after.amount == 3.2e9 and .change == -20 and
+			.before.build_id == "1111111111111111" and .times_least < 1.3333 and .times_most > 1.3333) and
+		(.rows[2] | .procedure == "evil\\x1b[2Jname" and .after == null and .times == 0) and
+		.builds == [{before: "PLACE/libfigure.so", after: "PLACE/new/libfigure.so", by: "file name"},
+			{before: "/opt/libgone-1.2.so", after: "/opt/libgone-1.3.so", by: "file name without version"}]' \
+		"$scratch/diff.json"
+	check 'each sample of a set is in a row' json_holds '
+		([.rows[].before.samples // 0] | add) == .before.samples and
+			([.rows[].after.samples // 0] | add) == .after.samples' "$scratch/diff.json"
+	check_equal 'the other way round, changes have the other sign' \
+		"$(jq '[.rows[].change] | sort | map(round + 0)' -c "$scratch/diff.json")" \
+		"$(diff_sets --json --label after --label before | jq '[.rows[] | -.change] | sort | map(round + 0)' -c)"
+	check_equal 'a set beside itself has not changed' 0 \
+		"$(diff_sets --json --set --label before --set --label before | jq .changed)"
+	check_equal 'the image that was asked for, its shares of all samples' \
+		"$(grep libsame "$here/expected/dcpidiff/procedures" | cut -c1-78)" \
+		"$(diff_sets --no-header --image libsame.so --label before --label after | cut -c1-78)"
+	check_equal 'an image of each set' '60.00% 40.00%' "$(diff_sets --no-header \
+		--set --label before --image libfigure.so --set --label after --image 2222 | awk '/hot_loop/ { print $1, $2 }')"
+	check_equal 'epochs: unknown samples are part of the whole' '8010 2000' \
+		"$(diff_sets --json --epoch first --epoch second | jq -r '"\(.before.samples) \(.after.samples)"')"
+	check_equal 'another event' '- 100.00%' \
+		"$(diff_sets --no-header --event page-faults --epoch second --epoch second | awk '{ print "-", $2 }')"
+	check_equal 'a wider interval' '-24.80% -15.05%' \
+		"$(diff_sets --no-header --confidence 99 --label before --label after | awk '/hot_loop/ { print $5, $6; exit }')"
+	check_fails 'one set is not enough' 2 '1 set of samples, and it takes 2' dcpidiff --db "$db" --label before
+	check_fails 'three are too many' 2 '3 sets of samples were named, and 2 are all' \
+		dcpidiff --db "$db" --label a --label b --label c
+	check_fails 'a label that is none' 4 'no label matches nobody' dcpidiff --db "$db" --label before --label nobody
+	check_fails 'an image of neither set' 4 'did you mean libsame.so?' \
+		dcpidiff --db "$db" --label before --label after --image libsam.so
+	check_fails 'an image that this set does not have' 4 'no image with samples is called that' \
+		dcpidiff --db "$db" --set --label before --image 2222 --set --label after
+	check_fails 'no samples of the event' 4 'no samples in what was selected for before' \
+		dcpidiff --db "$db" --event page-faults --label before --label after
+	check_fails 'a comparison that is none' 2 "--compare is one of 'samples', 'cpi'" \
+		dcpidiff --db "$db" --compare speed --label before --label after
+	check_equal 'no control character reaches the output' 0 "$(for format in --json --csv --color=never; do
+		diff_sets $format --label before --label after
+	done | LC_ALL=C grep -c $'[\001-\010\013-\037]')"
+}
+
+# build_changed VERSION TURNS - a program whose procedure `changed` makes TURNS times the turns of `steady`
+build_changed()
+{
+	mkdir "$scratch/$1"
+	cat >"$scratch/$1/changed.c" <<-END
+		static volatile unsigned long sink;
+		__attribute__((noinline)) static void steady(void) { for (int i = 0; i < 100000; i++) sink += i; }
+		__attribute__((noinline)) static void changed(void) { for (int i = 0; i < $2 * 100000; i++) sink ^= i; }
+		int main(void) { for (int i = 0; i < 1500; i++) { steady(); changed(); } return 0; }
+	END
+	gcc -O1 -g -o "$scratch/$1/changed" "$scratch/$1/changed.c"
+}
+
+# A program is built again with one procedure that takes four times as long.
+look_at_change()
+{
+	may_sample_or_skip 'a program that was changed' || return
+	build_changed v1 1
+	build_changed v2 4
+	printf 'events = ( { name = "cpu-clock"; rate = 1000; } );\n' >"$scratch/dcpid.conf"
+	start_dcpid "$scratch/real" --config "$scratch/dcpid.conf" --label before || {
+		not_ok 'dcpid starts' "$(cat "$scratch/real.log")"
+		return
+	}
+	"$scratch/v1/changed"
+	dcpictl --db "$scratch/real" epoch --label after >/dev/null
+	"$scratch/v2/changed"
+	stop "$started"
+	dcpidiff --db "$scratch/real" --comm changed --epoch before --epoch after --json >"$scratch/real.json"
+	# shellcheck disable=SC2016 # jq's variables
+	check 'of a program that was built again, the procedure that was changed takes more of the time, and is marked' \
+		json_holds '([.rows[:2][].procedure] | sort) == ["changed", "steady"] and
+			(.rows[] | select(.procedure == "changed") | .changed and .change > 10 and
+				.before.build_id != .after.build_id)' "$scratch/real.json"
+	# shellcheck disable=SC2016 # jq's variables
+	check 'it takes about four times as long, if the other takes as long as before' json_holds '
+		[.rows[] | select(.procedure == "changed" or .procedure == "steady")] | length == 2 and
+			(map({(.procedure): .times}) | add | .changed / .steady | . > 2.5 and . < 6)' "$scratch/real.json"
+	check_equal 'two builds of one name are one image' 'file name' \
+		"$(jq -r '.builds[] | select(.after | endswith("/v2/changed")).by' "$scratch/real.json")"
+}
+
+look_at_small_database
+look_at_change
+
+[ $failures = 0 ]
