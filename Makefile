@@ -16,12 +16,14 @@ ifneq ($(SANITIZE),)
 HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
-	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -I$(BUILD)/generated -MMD -MP
+	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -Ilibsample/api -I$(BUILD)/generated -MMD -MP
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 prefix ?= /usr
 sbindir ?= $(prefix)/sbin
 bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib/$(shell $(CC) -print-multiarch)
+includedir ?= $(prefix)/include
 datadir ?= $(prefix)/share
 mandir ?= $(prefix)/share/man
 plugindir ?= $(prefix)/lib/dcpi
@@ -32,7 +34,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code analysis
+ROOMS := base event stream tally process profile image code analysis api
 DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -45,6 +47,7 @@ LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -lcapstone -lm
 LIBS_analysis := -lm -lpthread
+LIBS_api :=
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
@@ -83,10 +86,12 @@ CAPTURE := $(BUILD)/lib/dcpi/dcpi-capture
 CAPTURE_ROOMS := $(call up_to,$(ROOMS),code)
 LIBS_CAPTURE := -lseccomp
 
+include scripts/library.mk
+
 .PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) manuals
+all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) libraries manuals
 
 help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
@@ -345,4 +350,4 @@ $(BUILD)/man/%: man/%.scd
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD)/obj $(BUILD)/plugin $(BUILD)/replica -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plugin $(BUILD)/replica $(BUILD)/shared -name '*.d' 2>/dev/null)

@@ -3,18 +3,26 @@
 INSTALL_PROGRAM := install -m 755
 INSTALL_DATA := install -m 644
 SYSTEMD_UNITS := dcpid.service dcpid-textfile.service dcpid-textfile.timer
-DEB := $(BUILD)/dcpi_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
+ARCHITECTURE := $(shell dpkg --print-architecture 2>/dev/null)
+DEBS := $(patsubst %,$(BUILD)/%_$(VERSION)_$(ARCHITECTURE).deb,dcpi libsample0 libsample-dev)
 DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 
 .PHONY: install deb lintian
 
 install: all
 	install -d $(addprefix $(DESTDIR),$(sbindir) $(bindir) $(plugindir) $(completiondir) $(docdir) $(sysconfdir)/dcpi \
-		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(datadir)/dcpi/cpus $(mandir)/man1 $(mandir)/man5 $(mandir)/man8)
+		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(datadir)/dcpi/cpus $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 \
+		$(includedir)/libsample $(libdir)/pkgconfig)
 	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
 	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
 	$(INSTALL_DATA) $(PLUGINS) $(DESTDIR)$(plugindir)
 	$(INSTALL_PROGRAM) $(REPLICA) $(CAPTURE) $(DESTDIR)$(plugindir)
+	$(INSTALL_DATA) $(LIBSAMPLE_SHARED) $(LIBSAMPLE_STATIC) $(DESTDIR)$(libdir)
+	ln -sf $(notdir $(LIBSAMPLE_SHARED)) $(DESTDIR)$(libdir)/libsample.so
+	$(INSTALL_DATA) $(LIBSAMPLE_HEADERS) $(DESTDIR)$(includedir)/libsample
+	sed 's|@prefix@|$(prefix)|; s|@includedir@|$(includedir)|; s|@libdir@|$(libdir)|; s|@version@|$(VERSION)|; s|@private@|$(sort $(LIBSAMPLE_LIBS))|' \
+		libsample/api/libsample.pc.in > $(DESTDIR)$(libdir)/pkgconfig/libsample.pc
+	chmod 644 $(DESTDIR)$(libdir)/pkgconfig/libsample.pc
 	$(foreach n,1 5 8,$(INSTALL_DATA) $(filter %.$(n),$(MANUALS)) $(DESTDIR)$(mandir)/man$(n) &&) true
 	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
 	$(INSTALL_DATA) $(wildcard config/cpus/*.conf) $(DESTDIR)$(datadir)/dcpi/cpus
@@ -33,7 +41,7 @@ deb:
 	tar -c --exclude-vcs --exclude='./build' --exclude='./build-*' . | tar -x -C $(DEB_TREE)
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS DEB_BUILD_OPTIONS="nocheck parallel=$(shell nproc)" \
 		dpkg-buildpackage -b -us -uc > ../build.log 2>&1 || { cat ../build.log; exit 1; }
-	mv $(BUILD)/deb/$(notdir $(DEB)) $(DEB)
+	mv $(addprefix $(BUILD)/deb/,$(notdir $(DEBS))) $(BUILD)
 
 lintian:
-	lintian --allow-root --tag-display-limit 0 --fail-on error,warning $(DEB)
+	lintian --allow-root --tag-display-limit 0 --fail-on error,warning $(DEBS)

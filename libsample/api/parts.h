@@ -1,0 +1,19 @@
+/*
+ * parts.h - what the handles of libsample's interface stand for (private to api/)
+ */
+#ifndef DCPI_API_PARTS_H
+#define DCPI_API_PARTS_H
+
+#include "profile/profile.h"
+#include "profile/selection.h"
+
+struct sample_database {
+	struct profile *profile;
+};
+
+struct sample_selection {
+	struct selection *inner;
+	uint64_t *image_samples; /* event_count for each image */
+};
+
+#endif
