@@ -179,6 +179,8 @@ IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
+STATS_OBJECTS := $(call objects,$(call sources,dcpi-tools/stats))
+$(BUILD)/bin/dcpistats: $(STATS_OBJECTS)
 
 # Sources that are made: what packs the messages of pprof's format.
 PPROF_MESSAGES := $(BUILD)/generated/dcpi-tools/export/profile.pb-c

@@ -1,19 +1,14 @@
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/calc/report.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/picture.h"
 
-#define DOT       "dot" /* of graphviz */
-#define NOT_FOUND 127
-#define SLOW      1000 /* blocks, or more, take 'dot' long: 5,000 were not drawn in nine minutes */
+#define DOT  "dot" /* of graphviz */
+#define SLOW 1000  /* blocks, or more, take 'dot' long: 5,000 were not drawn in nine minutes */
 
 static const char *const formats[] = {"svg", "png", "pdf", "dot"};
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -29,26 +24,10 @@ format_of(const char *path)
 	return NULL;
 }
 
-/* A file for the program to read, without a name. */
-static int
-source_file(const struct report *report)
+static void
+print_source(const void *context, FILE *stream)
 {
-	FILE *file = tmpfile();
-	int fd;
-
-	if (!file)
-		return -errno;
-	graph_print(report, file);
-	if (fflush(file) != 0 || ferror(file)) {
-		fclose(file);
-		return -EIO;
-	}
-	fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
-	fclose(file);
-	if (fd < 0)
-		return -errno;
-	lseek(fd, 0, SEEK_SET);
-	return fd;
+	graph_print(context, stream);
 }
 
 /* Its exit status, or a negative errno. */
@@ -57,24 +36,9 @@ run_dot(const char *format, const char *path, int input)
 {
 	char format_option[16];
 	char *arguments[] = {(char *)DOT, format_option, (char *)"-o", (char *)path, NULL};
-	posix_spawn_file_actions_t actions;
-	int err, status;
-	pid_t child;
 
 	snprintf(format_option, sizeof(format_option), "-T%s", format);
-	err = posix_spawn_file_actions_init(&actions);
-	if (err)
-		return -err;
-	err = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-	if (!err)
-		err = posix_spawnp(&child, DOT, &actions, NULL, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (err)
-		return -err;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
+	return picture_run(arguments, input, -1);
 }
 
 static int
@@ -98,7 +62,7 @@ draw(const struct report *report, const char *format)
 {
 	const char *path = report->request->graph;
 	const size_t drawn = graph_drawn_blocks(report);
-	int input = source_file(report), status;
+	int input = picture_source(print_source, report), status;
 
 	if (input < 0)
 		return message_cannot(path, "draw the graph", input, NULL);
@@ -108,7 +72,7 @@ draw(const struct report *report, const char *format)
 		              drawn);
 	status = run_dot(format, path, input);
 	close(input);
-	if (status == -ENOENT || status == NOT_FOUND) {
+	if (status == -ENOENT) {
 		message_print(path,
 		              "cannot draw the graph: there is no program 'dot' (install the package graphviz, or "
 		              "name a file that ends in .dot)");

@@ -57,16 +57,28 @@ json_text(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-int
-json_print(json_t *root, FILE *stream)
+static int
+print_digits(json_t *root, FILE *stream, size_t digits)
 {
 	int err = 0;
 
 	if (!root)
 		return -ENOMEM;
 	errno = 0; /* the library leaves it as the stream does */
-	if (json_dumpf(root, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 || fputc('\n', stream) == EOF)
+	if (json_dumpf(root, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(digits)) < 0 || fputc('\n', stream) == EOF)
 		err = errno ? -errno : -EIO;
 	json_decref(root);
 	return err;
+}
+
+int
+json_print(json_t *root, FILE *stream)
+{
+	return print_digits(root, stream, 6);
+}
+
+int
+json_print_exact(json_t *root, FILE *stream)
+{
+	return print_digits(root, stream, 12);
 }

@@ -18,5 +18,6 @@ json_t *json_time(uint64_t nanoseconds);      /* RFC 3339 in UTC, with a Z; null
 json_t *json_kept(json_t *value, int failed); /* the value; when something failed NULL, and it is freed */
 const char *json_text(const json_t *object, const char *key); /* of a string; "" when there is none */
 int json_print(json_t *root, FILE *stream);                   /* and free it. 0, -ENOMEM, the stream's error, -EIO */
+int json_print_exact(json_t *root, FILE *stream);             /* the same, reals with 12 digits instead of 6 */
 
 #endif

@@ -82,4 +82,7 @@ typedef int profile_set_visitor(void *context, const struct profile_set_visit *v
  */
 int profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_set_visitor *visit, void *context);
 
+/* Are there so many? An exit status: 0, or another after the message; for who read with other bounds. */
+int profile_sets_check(const struct profile_sets *sets, size_t least, size_t most);
+
 #endif

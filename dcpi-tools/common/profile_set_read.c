@@ -93,8 +93,8 @@ read_database(struct reading *reading, size_t first)
 	return status;
 }
 
-static int
-check_count(const struct profile_sets *sets, size_t least, size_t most)
+int
+profile_sets_check(const struct profile_sets *sets, size_t least, size_t most)
 {
 	if (sets->count >= least && sets->count <= most)
 		return STATUS_OK;
@@ -117,11 +117,11 @@ profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_
 	int status = profile_sets_expand(sets);
 
 	if (!status)
-		status = check_count(sets, least, most);
+		status = profile_sets_check(sets, least, most);
 	for (size_t i = 0; !status && i < sets->count; i++) {
 		/* what is removed lies behind, or here: those that were found are of one database */
 		while (!status && i < sets->count && !sets->sets[i].is_read)
 			status = read_database(&reading, i);
 	}
-	return status ? status : check_count(sets, least, most);
+	return status ? status : profile_sets_check(sets, least, most);
 }

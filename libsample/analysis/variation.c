@@ -9,7 +9,7 @@
 
 #define MEDIAN_EFFICIENCY 0.57 /* of an estimate of chi-square's scale by its median, to that by its mean */
 #define LONE_WEIGHT       0.02 /* rows that know more of c than this part of all are tested against the others alone */
-#define NATURE_DEGREES    4    /* see variation.h */
+#define NATURE_DEGREES    8    /* see variation.h */
 #define WEIGHT_PART       0.25 /* of the weight of all witnesses that one has at most */
 #define LIMIT_STEPS       20
 #define HALVINGS          40  /* of an interval, to find c squared */

@@ -13,17 +13,17 @@
 #define AHEAD         8 /* blocks: neighbours in the list lie far apart in the file, and memory takes its time */
 
 int
-block_list_add(struct block_list *list, uint32_t number, uint16_t event, const void *data, size_t size)
+block_list_add(struct block_list *list, const struct block *block)
 {
 	struct block *blocks;
 
-	if (size == 0 || size > UINT32_MAX)
+	if (block->size == 0)
 		return -DCPI_EDAMAGED;
 	blocks = array_grow(list->blocks, &list->capacity, list->count + 1, sizeof(*blocks));
 	if (!blocks)
 		return -ENOMEM;
 	list->blocks = blocks;
-	blocks[list->count++] = (struct block){data, (uint32_t)size, number, event};
+	blocks[list->count++] = *block;
 	return 0;
 }
 
@@ -62,9 +62,10 @@ block_adder_free(struct block_adder *adder)
 }
 
 static int
-add_block(struct block_adder *adder, const struct block *block, uint64_t *all)
+add_block(struct block_adder *adder, const struct block *block, struct selection *selection)
 {
-	uint64_t selected = *all;
+	struct selection_event *event = &selection->events[block->event];
+	uint64_t selected = 0;
 	int pairs = counts_decode(block->data, block->size, adder->pairs);
 
 	if (pairs < 0)
@@ -77,7 +78,9 @@ add_block(struct block_adder *adder, const struct block *block, uint64_t *all)
 		selected = add_saturating(selected, pair->count);
 		adder->touched[pair->offset / 64] |= UINT64_C(1) << pair->offset % 64;
 	}
-	*all = selected;
+	event->selected = add_saturating(event->selected, selected);
+	event->selected_events +=
+		(double)selected * (double)selection->epochs[block->epoch].events[block->epoch_event].period;
 	return 0;
 }
 
@@ -135,7 +138,7 @@ block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t ima
 
 		if (i + AHEAD < list->count)
 			__builtin_prefetch(block[AHEAD].data);
-		err = add_block(adder, block, &selection->events[block->event].selected);
+		err = add_block(adder, block, selection);
 		if (!err && (i + 1 == list->count || block[0].number != block[1].number))
 			err = take_block(adder, block->number, image, selection);
 	}

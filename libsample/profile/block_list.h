@@ -18,7 +18,9 @@ struct block {
 	const void *data; /* the value, borrowed until the list is emptied */
 	uint32_t size;
 	uint32_t number;
-	uint16_t event; /* of the selection */
+	uint16_t event;       /* of the selection */
+	uint16_t epoch_event; /* of its epoch */
+	uint32_t epoch;       /* of the selection */
 };
 
 struct block_list {
@@ -26,8 +28,8 @@ struct block_list {
 	size_t count, capacity, spare_capacity;
 };
 
-/* 0, -ENOMEM, or -DCPI_EDAMAGED for a block that is empty or too long. */
-int block_list_add(struct block_list *list, uint32_t number, uint16_t event, const void *data, size_t size);
+/* 0, -ENOMEM, or -DCPI_EDAMAGED for a block that is empty. */
+int block_list_add(struct block_list *list, const struct block *block);
 
 /* Sort by number; blocks of one number keep their order. 0 or -ENOMEM. */
 int block_list_sort(struct block_list *list);
@@ -39,7 +41,7 @@ void block_adder_free(struct block_adder *adder); /* NULL is allowed */
 
 /*
  * Sort the list, add it up into counts of `image`, which follow those of selection->counts, and empty it.
- * selection->events[].selected grow by what was added. 0, -ENOMEM, -DCPI_EDAMAGED.
+ * selection->events[].selected, selected_events and has_match grow by what was added. 0, -ENOMEM, -DCPI_EDAMAGED.
  */
 int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection);
 

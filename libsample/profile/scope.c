@@ -83,9 +83,7 @@ take_slice(struct scoping *scoping, uint32_t id, const struct slice_head *head)
 	if (!slices)
 		return -ENOMEM;
 	scope->slices = slices;
-	slices[scope->slice_count].id = id;
-	slices[scope->slice_count].epoch = head->epoch;
-	scope->slice_count++;
+	slices[scope->slice_count++] = (struct scope_slice){.id = id, .epoch = head->epoch};
 	return 0;
 }
 

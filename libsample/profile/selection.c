@@ -37,9 +37,9 @@ copy_out(struct selection_parts *parts, const struct selection_request *request,
 	if (!err)
 		err = selection_read_epochs(parts);
 	if (!err)
-		err = selection_read_slices(parts);
-	if (!err)
 		err = selection_read_blocks(parts);
+	if (!err)
+		err = selection_read_slices(parts);
 	return err;
 }
 

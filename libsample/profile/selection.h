@@ -40,6 +40,15 @@ struct selection_event {
 	bool available;             /* in at least one selected epoch */
 	struct slice_event totals;  /* over the selected slices, all contexts */
 	uint64_t selected;          /* attributed samples whose context matches */
+	double selected_events;     /* those times the periods of their epochs */
+	struct slice_event matched; /* as totals, over the slices of selection.match */
+};
+
+/* The slices, of those that were selected, with a sample whose context matches; all zero when there is none. */
+struct selection_match {
+	uint64_t start_ns, end_ns;
+	uint64_t covered_ns; /* sum of their lengths */
+	uint32_t first_epoch, last_epoch;
 };
 
 struct selection_count {
@@ -61,7 +70,8 @@ struct selection {
 	size_t slice_count;        /* only counted */
 	uint64_t start_ns, end_ns; /* what the selected slices really cover */
 	uint64_t covered_ns;       /* sum of their lengths */
-	struct overhead overhead;  /* its whole is the covered time times online CPUs */
+	struct selection_match match;
+	struct overhead overhead; /* its whole is the covered time times online CPUs */
 	uint64_t sideband_lost;
 	uint64_t skipped;
 	size_t event_count;

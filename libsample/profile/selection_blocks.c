@@ -16,6 +16,8 @@ struct stream {
 	struct store_walk walk;
 	struct counts_key key; /* of the next block */
 	uint16_t event;        /* of the selection */
+	uint32_t epoch;        /* of the selection */
+	struct scope_slice *slice;
 };
 
 /* Streams, a heap by the image of the next block. */
@@ -101,7 +103,7 @@ merge_add(struct merge *merge, struct stream *stream)
 }
 
 static int
-open_streams(struct merge *merge, const struct scope_slice *slice)
+open_streams(struct merge *merge, struct scope_slice *slice)
 {
 	const struct selection_parts *parts = merge->parts;
 	const size_t epoch = selection_epoch_index(parts->selection, slice->epoch);
@@ -114,6 +116,8 @@ open_streams(struct merge *merge, const struct scope_slice *slice)
 		if (stream->key.event < event_count) {
 			key.event = (uint16_t)(stream->key.event + 1);
 			stream->event = parts->event_maps[epoch].events[stream->key.event];
+			stream->epoch = (uint32_t)epoch;
+			stream->slice = slice;
 			err = merge_add(merge, stream);
 		} else {
 			err = -DCPI_EDAMAGED;
@@ -149,6 +153,23 @@ settle_first(struct merge *merge, bool ended)
 		merge->streams[at] = moved;
 }
 
+static int
+take_block(struct merge *merge, struct stream *stream)
+{
+	const MDB_val *value = &stream->walk.value;
+	const struct block block = {
+		.data = value->mv_data,
+		.size = (uint32_t)value->mv_size,
+		.number = stream->key.block,
+		.event = stream->event,
+		.epoch_event = stream->key.event,
+		.epoch = stream->epoch,
+	};
+
+	stream->slice->has_match = true;
+	return value->mv_size > UINT32_MAX ? -DCPI_EDAMAGED : block_list_add(&merge->blocks, &block);
+}
+
 /* The blocks that a stream has of one image, in contexts that match. 1 when it goes on, 0 when it ended, or an error.
  */
 static int
@@ -165,9 +186,7 @@ take_blocks(struct merge *merge, struct stream *stream)
 			context = stream->key.context;
 			matches = context_filter_has(filter, context);
 		}
-		result = !matches ? 0
-		                  : block_list_add(&merge->blocks, stream->key.block, stream->event,
-		                                   stream->walk.value.mv_data, stream->walk.value.mv_size);
+		result = matches ? take_block(merge, stream) : 0;
 		if (!result)
 			result = stream_step(stream);
 	}

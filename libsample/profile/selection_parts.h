@@ -28,8 +28,8 @@ struct selection_parts {
 };
 
 int selection_read_epochs(struct selection_parts *parts); /* and events */
-int selection_read_slices(struct selection_parts *parts); /* totals and times */
 int selection_read_blocks(struct selection_parts *parts); /* into counts and images */
+int selection_read_slices(struct selection_parts *parts); /* totals and times, also of those that had a match */
 
 /* The place of epoch `id` among the selected ones, which must have it. */
 size_t selection_epoch_index(const struct selection *selection, uint32_t id);

@@ -143,6 +143,25 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 	}
 }
 
+static void
+add_match(struct selection_parts *parts, size_t epoch, const struct slice *slice)
+{
+	struct selection_match *match = &parts->selection->match;
+
+	if (match->first_epoch == 0 || slice->start_ns < match->start_ns)
+		match->start_ns = slice->start_ns;
+	if (slice->end_ns > match->end_ns)
+		match->end_ns = slice->end_ns;
+	if (match->first_epoch == 0 || slice->epoch < match->first_epoch)
+		match->first_epoch = slice->epoch;
+	if (slice->epoch > match->last_epoch)
+		match->last_epoch = slice->epoch;
+	match->covered_ns = add_saturating(match->covered_ns, slice->end_ns - slice->start_ns);
+	for (size_t i = 0; i < slice->event_count; i++)
+		slice_event_add(&parts->selection->events[parts->event_maps[epoch].events[i]].matched,
+		                &slice->events[i]);
+}
+
 int
 selection_read_slices(struct selection_parts *parts)
 {
@@ -163,6 +182,8 @@ selection_read_slices(struct selection_parts *parts)
 			add_slice(parts, epoch, &slice);
 		else
 			err = -DCPI_EDAMAGED;
+		if (!err && chosen->has_match)
+			add_match(parts, epoch, &slice);
 		slice_fini(&slice);
 	}
 	return err;

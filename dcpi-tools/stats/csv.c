@@ -1,0 +1,88 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/stats/report.h"
+
+static int
+print_shown(struct csv *csv, const char *text)
+{
+	char *shown = text_shown(text);
+
+	if (!shown)
+		return -ENOMEM;
+	csv_text(csv, shown);
+	free(shown);
+	return 0;
+}
+
+static int
+print_headings(const struct report *report, struct csv *csv)
+{
+	static const char *const headings[] = {"range percent", "sum", "sum percent", "N", "mean",
+	                                       "std-dev",       "min", "max",         "p", "marked"};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
+		csv_text(csv, headings[i]);
+	if (report->request->kind != ROW_IMAGE)
+		csv_text(csv, report_row_name(report));
+	csv_text(csv, "image");
+	csv_text(csv, "build-id");
+	for (size_t i = 0; i < report->sets->count && !err; i++)
+		err = print_shown(csv, report->sets->sets[i].title);
+	csv_end(csv);
+	return err;
+}
+
+static void
+print_p(struct csv *csv, const struct variation_row *values)
+{
+	char text[32] = "";
+
+	if (values->is_tested)
+		snprintf(text, sizeof(text), "%.4g", values->p);
+	csv_text(csv, text);
+}
+
+static int
+print_row(const struct report *report, const struct report_row *row, struct csv *csv)
+{
+	const struct variation_row *values = &row->variation;
+	int err = 0;
+
+	csv_real(csv, 100 * values->range, 2);
+	csv_real(csv, values->sum, 2);
+	csv_real(csv, 100 * values->sum / report->total, 2);
+	csv_number(csv, values->set_count);
+	csv_real(csv, values->mean, 2);
+	csv_real(csv, values->deviation, 2);
+	csv_real(csv, values->least, 2);
+	csv_real(csv, values->most, 2);
+	print_p(csv, values);
+	csv_text(csv, row->is_marked ? "yes" : "no");
+	if (row->row->title)
+		err = print_shown(csv, row->row->title);
+	if (!err)
+		err = print_shown(csv, row->row->path);
+	csv_text(csv, row->row->build_id);
+	for (size_t i = 0; i < report->sets->count; i++)
+		csv_number(csv, row->row->counts[i]);
+	csv_end(csv);
+	return err;
+}
+
+int
+report_print_csv(const struct report *report, FILE *stream)
+{
+	struct csv csv = {.stream = stream};
+	int err = 0;
+
+	if (report->request->options.header)
+		err = print_headings(report, &csv);
+	for (size_t i = 0; i < report->shown && !err; i++)
+		err = print_row(report, &report->list[i], &csv);
+	return err;
+}

@@ -1,0 +1,107 @@
+/*
+ * report.h - what dcpistats shows, and the ways it shows it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_STATS_REPORT_H
+#define DCPI_TOOLS_STATS_REPORT_H
+
+#include "analysis/variation.h"
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/stats/rows.h"
+
+/* What sets are made alike in before they are compared. */
+enum normalization {
+	NORMALIZE_NONE,  /* counts as they are, but for periods */
+	NORMALIZE_TOTAL, /* a set's samples */
+	NORMALIZE_TIME,  /* for how long it was sampled */
+};
+
+enum sort_key {
+	SORT_RANGE, /* what varies more than noise first */
+	SORT_SUM,
+	SORT_P,
+	SORT_DEVIATION,
+};
+
+/* What the user asked for. */
+struct request {
+	struct options options;         /* without database and selection: the sets have them */
+	struct profile_sets *sets;      /* found out when the report is made */
+	struct columns_request columns; /* one event */
+	enum row_kind kind;
+	enum normalization normalization;
+	enum sort_key sort;
+	double noise; /* as variation_request.noise */
+	double p;     /* from here on down a row is marked */
+	double cutoff_percent;
+	size_t limit; /* rows; 0: all */
+	bool all;     /* also rows with few samples */
+	bool demangle;
+	const char *plot; /* a file to draw into; NULL: none */
+};
+
+/* Of one set, what its rows do not say. */
+struct stats_set {
+	uint64_t samples;       /* that were asked for */
+	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
+	double period;          /* events per sample, on average where it varied; 0: not known */
+	struct selection_match match;
+	char *directory; /* of its database */
+};
+
+struct report_row {
+	const struct row *row;
+	struct variation_row variation;
+	bool is_marked;
+};
+
+/* What is shown. */
+struct report {
+	const struct request *request;
+	const struct profile_sets *sets; /* request->sets */
+	struct stats_set *details;       /* by set, as factors, totals and above */
+	double *factors;
+	double *totals; /* samples times factors */
+	double *above;  /* outliers: the part that they are above the median total; else 0 */
+	double total;   /* of all sets */
+	double median_total;
+	struct rows *rows;
+	struct report_row *list; /* sorted */
+	size_t row_count;        /* all */
+	size_t shown;
+	size_t few;         /* rows left out for their few samples */
+	double few_percent; /* the part that those have of all samples */
+	size_t marked;      /* rows, shown or not */
+	bool has_periods;   /* of all sets */
+	bool is_scaled;     /* periods differ, and counts are scaled by them */
+	struct variation variation;
+	char event[EVENT_NAME_SIZE];
+	char unit[EVENT_UNIT_SIZE];
+};
+
+/* An exit status: 0, or another after a message. The request must stay; `database` is not used: NULL. */
+int report_make(struct report *report, const struct request *request, struct database *database);
+void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* How far set `set` of a row is above the row's median, as a part of it, if it is far from the others; else 0. */
+int report_row_outliers(const struct report *report, const struct report_row *row, double *above);
+
+/* The row that most of an outlier's distance is in, and which part of it; NULL when there is none. */
+const struct report_row *report_outlier_reason(const struct report *report, size_t set, double *part);
+
+/* "procedure", "image", "instruction"; "cpu-clock 1 per 4 ms" */
+const char *report_row_name(const struct report *report);
+
+/* 0, -ENOMEM, -EIO. */
+int report_print_text(const struct report *report, const struct output *output);
+int report_print_csv(const struct report *report, FILE *stream);
+int report_print_json(const struct report *report, FILE *stream);
+
+/* Draw request->plot; an exit status, after a message when it is not 0. */
+int report_plot(const struct report *report);
+
+#endif

@@ -1,0 +1,349 @@
+#include "dcpi-tools/stats/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "dcpi-tools/common/image_name.h"
+#include "process/hash.h"
+
+/* A build-id, or a path, and the number of the image that it is one of. */
+struct known_name {
+	char *text;
+	uint32_t image;
+	UT_hash_handle hh;
+};
+
+struct known_row {
+	struct row row;
+	size_t index;
+	UT_hash_handle hh;
+};
+
+struct rows {
+	enum row_kind kind;
+	size_t set_count;
+	bool demangle;
+	uint32_t image_count;
+	struct known_name *names;
+	struct known_row *by_key;
+	struct known_row **list;
+	size_t count, capacity;
+};
+
+struct rows *
+rows_new(enum row_kind kind, size_t set_count, bool demangle)
+{
+	struct rows *rows = calloc(1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	rows->kind = kind;
+	rows->set_count = set_count;
+	rows->demangle = demangle;
+	return rows;
+}
+
+static void
+row_free(struct known_row *known)
+{
+	free(known->row.key);
+	free(known->row.title);
+	free(known->row.path);
+	free(known->row.build_id);
+	free(known->row.counts);
+	free(known);
+}
+
+void
+rows_free(struct rows *rows)
+{
+	struct known_name *name, *next;
+
+	if (!rows)
+		return;
+	HASH_CLEAR(hh, rows->by_key);
+	for (size_t i = 0; i < rows->count; i++)
+		row_free(rows->list[i]);
+	free(rows->list);
+	name = rows->names;
+	HASH_CLEAR(hh, rows->names);
+	for (; name; name = next) {
+		next = name->hh.next;
+		free(name->text);
+		free(name);
+	}
+	free(rows);
+}
+
+/* The image that `text` is a name of, if that is known: else it becomes one of `image`. UINT32_MAX: no memory. */
+static uint32_t
+name_image(struct rows *rows, const char *text, uint32_t image)
+{
+	struct known_name *name;
+
+	HASH_FIND_STR(rows->names, text, name);
+	if (name)
+		return name->image;
+	name = calloc(1, sizeof(*name));
+	if (name)
+		name->text = strdup(text);
+	if (!name || !name->text) {
+		free(name);
+		return UINT32_MAX;
+	}
+	name->image = image;
+	HASH_ADD_KEYPTR(hh, rows->names, name->text, strlen(name->text), name);
+	if (hash_added(name))
+		return image;
+	free(name->text);
+	free(name);
+	return UINT32_MAX;
+}
+
+static const struct known_name *
+find_name(const struct rows *rows, const char *text)
+{
+	struct known_name *name;
+
+	HASH_FIND_STR(rows->names, text, name);
+	return name;
+}
+
+/* What `image` counts as, all sets alike. UINT32_MAX: no memory. */
+static uint32_t
+number_image(struct rows *rows, const struct image *image)
+{
+	char build_id[BUILD_ID_TEXT_SIZE], *path;
+	const struct known_name *known;
+	uint32_t number;
+
+	/* a path begins with what no build-id has, and tells kinds apart */
+	if (asprintf(&path, "%d:%s", (int)image->kind, image->path) < 0)
+		return UINT32_MAX;
+	build_id_format(image, build_id);
+	known = build_id[0] ? find_name(rows, build_id) : NULL;
+	if (!known && (rows->kind != ROW_INSTRUCTION || !build_id[0]))
+		known = find_name(rows, path);
+	number = known ? known->image : rows->image_count++;
+	if (build_id[0] && name_image(rows, build_id, number) == UINT32_MAX)
+		number = UINT32_MAX;
+	if (name_image(rows, path, number) == UINT32_MAX)
+		number = UINT32_MAX;
+	free(path);
+	return number;
+}
+
+static struct known_row *
+make_row(const struct rows *rows, const char *key, const char *title, const struct image *image)
+{
+	struct known_row *known = calloc(1, sizeof(*known));
+	char build_id[BUILD_ID_TEXT_SIZE];
+
+	if (!known)
+		return NULL;
+	known->row = (struct row){
+		.key = strdup(key),
+		.title = title ? strdup(title) : NULL,
+		.path = strdup(image->path),
+		.build_id = strdup(build_id_format(image, build_id)),
+		.counts = calloc(rows->set_count, sizeof(*known->row.counts)),
+	};
+	if (known->row.key && (known->row.title || !title) && known->row.path && known->row.build_id &&
+	    known->row.counts)
+		return known;
+	row_free(known);
+	return NULL;
+}
+
+/* The row of that key, made if there is none; NULL when memory ends. */
+static struct row *
+find_row(struct rows *rows, const char *key, const char *title, const struct image *image)
+{
+	struct known_row *known, **list;
+
+	HASH_FIND_STR(rows->by_key, key, known);
+	if (known)
+		return &known->row;
+	list = array_grow(rows->list, &rows->capacity, rows->count + 1, sizeof(struct known_row *));
+	if (!list)
+		return NULL;
+	rows->list = list;
+	known = make_row(rows, key, title, image);
+	if (!known)
+		return NULL;
+	HASH_ADD_KEYPTR(hh, rows->by_key, known->row.key, strlen(known->row.key), known);
+	if (!hash_added(known)) {
+		row_free(known);
+		return NULL;
+	}
+	rows->list[rows->count++] = known;
+	return &known->row;
+}
+
+/* A piece of code of the set that is added. */
+struct piece {
+	uint32_t image; /* of the selection */
+	struct procedure procedure;
+	char *title; /* NULL by image */
+	uint64_t count;
+};
+
+struct adding {
+	struct rows *rows;
+	const struct rows_addition *addition;
+	struct piece *pieces;
+	size_t count, capacity;
+};
+
+static int
+compare_pieces(const void *left, const void *right)
+{
+	const struct piece *a = left, *b = right;
+	int order = (a->image > b->image) - (a->image < b->image);
+
+	if (!order && a->title)
+		order = strcmp(a->title, b->title);
+	return order ? order
+	             : (a->procedure.offset > b->procedure.offset) - (a->procedure.offset < b->procedure.offset);
+}
+
+static bool
+is_same_procedure(const struct procedure *left, const struct procedure *right)
+{
+	return left->kind == right->kind && left->offset == right->offset;
+}
+
+static struct piece *
+new_piece(struct adding *adding, uint32_t image, const struct procedure *procedure)
+{
+	struct piece *pieces = array_grow(adding->pieces, &adding->capacity, adding->count + 1, sizeof(*pieces));
+	const struct rows *rows = adding->rows;
+	struct piece *piece;
+
+	if (!pieces)
+		return NULL;
+	adding->pieces = pieces;
+	piece = &pieces[adding->count];
+	*piece = (struct piece){.image = image, .procedure = *procedure};
+	if (rows->kind != ROW_IMAGE) {
+		piece->title =
+			procedure_title(procedure, adding->addition->selection->images[image].image, rows->demangle);
+		if (!piece->title)
+			return NULL;
+	}
+	adding->count++;
+	return piece;
+}
+
+/* "smooth_+0x1c", and a key that holds in this build. */
+static int
+add_instruction(const struct adding *adding, const struct selection_count *count, const struct piece *piece)
+{
+	const struct image *image = adding->addition->selection->images[count->image].image;
+	uint32_t number = number_image(adding->rows, image);
+	char *key = NULL, *title = NULL;
+	struct row *row = NULL;
+
+	if (number != UINT32_MAX && asprintf(&key, "%" PRIu32 ":%" PRIx64, number, count->offset) >= 0 &&
+	    asprintf(&title, "%s+0x%" PRIx64, piece->title, count->offset - piece->procedure.offset) >= 0)
+		row = find_row(adding->rows, key, title, image);
+	free(key);
+	free(title);
+	if (!row)
+		return -ENOMEM;
+	row->counts[adding->addition->set] += count->count;
+	return 0;
+}
+
+static int
+add_count(struct adding *adding, const struct selection_count *count)
+{
+	const struct rows_addition *addition = adding->addition;
+	struct piece *last = adding->count ? &adding->pieces[adding->count - 1] : NULL;
+	struct procedure procedure = {0};
+	int err = 0;
+
+	if (adding->rows->kind != ROW_IMAGE)
+		err = symbolizer_find(addition->symbolizer, &addition->selection->images[count->image], count->offset,
+		                      &procedure);
+	if (err)
+		return err;
+	if (!last || last->image != count->image || !is_same_procedure(&last->procedure, &procedure))
+		last = new_piece(adding, count->image, &procedure);
+	if (!last)
+		return -ENOMEM;
+	last->count += count->count;
+	return adding->rows->kind == ROW_INSTRUCTION ? add_instruction(adding, count, last) : 0;
+}
+
+/* Each piece to the row that it is one of: of those with one name in one image the first, the second, ... */
+static int
+add_pieces(struct adding *adding)
+{
+	const struct piece *last = NULL;
+	unsigned nth = 0;
+
+	qsort(adding->pieces, adding->count, sizeof(*adding->pieces), compare_pieces);
+	for (size_t i = 0; i < adding->count; i++) {
+		const struct piece *piece = &adding->pieces[i];
+		const struct image *image = adding->addition->selection->images[piece->image].image;
+		uint32_t number = number_image(adding->rows, image);
+		struct row *row = NULL;
+		char *key;
+
+		if (!last || last->image != piece->image || (piece->title && strcmp(last->title, piece->title) != 0))
+			nth = 0;
+		else
+			nth += !is_same_procedure(&last->procedure, &piece->procedure);
+		if (number == UINT32_MAX ||
+		    asprintf(&key, "%" PRIu32 ":%u:%s", number, nth, piece->title ? piece->title : "") < 0)
+			return -ENOMEM;
+		row = find_row(adding->rows, key, piece->title, image);
+		free(key);
+		if (!row)
+			return -ENOMEM;
+		row->counts[adding->addition->set] += piece->count;
+		last = piece;
+	}
+	return 0;
+}
+
+int
+rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total)
+{
+	struct adding adding = {.rows = rows, .addition = addition};
+	const struct selection *selection = addition->selection;
+	int err = 0;
+
+	*total = 0;
+	for (size_t i = 0; i < selection->count_count && !err; i++) {
+		const struct selection_count *count = &selection->counts[i];
+
+		if (count->event != addition->event || (addition->wanted && !addition->wanted[count->image]))
+			continue;
+		*total += count->count;
+		err = add_count(&adding, count);
+	}
+	if (!err && rows->kind != ROW_INSTRUCTION && adding.count > 0)
+		err = add_pieces(&adding);
+	for (size_t i = 0; i < adding.count; i++)
+		free(adding.pieces[i].title);
+	free(adding.pieces);
+	return err;
+}
+
+size_t
+rows_count(const struct rows *rows)
+{
+	return rows->count;
+}
+
+const struct row *
+rows_get(const struct rows *rows, size_t index)
+{
+	return &rows->list[index]->row;
+}

@@ -1,0 +1,142 @@
+#!/bin/bash
+# dcpistats on a small database, its output compared whole with tests/system/expected/dcpistats/: figure 3 of the paper,
+# with what the tool adds
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+here=$top/tests/system
+db=$scratch/db
+
+stats()
+{
+	dcpistats --db "$db" "$@" 2>&1 | sed "s|$scratch|PLACE|g; /^==*\$/s/.*/=====/"
+}
+
+# prints SENTENCE EXPECTED-FILE OPTION... - dcpistats with these options prints that
+prints()
+{
+	check_equal "$1" "$(cat "$here/expected/dcpistats/$2")" "$(stats "${@:3}")"
+}
+
+refuses()
+{
+	check_fails "$1" "$2" "$3" dcpistats --db "$db" "${@:4}"
+}
+
+# The first columns of the rows, without blanks: range%, sum and procedure.
+rows()
+{
+	stats --no-header "$@" | awk '{ print $1, $2, $10 }'
+}
+
+# Figure 3 as the paper has it, but for blanks; its last column is the procedure, p and the image are ours.
+figure_3()
+{
+	sed 's/  */ /g; s/^ //; s/ $//' <<-'END'
+		Number of samples of type cycles
+		set 1 = 860301   set 2 = 862645   set 3 = 871952   set 4 = 870780            TOTAL      7144601
+		set 5 = 942929   set 6 = 893154   set 7 = 890969   set 8 = 951871
+
+		Statistics calculated using the sample counts for each procedure from 8 different sample set(s)
+		=====
+		  range%        sum     sum%     N       mean    std-dev        min        max     procedure
+		  11.32%  441040.00    6.17%     8   55130.00   21168.70   38155.00   88075.00     smooth_
+		   1.44%   72385.00    1.01%     8    9048.12     368.74    8578.00    9622.00     fftb_
+		   1.39%   71129.00    1.00%     8    8891.12     327.68    8467.00    9453.00     fftf_
+		   0.94% 4242079.00   59.37%     8  530259.87   14097.11  515253.00  555180.00     parmvr_
+		   0.68%  378622.00    5.30%     8   47327.75    1032.09   46206.00   48786.00     putb_
+		   0.65%  410929.00    5.75%     8   51366.13    1161.61   50420.00   53110.00     vslv1p_
+	END
+}
+
+look_at_figure()
+{
+	check_equal 'figure 3 of the paper, to the digit' "$(figure_3)" "$(stats --label 'run*' --limit 6 |
+		sed '/^Sets:/,$d' | awk 'NF > 10 && $1 ~ /%/ { print $1, $2, $3, $4, $5, $6, $7, $8, $10; next } { print }' |
+		sed '$d; s/  */ /g; s/^ //; s/ $//')"
+	prints 'procedures of eight labels' figure --label 'run*'
+	prints 'images' by-image --label 'run*' -i --all
+	prints 'instructions, as comma-separated values' by-instruction --label 'run[1-3]' --by-instruction --csv --limit 3
+	check_equal 'labels in the order of their numbers' 'run1 run2 run3 run4 run5 run6 run7 run8' \
+		"$(stats --label '*n*[0-9]' --json | jq -r '[.sets[].title] | join(" ")')"
+	check_equal 'of one image' 'exp' "$(rows --label 'run*' --image libm.so | cut -d' ' -f3)"
+	check_equal 'what varies more than sampling alone' 7 "$(stats --label 'run*' --noise sampling --json |
+		jq '[.rows[] | select(.marked)] | length')"
+	check_equal 'and more than 50 percent' 0 "$(stats --label 'run*' --noise 50 --json |
+		jq '[.rows[] | select(.marked)] | length')"
+	check_equal 'sorted by another column' 'parmvr_ exp' "$(rows --label 'run*' --sort sum --limit 2 |
+		cut -d' ' -f3 | paste -sd' ')"
+	check_equal 'without what has little' 'exp parmvr_ putb_ smooth_ vslv1p_' \
+		"$(rows --label 'run*' --cutoff 5 | cut -d' ' -f3 | sort | paste -sd' ')"
+}
+
+look_at_sets()
+{
+	check_equal 'epochs are sets' 'epoch 1 7144601,epoch 2 671714,epoch 3 40400' "$(stats --epoch all --all --json |
+		jq -r '[.sets[] | "\(.title) \(.samples)"] | join(",")')"
+	check_equal 'periods that differ are scaled by' '1 2' "$(stats --label run1 --label slow.1 --json |
+		jq -r '[.sets[].factor] | join(" ")')"
+	check_equal 'and then are no difference, but for halves of odd counts' '0.01% 0.00% 0.00% 0.00% 0.00% 0.00%' \
+		"$(rows --label run1 --label slow.1 --image wave5 | cut -d' ' -f1 | paste -sd' ')"
+	prints 'stretches of time, by their length' by-time --normalize time --since @1795290000 --until @1795290100 \
+		--since @1795290100
+	# 0.1 of the first, 3000 of 30400 of the second: (0.1 - 0.09868) / (0.1 + 0.09868)
+	check_equal 'by their totals, unknown samples lack in the rows' '0.66% 0.66% 0.66% 0.66%' \
+		"$(stats --normalize total --since @1795290000 --until @1795290100 --since @1795290100 --no-header --all |
+			awk '{ print $1 }' | paste -sd' ')"
+	check_equal 'databases are sets' 'PLACE/db PLACE/db 0 0 0 0' "$(dcpistats "$db" "$db" --json |
+		jq -r '[.sets[].title, .rows[].range_percent] | join(" ")' | sed "s|$scratch|PLACE|g")"
+	check_equal 'groups of labels' 'run[12] 1722946,run[34] 1742732' "$(stats --set --label 'run[12]' --set --label 'run[34]' \
+		--json | jq -r '[.sets[] | "\(.title) \(.samples)"] | join(",")')"
+	stats --label 'run*' --json >"$scratch/run.json"
+	check 'JSON is what its manual says' json_holds '
+		.schema == "dcpistats/1" and .event == "cycles" and .by == "procedure" and .normalize == "none" and
+		.total == 7144601 and .p == 0.01 and .tested == 7 and .too_few_samples == 1 and (.scaled_by_period | not) and
+		.noise_percent > 2 and .noise_percent < 4 and (.sets | length) == 8 and
+		(.sets[7] | .title == "run8" and .samples == 951871 and .factor == 1 and .period == 62000 and
+			.start == "2026-11-21T14:18:20Z" and .first_epoch == 1 and .outlier_percent == null) and
+		(.rows[0] | .procedure == "smooth_" and .image == "/usr/bin/wave5" and .build_id == "5ec95f51" and
+			.sum == 441040 and .mean == 55130 and .min == 38155 and .max == 88075 and .sets == 8 and
+			(.range_percent * 100 | round) == 1132 and .p < 0.0001 and .marked and
+			.counts == [38155, 42504, 40898, 38996, 87637, 58272, 46503, 88075]) and
+		([.rows[1:][] | .marked] | any | not)' "$scratch/run.json"
+	check_equal 'no control character reaches the output' 0 "$(for format in --json --csv --color=never; do
+		stats --label '*day*' --label 'slow.1' --all $format; done | LC_ALL=C grep -c $'[\001-\010\013-\037]')"
+}
+
+look_at_plots()
+{
+	stats --label 'run*' --plot "$scratch/plot.gnuplot" >"$scratch/printed"
+	check 'a script for gnuplot' grep -q "set ytics ('smooth_' 0, 'fftb_' 1," "$scratch/plot.gnuplot"
+	check_equal 'the table is printed as well' "$(stats --label 'run*')" "$(cat "$scratch/printed")"
+	check_equal 'a point for each set of each row' 56 "$(grep -cE '^-?[0-9.e-]+ [0-6] [1-8]$' "$scratch/plot.gnuplot")"
+	check 'a picture' stats --label 'run*' --plot "$scratch/plot.svg"
+	check 'that is one' grep -q '<svg' "$scratch/plot.svg"
+	check 'with the names of the rows' grep -q 'smooth_' "$scratch/plot.svg"
+	refuses 'a picture of no kind that is known' 2 'that ends in .svg, .png, .pdf or .gnuplot' --label 'run*' \
+		--plot "$scratch/plot.doc"
+	refuses 'a picture that cannot be written' 1 'cannot write the plot' --label 'run*' --plot /nowhere/plot.svg
+}
+
+look_at_refusals()
+{
+	refuses 'one set' 2 '1 set of samples, and it takes 2' --label run1
+	refuses 'sets of two kinds' 2 'several labels and several epochs: begin each set with --set' \
+		--label run1 --label run2 --epoch 1 --epoch 2
+	refuses 'a database behind a --set' 2 'with --set, a database is named by --db' --set --label run1 "$db"
+	refuses 'no such label' 4 'no label matches walk*; there are' --label 'walk*'
+	refuses 'no such image' 4 'no image with samples is called that in any of the sets' --label 'run*' --image nothing
+	refuses 'no such event' 2 "no event 'cycle' in the selected epochs; did you mean cycles?" --label 'run*' --event cycle
+	refuses 'a wrong normalization' 2 "--normalize 'weight' is not one of none, total, time" --normalize weight
+	refuses 'a wrong order' 2 "--sort 'size' is not one of range, sum, p, deviation" --sort size
+	refuses 'a wrong noise' 2 'is not a number from 0 to 1000' --noise much
+	refuses 'no database' 1 'there is no profile database here' --db "$scratch/nowhere"
+}
+
+mkdir "$db"
+"$build/tests/system/make_database" "$db" <"$here/dcpistats.description" || exit 1
+look_at_figure
+look_at_sets
+look_at_plots
+look_at_refusals
+
+[ $failures = 0 ]
