@@ -161,9 +161,9 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "[DATABASE...]",
 	.doc = "Show which procedures vary from one set of samples to another, and which of them more than noise "
-               "explains.\v"
+	       "explains.\v"
 	       "A set is a database, or what a --label, an --epoch, a --since with --until or a --set selects; a "
-               "pattern of "
+	       "pattern of "
 	       "labels is a set for each that it matches. See dcpistats(1).",
 	.children = children,
 };
