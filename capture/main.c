@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -17,9 +18,11 @@
 #include "capture/jail.h"
 #include "capture/kernel_text.h"
 #include "capture/protocol.h"
+#include "capture/run_time.h"
 #include "capture/source.h"
 #include "code/capture.h"
 #include "image/image_file.h"
+#include "process/code_maker.h"
 
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
 
@@ -117,6 +120,14 @@ is_of_kernel(const struct image *image)
 	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
 }
 
+static bool
+is_file(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* What needs rights. */
 static int
 open_files(struct task *task)
@@ -127,6 +138,8 @@ open_files(struct task *task)
 	task->source.main = task->source.debug = task->kernel.kcore = -1;
 	if (is_of_kernel(image))
 		return kernel_text_open("/proc", image, &task->kernel);
+	if (code_maker_is_image(image))
+		return is_file(RUN_TIME_FILE) ? 0 : -EBADF;
 	if (image->kind != IMAGE_USER)
 		return 0; /* the vdso is in our own memory */
 	procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -153,6 +166,8 @@ take(struct task *task)
 
 	if (is_of_kernel(&request->image))
 		return kernel_text_take(&task->kernel, request, send_part, NULL);
+	if (code_maker_is_image(&request->image))
+		return run_time_take(request, send_part, NULL);
 	if (request->image.kind == IMAGE_VDSO)
 		err = image_file_open(&request->image, &file);
 	else

@@ -11,6 +11,7 @@
 #ifndef DCPI_CAPTURE_PROTOCOL_H
 #define DCPI_CAPTURE_PROTOCOL_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +22,11 @@
 #include "profile/captured.h"
 
 #define CAPTURE_PROGRAM    "dcpi-capture"
-#define REQUEST_PLACES_MAX 4096    /* blocks with samples in one request */
+#define REQUEST_PLACES_MAX 65536   /* blocks with samples in one request */
 #define REQUEST_KNOWN_MAX  1048576 /* blocks that the database has: 4 GiB of text */
 #define REQUEST_SIZE_MAX   ((size_t)16 << 20)
-#define REPLY_PARCELS_MAX  64
+#define REPLY_PARCELS_MAX  1024
+#define RUN_TIME_FILE      3 /* descriptor of what a process told about its code, for an image of such */
 #define REPLY_SIZE_MAX     ((size_t)24 << 20) /* of all messages */
 
 /* As struct capture_place of code/capture.h, which dcpid does not link. */
@@ -36,7 +38,7 @@ struct request_place {
 struct capture_request {
 	struct image image;
 	uint32_t pid;                       /* a process that has it mapped, or had; 0: none is known */
-	uint64_t start, end;                /* the mapping's addresses in it */
+	uint64_t start, end;                /* the mapping's addresses in it; of run-time code see run_time.h */
 	bool names;                         /* wanted */
 	const struct request_place *places; /* ascending */
 	size_t place_count;
@@ -60,6 +62,9 @@ int capture_request_decode(const void *data, size_t size, struct capture_request
 void capture_request_fini(struct capture_request_room *room);
 
 /* ---- messages ---- */
+
+/* Ended well; but memory of run-time code has other code by now than what was taken of it. */
+#define CAPTURE_REUSED (-EEXIST)
 
 enum capture_message {
 	MESSAGE_SYMBOLS = 1, /* a value */

@@ -25,6 +25,7 @@ extern char **environ;
 struct child {
 	pid_t pid;
 	int in, out; /* our ends; -1: closed */
+	int file;    /* that it gets; -1: none */
 	const struct byte_writer *request;
 	size_t written;
 	uint8_t *bytes;
@@ -60,7 +61,7 @@ close_end(int *fd)
 
 /* Its two pipes, nothing to say aloud, and signals as they are for anybody. */
 static int
-spawn(const char *program, int in, int out, pid_t *pid)
+spawn(const char *program, int in, int out, int file, pid_t *pid)
 {
 	char *arguments[] = {(char *)program, NULL};
 	posix_spawn_file_actions_t actions;
@@ -81,6 +82,8 @@ spawn(const char *program, int in, int out, pid_t *pid)
 		err = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 		if (!err)
 			err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+		if (!err && file >= 0)
+			err = posix_spawn_file_actions_adddup2(&actions, file, RUN_TIME_FILE);
 		if (!err)
 			err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 		if (!err)
@@ -105,7 +108,7 @@ start(struct child *child, const char *program)
 		close(in[1]);
 		return err;
 	}
-	err = spawn(program, in[0], out[1], &child->pid);
+	err = spawn(program, in[0], out[1], child->file, &child->pid);
 	close(in[0]);
 	close(out[1]);
 	child->in = in[1];
@@ -243,8 +246,16 @@ judge(const struct child *child, struct capture_outcome *outcome)
 void
 capture_child_run(const char *program, const struct byte_writer *request, int stop, struct capture_outcome *outcome)
 {
+	capture_child_run_with(program, request, -1, stop, outcome);
+}
+
+void
+capture_child_run_with(const char *program, const struct byte_writer *request, int file, int stop,
+                       struct capture_outcome *outcome)
+{
 	struct child child = {
 		.request = request,
+		.file = file,
 		.deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + CAPTURE_CHILD_S * SECOND_NS,
 	};
 

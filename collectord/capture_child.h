@@ -34,6 +34,10 @@ int capture_child_find(char path[PATH_MAX]);
 /* `stop` (a descriptor that becomes readable when it must end at once; -1: none). capture_outcome_fini() it. */
 void capture_child_run(const char *program, const struct byte_writer *request, int stop,
                        struct capture_outcome *outcome);
+
+/* The same, and `file` is handed over as descriptor RUN_TIME_FILE. */
+void capture_child_run_with(const char *program, const struct byte_writer *request, int file, int stop,
+                            struct capture_outcome *outcome);
 void capture_outcome_fini(struct capture_outcome *outcome);
 
 #endif

@@ -4,8 +4,12 @@
  * The event loop says which processes execute memory without a file (process/code_maker.h); the flusher's thread looks
  * whether they tell about it, and keeps the file open, so that it can be read when the process has ended, or a
  * container with it. One that tells nothing is asked again, ever more seldom, while it lives: the map of a JVM comes
- * when somebody asks for it. All is bounded: whoever has not been heard of for longest is forgotten first. Thread rule:
- * any thread, but for code_notes_look(), which is one thread's at a time and may wait for disks.
+ * when somebody asks for it.
+ *
+ * All is bounded: whoever has not been heard of for longest is forgotten first.
+ *
+ * Thread rule: any thread, but for code_notes_look() and code_notes_tells(), which are one thread's and may wait for
+ * disks.
  */
 #ifndef DCPI_COLLECTORD_CODE_NOTES_H
 #define DCPI_COLLECTORD_CODE_NOTES_H

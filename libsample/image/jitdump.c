@@ -112,6 +112,7 @@ read_record(struct byte_source *source, struct run_time_code *code)
 
 	if (err)
 		return err;
+	run_time_code_told_at(code, source->offset);
 	prefix.id = read_u32_native(&reader);
 	prefix.size = read_u32_native(&reader);
 	if (prefix.size < PREFIX_SIZE)

@@ -57,6 +57,7 @@ read_lines(struct line_reader *reader, struct run_time_code *code)
 			run_time_code_cut(code);
 			return 0;
 		}
+		run_time_code_told_at(code, bytes - strlen(line) - 1);
 		result = add_line(code, line);
 		if (result)
 			return result;

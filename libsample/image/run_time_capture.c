@@ -75,6 +75,7 @@ take_symbols(struct maker *maker)
 
 		if (!is_sampled(maker->request, offset, function->size))
 			continue;
+		capture->is_reused |= function->is_contested;
 		symbols = array_grow(capture->symbols, &capacity, capture->symbol_count + 1, sizeof(*symbols));
 		if (!symbols)
 			return -ENOMEM;
@@ -298,7 +299,7 @@ run_time_capture(int fd, const struct run_time_request *request, struct run_time
 	if (!capture->code)
 		return -ENOMEM;
 	err = read_code(fd, capture->code, &machine);
-	run_time_code_finish(capture->code);
+	run_time_code_finish(capture->code, request->seen);
 	if (!err)
 		err = make(&maker, machine);
 	free(maker.numbers);

@@ -21,12 +21,15 @@ struct run_time_request {
 	uint64_t base;          /* address of offset 0 */
 	const uint32_t *blocks; /* that have samples, ascending */
 	size_t block_count;
+	uint64_t seen; /* what was told before this position was there when the samples before were taken; 0: no matter
+	                */
 };
 
 struct run_time_capture {
 	struct run_time_code *code; /* all that was told; owns the names */
 	struct profile_symbol *symbols;
 	size_t symbol_count;
+	bool is_reused;                /* memory with samples has other code now than what is named here */
 	struct captured_layout layout; /* without sections there is no code */
 	struct captured_segment segments[2];
 	struct captured_block *blocks; /* ascending */

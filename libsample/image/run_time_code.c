@@ -10,6 +10,7 @@ struct entry {
 	struct run_time_function function;
 	size_t name;   /* where it is among the names, while these may move */
 	size_t serial; /* the order of telling */
+	uint64_t told_at;
 };
 
 struct run_time_code {
@@ -18,6 +19,7 @@ struct run_time_code {
 	char *names;
 	size_t names_size, names_capacity;
 	size_t search_left; /* comparisons that may still go into finding what moved */
+	uint64_t told_at;   /* what comes next */
 	uint64_t complaints;
 	bool is_cut;
 };
@@ -56,6 +58,12 @@ run_time_code_cut(struct run_time_code *code)
 	code->is_cut = true;
 }
 
+void
+run_time_code_told_at(struct run_time_code *code, uint64_t position)
+{
+	code->told_at = position;
+}
+
 /* A copy among the names; their memory may move. */
 static int
 keep_name(struct run_time_code *code, const char *name, size_t size, size_t *at)
@@ -81,6 +89,7 @@ add_entry(struct run_time_code *code)
 		return NULL;
 	code->entries = entries;
 	entries[code->count].serial = code->count;
+	entries[code->count].told_at = code->told_at;
 	return &entries[code->count++];
 }
 
@@ -153,6 +162,7 @@ run_time_code_move(struct run_time_code *code, uint64_t from, uint64_t to)
 	if (!entry)
 		return -ENOMEM;
 	copy.serial = entry->serial;
+	copy.told_at = entry->told_at;
 	copy.function.address = to;
 	*entry = copy;
 	return 0;
@@ -174,8 +184,21 @@ end_of(const struct run_time_function *function)
 	return function->address + function->size;
 }
 
+/* Of two that overlap, does `a` stay? Then it may be contested. */
+static bool
+stays(struct entry *a, const struct entry *b, uint64_t seen)
+{
+	const bool was_a = a->told_at < seen, was_b = b->told_at < seen;
+
+	if (was_a == was_b)
+		return a->serial > b->serial;
+	if (was_a && strcmp(a->function.name, b->function.name) != 0)
+		a->function.is_contested = true;
+	return was_a;
+}
+
 void
-run_time_code_finish(struct run_time_code *code)
+run_time_code_finish(struct run_time_code *code, uint64_t seen)
 {
 	struct entry *entries = code->entries;
 	size_t kept = 0;
@@ -188,9 +211,11 @@ run_time_code_finish(struct run_time_code *code)
 
 		entry.function.name = code->names + entry.name;
 		if (kept > 0 && end_of(&entries[kept - 1].function) > entry.function.address) {
-			if (entries[kept - 1].serial > entry.serial)
+			if (stays(&entries[kept - 1], &entry, seen))
 				continue;
-			kept--; /* what is before it ends where it began, or before */
+			kept--; /* what is before that ends where it began, or before */
+			entry.function.is_contested = entries[kept].function.is_contested;
+			(void)stays(&entry, &entries[kept], seen);
 		}
 		entries[kept++] = entry;
 	}

@@ -2,7 +2,8 @@
  * run_time_code.h - the functions that a process made at run time, as it told them itself
  *
  * Readers of what a process wrote (perf_map.h, jitdump.h) add functions in the order of its telling. Memory is used
- * again: of functions that overlap, the one that was told last is there, and the others are gone. What is added is
+ * again: of functions that overlap, the one that was told last is there, and the others are gone - but when somebody
+ * has looked before, what was there then stays, and is contested. What is added is
  * bounded, for anybody can write anything: past a limit functions are left out, and run_time_code_is_cut() says so.
  * Thread rule: one thread while it is made, plain data afterwards.
  */
@@ -23,10 +24,11 @@
 struct run_time_code;
 
 struct run_time_function {
-	uint64_t address; /* in the process */
-	uint64_t size;    /* bytes, at least 1 */
-	uint64_t code_at; /* where its code is in the file that told of it; RUN_TIME_NO_CODE: nowhere */
-	const char *name; /* as it was told; owned by the code */
+	uint64_t address;  /* in the process */
+	uint64_t size;     /* bytes, at least 1 */
+	uint64_t code_at;  /* where its code is in the file that told of it; RUN_TIME_NO_CODE: nowhere */
+	const char *name;  /* as it was told; owned by the code */
+	bool is_contested; /* another has its memory, or a part of it, since somebody looked */
 };
 
 struct run_time_code *run_time_code_new(void);       /* NULL and errno (ENOMEM) */
@@ -42,14 +44,20 @@ int run_time_code_add(struct run_time_code *code, uint64_t address, uint64_t siz
 /* The function last told to be at `from` is at `to` from now on. One that is not known is left out. 0 or -ENOMEM. */
 int run_time_code_move(struct run_time_code *code, uint64_t from, uint64_t to);
 
+/* What is added from now on was told at this position of the file; at first, 0. */
+void run_time_code_told_at(struct run_time_code *code, uint64_t position);
+
 /* Something was told that could not be understood. */
 void run_time_code_complain(struct run_time_code *code);
 
 /* Something was left out because there is too much. */
 void run_time_code_cut(struct run_time_code *code);
 
-/* Put in order; nothing may be added any more. */
-void run_time_code_finish(struct run_time_code *code);
+/*
+ * Put in order; nothing may be added any more. What was told before `seen` was there when somebody last looked; 0:
+ * nobody has.
+ */
+void run_time_code_finish(struct run_time_code *code, uint64_t seen);
 
 /* After it: the functions that are there, ascending, none overlapping another. */
 size_t run_time_code_count(const struct run_time_code *code);

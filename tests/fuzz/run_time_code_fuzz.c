@@ -44,7 +44,7 @@ static void
 capture(int file)
 {
 	static const uint32_t sampled[] = {0, 1, 2, 17, UINT32_MAX - 1, UINT32_MAX};
-	const struct run_time_request request = {0x1800, sampled, sizeof(sampled) / sizeof(sampled[0])};
+	const struct run_time_request request = {0x1800, sampled, sizeof(sampled) / sizeof(sampled[0]), 100};
 	struct run_time_capture made;
 	uint64_t end = 0;
 
@@ -77,7 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(lseek(file, 0, SEEK_SET) == 0);
 		err = data[0] % 2 ? jitdump_read(file, code, &header) : perf_map_read(file, code);
 		require(err == 0 || err == -DCPI_EDAMAGED || err == -ENOTSUP);
-		run_time_code_finish(code);
+		run_time_code_finish(code, size / 2);
 		look_through(code);
 		capture(file);
 	}

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "collectord/capture_child.h"
 #include "process/build_id.h"
+#include "profile/symbol_blob.h"
 #include "tests/remove_tree.h"
 
 struct stage {
@@ -110,6 +111,79 @@ static const struct capture_outcome *
 run(struct stage *stage, const struct capture_request *request)
 {
 	return run_program(stage, stage->program, request, -1);
+}
+
+/* A block with samples of a process's own code. */
+static struct capture_request
+request_of_code(const struct request_place *place)
+{
+	return (struct capture_request){
+		.image = {.kind = IMAGE_JIT, .inode = 42, .path = "[jit:node]"},
+		.start = 0x200000,
+		.names = true,
+		.places = place,
+		.place_count = 1,
+	};
+}
+
+static const struct capture_outcome *
+run_with(struct stage *stage, const struct capture_request *request, const char *text)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int file = open(stage->path, O_RDWR | O_TRUNC | O_CLOEXEC);
+
+	assert_true(file >= 0);
+	assert_int_equal(write(file, text, strlen(text)), strlen(text));
+	assert_int_equal(capture_request_encode(request, &writer), 0);
+	capture_child_run_with(stage->program, &writer, file, -1, &stage->outcome);
+	writer_fini(&writer);
+	close(file);
+	return &stage->outcome;
+}
+
+static void
+what_a_process_told_about_its_code_is_taken(void **state)
+{
+	const struct request_place place = {.block = 0, .granules = 1};
+	struct stage *stage = *state;
+	struct capture_request request = request_of_code(&place);
+	const struct capture_outcome *outcome = run_with(stage, &request, "200010 20 f\n209000 20 elsewhere\n");
+	struct profile_symbol *symbols;
+	size_t count;
+
+	assert_int_equal(outcome->error, 0);
+	assert_int_equal(symbol_blob_decode(outcome->reply.captured.symbols.data, outcome->reply.captured.symbols.size,
+	                                    &symbols, &count),
+	                 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(symbols[0].offset, 0x10);
+	assert_string_equal(symbols[0].name, "f");
+	assert_int_equal(outcome->reply.captured.parcel_count, 0);
+	free(symbols);
+}
+
+static void
+memory_that_a_process_used_again_is_told(void **state)
+{
+	const struct request_place place = {.block = 0, .granules = 1};
+	struct stage *stage = *state;
+	struct capture_request request = request_of_code(&place);
+	const struct capture_outcome *outcome;
+
+	request.end = 12;
+	outcome = run_with(stage, &request, "200010 20 f\n200010 20 g\n");
+	assert_int_equal(outcome->error, CAPTURE_REUSED);
+	assert_non_null(outcome->reply.captured.symbols.data);
+}
+
+static void
+without_a_file_nothing_is_taken_of_code(void **state)
+{
+	const struct request_place place = {.block = 0, .granules = 1};
+	struct capture_request request = request_of_code(&place);
+	const struct capture_outcome *outcome = run(*state, &request);
+
+	assert_int_equal(outcome->error, -EBADF);
 }
 
 static void
@@ -357,6 +431,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(names_and_text_of_a_file_are_taken),
+		CASE(what_a_process_told_about_its_code_is_taken),
+		CASE(memory_that_a_process_used_again_is_told),
+		CASE(without_a_file_nothing_is_taken_of_code),
 		CASE(what_was_taken_is_not_taken_again),
 		CASE(a_large_request_arrives),
 		CASE(a_deleted_file_is_taken_from_its_process),

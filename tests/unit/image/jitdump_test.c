@@ -39,7 +39,7 @@ read_file(struct story *story)
 	int err;
 
 	err = jitdump_read(fd, story->code, &story->header);
-	run_time_code_finish(story->code);
+	run_time_code_finish(story->code, 0);
 	close(fd);
 	return err;
 }

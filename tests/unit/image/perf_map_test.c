@@ -10,7 +10,7 @@ read_bytes_of(const void *text, size_t size)
 
 	assert_non_null(code);
 	assert_int_equal(perf_map_read(fd, code), 0);
-	run_time_code_finish(code);
+	run_time_code_finish(code, 0);
 	close(fd);
 	return code;
 }

@@ -10,7 +10,7 @@ static struct run_time_capture captured; /* it points into itself */
 static void
 capture(int fd, uint64_t base, const uint32_t *blocks, size_t count)
 {
-	const struct run_time_request request = {base, blocks, count};
+	const struct run_time_request request = {base, blocks, count, 0};
 
 	assert_int_equal(run_time_capture(fd, &request, &captured), 0);
 	close(fd);
@@ -64,6 +64,28 @@ functions_on_both_sides_of_the_base_are_in_order(void **state)
 	assert_int_equal(captured.symbol_count, 2);
 	assert_symbol(0, 0x10, 0x10, "above");
 	assert_symbol(1, CODE_MAKER_SPAN - 0xff0, 0x10, "below");
+}
+
+static void
+memory_that_was_used_again_is_told(void **state)
+{
+	static const char map[] = "7f0000200010 10 before\n7f0000205010 10 quiet\n"
+				  "7f0000200010 10 after\n7f0000205010 10 quiet after\n";
+	static const uint32_t blocks[] = {0};
+	struct run_time_request request = {BASE, blocks, 1, 0};
+	const int fd = file_of(map, sizeof(map) - 1);
+
+	(void)state;
+	assert_int_equal(run_time_capture(fd, &request, &captured), 0);
+	assert_symbol(0, 0x10, 0x10, "after");
+	assert_false(captured.is_reused);
+	run_time_capture_fini(&captured);
+	request.seen = 45; /* two lines */
+	assert_int_equal(run_time_capture(fd, &request, &captured), 0);
+	close(fd);
+	assert_int_equal(captured.symbol_count, 1);
+	assert_symbol(0, 0x10, 0x10, "before");
+	assert_true(captured.is_reused);
 }
 
 static void
@@ -178,6 +200,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(functions_of_sampled_blocks_are_named),
 		TEST(functions_on_both_sides_of_the_base_are_in_order),
+		TEST(memory_that_was_used_again_is_told),
 		TEST(code_of_a_jitdump_is_where_it_ran),
 		TEST(the_layout_tells_the_address_of_every_offset),
 		TEST(an_empty_file_has_nothing),

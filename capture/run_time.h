@@ -1,0 +1,16 @@
+/*
+ * run_time.h - what a process told about the code that it made
+ *
+ * dcpid has the file open, and hands it over as descriptor RUN_TIME_FILE; the request's `start` is the address of
+ * offset 0, its `end` the position in the file up to which it was read before. Thread rule: one thread.
+ */
+#ifndef DCPI_CAPTURE_RUN_TIME_H
+#define DCPI_CAPTURE_RUN_TIME_H
+
+#include "capture/protocol.h"
+#include "code/capture.h"
+
+/* As capture_take(); makes no calls but read(2), pread(2) and lseek(2). CAPTURE_REUSED when all was taken. */
+int run_time_take(const struct capture_request *request, capture_put *put, void *context);
+
+#endif
