@@ -209,8 +209,6 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
 $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
-$(BUILD)/tests/unit/dcpi-tools/line_index_test: $(call objects,dcpi-tools/list/line_index.c)
-$(BUILD)/tests/unit/dcpi-tools/sources_test: $(call objects,dcpi-tools/list/sources.c)
 
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)

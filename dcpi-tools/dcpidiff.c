@@ -5,11 +5,15 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/diff/report.h"
 
@@ -24,6 +28,9 @@ enum key {
 	KEY_CHANGED,
 	KEY_LIMIT,
 	KEY_NO_DEMANGLE,
+	KEY_LINES,
+	KEY_INSTRUCTIONS,
+	KEY_ASM,
 };
 
 static const struct argp_option entries[] = {
@@ -32,6 +39,8 @@ static const struct argp_option entries[] = {
 	{"image", KEY_IMAGE, "IMAGE", 0, "Only this image; behind a --set, of this set", 1},
 	{"event", KEY_EVENT, "EVENT", 0, "Samples of this event (default: the first)", 1},
 	{"compare", KEY_COMPARE, "WHAT", 0, "samples (the default), cpi, frequency or stalls", 1},
+	{"lines", KEY_LINES, NULL, 0, "A procedure by source lines, also of one build", 1},
+	{"instructions", KEY_INSTRUCTIONS, NULL, 0, "A procedure by instructions, also of several builds", 1},
 	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
 	{"confidence", KEY_CONFIDENCE, "PERCENT", 0, "Of the intervals (default: 95)", 1},
 	{"changed", KEY_CHANGED, NULL, 0, "Only what changed by more than sampling explains", 1},
@@ -39,6 +48,7 @@ static const struct argp_option entries[] = {
 	{"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Names as the linker knows them", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
 	{NULL, 0, NULL, 0, "How it is shown:", 3},
+	{"asm", KEY_ASM, "SYNTAX", 0, "Instructions of x86-64 as att (the default) or intel writes them", 3},
 	{0},
 };
 
@@ -52,7 +62,7 @@ static const struct argp_child children[] = {
 };
 
 static void
-add_image(struct request *request, const char *text, const struct argp_state *state)
+add_image(struct request *request, const char *text, size_t group, const struct argp_state *state)
 {
 	struct side_pattern *patterns = array_grow(request->patterns, &request->pattern_capacity,
 	                                           request->pattern_count + 1, sizeof(*patterns));
@@ -62,7 +72,7 @@ add_image(struct request *request, const char *text, const struct argp_state *st
 		return;
 	}
 	request->patterns = patterns;
-	patterns[request->pattern_count++] = (struct side_pattern){.text = text, .group = request->sets.group_count};
+	patterns[request->pattern_count++] = (struct side_pattern){.text = text, .group = group};
 }
 
 static enum measure
@@ -73,6 +83,30 @@ measure_called(const char *text, const struct argp_state *state)
 			return measure;
 	argp_error(state, "--compare is one of 'samples', 'cpi', 'frequency' and 'stalls'");
 	return MEASURE_SAMPLES;
+}
+
+/* A folder that holds a database, or what can be nothing else. */
+static bool
+is_database(const struct request *request, const char *text)
+{
+	char path[PATH_MAX];
+	const int length = snprintf(path, sizeof(path), "%s/data.mdb", text);
+
+	if (length > 0 && (size_t)length < sizeof(path) && access(path, F_OK) == 0)
+		return true;
+	return !request->procedure && (text[0] == '/' || strncmp(text, "./", 2) == 0 || strncmp(text, "../", 3) == 0);
+}
+
+/* DATABASE DATABASE, PROCEDURE [IMAGE...] */
+static void
+take_argument(struct request *request, const char *text, const struct argp_state *state)
+{
+	if (is_database(request, text))
+		profile_sets_argument(&request->sets, text, state);
+	else if (!request->procedure)
+		request->procedure = text;
+	else
+		add_image(request, text, 0, state);
 }
 
 static error_t
@@ -89,7 +123,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->side.by_image = true;
 		return 0;
 	case KEY_IMAGE:
-		add_image(request, text, state);
+		add_image(request, text, request->sets.group_count, state);
 		return 0;
 	case KEY_EVENT:
 		request->side.event = text;
@@ -112,10 +146,23 @@ parse_option(int key, char *text, struct argp_state *state)
 	case KEY_NO_DEMANGLE:
 		request->side.demangle = false;
 		return 0;
+	case KEY_LINES:
+		request->view = VIEW_LINES;
+		return 0;
+	case KEY_INSTRUCTIONS:
+		request->view = VIEW_INSTRUCTIONS;
+		return 0;
+	case KEY_ASM:
+		procedure_options_syntax(&request->syntax, text, state);
+		return 0;
 	case ARGP_KEY_ARG:
-		profile_sets_argument(&request->sets, text, state);
+		take_argument(request, text, state);
 		return 0;
 	case ARGP_KEY_END:
+		if (request->side.by_image && request->procedure)
+			argp_error(state, "--by-image compares images, not a procedure");
+		if (request->view != VIEW_BEST && !request->procedure)
+			argp_error(state, "--lines and --instructions are of one procedure: name it");
 		if (request->side.by_image && request->measure != MEASURE_SAMPLES)
 			argp_error(state, "--by-image compares samples only");
 		request->side.analyze = request->measure != MEASURE_SAMPLES;
@@ -130,8 +177,8 @@ parse_option(int key, char *text, struct argp_state *state)
 static const struct argp argp = {
 	.options = entries,
 	.parser = parse_option,
-	.args_doc = "[DATABASE DATABASE]",
-	.doc = "Compare two sets of samples of dcpi profile databases, by procedure or by image.\v"
+	.args_doc = "[DATABASE DATABASE] [PROCEDURE [IMAGE...]]",
+	.doc = "Compare two sets of samples of dcpi profile databases: all procedures or images, or one procedure.\v"
 	       "A set is a database, a label, an epoch, a stretch of time, or what follows a --set. See dcpidiff(1).",
 	.children = children,
 };
@@ -139,13 +186,15 @@ static const struct argp argp = {
 static int
 print_report(const struct report *report, const struct output *output)
 {
+	const bool is_code = report->request->procedure;
+
 	switch (report->request->options.format) {
 	case FORMAT_JSON:
-		return report_print_json(report, output->stream);
+		return (is_code ? code_print_json : report_print_json)(report, output->stream);
 	case FORMAT_CSV:
-		return report_print_csv(report, output->stream);
+		return (is_code ? code_print_csv : report_print_csv)(report, output->stream);
 	default:
-		return report_print_text(report, output);
+		return (is_code ? code_print_text : report_print_text)(report, output);
 	}
 }
 

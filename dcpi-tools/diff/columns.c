@@ -159,20 +159,41 @@ add_figures(const struct report *report, const struct figures figures[2], struct
 	table_format(table, STYLE_PLAIN, "%c%c", confidence_letter(&figures[0]), confidence_letter(&figures[1]));
 }
 
+static void
+add_change(const struct comparison *comparison, enum style style, struct table *table)
+{
+	add_share(comparison, 0, table);
+	add_share(comparison, 1, table);
+	if (comparison->samples[0] || comparison->samples[1])
+		table_format(table, style, "%+.2f%%", 100 * comparison->change);
+	else
+		table_text(table, style, "");
+	table_text(table, style, comparison->is_changed ? "*" : "");
+}
+
+static void
+add_bound(const struct comparison *comparison, struct table *table)
+{
+	const double bounds[2] = {comparison->bound.least, comparison->bound.most};
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (comparison->samples[0] || comparison->samples[1])
+			table_format(table, STYLE_PLAIN, "%+.2f%%", 100 * bounds[i]);
+		else
+			table_text(table, STYLE_PLAIN, "");
+	}
+}
+
 void
 columns_fill(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
              enum style style, struct table *table)
 {
-	add_share(comparison, 0, table);
-	add_share(comparison, 1, table);
-	table_format(table, style, "%+.2f%%", 100 * comparison->change);
-	table_text(table, style, comparison->is_changed ? "*" : "");
+	add_change(comparison, style, table);
 	if (report->request->measure != MEASURE_SAMPLES) {
 		add_figures(report, figures, table);
 		return;
 	}
-	table_format(table, STYLE_PLAIN, "%+.2f%%", 100 * comparison->bound.least);
-	table_format(table, STYLE_PLAIN, "%+.2f%%", 100 * comparison->bound.most);
+	add_bound(comparison, table);
 	if (report->is_one_unit)
 		add_amounts(report, comparison, table);
 }

@@ -9,8 +9,8 @@
 
 #define COMMON_SHARE 0.5 /* of the samples, that procedures of the same names must have on both sides */
 
-static bool
-same_build(const struct image *one, const struct image *other)
+bool
+images_are_one_build(const struct image *one, const struct image *other)
 {
 	if (one->kind != other->kind || one->build_id_size != other->build_id_size)
 		return false;
@@ -194,7 +194,7 @@ join_builds(struct meeting *meeting)
 {
 	for (size_t i = 0; i < meeting->sides[0].count; i++)
 		for (size_t k = 0; k < meeting->sides[1].count; k++)
-			if (same_build(meeting->sides[0].images[i].image, meeting->sides[1].images[k].image))
+			if (images_are_one_build(meeting->sides[0].images[i].image, meeting->sides[1].images[k].image))
 				join(meeting, &meeting->sides[0].images[i], &meeting->sides[1].images[k]);
 }
 
@@ -357,5 +357,5 @@ meet_is_same_build(const struct meet_side sides[2], uint32_t group)
 				return false;
 			found[side] = sides[side].images[i].image;
 		}
-	return found[0] && found[1] && same_build(found[0], found[1]);
+	return found[0] && found[1] && images_are_one_build(found[0], found[1]);
 }

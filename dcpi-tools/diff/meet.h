@@ -17,6 +17,9 @@
 
 #include "process/image_table.h"
 
+/* One build, wherever it lies: one build-id, or without any, one file. */
+bool images_are_one_build(const struct image *one, const struct image *other);
+
 struct meet_procedure {
 	const char *name;
 	uint64_t samples;

@@ -57,8 +57,17 @@ take_set(void *context, const struct profile_set_visit *visit)
 {
 	struct reading *reading = context;
 
-	reading->report->side_count++;
-	return side_read(&reading->report->sides[visit->index], &reading->report->request->side, visit, reading->hits);
+	struct report *report = reading->report;
+	const struct request *request = report->request;
+	const struct code_request code = {
+		.name = request->procedure, .syntax = request->syntax, .side = &request->side};
+	struct side *side = &report->sides[visit->index];
+	int status;
+
+	if (!request->procedure)
+		return side_read(side, &request->side, visit, reading->hits);
+	status = side_open(side, &request->side, visit, reading->hits);
+	return status ? status : code_read(&report->codes[visit->index], side, &code, visit);
 }
 
 /* A file name in either side that looks like the pattern. */
@@ -236,6 +245,33 @@ judge_items(struct report *report)
 	return 0;
 }
 
+/* Whether the procedure is one build's on both sides, at one place. */
+static bool
+is_same_code(const struct report *report)
+{
+	const struct code *codes = report->codes;
+
+	return codes[0].offset == codes[1].offset &&
+	       images_are_one_build(side_image(&report->sides[0], codes[0].image),
+	                            side_image(&report->sides[1], codes[1].image));
+}
+
+static int
+compare_code(struct report *report)
+{
+	int err = code_rows_make(report->codes, is_same_code(report), report->request->view, &report->scale, ALPHA,
+	                         &report->code);
+
+	if (err != -ENOENT)
+		return err ? message_cannot(NULL, "compare the procedure", err, NULL) : STATUS_OK;
+	message_print(report->request->procedure,
+	              "no line numbers of it are known in %s set; compile it with -g, or compare --instructions",
+	              report->codes[0].has_lines   ? "the second"
+	              : report->codes[1].has_lines ? "the first"
+	                                           : "either");
+	return STATUS_EMPTY;
+}
+
 int
 report_make(struct report *report, const struct request *request, struct database *database)
 {
@@ -248,6 +284,8 @@ report_make(struct report *report, const struct request *request, struct databas
 	if (status)
 		return status;
 	choose_scale(report);
+	if (request->procedure)
+		return compare_code(report);
 	err = report_meet(report);
 	if (!err)
 		err = make_items(report);
@@ -263,8 +301,10 @@ report_fini(struct report *report)
 		meet_side_fini(&report->met[side]);
 		free(report->procedures[side]);
 		free(report->groups[side]);
+		code_fini(&report->codes[side]);
 		side_fini(&report->sides[side]);
 	}
+	code_rows_fini(&report->code);
 	free(report->rebuilt);
 	free(report->same_build);
 	free(report->items);

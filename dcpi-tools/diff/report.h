@@ -9,6 +9,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/diff/code_rows.h"
 #include "dcpi-tools/diff/compare.h"
 #include "dcpi-tools/diff/meet.h"
 #include "dcpi-tools/diff/side.h"
@@ -30,6 +31,9 @@ struct request {
 	struct side_request side;
 	struct side_pattern *patterns; /* what side.patterns is */
 	size_t pattern_count, pattern_capacity;
+	const char *procedure; /* only this one, by blocks and instructions or by lines; NULL: all procedures */
+	enum code_view view;
+	enum listing_syntax syntax;
 	enum measure measure;
 	double confidence_percent; /* of intervals */
 	bool changed_only;
@@ -59,7 +63,6 @@ struct rebuilt {
 struct report {
 	const struct request *request;
 	struct side sides[2];
-	size_t side_count; /* that were read */
 	struct meet_side met[2];
 	struct meet_procedure *procedures[2]; /* what met's images point into */
 	uint32_t *groups[2];                  /* of each side's images; those without rows have none */
@@ -70,6 +73,8 @@ struct report {
 	struct item *items; /* most changed first */
 	size_t item_count, shown;
 	size_t changed_count;
+	struct code codes[2]; /* of request->procedure; then there are no items */
+	struct code_rows code;
 	struct rebuilt *rebuilt;
 	size_t rebuilt_count;
 };
@@ -77,6 +82,17 @@ struct report {
 /* Read and compare what the request asks for. An exit status: 0, or another after a message. The request must stay. */
 int report_make(struct report *report, const struct request *request, struct database *database);
 void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* Rows of a procedure that are shown. */
+bool code_row_is_shown(const struct report *report, const struct code_row *row);
+
+/* For code: 0, -ENOMEM. */
+int code_print_text(const struct report *report, const struct output *output);
+int code_print_csv(const struct report *report, FILE *stream);
+int code_print_json(const struct report *report, FILE *stream);
+
+/* The lines that say what is compared, above all else. */
+void report_print_sides(const struct report *report, const struct output *output);
 
 /* meet.c's work on what the sides have: images into groups. 0 or -ENOMEM. */
 int report_meet(struct report *report);

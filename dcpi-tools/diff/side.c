@@ -29,8 +29,8 @@ side_image(const struct side *side, uint32_t index)
 	return side->all.selection->images[index].image;
 }
 
-static bool
-is_meant(const struct side_pattern *pattern, size_t set)
+bool
+side_pattern_is_of(const struct side_pattern *pattern, size_t set)
 {
 	return pattern->group == 0 || pattern->group == set + 1;
 }
@@ -46,7 +46,7 @@ choose_images(struct side *side, const struct side_request *request, size_t set,
 		const struct image_request own = {.patterns = &pattern->text, .count = 1, .event = side->all.event};
 		bool *found = NULL;
 
-		if (!is_meant(pattern, set))
+		if (!side_pattern_is_of(pattern, set))
 			continue;
 		if (!side->all.wanted)
 			side->all.wanted = calloc(selection->image_count + 1, sizeof(*side->all.wanted));
@@ -192,9 +192,8 @@ analyze(struct reader *reader, const struct profile_set_visit *visit)
 }
 
 int
-side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
+side_open(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
 {
-	struct reader reader = {.side = side, .request = request};
 	const char *directory = visit->database->directory;
 	int status;
 
@@ -210,8 +209,15 @@ side_read(struct side *side, const struct side_request *request, const struct pr
 		status = choose_event(side, request, directory);
 	if (!status)
 		status = choose_images(side, request, visit->index, hits);
-	if (!status)
-		status = choose_total(side, directory);
+	return status ? status : choose_total(side, directory);
+}
+
+int
+side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
+{
+	struct reader reader = {.side = side, .request = request};
+	const int status = side_open(side, request, visit, hits);
+
 	if (status)
 		return status;
 	return request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);

@@ -17,6 +17,9 @@ struct side_pattern {
 	size_t group; /* 0: of both, else of the set of this number, from 1 on */
 };
 
+/* Whether it is asked of the set that is numbered `set`, from 0 on. */
+bool side_pattern_is_of(const struct side_pattern *pattern, size_t set);
+
 struct side_request {
 	const struct side_pattern *patterns; /* none: all images */
 	size_t pattern_count;
@@ -44,6 +47,10 @@ struct side {
 	struct side_row *rows;
 	size_t row_count, row_capacity;
 };
+
+/* Begin it: selection, event, images and what shares are of; no rows. As side_read(). */
+int side_open(struct side *side, const struct side_request *request, const struct profile_set_visit *visit,
+              unsigned *hits);
 
 /*
  * Read one side while its database is open; `hits` has room for a number per pattern, and those that meant an image are

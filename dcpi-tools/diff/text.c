@@ -50,6 +50,14 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 		model_print(&of->all.model, output);
 }
 
+void
+report_print_sides(const struct report *report, const struct output *output)
+{
+	print_side(report, 0, output);
+	print_side(report, 1, output);
+	fputc('\n', output->stream);
+}
+
 static struct table *
 make_table(const struct report *report)
 {
@@ -157,11 +165,8 @@ report_print_text(const struct report *report, const struct output *output)
 	if (!table)
 		return -ENOMEM;
 	fill_table(report, table);
-	if (header) {
-		print_side(report, 0, output);
-		print_side(report, 1, output);
-		fputc('\n', output->stream);
-	}
+	if (header)
+		report_print_sides(report, output);
 	err = table_print(table, output, header);
 	if (!err && header)
 		print_notes(report, output);

@@ -15,8 +15,8 @@
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/recorded.h"
-#include "dcpi-tools/list/line_index.h"
-#include "dcpi-tools/list/sources.h"
+#include "dcpi-tools/common/line_index.h"
+#include "dcpi-tools/common/sources.h"
 #include "image/lines.h"
 
 enum list_mode {

@@ -1,6 +1,6 @@
 #include "tests/unit/test.h"
 
-#include "dcpi-tools/list/line_index.h"
+#include "dcpi-tools/common/line_index.h"
 
 static void
 a_line_has_its_instructions_in_their_order(void **state)

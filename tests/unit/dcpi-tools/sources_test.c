@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "dcpi-tools/list/sources.h"
+#include "dcpi-tools/common/sources.h"
 #include "tests/remove_tree.h"
 
 struct fixture {

@@ -3,13 +3,13 @@
  *
  * Thread rule: one thread per struct sources.
  */
-#ifndef DCPI_TOOLS_LIST_SOURCES_H
-#define DCPI_TOOLS_LIST_SOURCES_H
+#ifndef DCPI_TOOLS_SOURCES_H
+#define DCPI_TOOLS_SOURCES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/list/line_index.h"
+#include "dcpi-tools/common/line_index.h"
 
 /* Their names come from an image, which may be anybody's: what is read of them is bounded. */
 #define SOURCES_MAX       4096        /* files */

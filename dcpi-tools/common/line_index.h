@@ -3,8 +3,8 @@
  *
  * Plain data once it is made.
  */
-#ifndef DCPI_TOOLS_LIST_LINE_INDEX_H
-#define DCPI_TOOLS_LIST_LINE_INDEX_H
+#ifndef DCPI_TOOLS_LINE_INDEX_H
+#define DCPI_TOOLS_LINE_INDEX_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "dcpi-tools/list/line_index.h"
+#include "dcpi-tools/common/line_index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "dcpi-tools/list/sources.h"
+#include "dcpi-tools/common/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>

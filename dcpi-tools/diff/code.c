@@ -1,0 +1,199 @@
+#include "dcpi-tools/diff/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/guard.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/common/recorded.h"
+#include "dcpi-tools/common/text.h"
+#include "image/lines.h"
+
+/* While it is read. */
+struct reader {
+	struct code *code;
+	struct side *side;
+	const struct code_request *request;
+	struct procedure_choice choice;
+	struct recorded recorded;
+	struct procedure_analysis *analysis;
+};
+
+/* The image that both sets are asked for, and this set's own. */
+static int
+choose(struct reader *reader, size_t set)
+{
+	const struct side_request *side = reader->request->side;
+	const char **images = calloc(side->pattern_count + 1, sizeof(*images));
+	struct procedure_request request = {.name = reader->request->name, .event = reader->side->all.event};
+	int status;
+
+	if (!images)
+		return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
+	for (size_t i = 0; i < side->pattern_count; i++)
+		if (side_pattern_is_of(&side->patterns[i], set))
+			images[request.image_count++] = side->patterns[i].text;
+	request.images = images;
+	status = procedure_choose(reader->side->all.selection, &request, &reader->choice);
+	free(images);
+	return status;
+}
+
+static int
+analyze(struct reader *reader, struct database *database)
+{
+	const struct selection *selection = reader->side->all.selection;
+	struct procedure_input input = {
+		.selection = selection,
+		.code = &reader->choice.found.code,
+		.symbol = reader->choice.found.symbol,
+		.event = reader->side->all.event,
+		.exact = &reader->recorded.exact.paths,
+		.branches = &reader->recorded.branches.paths,
+		.bursts = &reader->recorded.bursts.paths,
+	};
+	int err;
+
+	if (reader->request->side->analyze) {
+		const int status = model_ask(selection, reader->request->side->cpu, &reader->side->all.model);
+
+		if (status)
+			return status;
+		err = recorded_read(database->profile, selection->images[input.code->index].number, &reader->recorded);
+		if (err)
+			return database_cannot_read(database, err);
+		input.pipeline = &reader->side->all.model.pipeline;
+	}
+	err = procedure_analyze(&input, &reader->analysis);
+	if (!err)
+		return STATUS_OK;
+	return message_cannot(reader->request->name, "compare the procedure", err,
+	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+}
+
+static int
+take_instruction(struct reader *reader, uint32_t block, uint32_t index)
+{
+	const struct procedure_analysis *analysis = reader->analysis;
+	struct code_instruction *to = &reader->code->instructions[reader->code->instruction_count++];
+	const size_t events = (size_t)reader->side->all.event * analysis->graph->instruction_count;
+
+	*to = (struct code_instruction){
+		.address = analysis->graph->instructions[index].address,
+		.samples = analysis->samples[events + index],
+		.file = SOURCE_NONE,
+		.block = block,
+		.text = instruction_format(&reader->choice.found.code, &analysis->graph->instructions[index],
+	                                   reader->request->syntax),
+	};
+	if (reader->request->side->analyze)
+		figures_of_instruction(analysis, block, index, &to->figures);
+	reader->code->samples += to->samples;
+	return to->text ? 0 : -ENOMEM;
+}
+
+static int
+take_blocks(struct reader *reader)
+{
+	const struct flow_graph *graph = reader->analysis->graph;
+	struct code *code = reader->code;
+	int err = 0;
+
+	code->blocks = calloc(graph->block_count + 1, sizeof(*code->blocks));
+	code->instructions = calloc(graph->instruction_count + 1, sizeof(*code->instructions));
+	if (!code->blocks || !code->instructions)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
+		struct code_block *block = &code->blocks[code->block_count++];
+
+		*block = (struct code_block){.first = (uint32_t)code->instruction_count,
+		                             .count = graph->blocks[i].count};
+		if (reader->request->side->analyze)
+			figures_of_block(reader->analysis, i, &block->figures);
+		for (uint32_t k = 0; k < block->count && !err; k++)
+			err = take_instruction(reader, i, graph->blocks[i].first + k);
+	}
+	return err;
+}
+
+/* Without debug information there are no lines, and damaged ones are none. */
+static int
+take_lines(struct reader *reader)
+{
+	struct code *code = reader->code;
+	struct image_lines *lines;
+	int err;
+
+	if (!reader->choice.found.code.file || image_lines_new(reader->choice.found.code.file, &lines))
+		return 0;
+	err = 0;
+	for (size_t i = 0; i < code->instruction_count && !err; i++) {
+		struct source_place place;
+
+		if (image_lines_find(lines, code->instructions[i].address, &place))
+			continue;
+		code->instructions[i].line = place.line;
+		err = sources_add(&code->sources, place.path, &code->instructions[i].file);
+		code->has_lines |= code->instructions[i].file != SOURCE_NONE;
+	}
+	image_lines_free(lines);
+	return err;
+}
+
+static int
+take(struct reader *reader)
+{
+	struct code *code = reader->code;
+	int err;
+
+	code->image = reader->choice.found.code.index;
+	code->title = reader->choice.title;
+	reader->choice.title = NULL; /* it is ours now */
+	code->offset = reader->choice.found.symbol->offset;
+	if (reader->request->side->analyze)
+		figures_of_procedure(reader->analysis, &code->figures);
+	err = take_blocks(reader);
+	if (!err)
+		err = take_lines(reader);
+	return err ? message_cannot(reader->request->name, "compare the procedure", err, NULL) : STATUS_OK;
+}
+
+int
+code_read(struct code *code, struct side *side, const struct code_request *request,
+          const struct profile_set_visit *visit)
+{
+	struct reader reader = {.code = code, .side = side, .request = request};
+	char *shown = text_shown(request->name);
+	struct guard guard = procedure_guard(shown);
+	int status;
+
+	memset(code, 0, sizeof(*code));
+	guard_enter(&guard);
+	status = choose(&reader, visit->index);
+	if (!status)
+		status = analyze(&reader, visit->database);
+	if (!status)
+		status = take(&reader);
+	guard_leave(&guard);
+	procedure_analysis_free(reader.analysis);
+	recorded_fini(&reader.recorded);
+	procedure_choice_fini(&reader.choice);
+	free(shown);
+	return status;
+}
+
+void
+code_fini(struct code *code)
+{
+	for (size_t i = 0; i < code->instruction_count; i++)
+		free(code->instructions[i].text);
+	free(code->instructions);
+	free(code->blocks);
+	free(code->title);
+	sources_fini(&code->sources);
+	memset(code, 0, sizeof(*code));
+}

@@ -1,0 +1,53 @@
+/*
+ * code.h - one procedure of one side: its blocks, instructions and source lines, with samples
+ *
+ * Plain data once it is read. Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_CODE_H
+#define DCPI_TOOLS_DIFF_CODE_H
+
+#include "code/decoder.h"
+#include "dcpi-tools/common/sources.h"
+#include "dcpi-tools/diff/side.h"
+
+struct code_instruction {
+	uint64_t address;
+	char *text;
+	uint64_t samples;
+	struct figures figures;
+	uint32_t file; /* index into the sources; SOURCE_NONE: not known */
+	unsigned line;
+	uint32_t block;
+};
+
+struct code_block {
+	uint32_t first, count; /* its instructions */
+	struct figures figures;
+};
+
+struct code {
+	uint32_t image;  /* index into the selection's */
+	char *title;     /* not escaped */
+	uint64_t offset; /* where it begins in the image */
+	uint64_t samples;
+	struct figures figures;
+	struct code_instruction *instructions;
+	size_t instruction_count;
+	struct code_block *blocks;
+	size_t block_count;
+	struct sources sources;
+	bool has_lines;
+};
+
+struct code_request {
+	const char *name; /* as procedure_find() takes it */
+	enum listing_syntax syntax;
+	const struct side_request *side;
+};
+
+/* Read it while the database is open, for an opened side. An exit status: 0, or another after a message. */
+int code_read(struct code *code, struct side *side, const struct code_request *request,
+              const struct profile_set_visit *visit);
+void code_fini(struct code *code); /* a zeroed one is allowed */
+
+#endif

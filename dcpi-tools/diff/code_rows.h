@@ -1,0 +1,60 @@
+/*
+ * code_rows.h - what of one procedure on two sides is one: blocks and instructions, or source lines
+ *
+ * The same build is compared by block and instruction. Builds that differ are compared by source line, where both have
+ * line numbers: lines of files of one name, which are aligned as a diff does it where both sides' texts can be read at
+ * different paths, else by number. Without line numbers, instructions are aligned by their text.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_CODE_ROWS_H
+#define DCPI_TOOLS_DIFF_CODE_ROWS_H
+
+#include "dcpi-tools/diff/code.h"
+#include "dcpi-tools/diff/compare.h"
+
+enum code_view {
+	VIEW_BEST,         /* as above */
+	VIEW_INSTRUCTIONS, /* whatever the builds are */
+	VIEW_LINES,
+};
+
+enum code_row_kind {
+	ROW_PROCEDURE,
+	ROW_BLOCK,
+	ROW_INSTRUCTION,
+	ROW_LINE,
+};
+
+struct code_row {
+	struct comparison comparison; /* first: comparisons_judge() */
+	enum code_row_kind kind;
+	bool has[2];        /* it is there */
+	uint64_t places[2]; /* addresses, or numbers of lines */
+	const char *file;   /* of a line, without folder; borrowed */
+	const char *text;   /* of an instruction or a line; borrowed; of the second side if it is there */
+	size_t size;        /* instructions of a block */
+	struct figures figures[2];
+};
+
+struct code_rows {
+	struct code_row *rows; /* the procedure, then blocks with their instructions, or lines */
+	size_t count, capacity;
+	size_t changed_count;
+	enum code_view view; /* what it has become */
+	bool same_build;
+	bool by_number; /* of lines: their texts could not be compared */
+};
+
+/*
+ * `codes` must outlive the rows. 0; -ENOENT when lines are wanted and a side has none; -ENOMEM.
+ */
+int code_rows_make(const struct code codes[2], bool same_build, enum code_view view, const struct scale *scale,
+                   double alpha, struct code_rows *rows);
+void code_rows_fini(struct code_rows *rows); /* a zeroed one is allowed */
+
+/* Parts of it. Instructions of both sides, and of each side alone, in the order of addresses. */
+int code_rows_instructions(const struct code codes[2], const struct scale *scale, struct code_rows *rows);
+int code_rows_lines(const struct code codes[2], const struct scale *scale, struct code_rows *rows);
+struct code_row *code_rows_add(struct code_rows *rows, enum code_row_kind kind); /* zeroed; NULL: no memory */
+
+#endif

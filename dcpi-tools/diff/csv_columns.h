@@ -1,0 +1,17 @@
+/*
+ * csv_columns.h - the columns of figures of a comparison, as comma-separated values
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_CSV_COLUMNS_H
+#define DCPI_TOOLS_DIFF_CSV_COLUMNS_H
+
+#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/diff/report.h"
+
+void csv_columns_headings(const struct report *report, struct csv *csv);
+void csv_columns(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+                 struct csv *csv);
+int csv_shown(const char *text, struct csv *csv); /* escaped. 0 or -ENOMEM */
+
+#endif
