@@ -322,6 +322,19 @@ code_notes_tells(struct code_notes *notes, const struct image *image)
 }
 
 bool
+code_notes_lives(struct code_notes *notes, const struct image *image)
+{
+	const struct entry *entry;
+	bool lives;
+
+	pthread_mutex_lock(&notes->lock);
+	entry = find(notes, image->inode, image->inode_generation);
+	lives = entry && !entry->is_past && code_file_lives(notes->procfs, &entry->maker);
+	pthread_mutex_unlock(&notes->lock);
+	return lives;
+}
+
+bool
 code_notes_take_renewal(struct code_notes *notes, uint32_t *pid, uint64_t *generation)
 {
 	bool any;
@@ -369,6 +382,8 @@ code_notes_open(struct code_notes *notes, const struct image *image, struct code
 		err = note->fd < 0 || fstat(entry->fd, &status) != 0 ? -errno : 0;
 	}
 	if (!err) {
+		note->size = (uint64_t)status.st_size;
+		note->lives = code_file_lives(notes->procfs, &entry->maker);
 		note->is_changed = entry->read_size != status.st_size ||
 		                   entry->read_time.tv_sec != status.st_mtim.tv_sec ||
 		                   entry->read_time.tv_nsec != status.st_mtim.tv_nsec;

@@ -44,6 +44,9 @@ void code_notes_look(struct code_notes *notes);
 bool code_notes_tells(struct code_notes *notes, const struct image *image);
 bool code_notes_take_renewal(struct code_notes *notes, uint32_t *pid, uint64_t *generation);
 
+/* Does it live, and has the code of this image still? */
+bool code_notes_lives(struct code_notes *notes, const struct image *image);
+
 /* Its code is not what it was: renew it, but a process at most once in a while, which doubles. True when it will be. */
 bool code_notes_renew(struct code_notes *notes, const struct image *image);
 
@@ -51,7 +54,9 @@ bool code_notes_renew(struct code_notes *notes, const struct image *image);
 struct code_note {
 	int fd; /* the caller's */
 	uint64_t base;
+	uint64_t size;   /* of the file */
 	bool is_changed; /* since the last call */
+	bool lives;      /* the process does */
 };
 
 /* 0, -ENOENT or -errno. */

@@ -144,8 +144,11 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 void
 collection_close_writer(struct collection *collection)
 {
+	collection_end_names(collection);
 	flusher_free(collection->flusher);
 	collection->flusher = NULL;
+	code_namer_free(collection->namer);
+	collection->namer = NULL;
 	tally_free(collection->spare);
 	collection->spare = NULL;
 	flush_job_fini(&collection->kept);
@@ -173,7 +176,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return collection_say(why, size, "flusher", "be started", -errno);
-	flusher_give_notes(collection->flusher, collection->notes);
+	collection_begin_names(collection);
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
 	collection_retain(collection);
 	err = collection_start_epoch(collection, label, why, size);

@@ -35,21 +35,6 @@ collection_look_aside(struct collection *collection)
 		memset(&collection->aside, 0, sizeof(collection->aside));
 }
 
-void
-collection_exchange_notes(struct collection *collection)
-{
-	struct code_maker maker;
-	uint64_t generation;
-	uint32_t pid;
-
-	while (code_notes_take_renewal(collection->notes, &pid, &generation))
-		sampler_renew_code(collection->sampler, pid, generation);
-	while (sampler_take_code_maker(collection->sampler, &maker))
-		code_notes_meet(collection->notes, &maker);
-	if (collection->flusher && code_notes_wants_look(collection->notes))
-		flusher_look(collection->flusher);
-}
-
 static int
 submit_kept(struct collection *collection)
 {

@@ -25,6 +25,8 @@ struct collection {
 	struct sampler *sampler;
 	struct flusher *flusher;
 	struct code_notes *notes;
+	struct code_namer *namer; /* NULL: code made at run time stays without names */
+	char capture[PATH_MAX];   /* the program that reads what others wrote */
 	struct epoch epoch;
 	struct machine_watch *watch;
 	bool cpus_changed;                /* the sampler is to follow */
@@ -91,6 +93,12 @@ void collection_retain(struct collection *collection);
 
 /* Let notes and sampler know of each other: which processes make code, and whose is to be renewed. */
 void collection_exchange_notes(struct collection *collection);
+
+/* Have code that is made at run time named, by a flusher that was just started. What cannot be is said in the log. */
+void collection_begin_names(struct collection *collection);
+
+/* Read and store what was told up to now, and be done with it; the namer is to be freed after the flusher. */
+void collection_end_names(struct collection *collection);
 
 /* An epoch ends: its totals are of the past. */
 void collection_end_totals(struct collection *collection);

@@ -214,6 +214,15 @@ run_look(struct flusher *flusher)
 	pthread_mutex_lock(&flusher->lock);
 }
 
+static void
+run_store(struct flusher *flusher)
+{
+	flusher->wants_store = false;
+	enter_profile(flusher);
+	code_namer_store(flusher->namer, flusher->profile);
+	leave_profile(flusher);
+}
+
 int
 flusher_wait_until(struct flusher *flusher, uint64_t monotonic_ns)
 {
@@ -236,6 +245,8 @@ run(void *context)
 			run_call(flusher);
 		else if (flusher->wants_look && !flusher->stop)
 			run_look(flusher);
+		else if (flusher->wants_store && !flusher->stop)
+			run_store(flusher);
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
 			write_work(flusher);
 		else if (flusher->post.call && !flusher->stop)
@@ -341,6 +352,21 @@ void
 flusher_give_notes(struct flusher *flusher, struct code_notes *notes)
 {
 	flusher->notes = notes;
+}
+
+void
+flusher_give_namer(struct flusher *flusher, struct code_namer *namer)
+{
+	flusher->namer = namer;
+}
+
+void
+flusher_store_names(struct flusher *flusher)
+{
+	pthread_mutex_lock(&flusher->lock);
+	flusher->wants_store = flusher->namer != NULL;
+	pthread_cond_broadcast(&flusher->changed);
+	pthread_mutex_unlock(&flusher->lock);
 }
 
 void

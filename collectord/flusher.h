@@ -14,6 +14,7 @@
 
 #include "base/guard.h"
 #include "base/log.h"
+#include "collectord/code_namer.h"
 #include "collectord/code_notes.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
@@ -77,6 +78,14 @@ void flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols
  * "[anon]". Before the first job; without it, each stays an image.
  */
 void flusher_give_notes(struct flusher *flusher, struct code_notes *notes);
+
+/*
+ * Who names that code, borrowed: is told where samples were, and has what it took stored after each flush, or when
+ * flusher_store_names() says so (any thread). Before the first job; NULL: nobody. The flusher is
+ * ended first.
+ */
+void flusher_give_namer(struct flusher *flusher, struct code_namer *namer);
+void flusher_store_names(struct flusher *flusher);
 
 /* Have the flusher's thread look at processes that the notes have met, as soon as it can. */
 void flusher_look(struct flusher *flusher);

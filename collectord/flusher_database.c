@@ -29,6 +29,8 @@ find_database(struct flusher *flusher)
 	flusher->is_set_aside = false;
 	flusher->images_written = flusher->contexts_written = 0;
 	unnamed_fini(&flusher->unnamed);
+	if (flusher->namer)
+		code_namer_begin_database(flusher->namer);
 	flusher->is_homeless = true;
 	return 0;
 }
@@ -106,6 +108,10 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 	if (!err)
 		unnamed_store(&flusher->unnamed, flusher->profile, batch.images, first_image, batch.image_count,
 		              flusher->log);
+	if (!err && flusher->namer) {
+		code_namer_note(flusher->namer, flusher->images, work->entries, work->entry_count);
+		code_namer_store(flusher->namer, flusher->profile);
+	}
 	return err;
 }
 

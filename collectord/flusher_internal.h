@@ -36,6 +36,7 @@ struct flusher {
 	/* the thread's, the first before the first job the loop's */
 	struct unnamed unnamed;
 	struct code_notes *notes; /* NULL: none */
+	struct code_namer *namer; /* likewise */
 	struct epoch *epoch;      /* that jobs belong to, to begin it again in another database; NULL: none yet */
 	bool is_homeless;         /* the database has not got that epoch yet */
 	bool has_moved;           /* and when it has got it, it is to be told */
@@ -54,7 +55,7 @@ struct flusher {
 	pthread_cond_t changed;
 	bool stop;
 	bool ended; /* the thread has */
-	bool wants_look;
+	bool wants_look, wants_store;
 	bool is_busy; /* the thread is in the profile */
 	bool has_work;
 	bool has_result;

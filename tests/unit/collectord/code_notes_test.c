@@ -128,6 +128,7 @@ what_it_told_is_there_when_it_and_its_file_are_gone(void **state)
 	code_notes_look(fixture->notes);
 	assert_int_equal(code_notes_open(fixture->notes, &image, &note), 0);
 	assert_int_equal(note.base, 0x200000);
+	assert_false(note.lives);
 	assert_int_equal(read(note.fd, text, sizeof(text)), 10);
 	close(note.fd);
 }
@@ -147,6 +148,8 @@ a_file_is_news_when_it_has_grown(void **state)
 			write_map(fixture, "2000 10 g\n");
 		assert_int_equal(code_notes_open(fixture->notes, &image, &note), 0);
 		assert_int_equal(note.is_changed, i % 2 == 0);
+		assert_int_equal(note.size, i < 2 ? 10 : 20);
+		assert_true(note.lives);
 		close(note.fd);
 	}
 }

@@ -1,0 +1,81 @@
+/* Names for code that processes make at run time: who looks for them, and when. */
+#include "collectord/collection_internal.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "collectord/capture_child.h"
+
+#define LAST_READ_NS UINT64_C(5000000000) /* at the end, what processes told is waited for so long */
+#define LIMIT_SHARE  8                    /* of the database's size limit: what names may take */
+
+void
+collection_exchange_notes(struct collection *collection)
+{
+	struct code_maker maker;
+	uint64_t generation;
+	uint32_t pid;
+
+	while (code_notes_take_renewal(collection->notes, &pid, &generation))
+		sampler_renew_code(collection->sampler, pid, generation);
+	while (sampler_take_code_maker(collection->sampler, &maker))
+		code_notes_meet(collection->notes, &maker);
+	if (collection->flusher && code_notes_wants_look(collection->notes))
+		flusher_look(collection->flusher);
+}
+
+static void
+store_names(void *context)
+{
+	flusher_store_names(context);
+}
+
+static int
+make_namer(struct collection *collection)
+{
+	const struct code_namer_options options = {
+		.program = collection->capture,
+		.notes = collection->notes,
+		.limit = collection->config.size_limit / LIMIT_SHARE,
+		.ready = store_names,
+		.context = collection->flusher,
+		.log = collection->log,
+	};
+	int err = capture_child_find(collection->capture);
+
+	if (err)
+		return err;
+	collection->namer = code_namer_new(&options);
+	return collection->namer ? 0 : -errno;
+}
+
+void
+collection_begin_names(struct collection *collection)
+{
+	int err;
+
+	flusher_give_notes(collection->flusher, collection->notes);
+	err = make_namer(collection);
+	if (err)
+		log_write(collection->log, LOG_LEVEL_WARNING, "%s: code made at run time stays without names: %s",
+		          collection->capture, error_text(err));
+	flusher_give_namer(collection->flusher, collection->namer);
+}
+
+static int
+store_last(struct profile *profile, void *context)
+{
+	code_namer_store(context, profile);
+	return 0;
+}
+
+void
+collection_end_names(struct collection *collection)
+{
+	if (!collection->namer)
+		return;
+	code_namer_hurry(collection->namer, LAST_READ_NS);
+	code_namer_stop(collection->namer);
+	if (code_namer_wants_store(collection->namer))
+		(void)flusher_call(collection->flusher, store_last, collection->namer);
+}
