@@ -201,7 +201,7 @@ $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON) -lcmocka
 
-$(BUILD)/tests/unit/collectord/capture_child_test: | $(CAPTURE)
+$(addprefix $(BUILD)/tests/unit/collectord/,capture_child_test code_namer_test): | $(CAPTURE)
 
 $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
 		$(CTL_OBJECTS) $(CALC_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))

@@ -245,8 +245,10 @@ settle_reuse(struct code_namer *namer, struct named *named)
 	if (named->is_retired)
 		return;
 	named->is_retired = code_notes_renew(namer->options.notes, &named->image);
-	if (!named->is_retired)
-		named->seen = 0;
+	if (named->is_retired)
+		return;
+	named->seen = 0;
+	named->is_fresh = true; /* to be asked about again */
 }
 
 static void
@@ -284,6 +286,7 @@ take_answer(struct code_namer *namer, struct named *named, const struct question
 	if (is_reused)
 		settle_reuse(namer, named);
 	result->outcome = *outcome;
+	result->outcome.reply.captured.parcels = result->outcome.reply.parcels; /* it points into itself */
 	result->next = namer->results;
 	namer->results = result;
 }
