@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define LEAST_SHOWN_PERCENT 0.005 /* of all samples; a reason with less would be 0.00% */
+
 static const struct table_column share_columns[] = {
 	{.heading = "before", .align = TABLE_RIGHT, .min_width = 7},
 	{.heading = "after", .align = TABLE_RIGHT, .gap = 1, .min_width = 7},
@@ -201,15 +203,16 @@ columns_fill(const struct report *report, const struct comparison *comparison, c
 bool
 columns_fill_reason(const struct report *report, const struct figures figures[2], unsigned reason, struct table *table)
 {
-	const bool is_shown = figures[0].high[reason] > 0 || figures[1].high[reason] > 0;
 	double least[2], most[2];
 
-	if (report->request->measure != MEASURE_STALLS || !is_shown)
+	if (report->request->measure != MEASURE_STALLS)
 		return false;
 	for (unsigned side = 0; side < 2; side++) {
 		least[side] = 100 * figures[side].low[reason] / (double)report->scale.totals[side];
 		most[side] = 100 * figures[side].high[reason] / (double)report->scale.totals[side];
 	}
+	if (most[0] < LEAST_SHOWN_PERCENT && most[1] < LEAST_SHOWN_PERCENT)
+		return false;
 	for (unsigned i = 0; i < 4; i++)
 		table_text(table, STYLE_PLAIN, "");
 	for (unsigned side = 0; side < 2; side++) {

@@ -20,7 +20,7 @@ void columns_fill(const struct report *report, const struct comparison *comparis
 
 /*
  * With --compare stalls, the cells of a row below it for one reason: the least and the most that it took. False, and
- * no cells: neither side has it.
+ * no cells: it is next to nothing on both sides.
  */
 bool columns_fill_reason(const struct report *report, const struct figures figures[2], unsigned reason,
                          struct table *table);

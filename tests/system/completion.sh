@@ -88,6 +88,7 @@ check_equal 'events that it may compare' cpu-clock "$(offers dcpistats --event c
 check_equal 'of dcpidiff, what is compared' frequency "$(offers dcpidiff --compare f)"
 check_equal 'and images' server "$(offers dcpidiff --image se)"
 check_equal 'an option of dcpidiff' --changed "$(offers dcpidiff --ch)"
+check_equal 'a procedure of dcpidiff' start_kernel "$(offers dcpidiff --epoch 1 --epoch 2 st)"
 check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offers dcpiwhatcg --stall B)"
 check_equal 'a model' intel-skylake "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel-sk)"
 
