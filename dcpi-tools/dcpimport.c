@@ -80,9 +80,9 @@ parse_option(int key, char *text, struct argp_state *state)
 static const struct argp argp = {
 	.options = entries,
 	.parser = parse_option,
-	.args_doc = "FILE...",
+	.args_doc = "FILE|DIR...",
 	.doc = "Import recordings of perf record (perf.data; - is standard input) into a profile database, each as an "
-	       "epoch: all tools work on it.\v"
+	       "epoch, and what other profile databases hold: all tools work on it.\v"
 	       "The database is made where there is none; a dcpid may be writing to it. See dcpimport(1).",
 	.children = children,
 };

@@ -224,7 +224,7 @@ print_cost(const struct summary *summary, const struct output *output)
 	const double limit = cost_limit_percent(selection);
 	double expected;
 
-	if (overhead->cpu_ns == 0)
+	if (overhead->cpu_ns == 0 || (overhead->is_unknown && overhead->daemon_ns == 0)) /* not dcpid's */
 		return;
 	begin_line(&paragraph);
 	if (overhead->is_unknown)

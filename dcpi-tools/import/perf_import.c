@@ -187,6 +187,8 @@ read_all(struct importing *importing)
 			return err;
 		show_progress(importing);
 	}
+	if (*importing->request->stop)
+		return -EINTR;
 	if (result < 0 && result != -DCPI_EDAMAGED)
 		return result;
 	err = time_order_end(importing->order);

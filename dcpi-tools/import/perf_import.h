@@ -27,6 +27,7 @@ struct perf_import_request {
 
 struct perf_import_report {
 	struct epoch epoch;                    /* as it was written; its id is 0 when there was no sample */
+	bool is_known;                         /* the caller's: it was in the database already */
 	struct slice_event events[EVENTS_MAX]; /* of the epoch's events */
 	uint64_t samples;                      /* in the epoch, of all events that are not sums or branches */
 	uint64_t call_chains;                  /* samples that had one, which is not kept */

@@ -94,7 +94,8 @@ import_report_print(const struct perf_import_report *report, const char *file, c
 		fputs(" on ", stream);
 		text_print(epoch->host, stream);
 	}
-	fprintf(stream, ", %" PRIu64 " images, into epoch %" PRIu32 "\n", report->images, epoch->id);
+	fprintf(stream, ", %" PRIu64 " images, %s epoch %" PRIu32 "%s\n", report->images,
+	        report->is_known ? "known as" : "into", epoch->id, report->is_known ? ": nothing was added" : "");
 	err = print_events(report, output);
 	print_unknown(report, stream);
 	print_left_out(report, stream);
@@ -143,6 +144,7 @@ import_report_json(const struct perf_import_report *report, const char *file)
 
 	failed |= json_object_set_new(root, "file", json_shown(file));
 	failed |= json_object_set_new(root, "epoch", epoch->id ? json_count(epoch->id) : json_null());
+	failed |= json_object_set_new(root, "known", json_boolean(report->is_known));
 	failed |= json_object_set_new(root, "host", json_shown(epoch->host));
 	failed |= json_object_set_new(root, "kernel", json_shown(epoch->kernel));
 	failed |= json_object_set_new(root, "start", json_time(epoch->start_ns));

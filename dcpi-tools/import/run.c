@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -15,6 +16,8 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/perf_import.h"
 #include "dcpi-tools/import/report.h"
+#include "dcpi-tools/import/scratch.h"
+#include "dcpi-tools/import/target.h"
 
 static volatile sig_atomic_t stop;
 
@@ -24,12 +27,12 @@ on_signal(int number)
 	stop = number;
 }
 
-/* Asked to end, nothing is left half done. */
+/* Told to end, it leaves nothing half done, and nothing behind. */
 static void
 catch_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = on_signal};
 	struct sigaction before;
 
 	sigemptyset(&action.sa_mask);
@@ -38,6 +41,14 @@ catch_signals(void)
 			sigaction(numbers[i], &action, NULL);
 	}
 }
+
+/* All that is needed for every file. */
+struct run {
+	const struct import_request *request;
+	struct target target;
+	struct output output;
+	json_t *imported; /* what JSON says of each */
+};
 
 static bool
 is_standard_input(const char *file)
@@ -51,7 +62,14 @@ name_of(const char *file)
 	return is_standard_input(file) ? "standard input" : file;
 }
 
-static void
+static int
+say_stopped(const char *file)
+{
+	message_print(file, "told to stop; nothing of it is in the database");
+	return STATUS_FAILURE;
+}
+
+static int
 say_damage(const char *file, const struct perf_import_report *report)
 {
 	const struct perf_data_fault *fault = &report->fault;
@@ -64,104 +82,173 @@ say_damage(const char *file, const struct perf_import_report *report)
 	else
 		message_print(file, "damaged at offset %" PRIu64 " (0x%" PRIx64 "): %s; there was no sample before it",
 		              fault->offset, fault->offset, fault->text);
+	return STATUS_DAMAGED;
 }
 
-/* An exit status, after a message unless it is 0. */
 static int
-say_result(const char *file, const char *database, const struct perf_import_report *report, int err)
+print_perf_report(const struct run *run, const char *file, const struct perf_import_report *report)
 {
-	if (err == -DCPI_EDAMAGED && report->fault.text) {
-		say_damage(file, report);
-		return STATUS_DAMAGED;
-	}
-	if (err == -EINTR) {
-		message_print(file, "told to stop; nothing of it is in the database");
-		return STATUS_FAILURE;
-	}
-	if (err)
-		return message_cannot(database, "import the recording", err, NULL);
-	if (report->epoch.id)
-		return STATUS_OK;
-	message_print(file, "there are no samples in it");
-	return STATUS_EMPTY;
+	int err;
+
+	if (run->request->options.format == FORMAT_JSON)
+		err = json_array_append_new(run->imported, import_report_json(report, file)) ? -ENOMEM : 0;
+	else
+		err = import_report_print(report, file, &run->output);
+	return err ? message_cannot("standard output", "write the report", err, NULL) : STATUS_OK;
 }
 
-/* The recording `file` into the database; *report is filled in any case. */
+/* What the recording `fd` has, into the scratch database, and all of it into the one that was asked for. */
 static int
-import_file(const struct import_request *request, struct profile *profile, const char *file,
-            struct perf_import_report *report)
+import_recording(struct run *run, const char *file, int fd, struct scratch *scratch, struct perf_import_report *report)
 {
-	struct perf_import_request recording = {
-		.profile = profile,
-		.fd = STDIN_FILENO,
-		.label = request->label ? request->label : text_basename(name_of(file)),
+	const struct import_request *request = run->request;
+	const struct perf_import_request recording = {
+		.profile = scratch->profile,
+		.fd = fd,
+		.label = request->label ? request->label : text_basename(file),
 		.host = request->host,
 		.sums = request->sums,
 		.stop = &stop,
 	};
-	int err;
+	struct adoption adoption = {0};
+	int result, err = 0;
 
-	memset(report, 0, sizeof(*report));
+	result = perf_import(&recording, report);
+	if (result == -EINTR && stop)
+		return say_stopped(file);
+	if (result && (result != -DCPI_EDAMAGED || !report->fault.text))
+		return message_cannot(file, "import the recording", result, NULL);
+	if (report->epoch.id)
+		err = target_adopt(&run->target, scratch->profile, NULL, "of what it has, written", &adoption);
+	if (err == -EINTR && stop)
+		return say_stopped(file);
+	if (err)
+		return message_cannot(request->options.directory, "write the profile database", err, NULL);
+	report->is_known = adoption.known > 0;
+	if (report->epoch.id)
+		report->epoch.id = adoption.first ? adoption.first : adoption.known_epoch;
+	if (report->epoch.id)
+		err = print_perf_report(run, file, report);
+	if (result)
+		return say_damage(file, report);
+	if (report->epoch.id)
+		return err;
+	message_print(file, "there are no samples in it");
+	return STATUS_EMPTY;
+}
+
+static int
+import_file(struct run *run, const char *file)
+{
+	struct perf_import_report *report = calloc(1, sizeof(*report));
+	struct scratch scratch;
+	int status, fd = STDIN_FILENO;
+
+	if (!report)
+		return message_cannot(NULL, "import the recording", -ENOMEM, NULL);
 	if (!is_standard_input(file))
-		recording.fd = open(file, O_RDONLY | O_CLOEXEC);
-	if (recording.fd < 0)
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		free(report);
 		return message_cannot(file, "open the recording", -errno, NULL);
-	err = perf_import(&recording, report);
-	if (recording.fd != STDIN_FILENO)
-		close(recording.fd);
-	return say_result(name_of(file), request->options.directory, report, err);
-}
-
-static int
-append(json_t *array, const struct import_request *request, const char *file, const struct perf_import_report *report,
-       const struct output *output)
-{
-	if (request->options.format != FORMAT_JSON)
-		return import_report_print(report, name_of(file), output);
-	return json_array_append_new(array, import_report_json(report, name_of(file))) ? -ENOMEM : 0;
-}
-
-static int
-import_all(const struct import_request *request, struct profile *profile, json_t *array, const struct output *output)
-{
-	struct perf_import_report *report = malloc(sizeof(*report));
-	int result = STATUS_OK, err = report ? 0 : -ENOMEM;
-
-	for (size_t i = 0; !err && i < request->file_count && !stop; i++) {
-		const char *file = request->files[i];
-		int status = import_file(request, profile, file, report);
-
-		if (status > result)
-			result = status;
-		if (report->epoch.id && (status == STATUS_OK || status == STATUS_DAMAGED))
-			err = append(array, request, file, report, output);
 	}
+	status = scratch_open(&scratch);
+	if (!status) {
+		status = import_recording(run, name_of(file), fd, &scratch, report);
+		scratch_close(&scratch);
+	}
+	if (fd != STDIN_FILENO)
+		close(fd);
 	free(report);
-	return err ? message_cannot("standard output", "write the report", err, NULL) : result;
+	return status;
 }
 
-static json_t *
-wrap(const char *directory, json_t *array)
+static bool
+is_same_directory(const char *one, const char *other)
 {
-	return json_pack("{s:s, s:o, s:o}", "schema", "dcpimport/1", "database", json_shown(directory), "imported",
-	                 array);
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static int
-import_into(const struct import_request *request, struct profile *profile)
+import_database(struct run *run, const char *directory)
 {
-	const bool is_json = request->options.format == FORMAT_JSON;
-	json_t *array = json_array();
-	struct output output;
+	const struct import_request *request = run->request;
+	struct database database;
+	struct adoption adoption;
+	int status, err;
+
+	if (is_same_directory(directory, request->options.directory)) {
+		message_print(directory, "this is the database that it should become part of");
+		return STATUS_USAGE;
+	}
+	status = database_open(&database, directory);
+	if (status)
+		return status;
+	err = target_adopt(&run->target, database.profile, request->host, "of the database", &adoption);
+	if (err == -EINTR && stop)
+		status = say_stopped(directory);
+	else if (err == -DCPI_EDAMAGED)
+		status = database_cannot_read(&database, err);
+	else if (err)
+		status = message_cannot(request->options.directory, "write the profile database", err, NULL);
+	database_close(&database);
+	if (status)
+		return status;
+	if (request->options.format == FORMAT_JSON)
+		err = json_array_append_new(run->imported, adoption_json(&adoption, directory)) ? -ENOMEM : 0;
+	else
+		err = adoption_print(&adoption, directory, &run->output);
+	if (err)
+		return message_cannot("standard output", "write the report", err, NULL);
+	if (adoption.epochs + adoption.updated + adoption.known > 0)
+		return STATUS_OK;
+	message_print(directory, "there are no epochs in it");
+	return STATUS_EMPTY;
+}
+
+static bool
+is_directory(const char *file)
+{
+	struct stat status;
+
+	return !is_standard_input(file) && stat(file, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The worst of all. */
+static int
+import_all(struct run *run)
+{
+	int worst = STATUS_OK;
+
+	for (size_t i = 0; i < run->request->file_count && !stop; i++) {
+		const char *file = run->request->files[i];
+		int status = is_directory(file) ? import_database(run, file) : import_file(run, file);
+
+		if (status > worst)
+			worst = status;
+	}
+	return worst;
+}
+
+static int
+import_into(struct run *run)
+{
+	const struct options *options = &run->request->options;
+	const bool is_json = options->format == FORMAT_JSON;
 	int status, err = 0, end;
 
-	output_open(&output, is_json ? COLOR_NEVER : request->options.color, false);
-	status = import_all(request, profile, array, &output);
+	run->imported = json_array();
+	output_open(&run->output, is_json ? COLOR_NEVER : options->color, false);
+	status = import_all(run);
 	if (is_json)
-		err = json_print(wrap(request->options.directory, array), output.stream);
+		err = json_print(json_pack("{s:s, s:o, s:o}", "schema", "dcpimport/1", "database",
+		                           json_shown(options->directory), "imported", run->imported),
+		                 run->output.stream);
 	else
-		json_decref(array);
-	end = output_close(&output);
+		json_decref(run->imported);
+	end = output_close(&run->output);
 	if (err || end)
 		return message_cannot("standard output", "write the report", err ? err : end, NULL);
 	return status;
@@ -170,29 +257,25 @@ import_into(const struct import_request *request, struct profile *profile)
 int
 import_run(const struct import_request *request)
 {
-	const char *directory = request->options.directory;
-	const struct profile_options options = {.write = true, .beside = true};
+	struct run run = {.request = request};
+	char *shown = text_shown(request->options.directory);
 	struct guard guard = {
-		.subject = text_shown(directory),
+		.subject = shown,
 		.claim = "the database is damaged",
 		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
-	struct profile *profile;
-	int err, status;
+	int status;
 
-	if (!guard.subject)
+	if (!shown)
 		return message_cannot(NULL, "start", -ENOMEM, NULL);
 	guard_enter(&guard);
 	catch_signals();
-	err = profile_open(directory, &options, &profile);
-	if (err)
-		return message_cannot(
-			directory, "write the profile database", err,
-			err == -EACCES || err == -EPERM || err == -EROFS ? "name one of your own with --db DIR" : NULL);
-	status = import_into(request, profile);
-	profile_close(profile);
+	status = target_open(&run.target, request->options.directory, &stop);
+	if (!status)
+		status = import_into(&run);
+	target_close(&run.target);
 	guard_leave(&guard);
-	free((char *)(uintptr_t)guard.subject);
+	free(shown);
 	return status;
 }

@@ -39,9 +39,7 @@ read_more(struct byte_source *source)
 
 	if (room > left)
 		room = (size_t)left;
-	do
-		size = read(source->fd, source->window + source->end, room);
-	while (size < 0 && errno == EINTR);
+	size = read(source->fd, source->window + source->end, room);
 	if (size < 0)
 		return -errno;
 	source->end += (size_t)size;

@@ -4,7 +4,8 @@
  * Both layouts (file and pipe), both byte orders, records compressed with zstd; memory does not depend on the length of
  * the data. Records come in the order in which they were written, which is that of time only between two records of
  * type RECORD_OTHER with PERF_DATA_ROUND: what comes after the second is no older than what came before the first.
- * What auxiliary areas and tracing data hold is passed over. Fuzzed by tests/fuzz/perf_data_fuzz.c.
+ * A signal whose handler does not restart reading ends it with -EINTR, so that whoever waits for a pipe can be told to
+ * stop. What auxiliary areas and tracing data hold is passed over. Fuzzed by tests/fuzz/perf_data_fuzz.c.
  * Thread rule: one thread.
  */
 #ifndef DCPI_STREAM_PERF_DATA_H

@@ -141,7 +141,7 @@ round_trip()
 
 	shift
 	rm -rf "$scratch/here.db" "$file"
-	perf record -q --buildid-mmap -a -o "$file" "$@" -- sh -c 'for i in 1 2 3; do gzip -9 </bin/bash | md5sum; done' \
+	perf record -q --buildid-mmap -o "$file" "$@" -- sh -c 'for i in 1 2 3; do gzip -9 </bin/bash | md5sum; done' \
 		>/dev/null 2>"$scratch/perf.errors" || {
 		skip "$sentence" "perf record: $(tail -n 1 "$scratch/perf.errors")"
 		return
@@ -154,9 +154,104 @@ round_trip()
 	check_equal "$sentence: each object has the samples of perf script" "$theirs" "$ours"
 }
 
+# How many epochs, and samples in all of them, a database has.
+holds()
+{
+	echo "$(dcpiprof --db "$1" --epoch all -i --json 2>/dev/null | jq -c '[(.epochs | length), ([.rows[].counts[]] | add)]')"
+}
+
+look_at_merging()
+{
+	local one=$scratch/one other=$scratch/other all=$scratch/all
+
+	dcpimport --no-sums --db "$one" --host web1 "$recorded/lost_samples-4.4.data" >/dev/null
+	dcpimport --no-sums --db "$other" --host web2 "$recorded/remmap-3.2.data" "$recorded/lost_samples-4.4.data" >/dev/null
+	check_equal 'databases become one, images of one build-id one image' \
+		"$one: 1 epochs, 1 slices, 5 images (5 of them new), into epoch 1
+$other: 2 epochs, 2 slices, 8 images (3 of them new), into epochs 2 to 3" "$(dcpimport --db "$all" "$one" "$other")"
+	check 'it is sound' dcpictl --db "$all" check
+	check_equal 'it has the epochs and samples of both' '[3,574]' "$(holds "$all")"
+	check_equal 'each host has its own' '188 386' "$(for host in web1 web2; do
+		dcpiprof --db "$all" --epoch all --host $host -i --json | jq '[.rows[].counts[]] | add'
+	done | paste -sd ' ')"
+	check_equal 'what is there is not added again' "$other: 0 epochs, 0 slices, 0 images (0 of them new)
+Known:    2 epochs are here already" "$(dcpimport --db "$all" "$other")"
+	check_equal 'JSON tells the same' '{"epochs":0,"known_epochs":2,"first_epoch":null}' \
+		"$(dcpimport --db "$all" --json "$other" | jq -c '.imported[0] | {epochs, known_epochs, first_epoch}')"
+	check_fails 'a database does not become part of itself' 2 'is the database that it should become part of' \
+		dcpimport --db "$all" "$all"
+	check_fails 'a directory without a database' 1 'there is no profile database here' \
+		dcpimport --db "$all" "$scratch"
+}
+
+# A database of $1 with many blocks, for a merge that takes its time.
+make_large()
+{
+	{
+		echo 'event cpu-clock cycles ns 4000000 yes -'
+		echo 'image user 1111111111111111 /opt/bin/server'
+		echo 'context server / -'
+		for ((epoch = 1; epoch <= 20; epoch++)); do
+			echo "epoch $((1795271400 + 1000 * epoch)) e$epoch"
+			seq -f 'count cpu-clock 0 0 %.0f 1' 4096 4096 8192000
+			echo "slice $((1795271400 + 1000 * epoch)) $((1795271410 + 1000 * epoch))"
+		done
+	} | "$build/tests/system/make_database" "$1"
+}
+
+# Killed at any moment, it leaves all of what it merges or nothing.
+kill_merges()
+{
+	local large=$scratch/large target=$scratch/target whole=0 none=0 round found
+
+	check 'a large database is made' make_large "$large" || return
+	for ((round = 0; round < 12; round++)); do
+		rm -rf "$target"
+		dcpimport --db "$target" "$scratch/one" >/dev/null
+		start dcpimport --db "$target" "$large" >/dev/null 2>&1
+		sleep "0.0$((round * 7 % 10))$((round % 10))"
+		stop $started KILL 2>/dev/null
+		found=$(holds "$target")
+		case $found in
+		'[21,40188]') whole=$((whole + 1)) ;;
+		'[1,188]') none=$((none + 1)) ;;
+		*)
+			not_ok 'a merge that is killed leaves all or nothing' "it left $found"
+			return
+			;;
+		esac
+		dcpictl --db "$target" check >/dev/null || not_ok 'and a sound database'
+	done 2>/dev/null
+	ok "a merge that is killed leaves all or nothing ($whole times all, $none nothing)"
+	check 'and it can be done again' dcpimport --db "$target" "$large"
+	check_equal 'then all is there' '[21,40188]' "$(holds "$target")"
+}
+
+# Told to end while it reads, an import leaves nothing: neither in the database nor where it was prepared.
+end_imports()
+{
+	local pipe=$scratch/pipe.data target=$scratch/ended
+
+	mkdir "$scratch/prepared"
+	mkfifo "$pipe"
+	start env TMPDIR="$scratch/prepared" dcpimport --db "$target" "$pipe" >"$scratch/ended.log" 2>&1
+	exec 9>"$pipe"
+	head -c 12000 "$recorded/zero_size_sample-3.2.data" >&9
+	wait_for 10 sh -c "ls $scratch/prepared | grep -q dcpimport" || not_ok 'it prepares what it imports'
+	kill "$started"
+	wait "$started"
+	check_equal 'an import that is told to end says so' 1 $?
+	check 'in a sentence' grep -q 'told to stop; nothing of it is in the database' "$scratch/ended.log"
+	check_equal 'and leaves nothing' '' "$(ls "$scratch/prepared")"
+	exec 9>&-
+}
+
 look_at_recordings
 look_at_damage
 look_at_reports
+look_at_merging
+kill_merges
+end_imports
 if command -v perf >/dev/null; then
 	round_trip 'a recording made here by period' -e cpu-clock -c 500000
 	round_trip 'one by frequency, compressed' -e cpu-clock -F 2000 -z
