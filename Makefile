@@ -159,6 +159,8 @@ $(addprefix $(BUILD)/bin/,$(TOOLS)): $(BUILD)/bin/%: $(BUILD)/obj/dcpi-tools/%.o
 # A tool that grew has a folder.
 CTL_OBJECTS := $(call objects,$(call sources,dcpi-tools/ctl) $(call sources,dcpi-tools/ctl/doctor))
 $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
+LABEL_OBJECTS := $(call objects,$(call sources,dcpi-tools/label))
+$(BUILD)/bin/dcpilabel: $(LABEL_OBJECTS) $(CTL_OBJECTS)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
 EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c counting_edges.c counting_file.c counting_fork.c counting_log.c \
 	number_index.c places.c program.c))
@@ -210,6 +212,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
+$(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/meet_test: $(call objects,dcpi-tools/diff/meet.c)

@@ -50,6 +50,9 @@ offers()
 	printf '%s\n' "${COMPREPLY[@]}" | sort
 )
 
+mkdir "$scratch/path"
+install -m 755 /dev/null "$scratch/path/valgrind-or-not"
+touch "$scratch/big-file"
 check_equal 'an option' '--no-demangle --no-header --no-pager' "$(offers dcpiprof --no | paste -sd ' ')"
 check_equal 'an image' server "$(offers dcpiprof --image se)"
 check_equal 'an image by its path' /opt/bin/server "$(offers dcpiprof --image /opt/bin/se)"
@@ -68,6 +71,11 @@ check_equal 'a command of dcpictl' epoch "$(offers dcpictl e)"
 check_equal 'an option of a command of dcpictl' --label "$(offers dcpictl epoch --la)"
 check_equal 'the doctor' doctor "$(offers dcpictl doc)"
 check_equal 'formats of the status' '--json --prometheus' "$( (offers dcpictl status --js && offers dcpictl status --pro) | paste -sd ' ')"
+check_equal 'an option of dcpictl label' --pid "$(offers dcpictl label run1 --p)"
+check_equal 'the program that it runs' valgrind-or-not "$(PATH=$scratch/path:$PATH offers dcpictl label run1 -- valgrind-or)"
+check_equal 'its own options and files are its' big-file "$(offers dcpictl label run1 gzip big-)"
+check_equal 'an option of dcpilabel' --keep-going "$(offers dcpilabel --ke)"
+check_equal 'the program of dcpilabel' valgrind-or-not "$(PATH=$scratch/path:$PATH offers dcpilabel --runs 3 wave5 valgrind-or)"
 check_equal 'an option of dcpid' --foreground "$(offers dcpid --fo)"
 
 # dcpicalc: first a procedure, then images.

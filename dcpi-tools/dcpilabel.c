@@ -1,0 +1,251 @@
+/*
+ * dcpilabel - runs a program several times, each time under a label of its own, and compares the runs
+ *
+ * Its options; what a run is, is in dcpi-tools/label/ and dcpi-tools/ctl/labelled_run.h. man/dcpilabel.1.scd describes
+ * it.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/label/series.h"
+#include "profile/listing.h"
+
+#define STATS "dcpistats"
+
+const char *argp_program_version = "dcpilabel " DCPI_VERSION;
+
+enum key {
+	KEY_RUNS = 1,
+	KEY_FIRST,
+	KEY_ADD,
+	KEY_KEEP_GOING,
+	KEY_NO_STATS,
+	KEY_SOCKET,
+};
+
+struct labelling {
+	struct series series;
+	bool adds;     /* to what the labels have already */
+	bool is_alone; /* without dcpistats behind it */
+};
+
+static const struct argp_option entries[] = {
+	{"runs", KEY_RUNS, "N", 0, "Run PROGRAM so many times (default: 8)", 1},
+	{"first", KEY_FIRST, "N", 0, "Call the first run NAME.N, not NAME.1", 1},
+	{"add", KEY_ADD, NULL, 0, "Let samples add up with those that these labels have already", 1},
+	{"quiet", 'q', NULL, 0, "Drop what PROGRAM prints to standard output", 1},
+	{"keep-going", KEY_KEEP_GOING, NULL, 0, "Go on after a run that failed", 1},
+	{"no-stats", KEY_NO_STATS, NULL, 0, "Do not run " STATS " at the end", 1},
+	{"socket", KEY_SOCKET, "PATH", 0, "Talk to the dcpid that listens at PATH", 1},
+	{0},
+};
+
+static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};
+
+static void
+take_name(const struct argp_state *state, struct series *series, const char *text)
+{
+	if (!*text || strpbrk(text, "*?[\\"))
+		argp_error(state, "the name may not be empty, nor have wildcards");
+	series->name = text;
+}
+
+static void
+check(const struct argp_state *state, const struct series *series)
+{
+	char label[LABEL_SIZE];
+
+	if (!series->name || !series->program)
+		argp_error(state, "which name, and which program? dcpilabel NAME -- PROGRAM [ARGUMENT]...");
+	if (series->runs > SERIES_RUNS_MAX)
+		argp_error(state, "--runs: at most %d", SERIES_RUNS_MAX);
+	if (series->name && series_label(series, series->runs - 1, label))
+		argp_error(state, "the name is too long: a label has at most %d bytes", LABEL_SIZE - 1);
+}
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct labelling *labelling = state->input;
+	struct series *series = &labelling->series;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &series->asking.options;
+		return 0;
+	case KEY_RUNS:
+		series->runs = options_count(state, "--runs", text);
+		return 0;
+	case KEY_FIRST:
+		series->first = options_count(state, "--first", text);
+		return 0;
+	case KEY_ADD:
+		labelling->adds = true;
+		return 0;
+	case 'q':
+		series->is_quiet = true;
+		return 0;
+	case KEY_KEEP_GOING:
+		series->keeps_going = true;
+		return 0;
+	case KEY_NO_STATS:
+		labelling->is_alone = true;
+		return 0;
+	case KEY_SOCKET:
+		series->asking.socket = text;
+		return 0;
+	case ARGP_KEY_ARG: /* what follows the name is the program's */
+		if (!series->name) {
+			take_name(state, series, text);
+			return 0;
+		}
+		series->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		check(state, series);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = entries,
+	.parser = parse_option,
+	.args_doc = "NAME [--] PROGRAM [ARGUMENT]...",
+	.doc = "Run PROGRAM several times, each time under a label of its own, NAME.1, NAME.2, ..., and show what "
+	       "differs "
+	       "between the runs.\v"
+	       "It needs a dcpid that runs. At the end " STATS " compares the runs. See dcpilabel(1).",
+	.children = children,
+};
+
+/* One of those that the runs will have? */
+static bool
+is_ours(const struct series *series, const char *label)
+{
+	char ours[LABEL_SIZE];
+
+	for (size_t i = 0; i < series->runs; i++)
+		if (series_label(series, i, ours) == 0 && strcmp(ours, label) == 0)
+			return true;
+	return false;
+}
+
+/* Samples of another day would be taken for these runs'. An exit status, after a message if it is not 0. */
+static int
+check_labels(const struct series *series, struct profile *profile)
+{
+	char pattern[LABEL_SIZE + 2], why[512];
+	const struct selection_request request = {.epoch = "all", .label = pattern};
+	int status = STATUS_OK;
+	size_t count;
+	char **labels;
+
+	snprintf(pattern, sizeof(pattern), "%s.*", series->name);
+	if (listing_labels(profile, &request, &labels, &count, why, sizeof(why)))
+		return STATUS_OK; /* there is none, most likely */
+	for (size_t i = 0; i < count && !status; i++) {
+		if (!is_ours(series, labels[i]))
+			continue;
+		message_print(labels[i], "there is such a label already: take another name, go on behind it with "
+		                         "--first, or let samples add up with --add");
+		status = STATUS_USAGE;
+	}
+	listing_free_labels(labels, count);
+	return status;
+}
+
+static int
+look_for_labels(const struct labelling *labelling)
+{
+	struct database database;
+	int status;
+
+	if (labelling->adds)
+		return STATUS_OK;
+	status = database_open(&database, labelling->series.asking.options.directory);
+	if (status)
+		return status;
+	status = check_labels(&labelling->series, database.profile);
+	database_close(&database);
+	return status;
+}
+
+/* The one that was installed or built with us, before others. */
+static void
+execute_stats(char **command)
+{
+	char self[PATH_MAX], path[PATH_MAX + sizeof(STATS)];
+	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *slash;
+
+	self[length > 0 ? length : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash) {
+		snprintf(path, sizeof(path), "%.*s/" STATS, (int)(slash - self), self);
+		execv(path, command);
+	}
+	execvp(STATS, command);
+}
+
+static int
+compare_runs(const struct series *series)
+{
+	char(*labels)[LABEL_SIZE] = calloc(series->done, sizeof(*labels));
+	char **command = calloc(2 * series->done + 4, sizeof(*command));
+	char stats[] = STATS, db[] = "--db", label[] = "--label";
+	size_t count = 0;
+	int err = -ENOMEM;
+
+	if (labels && command) {
+		command[count++] = stats;
+		command[count++] = db;
+		command[count++] = (char *)series->asking.options.directory;
+		for (size_t i = 0; i < series->done; i++) {
+			(void)series_label(series, i, labels[i]);
+			command[count++] = label;
+			command[count++] = labels[i];
+		}
+		fflush(NULL);
+		execute_stats(command);
+		err = -errno;
+	}
+	free(command);
+	free(labels);
+	return message_cannot(STATS, "run it", err, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct labelling labelling = {.series = {.first = 1, .runs = 8}};
+	struct series *series = &labelling.series;
+	int status;
+
+	text_init();
+	options_init(&series->asking.options);
+	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &labelling);
+	if (status)
+		return message_cannot(NULL, "read the command line", -status, NULL);
+	status = look_for_labels(&labelling);
+	if (!status)
+		status = series_run(series);
+	if (status)
+		return status;
+	series_print(series);
+	if (labelling.is_alone || series->done < 2)
+		return STATUS_OK;
+	return compare_runs(series);
+}

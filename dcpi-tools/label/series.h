@@ -1,0 +1,42 @@
+/*
+ * series.h - the same program again and again, each run under a label of its own
+ *
+ * Thread rule: as child.h.
+ */
+#ifndef DCPI_TOOLS_LABEL_SERIES_H
+#define DCPI_TOOLS_LABEL_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dcpi-tools/ctl/request.h"
+#include "process/attribution_labels.h"
+
+#define SERIES_RUNS_MAX 1000
+
+struct series {
+	struct request asking; /* which dcpid */
+	const char *name;
+	size_t first, runs;
+	char *const *program;
+	bool is_quiet;    /* the program's output goes nowhere */
+	bool keeps_going; /* also after a run that failed */
+
+	size_t done, failed;
+	uint64_t durations_ns[SERIES_RUNS_MAX]; /* of those that are done; sorted behind series_print() */
+};
+
+/* "wave5.3" for run `index`, counted from 0. 0, or -ENAMETOOLONG. */
+int series_label(const struct series *series, size_t index, char label[LABEL_SIZE]);
+
+/* Run them all, and say so on standard error. An exit status; after one that is not 0 some may have run. */
+int series_run(struct series *series);
+
+/* "8 runs: 12.31 s to 14.87 s, median 12.40 s" on standard error. */
+void series_print(struct series *series);
+
+/* Of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
+uint64_t series_median(const uint64_t *sorted, size_t count);
+
+#endif

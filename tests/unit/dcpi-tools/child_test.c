@@ -1,0 +1,184 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dcpi-tools/common/child.h"
+
+static int
+run_shell(struct child *child, const char *script)
+{
+	char shell[] = "sh", option[] = "-c", text[256];
+	char *const command[] = {shell, option, text, NULL};
+
+	assert_true(snprintf(text, sizeof(text), "%s", script) < (int)sizeof(text));
+	return child_run(child, command);
+}
+
+static void
+a_program_is_found_as_a_shell_would_and_its_end_is_kept(void **state)
+{
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "exit 7"), 0);
+	assert_true(WIFEXITED(child.status));
+	assert_int_equal(WEXITSTATUS(child.status), 7);
+	assert_int_equal(child_exit_status(child.status, 3), 7);
+	assert_int_equal(run_shell(&child, "exit 0"), 0);
+	assert_int_equal(child_exit_status(child.status, 3), 3);
+	assert_int_equal(run_shell(&child, "kill -KILL $$"), 0);
+	assert_int_equal(WTERMSIG(child.status), SIGKILL);
+}
+
+static void
+what_cannot_be_executed_says_why(void **state)
+{
+	char *const missing[] = {(char[]){"/nowhere/program"}, NULL}, *const directory[] = {(char[]){"/etc"}, NULL};
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(child_run(&child, missing), -ENOENT);
+	assert_int_equal(child_run(&child, directory), -EACCES);
+}
+
+static int
+refuse(void *context)
+{
+	*(pid_t *)context = getpid(); /* in its own memory */
+	return 125;
+}
+
+static void
+a_beginning_that_fails_ends_it(void **state)
+{
+	pid_t seen = 0;
+	struct child child = {.begin = refuse, .begin_context = &seen};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "exit 7"), 125);
+	assert_int_equal(seen, 0);
+}
+
+/* Says who it is, without a word more. */
+static int
+write_pid(void *context)
+{
+	const pid_t pid = getpid();
+
+	return write(*(int *)context, &pid, sizeof(pid)) == sizeof(pid) ? 0 : 1;
+}
+
+static void
+who_begins_becomes_the_program(void **state)
+{
+	int ends[2];
+	char script[64], text[32] = "";
+	struct child child = {.begin = write_pid, .begin_context = &ends[1]};
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	snprintf(script, sizeof(script), "echo $$ >&%d", ends[1]);
+	assert_int_equal(run_shell(&child, script), 0);
+	assert_int_equal(read(ends[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_int_equal(strtol(text, NULL, 10), pid);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void
+quiet_output_goes_nowhere(void **state)
+{
+	struct child child = {.is_quiet = true};
+	int ends[2], kept = dup(STDOUT_FILENO);
+	char text[8];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	fflush(stdout);
+	dup2(ends[1], STDOUT_FILENO);
+	assert_int_equal(run_shell(&child, "echo loud"), 0);
+	dup2(kept, STDOUT_FILENO);
+	assert_int_equal(read(ends[0], text, sizeof(text)), -1);
+	close(kept);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void
+what_it_took_is_measured(void **state)
+{
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"), 0);
+	assert_true(child.cpu_ns > 1000000);
+	assert_true(child.end_ns > child.start_ns);
+}
+
+/* What shells do with children that nobody waits for. */
+static void
+it_ends_also_where_children_are_ignored(void **state)
+{
+	struct child child = {0};
+
+	(void)state;
+	signal(SIGCHLD, SIG_IGN);
+	assert_int_equal(run_shell(&child, "exit 7"), 0);
+	assert_int_equal(WEXITSTATUS(child.status), 7);
+	assert_ptr_equal(signal(SIGCHLD, SIG_DFL), SIG_IGN);
+}
+
+static void
+a_signal_that_is_sent_to_us_goes_to_it(void **state)
+{
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "trap 'exit 9' TERM; (kill -TERM $PPID); sleep 20; exit 1"), 0);
+	assert_int_equal(WEXITSTATUS(child.status), 9);
+}
+
+static void
+count_tick(void *context, uint64_t elapsed_ns)
+{
+	assert_true(elapsed_ns > 0);
+	++*(unsigned *)context;
+}
+
+static void
+a_run_of_seconds_is_told_of(void **state)
+{
+	unsigned ticks = 0;
+	struct child child = {.tick = count_tick, .tick_context = &ticks};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "sleep 1.5"), 0);
+	assert_true(ticks >= 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_is_found_as_a_shell_would_and_its_end_is_kept),
+		cmocka_unit_test(what_cannot_be_executed_says_why),
+		cmocka_unit_test(a_beginning_that_fails_ends_it),
+		cmocka_unit_test(who_begins_becomes_the_program),
+		cmocka_unit_test(quiet_output_goes_nowhere),
+		cmocka_unit_test(what_it_took_is_measured),
+		cmocka_unit_test(it_ends_also_where_children_are_ignored),
+		cmocka_unit_test(a_signal_that_is_sent_to_us_goes_to_it),
+		cmocka_unit_test(a_run_of_seconds_is_told_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
