@@ -200,6 +200,32 @@ test_lasting()
 	check 'the file that this takes goes with the last process' wait_for 20 test ! -e "$db/control.labels"
 }
 
+runs()
+{
+	dcpilabel --db "$db" "$@" 2>"$scratch/heard"
+}
+
+test_runs()
+{
+	copy t-runs
+	runs --runs 3 -q runs -- "$scratch/t-runs" 200 fork >"$scratch/compared"
+	check_equal 'a line for each run' 'runs.1: runs.2: runs.3: runs:' "$(cut -d ' ' -f 1 "$scratch/heard" | paste -sd ' ')"
+	check 'then what differs between them' grep -q '^set 1 = .*set 3 = ' "$scratch/compared"
+	for run in 1 2 3; do
+		check "run $run has its samples" test "$(ask --comm t-runs --label runs.$run)" -ge 200
+	done
+	check_fails 'labels that are there are not used again' 2 'runs.1: there is such a label already' dcpilabel --db "$db" runs true
+	check 'but behind them' runs --runs 1 --first 4 runs true
+	check 'or when that is wanted' runs --runs 2 --add --no-stats runs true
+	check_fails 'the first that fails ends it' 1 'fails.1: ' dcpilabel --db "$db" fails false
+	check_equal 'that and no other' 1 "$(runs fails2 false; wc -l <"$scratch/heard")"
+	check 'but if it is to go on' runs --runs 2 --keep-going --no-stats kept false
+	check_equal 'with the others' 3 "$(wc -l <"$scratch/heard")"
+	check_fails 'a name with wildcards' 2 'nor have wildcards' dcpilabel --db "$db" 'a*' true
+	check_fails 'no program' 2 'which name, and which program?' dcpilabel --db "$db" a
+	check_fails 'a program that is not there' 127 'nosuch: cannot run it' dcpilabel --db "$db" nothing nosuch
+}
+
 # The same name again: other names, each of its own context, until there are 64 Ki of them.
 test_many_contexts()
 {
@@ -227,6 +253,7 @@ label fork -- "$scratch/t-fork" 100 fork
 check 'the same label again adds up' test "$(ask --label fork)" -ge $((before + 200))
 test_command_line
 test_users
+test_runs
 test_lasting
 test_many_contexts
 check_equal 'no record about processes was lost' 0 "$(dcpictl --db "$db" status --json | jq .sideband_lost)"
