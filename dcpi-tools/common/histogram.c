@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/code_maker.h"
+
 /* Rows while they are made. */
 struct maker {
 	const struct histogram_request *request;
@@ -105,6 +107,15 @@ fini_row(struct histogram_row *row)
 	free(row->title);
 }
 
+/* Add the second to the first, and free it. */
+static void
+merge_rows(struct histogram_row *row, struct histogram_row *more, size_t event_count)
+{
+	for (size_t event = 0; event < event_count; event++)
+		row->counts[event] += more->counts[event];
+	fini_row(more);
+}
+
 /* A procedure that another one splits has a row for each piece; make them one. */
 static void
 join_rows(struct histogram *histogram)
@@ -121,9 +132,7 @@ join_rows(struct histogram *histogram)
 			histogram->rows[++kept] = *row;
 			continue;
 		}
-		for (size_t event = 0; event < histogram->event_count; event++)
-			last->counts[event] += row->counts[event];
-		fini_row(row);
+		merge_rows(last, row, histogram->event_count);
 	}
 	histogram->row_count = kept + 1;
 }
@@ -143,6 +152,63 @@ name_rows(const struct histogram_request *request, struct histogram *histogram)
 	return 0;
 }
 
+static int
+compare_titles(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct histogram_row *left = a, *right = b;
+	int order = compare_titles(left->image_title, right->image_title);
+
+	if (!order)
+		order = compare_titles(left->title, right->title);
+	return order ? order : compare_places(left, right);
+}
+
+/* The rows of code made at run time to the front; how many. */
+static size_t
+partition(const struct selection *selection, struct histogram *histogram)
+{
+	size_t made = 0;
+
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		const struct histogram_row row = histogram->rows[i];
+
+		if (!code_maker_is_image(selection->images[row.image].image))
+			continue;
+		histogram->rows[i] = histogram->rows[made];
+		histogram->rows[made++] = row;
+	}
+	return made;
+}
+
+/* Rows of one name in images of one name become one. */
+static void
+join_made_code(const struct selection *selection, struct histogram *histogram)
+{
+	const size_t made = partition(selection, histogram);
+	size_t kept = 0;
+
+	if (made < 2)
+		return;
+	qsort(histogram->rows, made, sizeof(*histogram->rows), compare_names);
+	for (size_t i = 1; i < made; i++) {
+		struct histogram_row *row = &histogram->rows[i], *last = &histogram->rows[kept];
+
+		if (compare_titles(last->image_title, row->image_title) || compare_titles(last->title, row->title))
+			histogram->rows[++kept] = *row;
+		else
+			merge_rows(last, row, histogram->event_count);
+	}
+	memmove(&histogram->rows[kept + 1], &histogram->rows[made],
+	        (histogram->row_count - made) * sizeof(*histogram->rows));
+	histogram->row_count -= made - (kept + 1);
+}
+
 int
 histogram_make(const struct histogram_request *request, struct histogram *histogram)
 {
@@ -158,6 +224,8 @@ histogram_make(const struct histogram_request *request, struct histogram *histog
 	}
 	if (err)
 		histogram_fini(histogram);
+	else
+		join_made_code(request->selection, histogram);
 	return err;
 }
 
@@ -168,12 +236,6 @@ histogram_fini(struct histogram *histogram)
 		fini_row(&histogram->rows[i]);
 	free(histogram->rows);
 	memset(histogram, 0, sizeof(*histogram));
-}
-
-static int
-compare_titles(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
 }
 
 static int

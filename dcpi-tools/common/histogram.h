@@ -1,6 +1,9 @@
 /*
  * histogram.h - samples added up by procedure or by image
  *
+ * What processes of one name made at run time is one image, and procedures of one name in it are one: eight workers
+ * that compile the same script have it at eight places.
+ *
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_HISTOGRAM_H

@@ -44,12 +44,10 @@ title_of(const struct image *image, bool is_alone)
 	char build_id[BUILD_ID_TEXT_SIZE], *title;
 	int length;
 
-	if (is_alone)
+	if (is_alone || code_maker_is_image(image)) /* what processes of one name made is one (histogram.h) */
 		return strdup(image->path);
 	if (image->build_id_size)
 		length = asprintf(&title, "%s (%.*s)", image->path, PREFIX_SHOWN, build_id_format(image, build_id));
-	else if (code_maker_is_image(image))
-		length = asprintf(&title, "%s (process %" PRIu64 ")", image->path, image->inode);
 	else
 		length = asprintf(&title, "%s (inode %" PRIu64 ")", image->path, image->inode);
 	return length < 0 ? NULL : title;

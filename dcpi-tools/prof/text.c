@@ -20,6 +20,16 @@ is_restricted(const struct report *report)
 	return wanted->comm || wanted->cgroup || wanted->label || report->wanted;
 }
 
+/* What processes of one name made at run time are several images of one title. */
+static bool
+is_named_before(const struct report *report, size_t image)
+{
+	for (size_t i = 0; i < image; i++)
+		if (report->wanted[i] && strcmp(report->titles[i], report->titles[image]) == 0)
+			return true;
+	return false;
+}
+
 /* "image /usr/bin/gzip, image /usr/bin/tar and 3 more images" */
 static void
 print_wanted_images(const struct report *report, const char *separator, FILE *stream)
@@ -27,7 +37,7 @@ print_wanted_images(const struct report *report, const char *separator, FILE *st
 	size_t count = 0;
 
 	for (size_t i = 0; report->wanted && i < report->selection->image_count; i++) {
-		if (!report->wanted[i] || ++count > IMAGES_NAMED)
+		if (!report->wanted[i] || is_named_before(report, i) || ++count > IMAGES_NAMED)
 			continue;
 		fprintf(stream, "%simage ", separator);
 		text_print(report->titles[i], stream);

@@ -39,7 +39,7 @@ say_unknown(const struct search *search, FILE *why)
 {
 	char shown[SHOWN_SIZE];
 
-	if (search->trouble && !search->opened) {
+	if (search->trouble && (!search->opened || search->trouble_has_name)) {
 		fprintf(why, "%s cannot be analysed: %s", procedure_search_path(search, search->trouble_image, shown),
 		        code_image_trouble(search->query->selection->images[search->trouble_image].image,
 		                           search->trouble));

@@ -136,14 +136,34 @@ search_image(struct search *search, const struct code_image *code)
 	return err || search->count ? err : procedure_search_near(search, code);
 }
 
+/* Names may have been captured where text was not. */
+static bool
+has_name(const struct search *search, uint32_t image)
+{
+	const struct selection *selection = search->query->selection;
+	struct profile_symbol *symbols;
+	size_t count;
+	bool has = false;
+
+	if (!selection->profile ||
+	    profile_get_symbols(selection->profile, selection->images[image].number, &symbols, &count))
+		return false;
+	for (size_t i = 0; i < count && !has; i++)
+		has = symbols[i].name && strcmp(symbols[i].name, search->query->name) == 0;
+	profile_free_symbols(symbols);
+	return has;
+}
+
 static void
 note_trouble(struct search *search, uint32_t image, int err)
 {
 	const uint64_t samples =
 		code_image_samples(search->query->selection, image, 0, UINT64_MAX, search->query->event);
+	const bool is_named = has_name(search, image);
 
-	if (search->trouble && samples <= search->trouble_samples)
+	if (search->trouble && (is_named != search->trouble_has_name ? !is_named : samples <= search->trouble_samples))
 		return;
+	search->trouble_has_name = is_named;
 	search->trouble = err;
 	search->trouble_image = image;
 	search->trouble_samples = samples;

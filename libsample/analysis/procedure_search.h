@@ -39,6 +39,7 @@ struct search {
 	int trouble;   /* of the image that could not be opened and has most samples; 0: of none */
 	uint32_t trouble_image;
 	uint64_t trouble_samples;
+	bool trouble_has_name; /* a procedure there is called what was asked for */
 	struct match nameless; /* the hottest piece of code without a name; size 0: none */
 };
 

@@ -116,6 +116,38 @@ equal_rows_are_sorted_by_name(void **state)
 	histogram_fini(&histogram);
 }
 
+/* Two processes, each with an image of its own. */
+static void
+what_processes_of_one_name_made_is_one_image(void **state)
+{
+	static const char *const by_image[] = {"[jit:node]", "node", "[jit:java]"};
+	static const uint64_t samples[] = {7, 5, 1};
+	struct histogram histogram;
+	struct fixture fixture;
+	uint32_t image;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		fixture_init(&fixture);
+		for (uint64_t process = 10; process < 12; process++) {
+			image = fixture_image(&fixture, IMAGE_JIT, "[jit:node]", "");
+			fixture.images[image].inode = process;
+			fixture_count(&fixture, image, 0x10 * process, CLOCK, process - 7);
+		}
+		image = fixture_image(&fixture, IMAGE_JIT, "[jit:java]", "");
+		fixture.images[image].inode = 12;
+		fixture_count(&fixture, image, 0x10, CLOCK, 1);
+		fixture_count(&fixture, fixture_image(&fixture, IMAGE_ANON, "node", ""), 0, CLOCK, 5);
+		make(&fixture, NULL, i == 0, &histogram);
+		histogram_sort(&histogram, &both);
+		assert_order(&histogram, by_image, 3);
+		for (size_t row = 0; row < 3; row++)
+			assert_int_equal(histogram.rows[row].counts[CLOCK], samples[row]);
+		assert_int_equal(histogram.totals[CLOCK], 13);
+		histogram_fini(&histogram);
+	}
+}
+
 static void
 only_wanted_images_are_counted(void **state)
 {
@@ -219,6 +251,7 @@ main(void)
 		cmocka_unit_test(samples_of_an_image_add_up),
 		cmocka_unit_test(rows_are_sorted_by_the_first_column_then_the_others),
 		cmocka_unit_test(equal_rows_are_sorted_by_name),
+		cmocka_unit_test(what_processes_of_one_name_made_is_one_image),
 		cmocka_unit_test(only_wanted_images_are_counted),
 		cmocka_unit_test(keep_shows_just_enough_rows),
 		cmocka_unit_test(limit_shows_so_many_rows_at_most),
