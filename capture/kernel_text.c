@@ -81,7 +81,7 @@ kernel_text_open(const char *procfs, const struct image *image, struct kernel_te
 	snprintf(path, sizeof(path), "%s/kcore", procfs);
 	text->kcore = open(path, O_RDONLY | O_CLOEXEC);
 	if (text->kcore < 0)
-		return -errno;
+		return errno == ENOENT ? -ENODEV : -errno;
 	err = find_bounds(procfs, image, &bounds);
 	if (err) {
 		close(text->kcore);

@@ -18,8 +18,8 @@ struct kernel_text {
 };
 
 /*
- * Open `procfs`/kcore and find out where the image lies. 0; -ENOENT for what is not loaded; -EACCES, -EPERM (a kernel
- * that is locked down, CAP_SYS_RAWIO).
+ * Open `procfs`/kcore and find out where the image lies. 0; -ENOENT for what is not loaded; -ENODEV for a kernel
+ * without it; -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO).
  */
 int kernel_text_open(const char *procfs, const struct image *image, struct kernel_text *text);
 

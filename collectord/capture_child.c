@@ -271,6 +271,7 @@ capture_child_run_with(const char *program, const struct byte_writer *request, i
 	close_end(&child.in);
 	close_end(&child.out);
 	outcome->bytes = child.bytes;
+	outcome->size = child.size;
 }
 
 void

@@ -26,6 +26,7 @@ struct capture_outcome {
 	uint64_t cpu_ns; /* processor time that it used */
 	struct capture_reply reply;
 	uint8_t *bytes; /* that the reply points into */
+	size_t size;
 };
 
 /* Where the program is: beside dcpid. 0 or -errno, with the path that was tried in any case. */

@@ -149,6 +149,8 @@ collection_close_writer(struct collection *collection)
 	collection->flusher = NULL;
 	code_namer_free(collection->namer);
 	collection->namer = NULL;
+	capturer_free(collection->capturer);
+	collection->capturer = NULL;
 	tally_free(collection->spare);
 	collection->spare = NULL;
 	flush_job_fini(&collection->kept);
@@ -178,6 +180,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 		return collection_say(why, size, "flusher", "be started", -errno);
 	collection_begin_names(collection);
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
+	collection_begin_capture(collection);
 	collection_retain(collection);
 	err = collection_start_epoch(collection, label, why, size);
 	if (err)

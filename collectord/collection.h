@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "collectord/capturer.h"
 #include "collectord/config.h"
 #include "collectord/flusher.h"
 #include "collectord/lifetime.h"
@@ -135,6 +136,9 @@ bool collection_must_reopen(const struct collection *collection, const struct co
 /* Stop counting (samples are no more taken after it, those recorded are still to be committed). */
 void collection_stop(struct collection *collection);
 
+/* Before the last commit: let what may soon be gone be captured, in two seconds at most. */
+void collection_finish_capture(struct collection *collection);
+
 /*
  * Everything in order for the watchdog: the last drain succeeded and the flusher's thread is there. That it cannot
  * write, or waits for the disk, is no reason to end: what is in memory would be lost.
@@ -179,7 +183,9 @@ struct collection_view {
 	bool stalled;              /* both tallies full: samples are dropped */
 	uint64_t trouble_since_ns; /* when flushes began to fail, ns since 1970; 0: they do not */
 	uint64_t trouble_dropped;  /* samples dropped since then */
-	struct aside aside;        /* a damaged database that was put aside and is still there; else without a name */
+	struct capturer_stats capture;
+	bool captures;      /* `capture` holds; false: nothing is captured */
+	struct aside aside; /* a damaged database that was put aside and is still there; else without a name */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

@@ -208,6 +208,7 @@ collection_drain(struct collection *collection)
 		err = sampler_relieve(collection->sampler, collection->flush_error == 0);
 	note_drain_error(collection, err);
 	collection_exchange_notes(collection);
+	collection_see_images(collection);
 	tally = sampler_tally(collection->sampler);
 	if (!err && (tally_size(tally) >= tally_limit(tally) / 4 * 3 || collection_session_is_long(collection)))
 		collection_flush(collection); /* when it is busy, the tally has a quarter left to wait in */
@@ -220,6 +221,7 @@ collection_request_commit(struct collection *collection, uint64_t *ticket)
 	int err;
 
 	err = collection_drain_with(collection, sampler_drain_all);
+	collection_see_images(collection);
 	if (err)
 		return err == -ENOSPC ? -EAGAIN : err;
 	err = collection_flush(collection);

@@ -4,6 +4,7 @@
 #ifndef DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 
+#include "collectord/capturer.h"
 #include "collectord/collection.h"
 #include "collectord/pace.h"
 #include "collectord/machine_watch.h"
@@ -27,6 +28,8 @@ struct collection {
 	struct code_notes *notes;
 	struct code_namer *namer; /* NULL: code made at run time stays without names */
 	char capture[PATH_MAX];   /* the program that reads what others wrote */
+	struct capturer *capturer;      /* NULL: nothing is captured */
+	char capture_program[PATH_MAX]; /* that it has */
 	struct epoch epoch;
 	struct machine_watch *watch;
 	bool cpus_changed;                /* the sampler is to follow */
@@ -87,6 +90,12 @@ int collection_open_profile(struct collection *collection, char *why, size_t siz
 
 /* Close everything but the sampler: it may be there already. */
 void collection_close_writer(struct collection *collection);
+
+/* Have names and text of images captured, if the configuration wants it and it can be done: else the log says so. */
+void collection_begin_capture(struct collection *collection);
+
+/* Tell it which images have samples by now. */
+void collection_see_images(struct collection *collection);
 
 /* Tell the flusher what the configuration says about old slices. */
 void collection_retain(struct collection *collection);

@@ -28,7 +28,8 @@ collection_must_reopen(const struct collection *collection, const struct config 
 
 	return events_differ(now, config) || now->overhead_limit_ppm != config->overhead_limit_ppm ||
 	       now->max_rate != config->max_rate || now->ring_pages != config->ring_pages ||
-	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit;
+	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit ||
+	       now->capture_limit != config->capture_limit;
 }
 
 /*

@@ -76,6 +76,9 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	if (collection_is_busy(collection))
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
 	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
+	view->captures = collection->capturer;
+	if (collection->capturer)
+		capturer_stats(collection->capturer, &view->capture);
 	view_add_counted(collection, view);
 	view_add_overhead(collection, view);
 	if (view->trouble_since_ns)

@@ -24,6 +24,7 @@ config_default(struct config *config)
 	snprintf(config->database, sizeof(config->database), "%s", PROFILE_DIRECTORY);
 	snprintf(config->socket, sizeof(config->socket), "%s", CONFIG_SOCKET);
 	config->size_limit = PROFILE_SIZE_DEFAULT;
+	config->capture_limit = PROFILE_SIZE_DEFAULT / 8;
 	config->max_age_ns = 30 * DAY_NS;
 	config->flush_interval_ns = 10 * SECOND_NS;
 	config->slice_ns = 600 * SECOND_NS;
@@ -71,6 +72,17 @@ read_size_limit(const struct config_source *source, const config_setting_t *sett
 
 	if (!err)
 		config->size_limit = mib * MIB;
+	return err;
+}
+
+static int
+read_capture_limit(const struct config_source *source, const config_setting_t *setting, struct config *config)
+{
+	uint64_t mib;
+	int err = config_whole_number(source, setting, 0, 1 << 20, "MiB", &mib);
+
+	if (!err)
+		config->capture_limit = mib * MIB;
 	return err;
 }
 
@@ -195,6 +207,7 @@ static const struct {
 	{"database", read_database},
 	{"socket", read_socket},
 	{"size_limit_mib", read_size_limit},
+	{"capture_limit_mib", read_capture_limit},
 	{"max_age_days", read_max_age},
 	{"flush_interval", read_flush_interval},
 	{"slice", read_slice},

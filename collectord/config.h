@@ -22,6 +22,7 @@ struct config {
 	char database[PATH_MAX];
 	char socket[PATH_MAX];       /* "": "control" in the database's directory */
 	uint64_t size_limit;         /* bytes the database may grow to */
+	uint64_t capture_limit;      /* bytes of it that captured names and text may take; 0: nothing is captured */
 	uint64_t max_age_ns;         /* what is older is dropped */
 	uint64_t flush_interval_ns;  /* between two flushes */
 	uint64_t slice_ns;           /* resolution in time of the database */

@@ -39,6 +39,7 @@ daemon_leave(struct daemon *daemon)
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
 	collection_break_compaction(daemon->collection); /* the flusher is wanted now */
+	collection_finish_capture(daemon->collection);
 	err = collection_commit(daemon->collection, LAST_COMMIT_NS);
 	if (err) {
 		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));

@@ -59,6 +59,8 @@ end_session(struct flusher *flusher, struct flush_job *job)
 	unnamed_fini(&flusher->unnamed); /* they come again, as new ones */
 	flusher->images_written = flusher->contexts_written = 0;
 	flusher->image_count = flusher->context_count = 0;
+	if (flusher->capturer)
+		capturer_forget(flusher->capturer, job->images);
 	image_table_free(job->images);
 	context_table_free(job->contexts);
 	job->images = NULL;
@@ -376,6 +378,12 @@ flusher_look(struct flusher *flusher)
 	flusher->wants_look = flusher->notes != NULL;
 	pthread_cond_broadcast(&flusher->changed);
 	pthread_mutex_unlock(&flusher->lock);
+}
+
+void
+flusher_serve(struct flusher *flusher, struct capturer *capturer)
+{
+	flusher->capturer = capturer;
 }
 
 void

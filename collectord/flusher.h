@@ -26,6 +26,7 @@
 #define FLUSHER_CALL_S     10
 #define FLUSHER_PATIENCE_S 5
 
+struct capturer;
 struct flusher;
 
 struct flush_job {
@@ -89,6 +90,9 @@ void flusher_store_names(struct flusher *flusher);
 
 /* Have the flusher's thread look at processes that the notes have met, as soon as it can. */
 void flusher_look(struct flusher *flusher);
+
+/* Who is told of each flush, and has what was captured stored after it (capturer.h); borrowed. Before the first job. */
+void flusher_serve(struct flusher *flusher, struct capturer *capturer);
 
 /* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);

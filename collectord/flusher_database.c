@@ -31,6 +31,8 @@ find_database(struct flusher *flusher)
 	unnamed_fini(&flusher->unnamed);
 	if (flusher->namer)
 		code_namer_begin_database(flusher->namer);
+	if (flusher->capturer)
+		capturer_begin_database(flusher->capturer);
 	flusher->is_homeless = true;
 	return 0;
 }
@@ -112,6 +114,8 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 		code_namer_note(flusher->namer, flusher->images, work->entries, work->entry_count);
 		code_namer_store(flusher->namer, flusher->profile);
 	}
+	if (!err && flusher->capturer)
+		capturer_settle(flusher->capturer, flusher->profile, work->images, work->entries, work->entry_count);
 	return err;
 }
 

@@ -59,6 +59,7 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 	}
 	err = collect_new(flusher, job->images ? job->images : images, job->contexts ? job->contexts : contexts);
 	if (!err) {
+		work.images = job->images ? job->images : images;
 		work.image_count = flusher->image_count;
 		work.context_count = flusher->context_count;
 		flusher->work = work;

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "collectord/capturer.h"
 #include "collectord/flusher.h"
 #include "collectord/retainer.h"
 #include "collectord/unnamed.h"
@@ -16,6 +17,7 @@ struct work {
 	const struct tally_entry *entries; /* the tally's, sorted; NULL before the first try */
 	size_t entry_count;
 	uint32_t image_count, context_count; /* of the session, when the job was handed over */
+	const struct image_table *images;    /* its table */
 };
 
 /* A call that nobody waits for. */
@@ -30,6 +32,7 @@ struct flusher {
 	struct profile *profile;
 	struct guard *guard;
 	const struct log *log;
+	struct capturer *capturer; /* NULL: nothing is captured */
 	pthread_t thread;
 	int bell;
 

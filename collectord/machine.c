@@ -162,11 +162,12 @@ time_ns(const struct timeval *time)
 uint64_t
 machine_cpu_time_ns(void)
 {
-	struct rusage usage;
+	struct rusage usage, others;
 
-	if (getrusage(RUSAGE_SELF, &usage))
+	if (getrusage(RUSAGE_SELF, &usage) || getrusage(RUSAGE_CHILDREN, &others))
 		return 0;
-	return time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+	return time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime) + time_ns(&others.ru_utime) +
+	       time_ns(&others.ru_stime);
 }
 
 uint64_t

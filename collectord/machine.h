@@ -39,7 +39,8 @@ void machine_tune_allocator(void);
  */
 void machine_give_memory_back(void);
 
-uint64_t machine_cpu_time_ns(void);           /* processor time this process has used, user and system */
+uint64_t
+machine_cpu_time_ns(void); /* processor time this process, and those that it started and waited for, have used */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */
 uint64_t machine_clock_ns(int clock_id);      /* clock_gettime(2); 0 when that fails */
 

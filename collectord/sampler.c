@@ -330,6 +330,12 @@ sampler_tally(const struct sampler *sampler)
 	return sampler->tally;
 }
 
+const struct attribution *
+sampler_attribution(const struct sampler *sampler)
+{
+	return sampler->attribution;
+}
+
 const struct image_table *
 sampler_images(const struct sampler *sampler)
 {

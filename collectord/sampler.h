@@ -152,6 +152,7 @@ int sampler_labelled(const struct sampler *sampler, struct labelled_processes *l
 int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
 
 struct tally *sampler_tally(const struct sampler *sampler);
+const struct attribution *sampler_attribution(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
 

@@ -153,6 +153,20 @@ rings_json(const struct collection_view *view)
 	                 number(view->config->sideband_pages * page));
 }
 
+/* null: nothing is captured. */
+static json_t *
+capture_json(const struct collection_view *view)
+{
+	const struct capturer_stats *capture = &view->capture;
+
+	if (!view->captures)
+		return json_null();
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:b,s:b}", "taken", number(capture->taken), "failed",
+	                 number(capture->failed), "waiting", number(capture->waiting), "bytes", number(capture->bytes),
+	                 "limit", number(capture->limit), "full", (int)capture->is_full, "kernel",
+	                 (int)!capture->kernel_is_closed);
+}
+
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -218,6 +232,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "own_bytes", number(process->own_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
+	json_object_set_new(status, "capture", capture_json(view));
 	json_object_set_new(status, "totals", totals_json(view));
 	return status;
 }

@@ -94,6 +94,7 @@ attribution_free(struct attribution *attribution)
 	kernel_map_free(attribution->kernel);
 	mapped_image_release(attribution->vsyscall);
 	mapped_images_free(attribution->images);
+	free(attribution->places);
 	free(attribution);
 }
 
@@ -114,6 +115,9 @@ attribution_renew(struct attribution *attribution, struct image_table *images, s
 	attribution->image_table = images;
 	attribution->context_table = contexts;
 	mapped_images_renew(attribution->images, images);
+	free(attribution->places);
+	attribution->places = NULL;
+	attribution->place_capacity = 0;
 	if (++attribution->session == 0)
 		attribution->session = 1;
 }

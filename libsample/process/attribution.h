@@ -129,6 +129,15 @@ int attribution_sample(struct attribution *attribution, const struct record *rec
  */
 void attribution_expire(struct attribution *attribution, uint64_t now_ns);
 
+/* Who was last seen to run an image: a hint, for the process may have ended, and the mapping gone. */
+struct image_place {
+	uint32_t pid;        /* 0: nobody's, as the kernel's */
+	uint64_t start, end; /* addresses of the mapping */
+};
+
+/* The place of image `number` of the present tables; zeros when there is none. */
+struct image_place attribution_place(const struct attribution *attribution, uint32_t number);
+
 /* How much is remembered: for status and for tests that watch memory. */
 struct attribution_stats {
 	size_t processes; /* alive or in their grace */

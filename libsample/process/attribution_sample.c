@@ -1,5 +1,9 @@
 #include "process/attribution_state.h"
 
+#include <string.h>
+
+#include "base/grow.h"
+
 #define OFFSET_MAX     ((UINT64_C(1) << 44) - 1) /* the database's blocks end here */
 #define VSYSCALL_START UINT64_C(0xffffffffff600000)
 #define VSYSCALL_SIZE  UINT64_C(0x1000)
@@ -102,6 +106,23 @@ fill_mapped(struct attribution *attribution, struct process *process, const stru
 	return code ? fill_image(code, offset, key) : 1 + UNKNOWN_MEMORY;
 }
 
+/* Where the file of the image can be found, if somebody wants it. Without memory, nobody will find it. */
+static void
+note_place(struct attribution *attribution, uint32_t image, uint32_t pid, const struct mapping *mapping)
+{
+	if (image >= attribution->place_capacity) {
+		const size_t before = attribution->place_capacity;
+		struct image_place *grown =
+			array_grow(attribution->places, &attribution->place_capacity, image + 1, sizeof(*grown));
+
+		if (!grown)
+			return;
+		attribution->places = grown;
+		memset(grown + before, 0, (attribution->place_capacity - before) * sizeof(*grown));
+	}
+	attribution->places[image] = (struct image_place){pid, mapping->start, mapping->end};
+}
+
 static int
 sample_user(struct attribution *attribution, const struct record *record, struct sample_key *key)
 {
@@ -117,12 +138,15 @@ sample_user(struct attribution *attribution, const struct record *record, struct
 		return not_told(attribution, record, UNKNOWN_PROCESS);
 	renew_grace(attribution, process, record->time);
 	mapping = address_space_find(process->space, address);
-	if (mapping)
+	if (mapping) {
 		cause = fill_mapped(attribution, process, mapping, address, key);
-	else if (address >= VSYSCALL_START && address - VSYSCALL_START < VSYSCALL_SIZE)
+		if (!cause)
+			note_place(attribution, key->image, record->pid, mapping);
+	} else if (address >= VSYSCALL_START && address - VSYSCALL_START < VSYSCALL_SIZE) {
 		cause = fill_image(attribution->vsyscall, address - VSYSCALL_START, key);
-	else
+	} else {
 		cause = process->incomplete ? 1 + UNKNOWN_MEMORY : not_told(attribution, record, UNKNOWN_ADDRESS);
+	}
 	return cause ? cause : fill_context(attribution, record, process, key);
 }
 
@@ -141,4 +165,10 @@ attribution_sample(struct attribution *attribution, const struct record *record,
 	default:
 		return 1 + UNKNOWN_MODE;
 	}
+}
+
+struct image_place
+attribution_place(const struct attribution *attribution, uint32_t number)
+{
+	return number < attribution->place_capacity ? attribution->places[number] : (struct image_place){0};
 }

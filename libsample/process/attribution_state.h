@@ -40,6 +40,8 @@ struct attribution {
 	struct mapping_budget budget;
 	struct vdso_identity vdso;
 	struct mapped_image *vsyscall;
+	struct image_place *places; /* by number */
+	size_t place_capacity;
 	uint32_t session;              /* counts the pairs of tables, from 1 */
 	struct context_cache idle;     /* of the idle task */
 	struct context_cache nameless; /* of processes never seen */

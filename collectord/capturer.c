@@ -1,0 +1,542 @@
+#include "collectord/capturer_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/grow.h"
+#include "collectord/machine.h"
+#include "process/image_identity.h"
+
+#define SECOND_NS       UINT64_C(1000000000)
+#define AGAIN_FIRST_NS  (10 * SECOND_NS)
+#define AGAIN_MAX_NS    (3600 * SECOND_NS)
+#define AGAIN_DOUBLINGS 9
+#define SHARE           8 /* of the overhead's limit */
+#define ADVANCE_S       4
+#define ADVANCE_MIN_NS  (SECOND_NS / 20)
+#define CREDIT          4                 /* times the advance, for what may soon be gone */
+#define IDLE_NS         SECOND_NS         /* between two looks when there is nothing to do */
+#define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
+#define SHOWN_SIZE      1024
+
+/* ---- what the loop says ---- */
+
+struct capture_set *
+capturer_find_set(struct capturer *capturer, const struct image_table *images)
+{
+	struct capture_set *set = capturer->sets;
+
+	while (set && set->images != images)
+		set = set->next;
+	return set;
+}
+
+static struct capture_set *
+make_set(struct capturer *capturer, const struct image_table *images)
+{
+	struct capture_set *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return NULL;
+	set->images = images;
+	set->next = capturer->sets;
+	capturer->sets = set;
+	return set;
+}
+
+static bool
+is_wanted(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_USER:
+		return image->path[0] == '/';
+	case IMAGE_VDSO:
+		return image->build_id_size > 0;
+	case IMAGE_KERNEL:
+	case IMAGE_MODULE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Not where packages put things. */
+static bool
+is_volatile(const struct image *image)
+{
+	static const char *const places[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/"};
+
+	if (image->kind != IMAGE_USER)
+		return false;
+	if (image->deleted)
+		return true;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (strncmp(image->path, places[i], strlen(places[i])) == 0)
+			return false;
+	return true;
+}
+
+static int
+add_entries(struct capture_set *set, size_t count)
+{
+	struct capture_entry *grown = array_grow(set->entries, &set->capacity, count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	set->entries = grown;
+	for (; set->count < count; set->count++) {
+		const struct image *image = image_table_get(set->images, (uint32_t)set->count);
+
+		grown[set->count] = (struct capture_entry){
+			.image = image,
+			.is_wanted = is_wanted(image),
+			.is_volatile = is_volatile(image),
+		};
+	}
+	return 0;
+}
+
+void
+capturer_see(struct capturer *capturer, const struct image_table *images, const struct attribution *attribution)
+{
+	const size_t count = image_table_count(images);
+	struct capture_set *set;
+	bool is_new;
+
+	pthread_mutex_lock(&capturer->lock);
+	set = capturer_find_set(capturer, images);
+	if (!set)
+		set = make_set(capturer, images);
+	is_new = set && set->count < count;
+	if (is_new)
+		(void)add_entries(set, count); /* without memory, the next time */
+	for (size_t i = 0; set && i < set->count; i++)
+		set->entries[i].place = attribution_place(attribution, (uint32_t)i);
+	if (is_new)
+		pthread_cond_broadcast(&capturer->changed);
+	pthread_mutex_unlock(&capturer->lock);
+}
+
+/* ---- the thread ---- */
+
+static bool
+is_same_image(const struct image *a, const struct image *b)
+{
+	struct image_identity one, other;
+	const bool has_one = image_identity(a, &one), has_other = image_identity(b, &other);
+
+	if (has_one && has_other)
+		return memcmp(&one, &other, sizeof(one)) == 0;
+	return has_one == has_other && a->kind == b->kind && strcmp(a->path, b->path) == 0;
+}
+
+struct capture_entry *
+capturer_find_entry(struct capturer *capturer, const struct image *image, struct capture_set **found)
+{
+	for (struct capture_set *set = capturer->sets; set; set = set->next)
+		for (size_t i = 0; i < set->count; i++)
+			if (is_same_image(set->entries[i].image, image)) {
+				*found = set;
+				return &set->entries[i];
+			}
+	return NULL;
+}
+
+void
+capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
+{
+	const unsigned doublings = entry->rounds < AGAIN_DOUBLINGS ? entry->rounds : AGAIN_DOUBLINGS;
+	const uint64_t again_ns = AGAIN_FIRST_NS << doublings;
+
+	entry->rounds++;
+	entry->due_ns = now_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
+}
+
+static bool
+is_of_kernel(const struct capture_entry *entry)
+{
+	return entry->image->kind == IMAGE_KERNEL || entry->image->kind == IMAGE_MODULE;
+}
+
+enum rank {
+	RANK_VOLATILE = 1,
+	RANK_NAMES,
+	RANK_MORE,
+};
+
+/* How soon it is an entry's turn: the less the sooner; 0: nothing is wanted of it. */
+static unsigned
+rank(const struct capturer *capturer, const struct capture_entry *entry)
+{
+	if (!entry->is_wanted || entry->is_busy || entry->is_given_up)
+		return 0;
+	if (capturer->kernel_is_closed && is_of_kernel(entry))
+		return 0;
+	if (entry->is_volatile && !entry->has_names)
+		return RANK_VOLATILE;
+	if (!entry->has_extent)
+		return 0;
+	if (!entry->has_names)
+		return RANK_NAMES;
+	return entry->fresh ? RANK_MORE : 0;
+}
+
+/* The next to be asked about, of those that may be paid for; NULL: none before *due_ns. */
+static struct capture_entry *
+choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **chosen_set, uint64_t *due_ns)
+{
+	const unsigned worst = capturer->allowance_ns > 0 ? RANK_MORE : RANK_VOLATILE;
+	struct capture_entry *chosen = NULL;
+	unsigned best = UINT_MAX;
+
+	for (struct capture_set *set = capturer->sets; set; set = set->next)
+		for (size_t i = 0; i < set->count; i++) {
+			struct capture_entry *entry = &set->entries[i];
+			const unsigned value = rank(capturer, entry);
+
+			if (value == 0 || value > worst)
+				continue;
+			if (entry->due_ns > now_ns) {
+				*due_ns = entry->due_ns < *due_ns ? entry->due_ns : *due_ns;
+			} else if (value < best || (value == best && entry->samples > chosen->samples)) {
+				best = value;
+				chosen = entry;
+				*chosen_set = set;
+			}
+		}
+	return chosen;
+}
+
+static int64_t
+advance_ns(const struct capturer_options *options)
+{
+	const uint64_t limit_ns = options->overhead_limit_ppm * options->cpu_count * 1000; /* a second */
+
+	return (int64_t)(ADVANCE_S * limit_ns > ADVANCE_MIN_NS ? ADVANCE_S * limit_ns : ADVANCE_MIN_NS);
+}
+
+/* What may be spent grows with the time. */
+static void
+refill(struct capturer *capturer, uint64_t now_ns)
+{
+	const struct capturer_options *options = &capturer->options;
+	const double share = (double)options->overhead_limit_ppm / 1e6 * (double)options->cpu_count / SHARE;
+	const int64_t most = advance_ns(options);
+
+	capturer->allowance_ns += (int64_t)((double)(now_ns - capturer->refilled_ns) * share);
+	capturer->refilled_ns = now_ns;
+	if (capturer->allowance_ns > most)
+		capturer->allowance_ns = most;
+}
+
+static void
+wait_until(struct capturer *capturer, uint64_t monotonic_ns)
+{
+	const struct timespec at = {
+		.tv_sec = (time_t)(monotonic_ns / SECOND_NS),
+		.tv_nsec = (long)(monotonic_ns % SECOND_NS),
+	};
+
+	pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at);
+}
+
+/* Encode the question about `entry`, and take down whose answer will come. With the lock held. */
+static struct capture_result *
+ask(struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
+{
+	struct request_place *places = calloc(REQUEST_PLACES_MAX, sizeof(*places));
+	struct capture_result *result = calloc(1, sizeof(*result));
+	struct capture_request request = {
+		.image = *entry->image,
+		.pid = entry->place.pid,
+		.start = entry->place.start,
+		.end = entry->place.end,
+		.names = !entry->has_names,
+		.places = places,
+		.known = entry->known,
+		.known_count = entry->known_count,
+	};
+
+	if (result)
+		result->path = strdup(entry->image->path);
+	if (places && result && result->path) {
+		request.place_count =
+			place_table_ask(&set->places, (uint32_t)(entry - set->entries), places, REQUEST_PLACES_MAX);
+		result->image = *entry->image;
+		result->image.path = result->path;
+		result->had_extent = entry->has_extent;
+		if (capture_request_encode(&request, writer) == 0) {
+			free(places);
+			entry->is_busy = true;
+			entry->fresh = 0;
+			return result;
+		}
+	}
+	free(places);
+	if (result)
+		free(result->path);
+	free(result);
+	return NULL;
+}
+
+/* Errors that another try will not do away with. */
+static bool
+is_hopeless(int err)
+{
+	return err == -DCPI_EDAMAGED || err == -ECHILD || err == -ETIMEDOUT || err == -EBADMSG || err == -EFBIG ||
+	       err == -E2BIG;
+}
+
+static void
+say_failure(const struct capturer *capturer, const struct capture_result *result)
+{
+	const struct capture_outcome *outcome = &result->outcome;
+	char shown[SHOWN_SIZE];
+
+	escape_text(result->path, shown, sizeof(shown));
+	if (outcome->error == -ECHILD && outcome->signal)
+		log_write(capturer->options.log, LOG_LEVEL_WARNING,
+		          "%s: its names and text are not captured: " CAPTURE_PROGRAM " died of it (%s)", shown,
+		          strsignal(outcome->signal));
+	else
+		log_write(capturer->options.log, LOG_LEVEL_WARNING, "%s: its names and text are not captured: %s",
+		          shown, outcome->error == -ECHILD ? CAPTURE_PROGRAM " failed" : error_text(outcome->error));
+}
+
+/* With the lock held. */
+static void
+note_failure(struct capturer *capturer, const struct capture_result *result)
+{
+	struct capture_set *set;
+	struct capture_entry *entry = capturer_find_entry(capturer, &result->image, &set);
+	const int err = result->outcome.error;
+
+	if (!entry)
+		return;
+	entry->is_busy = false;
+	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
+	if (is_of_kernel(entry) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
+		log_write(capturer->options.log, LOG_LEVEL_INFO, "the kernel's code is not captured: /proc/kcore: %s",
+		          error_text(err));
+		capturer->kernel_is_closed = true;
+		return;
+	}
+	if (is_hopeless(err)) {
+		entry->is_given_up = true;
+		capturer->failed++;
+		say_failure(capturer, result);
+		return;
+	}
+	place_table_unask(&set->places, (uint32_t)(entry - set->entries));
+	entry->fresh = 1;
+}
+
+void
+capture_result_free(struct capture_result *result)
+{
+	capture_outcome_fini(&result->outcome);
+	free(result->path);
+	free(result);
+}
+
+/* With the lock held. The entry stays busy until the answer is stored. */
+static void
+note_success(struct capturer *capturer, const struct capture_result *result)
+{
+	struct capture_set *set;
+	struct capture_entry *entry = capturer_find_entry(capturer, &result->image, &set);
+
+	capturer->taken++;
+	if (entry)
+		entry->is_answered = true;
+}
+
+static void
+append_result(struct capturer *capturer, struct capture_result *result)
+{
+	struct capture_result **last = &capturer->results;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = result;
+	capturer->result_bytes += result->outcome.size;
+}
+
+/* With the lock held; gives it up while the process runs. */
+static void
+run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry *entry)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	struct capture_result *result = ask(set, entry, &writer);
+
+	if (!result) {
+		capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
+		writer_fini(&writer);
+		return;
+	}
+	pthread_mutex_unlock(&capturer->lock);
+	capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);
+	writer_fini(&writer);
+	pthread_mutex_lock(&capturer->lock);
+	capturer->allowance_ns -= (int64_t)result->outcome.cpu_ns;
+	if (result->outcome.error) {
+		note_failure(capturer, result);
+		capture_result_free(result);
+	} else {
+		note_success(capturer, result);
+		append_result(capturer, result);
+	}
+	pthread_cond_broadcast(&capturer->changed);
+}
+
+static void *
+run(void *context)
+{
+	struct capturer *capturer = context;
+
+	pthread_mutex_lock(&capturer->lock);
+	while (!capturer->stop) {
+		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		uint64_t due_ns = now_ns + IDLE_NS;
+		struct capture_entry *entry = NULL;
+		struct capture_set *set = NULL;
+
+		refill(capturer, now_ns);
+		if (capturer->allowance_ns > -CREDIT * advance_ns(&capturer->options) &&
+		    capturer->result_bytes < RESULTS_MAX && now_ns >= capturer->full_until_ns)
+			entry = choose(capturer, now_ns, &set, &due_ns);
+		if (entry)
+			run_one(capturer, set, entry);
+		else
+			wait_until(capturer, due_ns);
+	}
+	pthread_mutex_unlock(&capturer->lock);
+	return NULL;
+}
+
+static int
+start_thread(struct capturer *capturer)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); /* signals are the event loop's */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&capturer->thread, NULL, run, capturer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+struct capturer *
+capturer_new(const struct capturer_options *options)
+{
+	struct capturer *capturer = calloc(1, sizeof(*capturer));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (!capturer)
+		return NULL;
+	capturer->options = *options;
+	capturer->allowance_ns = advance_ns(options);
+	capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	capturer->stop_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (capturer->stop_bell < 0) {
+		free(capturer);
+		return NULL;
+	}
+	pthread_mutex_init(&capturer->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&capturer->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	err = start_thread(capturer);
+	if (!err)
+		return capturer;
+	close(capturer->stop_bell);
+	free(capturer);
+	errno = err;
+	return NULL;
+}
+
+void
+capturer_free(struct capturer *capturer)
+{
+	const uint64_t one = 1;
+
+	if (!capturer)
+		return;
+	pthread_mutex_lock(&capturer->lock);
+	capturer->stop = true;
+	pthread_cond_broadcast(&capturer->changed);
+	pthread_mutex_unlock(&capturer->lock);
+	if (write(capturer->stop_bell, &one, sizeof(one)) < 0)
+		log_write(capturer->options.log, LOG_LEVEL_WARNING, "cannot stop " CAPTURE_PROGRAM);
+	pthread_join(capturer->thread, NULL);
+	while (capturer->sets)
+		capturer_forget(capturer, capturer->sets->images);
+	while (capturer->results) {
+		struct capture_result *next = capturer->results->next;
+
+		capture_result_free(capturer->results);
+		capturer->results = next;
+	}
+	pthread_mutex_destroy(&capturer->lock);
+	pthread_cond_destroy(&capturer->changed);
+	close(capturer->stop_bell);
+	free(capturer);
+}
+
+/* Is something volatile asked about, or waiting for it? With the lock held. */
+static bool
+is_urgent(const struct capturer *capturer, uint64_t now_ns)
+{
+	for (const struct capture_set *set = capturer->sets; set; set = set->next)
+		for (size_t i = 0; i < set->count; i++) {
+			const struct capture_entry *entry = &set->entries[i];
+
+			if (entry->is_volatile && entry->is_wanted && !entry->has_names && !entry->is_given_up &&
+			    !entry->is_answered && entry->due_ns <= now_ns)
+				return true;
+		}
+	return false;
+}
+
+void
+capturer_hurry(struct capturer *capturer, uint64_t timeout_ns)
+{
+	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+	uint64_t now_ns;
+
+	pthread_mutex_lock(&capturer->lock);
+	while ((now_ns = machine_clock_ns(CLOCK_MONOTONIC)) < until_ns && is_urgent(capturer, now_ns))
+		wait_until(capturer, until_ns < now_ns + SECOND_NS / 10 ? until_ns : now_ns + SECOND_NS / 10);
+	pthread_mutex_unlock(&capturer->lock);
+}
+
+void
+capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
+{
+	pthread_mutex_lock(&capturer->lock);
+	*stats = (struct capturer_stats){
+		.taken = capturer->taken,
+		.failed = capturer->failed,
+		.bytes = capturer->bytes,
+		.limit = capturer->options.limit,
+		.is_full = capturer->full_until_ns > machine_clock_ns(CLOCK_MONOTONIC),
+		.kernel_is_closed = capturer->kernel_is_closed,
+	};
+	for (const struct capture_set *set = capturer->sets; set; set = set->next)
+		for (size_t i = 0; i < set->count; i++)
+			stats->waiting += rank(capturer, &set->entries[i]) != 0;
+	pthread_mutex_unlock(&capturer->lock);
+}

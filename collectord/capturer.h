@@ -1,0 +1,72 @@
+/*
+ * capturer.h - the thread that has names and text taken of the images that get samples
+ *
+ * One image at a time, each by a process of its own (capture_child.h): first those that may soon be gone - programs
+ * and libraries that lie in none of the system's directories - then those without names, then those with samples at
+ * new places. An image is asked about again after 10 s, 20 s, 40 s, ... an hour. What that costs is paid from an
+ * eighth of the limit on overhead, a little of it in advance. What was taken waits for the flusher to store it.
+ * An image whose file cannot be read, or that costs a process its life, is said once and not tried again.
+ * Thread rule: capturer_see() is the event loop's, capturer_settle(), capturer_forget() and
+ * capturer_begin_database() are the flusher's; the others as they say.
+ */
+#ifndef DCPI_COLLECTORD_CAPTURER_H
+#define DCPI_COLLECTORD_CAPTURER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "process/attribution.h"
+#include "process/image_table.h"
+#include "profile/profile.h"
+#include "tally/tally.h"
+
+struct capturer_options {
+	const char *program;         /* dcpi-capture; borrowed */
+	uint64_t limit;              /* bytes of the database that names and text may take */
+	uint64_t overhead_limit_ppm; /* of the machine's processor time, for all of dcpid */
+	size_t cpu_count;
+	const struct log *log; /* NULL is allowed */
+};
+
+struct capturer;
+
+/* Starts the thread. NULL and errno. */
+struct capturer *capturer_new(const struct capturer_options *options);
+
+/* Ends the thread, and a process that it has waiting. After whoever else uses it. NULL is allowed. */
+void capturer_free(struct capturer *capturer);
+
+/* The images that have samples by now, and who was last seen to run them. Cheap. */
+void capturer_see(struct capturer *capturer, const struct image_table *images, const struct attribution *attribution);
+
+/*
+ * After a flush: store what was taken, and note where the samples of `entries`, whose images are of `images`, were.
+ */
+void capturer_settle(struct capturer *capturer, struct profile *profile, const struct image_table *images,
+                     const struct tally_entry *entries, size_t count);
+
+/* These images are about to be freed. */
+void capturer_forget(struct capturer *capturer, const struct image_table *images);
+
+/* The database is another: what the one before had must be taken again. */
+void capturer_begin_database(struct capturer *capturer);
+
+/*
+ * Wait until what may soon be gone was taken, at most `timeout_ns`: at the end, before the last flush. Any thread.
+ */
+void capturer_hurry(struct capturer *capturer, uint64_t timeout_ns);
+
+struct capturer_stats {
+	uint64_t taken;        /* runs that gave something */
+	uint64_t failed;       /* images that are not tried any more */
+	uint64_t waiting;      /* images that something is wanted of, now or later */
+	uint64_t bytes, limit; /* of the database */
+	bool is_full;
+	bool kernel_is_closed; /* /proc/kcore may not be read */
+};
+
+/* Any thread. */
+void capturer_stats(struct capturer *capturer, struct capturer_stats *stats);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * capturer_internal.h - what the capturer's files share
+ */
+#ifndef DCPI_COLLECTORD_CAPTURER_INTERNAL_H
+#define DCPI_COLLECTORD_CAPTURER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "collectord/capture_child.h"
+#include "collectord/capturer.h"
+#include "collectord/place_table.h"
+
+/* An image that gets samples. */
+struct capture_entry {
+	const struct image *image;
+	struct image_place place; /* who ran it last */
+	bool is_wanted;           /* of a kind that can be captured at all */
+	bool is_volatile;         /* its file may soon be gone */
+	bool has_names;           /* the database has, or is about to have, names and layout */
+	bool has_extent;          /* `known` is what the database has */
+	bool is_busy;             /* asked about, and the answer not stored yet */
+	bool is_answered;         /* that answer has come */
+	bool is_given_up;
+	uint32_t *known;
+	size_t known_count;
+	uint64_t samples;
+	uint32_t fresh; /* granules that were not asked for */
+	unsigned rounds;
+	uint64_t due_ns; /* CLOCK_MONOTONIC: not before */
+};
+
+/* The images of one session. */
+struct capture_set {
+	struct capture_set *next;
+	const struct image_table *images;
+	struct capture_entry *entries; /* by number */
+	size_t count, capacity;
+	struct place_table places;
+};
+
+/* An answer that is not stored yet. */
+struct capture_result {
+	struct capture_result *next;
+	struct image image; /* its path is `path` */
+	char *path;
+	bool had_extent; /* the question said what there was */
+	unsigned tries;  /* to store it */
+	struct capture_outcome outcome;
+};
+
+struct capturer {
+	struct capturer_options options;
+	pthread_t thread;
+	int stop_bell; /* readable when a process must end */
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t changed;
+	bool stop;
+	struct capture_set *sets;
+	struct capture_result *results; /* the oldest first */
+	size_t result_bytes;
+	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
+	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
+	uint64_t full_until_ns;
+	uint64_t taken, failed, bytes;
+	bool kernel_is_closed;
+	bool is_full_said;
+};
+
+/* With the lock held. NULL: there is none. */
+struct capture_set *capturer_find_set(struct capturer *capturer, const struct image_table *images);
+
+/* The entry of this identity and its set, or NULL: it was forgotten meanwhile. */
+struct capture_entry *capturer_find_entry(struct capturer *capturer, const struct image *image,
+                                          struct capture_set **set);
+
+void capture_result_free(struct capture_result *result);
+
+/* When `entry` may be asked about next. */
+void capturer_postpone(struct capture_entry *entry, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,56 @@
+/* Names and text of images: see collection.h and capturer.h. */
+#include "collectord/collection_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "collectord/capture_child.h"
+
+#define SHARE_MAX 4                    /* of the database */
+#define LAST_NS   UINT64_C(2000000000) /* for what may soon be gone, at the end */
+
+void
+collection_begin_capture(struct collection *collection)
+{
+	const struct config *config = &collection->config;
+	const uint64_t most = config->size_limit / SHARE_MAX;
+	struct capturer_options options = {
+		.program = collection->capture_program,
+		.limit = config->capture_limit < most ? config->capture_limit : most,
+		.overhead_limit_ppm = config->overhead_limit_ppm,
+		.cpu_count = sampler_cpu_count(collection->sampler),
+		.log = collection->log,
+	};
+	int err;
+
+	if (options.limit == 0)
+		return;
+	err = capture_child_find(collection->capture_program);
+	if (!err) {
+		collection->capturer = capturer_new(&options);
+		err = collection->capturer ? 0 : -errno;
+	}
+	if (err)
+		log_write(collection->log, LOG_LEVEL_WARNING, "%s: names and text of programs cannot be captured: %s",
+		          collection->capture_program, error_text(err));
+	flusher_serve(collection->flusher, collection->capturer);
+}
+
+void
+collection_see_images(struct collection *collection)
+{
+	if (collection->capturer)
+		capturer_see(collection->capturer, sampler_images(collection->sampler),
+		             sampler_attribution(collection->sampler));
+}
+
+void
+collection_finish_capture(struct collection *collection)
+{
+	if (!collection->capturer)
+		return;
+	(void)collection_drain_with(collection, sampler_drain_all);
+	collection_see_images(collection);
+	capturer_hurry(collection->capturer, LAST_NS);
+}

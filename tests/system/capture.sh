@@ -1,0 +1,211 @@
+#!/bin/bash
+# Profiles outlive their binaries: procedures of programs that were deleted, replaced or seen in a mount namespace only
+# are named and explained from what dcpid captured; hostile files cost nothing but a line in the log.
+. "$(dirname "$0")/lib.sh"
+
+db=$scratch/db
+bin=$scratch/bin
+mkdir "$bin"
+
+made=0
+
+# make_program NAME FUNCTION [OPTION] - burns CPU in FUNCTION, which has a switch, until it is killed. Each has code of
+# its own: a build-id says nothing of names.
+make_program()
+{
+	made=$((made + 1))
+	cat >"$scratch/program.c" <<-END
+		volatile unsigned result;
+		__attribute__((noinline)) void $2(unsigned n)
+		{
+			unsigned sum = 1;
+			for (unsigned i = 0; i < n; i++) {
+				switch (sum % 9) {
+				case 0: sum += 100 + $made; break;
+				case 1: sum ^= i; break;
+				case 2: sum = sum * 5 + 1; break;
+				case 3: sum -= 7; break;
+				case 4: sum >>= 1; break;
+				case 5: sum = ~sum; break;
+				default: sum += i; break;
+				}
+			}
+			result = sum;
+		}
+		int main(void)
+		{
+			for (;;)
+				$2(1000000);
+		}
+	END
+	gcc -O2 ${3:--Wl,--build-id} -o "$1" "$scratch/program.c"
+}
+
+flush()
+{
+	dcpictl --db "$db" flush >/dev/null
+}
+
+# named FUNCTION - does a report name it, after another flush?
+named()
+{
+	flush && dcpiprof --db "$db" | grep -qE "[0-9]% +$1 "
+}
+
+# explained FUNCTION - does dcpicalc list its instructions, with samples on them?
+explained()
+{
+	dcpicalc --db "$db" "$1" >"$scratch/listing" 2>&1 && grep -qE '^[0-9a-f]+ +[a-z]+ .* [1-9][0-9]* ' "$scratch/listing"
+}
+
+captured()
+{
+	dcpictl --db "$db" status --json | jq "$1"
+}
+
+config=$scratch/dcpid.conf
+echo 'flush_interval = 1; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
+start_dcpid "$db" --config "$config" || {
+	not_ok 'dcpid starts' "$(cat "$db.log")"
+	exit 1
+}
+daemon=$started
+
+# ---- a temporary build that is deleted, without a build-id and with one ----
+
+make_program "$bin/deleted" deleted_way
+make_program "$bin/nameless" without_build_id -Wl,--build-id=none
+start "$bin/deleted"
+deleted=$started
+start "$bin/nameless"
+nameless=$started
+sleep 0.5
+rm "$bin/deleted" "$bin/nameless"
+check 'a program that was deleted while it ran is named' wait_for 60 named deleted_way
+check 'also one without a build-id' wait_for 60 named without_build_id
+stop "$deleted" KILL 2>/dev/null
+stop "$nameless" KILL 2>/dev/null
+flush
+check 'it is named when it is over, too' named deleted_way
+check 'and explained, instruction by instruction' wait_for 20 explained deleted_way
+check 'its indirect jump is followed: the table was captured' \
+	bash -c "! dcpicalc --db '$db' deleted_way | grep -qi 'not resolved\|could not be followed'"
+
+# ---- replaced by a newer build while it runs ----
+
+make_program "$bin/upgraded" old_way
+make_program "$bin/newer" new_way
+start "$bin/upgraded"
+old=$started
+sleep 0.5
+mv "$bin/newer" "$bin/upgraded"
+start "$bin/upgraded"
+new=$started
+check 'after an upgrade in place the old build is named' wait_for 60 named old_way
+check 'and the new one' wait_for 60 named new_way
+stop "$old" KILL 2>/dev/null
+stop "$new" KILL 2>/dev/null
+check 'the old build is explained' wait_for 20 explained old_way
+
+# ---- where only the program itself saw it ----
+
+make_program "$scratch/contained" contained_way
+mkdir "$scratch/inside"
+if unshare --mount true 2>/dev/null; then
+	start unshare --mount bash -c "mount -t tmpfs tmpfs '$scratch/inside' && cp '$scratch/contained' '$scratch/inside/' &&
+		exec '$scratch/inside/contained'"
+	contained=$started
+	check 'a program in a mount namespace of its own is named' wait_for 60 named contained_way
+	stop "$contained" KILL 2>/dev/null
+	check 'and explained when the namespace is gone' wait_for 20 explained contained_way
+else
+	skip 'a program in a mount namespace of its own is named' 'not allowed to make one'
+fi
+
+# ---- files that are not what they seem ----
+
+# patch FILE OFFSET BYTES - as printf(1) writes them
+patch()
+{
+	# shellcheck disable=SC2059
+	printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# number FILE OFFSET SIZE - a little-endian number in the file
+number()
+{
+	od -An -tu"$3" -j"$2" -N"$3" "$1" | tr -d ' '
+}
+
+hostile=()
+for kind in sections table endless loop strings truncated; do
+	file=$bin/hostile-$kind
+	make_program "$file" "hostile_$kind"
+	headers=$(number "$file" 40 8)
+	count=$(number "$file" 60 2)
+	symtab=$((headers + 64 * (count - 3)))
+	case $kind in
+	sections) patch "$file" 60 '\377\377' ;;                                    # 65535 of them
+	table) patch "$file" 40 '\377\377\377\377\377\377\377\177' ;;               # beyond the end of the file
+	endless) patch "$file" $((symtab + 32)) '\377\377\377\377\377\377\377\17' ;; # a symbol table of 2^60 bytes
+	loop) patch "$file" $((symtab + 40)) "\\x$(printf %02x $((count - 3)))" ;;   # whose names are in itself
+	strings) patch "$file" 62 '\377\377' ;;                                      # names of sections nowhere
+	truncated) truncate -s $((headers + 200)) "$file" ;;
+	esac
+	start "$file"
+	hostile+=("$started")
+done
+make_program "$bin/honest" honest_way
+start "$bin/honest"
+honest=$started
+sleep 0.5
+rm "$bin/honest"
+check 'beside programs with hostile files an honest one is named' wait_for 60 named honest_way
+seen()
+{
+	flush && [ "$(dcpiprof --db "$db" -i | grep -c hostile-)" = ${#hostile[@]} ]
+}
+check 'programs with hostile files run and are sampled' wait_for 60 seen
+sleep 3
+flush
+for pid in "${hostile[@]}" "$honest"; do
+	stop "$pid" KILL 2>/dev/null
+done
+check 'dcpid goes on' kill -0 "$daemon"
+check_equal 'each such file is complained of once at most' '' \
+	"$(grep 'not captured' "$db.log" | sort | uniq -d)"
+check 'what it says names the file' grep -q 'hostile-.*not captured' "$db.log"
+check 'nothing was captured that cannot be read' dcpictl --db "$db" check
+
+# ---- it is kept ----
+
+check 'status says what was captured' \
+	json_holds '.capture.taken >= 4 and .capture.bytes > 0 and .capture.bytes < .capture.limit and (.capture.full | not)' \
+	<(dcpictl --db "$db" status --json)
+figure "captured: $(captured '.capture | "\(.taken) runs, \(.bytes) bytes"'), dcpid $(captured .overhead.dcpid_percent) % of the machine"
+check 'the database is compacted' dcpictl --db "$db" compact
+check 'and still explains' explained old_way
+stop "$daemon"
+check 'dcpid ends well' [ $? = 0 ]
+check 'a salvaged database explains, too' bash -c \
+	"dcpictl --db '$db' salvage --to '$scratch/salvaged' && dcpicalc --db '$scratch/salvaged' old_way | grep -q old_way"
+
+# ---- and not where nobody wants it ----
+
+echo 'capture_limit_mib = 0; flush_interval = 1; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
+start_dcpid "$scratch/none" --config "$config"
+daemon=$started
+make_program "$bin/unwanted" unwanted_way
+start "$bin/unwanted"
+unwanted=$started
+sleep 0.5
+rm "$bin/unwanted"
+sleep 6
+dcpictl --db "$scratch/none" flush
+check_equal 'with capture_limit_mib = 0 nothing is captured' null \
+	"$(dcpictl --db "$scratch/none" status --json | jq .capture)"
+check 'and what was deleted has no names' \
+	bash -c "dcpiprof --db '$scratch/none' | grep -q 'file not found: unwanted'"
+stop "$unwanted" KILL 2>/dev/null
+stop "$daemon"
+exit 0
