@@ -38,7 +38,7 @@ make_program()
 				$2(1000000);
 		}
 	END
-	gcc -O2 ${3:--Wl,--build-id} -o "$1" "$scratch/program.c"
+	gcc -O2 "${3:--Wl,--build-id}" -o "$1" "$scratch/program.c"
 }
 
 flush()
