@@ -215,6 +215,8 @@ $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/progr
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
+$(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
+$(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
 $(BUILD)/tests/unit/dcpi-tools/meet_test: $(call objects,dcpi-tools/diff/meet.c)
 $(BUILD)/tests/unit/dcpi-tools/pair_test: $(call objects,dcpi-tools/diff/pair.c)
 $(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tools/whatcg/,part.c stall_row.c))

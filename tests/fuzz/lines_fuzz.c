@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "image/lines.h"
+#include "image/soname.h"
 #include "image/symbols.h"
 #include "tests/fuzz/image_of_bytes.h"
 
@@ -33,11 +34,16 @@ read_image(const struct image *image, size_t size)
 	struct symbol_table *table = NULL;
 	struct image_lines *lines;
 	struct image_file *file;
+	char *name;
 
 	if (image_file_open(image, &file))
 		return;
+	if (image_soname(file, &name) == 0)
+		free(name);
 	if (symbol_table_from_file(file, &table) == 0 && image_lines_new(file, &lines) == 0) {
 		look_up(lines, file, size);
+		if (image_lines_source(lines, &name) == 0)
+			free(name);
 		image_lines_free(lines);
 	}
 	symbol_table_free(table);

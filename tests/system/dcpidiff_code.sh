@@ -19,6 +19,7 @@ build()
 # v2 has two lines more above the loop, and another instruction in it; v3 and v4 are the same without line numbers.
 make_database()
 {
+	# shellcheck disable=SC2016 # assembler's
 	mkdir "$scratch"/v{1,2,3,4} &&
 		cp "$here/calc.S" "$scratch/v1/" && cp "$here/calc.S" "$scratch/v3/" &&
 		sed -e 's/^1:	mov	(%rdi), %rcx/# the sum of all\n# by eights\n&/' -e 's/^	dec	%rsi/	sub	$1, %rsi/' \
