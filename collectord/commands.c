@@ -47,13 +47,16 @@ command_status(struct daemon *daemon, uint64_t client)
 		.socket = daemon->socket,
 	};
 	struct collection_view view;
+	json_t *status;
 
 	machine_memory(&memory);
 	process.resident_bytes = memory.resident_bytes;
 	process.own_bytes = memory.own_bytes;
 	(void)collection_drain(daemon->collection); /* what is wrong with it, the view says */
 	collection_view(daemon->collection, &view);
-	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status_json(&view, &process)));
+	status = status_json(&view, &process);
+	json_object_set_new(status, "labels", daemon_labels_json(daemon));
+	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status));
 }
 
 /* Give every client that still needs one a ticket, if there is one to be had. */

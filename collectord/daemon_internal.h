@@ -101,6 +101,9 @@ int daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why
 void daemon_label(struct daemon *daemon, uint64_t client, const struct request *request,
                   const struct peer_process *process);
 
+/* For the status: each label that lives, and how many processes have it. */
+json_t *daemon_labels_json(const struct daemon *daemon);
+
 /* Keep who has a label for the next dcpid; to be called now and then. */
 void daemon_keep_labels(struct daemon *daemon);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -41,6 +42,36 @@ daemon_label(struct daemon *daemon, uint64_t client, const struct request *reque
 	snprintf(why, sizeof(why), "the process cannot be labelled: %s",
 	         err == -EBUSY ? "too many are waiting for it" : error_text(err));
 	control_reply(daemon->control, client, control_failure(why));
+}
+
+static int
+compare_labels(const void *left, const void *right)
+{
+	const struct labelled_process *a = left, *b = right;
+
+	return strcmp(a->label, b->label);
+}
+
+json_t *
+daemon_labels_json(const struct daemon *daemon)
+{
+	struct labelled_processes labelled;
+	json_t *labels = json_array();
+	size_t next;
+
+	if (sampler_labelled(collection_sampler(daemon->collection), &labelled))
+		return labels;
+	if (labelled.count)
+		qsort(labelled.list, labelled.count, sizeof(*labelled.list), compare_labels);
+	for (size_t i = 0; i < labelled.count; i = next) {
+		for (next = i + 1;
+		     next < labelled.count && compare_labels(&labelled.list[i], &labelled.list[next]) == 0;)
+			next++;
+		json_array_append_new(labels, json_pack("{s:s,s:I}", "label", labelled.list[i].label, "processes",
+		                                        (json_int_t)(next - i)));
+	}
+	labelled_processes_fini(&labelled);
+	return labels;
 }
 
 static const char *

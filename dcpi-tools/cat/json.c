@@ -74,7 +74,11 @@ static json_t *
 head_json(const struct report *report)
 {
 	const struct summary summary = {
-		.selection = report->selection, .columns = &report->columns, .totals = report->totals};
+		.selection = report->selection,
+		.request = &report->request->options.request,
+		.columns = &report->columns,
+		.totals = report->totals,
+	};
 	json_t *root = json_pack("{s:s}", "schema", "dcpicat/1");
 	int failed = !root;
 

@@ -16,6 +16,7 @@
 
 struct summary {
 	const struct selection *selection;
+	const struct selection_request *request; /* what it was asked for by */
 	const struct columns *columns;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
 	const uint64_t *totals;            /* what shares are of, by event */
@@ -25,7 +26,7 @@ struct summary {
 /* The lines below a table. */
 void summary_print(const struct summary *summary, const struct output *output);
 
-/* Add the keys start, end, epochs and events to the object `root`; those that are totals. 0, or -ENOMEM. */
+/* Add the keys start, end, epochs, label and events to the object `root`; those that are totals. 0, or -ENOMEM. */
 int summary_json_events(const struct summary *summary, json_t *root);
 int summary_json_totals(const struct summary *summary, json_t *root);
 

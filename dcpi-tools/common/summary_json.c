@@ -136,6 +136,7 @@ summary_json_events(const struct summary *summary, json_t *root)
 	failed |= json_object_set_new(root, "start", json_time(selection->start_ns));
 	failed |= json_object_set_new(root, "end", json_time(selection->end_ns));
 	failed |= json_object_set_new(root, "epochs", epochs_json(selection));
+	failed |= json_object_set_new(root, "label", json_shown(summary->request->label));
 	failed |= json_object_set_new(root, "events", events_json(summary));
 	return failed ? -ENOMEM : 0;
 }

@@ -208,6 +208,22 @@ print_trouble(const json_t *status, size_t width, FILE *stream)
 }
 
 static void
+print_labels(const json_t *status, size_t width, FILE *stream)
+{
+	const json_t *labels = json_object_get(status, "labels"), *label;
+	char text[NUMBER_TEXT_SIZE];
+	size_t i;
+
+	json_array_foreach (labels, i, label) {
+		const uint64_t processes = count_of(label, "processes");
+
+		print_label(i ? "" : "labels", width, stream);
+		fprintf(stream, "%s: %s process%s\n", json_text(label, "label"), count_format(processes, text),
+		        processes == 1 ? "" : "es");
+	}
+}
+
+static void
 print_losses(const json_t *status, size_t width, FILE *stream)
 {
 	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
@@ -272,6 +288,7 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 		print_label("cpus", width, stream);
 		fprintf(stream, "%s\n", json_text(status, "cpus"));
 	}
+	print_labels(status, width, stream);
 	print_database(status, now_ns, width, stream);
 	print_trouble(status, width, stream);
 	print_losses(status, width, stream);

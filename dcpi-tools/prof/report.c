@@ -146,6 +146,7 @@ report_summary(const struct report *report)
 {
 	return (struct summary){
 		.selection = report->selection,
+		.request = &report->request->options.request,
 		.columns = &report->columns,
 		.histogram = &report->histogram,
 		.totals = report->totals,

@@ -56,6 +56,7 @@ test_trees()
 	all_carry 'threads, and what they begin' t-thread thread 200
 	# as itself until it executes itself, under the name that /proc/self/exe has then
 	all_carry 'what executes itself' exe exec 200
+	check_equal 'JSON says which label was asked for' '"fork"' "$(dcpiprof --db "$db" --label fork --json | jq .label)"
 	check_equal 'and nothing else carries a label' "$(($(ask --label fork) + $(ask --label thread) + $(ask --label exec)))" "$(ask --label '?*')"
 }
 
@@ -182,6 +183,8 @@ test_lasting()
 {
 	keep_running lasting
 	running=$started
+	check_equal 'the status has the label' lasting "$(dcpictl --db "$db" status --json | jq -r '.labels[].label')"
+	check 'also for people' grep -q '^  labels .*lasting: [1-9]' <(dcpictl --db "$db" status)
 	dcpictl --db "$db" epoch --label second >/dev/null
 	goes_on lasting 'a tree keeps its label in another epoch'
 	sed -i 's/rate = 1000/rate = 900/' "$scratch/dcpid.conf"

@@ -26,6 +26,21 @@ assert_printed(const char *json, const char *expected)
 }
 
 static void
+labels_are_listed_with_their_processes(void **state)
+{
+	(void)state;
+	assert_printed("{\"version\":\"0.1.0\",\"pid\":812,\"seconds\":1,\"labels\":["
+	               "{\"label\":\"gz.1\",\"processes\":1},{\"label\":\"run2\",\"processes\":1234}]}",
+	               "dcpid 0.1.0 (process 812), collecting for 1 s, epoch 0\n"
+	               "  unknown   0.00 % of the samples\n"
+	               "  labels    gz.1: 1 process\n"
+	               "            run2: 1,234 processes\n"
+	               "  database   0 bytes of 0 bytes, nothing flushed yet\n"
+	               "  cost      dcpid used 0.00 % of the machine's CPU time, besides taking samples\n"
+	               "  memory    0 bytes\n");
+}
+
+static void
 a_status_is_printed_in_aligned_lines(void **state)
 {
 	(void)state;
@@ -141,6 +156,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_are_listed_with_their_processes),
 		cmocka_unit_test(a_status_is_printed_in_aligned_lines),
 		cmocka_unit_test(a_duration_that_cannot_be_is_cut),
 		cmocka_unit_test(trouble_is_not_hidden),
