@@ -177,7 +177,7 @@ LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))
 $(BUILD)/bin/dcpilist: $(LIST_OBJECTS)
 WHATCG_OBJECTS := $(call objects,$(call sources,dcpi-tools/whatcg))
 $(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
-IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
+IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import) collectord/kernel_names.c)
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
@@ -213,6 +213,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
@@ -335,9 +336,9 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz import_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
-		$(X_OBJECTS) $(call archives,$(ROOMS))
+		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 

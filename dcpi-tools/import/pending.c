@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dcpi-tools/import/kernel_symbols.h"
 
 #define KEYS_FULL    ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
 #define KEYS_MAX     (KEYS_FULL + 4096) /* a sample has several */
@@ -132,6 +133,8 @@ flush(struct pending *pending)
 	batch.entries = tally_sort(pending->tally, &batch.entry_count);
 	if (!err)
 		err = profile_flush(pending->profile, &batch);
+	if (!err)
+		kernel_symbols_store(pending->profile, copies, image_count);
 	free(copies);
 	free(contexts);
 	free(images);

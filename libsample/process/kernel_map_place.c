@@ -57,8 +57,10 @@ module_name(const char *path, char name[KERNEL_MAP_NAME_SIZE])
 		return false;
 	size = (size_t)(end - start);
 	name[0] = '[';
+	memcpy(name + 1, start, size);
 	for (size_t i = 0; i < size; i++)
-		name[1 + i] = start[i] == '-' ? '_' : start[i];
+		if (name[1 + i] == '-')
+			name[1 + i] = '_';
 	memcpy(name + 1 + size, "]", 2);
 	return true;
 }

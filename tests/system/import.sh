@@ -157,7 +157,7 @@ round_trip()
 # How many epochs, and samples in all of them, a database has.
 holds()
 {
-	echo "$(dcpiprof --db "$1" --epoch all -i --json 2>/dev/null | jq -c '[(.epochs | length), ([.rows[].counts[]] | add)]')"
+	dcpiprof --db "$1" --epoch all -i --json 2>/dev/null | jq -c '[(.epochs | length), ([.rows[].counts[]] | add)]'
 }
 
 look_at_merging()
