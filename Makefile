@@ -197,6 +197,9 @@ $(BUILD)/obj/dcpi-tools/export/pprof.o $(BUILD)/lint/dcpi-tools/export/pprof.tid
 EXPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/export)) $(BUILD)/obj/dcpi-tools/export/profile.pb-c.o
 $(BUILD)/bin/dcpiexport: $(EXPORT_OBJECTS)
 $(BUILD)/bin/dcpiexport: LIBS_TOOLS += -lprotobuf-c -lz
+TAR_OBJECTS := $(call objects,$(call sources,dcpi-tools/tar))
+$(BUILD)/bin/dcpitar: $(TAR_OBJECTS)
+$(BUILD)/bin/dcpitar: LIBS_TOOLS += -larchive
 
 $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
@@ -215,6 +218,9 @@ $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/progr
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
+$(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,$(addprefix dcpi-tools/tar/,archive_pack.c archive_unpack.c))
+$(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
+$(BUILD)/tests/unit/dcpi-tools/scratch_test: $(call objects,dcpi-tools/tar/scratch.c)
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
@@ -336,11 +342,14 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz import_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz import_fuzz archive_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+
+$(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive_unpack.c)
+$(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
 
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
 manuals: $(MANUALS)

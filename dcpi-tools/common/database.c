@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
+#include "profile/snapshot.h"
 
 static const char *
 open_hint(int err)
@@ -19,6 +20,8 @@ open_hint(int err)
 	case ENOENT:
 	case DCPI_ENODATABASE:
 		return "start the daemon with 'systemctl start dcpid', or name a database with --db DIR";
+	case ENOTDIR:
+		return "an archive? 'dcpitar -x' extracts the database in it";
 	case DCPI_EDAMAGED:
 		return DATABASE_DAMAGE_ADVICE;
 	case DCPI_EREADERS:
@@ -76,6 +79,18 @@ database_read(struct profile *profile, const struct selection_request *request, 
 
 	hold_stops(&before);
 	err = selection_read(profile, request, selection, why, size);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int
+database_snapshot(struct database *database, int fd)
+{
+	sigset_t before;
+	int err;
+
+	hold_stops(&before);
+	err = profile_snapshot(database->profile, fd);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

@@ -31,6 +31,9 @@ int database_select(struct database *database, const struct selection_request *r
 int database_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
                   char *why, size_t size);
 
+/* profile_snapshot() (profile/snapshot.h), likewise. */
+int database_snapshot(struct database *database, int fd);
+
 /* Say that it cannot be read, for `err`, and what to do; the exit status. */
 int database_cannot_read(const struct database *database, int err);
 

@@ -161,7 +161,7 @@ samples_by_name()
 compare_with_dcpiprof()
 {
 	may_sample_or_skip 'what was sampled here is exported to the sample' || return
-	start "$build/workloads/templates"
+	start "$build/workloads/templates" 60
 	dcpid --foreground --db "$scratch/live" --seconds 3 2>"$scratch/live.log" || {
 		not_ok 'this machine is sampled' "$(cat "$scratch/live.log")"
 		return

@@ -164,7 +164,7 @@ check_equal 'which must be there' "-5007 nothing in the database matches the sel
 look_at_a_program()
 {
 	may_sample_or_skip 'procedures and lines of what ran here' || return
-	start "$build/workloads/templates"
+	start "$build/workloads/templates" 60
 	dcpid --foreground --db "$scratch/live" --seconds 2 2>"$scratch/log"
 	check 'procedures and lines of what ran here' \
 		grep -qE '/templates workload::Heap<[^ ]*.*> ?::[a-z]+ .*templates\.[a-z]*:[0-9]+ [0-9]+$' <("$scratch/points" "$scratch/live" latest)

@@ -1,0 +1,30 @@
+/*
+ * request.h - what dcpitar is asked for, and the steps of it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_TAR_REQUEST_H
+#define DCPI_TOOLS_TAR_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/tar/scratch.h"
+
+struct request {
+	struct options options;
+	const char *archive; /* "-" is standard output, or input */
+	bool extract;
+	const char *target;     /* where to extract to; NULL: called as the archive */
+	bool images;            /* read the files of images for what was not captured */
+	uint64_t limit_bytes;   /* of what is extracted */
+	char *name;             /* of the archive, without folders and .tar.zst; free() */
+	struct scratch scratch; /* where it is made */
+};
+
+/* Both are called in a process of their own. An exit status: 0, or another after a message. */
+int tar_pack(const struct request *request);
+int tar_extract(const struct request *request);
+
+#endif
