@@ -26,9 +26,10 @@ struct code_block {
 };
 
 struct code {
-	uint32_t image;  /* index into the selection's */
-	char *title;     /* not escaped */
-	uint64_t offset; /* where it begins in the image */
+	uint64_t start_ns; /* when the samples of its set begin */
+	uint32_t image;    /* index into the selection's */
+	char *title;       /* not escaped */
+	uint64_t offset;   /* where it begins in the image */
 	uint64_t samples;
 	struct figures figures;
 	struct code_instruction *instructions;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/align.h"
@@ -88,6 +89,7 @@ list_lines(const struct code *code, struct lines *lines)
 
 /* The lines of one file name on both sides. */
 struct stretch {
+	uint64_t start_ns; /* when the samples of the first side begin */
 	const struct line *lines[2];
 	size_t counts[2];
 	const struct source *sources[2]; /* of the first of them */
@@ -217,6 +219,18 @@ add_row(const struct stretch *stretch, const struct entry *entry, const struct s
 	return 0;
 }
 
+/* One file that has not been written since the first samples has the text that both sides were compiled from. */
+static bool
+is_unchanged(const struct stretch *stretch)
+{
+	struct stat status;
+
+	if (strcmp(stretch->sources[0]->path, stretch->sources[1]->path) != 0 ||
+	    stat(stretch->sources[0]->path, &status))
+		return false;
+	return (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec < stretch->start_ns;
+}
+
 static int
 add_stretch(const struct stretch *stretch, const struct scale *scale, struct code_rows *rows)
 {
@@ -225,7 +239,8 @@ add_stretch(const struct stretch *stretch, const struct scale *scale, struct cod
 	size_t count = 0;
 	int err = entries && (partners || !can_align(stretch)) ? 0 : -ENOMEM;
 
-	rows->by_number |= !rows->same_build && !partners && stretch->counts[0] && stretch->counts[1];
+	if (!rows->same_build && !partners && stretch->counts[0] && stretch->counts[1])
+		rows->by_number |= !is_unchanged(stretch);
 	if (!err)
 		count = place_lines(stretch, partners, entries);
 	for (size_t i = 0; i < count && !err; i++)
@@ -254,7 +269,7 @@ add_all(const struct code codes[2], const struct lines lines[2], const struct sc
 	int err = 0;
 
 	while ((at[0] < lines[0].count || at[1] < lines[1].count) && !err) {
-		struct stretch stretch = {0};
+		struct stretch stretch = {.start_ns = codes[0].start_ns};
 		const char *name = NULL;
 
 		for (unsigned side = 0; side < 2; side++)

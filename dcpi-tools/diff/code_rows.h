@@ -42,7 +42,7 @@ struct code_rows {
 	size_t changed_count;
 	enum code_view view; /* what it has become */
 	bool same_build;
-	bool by_number; /* of lines: their texts could not be compared */
+	bool by_number; /* some lines: their texts could not be compared, and may have changed */
 };
 
 /*

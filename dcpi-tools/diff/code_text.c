@@ -133,8 +133,8 @@ print_notes(const struct report *report, FILE *stream)
 	        is_lines ? (report->code.changed_count == 1 ? "line" : "lines")
 	                 : (report->code.changed_count == 1 ? "instruction" : "instructions"));
 	if (is_lines && report->code.by_number)
-		fputs("Lines:    compared by their numbers: the texts of both are not there; what was inserted moves "
-		      "those behind it\n",
+		fputs("Lines:    some are compared by their numbers: the text that was compiled first is not there any "
+		      "more\n",
 		      stream);
 	if (!is_lines && !report->code.same_build)
 		fputs("Code:     two builds: instructions that are alike, in the same order, are taken to be one\n",

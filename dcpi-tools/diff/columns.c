@@ -143,7 +143,9 @@ confidence_letter(const struct figures *figures)
 {
 	static const char letters[] = {'-', 'L', 'M', 'H', 'E'};
 
-	return figures->is_known && figures->confidence <= CONFIDENCE_EXACT ? letters[figures->confidence] : '-';
+	if (!figures->is_known || figures->confidence > CONFIDENCE_EXACT)
+		return '-';
+	return letters[figures->confidence];
 }
 
 static void

@@ -83,11 +83,10 @@ upper_tail(double all, double marked, double drawn, double x)
 	double term = exp(log_choose(marked, x) + log_choose(all - marked, drawn - x) - log_choose(all, drawn));
 	double sum = term;
 
-	for (; x < marked && x < drawn; x++) {
+	while (x < marked && x < drawn && term >= sum * NEGLIGIBLE) {
 		term *= (marked - x) * (drawn - x) / ((x + 1) * (all - marked - drawn + x + 1));
 		sum += term;
-		if (term < sum * NEGLIGIBLE)
-			break;
+		x += 1;
 	}
 	return sum;
 }

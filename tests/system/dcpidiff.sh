@@ -131,6 +131,12 @@ look_at_change()
 			(map({(.procedure): .times}) | add | .changed / .steady | . > 2.5 and . < 6)' "$scratch/real.json"
 	check_equal 'two builds of one name are one image' 'file name' \
 		"$(jq -r '.builds[] | select(.after | endswith("/v2/changed")).by' "$scratch/real.json")"
+	dcpidiff --db "$scratch/real" --comm changed --epoch before --epoch after --json changed >"$scratch/lines.json"
+	# shellcheck disable=SC2016 # jq's variables
+	check 'the procedure is compared by its lines, the one that changed among them' json_holds '
+		.by == "lines" and (.same_build | not) and (.rows[0] | .kind == "procedure" and .changed) and
+		([.rows[1:][] | select(.file == "changed.c") | .before.samples // 0] | add) == .rows[0].before.samples and
+		(.rows[1:] | any(.text | contains("sink ^= i")))' "$scratch/lines.json"
 }
 
 look_at_small_database
