@@ -124,8 +124,11 @@ print_rebuilt(const struct report *report, FILE *stream)
 		if (strcmp(before, after) != 0) {
 			fputs(" and ", stream);
 			text_print(after, stream);
+			fprintf(stream, " are builds of one thing, by %s: procedures are compared by name\n",
+			        rebuilt->why);
+		} else {
+			fputs(" is another build: procedures are compared by name\n", stream);
 		}
-		fprintf(stream, " are several builds, one by %s: procedures are those of one name\n", rebuilt->why);
 	}
 	if (report->rebuilt_count > REBUILT_NAMED)
 		fprintf(stream, "          and %zu more\n", report->rebuilt_count - REBUILT_NAMED);
