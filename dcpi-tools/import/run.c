@@ -127,6 +127,8 @@ import_recording(struct run *run, const char *file, int fd, struct scratch *scra
 	report->is_known = adoption.known > 0;
 	if (report->epoch.id)
 		report->epoch.id = adoption.first ? adoption.first : adoption.known_epoch;
+	if (adoption.first)
+		report->images = adoption.images;
 	if (report->epoch.id)
 		err = print_perf_report(run, file, report);
 	if (result)

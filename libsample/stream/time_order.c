@@ -256,6 +256,8 @@ forget(struct time_order *order, size_t gone)
 	uint8_t *bytes;
 	size_t used = 0, capacity;
 
+	if (gone == 0)
+		return 0;
 	order->count -= gone;
 	memmove(order->entries, order->entries + gone, order->count * sizeof(*order->entries));
 	if (order->count > 0) {

@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char directory[] = "/tmp/dcpi-import-fuzz-XXXXXX";
+static char directory[] = "/dev/shm/dcpi-import-fuzz-XXXXXX"; /* memory: each input is written and synced */
 
 static void
 remove_directory(void)

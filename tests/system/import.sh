@@ -152,6 +152,9 @@ round_trip()
 	ours=$(dcpiprof --db "$scratch/here.db" -i --json |
 		jq -r '.events[0].name as $event | .rows[] | [.counts[$event], .image] | @tsv' | named_alike)
 	check_equal "$sentence: each object has the samples of perf script" "$theirs" "$ours"
+	grep -q '_stext$' /proc/kallsyms && ! grep -q '^0* T _stext' /proc/kallsyms || return
+	check "$sentence: procedures of this kernel are named" jq -es '.[0].rows | any(.procedure | test("^[a-z_]"))' \
+		<(dcpiprof --db "$scratch/here.db" --image '[kernel]' --json)
 }
 
 # How many epochs, and samples in all of them, a database has.
@@ -246,16 +249,35 @@ end_imports()
 	exec 9>&-
 }
 
+# The database may be one that a dcpid is writing to.
+import_beside_daemon()
+{
+	local db=$scratch/live
+
+	if ! start_dcpid "$db"; then
+		skip 'an import beside a dcpid' "dcpid does not run: $(tail -n 1 "$db.log")"
+		return
+	fi
+	check 'an import beside a dcpid' dcpimport --no-sums --db "$db" "$recorded/remmap-3.2.data"
+	check 'the dcpid goes on' dcpictl --db "$db" flush
+	check_equal 'the import is an epoch of its own' 198 "$(samples_written "$db" remmap-3.2.data)"
+	stop "$started"
+	check 'the database is sound' dcpictl --db "$db" check
+}
+
 look_at_recordings
 look_at_damage
 look_at_reports
 look_at_merging
 kill_merges
 end_imports
+import_beside_daemon
 if command -v perf >/dev/null; then
 	round_trip 'a recording made here by period' -e cpu-clock -c 500000
 	round_trip 'one by frequency, compressed' -e cpu-clock -F 2000 -z
 	round_trip 'one with call chains' -e cpu-clock -F 2000 -g
+	check 'that call chains are left out is said' grep -q '^Left out: the call chains of [0-9]* samples' \
+		<(dcpimport --db "$scratch/here.db" "$scratch/here.data")
 else
 	skip 'recordings that perf makes here' 'perf is not installed'
 fi

@@ -96,6 +96,17 @@ all_that_waits_comes_in_the_order_of_time_at_the_end(void **state)
 	assert_times(fixture, 1, 2, 3, 4, 5, 6, 7, 8, 9);
 }
 
+static void
+rounds_of_nothing_hand_over_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(time_order_round(fixture->order), 0);
+	assert_int_equal(time_order_round(fixture->order), 0);
+	assert_int_equal(time_order_end(fixture->order), 0);
+	assert_int_equal(fixture->count, 0);
+}
+
 /* What comes behind the second end is no older than what came before the first. */
 static void
 the_end_of_a_round_lets_go_what_the_round_before_had_seen(void **state)
@@ -211,6 +222,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(all_that_waits_comes_in_the_order_of_time_at_the_end),
+		TEST(rounds_of_nothing_hand_over_nothing),
 		TEST(the_end_of_a_round_lets_go_what_the_round_before_had_seen),
 		TEST(records_of_one_time_stay_as_they_came),
 		TEST(a_record_without_a_time_is_not_held_back),
