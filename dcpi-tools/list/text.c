@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/columns_fit.h"
 #include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
@@ -41,7 +42,7 @@ print_samples(const struct report *report, FILE *stream)
 }
 
 static int
-print_head(const struct report *report, const struct output *output)
+print_head(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
 	FILE *stream = output->stream;
 	int err;
@@ -54,6 +55,7 @@ print_head(const struct report *report, const struct output *output)
 		err = text_print(report->choice.titles[report->choice.found.code.index], stream);
 	if (!err)
 		err = print_samples(report, stream);
+	columns_fit_print(fit, report->selection, stream);
 	if (report->request->frequency)
 		frequency_source_print(report->analysis, &report->recorded, stream);
 	if (report->lines_damaged)
@@ -198,8 +200,8 @@ fill_source(const struct report *report, struct table *table)
 	}
 }
 
-int
-report_print_text(const struct report *report, const struct output *output)
+static int
+print_table(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
 	struct table_column columns[SELECTION_EVENTS_MAX + 3];
 	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
@@ -231,9 +233,26 @@ report_print_text(const struct report *report, const struct output *output)
 	else
 		err = fill_both(report, table);
 	if (!err)
-		err = print_head(report, output);
+		err = print_head(report, fit, output);
 	if (!err)
 		err = table_print(table, output, true);
 	table_free(table);
 	return err;
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	const struct columns_fit_request request = {
+		.selection = report->selection,
+		.columns = &report->columns,
+		.totals = report->totals,
+		.asked = report->request->columns.event_count > 0,
+	};
+	struct report shown = *report;
+	struct columns_fit fit;
+
+	columns_fit(&request, output, &fit);
+	shown.columns = fit.shown;
+	return print_table(&shown, &fit, output);
 }

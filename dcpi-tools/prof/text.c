@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "dcpi-tools/common/columns_fit.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/prof/report.h"
@@ -10,6 +11,7 @@
 #define HOT_PERCENT     5  /* rows from here on are coloured */
 #define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
 #define COLUMNS_MAX     (2 * SELECTION_EVENTS_MAX + 3)
+#define SHARE_WIDTH     8 /* columns of text that a share takes */
 #define IMAGES_NAMED    3 /* at most, of those that were asked for */
 
 static bool
@@ -68,7 +70,7 @@ print_restriction(const struct report *report, FILE *stream)
 }
 
 static void
-print_totals(const struct report *report, const struct output *output)
+print_totals(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
 	uint16_t first = report->columns.events[0];
 	const struct selection_event *event = &report->selection->events[first];
@@ -83,6 +85,7 @@ print_totals(const struct report *report, const struct output *output)
 		fprintf(stream, " = %" PRIu64, report->totals[index]);
 	}
 	fputc('\n', stream);
+	columns_fit_print(fit, report->selection, stream);
 	if (is_restricted(report)) {
 		fputs("Only ", stream);
 		print_restriction(report, stream);
@@ -149,8 +152,8 @@ fill_table(const struct report *report, struct table *table)
 	}
 }
 
-int
-report_print_text(const struct report *report, const struct output *output)
+static int
+print_table(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
 	bool header = report->request->options.header;
 	struct summary summary = report_summary(report);
@@ -161,7 +164,7 @@ report_print_text(const struct report *report, const struct output *output)
 		return -ENOMEM;
 	fill_table(report, table);
 	if (header) {
-		print_totals(report, output);
+		print_totals(report, fit, output);
 		for (size_t i = table_width(table, output->width); i > 0; i--)
 			fputc('=', output->stream);
 		fputc('\n', output->stream);
@@ -171,4 +174,22 @@ report_print_text(const struct report *report, const struct output *output)
 		summary_print(&summary, output);
 	table_free(table);
 	return err;
+}
+
+int
+report_print_text(const struct report *report, const struct output *output)
+{
+	const struct columns_fit_request request = {
+		.selection = report->selection,
+		.columns = &report->columns,
+		.totals = report->totals,
+		.shares = SHARE_WIDTH,
+		.asked = report->request->columns.event_count > 0,
+	};
+	struct report shown = *report;
+	struct columns_fit fit;
+
+	columns_fit(&request, output, &fit);
+	shown.columns = fit.shown;
+	return print_table(&shown, &fit, output);
 }

@@ -1,0 +1,98 @@
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+
+#include "dcpi-tools/common/columns_fit.h"
+#include "tests/unit/dcpi-tools/fixture.h"
+
+/* Seven letters, so that a count takes eight columns of text, and with its share sixteen. */
+static struct selection_event events[] = {
+	{.name = "cpu-one"}, {.name = "cpu-two"}, {.name = "cpu-six"}, {.name = "cpu-one.sum"}, {.name = "lone.sum"},
+};
+static const struct selection selection = {.events = events, .event_count = 5};
+static const uint64_t totals[] = {1, 20, 300, 40000, 4};
+static const struct columns all = {.count = 5, .events = {0, 1, 2, 3, 4}};
+static struct columns_fit fit;
+
+static void
+make(size_t width, bool asked)
+{
+	const struct columns_fit_request request = {
+		.selection = &selection, .columns = &all, .totals = totals, .shares = 8, .asked = asked};
+
+	columns_fit(&request, &(struct output){.width = width}, &fit);
+}
+
+static void
+assert_said(const char *expected)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_non_null(stream);
+	columns_fit_print(&fit, &selection, stream);
+	fclose(stream);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void
+sums_beside_their_samples_are_left_out_and_named(void **state)
+{
+	(void)state;
+	make(0, false);
+	assert_int_equal(fit.shown.count, 4);
+	assert_int_equal(fit.shown.events[3], 4);
+	assert_said("Not shown: cpu-one.sum (--event NAME)\n");
+}
+
+static void
+what_was_asked_for_is_shown_however_wide(void **state)
+{
+	(void)state;
+	make(20, true);
+	assert_int_equal(fit.shown.count, 5);
+	assert_int_equal(fit.left_out.count, 0);
+	assert_said("");
+}
+
+/* Of 72 columns 40 are for names: there is room for two events, the one of the order and the hottest other. */
+static void
+a_narrow_terminal_shows_the_events_with_most_samples(void **state)
+{
+	(void)state;
+	make(72, false);
+	assert_int_equal(fit.shown.count, 2);
+	assert_int_equal(fit.shown.events[0], 0);
+	assert_int_equal(fit.shown.events[1], 2);
+	assert_said("Not shown: cpu-two, cpu-one.sum, lone.sum (--event NAME)\n");
+	make(71, false);
+	assert_int_equal(fit.shown.count, 1);
+	make(88, false);
+	assert_int_equal(fit.shown.count, 3);
+	assert_int_equal(fit.shown.events[1], 1); /* in the order they had */
+}
+
+static void
+one_event_is_always_shown(void **state)
+{
+	(void)state;
+	make(1, false);
+	assert_int_equal(fit.shown.count, 1);
+	assert_int_equal(fit.shown.events[0], 0);
+	assert_int_equal(fit.left_out.count, 4);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_beside_their_samples_are_left_out_and_named),
+		cmocka_unit_test(what_was_asked_for_is_shown_however_wide),
+		cmocka_unit_test(a_narrow_terminal_shows_the_events_with_most_samples),
+		cmocka_unit_test(one_event_is_always_shown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
