@@ -208,6 +208,11 @@ $(BUILD)/tests/unit/collectord/%: $(BUILD)/obj/tests/unit/collectord/%.o \
 
 $(addprefix $(BUILD)/tests/unit/collectord/,capture_child_test code_namer_test): | $(CAPTURE)
 
+$(BUILD)/tests/unit/capture/%: $(BUILD)/obj/tests/unit/capture/%.o \
+		$(call objects,$(filter-out capture/main.c,$(call sources,capture))) $(call archives,$(CAPTURE_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS)) $(LIBS_CAPTURE) -lcmocka -lpthread
+
 $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call objects,$(TOOL_COMMON)) \
 		$(CTL_OBJECTS) $(CALC_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)

@@ -21,7 +21,7 @@
 #define SHARE           8 /* of the overhead's limit */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
-#define CREDIT          4                 /* times the advance, for what may soon be gone */
+#define CREDIT          2                 /* times the advance, for what may soon be gone */
 #define IDLE_NS         SECOND_NS         /* between two looks when there is nothing to do */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
 #define SHOWN_SIZE      1024

@@ -224,6 +224,19 @@ print_labels(const json_t *status, size_t width, FILE *stream)
 }
 
 static void
+print_captured(const json_t *capture, size_t width, FILE *stream)
+{
+	char bytes[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE];
+
+	if (!json_is_object(capture))
+		return;
+	print_label("captured", width, stream);
+	fprintf(stream, "%s of names and text of programs (limit %s)%s\n",
+	        size_format(count_of(capture, "bytes"), bytes), size_format(count_of(capture, "limit"), limit),
+	        json_is_true(json_object_get(capture, "full")) ? ": full, no more is taken" : "");
+}
+
+static void
 print_losses(const json_t *status, size_t width, FILE *stream)
 {
 	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
@@ -290,6 +303,7 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 	}
 	print_labels(status, width, stream);
 	print_database(status, now_ns, width, stream);
+	print_captured(json_object_get(status, "capture"), width, stream);
 	print_trouble(status, width, stream);
 	print_losses(status, width, stream);
 	print_cost(status, width, stream);

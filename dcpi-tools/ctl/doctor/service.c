@@ -214,6 +214,31 @@ check_cost(const json_t *status, struct findings *findings)
 	}
 }
 
+static void
+check_capture(const json_t *status, struct findings *findings)
+{
+	const json_t *capture = json_object_get(status, "capture");
+
+	if (json_is_null(capture))
+		findings_add(
+			findings, SEVERITY_NOTE, "capture",
+			"names and text of programs are not captured: what is upgraded or deleted loses its names");
+	if (!json_is_object(capture))
+		return;
+	if (json_is_true(json_object_get(capture, "full"))) {
+		findings_add(findings, SEVERITY_WARNING, "capture",
+		             "captured names and text of programs have reached their limit of %.0f MiB",
+		             number_of(capture, "limit") / (1 << 20));
+		findings_mend(findings, "set a larger capture_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
+	} else {
+		findings_add(
+			findings, SEVERITY_OK, "capture", "names and text of programs are captured, %.1f of %.0f MiB%s",
+			number_of(capture, "bytes") / (1 << 20), number_of(capture, "limit") / (1 << 20),
+			json_is_true(json_object_get(capture, "kernel")) ? ""
+									 : "; the kernel's code is not (/proc/kcore)");
+	}
+}
+
 void
 examine_service(const struct surroundings *around, struct findings *findings)
 {
@@ -234,4 +259,5 @@ examine_service(const struct surroundings *around, struct findings *findings)
 		check_losses(status, event, findings);
 	check_unknown(events, findings);
 	check_cost(status, findings);
+	check_capture(status, findings);
 }

@@ -126,6 +126,28 @@ a_database_at_its_limit_is_to_be_given_more(void **state)
 }
 
 static void
+captured_names_that_find_no_room_are_a_warning(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":268435456,\"limit\":268435456,\"full\":true,"
+	                    "\"kernel\":true}}");
+	examine_service(&scene->around, &scene->findings);
+	assert_found(scene, SEVERITY_WARNING, "capture", "limit of 256 MiB", "larger capture_limit_mib");
+}
+
+static void
+it_is_said_what_is_captured(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":5242880,\"limit\":268435456,\"full\":false,"
+	                    "\"kernel\":false}}");
+	examine_service(&scene->around, &scene->findings);
+	assert_found(scene, SEVERITY_OK, "capture", "5.0 of 256 MiB; the kernel's code is not", NULL);
+}
+
+static void
 sampling_that_costs_more_than_allowed_is_a_warning(void **state)
 {
 	struct scene *scene = *state;
@@ -149,6 +171,8 @@ main(void)
 		SCENE_TEST(what_is_missing_from_the_samples_is_a_warning),
 		SCENE_TEST(a_database_that_cannot_be_written_is_a_problem),
 		SCENE_TEST(a_database_at_its_limit_is_to_be_given_more),
+		SCENE_TEST(captured_names_that_find_no_room_are_a_warning),
+		SCENE_TEST(it_is_said_what_is_captured),
 		SCENE_TEST(sampling_that_costs_more_than_allowed_is_a_warning),
 	};
 
