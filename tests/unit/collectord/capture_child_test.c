@@ -1,6 +1,7 @@
 /* Tests of collectord/capture_child.h with the real dcpi-capture, and with programs that misbehave in its place. */
 #include "tests/unit/test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -352,6 +353,73 @@ the_vdso_is_taken_from_memory(void **state)
 	assert_int_equal(run(stage, &request)->error, -DCPI_EBUILDID);
 }
 
+#define CORPUS "tests/fuzz/corpus/capture"
+
+static int
+run_on_file(struct stage *stage, const char *path)
+{
+	static const struct request_place places[] = {{0, UINT64_MAX}};
+	struct capture_request request = {.names = true, .places = places, .place_count = 1};
+	struct stat status;
+	char *real = realpath(path, NULL);
+	int err;
+
+	assert_non_null(real);
+	assert_int_equal(stat(real, &status), 0);
+	request.image = (struct image){
+		.kind = IMAGE_USER,
+		.device_major = major(status.st_dev),
+		.device_minor = minor(status.st_dev),
+		.inode = status.st_ino,
+		.path = real,
+	};
+	err = run(stage, &request)->error;
+	free(real);
+	return err;
+}
+
+/* Each has its reader's time and memory bounded, and costs its life at most. */
+static void
+hostile_files_do_no_harm(void **state)
+{
+	struct stage *stage = *state;
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	size_t count = 0;
+	DIR *corpus = opendir(CORPUS);
+
+	if (!corpus)
+		skip_because("not run from the top of the source");
+	while ((entry = readdir(corpus))) {
+		int err;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), CORPUS "/%s", entry->d_name);
+		err = run_on_file(stage, path);
+		if (err != 0 && err != -DCPI_EDAMAGED && err != -ECHILD && err != -EFBIG)
+			fail_msg("%s: %s", entry->d_name, error_text(err));
+		if (stage->outcome.cpu_ns > UINT64_C(10000000000))
+			fail_msg("%s: %.1f s", entry->d_name, (double)stage->outcome.cpu_ns / 1e9);
+		capture_outcome_fini(&stage->outcome);
+		count++;
+	}
+	closedir(corpus);
+	assert_true(count >= 20);
+}
+
+static void
+the_file_that_they_were_made_from_is_taken(void **state)
+{
+	struct stage *stage = *state;
+
+	if (access(CORPUS "/whole", R_OK))
+		skip_because("not run from the top of the source");
+	assert_int_equal(run_on_file(stage, CORPUS "/whole"), 0);
+	assert_taken(&stage->outcome);
+	assert_int_equal(stage->outcome.reply.captured.parcel_count, 1);
+}
+
 /* ---- a program in its place ---- */
 
 static const char *
@@ -443,6 +511,8 @@ main(void)
 		CASE(a_link_in_the_files_place_is_not_followed),
 		CASE(what_is_no_elf_file_is_said_to_be_none),
 		CASE(the_vdso_is_taken_from_memory),
+		CASE(hostile_files_do_no_harm),
+		CASE(the_file_that_they_were_made_from_is_taken),
 		CASE(a_process_that_dies_is_told_from_one_that_ends),
 		CASE(what_makes_no_sense_is_refused),
 		CASE(a_program_that_is_not_there_is_said),

@@ -1,0 +1,392 @@
+/*
+ * Tests of collectord/capturer.h on a real database. In the place of dcpi-capture are programs that write a reply that
+ * was laid out by hand, or none, and note that they ran.
+ */
+#include "tests/unit/profile/slice_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "capture/protocol.h"
+#include "collectord/capturer.h"
+#include "collectord/machine.h"
+#include "profile/captured.h"
+
+#define HURRY_NS UINT64_C(60000000000)
+
+/* Where packages put nothing, and where they do. */
+static const struct image built = {.kind = IMAGE_USER, .build_id = {7}, .build_id_size = 1, .path = "/home/u/a.out"};
+static const struct image packaged = {.kind = IMAGE_USER, .build_id = {8}, .build_id_size = 1, .path = "/usr/bin/x"};
+
+struct stage {
+	struct fixture *fixture;
+	char program[128], reply[128], ran[128];
+	struct image_table *images;
+	struct context_table *contexts;
+	struct attribution *attribution;
+	struct writer writer;
+	struct capturer *capturer;
+	struct log log;
+	char said[1024];
+};
+
+static void
+take_line(void *context, enum log_level level, const char *text)
+{
+	struct stage *stage = context;
+
+	(void)level;
+	snprintf(stage->said + strlen(stage->said), sizeof(stage->said) - strlen(stage->said), "%s\n", text);
+}
+
+static int
+set_up(void **state)
+{
+	static const struct attribution_options options = {.procfs = "/proc", .sysfs = "/sys", .cgroupfs = "/sys"};
+	static struct stage stage;
+	void *made;
+
+	memset(&stage, 0, sizeof(stage));
+	if (fixture_setup(&made))
+		return -1;
+	stage.fixture = made;
+	snprintf(stage.program, sizeof(stage.program), "%s/program", stage.fixture->parent);
+	snprintf(stage.reply, sizeof(stage.reply), "%s/reply", stage.fixture->parent);
+	snprintf(stage.ran, sizeof(stage.ran), "%s/ran", stage.fixture->parent);
+	stage.images = image_table_new();
+	stage.contexts = context_table_new();
+	stage.attribution = attribution_new(&options, stage.images, stage.contexts);
+	stage.log = (struct log){.limit = LOG_LEVEL_DEBUG, .hook = take_line, .context = &stage};
+	*state = &stage;
+	return stage.images && stage.contexts && stage.attribution ? 0 : -1;
+}
+
+static int
+tear_down(void **state)
+{
+	struct stage *stage = *state;
+	void *made = stage->fixture;
+
+	capturer_free(stage->capturer);
+	profile_close(stage->writer.profile);
+	attribution_free(stage->attribution);
+	image_table_free(stage->images);
+	context_table_free(stage->contexts);
+	return fixture_teardown(&made);
+}
+
+static void
+write_file(const char *path, const void *data, size_t size, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, size), (ssize_t)size);
+	close(fd);
+}
+
+static void
+set_program(const struct stage *stage, const char *commands)
+{
+	char script[1024];
+	int length = snprintf(script, sizeof(script), "#!/bin/sh\necho x >>'%s'\n%s\n", stage->ran, commands);
+
+	write_file(stage->program, script, (size_t)length, 0700);
+}
+
+static void
+add_message(struct byte_writer *writer, enum capture_message kind, const void *data, size_t size)
+{
+	uint8_t head[MESSAGE_HEAD_SIZE];
+
+	capture_message_head(kind, size, head);
+	write_bytes(writer, head, sizeof(head));
+	write_bytes(writer, data, size);
+}
+
+/* A program that says that there is one function, and one block: number 1. */
+static void
+set_good_program(struct stage *stage)
+{
+	static const struct profile_symbol name = {0x1000, "captured_way", 64};
+	static uint8_t page[CAPTURED_BLOCK_SIZE];
+	const struct captured_block block = {1, page};
+	const struct captured_layout layout = {.machine = 62};
+	struct byte_writer reply = BYTE_WRITER_INIT, value = BYTE_WRITER_INIT;
+	char commands[256];
+
+	assert_int_equal(captured_symbols_encode(&name, 1, &value), 0);
+	add_message(&reply, MESSAGE_SYMBOLS, value.data, value.size);
+	writer_reset(&value);
+	assert_int_equal(captured_layout_encode(&layout, &value), 0);
+	add_message(&reply, MESSAGE_LAYOUT, value.data, value.size);
+	writer_reset(&value);
+	write_bytes(&value, "\0\0\0\1", 4);
+	assert_int_equal(captured_parcel_encode(&block, 1, &value), 0);
+	add_message(&reply, MESSAGE_PARCEL, value.data, value.size);
+	add_message(&reply, MESSAGE_END, "\0", 1);
+	write_file(stage->reply, reply.data, reply.size, 0600);
+	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
+	set_program(stage, commands);
+	writer_fini(&reply);
+	writer_fini(&value);
+}
+
+static void
+start_capturer(struct stage *stage, uint64_t limit)
+{
+	const struct capturer_options options = {
+		.program = stage->program,
+		.limit = limit,
+		.overhead_limit_ppm = 500000,
+		.cpu_count = 64, /* shells cost more than dcpi-capture */
+		.log = &stage->log,
+	};
+
+	stage->writer = make_writer(stage->fixture->directory);
+	stage->capturer = capturer_new(&options);
+	assert_non_null(stage->capturer);
+}
+
+/* One sample of `image`, seen and flushed. */
+static void
+sample(struct stage *stage, const struct image *image)
+{
+	const struct tally_entry entry = {.offset = 0x1010, .count = 1};
+	const struct image *images[] = {image};
+	struct slice slice = {.epoch = stage->writer.epoch, .start_ns = 1, .end_ns = 2, .event_count = 1};
+	struct profile_batch batch = {
+		.entries = &entry,
+		.entry_count = 1,
+		.images = images,
+		.image_count = 1,
+		.contexts = two_contexts,
+		.context_count = 1,
+		.slice = &slice,
+	};
+	uint32_t number;
+
+	slice.events[0].samples = 1;
+	assert_int_equal(image_table_intern(stage->images, image, &number), 0);
+	assert_int_equal(number, 0);
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
+	capturer_settle(stage->capturer, stage->writer.profile, stage->images, &entry, 1);
+}
+
+static void
+settle(struct stage *stage)
+{
+	capturer_settle(stage->capturer, stage->writer.profile, stage->images, NULL, 0);
+}
+
+static size_t
+runs(const struct stage *stage)
+{
+	struct stat status;
+
+	return stat(stage->ran, &status) < 0 ? 0 : (size_t)status.st_size / 2;
+}
+
+/* Until so many answers came, or images were given up; what they cost has no limit in time. */
+static void
+wait_for(struct stage *stage, uint64_t taken, uint64_t failed)
+{
+	struct capturer_stats stats;
+
+	do {
+		usleep(10000);
+		capturer_stats(stage->capturer, &stats);
+	} while (stats.taken < taken || stats.failed < failed);
+}
+
+static void
+assert_captured(struct stage *stage)
+{
+	struct profile_symbol *symbols;
+	struct captured_extent extent;
+	size_t count;
+
+	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(symbols[0].name, "captured_way");
+	profile_free_symbols(symbols);
+	assert_int_equal(profile_get_extent(stage->writer.profile, 1, &extent), 0);
+	assert_true(extent.has_layout);
+	assert_int_equal(extent.count, 1);
+	assert_int_equal(extent.blocks[0], 1);
+	free(extent.blocks);
+	assert_clean(stage->writer.profile);
+}
+
+/* It is asked about before it is in the database, and what was taken waits. */
+static void
+a_build_is_captured_at_first_sight(void **state)
+{
+	struct stage *stage = *state;
+	struct capturer_stats stats;
+	uint32_t number;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_hurry(stage->capturer, HURRY_NS);
+	assert_int_equal(runs(stage), 1);
+	settle(stage); /* no such image yet */
+	sample(stage, &built);
+	assert_captured(stage);
+	capturer_stats(stage->capturer, &stats);
+	assert_int_equal(stats.taken, 1);
+	assert_int_equal(stats.failed, 0);
+	assert_true(stats.bytes > 0);
+}
+
+static void
+a_package_is_captured_when_it_is_in_the_database(void **state)
+{
+	struct stage *stage = *state;
+	uint32_t number;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	assert_int_equal(image_table_intern(stage->images, &packaged, &number), 0);
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_hurry(stage->capturer, HURRY_NS);
+	assert_int_equal(runs(stage), 0);
+	sample(stage, &packaged);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	assert_captured(stage);
+}
+
+/* What the database has from before, it is not given twice. */
+static void
+blocks_that_are_there_are_not_stored_again(void **state)
+{
+	struct stage *stage = *state;
+	struct captured_text text;
+
+	a_build_is_captured_at_first_sight(state);
+	capturer_free(stage->capturer);
+	stage->capturer = NULL;
+	profile_close(stage->writer.profile);
+	image_table_free(stage->images);
+	stage->images = image_table_new();
+	attribution_renew(stage->attribution, stage->images, stage->contexts);
+	start_capturer(stage, 1 << 20);
+	stage->writer.bare = true;
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	sample(stage, &built);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	assert_int_equal(profile_get_text(stage->writer.profile, 1, &text), 0);
+	assert_int_equal(text.count, 1);
+	captured_text_fini(&text);
+	assert_captured(stage);
+}
+
+static void
+who_dies_is_named_once_and_left_alone(void **state)
+{
+	struct stage *stage = *state;
+	struct profile_symbol *symbols;
+	size_t count;
+
+	set_program(stage, "kill -SEGV $$");
+	start_capturer(stage, 1 << 20);
+	sample(stage, &built);
+	wait_for(stage, 0, 1);
+	for (int i = 0; i < 3; i++)
+		settle(stage);
+	assert_int_equal(runs(stage), 1);
+	assert_string_equal(stage->said, "/home/u/a.out: its names and text are not captured: dcpi-capture died of it "
+	                                 "(Segmentation fault)\n");
+	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), -ENOENT);
+}
+
+static void
+a_limit_that_is_reached_is_said(void **state)
+{
+	struct stage *stage = *state;
+	struct capturer_stats stats;
+	struct profile_symbol *symbols;
+	size_t count;
+
+	set_good_program(stage);
+	start_capturer(stage, 4096); /* one page of the database */
+	sample(stage, &built);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	capturer_stats(stage->capturer, &stats);
+	assert_true(stats.is_full);
+	assert_non_null(strstr(stage->said, "capture_limit_mib"));
+	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), -ENOENT);
+}
+
+/* Its process may have it again, or another. */
+static void
+a_file_that_is_not_found_is_looked_for_again_later(void **state)
+{
+	struct stage *stage = *state;
+	struct capturer_stats stats;
+
+	set_program(stage, "printf '\\004\\000\\000\\000\\001\\002'"); /* the end: ENOENT */
+	start_capturer(stage, 1 << 20);
+	sample(stage, &built);
+	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_stats(stage->capturer, &stats);
+	assert_int_equal(stats.failed, 0);
+	assert_int_equal(stats.waiting, 1);
+	assert_int_equal(runs(stage), 1); /* ten seconds later, not now */
+	assert_string_equal(stage->said, "");
+}
+
+static void
+a_new_database_gets_all_again(void **state)
+{
+	struct stage *stage = *state;
+
+	a_build_is_captured_at_first_sight(state);
+	capturer_begin_database(stage->capturer);
+	wait_for(stage, 2, 0);
+	assert_int_equal(runs(stage), 2);
+}
+
+static void
+images_of_a_session_are_forgotten_with_it(void **state)
+{
+	struct stage *stage = *state;
+	struct capturer_stats stats;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	sample(stage, &built);
+	capturer_forget(stage->capturer, stage->images);
+	capturer_stats(stage->capturer, &stats);
+	assert_int_equal(stats.waiting, 0);
+	settle(stage); /* an answer may have come for whom nobody asks any more */
+}
+
+#undef CASE
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_build_is_captured_at_first_sight),
+		CASE(a_package_is_captured_when_it_is_in_the_database),
+		CASE(blocks_that_are_there_are_not_stored_again),
+		CASE(who_dies_is_named_once_and_left_alone),
+		CASE(a_limit_that_is_reached_is_said),
+		CASE(a_file_that_is_not_found_is_looked_for_again_later),
+		CASE(a_new_database_gets_all_again),
+		CASE(images_of_a_session_are_forgotten_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
