@@ -96,6 +96,19 @@ database_snapshot(struct database *database, int fd)
 }
 
 int
+database_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
+                   struct selection **selections)
+{
+	sigset_t before;
+	int err;
+
+	hold_stops(&before);
+	err = selection_read_each(profile, requests, count, selections);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int
 database_cannot_read(const struct database *database, int err)
 {
 	return message_cannot(database->directory, "read the profile database", err, open_hint(err));

@@ -34,6 +34,10 @@ int database_read(struct profile *profile, const struct selection_request *reque
 /* profile_snapshot() (profile/snapshot.h), likewise. */
 int database_snapshot(struct database *database, int fd);
 
+/* selection_read_each(), in the same way. */
+int database_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
+                       struct selection **selections);
+
 /* Say that it cannot be read, for `err`, and what to do; the exit status. */
 int database_cannot_read(const struct database *database, int err);
 

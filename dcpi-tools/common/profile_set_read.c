@@ -8,23 +8,12 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/profile_set_parts.h"
 
+#define BATCH_MAX 16 /* selections are in memory together */
+
 static bool
 is_alike(const struct profile_set *left, const struct profile_set *right)
 {
 	return strcmp(left->directory, right->directory) == 0;
-}
-
-/* 0, with a selection or - of a set that was found and is empty - without; or an exit status after a message. */
-static int
-read_selection(const struct profile_set *set, struct database *database, struct selection **selection)
-{
-	char why[512];
-
-	*selection = NULL;
-	if (set->is_found &&
-	    database_read(database->profile, &set->request, selection, why, sizeof(why)) == -DCPI_ENOSELECTION)
-		return 0;
-	return *selection ? 0 : database_select(database, &set->request, selection);
 }
 
 struct reading {
@@ -35,45 +24,93 @@ struct reading {
 	struct symbolizer *symbolizer;
 };
 
-/* An exit status, or PROFILE_SET_PASSED. */
+/* Some sets that one pass through the database can read. */
+struct batch {
+	size_t count;
+	size_t indices[BATCH_MAX]; /* ascending, in the sets */
+	const struct selection_request *requests[BATCH_MAX];
+	struct selection *selections[BATCH_MAX];
+	bool is_read; /* else each has to be read by itself, to say what is wrong */
+};
+
+/* Its selection becomes the visitor's. An exit status, or PROFILE_SET_PASSED. */
 static int
-read_set(struct reading *reading, size_t index)
+visit_set(struct reading *reading, size_t index, struct selection *selection, bool is_read)
 {
 	struct profile_set_visit visit = {
 		.index = index,
 		.set = &reading->sets->sets[index],
 		.database = &reading->database,
 		.symbolizer = reading->symbolizer,
+		.selection = selection,
 	};
 	int status;
 
-	reading->sets->sets[index].is_read = true;
-	status = read_selection(visit.set, &reading->database, &visit.selection);
-	if (status)
-		return status;
-	return visit.selection ? reading->visit(reading->context, &visit) : PROFILE_SET_PASSED;
+	if (!selection && is_read && visit.set->is_found)
+		return PROFILE_SET_PASSED;
+	status = selection ? STATUS_OK : database_select(visit.database, &visit.set->request, &visit.selection);
+	return status ? status : reading->visit(reading->context, &visit);
 }
 
-/* All sets of the database that is open. */
+/* From the set `first` on, those that have not been read. */
+static void
+fill_batch(struct reading *reading, size_t first, struct batch *batch)
+{
+	struct profile_set *sets = reading->sets->sets;
+
+	memset(batch, 0, sizeof(*batch));
+	for (size_t i = first; i < reading->sets->count && batch->count < BATCH_MAX; i++) {
+		if (sets[i].is_read || !is_alike(&sets[i], &sets[first]) ||
+		    !selection_is_beside(&sets[i].request, &sets[first].request))
+			continue;
+		sets[i].is_read = true;
+		batch->requests[batch->count] = &sets[i].request;
+		batch->indices[batch->count++] = i;
+	}
+}
+
+static int
+read_batch(struct reading *reading, size_t first)
+{
+	struct batch batch;
+	size_t removed = 0;
+	int status = STATUS_OK;
+
+	fill_batch(reading, first, &batch);
+	batch.is_read =
+		database_read_each(reading->database.profile, batch.requests, batch.count, batch.selections) == 0;
+	for (size_t i = 0; i < batch.count; i++) {
+		const size_t index = batch.indices[i] - removed;
+
+		if (status) {
+			selection_free(batch.selections[i]);
+			continue;
+		}
+		status = visit_set(reading, index, batch.selections[i], batch.is_read);
+		if (status != PROFILE_SET_PASSED)
+			continue;
+		profile_sets_remove(reading->sets, index);
+		removed++;
+		status = STATUS_OK;
+	}
+	return status;
+}
+
+/* All sets of the database that is open, from the set `first` on. */
 static int
 read_alike(struct reading *reading, size_t first)
 {
 	struct profile_sets *sets = reading->sets;
-	size_t index = first;
+	const char *directory = sets->sets[first].directory;
+	int status = STATUS_OK;
 
-	while (index < sets->count) {
-		int status = 0;
-
-		if (!sets->sets[index].is_read && (index == first || is_alike(&sets->sets[index], &sets->sets[first])))
-			status = read_set(reading, index);
-		if (status == PROFILE_SET_PASSED)
-			profile_sets_remove(sets, index);
-		else if (status)
-			return status;
+	for (size_t i = first; i < sets->count && !status;) {
+		if (sets->sets[i].is_read || strcmp(sets->sets[i].directory, directory) != 0)
+			i++;
 		else
-			index++;
+			status = read_batch(reading, i);
 	}
-	return STATUS_OK;
+	return status;
 }
 
 static int

@@ -40,7 +40,6 @@ struct block_adder {
 	uint64_t touched[TOUCHED_WORDS];
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	size_t event_count;
-	size_t capacity; /* of the selection's counts */
 	uint64_t sums[]; /* [offset * event_count + event] */
 };
 
@@ -86,13 +85,12 @@ add_block(struct block_adder *adder, const struct block *block, struct selection
 
 /* Hand out the sums of one offset, and leave zeros. */
 static int
-take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct selection *selection)
+take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct selection *selection, size_t *capacity)
 {
 	uint64_t *sums = &adder->sums[(offset & (COUNTS_BLOCK_SIZE - 1)) * adder->event_count];
 	struct selection_count *counts;
 
-	counts = array_grow(selection->counts, &adder->capacity, selection->count_count + adder->event_count,
-	                    sizeof(*counts));
+	counts = array_grow(selection->counts, capacity, selection->count_count + adder->event_count, sizeof(*counts));
 	if (!counts)
 		return -ENOMEM;
 	selection->counts = counts;
@@ -111,14 +109,14 @@ take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct s
 }
 
 static int
-take_block(struct block_adder *adder, uint32_t number, uint32_t image, struct selection *selection)
+take_block(struct block_adder *adder, uint32_t number, uint32_t image, struct selection *selection, size_t *capacity)
 {
 	const uint64_t start = (uint64_t)number << COUNTS_BLOCK_SHIFT;
 
 	for (unsigned word = 0; word < TOUCHED_WORDS; word++) {
 		while (adder->touched[word]) {
 			unsigned bit = (unsigned)__builtin_ctzll(adder->touched[word]);
-			int err = take_offset(adder, start | (word * 64 + bit), image, selection);
+			int err = take_offset(adder, start | (word * 64 + bit), image, selection, capacity);
 
 			if (err)
 				return err;
@@ -129,7 +127,8 @@ take_block(struct block_adder *adder, uint32_t number, uint32_t image, struct se
 }
 
 int
-block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection)
+block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection,
+                size_t *capacity)
 {
 	int err = block_list_sort(list);
 
@@ -140,7 +139,7 @@ block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t ima
 			__builtin_prefetch(block[AHEAD].data);
 		err = add_block(adder, block, selection);
 		if (!err && (i + 1 == list->count || block[0].number != block[1].number))
-			err = take_block(adder, block->number, image, selection);
+			err = take_block(adder, block->number, image, selection, capacity);
 	}
 	list->count = 0;
 	return err;

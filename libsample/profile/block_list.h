@@ -41,8 +41,10 @@ void block_adder_free(struct block_adder *adder); /* NULL is allowed */
 
 /*
  * Sort the list, add it up into counts of `image`, which follow those of selection->counts, and empty it.
- * selection->events[].selected, selected_events and has_match grow by what was added. 0, -ENOMEM, -DCPI_EDAMAGED.
+ * selection->events[].selected and selected_events grow by what was added. *capacity is that of selection->counts: 0 at
+ * first. 0, -ENOMEM, -DCPI_EDAMAGED.
  */
-int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection);
+int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection,
+                    size_t *capacity);
 
 #endif

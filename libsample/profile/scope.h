@@ -6,7 +6,6 @@
 #ifndef DCPI_PROFILE_SCOPE_H
 #define DCPI_PROFILE_SCOPE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +18,6 @@ struct scope {
 	struct scope_slice {
 		uint32_t id; /* ascending */
 		uint32_t epoch;
-		bool has_match; /* a sample that the contexts match; known when the blocks have been read */
 	} * slices;
 	size_t slice_count;
 };

@@ -8,6 +8,7 @@
 #ifndef DCPI_PROFILE_SELECTION_H
 #define DCPI_PROFILE_SELECTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -89,5 +90,14 @@ struct selection {
 int selection_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
                    char *why, size_t size);
 void selection_free(struct selection *selection); /* NULL is allowed */
+
+/*
+ * The same for several requests in one pass through the database; they are alike but for comm, cgroup and label, which
+ * selection_is_beside() tells. selections[i] is NULL for one that matches nothing. 0, or an error without a sentence,
+ * and no selection.
+ */
+int selection_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
+                        struct selection **selections);
+bool selection_is_beside(const struct selection_request *left, const struct selection_request *right);
 
 #endif

@@ -1,4 +1,4 @@
-/* Blocks of counts, an image at a time out of all slices: see selection_parts.h. */
+/* Blocks of counts, an image at a time out of all slices, for several selections at once: see selection_parts.h. */
 #include "profile/selection_parts.h"
 
 #include <errno.h>
@@ -7,82 +7,78 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "profile/block_list.h"
 #include "profile/counts.h"
 #include "profile/records.h"
+#include "profile/selection_stream.h"
 
-/* The blocks of one event in one slice, which ascend by image. */
-struct stream {
-	struct store_walk walk;
-	struct counts_key key; /* of the next block */
-	uint16_t event;        /* of the selection */
-	uint32_t epoch;        /* of the selection */
-	struct scope_slice *slice;
+/* A context, and which selection is to have its samples. */
+struct wanted {
+	uint32_t context;
+	uint32_t part;
 };
 
 /* Streams, a heap by the image of the next block. */
 struct merge {
 	struct selection_parts *parts;
+	size_t part_count;
+	const struct selection_parts *lead; /* one of them: epochs, slices and events are the same for all */
+	struct wanted *wanted;              /* ascending by context */
+	size_t wanted_count;
+	bool is_whole; /* some selection is to have all contexts: none can be skipped */
 	struct stream **streams;
 	size_t count, capacity;
-	size_t image_capacity; /* of the selection's images */
-	struct block_list blocks;
 	struct block_adder *adder;
 };
 
-/* To the next block: 1, 0 when the stream ends, or an error. */
 static int
-stream_step(struct stream *stream)
+compare_wanted(const void *left, const void *right)
 {
-	const uint32_t slice = stream->key.slice;
-	const uint16_t event = stream->key.event;
-	int result = store_walk_next(&stream->walk);
+	const struct wanted *a = left, *b = right;
 
-	if (result <= 0)
-		return result;
-	result = counts_key_decode(stream->walk.key.mv_data, stream->walk.key.mv_size, &stream->key);
-	return result ? result : stream->key.slice == slice && stream->key.event == event;
+	return (a->context > b->context) - (a->context < b->context);
 }
 
-static void
-stream_free(struct stream *stream)
-{
-	store_walk_end(&stream->walk);
-	free(stream);
-}
-
-/* The one that begins with the first block of slice key->slice from key->event on; *stream is NULL when there is none.
- */
 static int
-stream_open(const struct selection_parts *parts, const struct counts_key *key, struct stream **stream)
+list_wanted(struct merge *merge)
 {
-	struct stream *new = calloc(1, sizeof(*new));
-	uint8_t first[COUNTS_KEY_SIZE];
-	int result;
+	size_t capacity = 0;
 
-	*stream = NULL;
-	if (!new)
-		return -ENOMEM;
-	result = store_walk_begin(parts->store, parts->txn, TABLE_COUNTS, &new->walk);
-	if (result) {
-		free(new);
-		return result;
+	for (size_t i = 0; i < merge->part_count; i++) {
+		const struct selection_parts *parts = &merge->parts[i];
+		struct wanted *wanted;
+
+		if (parts->is_passed)
+			continue;
+		merge->is_whole |= parts->filter.all;
+		wanted = array_grow(merge->wanted, &capacity, merge->wanted_count + parts->filter.count + 1,
+		                    sizeof(*wanted));
+		if (!wanted)
+			return -ENOMEM;
+		merge->wanted = wanted;
+		for (size_t j = 0; j < parts->filter.count; j++)
+			wanted[merge->wanted_count++] =
+				(struct wanted){.context = parts->filter.numbers[j], .part = (uint32_t)i};
 	}
-	counts_key_encode(key, first);
-	result = store_walk_seek(&new->walk, first, sizeof(first));
-	if (!result)
-		result = store_walk_next(&new->walk);
-	if (result > 0) {
-		result = counts_key_decode(new->walk.key.mv_data, new->walk.key.mv_size, &new->key);
-		if (!result)
-			result = new->key.slice == key->slice;
-	}
-	if (result <= 0) {
-		stream_free(new);
-		return result;
-	}
-	*stream = new;
+	if (merge->wanted_count > 0)
+		qsort(merge->wanted, merge->wanted_count, sizeof(*merge->wanted), compare_wanted);
 	return 0;
+}
+
+/* The first that is wanted of those from `context` on: an index, wanted_count when there is none. */
+static size_t
+find_wanted(const struct merge *merge, uint32_t context)
+{
+	size_t low = 0, high = merge->wanted_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (merge->wanted[middle].context < context)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static int
@@ -103,19 +99,19 @@ merge_add(struct merge *merge, struct stream *stream)
 }
 
 static int
-open_streams(struct merge *merge, struct scope_slice *slice)
+open_streams(struct merge *merge, size_t slice)
 {
-	const struct selection_parts *parts = merge->parts;
-	const size_t epoch = selection_epoch_index(parts->selection, slice->epoch);
-	const size_t event_count = parts->selection->epochs[epoch].event_count;
-	struct counts_key key = {.slice = slice->id};
+	const struct selection_parts *lead = merge->lead;
+	const size_t epoch = selection_epoch_index(lead->selection, lead->scope->slices[slice].epoch);
+	const size_t event_count = lead->selection->epochs[epoch].event_count;
+	struct counts_key key = {.slice = lead->scope->slices[slice].id};
 	struct stream *stream;
 	int err;
 
-	while (!(err = stream_open(parts, &key, &stream)) && stream) {
+	while (!(err = stream_open(lead->store, lead->txn, &key, &stream)) && stream) {
 		if (stream->key.event < event_count) {
 			key.event = (uint16_t)(stream->key.event + 1);
-			stream->event = parts->event_maps[epoch].events[stream->key.event];
+			stream->event = lead->event_maps[epoch].events[stream->key.event];
 			stream->epoch = (uint32_t)epoch;
 			stream->slice = slice;
 			err = merge_add(merge, stream);
@@ -154,7 +150,7 @@ settle_first(struct merge *merge, bool ended)
 }
 
 static int
-take_block(struct merge *merge, struct stream *stream)
+take_block(struct selection_parts *parts, const struct stream *stream)
 {
 	const MDB_val *value = &stream->walk.value;
 	const struct block block = {
@@ -166,8 +162,33 @@ take_block(struct merge *merge, struct stream *stream)
 		.epoch = stream->epoch,
 	};
 
-	stream->slice->has_match = true;
-	return value->mv_size > UINT32_MAX ? -DCPI_EDAMAGED : block_list_add(&merge->blocks, &block);
+	parts->matched[stream->slice] = true;
+	return value->mv_size > UINT32_MAX ? -DCPI_EDAMAGED : block_list_add(&parts->blocks, &block);
+}
+
+/* The block goes to all that want its context; `wanted` is the first of them, if there is one. */
+static int
+share_block(struct merge *merge, const struct stream *stream, size_t wanted)
+{
+	int err = 0;
+
+	for (; !err && wanted < merge->wanted_count && merge->wanted[wanted].context == stream->key.context; wanted++)
+		err = take_block(&merge->parts[merge->wanted[wanted].part], stream);
+	for (size_t i = 0; !err && merge->is_whole && i < merge->part_count; i++)
+		if (merge->parts[i].filter.all && !merge->parts[i].is_passed)
+			err = take_block(&merge->parts[i], stream);
+	return err;
+}
+
+/* To the next block that somebody wants, or to one before it. As stream_step(). */
+static int
+skip_unwanted(const struct merge *merge, struct stream *stream, size_t wanted)
+{
+	if (wanted < merge->wanted_count)
+		return stream_skip(stream, stream->key.image, merge->wanted[wanted].context);
+	if (merge->wanted_count == 0 || stream->key.image == UINT32_MAX)
+		return 0;
+	return stream_skip(stream, stream->key.image + 1, merge->wanted[0].context);
 }
 
 /* The blocks that a stream has of one image, in contexts that match. 1 when it goes on, 0 when it ended, or an error.
@@ -175,18 +196,21 @@ take_block(struct merge *merge, struct stream *stream)
 static int
 take_blocks(struct merge *merge, struct stream *stream)
 {
-	const struct context_filter *filter = &merge->parts->filter;
 	const uint32_t image = stream->key.image;
 	uint32_t context = stream->key.context;
-	bool matches = context_filter_has(filter, context);
+	size_t wanted = find_wanted(merge, context);
 	int result = 1;
 
 	while (result > 0 && stream->key.image == image) {
 		if (stream->key.context != context) { /* neighbours often have the same */
 			context = stream->key.context;
-			matches = context_filter_has(filter, context);
+			wanted = find_wanted(merge, context);
 		}
-		result = matches ? take_block(merge, stream) : 0;
+		if (!merge->is_whole && (wanted == merge->wanted_count || merge->wanted[wanted].context != context)) {
+			result = skip_unwanted(merge, stream, wanted);
+			continue;
+		}
+		result = share_block(merge, stream, wanted);
 		if (!result)
 			result = stream_step(stream);
 	}
@@ -208,19 +232,19 @@ copy_image(const struct image *image)
 }
 
 static int
-read_image(struct merge *merge, uint32_t number)
+read_image(struct selection_parts *parts, uint32_t number)
 {
-	struct selection *selection = merge->parts->selection;
+	struct selection *selection = parts->selection;
 	struct selection_image *images;
 	struct image_record record;
 	MDB_val value;
 	int err;
 
-	images = array_grow(selection->images, &merge->image_capacity, selection->image_count + 1, sizeof(*images));
+	images = array_grow(selection->images, &parts->image_capacity, selection->image_count + 1, sizeof(*images));
 	if (!images)
 		return -ENOMEM;
 	selection->images = images;
-	err = store_get(merge->parts->store, merge->parts->txn, TABLE_IMAGES, number, &value);
+	err = store_get(parts->store, parts->txn, TABLE_IMAGES, number, &value);
 	if (err)
 		return err == -ENOENT ? -DCPI_EDAMAGED : err;
 	err = image_decode(value.mv_data, value.mv_size, &record);
@@ -234,13 +258,26 @@ read_image(struct merge *merge, uint32_t number)
 	return 0;
 }
 
+static int
+add_up(struct merge *merge, struct selection_parts *parts, uint32_t image)
+{
+	int err;
+
+	if (parts->blocks.count == 0)
+		return 0;
+	err = read_image(parts, image);
+	if (err)
+		return err;
+	return block_adder_add(merge->adder, &parts->blocks, (uint32_t)parts->selection->image_count - 1,
+	                       parts->selection, &parts->count_capacity);
+}
+
 /* All blocks of the image that comes first. */
 static int
 read_first_image(struct merge *merge)
 {
-	struct selection *selection = merge->parts->selection;
 	const uint32_t image = merge->streams[0]->key.image;
-	int err;
+	int err = 0;
 
 	while (merge->count > 0 && merge->streams[0]->key.image == image) {
 		int result = take_blocks(merge, merge->streams[0]);
@@ -249,12 +286,9 @@ read_first_image(struct merge *merge)
 			return result;
 		settle_first(merge, result == 0);
 	}
-	if (merge->blocks.count == 0)
-		return 0;
-	err = read_image(merge, image);
-	if (err)
-		return err;
-	return block_adder_add(merge->adder, &merge->blocks, (uint32_t)selection->image_count - 1, selection);
+	for (size_t i = 0; !err && i < merge->part_count; i++)
+		err = add_up(merge, &merge->parts[i], image);
+	return err;
 }
 
 static void
@@ -263,20 +297,25 @@ merge_fini(struct merge *merge)
 	for (size_t i = 0; i < merge->count; i++)
 		stream_free(merge->streams[i]);
 	free(merge->streams);
-	block_list_fini(&merge->blocks);
+	free(merge->wanted);
 	block_adder_free(merge->adder);
 }
 
 int
-selection_read_blocks(struct selection_parts *parts)
+selection_read_blocks(struct selection_parts *parts, size_t count)
 {
-	struct merge merge = {.parts = parts};
+	struct merge merge = {.parts = parts, .part_count = count};
 	int err;
 
-	merge.adder = block_adder_new(parts->selection->event_count);
-	err = merge.adder ? 0 : -ENOMEM;
-	for (size_t i = 0; !err && i < parts->scope.slice_count; i++)
-		err = open_streams(&merge, &parts->scope.slices[i]);
+	for (size_t i = count; i-- > 0;)
+		if (!parts[i].is_passed)
+			merge.lead = &parts[i];
+	if (!merge.lead)
+		return 0;
+	merge.adder = block_adder_new(merge.lead->selection->event_count);
+	err = merge.adder ? list_wanted(&merge) : -ENOMEM;
+	for (size_t i = 0; !err && i < merge.lead->scope->slice_count; i++)
+		err = open_streams(&merge, i);
 	while (!err && merge.count > 0)
 		err = read_first_image(&merge);
 	merge_fini(&merge);

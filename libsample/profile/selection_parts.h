@@ -1,12 +1,16 @@
 /*
  * selection_parts.h - the steps of selection_read() (private to profile/)
  *
- * Each fills its part of the selection from the open transaction; 0 or an error.
+ * Each fills its part of the selection from the open transaction; 0 or an error. Selections that are read together have
+ * one scope.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROFILE_SELECTION_PARTS_H
 #define DCPI_PROFILE_SELECTION_PARTS_H
 
+#include <stdbool.h>
+
+#include "profile/block_list.h"
 #include "profile/context_filter.h"
 #include "profile/scope.h"
 #include "profile/selection.h"
@@ -20,15 +24,18 @@ struct event_map {
 struct selection_parts {
 	struct store *store;
 	MDB_txn *txn;
-	struct scope scope;
+	const struct scope *scope;
 	struct context_filter filter;
-	struct event_map *event_maps; /* one for each epoch of the selection */
-	size_t event_capacity;        /* of selection->events */
+	bool is_passed;                                        /* no context matches: nothing is read */
+	struct event_map *event_maps;                          /* one for each epoch of the selection */
+	size_t event_capacity, image_capacity, count_capacity; /* of the selection's arrays */
+	struct block_list blocks;                              /* of the image that is read */
+	bool *matched; /* by slice of the scope: it has a sample whose context matches */
 	struct selection *selection;
 };
 
-int selection_read_epochs(struct selection_parts *parts); /* and events */
-int selection_read_blocks(struct selection_parts *parts); /* into counts and images */
+int selection_read_epochs(struct selection_parts *parts);               /* and events */
+int selection_read_blocks(struct selection_parts *parts, size_t count); /* of all: into counts and images */
 int selection_read_slices(struct selection_parts *parts); /* totals and times, also of those that had a match */
 
 /* The place of epoch `id` among the selected ones, which must have it. */

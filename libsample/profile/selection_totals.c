@@ -70,7 +70,7 @@ static int
 read_epoch(struct selection_parts *parts, size_t index)
 {
 	struct epoch *epoch = &parts->selection->epochs[index];
-	uint32_t id = parts->scope.epochs[index];
+	uint32_t id = parts->scope->epochs[index];
 	MDB_val value;
 	int err;
 
@@ -97,7 +97,7 @@ int
 selection_read_epochs(struct selection_parts *parts)
 {
 	struct selection *selection = parts->selection;
-	size_t count = parts->scope.epoch_count;
+	size_t count = parts->scope->epoch_count;
 	int err = 0;
 
 	selection->epochs = calloc(count, sizeof(*selection->epochs));
@@ -167,8 +167,8 @@ selection_read_slices(struct selection_parts *parts)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < parts->scope.slice_count; i++) {
-		const struct scope_slice *chosen = &parts->scope.slices[i];
+	for (size_t i = 0; !err && i < parts->scope->slice_count; i++) {
+		const struct scope_slice *chosen = &parts->scope->slices[i];
 		size_t epoch = selection_epoch_index(parts->selection, chosen->epoch);
 		struct slice slice;
 		MDB_val value;
@@ -182,7 +182,7 @@ selection_read_slices(struct selection_parts *parts)
 			add_slice(parts, epoch, &slice);
 		else
 			err = -DCPI_EDAMAGED;
-		if (!err && chosen->has_match)
+		if (!err && parts->matched[i])
 			add_match(parts, epoch, &slice);
 		slice_fini(&slice);
 	}

@@ -66,9 +66,11 @@ start_dcpid "$db" --config "$scratch/dcpid.conf" || {
 }
 for prefix in a b c; do
 	check 'the runs are sampled' run_all $prefix
-	[ "$(marked landing)/$(marked steady)" != walk_lines/ ] && is_noisy || break
+	if [ "$(marked landing)/$(marked steady)" = walk_lines/ ] || ! is_noisy; then
+		break
+	fi
 done
-figure "shared sets: $(shared $prefix)"
+figure "shared sets: $(shared "$prefix")"
 look
 stop "$started"
 
