@@ -69,7 +69,7 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
 # How long instructions are, without a library.
 X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
-PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c proc_maps.c) \
+PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c mapped_file.c proc_maps.c) \
 	$(X86_ENCODING)
 
 # What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
