@@ -85,11 +85,26 @@ say_damage(const char *file, const struct perf_import_report *report)
 	return STATUS_DAMAGED;
 }
 
+/* Of places that found no room: memory ended, or a recording has more of them than dcpid would follow. */
+static void
+warn_of_memory(const char *file, const struct perf_import_report *report)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < report->epoch.event_count; i++)
+		if (report->epoch.events[i].encoding.type != EVENT_TYPE_DCPIX)
+			samples += report->events[i].unknown[UNKNOWN_MEMORY];
+	if (samples > 0)
+		message_print(file, "there was no room for the places of %" PRIu64 " samples; they count as unknown",
+		              samples);
+}
+
 static int
 print_perf_report(const struct run *run, const char *file, const struct perf_import_report *report)
 {
 	int err;
 
+	warn_of_memory(file, report);
 	if (run->request->options.format == FORMAT_JSON)
 		err = json_array_append_new(run->imported, import_report_json(report, file)) ? -ENOMEM : 0;
 	else

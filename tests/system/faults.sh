@@ -94,6 +94,9 @@ make_subjects()
 	echo 'jq -c "[[.events[] | [.samples, .selected, .lost]], [.rows[].counts[\"cpu-clock\"]] | add]"' \
 		>"$scratch/json.sums"
 	explaining_subjects "$(dcpiprof --db "$scratch/sample" --json --image templates | jq -r '.rows[0].procedure')"
+	# What is there already is not added again, so that each run says the same.
+	dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample" >/dev/null
+	subject dcpimport dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample"
 	subject check dcpictl --db "$scratch/sample" check
 	subject config dcpid --check-config --config "$scratch/dcpid.conf"
 }
