@@ -84,7 +84,7 @@ kind_reason(enum procedure_kind kind)
 	case PROCEDURE_NO_NAMES:
 		return "the kernel hid its names";
 	case PROCEDURE_ANON:
-		return "code made at run time has no file";
+		return "code made at run time, of which its process tells nothing";
 	default:
 		return "";
 	}
