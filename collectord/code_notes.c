@@ -97,8 +97,10 @@ code_notes_free(struct code_notes *notes)
 
 	if (!notes)
 		return;
-	HASH_ITER (hh, notes->entries, entry, next)
+	for (entry = notes->entries; entry; entry = next) {
+		next = entry->hh.next;
 		forget(notes, entry);
+	}
 	pthread_mutex_destroy(&notes->lock);
 	free(notes);
 }
@@ -127,9 +129,9 @@ find_image(struct code_notes *notes, const struct image *image)
 static struct entry *
 find_oldest(struct code_notes *notes, bool with_file)
 {
-	struct entry *entry, *next, *oldest = NULL;
+	struct entry *oldest = NULL;
 
-	HASH_ITER (hh, notes->entries, entry, next)
+	for (struct entry *entry = notes->entries; entry; entry = entry->hh.next)
 		if ((!with_file || entry->fd >= 0) && (!oldest || entry->used_ns < oldest->used_ns))
 			oldest = entry;
 	return oldest;
@@ -139,10 +141,8 @@ find_oldest(struct code_notes *notes, bool with_file)
 static void
 succeed(struct code_notes *notes, struct entry *entry, uint64_t time_ns)
 {
-	struct entry *before, *next;
-
 	entry->renewed_wait_ns = WAIT_FIRST_NS;
-	HASH_ITER (hh, notes->entries, before, next) {
+	for (struct entry *before = notes->entries; before; before = before->hh.next) {
 		if (before == entry || before->is_past || before->maker.pid != entry->maker.pid ||
 		    before->maker.begun_ns != entry->maker.begun_ns)
 			continue;
@@ -269,9 +269,7 @@ look_at(struct code_notes *notes, struct entry *entry, uint64_t time_ns)
 static struct entry *
 find_due(struct code_notes *notes, uint64_t time_ns)
 {
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, notes->entries, entry, next)
+	for (struct entry *entry = notes->entries; entry; entry = entry->hh.next)
 		if (entry->is_new || (entry->fd < 0 && entry->due_ns <= time_ns))
 			return entry;
 	return NULL;
@@ -283,10 +281,12 @@ forget_ended(struct code_notes *notes, uint64_t time_ns)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER (hh, notes->entries, entry, next)
+	for (entry = notes->entries; entry; entry = next) {
+		next = entry->hh.next;
 		if (time_ns - entry->used_ns > KEEP_ENDED_NS && entry->fd >= 0 &&
 		    (entry->is_past || !code_file_lives(notes->procfs, &entry->maker)))
 			forget(notes, entry);
+	}
 }
 
 void
@@ -371,7 +371,7 @@ int
 code_notes_open(struct code_notes *notes, const struct image *image, struct code_note *note)
 {
 	struct entry *entry;
-	struct stat status;
+	struct stat status = {0};
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&notes->lock);

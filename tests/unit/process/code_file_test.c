@@ -33,8 +33,9 @@ monotonic_ns(void)
 static void
 write_file(const char *path, mode_t mode)
 {
-	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+	static int fd; /* for as long as the process lives */
 
+	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, TEXT, strlen(TEXT)) != (ssize_t)strlen(TEXT) || fchmod(fd, mode) != 0)
 		_exit(1);
 }
@@ -219,7 +220,7 @@ static void
 a_jitdump_comes_before_a_map(void **state)
 {
 	struct child child;
-	struct fake fake;
+	struct fake fake = {0};
 
 	(void)state;
 	fake_init(&fake);
@@ -241,7 +242,7 @@ static void
 a_file_that_was_deleted_is_found_by_its_descriptor(void **state)
 {
 	struct child child;
-	struct fake fake;
+	struct fake fake = {0};
 
 	(void)state;
 	fake_init(&fake);
