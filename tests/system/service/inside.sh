@@ -89,6 +89,21 @@ test_users()
 		'runuser -u insider -- dcpictl doctor | grep "dcpid counts"'
 }
 
+# The service's daemon is another user than those whose processes it labels, and may look into none of them.
+test_labels()
+{
+	check_equal 'a user in group dcpi labels a program, which is its own' insider "$(as insider dcpictl label theirs -- id -un)"
+	check 'the samples carry the label' bash -c '
+		runuser -u insider -- dcpictl label work -- /mnt/inside/shares 1 && dcpiprof --label work --image shares'
+	check_fails 'another user is refused, and nothing is run' 125 'Permission denied' as outsider dcpictl label theirs -- id
+	start as insider dcpictl label lasting -- timeout 300 sh -c 'while :; do /mnt/inside/shares 1; done'
+	wait_for 20 bash -c 'dcpictl flush && dcpiprof --label lasting --image shares'
+	check 'the service is started anew' systemctl restart dcpid
+	check 'which process has which label is not forgotten' test -e /run/dcpid/control.labels
+	check 'what runs on keeps its label' wait_for 30 bash -c 'dcpictl flush && dcpiprof --label lasting --image shares'
+	stop "$started"
+}
+
 test_kill()
 {
 	local before=$1 pid
@@ -208,6 +223,7 @@ test_purge()
 test_install
 test_start
 test_users
+test_labels
 test_kill "$(samples_of shares)"
 test_textfile
 test_reload_and_stop
