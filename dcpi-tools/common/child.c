@@ -71,13 +71,26 @@ send_output_nowhere(void)
 		dup2(fd, STDOUT_FILENO);
 }
 
+/* How signals were before: the program is to find them so. */
+struct signals_before {
+	sigset_t mask;
+	struct sigaction of_children;
+};
+
+static void
+restore_signals(const struct signals_before *before)
+{
+	sigaction(SIGCHLD, &before->of_children, NULL);
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
+}
+
 /* What the new process does; `report` is closed when it has become the program. */
 static void
-become(const struct child *child, char *const *command, const sigset_t *before, int report)
+become(const struct child *child, char *const *command, const struct signals_before *before, int report)
 {
 	int reason = child->begin ? child->begin(child->begin_context) : 0;
 
-	sigprocmask(SIG_SETMASK, before, NULL);
+	restore_signals(before);
 	if (!reason) {
 		if (child->is_quiet)
 			send_output_nowhere();
@@ -102,7 +115,7 @@ read_report(int report)
 }
 
 static int
-start_and_wait(struct child *child, char *const *command, const sigset_t *signals, const sigset_t *before)
+start_and_wait(struct child *child, char *const *command, const sigset_t *signals, const struct signals_before *before)
 {
 	int report[2], reason, err;
 	pid_t pid;
@@ -130,18 +143,17 @@ int
 child_run(struct child *child, char *const *command)
 {
 	const struct sigaction normal = {.sa_handler = SIG_DFL};
-	struct sigaction before_child;
-	sigset_t signals, before;
+	struct signals_before before;
+	sigset_t signals;
 	int err;
 
 	child->status = 0;
 	child->cpu_ns = 0;
 	collect_signals(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	sigaction(SIGCHLD, &normal, &before_child); /* who ignores it hears of no child */
+	sigprocmask(SIG_BLOCK, &signals, &before.mask);
+	sigaction(SIGCHLD, &normal, &before.of_children); /* who ignores it hears of no child */
 	err = start_and_wait(child, command, &signals, &before);
-	sigaction(SIGCHLD, &before_child, NULL);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	restore_signals(&before);
 	return err;
 }
 

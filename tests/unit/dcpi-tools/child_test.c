@@ -138,6 +138,27 @@ it_ends_also_where_children_are_ignored(void **state)
 }
 
 static void
+the_program_finds_signals_as_they_were(void **state)
+{
+	/* SIGCHLD is the 17th: the lowest bit of the fifth digit from the right */
+	char program[] = "grep", quiet[] = "-q", file[] = "/proc/self/status", ignored[] = "^SigIgn:.*[13579bdf]....$",
+	     blocked[] = "^SigBlk:.*0000000000000000$";
+	char *const ignores[] = {program, quiet, ignored, file, NULL}, *const blocks[] = {program, quiet, blocked, file,
+	                                                                                  NULL};
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(child_run(&child, blocks), 0);
+	assert_int_equal(child.status, 0);
+	assert_int_equal(child_run(&child, ignores), 0);
+	assert_int_equal(WEXITSTATUS(child.status), 1);
+	signal(SIGCHLD, SIG_IGN);
+	assert_int_equal(child_run(&child, ignores), 0);
+	assert_int_equal(child.status, 0);
+	signal(SIGCHLD, SIG_DFL);
+}
+
+static void
 a_signal_that_is_sent_to_us_goes_to_it(void **state)
 {
 	struct child child = {0};
@@ -176,6 +197,7 @@ main(void)
 		cmocka_unit_test(quiet_output_goes_nowhere),
 		cmocka_unit_test(what_it_took_is_measured),
 		cmocka_unit_test(it_ends_also_where_children_are_ignored),
+		cmocka_unit_test(the_program_finds_signals_as_they_were),
 		cmocka_unit_test(a_signal_that_is_sent_to_us_goes_to_it),
 		cmocka_unit_test(a_run_of_seconds_is_told_of),
 	};
