@@ -8,19 +8,20 @@
 #include "dcpi-tools/common/json.h"
 
 static json_t *
-row_json(const struct report *report, const struct cat_row *row)
+row_json(const struct report *report, const struct point *row)
 {
 	json_t *values = json_array();
 	int failed = !values;
 
 	failed |= json_array_append_new(values, json_count(row->offset));
-	for (size_t i = 0; i < report->columns.count; i++)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
 		failed |= json_array_append_new(values, json_count(cat_row_samples(report, row, i)));
 	if (report->request->names) {
-		const struct cat_procedure *procedure = &report->procedures[row->procedure];
+		uint64_t base;
+		const char *procedure = cat_row_procedure(report, row, &base);
 
-		failed |= json_array_append_new(values, json_shown(procedure->title));
-		failed |= json_array_append_new(values, procedure->title ? json_count(procedure->base) : json_null());
+		failed |= json_array_append_new(values, json_shown(procedure));
+		failed |= json_array_append_new(values, procedure ? json_count(base) : json_null());
 	}
 	return json_kept(values, failed);
 }
@@ -31,7 +32,7 @@ samples_json(const struct report *report, const struct cat_image *image)
 	json_t *samples = json_array();
 	int failed = !samples;
 
-	for (size_t i = 0; i < report->columns.count; i++)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
 		failed |= json_array_append_new(samples, json_count(cat_image_samples(report, image, i)));
 	return json_kept(samples, failed);
 }
@@ -46,7 +47,7 @@ image_json(const struct report *report, const struct cat_image *image)
 
 	build_id_format(which, build_id);
 	for (size_t i = 0; i < image->row_count; i++)
-		failed |= json_array_append_new(rows, row_json(report, &report->rows[image->first_row + i]));
+		failed |= json_array_append_new(rows, row_json(report, &report->points.points[image->first_row + i]));
 	return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "image", json_shown(which->path), "kind", cat_kind(which),
 	                 "build_id", build_id[0] ? build_id : NULL, "samples", samples_json(report, image), "rows",
 	                 json_kept(rows, failed));
@@ -59,9 +60,9 @@ columns_json(const struct report *report)
 	int failed = !columns;
 
 	failed |= json_array_append_new(columns, json_string("offset"));
-	for (size_t i = 0; i < report->columns.count; i++)
-		failed |= json_array_append_new(columns,
-		                                json_shown(report->selection->events[report->columns.events[i]].name));
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		failed |= json_array_append_new(
+			columns, json_shown(report->choice.selection->events[report->choice.columns.events[i]].name));
 	if (report->request->names) {
 		failed |= json_array_append_new(columns, json_string("procedure"));
 		failed |= json_array_append_new(columns, json_string("procedure_offset"));
@@ -74,9 +75,9 @@ static json_t *
 head_json(const struct report *report)
 {
 	const struct summary summary = {
-		.selection = report->selection,
+		.selection = report->choice.selection,
 		.request = &report->request->options.request,
-		.columns = &report->columns,
+		.columns = &report->choice.columns,
 		.totals = report->totals,
 	};
 	json_t *root = json_pack("{s:s}", "schema", "dcpicat/1");

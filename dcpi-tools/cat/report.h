@@ -6,10 +6,9 @@
 #ifndef DCPI_TOOLS_CAT_REPORT_H
 #define DCPI_TOOLS_CAT_REPORT_H
 
-#include "dcpi-tools/common/columns.h"
-#include "dcpi-tools/common/database.h"
-#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/points.h"
+#include "dcpi-tools/common/report_choice.h"
 #include "dcpi-tools/common/summary.h"
 
 /* What the user asked for. */
@@ -20,17 +19,6 @@ struct request {
 	bool demangle; /* these */
 };
 
-struct cat_procedure {
-	char *title;   /* not escaped; NULL: nothing is known */
-	uint64_t base; /* where it begins */
-};
-
-struct cat_row {
-	uint64_t offset;
-	size_t first, count; /* its counts are selection->counts[first .. first + count) */
-	size_t procedure;    /* of report->procedures, with request->names */
-};
-
 struct cat_image {
 	uint32_t index; /* into selection->images */
 	size_t first_row, row_count;
@@ -39,17 +27,11 @@ struct cat_image {
 /* What is shown. */
 struct report {
 	const struct request *request;
-	struct selection *selection;
-	struct columns columns;
-	char **titles;                         /* of images */
-	bool *wanted;                          /* by image; NULL: all */
+	struct report_choice choice;
 	uint64_t totals[SELECTION_EVENTS_MAX]; /* what the rows add up to, by event */
 	struct cat_image *images;              /* with rows; by title */
 	size_t image_count;
-	struct cat_row *rows; /* by image and offset */
-	size_t row_count;
-	struct cat_procedure *procedures;
-	size_t procedure_count, procedure_capacity;
+	struct points points; /* the rows, by image and offset */
 };
 
 /* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
@@ -57,8 +39,11 @@ int report_make(struct report *report, const struct request *request, struct dat
 void report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Samples of column `column`: of a row, and of an image. */
-uint64_t cat_row_samples(const struct report *report, const struct cat_row *row, size_t column);
+uint64_t cat_row_samples(const struct report *report, const struct point *row, size_t column);
 uint64_t cat_image_samples(const struct report *report, const struct cat_image *image, size_t column);
+
+/* The procedure of a row, with request->names. NULL: nothing is known; else *base: where it begins. Not escaped. */
+const char *cat_row_procedure(const struct report *report, const struct point *row, uint64_t *base);
 
 const struct image *cat_image_of(const struct report *report, const struct cat_image *image);
 const char *cat_kind(const struct image *image); /* "user", "kernel", ... */

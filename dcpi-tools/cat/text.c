@@ -14,7 +14,7 @@
 static void
 print_event(const struct report *report, uint16_t index, FILE *stream)
 {
-	const struct selection_event *event = &report->selection->events[index];
+	const struct selection_event *event = &report->choice.selection->events[index];
 
 	fputs("event ", stream);
 	text_print(event->name, stream);
@@ -43,15 +43,15 @@ print_epoch(const struct epoch *epoch, FILE *stream)
 static void
 print_head(const struct report *report, FILE *stream)
 {
-	const struct selection *selection = report->selection;
+	const struct selection *selection = report->choice.selection;
 
 	fputs("dcpicat 1\n", stream);
 	fprintf(stream, "start %" PRIu64 "\n", selection->start_ns / SECOND_NS);
 	fprintf(stream, "end %" PRIu64 "\n", selection->end_ns / SECOND_NS);
 	for (size_t i = 0; i < selection->epoch_count; i++)
 		print_epoch(&selection->epochs[i], stream);
-	for (size_t i = 0; i < report->columns.count; i++)
-		print_event(report, report->columns.events[i], stream);
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		print_event(report, report->choice.columns.events[i], stream);
 }
 
 static void
@@ -66,24 +66,25 @@ print_image(const struct report *report, const struct cat_image *image, FILE *st
 	if (which->build_id_size > 0)
 		fprintf(stream, "build-id %s\n", build_id_format(which, build_id));
 	fputs("samples", stream);
-	for (size_t i = 0; i < report->columns.count; i++)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
 		fprintf(stream, " %" PRIu64, cat_image_samples(report, image, i));
 	fputc('\n', stream);
 }
 
 static void
-print_row(const struct report *report, const struct cat_row *row, FILE *stream)
+print_row(const struct report *report, const struct point *row, FILE *stream)
 {
 	fprintf(stream, "0x%" PRIx64, row->offset);
-	for (size_t i = 0; i < report->columns.count; i++)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
 		fprintf(stream, " %" PRIu64, cat_row_samples(report, row, i));
 	if (report->request->names) {
-		const struct cat_procedure *procedure = &report->procedures[row->procedure];
+		uint64_t base;
+		const char *procedure = cat_row_procedure(report, row, &base);
 
 		fputc(' ', stream);
-		text_print(procedure->title ? procedure->title : "-", stream);
-		if (procedure->title && row->offset > procedure->base)
-			fprintf(stream, "+0x%" PRIx64, row->offset - procedure->base);
+		text_print(procedure ? procedure : "-", stream);
+		if (procedure && row->offset > base)
+			fprintf(stream, "+0x%" PRIx64, row->offset - base);
 	}
 	fputc('\n', stream);
 }
@@ -102,7 +103,7 @@ report_print_text(const struct report *report, const struct output *output)
 		if (header)
 			print_image(report, image, stream);
 		for (size_t row = 0; row < image->row_count; row++)
-			print_row(report, &report->rows[image->first_row + row], stream);
+			print_row(report, &report->points.points[image->first_row + row], stream);
 	}
 	return 0;
 }
@@ -113,8 +114,8 @@ print_csv_headings(const struct report *report, struct csv *csv)
 	csv_text(csv, "image");
 	csv_text(csv, "build-id");
 	csv_text(csv, "offset");
-	for (size_t i = 0; i < report->columns.count; i++)
-		csv_text(csv, report->selection->events[report->columns.events[i]].name);
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		csv_text(csv, report->choice.selection->events[report->choice.columns.events[i]].name);
 	if (report->request->names) {
 		csv_text(csv, "procedure");
 		csv_text(csv, "procedure offset");
@@ -123,16 +124,18 @@ print_csv_headings(const struct report *report, struct csv *csv)
 }
 
 static int
-print_csv_name(const struct cat_procedure *procedure, struct csv *csv)
+print_csv_name(const struct report *report, const struct point *row, struct csv *csv)
 {
-	char *shown = text_shown(procedure->title ? procedure->title : "");
+	uint64_t base;
+	const char *procedure = cat_row_procedure(report, row, &base);
+	char *shown = text_shown(procedure ? procedure : "");
 
 	if (!shown)
 		return -ENOMEM;
 	csv_text(csv, shown);
 	free(shown);
-	if (procedure->title)
-		csv_number(csv, procedure->base);
+	if (procedure)
+		csv_number(csv, base);
 	else
 		csv_text(csv, "");
 	return 0;
@@ -147,15 +150,15 @@ print_csv_image(const struct report *report, const struct cat_image *image, stru
 
 	build_id_format(which, build_id);
 	for (size_t i = 0; i < image->row_count && !err; i++) {
-		const struct cat_row *row = &report->rows[image->first_row + i];
+		const struct point *row = &report->points.points[image->first_row + i];
 
 		csv_text(csv, path);
 		csv_text(csv, build_id);
 		csv_number(csv, row->offset);
-		for (size_t column = 0; column < report->columns.count; column++)
+		for (size_t column = 0; column < report->choice.columns.count; column++)
 			csv_number(csv, cat_row_samples(report, row, column));
 		if (report->request->names)
-			err = print_csv_name(&report->procedures[row->procedure], csv);
+			err = print_csv_name(report, row, csv);
 		csv_end(csv);
 	}
 	free(path);

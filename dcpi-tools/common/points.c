@@ -71,52 +71,69 @@ find_procedure(struct maker *maker, uint32_t image, const struct procedure *proc
 	return err;
 }
 
-static int
-add_point(struct maker *maker, size_t first)
+/* The point whose counts begin with `first`. */
+static struct point
+point_at(const struct selection *selection, size_t first)
 {
-	const struct selection *selection = maker->request->selection;
-	const struct selection_count *count = &selection->counts[first];
+	const struct selection_count *counts = selection->counts;
+	struct point point = {.offset = counts[first].offset, .image = counts[first].image, .first = first};
+	size_t end = first;
+
+	while (end < selection->count_count && counts[end].image == point.image && counts[end].offset == point.offset)
+		end++;
+	point.event_count = end - first;
+	return point;
+}
+
+static bool
+is_wanted(const struct points_request *request, const struct point *point)
+{
+	const struct selection_count *counts = &request->selection->counts[point->first];
+
+	if (request->wanted && !request->wanted[point->image])
+		return false;
+	for (size_t i = 0; request->columns && i < request->columns->count; i++)
+		for (size_t j = 0; j < point->event_count; j++)
+			if (counts[j].event == request->columns->events[i] && counts[j].count > 0)
+				return true;
+	return !request->columns;
+}
+
+static int
+add_point(struct maker *maker, struct point *point)
+{
+	const struct points_request *request = maker->request;
 	struct points *points = maker->points;
 	struct procedure procedure;
 	struct point *grown;
-	int err;
+	int err = 0;
 
 	grown = array_grow(points->points, &maker->capacity, points->count + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	points->points = grown;
-	grown += points->count;
-	*grown = (struct point){.offset = count->offset, .image = count->image, .first = first, .event_count = 1};
-	err = symbolizer_find(maker->request->symbolizer, &selection->images[count->image], count->offset, &procedure);
+	if (request->symbolizer)
+		err = symbolizer_find(request->symbolizer, &request->selection->images[point->image], point->offset,
+		                      &procedure);
+	if (request->symbolizer && !err)
+		err = find_procedure(maker, point->image, &procedure, &point->procedure);
 	if (!err)
-		err = find_procedure(maker, count->image, &procedure, &grown->procedure);
-	if (!err)
-		points->count++;
+		grown[points->count++] = *point;
 	return err;
-}
-
-static bool
-continues(const struct points *points, const struct selection_count *count)
-{
-	const struct point *last = points->count ? &points->points[points->count - 1] : NULL;
-
-	return last && last->image == count->image && last->offset == count->offset;
 }
 
 static int
 add_all(struct maker *maker)
 {
-	const struct points_request *request = maker->request;
-	const struct selection *selection = request->selection;
+	const struct selection *selection = maker->request->selection;
 	int err = 0;
 
-	for (size_t i = 0; i < selection->count_count && !err; i++) {
-		if (request->wanted && !request->wanted[selection->counts[i].image])
-			continue;
-		if (continues(maker->points, &selection->counts[i]))
-			maker->points->points[maker->points->count - 1].event_count++;
-		else
-			err = add_point(maker, i);
+	for (size_t i = 0; i < selection->count_count && !err;) {
+		struct point point = point_at(selection, i);
+
+		if (is_wanted(maker->request, &point))
+			err = add_point(maker, &point);
+		i += point.event_count;
 	}
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "profile/selection.h"
 
@@ -40,7 +41,8 @@ struct points {
 struct points_request {
 	const struct selection *selection; /* must outlive the points */
 	const bool *wanted;                /* by image; NULL: all */
-	struct symbolizer *symbolizer;
+	const struct columns *columns;     /* offsets with samples of these; NULL: of any event */
+	struct symbolizer *symbolizer;     /* NULL: no procedures, and point->procedure means nothing */
 	bool demangle;
 };
 

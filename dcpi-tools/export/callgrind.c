@@ -41,7 +41,7 @@ print_procedure(struct writer *writer, const struct point *point, uint32_t file)
 
 	if (writer->procedure == UINT32_MAX || writer->image != point->image) {
 		fprintf(writer->stream, "\nob=(%" PRIu32 ") ", point->image + 1);
-		text_print(report->titles[point->image], writer->stream);
+		text_print(report->choice.titles[point->image], writer->stream);
 	}
 	fputc('\n', writer->stream);
 	print_file(writer, "fl", file);
@@ -56,15 +56,6 @@ print_procedure(struct writer *writer, const struct point *point, uint32_t file)
 	writer->procedure = point->procedure;
 }
 
-static bool
-has_samples(const struct report *report, const struct point *point)
-{
-	for (size_t i = 0; i < report->columns.count; i++)
-		if (point_samples(&report->points, point, report->columns.events[i]) > 0)
-			return true;
-	return false;
-}
-
 static void
 print_point(struct writer *writer, size_t index, const uint32_t *files)
 {
@@ -72,15 +63,14 @@ print_point(struct writer *writer, size_t index, const uint32_t *files)
 	const struct point *point = &report->points.points[index];
 	const struct place *place = &report->places[index];
 
-	if (!has_samples(report, point))
-		return;
 	if (writer->procedure != point->procedure || writer->image != point->image)
 		print_procedure(writer, point, files[point->procedure]);
 	if (writer->file != place->file)
 		print_file(writer, place->file == files[point->procedure] ? "fe" : "fi", place->file);
 	fprintf(writer->stream, "0x%" PRIx64 " %" PRIu32, place->address, place->line);
-	for (size_t i = 0; i < report->columns.count; i++)
-		fprintf(writer->stream, " %" PRIu64, point_samples(&report->points, point, report->columns.events[i]));
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		fprintf(writer->stream, " %" PRIu64,
+		        point_samples(&report->points, point, report->choice.columns.events[i]));
 	fputc('\n', writer->stream);
 }
 
@@ -92,13 +82,14 @@ print_unknown(const struct writer *writer)
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 		uint64_t sum = 0;
 
-		for (size_t i = 0; i < report->columns.count; i++)
-			sum += report_unknown(report, report->columns.events[i], cause);
+		for (size_t i = 0; i < report->choice.columns.count; i++)
+			sum += report_unknown(report, report->choice.columns.events[i], cause);
 		if (sum == 0)
 			continue;
 		fprintf(writer->stream, "\nob=[unknown]\nfl=???\nfn=[unknown: %s]\n0x0 0", unknown_cause_name(cause));
-		for (size_t i = 0; i < report->columns.count; i++)
-			fprintf(writer->stream, " %" PRIu64, report_unknown(report, report->columns.events[i], cause));
+		for (size_t i = 0; i < report->choice.columns.count; i++)
+			fprintf(writer->stream, " %" PRIu64,
+			        report_unknown(report, report->choice.columns.events[i], cause));
 		fputc('\n', writer->stream);
 	}
 }
@@ -108,8 +99,8 @@ static int
 print_events(const struct report *report, FILE *stream)
 {
 	fputs("positions: instr line\nevents:", stream);
-	for (size_t i = 0; i < report->columns.count; i++) {
-		char *name = text_shown(report->selection->events[report->columns.events[i]].name);
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		char *name = text_shown(report->choice.selection->events[report->choice.columns.events[i]].name);
 
 		if (!name)
 			return -ENOMEM;
@@ -119,8 +110,8 @@ print_events(const struct report *report, FILE *stream)
 		free(name);
 	}
 	fputs("\nsummary:", stream);
-	for (size_t i = 0; i < report->columns.count; i++)
-		fprintf(stream, " %" PRIu64, report->written[report->columns.events[i]]);
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		fprintf(stream, " %" PRIu64, report->written[report->choice.columns.events[i]]);
 	fputc('\n', stream);
 	return 0;
 }
@@ -128,7 +119,7 @@ print_events(const struct report *report, FILE *stream)
 static int
 print_head(const struct report *report, FILE *stream)
 {
-	const struct selection *selection = report->selection;
+	const struct selection *selection = report->choice.selection;
 	char range[2 * TIME_TEXT_SIZE];
 
 	fputs("# callgrind format\nversion: 1\ncreator: dcpiexport-" DCPI_VERSION "\n", stream);

@@ -63,13 +63,13 @@ static int
 fill(const struct report *report, struct stack *stacks)
 {
 	const struct points *points = &report->points;
-	const uint16_t event = report->columns.events[0];
+	const uint16_t event = report->choice.columns.events[0];
 	size_t count = points->procedure_count;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct point_procedure *procedure = &points->procedures[i];
 
-		stacks[i].text = stack_text(report->titles[procedure->image], procedure->title);
+		stacks[i].text = stack_text(report->choice.titles[procedure->image], procedure->title);
 		if (!stacks[i].text)
 			return -ENOMEM;
 	}

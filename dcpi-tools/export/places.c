@@ -81,7 +81,7 @@ find_in_image(struct report *report, size_t start, size_t end)
 	struct opened opened = {.lines = NULL};
 	int err;
 
-	err = code_image_open(&opened.code, report->selection, report->points.points[start].image);
+	err = code_image_open(&opened.code, report->choice.selection, report->points.points[start].image);
 	if (err)
 		return err == -ENOMEM ? err : lay_out_pages(report, start, end);
 	err = report->request->lines ? image_lines_new(opened.code.file, &opened.lines) : 0;
@@ -99,7 +99,7 @@ static int
 find_guarded(struct report *report, size_t start, size_t end)
 {
 	const uint32_t image = report->points.points[start].image;
-	char *shown = text_shown(report->selection->images[image].image->path);
+	char *shown = text_shown(report->choice.selection->images[image].image->path);
 	struct guard guard = procedure_guard(shown);
 	int err;
 

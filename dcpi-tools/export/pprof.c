@@ -102,10 +102,12 @@ put_types(struct writer *writer)
 	const struct report *report = writer->report;
 	int err = 0;
 
-	for (size_t i = 0; i < report->columns.count && !err; i++)
-		err = put_type(writer, report->selection->events[report->columns.events[i]].name, "count");
-	for (size_t i = 0; i < report->columns.count && !err; i++) {
-		const struct selection_event *event = &report->selection->events[report->columns.events[i]];
+	for (size_t i = 0; i < report->choice.columns.count && !err; i++)
+		err = put_type(writer, report->choice.selection->events[report->choice.columns.events[i]].name,
+		               "count");
+	for (size_t i = 0; i < report->choice.columns.count && !err; i++) {
+		const struct selection_event *event =
+			&report->choice.selection->events[report->choice.columns.events[i]];
 		char name[EVENT_NAME_SIZE + sizeof("-time")];
 
 		writer->is_timed[i] = strcmp(event->unit, "ns") == 0 && event->period > 0;
@@ -135,7 +137,7 @@ static int
 put_comments(struct writer *writer)
 {
 	const struct report *report = writer->report;
-	const struct selection *selection = report->selection;
+	const struct selection *selection = report->choice.selection;
 	char text[2 * EPOCH_TEXT_SIZE + EVENT_NOTE_SIZE];
 	int err = 0;
 
@@ -145,8 +147,8 @@ put_comments(struct writer *writer)
 		snprintf(text, sizeof(text), "dcpiexport " DCPI_VERSION ": %s, %s", newest->host, newest->kernel);
 		err = put_comment(writer, text);
 	}
-	for (size_t i = 0; i < report->columns.count && !err; i++) {
-		const struct selection_event *event = &selection->events[report->columns.events[i]];
+	for (size_t i = 0; i < report->choice.columns.count && !err; i++) {
+		const struct selection_event *event = &selection->events[report->choice.columns.events[i]];
 
 		snprintf(text, sizeof(text), "%s: %s", event->name, event->note);
 		if (event->note[0])
@@ -159,7 +161,7 @@ static int
 put_head(struct writer *writer)
 {
 	const struct report *report = writer->report;
-	const struct selection_event *event = &report->selection->events[report->columns.events[0]];
+	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int err;
@@ -173,8 +175,8 @@ put_head(struct writer *writer)
 		err = number_text(writer, unit_name(event), &type.unit);
 	if (err)
 		return err;
-	piece.time_nanos = (int64_t)report->selection->start_ns;
-	piece.duration_nanos = (int64_t)report->selection->covered_ns;
+	piece.time_nanos = (int64_t)report->choice.selection->start_ns;
+	piece.duration_nanos = (int64_t)report->choice.selection->covered_ns;
 	piece.period_type = &type;
 	piece.period = (int64_t)event->period;
 	piece.default_sample_type = type.type;
@@ -185,7 +187,7 @@ put_head(struct writer *writer)
 static int
 put_mapping(struct writer *writer, const struct stretch *stretch)
 {
-	const struct image *image = writer->report->selection->images[stretch->image].image;
+	const struct image *image = writer->report->choice.selection->images[stretch->image].image;
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *mappings = &mapping;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	char build_id[BUILD_ID_TEXT_SIZE];
@@ -275,10 +277,10 @@ put_sample(struct writer *writer)
 	int64_t values[VALUES_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < report->columns.count; i++)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
 		values[count++] = samples[i] > INT64_MAX ? INT64_MAX : (int64_t)samples[i];
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const uint64_t period = report->selection->events[report->columns.events[i]].period;
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const uint64_t period = report->choice.selection->events[report->choice.columns.events[i]].period;
 		int64_t time_ns;
 
 		if (!writer->is_timed[i])
@@ -302,16 +304,14 @@ put_point(struct writer *writer, size_t index)
 	const struct report *report = writer->report;
 	const struct point *point = &report->points.points[index];
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	uint64_t sum = 0;
 	int err = 0;
 
 	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
 		err = put_mapping(writer, &report->stretches[writer->mapping]);
-	for (size_t i = 0; i < report->columns.count; i++)
-		sum |= writer->samples[i] = point_samples(&report->points, point, report->columns.events[i]);
-	if (err || sum == 0)
-		return err;
-	err = find_function(writer, index, &line.function_id);
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		writer->samples[i] = point_samples(&report->points, point, report->choice.columns.events[i]);
+	if (!err)
+		err = find_function(writer, index, &line.function_id);
 	line.line = report->places[index].line;
 	if (!err)
 		err = put_location(writer, writer->mapping, writer->shift + point->offset, &line);
@@ -328,8 +328,8 @@ put_unknown(struct writer *writer, unsigned cause)
 	char name[64];
 	int err;
 
-	for (size_t i = 0; i < report->columns.count; i++)
-		sum |= writer->samples[i] = report_unknown(report, report->columns.events[i], cause);
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		sum |= writer->samples[i] = report_unknown(report, report->choice.columns.events[i], cause);
 	if (sum == 0)
 		return 0;
 	snprintf(name, sizeof(name), "[unknown: %s]", unknown_cause_name(cause));

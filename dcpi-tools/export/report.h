@@ -6,11 +6,9 @@
 #ifndef DCPI_TOOLS_EXPORT_REPORT_H
 #define DCPI_TOOLS_EXPORT_REPORT_H
 
-#include "dcpi-tools/common/columns.h"
-#include "dcpi-tools/common/database.h"
-#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/points.h"
+#include "dcpi-tools/common/report_choice.h"
 #include "dcpi-tools/export/strings.h"
 
 enum export_form {
@@ -47,10 +45,7 @@ struct place {
 
 struct report {
 	const struct request *request;
-	struct selection *selection;
-	struct columns columns;
-	char **titles; /* of images */
-	bool *wanted;  /* by image; NULL: all */
+	struct report_choice choice;
 	struct points points;
 	struct place *places;      /* of the points */
 	struct stretch *stretches; /* by image and start */

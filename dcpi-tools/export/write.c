@@ -74,10 +74,10 @@ samples_json(const struct report *report)
 	json_t *samples = json_object();
 	int failed = !samples;
 
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const uint16_t event = report->columns.events[i];
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const uint16_t event = report->choice.columns.events[i];
 
-		failed |= json_object_set_new(samples, report->selection->events[event].name,
+		failed |= json_object_set_new(samples, report->choice.selection->events[event].name,
 		                              json_count(report->written[event]));
 	}
 	return json_kept(samples, failed);
@@ -89,8 +89,9 @@ report_print_json(const struct report *report, const struct output *output)
 	json_t *root;
 
 	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpiexport/1", "start",
-	                 json_time(report->selection->start_ns), "end", json_time(report->selection->end_ns), "files",
-	                 files_json(report), "samples", samples_json(report), "procedures",
-	                 json_count(report->points.procedure_count), "offsets", json_count(report->points.count));
+	                 json_time(report->choice.selection->start_ns), "end",
+	                 json_time(report->choice.selection->end_ns), "files", files_json(report), "samples",
+	                 samples_json(report), "procedures", json_count(report->points.procedure_count), "offsets",
+	                 json_count(report->points.count));
 	return json_print(root, output->stream);
 }

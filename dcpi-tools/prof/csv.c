@@ -9,8 +9,8 @@
 static void
 print_csv_headings(const struct report *report, struct csv *csv)
 {
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const char *name = report->selection->events[report->columns.events[i]].name;
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const char *name = report->choice.selection->events[report->choice.columns.events[i]].name;
 		char heading[EVENT_NAME_SIZE + 32];
 
 		csv_text(csv, name);
@@ -52,12 +52,12 @@ print_csv_name(struct csv *csv, const char *name)
 static int
 print_csv_row(const struct report *report, const struct histogram_row *row, uint64_t sum, struct csv *csv)
 {
-	const struct image *image = report->selection->images[row->image].image;
+	const struct image *image = report->choice.selection->images[row->image].image;
 	char build_id[BUILD_ID_TEXT_SIZE];
 	int err = 0;
 
-	for (size_t i = 0; i < report->columns.count; i++) {
-		uint16_t event = report->columns.events[i];
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		uint16_t event = report->choice.columns.events[i];
 
 		csv_number(csv, row->counts[event]);
 		print_csv_percent(csv, row->counts[event], report->totals[event]);
@@ -85,7 +85,7 @@ report_print_csv(const struct report *report, FILE *stream)
 	for (size_t i = 0; i < report->shown && !err; i++) {
 		const struct histogram_row *row = &report->histogram.rows[i];
 
-		sum += row->counts[report->columns.events[0]];
+		sum += row->counts[report->choice.columns.events[0]];
 		err = print_csv_row(report, row, sum, &csv);
 	}
 	return err;

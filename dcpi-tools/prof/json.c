@@ -9,10 +9,10 @@ counts_json(const struct report *report, const struct histogram_row *row)
 	json_t *counts = json_object();
 	int failed = !counts;
 
-	for (size_t i = 0; i < report->columns.count; i++) {
-		uint16_t event = report->columns.events[i];
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		uint16_t event = report->choice.columns.events[i];
 
-		failed |= json_object_set_new(counts, report->selection->events[event].name,
+		failed |= json_object_set_new(counts, report->choice.selection->events[event].name,
 		                              json_count(row->counts[event]));
 	}
 	return json_kept(counts, failed);
@@ -21,7 +21,7 @@ counts_json(const struct report *report, const struct histogram_row *row)
 static json_t *
 row_json(const struct report *report, const struct histogram_row *row)
 {
-	const struct image *image = report->selection->images[row->image].image;
+	const struct image *image = report->choice.selection->images[row->image].image;
 	bool has_offset = row->title && row->procedure.kind <= PROCEDURE_UNNAMED;
 	char build_id[BUILD_ID_TEXT_SIZE];
 

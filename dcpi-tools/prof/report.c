@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/image_choice.h"
-#include "dcpi-tools/common/image_name.h"
-#include "dcpi-tools/common/message.h"
 
 static bool
 is_by_context(const struct request *request)
@@ -21,8 +18,8 @@ is_by_context(const struct request *request)
 static void
 choose_totals(struct report *report)
 {
-	for (size_t i = 0; i < report->selection->event_count; i++) {
-		const struct selection_event *event = &report->selection->events[i];
+	for (size_t i = 0; i < report->choice.selection->event_count; i++) {
+		const struct selection_event *event = &report->choice.selection->events[i];
 
 		report->totals[i] = event->totals.samples;
 		if (is_by_context(report->request))
@@ -33,28 +30,12 @@ choose_totals(struct report *report)
 }
 
 static int
-choose_images(struct report *report)
-{
-	const struct request *request = report->request;
-	const struct image_request images = {
-		.patterns = request->options.images,
-		.count = request->options.image_count,
-		.event = report->columns.events[0],
-	};
-
-	report->titles = image_titles(report->selection);
-	if (!report->titles)
-		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
-	return images_choose(report->selection, report->titles, &images, &report->wanted);
-}
-
-static int
 make_histogram(struct report *report, struct profile *profile)
 {
 	struct histogram_request request = {
-		.selection = report->selection,
-		.wanted = report->wanted,
-		.image_titles = report->titles,
+		.selection = report->choice.selection,
+		.wanted = report->choice.wanted,
+		.image_titles = report->choice.titles,
 		.demangle = report->request->demangle,
 	};
 	int err;
@@ -69,42 +50,23 @@ make_histogram(struct report *report, struct profile *profile)
 }
 
 static int
-choose_columns(struct report *report, const char *directory)
-{
-	char why[1024];
-	int err;
-
-	err = columns_choose(report->selection, &report->request->columns, &report->columns, why, sizeof(why));
-	if (!err)
-		return 0;
-	message_print(directory, "%s", why);
-	return error_exit_status(err);
-}
-
-static int
 select_and_sort(struct report *report, struct database *database)
 {
 	int status, err;
 	uint64_t total;
 
-	status = database_select(database, &report->request->options.request, &report->selection);
-	if (status)
-		return status;
-	status = choose_columns(report, database->directory);
-	if (status)
-		return status;
-	status = choose_images(report);
+	status = report_choose(&report->choice, database, &report->request->options, &report->request->columns);
 	if (status)
 		return status;
 	err = make_histogram(report, database->profile);
 	if (err)
 		return database_cannot_read(database, err);
 	choose_totals(report);
-	histogram_sort(&report->histogram, &report->columns);
-	total = report->totals[report->columns.events[0]];
-	report->shown = histogram_cut(&report->histogram, &report->columns, total, report->request->keep_percent,
+	histogram_sort(&report->histogram, &report->choice.columns);
+	total = report->totals[report->choice.columns.events[0]];
+	report->shown = histogram_cut(&report->histogram, &report->choice.columns, total, report->request->keep_percent,
 	                              report->request->limit);
-	report->row_count = histogram_cut(&report->histogram, &report->columns, total, 100, 0);
+	report->row_count = histogram_cut(&report->histogram, &report->choice.columns, total, 100, 0);
 	return STATUS_OK;
 }
 
@@ -112,8 +74,8 @@ select_and_sort(struct report *report, struct database *database)
 static bool
 is_empty(const struct report *report)
 {
-	for (size_t i = 0; i < report->columns.count; i++)
-		if (report->totals[report->columns.events[i]] > 0)
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		if (report->totals[report->choice.columns.events[i]] > 0)
 			return false;
 	return true;
 }
@@ -128,26 +90,23 @@ report_make(struct report *report, const struct request *request, struct databas
 	status = select_and_sort(report, database);
 	if (status || !is_empty(report))
 		return status;
-	message_print(database->directory, "no samples in what was selected");
-	return STATUS_EMPTY;
+	return report_choice_empty(database);
 }
 
 void
 report_fini(struct report *report)
 {
 	histogram_fini(&report->histogram);
-	image_titles_free(report->titles, report->selection ? report->selection->image_count : 0);
-	free(report->wanted);
-	selection_free(report->selection);
+	report_choice_fini(&report->choice);
 }
 
 struct summary
 report_summary(const struct report *report)
 {
 	return (struct summary){
-		.selection = report->selection,
+		.selection = report->choice.selection,
 		.request = &report->request->options.request,
-		.columns = &report->columns,
+		.columns = &report->choice.columns,
 		.histogram = &report->histogram,
 		.totals = report->totals,
 		.shown = report->shown,

@@ -6,11 +6,9 @@
 #ifndef DCPI_TOOLS_PROF_REPORT_H
 #define DCPI_TOOLS_PROF_REPORT_H
 
-#include "dcpi-tools/common/columns.h"
-#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/histogram.h"
-#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/report_choice.h"
 #include "dcpi-tools/common/summary.h"
 
 /* What the user asked for. */
@@ -26,11 +24,8 @@ struct request {
 /* What is shown. */
 struct report {
 	const struct request *request;
-	struct selection *selection;
-	struct columns columns;
+	struct report_choice choice;
 	struct histogram histogram;
-	char **titles;                         /* of images */
-	bool *wanted;                          /* by image; NULL: all */
 	uint64_t totals[SELECTION_EVENTS_MAX]; /* what shares are of, by event */
 	size_t shown, row_count;               /* rows, and what they would be without --keep and --limit */
 };

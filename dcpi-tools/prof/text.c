@@ -19,7 +19,7 @@ is_restricted(const struct report *report)
 {
 	const struct selection_request *wanted = &report->request->options.request;
 
-	return wanted->comm || wanted->cgroup || wanted->label || report->wanted;
+	return wanted->comm || wanted->cgroup || wanted->label || report->choice.wanted;
 }
 
 /* What processes of one name made at run time are several images of one title. */
@@ -27,7 +27,7 @@ static bool
 is_named_before(const struct report *report, size_t image)
 {
 	for (size_t i = 0; i < image; i++)
-		if (report->wanted[i] && strcmp(report->titles[i], report->titles[image]) == 0)
+		if (report->choice.wanted[i] && strcmp(report->choice.titles[i], report->choice.titles[image]) == 0)
 			return true;
 	return false;
 }
@@ -38,11 +38,11 @@ print_wanted_images(const struct report *report, const char *separator, FILE *st
 {
 	size_t count = 0;
 
-	for (size_t i = 0; report->wanted && i < report->selection->image_count; i++) {
-		if (!report->wanted[i] || is_named_before(report, i) || ++count > IMAGES_NAMED)
+	for (size_t i = 0; report->choice.wanted && i < report->choice.selection->image_count; i++) {
+		if (!report->choice.wanted[i] || is_named_before(report, i) || ++count > IMAGES_NAMED)
 			continue;
 		fprintf(stream, "%simage ", separator);
-		text_print(report->titles[i], stream);
+		text_print(report->choice.titles[i], stream);
 		separator = ", ";
 	}
 	if (count > IMAGES_NAMED)
@@ -72,20 +72,20 @@ print_restriction(const struct report *report, FILE *stream)
 static void
 print_totals(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
-	uint16_t first = report->columns.events[0];
-	const struct selection_event *event = &report->selection->events[first];
+	uint16_t first = report->choice.columns.events[0];
+	const struct selection_event *event = &report->choice.selection->events[first];
 	FILE *stream = output->stream;
 
 	fputs("Total samples for event type ", stream);
-	for (size_t i = 0; i < report->columns.count; i++) {
-		uint16_t index = report->columns.events[i];
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		uint16_t index = report->choice.columns.events[i];
 
 		fputs(i ? ", " : "", stream);
-		text_print(report->selection->events[index].name, stream);
+		text_print(report->choice.selection->events[index].name, stream);
 		fprintf(stream, " = %" PRIu64, report->totals[index]);
 	}
 	fputc('\n', stream);
-	columns_fit_print(fit, report->selection, stream);
+	columns_fit_print(fit, report->choice.selection, stream);
 	if (is_restricted(report)) {
 		fputs("Only ", stream);
 		print_restriction(report, stream);
@@ -102,8 +102,8 @@ make_table(const struct report *report)
 	struct table_column columns[COLUMNS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const char *name = report->selection->events[report->columns.events[i]].name;
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const char *name = report->choice.selection->events[report->choice.columns.events[i]].name;
 
 		columns[count++] =
 			(struct table_column){.heading = name, .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
@@ -135,8 +135,8 @@ fill_table(const struct report *report, struct table *table)
 	for (size_t row_index = 0; row_index < report->shown; row_index++) {
 		const struct histogram_row *row = &report->histogram.rows[row_index];
 
-		for (size_t i = 0; i < report->columns.count; i++) {
-			uint16_t event = report->columns.events[i];
+		for (size_t i = 0; i < report->choice.columns.count; i++) {
+			uint16_t event = report->choice.columns.events[i];
 			double percent = share_percent(row->counts[event], report->totals[event]);
 
 			table_format(table, STYLE_PLAIN, "%" PRIu64, row->counts[event]);
@@ -180,8 +180,8 @@ int
 report_print_text(const struct report *report, const struct output *output)
 {
 	const struct columns_fit_request request = {
-		.selection = report->selection,
-		.columns = &report->columns,
+		.selection = report->choice.selection,
+		.columns = &report->choice.columns,
 		.totals = report->totals,
 		.shares = SHARE_WIDTH,
 		.asked = report->request->columns.event_count > 0,
@@ -190,6 +190,6 @@ report_print_text(const struct report *report, const struct output *output)
 	struct columns_fit fit;
 
 	columns_fit(&request, output, &fit);
-	shown.columns = fit.shown;
+	shown.choice.columns = fit.shown;
 	return print_table(&shown, &fit, output);
 }

@@ -177,6 +177,24 @@ compare_with_dcpiprof()
 		"$(annotated "$scratch/live.callgrind" | sort)"
 }
 
+# perf record -> dcpimport -> dcpiexport -> pprof: procedure by procedure what perf report counts.
+go_round_with_perf()
+{
+	local file=$scratch/perf.data
+
+	perf record -q --buildid-mmap -e cpu-clock -c 500000 -o "$file" -- "$build/workloads/shares" 2 >/dev/null 2>&1 || {
+		skip 'what perf recorded is exported as perf reports it' 'perf record is refused here'
+		return
+	}
+	dcpimport --db "$scratch/perf" "$file" >"$scratch/said" 2>&1
+	dcpiexport --db "$scratch/perf" --pprof "$scratch/perf.pb.gz" --no-demangle shares
+	perf report -i "$file" --stdio -g none -n --percent-limit 0 -d shares -s sym 2>/dev/null |
+		awk '$3 == "[.]" { print $2, $4 }' | sort >"$scratch/expected"
+	check 'perf reports what was recorded' test "$(awk '{ sum += $1 } END { print sum + 0 }' "$scratch/expected")" -ge 100
+	check_equal 'what perf recorded is exported as perf reports it' "$(cat "$scratch/expected")" \
+		"$(top "$scratch/perf.pb.gz" | awk '{ print $1, $3 }' | sort)"
+}
+
 check 'the database is made' make_figure_database "$db" || exit 1
 check 'and another, with lines' make_work_database || exit 1
 look_at_folded
@@ -185,4 +203,5 @@ look_at_pprof
 look_at_files
 look_at_refusals
 compare_with_dcpiprof
+go_round_with_perf
 [ $failures = 0 ]

@@ -112,6 +112,29 @@ only_wanted_images_have_points(void **state)
 }
 
 static void
+only_offsets_with_samples_of_wanted_events_are_points(void **state)
+{
+	static const struct columns columns = {.count = 1, .events = {FAULTS}};
+	struct fixture fixture;
+	struct points_request request = {.selection = &fixture.selection, .columns = &columns};
+	struct points points;
+	uint32_t image;
+
+	(void)state;
+	fixture_init(&fixture);
+	image = fixture_image(&fixture, IMAGE_ANON, "[anon]", "");
+	fixture_count(&fixture, image, 0x10, CLOCK, 5);
+	fixture_count(&fixture, image, 0x20, CLOCK, 6);
+	fixture_count(&fixture, image, 0x20, FAULTS, 3);
+	assert_int_equal(points_make(&request, &points), 0);
+	assert_int_equal(points.count, 1);
+	assert_int_equal(points.points[0].offset, 0x20);
+	assert_int_equal(point_samples(&points, &points.points[0], CLOCK), 6);
+	assert_int_equal(points.procedure_count, 0); /* nobody asked for them */
+	points_fini(&points);
+}
+
+static void
 no_samples_are_no_points(void **state)
 {
 	struct fixture fixture;
@@ -133,6 +156,7 @@ main(void)
 		cmocka_unit_test(images_have_procedures_of_their_own),
 		cmocka_unit_test(offsets_of_a_function_are_in_one_procedure),
 		cmocka_unit_test(only_wanted_images_have_points),
+		cmocka_unit_test(only_offsets_with_samples_of_wanted_events_are_points),
 		cmocka_unit_test(no_samples_are_no_points),
 	};
 
