@@ -79,6 +79,17 @@ explaining_subjects()
 	subject dcpix dcpix --db "$scratch/counted" -- /bin/true
 }
 
+# comparing_subjects PROCEDURE
+comparing_subjects()
+{
+	subject dcpicat dcpicat --db "$scratch/sample"
+	subject dcpidiff dcpidiff --json --db "$scratch/sample" --set --epoch 1 --set --epoch 1 --image templates
+	subject dcpidiff-code dcpidiff --json --db "$scratch/sample" --set --epoch 1 --set --epoch 1 "$1" templates
+	# What cannot be read has no names, or no lines; no sample is lost for it.
+	echo 'jq -c "[.before.samples, ([.rows[].before.samples // 0] | add)]"' >"$scratch/dcpidiff.sums"
+	echo 'jq -c "[.before.samples, .rows[0].before.samples]"' >"$scratch/dcpidiff-code.sums"
+}
+
 make_subjects()
 {
 	printf '%s\n' 'flush_interval = 3600; slice = 3600;' \
@@ -97,6 +108,7 @@ make_subjects()
 	# What is there already is not added again, so that each run says the same.
 	dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample" >/dev/null
 	subject dcpimport dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample"
+	comparing_subjects "$(dcpiprof --db "$scratch/sample" --json --image templates | jq -r '.rows[0].procedure')"
 	subject check dcpictl --db "$scratch/sample" check
 	subject config dcpid --check-config --config "$scratch/dcpid.conf"
 }
