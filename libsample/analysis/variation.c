@@ -9,7 +9,8 @@
 
 #define MEDIAN_EFFICIENCY 0.57 /* of an estimate of chi-square's scale by its median, to that by its mean */
 #define LONE_WEIGHT       0.02 /* rows that know more of c than this part of all are tested against the others alone */
-#define NATURE_DEGREES    8    /* see variation.h */
+#define NATURE_DEGREES    8    /* see variation.h, as the next */
+#define CLUSTER_DEGREES   12
 #define WEIGHT_PART       0.25 /* of the weight of all witnesses that one has at most */
 #define LIMIT_STEPS       20
 #define HALVINGS          40  /* of an interval, to find c squared */
@@ -211,7 +212,7 @@ find_witnesses(struct test *test)
 
 /*
  * The degrees with which a row's variance, in units of its mean, is known: c squared is an estimate, known as well as
- * `knowledge` says, and the row's own may be another.
+ * `knowledge` says, the row's own may be another, and its samples may come in clusters.
  */
 static double
 denominator(const struct test *test, const struct variation_row *row, double square, double knowledge)
@@ -219,8 +220,9 @@ denominator(const struct test *test, const struct variation_row *row, double squ
 	double variance = 1 + square * row->mean_count;
 	double estimate = 1 / (MEDIAN_EFFICIENCY * test->degrees * knowledge) * pow(row->mean_count / variance, 2);
 	double nature = pow(square * row->mean_count / variance, 2) / NATURE_DEGREES;
+	double clusters = pow(1 / variance, 2) / CLUSTER_DEGREES;
 
-	return 1 / (estimate + nature);
+	return 1 / (estimate + nature + clusters);
 }
 
 /* Against a c that is known as well as `knowledge` says: INFINITY when it was given. */

@@ -11,7 +11,9 @@
  * 15, 1987). A row's own spread is tested against the c of all others: the sum of (count - m)^2 / (m + (c m)^2) over
  * the sets is chi-square with one degree less than there are sets; divided by that, and because c is an estimate, it is
  * compared with F. Rows differ in how much they vary by nature, as figure 3's steady ones do (2.2 to 4.1 %): their own
- * c squared is taken to be spread about the common one as an inverse chi-square of eight degrees is.
+ * c squared is taken to be spread about the common one as an inverse chi-square of eight degrees is. And samples are
+ * not quite random: what an interrupt or a loop in step with the period hits, it hits several times. So the variance m
+ * is taken for one of twelve degrees, too, unless noise was given.
  *
  * c is estimated so that a few rows that vary a lot cannot hide themselves: each row says which c would put its own sum
  * at the median of chi-square, and the median of these, weighted by how well each row knows it, is taken (none has more

@@ -57,6 +57,7 @@ struct kind {
 	double least, most;             /* samples a set on average; logarithms are uniform */
 	double noise_least, noise_most; /* coefficient of variation that each row has, between these */
 	double run;                     /* and all rows of a set have in common */
+	unsigned cluster;               /* samples that come together; 0: each alone */
 	bool is_regular;                /* samples at equal distances from a random start: hardly random at all */
 	bool is_normalized;             /* totals differ by a factor of up to three, which is divided out */
 };
@@ -77,6 +78,8 @@ varied(struct dice *dice, double noise)
 static uint64_t
 sampled(struct dice *dice, const struct kind *kind, double mean)
 {
+	if (kind->cluster > 0)
+		return kind->cluster * poisson(dice, mean / kind->cluster);
 	return kind->is_regular ? (uint64_t)(mean + uniform(dice)) : poisson(dice, mean);
 }
 
@@ -155,6 +158,8 @@ static const struct {
 	{"two rows", {.rows = 2, .least = 50, .most = 500}},
 	/* a periodic sample falls into what takes long more evenly than a random one */
 	{"regular samples", {.rows = 60, .least = 10, .most = 5000, .is_regular = true}},
+	/* what an interrupt hits is hit twice */
+	{"samples in pairs", {.rows = 60, .least = 10, .most = 5000, .cluster = 2}},
 	{"all vary by 3 %", {.rows = 60, .least = 10, .most = 5000, .noise_least = 0.03, .noise_most = 0.03}},
 	{"all vary by 10 %", {.rows = 60, .least = 10, .most = 5000, .noise_least = 0.1, .noise_most = 0.1}},
 	{"few vary by 3 %", {.rows = 6, .least = 500, .most = 50000, .noise_least = 0.03, .noise_most = 0.03}},
