@@ -121,6 +121,44 @@ samples_are_counted_by_event_and_place(void **state)
 	assert_int_equal(fixture->selection->event_count, 2); /* of fixed periods no sum is kept */
 }
 
+/* A recording of a machine of the other byte order. */
+static void
+the_byte_order_of_a_recording_does_not_matter(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_pipe(&fixture->file, true);
+	put_mapping(&fixture->file, 0x400000, "/bin/x");
+	put_sample(&fixture->file, 11, 0x400010, 1000);
+	put_sample(&fixture->file, 22, 0x400020, 2000);
+	import_whole(fixture);
+	assert_int_equal(count_of(fixture, "cycles", 0x1010), 1);
+	assert_int_equal(count_of(fixture, "instructions", 0x1020), 1);
+	assert_string_equal(fixture->selection->images[0].image->path, "/bin/x");
+	assert_int_equal(fixture->selection->images[0].image->inode, 777);
+}
+
+/* Their addresses are no addresses of the machine that was recorded. */
+static void
+samples_of_guests_and_hypervisors_are_unknown(void **state)
+{
+	static const uint8_t modes[] = {PERF_RECORD_MISC_GUEST_USER, PERF_RECORD_MISC_GUEST_KERNEL,
+	                                PERF_RECORD_MISC_HYPERVISOR, PERF_RECORD_MISC_CPUMODE_UNKNOWN};
+	struct fixture *fixture = *state;
+
+	put_mapping(&fixture->file, 0x400000, "/bin/x");
+	put_sample(&fixture->file, 11, 0x400010, 1000);
+	for (size_t i = 0; i < sizeof(modes); i++) {
+		put_sample(&fixture->file, 11, 0x400010, 2000);
+		fixture->file.bytes[fixture->file.record + 4] = modes[i];
+	}
+	import_whole(fixture);
+	assert_int_equal(count_of(fixture, "cycles", 0x1010), 1);
+	assert_int_equal(fixture->report.events[0].samples, 5);
+	assert_int_equal(fixture->report.events[0].unknown[UNKNOWN_GUEST], 3);
+	assert_int_equal(fixture->report.events[0].unknown[UNKNOWN_MODE], 1);
+}
+
 /* The sample was taken before the program was mapped over by another, though it was written after that. */
 static void
 records_are_taken_in_the_order_of_time(void **state)
@@ -290,6 +328,8 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(samples_are_counted_by_event_and_place),
+		TEST(the_byte_order_of_a_recording_does_not_matter),
+		TEST(samples_of_guests_and_hypervisors_are_unknown),
 		TEST(records_are_taken_in_the_order_of_time),
 		TEST(the_sum_of_periods_that_vary_is_an_event_of_its_own),
 		TEST(branch_stacks_are_edges_and_runs),
