@@ -249,6 +249,60 @@ end_imports()
 	exec 9>&-
 }
 
+# A recording in the pipe layout of 100 turns of a loop at offset $2 of the image $1, of build-id $3: the branch at +6 was taken
+# 70 times (to +10), the one at +12 each time (to +0). Each sample has three branches, the latest first.
+branch_recording()
+{
+	# shellcheck disable=SC2016 # perl's own
+	perl -e '
+		my ($path, $text, $id) = @ARGV;
+		my ($base, $time) = (0x7f0000000000, 1000);
+		my $fields = 1 | 2 | 4 | 2048; # address, process, time, branches
+		sub record { my ($type, $misc, $body) = @_; pack("LSS", $type, $misc, 8 + length $body) . $body }
+		sub name { my $name = "$_[0]\0"; $name . "\0" x (-length($name) % 8) }
+		sub at { $base + $text + $_[0] }
+		my $attr = pack("LLQQQQQLLQ", 0, 64, 0, 1000, $fields, 0, 1 << 18, 0, 0, 0);
+		print "PERFILE2", pack("Q", 16), record(64, 0, $attr . pack("Q", 1));
+		print record(3, 0, pack("LL", 42, 42) . name("loop") . pack("LLQ", 42, 42, $time));
+		print record(10, 2, pack("LLQQQLLQQLL", 42, 42, $base, 0x100000, 0, 8, 1, 777, 5, 5, 2) . name($path) .
+			pack("LLQ", 42, 42, $time));
+		for my $turn (1 .. 100) {
+			my @taken = $turn % 10 < 7 ? ([12, 0], [6, 10], [12, 0]) : ([12, 0], [12, 0]);
+			$time += 1000;
+			print record(9, 2, pack("QLLQQ", at(2), 42, 42, $time, scalar @taken) .
+				join("", map { pack("QQQ", at($$_[0]), at($$_[1]), 0) } @taken));
+		}
+		print record(67, 2, pack("L", 0xffffffff) . pack("H40x4", $id) . name($path));
+	' "$@"
+}
+
+# What a branch recorder saw is what dcpicalc takes frequencies from.
+look_at_branches()
+{
+	local image=$scratch/libloop.so start id
+
+	if [ "$(uname -m)" != x86_64 ]; then
+		skip 'branch stacks of a loop are what dcpicalc takes' 'its code is x86-64'
+		return
+	fi
+	# shellcheck disable=SC2016 # the assembler's own
+	# 0: add, 3: test, 6: je, 8: two nops, 10: dec, 12: jne
+	printf '%s\n' '.globl loop' '.type loop, @function' 'loop:' '1: add $1, %eax' 'test %ecx, %eax' 'nop' 'je 2f' 'nop' 'nop' \
+		'2: dec %edi' 'jne 1b' 'ret' '.size loop, . - loop' |
+		gcc -shared -nostdlib -Wl,--build-id -x assembler -o "$image" - || return
+	start=$((0x$(nm "$image" | awk '$3 == "loop" { print $1 }')))
+	id=$(readelf -n "$image" | sed -n 's/.*Build ID: //p')
+	branch_recording "$image" $start "$id" >"$scratch/branches.data"
+	check 'a recording with branch stacks is imported' dcpimport --db "$scratch/branches" "$scratch/branches.data"
+	check 'branches that were taken are edges' [ "$("$build/tests/system/show_edges" "$scratch/branches" branch-stacks libloop.so |
+		awk '{ print $3 }' | sort -n | paste -sd ' ')" = '70 200' ]
+	DCPI_CPUS=$top/config/cpus dcpicalc --db "$scratch/branches" --json loop libloop.so >"$scratch/loop.json" || not_ok 'dcpicalc takes the loop apart'
+	check 'dcpicalc takes frequencies from them' json_holds '.source.method == "branches"' "$scratch/loop.json"
+	# shellcheck disable=SC2016 # jq's own
+	check 'what was jumped over 70 times of 100 ran 30 times' json_holds '[.blocks[].frequency.value] as $often |
+		$often[1] / $often[0] | . > 0.27 and . < 0.33' "$scratch/loop.json"
+}
+
 # The database may be one that a dcpid is writing to.
 import_beside_daemon()
 {
@@ -271,6 +325,7 @@ look_at_reports
 look_at_merging
 kill_merges
 end_imports
+look_at_branches
 import_beside_daemon
 if command -v perf >/dev/null; then
 	round_trip 'a recording made here by period' -e cpu-clock -c 500000
