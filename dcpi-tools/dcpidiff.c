@@ -91,8 +91,11 @@ is_database(const struct request *request, const char *text)
 {
 	char path[PATH_MAX];
 	const int length = snprintf(path, sizeof(path), "%s/data.mdb", text);
+	const size_t name = strlen(text), suffix = strlen(".db");
 
 	if (length > 0 && (size_t)length < sizeof(path) && access(path, F_OK) == 0)
+		return true;
+	if (name > suffix && strcmp(text + name - suffix, ".db") == 0)
 		return true;
 	return !request->procedure && (text[0] == '/' || strncmp(text, "./", 2) == 0 || strncmp(text, "../", 3) == 0);
 }

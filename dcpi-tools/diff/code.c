@@ -150,7 +150,7 @@ take(struct reader *reader)
 	struct code *code = reader->code;
 	int err;
 
-	code->start_ns = reader->side->all.selection->start_ns;
+	code->start_ns = reader->side->all.selection->match.start_ns;
 	code->image = reader->choice.found.code.index;
 	code->title = reader->choice.title;
 	reader->choice.title = NULL; /* it is ours now */

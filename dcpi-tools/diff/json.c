@@ -11,8 +11,12 @@ epochs_json(const struct selection *selection)
 	json_t *epochs = json_array();
 	int failed = !epochs;
 
-	for (size_t i = 0; i < selection->epoch_count; i++)
-		failed |= json_array_append_new(epochs, json_integer(selection->epochs[i].id));
+	for (size_t i = 0; i < selection->epoch_count; i++) {
+		const uint32_t id = selection->epochs[i].id;
+
+		if (id >= selection->match.first_epoch && id <= selection->match.last_epoch)
+			failed |= json_array_append_new(epochs, json_integer(id));
+	}
 	return json_kept(epochs, failed);
 }
 
@@ -23,8 +27,9 @@ side_json(const struct report *report, unsigned side)
 	const struct selection_event *event = side_event(of);
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}", "set", json_shown(of->set->title),
-	                 "database", json_shown(of->set->directory), "start", json_time(of->all.selection->start_ns),
-	                 "end", json_time(of->all.selection->end_ns), "epochs", epochs_json(of->all.selection), "event",
+	                 "database", json_shown(of->set->directory), "start",
+	                 json_time(of->all.selection->match.start_ns), "end",
+	                 json_time(of->all.selection->match.end_ns), "epochs", epochs_json(of->all.selection), "event",
 	                 "name", json_shown(event->name), "unit", json_shown(event->unit), "period",
 	                 json_count(event->period), "samples", json_count(of->total));
 }

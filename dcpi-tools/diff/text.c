@@ -18,11 +18,14 @@
 static const char *const side_names[2] = {"Before:     ", "After:      "};
 
 static void
-print_epochs(const struct selection *selection, FILE *stream)
+print_match(const struct selection_match *match, FILE *stream)
 {
-	fprintf(stream, ", epoch%s %" PRIu32, selection->epoch_count == 1 ? "" : "s", selection->epochs[0].id);
-	if (selection->epoch_count > 1)
-		fprintf(stream, " to %" PRIu32, selection->epochs[selection->epoch_count - 1].id);
+	char range[2 * TIME_TEXT_SIZE];
+
+	fprintf(stream, "; %s, epoch%s %" PRIu32, time_format_range(match->start_ns, match->end_ns, range),
+	        match->last_epoch > match->first_epoch ? "s" : "", match->first_epoch);
+	if (match->last_epoch > match->first_epoch)
+		fprintf(stream, " to %" PRIu32, match->last_epoch);
 }
 
 static void
@@ -31,7 +34,6 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 	FILE *stream = output->stream;
 	const struct side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
-	char range[2 * TIME_TEXT_SIZE];
 
 	fputs(side_names[side], stream);
 	text_print(of->set->title, stream);
@@ -42,9 +44,7 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 		fprintf(stream, " (1 per %.4g ms)", (double)event->period / 1e6);
 	else if (event->period > 0)
 		fprintf(stream, " (1 per %" PRIu64 ")", event->period);
-	fprintf(stream, "; %s", time_format_range(of->all.selection->start_ns, of->all.selection->end_ns, range));
-	if (of->all.selection->epoch_count > 0)
-		print_epochs(of->all.selection, stream);
+	print_match(&of->all.selection->match, stream);
 	fputc('\n', stream);
 	if (report->request->side.analyze)
 		model_print(&of->all.model, output);

@@ -131,6 +131,9 @@ import_recording(struct run *run, const char *file, int fd, struct scratch *scra
 	result = perf_import(&recording, report);
 	if (result == -EINTR && stop)
 		return say_stopped(file);
+	if (result == -ESPIPE)
+		return message_cannot(file, "import the recording", result,
+		                      "through a pipe goes what 'perf record -o -' writes; name the file");
 	if (result && (result != -DCPI_EDAMAGED || !report->fault.text))
 		return message_cannot(file, "import the recording", result, NULL);
 	if (report->epoch.id)

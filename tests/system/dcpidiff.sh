@@ -45,7 +45,7 @@ look_at_small_database()
 	# shellcheck disable=SC2016 # jq's variables
 	check 'JSON is what its manual says' json_holds '
 		.schema == "dcpidiff/1" and .compare == "samples" and .confidence == 95 and .changed == 4 and .row_count == 8 and
-		(.before | .set == "before" and .samples == 1000 and .epochs == [1, 2] and
+		(.before | .set == "before" and .samples == 1000 and .epochs == [1] and
 			.event == {name: "cpu-clock", unit: "ns", period: 4000000}) and .after.samples == 2000 and
 		(.rows[0] | .procedure == "foo::bar" and .before == null and .after.samples == 500 and .times == null and
 			.after.offset == 4480 and .changed) and
@@ -75,6 +75,8 @@ look_at_small_database()
 	check_equal 'a wider interval' '-24.80% -15.05%' \
 		"$(diff_sets --no-header --confidence 99 --label before --label after | awk '/hot_loop/ { print $5, $6; exit }')"
 	check_fails 'one set is not enough' 2 '1 set of samples, and it takes 2' dcpidiff --db "$db" --label before
+	check_fails 'a database that is not there is no procedure' 1 'there is no profile database here' \
+		dcpidiff "$db" nowhere.db
 	check_fails 'three are too many' 2 '3 sets of samples were named, and 2 are all' \
 		dcpidiff --db "$db" --label a --label b --label c
 	check_fails 'a label that is none' 4 'no label matches nobody' dcpidiff --db "$db" --label before --label nobody
