@@ -129,6 +129,12 @@ is_alone(struct meeting *meeting, const struct meet_image *image, const bool *ha
 	return !(has[(size_t)2 * group] && has[(size_t)2 * group + 1]);
 }
 
+static bool
+is_alone_file(struct meeting *meeting, const struct meet_image *image, const bool *has)
+{
+	return image->image->kind == IMAGE_USER && is_alone(meeting, image, has);
+}
+
 /* Which sides each group has: has[2 * group + side]. */
 static bool *
 group_sides(struct meeting *meeting)
@@ -255,18 +261,25 @@ join_by_procedures(struct meeting *meeting)
 	return 0;
 }
 
+/* Files that are alone on either side are asked, if there are such on both. */
 static int
-ask_origins(struct meeting *meeting, meet_origin *origin, void *context)
+ask_origins(struct meeting *meeting, enum meet_question question, meet_origin *origin, void *context)
 {
-	bool *has = origin ? group_sides(meeting) : NULL;
+	bool *has = origin ? group_sides(meeting) : NULL, is_alone_on[2] = {false};
 
 	if (!origin)
 		return 0;
-	for (size_t i = 0; i < meeting->count && has; i++) {
+	for (size_t i = 0; i < meeting->count && has; i++)
+		is_alone_on[meeting->entries[i].side] |= is_alone_file(meeting, meeting->entries[i].image, has);
+	for (size_t i = 0; i < meeting->count && is_alone_on[0] && is_alone_on[1]; i++) {
 		struct meet_image *image = meeting->entries[i].image;
 
-		if (image->image->kind == IMAGE_USER && is_alone(meeting, image, has))
-			origin(context, image->image, &image->soname, &image->source);
+		if (!is_alone_file(meeting, image, has))
+			continue;
+		if (question == MEET_SONAME)
+			image->soname = origin(context, image->image, question);
+		else
+			image->source = origin(context, image->image, question);
 	}
 	free(has);
 	return has ? 0 : -ENOMEM;
@@ -300,10 +313,12 @@ meet(struct meeting *meeting, meet_origin *origin, void *context)
 
 	join_builds(meeting);
 	err = join_by_trait(meeting, TRAIT_PATH);
-	if (!err)
-		err = ask_origins(meeting, origin, context);
-	for (enum trait trait = TRAIT_SONAME; trait < TRAIT_COUNT && !err; trait++)
-		err = join_by_trait(meeting, trait);
+	for (enum trait trait = TRAIT_SONAME; trait < TRAIT_COUNT && !err; trait++) {
+		if (trait == TRAIT_SONAME || trait == TRAIT_SOURCE)
+			err = ask_origins(meeting, trait == TRAIT_SONAME ? MEET_SONAME : MEET_SOURCE, origin, context);
+		if (!err)
+			err = join_by_trait(meeting, trait);
+	}
 	if (!err)
 		err = join_by_procedures(meeting);
 	return err ? err : number_groups(meeting);

@@ -42,11 +42,16 @@ struct meet_side {
 	size_t count;
 };
 
-/* What a file says of itself; both are NULL where it says nothing. The strings are the caller's to free. */
-typedef void meet_origin(void *context, const struct image *image, char **soname, char **source);
+/* What a file may be asked. */
+enum meet_question {
+	MEET_SONAME,
+	MEET_SOURCE, /* takes long: line numbers are looked for */
+};
 
-/* How many groups there are, or -ENOMEM. `origin` is asked of images that are alone by identity and path; NULL: none
- * is. */
+/* What a file says of itself: a new string, or NULL where it says nothing. */
+typedef char *meet_origin(void *context, const struct image *image, enum meet_question question);
+
+/* How many groups there are, or -ENOMEM. `origin` is asked of images that are alone till then; NULL: none is. */
 int images_meet(struct meet_side sides[2], meet_origin *origin, void *context);
 void meet_side_fini(struct meet_side *side); /* frees images, sonames and sources */
 

@@ -11,35 +11,40 @@
 #include "image/soname.h"
 #include "image/symbols.h"
 
-static void
-read_source(struct image_file *file, char **source)
+static char *
+read_source(struct image_file *file)
 {
 	struct symbol_table *symbols = NULL;
 	struct image_lines *lines = NULL;
+	char *source = NULL;
 
 	if (symbol_table_from_file(file, &symbols) == 0 && image_lines_new(file, &lines) == 0)
-		(void)image_lines_source(lines, source);
+		(void)image_lines_source(lines, &source);
 	image_lines_free(lines);
 	symbol_table_free(symbols);
+	return source;
 }
 
 /* A file that cannot be read says nothing. */
-static void
-read_origin(void *context, const struct image *image, char **soname, char **source)
+static char *
+read_origin(void *context, const struct image *image, enum meet_question question)
 {
-	char *shown = text_shown(image->path);
+	char *shown = text_shown(image->path), *said = NULL;
 	struct guard guard = procedure_guard(shown);
 	struct image_file *file;
 
 	(void)context;
 	guard_enter(&guard);
 	if (image_file_open(image, &file) == 0) {
-		(void)image_soname(file, soname);
-		read_source(file, source);
+		if (question == MEET_SOURCE)
+			said = read_source(file);
+		else
+			(void)image_soname(file, &said);
 		image_file_close(file);
 	}
 	guard_leave(&guard);
 	free(shown);
+	return said;
 }
 
 /* What is sorted: names of one image beside each other. */

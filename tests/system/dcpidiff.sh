@@ -117,6 +117,57 @@ look_at_captured()
 			--epoch before --epoch after | sort -k1 | awk '{ print $1, $2, $(NF - 1) }' | paste -sd ' ')"
 }
 
+# Files that have nothing in common but what is in them: a soname, a source, names of procedures.
+look_at_renamed()
+{
+	local name number=1122334455667710
+
+	(
+		cd "$scratch" || exit
+		echo 'int main(void) { return 0; }' >renamed.c
+		echo 'int shared(void) { return 0; }' >shared.c
+		for name in alpha omega; do
+			gcc -g -Wl,--build-id=0x$((number++)) -o $name renamed.c
+		done
+		for name in ham egg; do
+			gcc -shared -fPIC -Wl,-soname,libshared.so.1,--build-id=0x$((number++)) -o $name shared.c
+		done
+		for name in cat dog; do
+			gcc -shared -fPIC -Wl,--build-id=0x$((number++)) -o $name shared.c
+		done
+	)
+	check 'a database of renamed files is made' "$build/tests/system/make_database" "$scratch/renamed" <<-END || return
+		event cpu-clock cycles ns 4000000 yes -
+		image user 1122334455667710 $scratch/alpha
+		image user 1122334455667711 $scratch/omega
+		image user 1122334455667712 $scratch/ham
+		image user 1122334455667713 $scratch/egg
+		image user 1122334455667714 $scratch/cat
+		image user 1122334455667715 $scratch/dog
+		context renamed / -
+		epoch 1795271400 before
+		count cpu-clock 0 0 $(offset_of main "$scratch/alpha") 30
+		count cpu-clock 2 0 $(offset_of shared "$scratch/ham") 30
+		count cpu-clock 4 0 $(offset_of shared "$scratch/cat") 30
+		slice 1795271400 1795272000
+		epoch 1795275000 after
+		count cpu-clock 1 0 $(offset_of main "$scratch/omega") 30
+		count cpu-clock 3 0 $(offset_of shared "$scratch/egg") 30
+		count cpu-clock 5 0 $(offset_of shared "$scratch/dog") 30
+		slice 1795275000 1795275600
+	END
+	check_equal 'renamed files meet by soname, source and names of procedures' \
+		'alpha omega source, cat dog procedures, ham egg soname' "$(dcpidiff --db "$scratch/renamed" --json \
+			--epoch before --epoch after | jq -r '.builds[] | "\(.before) \(.after) \(.by)"' |
+			sed "s|$scratch/||g" | sort | paste -sd ',' | sed 's/,/, /g')"
+}
+
+# offset_of FUNCTION FILE - where it begins in the file: code lies there at its address
+offset_of()
+{
+	nm "$2" | awk -v name="$1" '$3 == name { print "0x" $1 }'
+}
+
 # build_changed VERSION TURNS - a program whose procedure `changed` makes TURNS times the turns of `steady`
 build_changed()
 {
@@ -172,6 +223,7 @@ look_at_change()
 
 look_at_small_database
 look_at_captured
+look_at_renamed
 look_at_change
 
 [ $failures = 0 ]

@@ -38,16 +38,15 @@ finish(struct fixture *fixture)
 }
 
 /* Files whose path has "zlib" have a soname, those with "made" were compiled from one source. */
-static void
-origin(void *context, const struct image *image, char **soname, char **source)
+static char *
+origin(void *context, const struct image *image, enum meet_question question)
 {
 	unsigned *asked = context;
 
 	++*asked;
-	if (strstr(image->path, "zlib"))
-		*soname = strdup("libz.so.1");
-	if (strstr(image->path, "made"))
-		*source = strdup("/src/made.c");
+	if (question == MEET_SONAME && strstr(image->path, "zlib"))
+		return strdup("libz.so.1");
+	return question == MEET_SOURCE && strstr(image->path, "made") ? strdup("/src/made.c") : NULL;
 }
 
 static void
@@ -189,12 +188,29 @@ static void
 strangers_stay_apart(void **state)
 {
 	struct fixture fixture = {0};
+	unsigned asked = 0;
 
 	(void)state;
 	add(&fixture, 0, "/usr/bin/gzip", 1);
 	add(&fixture, 1, "/usr/bin/tar", 2);
-	assert_int_equal(images_meet(fixture.sides, NULL, NULL), 2);
+	assert_int_equal(images_meet(fixture.sides, origin, &asked), 2);
+	assert_int_equal(asked, 4);
 	assert_false(meet_is_same_build(fixture.sides, 0));
+	finish(&fixture);
+}
+
+static void
+files_are_not_asked_when_none_is_alone_on_the_other_side(void **state)
+{
+	struct fixture fixture = {0};
+	unsigned asked = 0;
+
+	(void)state;
+	add(&fixture, 0, "/usr/bin/gzip", 1);
+	add(&fixture, 1, "/usr/bin/gzip", 2);
+	add(&fixture, 1, "/usr/bin/tar", 3);
+	assert_int_equal(images_meet(fixture.sides, origin, &asked), 2);
+	assert_int_equal(asked, 0);
 	finish(&fixture);
 }
 
@@ -220,6 +236,7 @@ main(void)
 		cmocka_unit_test(renamed_programs_meet_by_their_source),
 		cmocka_unit_test(renamed_programs_meet_by_their_procedures),
 		cmocka_unit_test(strangers_stay_apart),
+		cmocka_unit_test(files_are_not_asked_when_none_is_alone_on_the_other_side),
 		cmocka_unit_test(nothing_meets_nothing),
 	};
 
