@@ -28,6 +28,7 @@ request_of(const struct sample_request *request)
 		.comm = known.comm,
 		.cgroup = known.cgroup,
 		.label = known.label,
+		.host = known.host,
 	};
 }
 

@@ -28,6 +28,7 @@ struct sample_request {
 	const char *comm;   /* glob(7) pattern for names of commands; NULL: any */
 	const char *cgroup; /* a control group, with all below it, or a pattern; NULL: any */
 	const char *label;  /* pattern; NULL: any */
+	const char *host;   /* pattern for the host of epochs, among which "latest" is; NULL: any */
 };
 
 /*
