@@ -90,10 +90,10 @@ look_at_damage()
 		dcpimport --db "$scratch/none" "$top/README.md"
 	check_fails 'a file that is not there' 1 'cannot open the recording: No such file' \
 		dcpimport --db "$scratch/none" "$scratch/nothing"
-	mkfifo "$scratch/pipe"
-	cat "$file" >"$scratch/pipe" &
+	mkfifo "$scratch/fifo"
+	cat "$file" >"$scratch/fifo" &
 	check_fails 'a file that comes through a pipe' 1 "what 'perf record -o -' writes; name the file" \
-		dcpimport --db "$scratch/none" "$scratch/pipe"
+		dcpimport --db "$scratch/none" "$scratch/fifo"
 	check_fails 'no file at all' 2 'which recording?' dcpimport --db "$scratch/none"
 }
 
