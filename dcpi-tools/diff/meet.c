@@ -60,7 +60,7 @@ join(struct meeting *meeting, const struct meet_image *one, const struct meet_im
 	meeting->parents[root(meeting, one->group)] = root(meeting, other->group);
 }
 
-/* "libfoo.so" of libfoo-1.2.so.3, "python" of python3.11; all of it when nothing else is left. */
+/* "libfoo.so" of libfoo-1.2.so.3, "python3" of python3.11: without numbers behind a dash, a dot or an underscore. */
 static char *
 stem(const char *name)
 {
@@ -69,14 +69,9 @@ stem(const char *name)
 	if (!text)
 		return NULL;
 	for (const char *from = name; *from;) {
-		const char *digits = from;
-
-		if (*digits == '-' || *digits == '.' || *digits == '_')
-			digits++;
-		if (isdigit((unsigned char)*digits) && to != text) {
-			while (isdigit((unsigned char)*digits))
-				digits++;
-			from = digits;
+		if (to != text && strchr("-._", *from) && isdigit((unsigned char)from[1])) {
+			for (from++; isdigit((unsigned char)*from);)
+				from++;
 		} else {
 			*to++ = *from++;
 		}

@@ -144,6 +144,18 @@ files_meet_by_name_without_version(void **state)
 }
 
 static void
+a_number_that_is_part_of_a_name_is_no_version(void **state)
+{
+	struct fixture fixture = {0};
+
+	(void)state;
+	add(&fixture, 0, "/usr/lib/libbench12.so", 1);
+	add(&fixture, 1, "/usr/lib/libbench13.so", 2);
+	assert_int_equal(images_meet(fixture.sides, NULL, NULL), 2);
+	finish(&fixture);
+}
+
+static void
 renamed_programs_meet_by_their_source(void **state)
 {
 	struct fixture fixture = {0};
@@ -233,6 +245,7 @@ main(void)
 		cmocka_unit_test(libraries_meet_by_soname),
 		cmocka_unit_test(files_meet_by_name_in_another_folder),
 		cmocka_unit_test(files_meet_by_name_without_version),
+		cmocka_unit_test(a_number_that_is_part_of_a_name_is_no_version),
 		cmocka_unit_test(renamed_programs_meet_by_their_source),
 		cmocka_unit_test(renamed_programs_meet_by_their_procedures),
 		cmocka_unit_test(strangers_stay_apart),
