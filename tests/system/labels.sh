@@ -130,7 +130,7 @@ test_command_line()
 
 as_nobody()
 {
-	setpriv --reuid=65534 --regid="$1" --clear-groups -- "$build/bin/dcpictl" --db "$db" label "${@:2}"
+	setpriv --reuid=65534 --regid="$1" --clear-groups -- "$scratch/dcpictl" --db "$db" label "${@:2}"
 }
 
 test_users()
@@ -142,10 +142,7 @@ test_users()
 		return
 	}
 	chmod 755 "$scratch" "$db"
-	as_nobody 65534 theirs -- true 2>/dev/null || [ $? = 125 ] || {
-		skip 'labels of other users' 'they may not look into this directory'
-		return
-	}
+	cp "$build/bin/dcpictl" "$scratch" # they may not look into ours
 	check_fails 'who is not of the group may not label' 125 'cannot talk to dcpid: Permission denied (are you in group dcpi?)' as_nobody 65534 theirs -- true
 	check_equal 'who is may, and the program is theirs' 65534 "$(as_nobody 0 theirs -- id -u)"
 	start sleep 60
@@ -235,12 +232,13 @@ test_many_contexts()
 	local count
 
 	copy t-many
-	label many -- "$scratch/t-many" 1 rename 65536
+	# some more: a sample may be one that the kernel drops, where others fault at the same time
+	label many -- "$scratch/t-many" 1 rename 66500
 	count=$(dcpictl --db "$db" status --json | jq .database.contexts)
-	check "65,536 names under a label are as many contexts: $count" test "$count" -ge 65536
+	check "66,500 names under a label are 65,536 contexts at least: $count" test "$count" -ge 65536
 	check_equal 'none is given up for another' 0 "$(ask --comm '(other)')"
 	check 'each has its sample' test "$(ask --comm 'name-*' --label many)" -ge 65536
-	check_equal 'of its own' 1 "$(test "$(ask --comm name-65535 --label many)" -ge 1 && echo 1)"
+	check_equal 'and the label' "$(ask --comm 'name-*')" "$(ask --comm 'name-*' --label many)"
 }
 
 start_dcpid "$db" --config "$scratch/dcpid.conf" || {
