@@ -166,7 +166,7 @@ scope_choose(const struct store *store, MDB_txn *txn, const struct selection_req
 
 	memset(scope, 0, sizeof(*scope));
 	if (!epoch)
-		epoch = request->since_ns || request->until_ns ? "all" : "latest";
+		epoch = request->since_ns || request->until_ns || request->label ? "all" : "latest";
 	err = epoch_choose(store, txn, epoch, request->host, &scope->epochs, &scope->epoch_count, why, size);
 	if (!err)
 		err = choose_slices(store, txn, &scoping);

@@ -18,8 +18,8 @@
 #define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
 
 struct selection_request {
-	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time is
-	                       given */
+	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time or a
+	                       label is given */
 	const char *host;   /* fnmatch(3) pattern: only epochs of such hosts, among which latest is; NULL: any */
 	uint64_t since_ns;  /* 0: no bound; slices that overlap [since, until) are taken whole */
 	uint64_t until_ns;  /* 0: no bound */

@@ -300,6 +300,24 @@ a_context_pattern_leaves_out_the_counts_of_others(void **state)
 	profile_close(profile);
 }
 
+/* A label says which run it is; that an epoch began meanwhile is no business of its user. */
+static void
+a_label_is_looked_for_in_all_epochs(void **state)
+{
+	struct profile *profile = three_epochs(*state, true);
+	struct selection *selection = assert_selected(profile, &(struct selection_request){.label = "nightly"});
+
+	assert_int_equal(selection->epoch_count, 2);
+	assert_int_equal(selection->events[0].selected, 1000);
+	assert_int_equal(selection->events[1].selected, 9 + 2000);
+	selection_free(selection);
+	selection = assert_selected(profile, &(struct selection_request){.label = "nightly", .epoch = "latest-1"});
+	assert_int_equal(selection->epoch_count, 1);
+	assert_int_equal(selection->events[1].selected, 2000);
+	selection_free(selection);
+	profile_close(profile);
+}
+
 static void
 patterns_that_match_nothing_are_answered_with_what_there_is(void **state)
 {
@@ -349,6 +367,7 @@ main(void)
 		TEST(a_time_selects_the_slices_that_overlap_it_in_every_epoch),
 		TEST(a_time_without_samples_is_answered_with_the_time_that_has_some),
 		TEST(a_context_pattern_leaves_out_the_counts_of_others),
+		TEST(a_label_is_looked_for_in_all_epochs),
 		TEST(patterns_that_match_nothing_are_answered_with_what_there_is),
 		TEST(a_selection_by_a_reader_is_the_writers),
 	};
