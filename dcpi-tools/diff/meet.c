@@ -367,5 +367,7 @@ meet_is_same_build(const struct meet_side sides[2], uint32_t group)
 				return false;
 			found[side] = sides[side].images[i].image;
 		}
+	if (found[0] && found[0]->kind == IMAGE_JIT) /* one function may lie here now, and there later */
+		return false;
 	return found[0] && found[1] && images_are_one_build(found[0], found[1]);
 }

@@ -55,7 +55,7 @@ typedef char *meet_origin(void *context, const struct image *image, enum meet_qu
 int images_meet(struct meet_side sides[2], meet_origin *origin, void *context);
 void meet_side_fini(struct meet_side *side); /* frees images, sonames and sources */
 
-/* Whether the group of that image has but one image on each side, and both are the same build. */
+/* Whether a group has but one image on each side, and both are the same build. Code made at run time never is. */
 bool meet_is_same_build(const struct meet_side sides[2], uint32_t group);
 
 #endif

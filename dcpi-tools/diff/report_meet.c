@@ -163,7 +163,9 @@ list_rebuilt(struct report *report)
 				rebuilt->images[side] = image->index;
 				rebuilt->why = image->why ? image->why : "path";
 			}
-		report->rebuilt_count += has[0] && has[1] && !report->same_build[group];
+		if (has[0] && has[1] && !report->same_build[group] &&
+		    side_image(&report->sides[1], rebuilt->images[1])->kind != IMAGE_JIT)
+			report->rebuilt_count++;
 	}
 	return 0;
 }

@@ -143,6 +143,21 @@ files_meet_by_name_without_version(void **state)
 	finish(&fixture);
 }
 
+/* A process and itself: its functions move. */
+static void
+code_made_at_run_time_is_never_one_build(void **state)
+{
+	struct fixture fixture = {0};
+
+	(void)state;
+	add(&fixture, 0, "[jit:node]", 1);
+	add(&fixture, 1, "[jit:node]", 1);
+	fixture.images[0][0].kind = fixture.images[1][0].kind = IMAGE_JIT;
+	assert_int_equal(images_meet(fixture.sides, NULL, NULL), 1);
+	assert_false(meet_is_same_build(fixture.sides, 0));
+	finish(&fixture);
+}
+
 static void
 a_number_that_is_part_of_a_name_is_no_version(void **state)
 {
@@ -245,6 +260,7 @@ main(void)
 		cmocka_unit_test(libraries_meet_by_soname),
 		cmocka_unit_test(files_meet_by_name_in_another_folder),
 		cmocka_unit_test(files_meet_by_name_without_version),
+		cmocka_unit_test(code_made_at_run_time_is_never_one_build),
 		cmocka_unit_test(a_number_that_is_part_of_a_name_is_no_version),
 		cmocka_unit_test(renamed_programs_meet_by_their_source),
 		cmocka_unit_test(renamed_programs_meet_by_their_procedures),
