@@ -222,6 +222,7 @@ $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/progr
 
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
+$(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)
 $(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
 $(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,$(addprefix dcpi-tools/tar/,archive_pack.c archive_unpack.c))
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive

@@ -118,20 +118,20 @@ main(int argc, char **argv)
 	char path[4096];
 
 	if (argc < 2 || !bench)
-		return EXIT_FAILURE;
+		abort();
 	bench->share = argc > 2 ? strtoul(argv[2], NULL, 10) : 40;
 	if (bench->share > IMAGES)
 		bench->share = IMAGES;
 	bench->entries = calloc(LABELS * bench->share * OFFSETS, sizeof(*bench->entries));
 	if (!bench->entries)
-		return EXIT_FAILURE;
+		abort();
 	make_names(bench);
 	snprintf(path, sizeof(path), "%s/db", argv[1]);
 	bench_require(profile_open(path, &options, &bench->profile), path);
 	for (unsigned i = 0; i < EPOCHS; i++)
 		add_epoch(bench, i);
 	bench_require(profile_stats(bench->profile, &stats), "statistics");
-	printf("%u labels, %u epochs, %u images, %zu of them a label: %llu blocks, %.1f MiB\n", LABELS, EPOCHS, IMAGES,
+	printf("%d labels, %d epochs, %d images, %zu of them a label: %llu blocks, %.1f MiB\n", LABELS, EPOCHS, IMAGES,
 	       bench->share, (unsigned long long)stats.blocks, (double)stats.used_bytes / 1048576);
 	profile_close(bench->profile);
 	free(bench->entries);

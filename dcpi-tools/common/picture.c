@@ -51,7 +51,7 @@ int
 picture_run(char *const arguments[], int input, int output)
 {
 	int err, status;
-	pid_t child;
+	pid_t child = 0;
 
 	err = spawn(arguments, input, output, &child);
 	if (err)

@@ -149,6 +149,12 @@ settle_first(struct merge *merge, bool ended)
 		merge->streams[at] = moved;
 }
 
+static bool
+is_wanted(const struct merge *merge, size_t wanted, uint32_t context)
+{
+	return merge->wanted && wanted < merge->wanted_count && merge->wanted[wanted].context == context;
+}
+
 static int
 take_block(struct selection_parts *parts, const struct stream *stream)
 {
@@ -172,7 +178,7 @@ share_block(struct merge *merge, const struct stream *stream, size_t wanted)
 {
 	int err = 0;
 
-	for (; !err && wanted < merge->wanted_count && merge->wanted[wanted].context == stream->key.context; wanted++)
+	for (; !err && is_wanted(merge, wanted, stream->key.context); wanted++)
 		err = take_block(&merge->parts[merge->wanted[wanted].part], stream);
 	for (size_t i = 0; !err && merge->is_whole && i < merge->part_count; i++)
 		if (merge->parts[i].filter.all && !merge->parts[i].is_passed)
@@ -206,7 +212,7 @@ take_blocks(struct merge *merge, struct stream *stream)
 			context = stream->key.context;
 			wanted = find_wanted(merge, context);
 		}
-		if (!merge->is_whole && (wanted == merge->wanted_count || merge->wanted[wanted].context != context)) {
+		if (!merge->is_whole && !is_wanted(merge, wanted, context)) {
 			result = skip_unwanted(merge, stream, wanted);
 			continue;
 		}
