@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -157,8 +159,9 @@ import_recording(struct run *run, const char *file, int fd, struct scratch *scra
 	return STATUS_EMPTY;
 }
 
+/* The file `path`, called `file`. */
 static int
-import_file(struct run *run, const char *file)
+import_file(struct run *run, const char *file, const char *path)
 {
 	struct perf_import_report *report = calloc(1, sizeof(*report));
 	struct scratch scratch;
@@ -167,7 +170,7 @@ import_file(struct run *run, const char *file)
 	if (!report)
 		return message_cannot(NULL, "import the recording", -ENOMEM, NULL);
 	if (!is_standard_input(file))
-		fd = open(file, O_RDONLY | O_CLOEXEC);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		free(report);
 		return message_cannot(file, "open the recording", -errno, NULL);
@@ -236,6 +239,31 @@ is_directory(const char *file)
 	return !is_standard_input(file) && stat(file, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+static bool
+has_file(const char *directory, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* A database, or what perf makes a directory for: with --kcore, beside a copy of the kernel; with --threads. */
+static int
+import_directory(struct run *run, const char *directory)
+{
+	char path[PATH_MAX];
+
+	if (has_file(directory, "data.mdb") || !has_file(directory, "data"))
+		return import_database(run, directory);
+	if (has_file(directory, "data.0")) {
+		message_print(directory, "it was recorded by several threads, in files that dcpimport does not read; "
+		                         "record without --threads");
+		return STATUS_USAGE;
+	}
+	snprintf(path, sizeof(path), "%s/data", directory);
+	return import_file(run, directory, path);
+}
+
 /* The worst of all. */
 static int
 import_all(struct run *run)
@@ -244,7 +272,7 @@ import_all(struct run *run)
 
 	for (size_t i = 0; i < run->request->file_count && !stop; i++) {
 		const char *file = run->request->files[i];
-		int status = is_directory(file) ? import_database(run, file) : import_file(run, file);
+		int status = is_directory(file) ? import_directory(run, file) : import_file(run, file, file);
 
 		if (status > worst)
 			worst = status;

@@ -94,6 +94,13 @@ look_at_damage()
 	cat "$file" >"$scratch/fifo" &
 	check_fails 'a file that comes through a pipe' 1 "what 'perf record -o -' writes; name the file" \
 		dcpimport --db "$scratch/none" "$scratch/fifo"
+	mkdir "$scratch/kcore" "$scratch/threads"
+	cp "$file" "$scratch/kcore/data"
+	touch "$scratch/threads/data" "$scratch/threads/data.0"
+	check 'what perf makes a directory for its --kcore is read' dcpimport --db "$scratch/kcore.db" "$scratch/kcore"
+	check_equal 'and called as the directory' 191 "$(samples_written "$scratch/kcore.db" kcore)"
+	check_fails 'what several threads recorded is refused' 2 'record without --threads' \
+		dcpimport --db "$scratch/none" "$scratch/threads"
 	check_fails 'no file at all' 2 'which recording?' dcpimport --db "$scratch/none"
 }
 
