@@ -2,7 +2,8 @@
  * capture_child.h - one run of dcpi-capture: a request in, a reply out
  *
  * Whatever the process does, it ends: when it has said all, or is killed after CAPTURE_CHILD_S.
- * Thread rule: one thread, which waits.
+ * Thread rule: one thread, which waits, and which no SIGPIPE may end: a process may be gone before it has read its
+ * request.
  */
 #ifndef DCPI_COLLECTORD_CAPTURE_CHILD_H
 #define DCPI_COLLECTORD_CAPTURE_CHILD_H

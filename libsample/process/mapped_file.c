@@ -9,11 +9,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int
-mapped_file_below_root(int procfs, uint32_t pid, const char *path)
+static int
+open_in(int root, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 	                       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	const long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int
+mapped_file_below_root(int procfs, uint32_t pid, const char *path)
+{
 	char name[32];
 	int root, fd;
 
@@ -21,9 +29,7 @@ mapped_file_below_root(int procfs, uint32_t pid, const char *path)
 	root = openat(procfs, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		fd = -errno;
+	fd = open_in(root, path);
 	close(root);
 	return fd;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "profile/captured.h"
 #include "profile/handle.h"
 #include "profile/selection.h"
 #include "tests/remove_tree.h"
@@ -122,6 +123,24 @@ flush(void)
 	(void)profile_flush(profile, &batch);
 }
 
+static void
+read_captured(uint32_t image)
+{
+	struct captured_layout *layout;
+	struct captured_extent extent;
+	struct captured_text text;
+
+	if (profile_get_layout(profile, image, &layout) == 0)
+		free(layout);
+	if (profile_get_extent(profile, image, &extent) == 0)
+		free(extent.blocks);
+	if (profile_get_text(profile, image, &text) == 0)
+		for (size_t i = 0; i < text.count; i++)
+			require(text.blocks[i].bytes != NULL &&
+			        (i == 0 || text.blocks[i].number > text.blocks[i - 1].number));
+	captured_text_fini(&text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -137,6 +156,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(profile_stats(profile, &stats) == 0);
 	if (profile_get_symbols(profile, 1, &symbols, &count) == 0)
 		profile_free_symbols(symbols);
+	read_captured(1);
 	flush();
 	require(profile_check(profile, NULL, NULL) >= 0);
 	return 0;

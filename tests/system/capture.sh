@@ -1,6 +1,8 @@
 #!/bin/bash
 # Profiles outlive their binaries: procedures of programs that were deleted, replaced or seen in a mount namespace only
 # are named and explained from what dcpid captured; hostile files cost nothing but a line in the log.
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/lib.sh"
 
 db=$scratch/db

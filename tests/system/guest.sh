@@ -138,7 +138,7 @@ guest_pack()
 	ln -s busybox "$ramdisk/usr/bin/sh"
 	cp "${guest_programs[@]/#/$top/$guest_build/workloads/}" "$ramdisk$1/"
 	[ "$1" = /workloads ] || ln -s "$1" "$ramdisk/workloads"
-	for program in "$ramdisk"/usr/bin/dcpi* "$ramdisk$1"/*; do
+	for program in "$ramdisk"/usr/bin/dcpi* "$ramdisk"/usr/lib/dcpi/* "$ramdisk$1"/*; do
 		copy_libraries "$program" || return
 	done
 	copy_modules || return

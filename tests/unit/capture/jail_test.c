@@ -74,8 +74,13 @@ it_can_have_memory_and_write(void **state)
 static int
 open_file(int pipe)
 {
+	const int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+
 	(void)pipe;
-	return open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? 0 : 1;
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
 }
 
 static void
@@ -105,8 +110,13 @@ it_starts_no_process(void **state)
 static int
 make_socket(int pipe)
 {
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
 	(void)pipe;
-	return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0 ? 0 : 1;
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
 }
 
 static void
@@ -117,10 +127,21 @@ it_talks_to_nobody(void **state)
 }
 
 static int
+can_map(size_t size, int protection)
+{
+	void *memory = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return 0;
+	munmap(memory, size);
+	return 1;
+}
+
+static int
 make_executable(int pipe)
 {
 	(void)pipe;
-	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 0 : 1;
+	return can_map(4096, PROT_READ | PROT_EXEC);
 }
 
 static void
@@ -149,9 +170,7 @@ static int
 want_too_much(int pipe)
 {
 	(void)pipe;
-	return mmap(NULL, (size_t)2 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
-	               ? 0
-	               : 1;
+	return can_map((size_t)2 << 30, PROT_READ | PROT_WRITE);
 }
 
 static void
