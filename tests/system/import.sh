@@ -188,6 +188,8 @@ $other: 2 epochs, 2 slices, 8 images (3 of them new), into epochs 2 to 3" "$(dcp
 	check_equal 'each host has its own' '188 386' "$(for host in web1 web2; do
 		dcpiprof --db "$all" --epoch all --host $host -i --json | jq '[.rows[].counts[]] | add'
 	done | paste -sd ' ')"
+	check_equal 'hosts are compared as sets' 'set 1 = 97   set 2 = 97            TOTAL      194' \
+		"$(dcpistats --db "$all" --host web1 --host web2 -i | sed -n 2p)"
 	check_equal 'what is there is not added again' "$other: 0 epochs, 0 slices, 0 images (0 of them new)
 Known:    2 epochs are here already" "$(dcpimport --db "$all" "$other")"
 	check_equal 'JSON tells the same' '{"epochs":0,"known_epochs":2,"first_epoch":null}' \
