@@ -46,6 +46,7 @@ struct code_namer {
 	pthread_t thread;
 	int stop_bell;
 	bool is_stopped; /* the owner's */
+	int said_error;  /* the flusher's: of the last try to store, which the log has */
 
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
@@ -420,17 +421,18 @@ code_namer_hurry(struct code_namer *namer, uint64_t timeout_ns)
 /* ---- storing ---- */
 
 static void
-store_one(const struct code_namer *namer, struct profile *profile, const struct result *result)
+store_one(struct code_namer *namer, struct profile *profile, const struct result *result)
 {
 	uint32_t number;
 	int err = profile_find_image(profile, &result->image, &number);
 
 	if (!err)
 		err = profile_put_captured(profile, number, &result->outcome.reply.captured, namer->options.limit);
-	if (err && err != -ENOENT)
+	if (err && err != -ENOENT && err != namer->said_error)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,
 		          "%s of process %llu: its functions stay without names: %s", result->image.path,
 		          (unsigned long long)result->image.inode, error_text(err));
+	namer->said_error = err;
 }
 
 /* The oldest first: what was taken later takes its place. */

@@ -10,14 +10,21 @@
 #define SHARE_MAX 4                    /* of the database */
 #define LAST_NS   UINT64_C(2000000000) /* for what may soon be gone, at the end */
 
+uint64_t
+collection_capture_limit(const struct config *config)
+{
+	const uint64_t most = config->size_limit / SHARE_MAX;
+
+	return config->capture_limit < most ? config->capture_limit : most;
+}
+
 void
 collection_begin_capture(struct collection *collection)
 {
 	const struct config *config = &collection->config;
-	const uint64_t most = config->size_limit / SHARE_MAX;
 	struct capturer_options options = {
 		.program = collection->capture_program,
-		.limit = config->capture_limit < most ? config->capture_limit : most,
+		.limit = collection_capture_limit(config),
 		.overhead_limit_ppm = config->overhead_limit_ppm,
 		.cpu_count = sampler_cpu_count(collection->sampler),
 		.log = collection->log,

@@ -26,8 +26,7 @@ struct collection {
 	struct sampler *sampler;
 	struct flusher *flusher;
 	struct code_notes *notes;
-	struct code_namer *namer; /* NULL: code made at run time stays without names */
-	char capture[PATH_MAX];   /* the program that reads what others wrote */
+	struct code_namer *namer;       /* NULL: code made at run time stays without names */
 	struct capturer *capturer;      /* NULL: nothing is captured */
 	char capture_program[PATH_MAX]; /* that it has */
 	struct epoch epoch;
@@ -93,6 +92,9 @@ void collection_close_writer(struct collection *collection);
 
 /* Have names and text of images captured, if the configuration wants it and it can be done: else the log says so. */
 void collection_begin_capture(struct collection *collection);
+
+/* Bytes of the database that names and text may take, in all; 0: there are none. */
+uint64_t collection_capture_limit(const struct config *config);
 
 /* Tell it which images have samples by now. */
 void collection_see_images(struct collection *collection);

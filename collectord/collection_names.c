@@ -7,7 +7,6 @@
 #include "collectord/capture_child.h"
 
 #define LAST_READ_NS UINT64_C(5000000000) /* at the end, what processes told is waited for so long */
-#define LIMIT_SHARE  8                    /* of the database's size limit: what names may take */
 
 void
 collection_exchange_notes(struct collection *collection)
@@ -30,35 +29,26 @@ store_names(void *context)
 	flusher_store_names(context);
 }
 
-static int
-make_namer(struct collection *collection)
+void
+collection_begin_names(struct collection *collection)
 {
 	const struct code_namer_options options = {
-		.program = collection->capture,
+		.program = collection->capture_program,
 		.notes = collection->notes,
-		.limit = collection->config.size_limit / LIMIT_SHARE,
+		.limit = collection_capture_limit(&collection->config),
 		.ready = store_names,
 		.context = collection->flusher,
 		.log = collection->log,
 	};
-	int err = capture_child_find(collection->capture);
-
-	if (err)
-		return err;
-	collection->namer = code_namer_new(&options);
-	return collection->namer ? 0 : -errno;
-}
-
-void
-collection_begin_names(struct collection *collection)
-{
-	int err;
 
 	flusher_give_notes(collection->flusher, collection->notes);
-	err = make_namer(collection);
-	if (err)
-		log_write(collection->log, LOG_LEVEL_WARNING, "%s: code made at run time stays without names: %s",
-		          collection->capture, error_text(err));
+	/* that the program is not there has been said */
+	if (options.limit > 0 && capture_child_find(collection->capture_program) == 0) {
+		collection->namer = code_namer_new(&options);
+		if (!collection->namer)
+			log_write(collection->log, LOG_LEVEL_WARNING, "code made at run time stays without names: %s",
+			          error_text(-errno));
+	}
 	flusher_give_namer(collection->flusher, collection->namer);
 }
 

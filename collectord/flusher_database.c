@@ -81,7 +81,8 @@ join_nameless_code(struct flusher *flusher, const struct work *work)
 		return;
 	code_notes_look(flusher->notes);
 	for (uint32_t i = flusher->images_written; i < work->image_count; i++)
-		if (code_maker_is_image(flusher->images[i]) && !code_notes_tells(flusher->notes, flusher->images[i]))
+		if (code_maker_is_image(flusher->images[i]) &&
+		    (!flusher->namer || !code_notes_tells(flusher->notes, flusher->images[i])))
 			flusher->images[i] = &nameless;
 }
 

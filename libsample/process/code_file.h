@@ -3,8 +3,7 @@
  *
  * A jitdump that it mapped, or /tmp/perf-PID.map, PID being what the process is called in its own namespace. The path
  * is followed from the root of the process, symbolic links inside it, or, when it has ended, of the nearest of its
- * ancestors that lives. Where directories are closed to us, a file that the process still holds open is found by its
- * descriptor.
+ * ancestors that lives. A file that is deleted, but that the process still holds open, is found by its descriptor.
  * Only a regular file is opened that nobody else can have written: it belongs to the process's user (or to
  * its ancestor's) or to root, is not writable by everybody, and was written since the process began - maps outlive
  * their processes, and numbers come again. Opening may wait for a disk or a network. Thread rule: stateless.

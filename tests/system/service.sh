@@ -26,7 +26,7 @@ inside=$scratch/inside
 mkdir "$inside"
 cp "$package" "$inside/dcpi.deb"
 cp "$top/tests/system/service/inside.sh" "$top/tests/system/lib.sh" "$inside"
-cp "$build/workloads/shares" "$build/workloads/shares_static" "$inside"
+cp "$build/workloads/shares" "$build/workloads/shares_static" "$build/workloads/code_maker" "$inside"
 container_run 300 "$inside"
 status=$?
 cat "$inside/out" 2>/dev/null

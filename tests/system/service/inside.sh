@@ -104,6 +104,14 @@ test_labels()
 	stop "$started"
 }
 
+# What a process told is read as another user, by a process that is locked up in what the unit allows.
+test_run_time_code()
+{
+	as outsider /mnt/inside/code_maker map 1
+	check 'code that a process made has the names that it told' wait_for 40 bash -c '
+		dcpictl flush && dcpiprof --image "[[]jit:code_maker]" | grep "hot loop"'
+}
+
 test_kill()
 {
 	local before=$1 pid
@@ -224,6 +232,7 @@ test_install
 test_start
 test_users
 test_labels
+test_run_time_code
 test_kill "$(samples_of shares)"
 test_textfile
 test_reload_and_stop
