@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 RUNS=8
-LENGTH=${LENGTH:-300} # the program's: 2 to 3 s in all
+LENGTH=${LENGTH:-400} # the program's: about 3 s in all
 NOISE=5
 db=$scratch/db
 landing=$build/workloads/landing
