@@ -128,12 +128,9 @@ print_csv_name(const struct report *report, const struct point *row, struct csv 
 {
 	uint64_t base;
 	const char *procedure = cat_row_procedure(report, row, &base);
-	char *shown = text_shown(procedure ? procedure : "");
 
-	if (!shown)
+	if (csv_shown(csv, procedure))
 		return -ENOMEM;
-	csv_text(csv, shown);
-	free(shown);
 	if (procedure)
 		csv_number(csv, base);
 	else

@@ -1,7 +1,11 @@
 #include "dcpi-tools/common/csv.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "dcpi-tools/common/text.h"
 
 static void
 begin_field(struct csv *csv)
@@ -26,6 +30,18 @@ csv_text(struct csv *csv, const char *text)
 		fputc(*text, csv->stream);
 	}
 	fputc('"', csv->stream);
+}
+
+int
+csv_shown(struct csv *csv, const char *text)
+{
+	char *shown = text_shown(text ? text : "");
+
+	if (!shown)
+		return -ENOMEM;
+	csv_text(csv, shown);
+	free(shown);
+	return 0;
 }
 
 void

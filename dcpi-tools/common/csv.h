@@ -16,6 +16,7 @@ struct csv {
 };
 
 void csv_text(struct csv *csv, const char *text); /* as it is; escape what comes from outside first */
+int csv_shown(struct csv *csv, const char *text); /* from outside, escaped; "" for NULL. 0 or -ENOMEM */
 void csv_number(struct csv *csv, uint64_t number);
 void csv_real(struct csv *csv, double number, int digits); /* so many behind the point */
 void csv_end(struct csv *csv);                             /* of the line */

@@ -20,7 +20,7 @@ print_csv_row(const struct report *report, const struct code_row *row, struct cs
 		else
 			csv_text(csv, "");
 	}
-	if (csv_shown(row->file ? row->file : "", csv) || csv_shown(row->text ? row->text : "", csv))
+	if (csv_shown(csv, row->file) || csv_shown(csv, row->text))
 		return -ENOMEM;
 	csv_end(csv);
 	return 0;

@@ -27,7 +27,7 @@ print_image(const struct report *report, const struct item *item, unsigned side,
 		return 0;
 	}
 	image = side_image(&report->sides[side], item->images[side]);
-	err = csv_shown(image->path, csv);
+	err = csv_shown(csv, image->path);
 	csv_text(csv, build_id_format(image, build_id));
 	return err;
 }
@@ -45,7 +45,7 @@ report_print_csv(const struct report *report, FILE *stream)
 
 		csv_columns(report, &item->comparison, item->figures, &csv);
 		if (item->title)
-			err = csv_shown(item->title, &csv);
+			err = csv_shown(&csv, item->title);
 		if (!err)
 			err = print_image(report, item, 0, &csv);
 		if (!err)

@@ -1,10 +1,7 @@
 #include "dcpi-tools/diff/csv_columns.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-
-#include "dcpi-tools/common/text.h"
+#include <stdio.h>
 
 void
 csv_columns_headings(const struct report *report, struct csv *csv)
@@ -65,18 +62,6 @@ print_figures(const struct figures figures[2], struct csv *csv)
 		print_known(figures[side].is_known ? figures_lost(&figures[side]) : -1, 1, csv);
 	for (unsigned side = 0; side < 2; side++)
 		csv_text(csv, frequency_confidence_name(figures[side].confidence));
-}
-
-int
-csv_shown(const char *text, struct csv *csv)
-{
-	char *shown = text_shown(text);
-
-	if (!shown)
-		return -ENOMEM;
-	csv_text(csv, shown);
-	free(shown);
-	return 0;
 }
 
 void

@@ -12,6 +12,5 @@
 void csv_columns_headings(const struct report *report, struct csv *csv);
 void csv_columns(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
                  struct csv *csv);
-int csv_shown(const char *text, struct csv *csv); /* escaped. 0 or -ENOMEM */
 
 #endif

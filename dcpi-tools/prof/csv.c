@@ -1,9 +1,7 @@
-#include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "dcpi-tools/common/csv.h"
 #include "dcpi-tools/common/image_name.h"
-#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/prof/report.h"
 
 static void
@@ -38,18 +36,6 @@ print_csv_percent(struct csv *csv, uint64_t part, uint64_t whole)
 }
 
 static int
-print_csv_name(struct csv *csv, const char *name)
-{
-	char *shown = text_shown(name);
-
-	if (!shown)
-		return -ENOMEM;
-	csv_text(csv, shown);
-	free(shown);
-	return 0;
-}
-
-static int
 print_csv_row(const struct report *report, const struct histogram_row *row, uint64_t sum, struct csv *csv)
 {
 	const struct image *image = report->choice.selection->images[row->image].image;
@@ -65,9 +51,9 @@ print_csv_row(const struct report *report, const struct histogram_row *row, uint
 			print_csv_percent(csv, sum, report->totals[event]);
 	}
 	if (row->title)
-		err = print_csv_name(csv, row->title);
+		err = csv_shown(csv, row->title);
 	if (!err)
-		err = print_csv_name(csv, image->path);
+		err = csv_shown(csv, image->path);
 	csv_text(csv, build_id_format(image, build_id));
 	csv_end(csv);
 	return err;

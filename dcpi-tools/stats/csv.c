@@ -1,22 +1,7 @@
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "dcpi-tools/common/csv.h"
-#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/stats/report.h"
-
-static int
-print_shown(struct csv *csv, const char *text)
-{
-	char *shown = text_shown(text);
-
-	if (!shown)
-		return -ENOMEM;
-	csv_text(csv, shown);
-	free(shown);
-	return 0;
-}
 
 static int
 print_headings(const struct report *report, struct csv *csv)
@@ -32,7 +17,7 @@ print_headings(const struct report *report, struct csv *csv)
 	csv_text(csv, "image");
 	csv_text(csv, "build-id");
 	for (size_t i = 0; i < report->sets->count && !err; i++)
-		err = print_shown(csv, report->sets->sets[i].title);
+		err = csv_shown(csv, report->sets->sets[i].title);
 	csv_end(csv);
 	return err;
 }
@@ -64,9 +49,9 @@ print_row(const struct report *report, const struct report_row *row, struct csv 
 	print_p(csv, values);
 	csv_text(csv, row->is_marked ? "yes" : "no");
 	if (row->row->title)
-		err = print_shown(csv, row->row->title);
+		err = csv_shown(csv, row->row->title);
 	if (!err)
-		err = print_shown(csv, row->row->path);
+		err = csv_shown(csv, row->row->path);
 	csv_text(csv, row->row->build_id);
 	for (size_t i = 0; i < report->sets->count; i++)
 		csv_number(csv, row->row->counts[i]);

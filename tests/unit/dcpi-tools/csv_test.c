@@ -39,12 +39,30 @@ commas_quotes_and_line_breaks_are_quoted(void **state)
 	assert_line("a\nb", "c\rd", "\"a\nb\",\"c\rd\",18446744073709551615\n");
 }
 
+static void
+what_comes_from_outside_is_escaped_and_nothing_is_empty(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	struct csv csv = {.stream = open_memstream(&text, &size)};
+
+	(void)state;
+	assert_non_null(csv.stream);
+	assert_int_equal(csv_shown(&csv, "a\033,b"), 0);
+	assert_int_equal(csv_shown(&csv, NULL), 0);
+	assert_int_equal(csv_shown(&csv, "c"), 0);
+	fclose(csv.stream);
+	assert_string_equal(text, "\"a\\x1b,b\",,c");
+	free(text);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_fields_are_not_quoted),
 		cmocka_unit_test(commas_quotes_and_line_breaks_are_quoted),
+		cmocka_unit_test(what_comes_from_outside_is_escaped_and_nothing_is_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
