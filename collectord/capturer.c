@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "base/grow.h"
 #include "collectord/machine.h"
 #include "process/image_identity.h"
 
@@ -25,106 +24,6 @@
 #define IDLE_NS         SECOND_NS         /* between two looks when there is nothing to do */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
 #define SHOWN_SIZE      1024
-
-/* ---- what the loop says ---- */
-
-struct capture_set *
-capturer_find_set(struct capturer *capturer, const struct image_table *images)
-{
-	struct capture_set *set = capturer->sets;
-
-	while (set && set->images != images)
-		set = set->next;
-	return set;
-}
-
-static struct capture_set *
-make_set(struct capturer *capturer, const struct image_table *images)
-{
-	struct capture_set *set = calloc(1, sizeof(*set));
-
-	if (!set)
-		return NULL;
-	set->images = images;
-	set->next = capturer->sets;
-	capturer->sets = set;
-	return set;
-}
-
-static bool
-is_wanted(const struct image *image)
-{
-	switch (image->kind) {
-	case IMAGE_USER:
-		return image->path[0] == '/';
-	case IMAGE_VDSO:
-		return image->build_id_size > 0;
-	case IMAGE_KERNEL:
-	case IMAGE_MODULE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Not where packages put things. */
-static bool
-is_volatile(const struct image *image)
-{
-	static const char *const places[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/"};
-
-	if (image->kind != IMAGE_USER)
-		return false;
-	if (image->deleted)
-		return true;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (strncmp(image->path, places[i], strlen(places[i])) == 0)
-			return false;
-	return true;
-}
-
-static int
-add_entries(struct capture_set *set, size_t count)
-{
-	struct capture_entry *grown = array_grow(set->entries, &set->capacity, count, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	set->entries = grown;
-	for (; set->count < count; set->count++) {
-		const struct image *image = image_table_get(set->images, (uint32_t)set->count);
-
-		grown[set->count] = (struct capture_entry){
-			.image = image,
-			.is_wanted = is_wanted(image),
-			.is_volatile = is_volatile(image),
-		};
-	}
-	return 0;
-}
-
-void
-capturer_see(struct capturer *capturer, const struct image_table *images, const struct attribution *attribution)
-{
-	const size_t count = image_table_count(images);
-	struct capture_set *set;
-	bool is_new;
-
-	pthread_mutex_lock(&capturer->lock);
-	set = capturer_find_set(capturer, images);
-	if (!set)
-		set = make_set(capturer, images);
-	is_new = set && set->count < count;
-	if (is_new)
-		(void)add_entries(set, count); /* without memory, the next time */
-	for (size_t i = 0; set && i < set->count; i++)
-		set->entries[i].place = attribution_place(attribution, (uint32_t)i);
-	if (is_new)
-		pthread_cond_broadcast(&capturer->changed);
-	pthread_mutex_unlock(&capturer->lock);
-}
-
-/* ---- the thread ---- */
 
 static bool
 is_same_image(const struct image *a, const struct image *b)
@@ -396,6 +295,14 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	pthread_cond_broadcast(&capturer->changed);
 }
 
+/* Is there anything that could be paid for, and stored? */
+static bool
+may_ask(const struct capturer *capturer, uint64_t now_ns)
+{
+	return capturer->allowance_ns > -CREDIT * advance_ns(&capturer->options) &&
+	       capturer->result_bytes < RESULTS_MAX && now_ns >= capturer->full_until_ns;
+}
+
 static void *
 run(void *context)
 {
@@ -409,8 +316,7 @@ run(void *context)
 		struct capture_set *set = NULL;
 
 		refill(capturer, now_ns);
-		if (capturer->allowance_ns > -CREDIT * advance_ns(&capturer->options) &&
-		    capturer->result_bytes < RESULTS_MAX && now_ns >= capturer->full_until_ns)
+		if (may_ask(capturer, now_ns))
 			entry = choose(capturer, now_ns, &set, &due_ns);
 		if (entry)
 			run_one(capturer, set, entry);
@@ -496,7 +402,7 @@ capturer_free(struct capturer *capturer)
 	free(capturer);
 }
 
-/* Is something volatile asked about, or waiting for it? With the lock held. */
+/* Is something volatile asked about, or about to be? With the lock held. */
 static bool
 is_urgent(const struct capturer *capturer, uint64_t now_ns)
 {
@@ -504,8 +410,10 @@ is_urgent(const struct capturer *capturer, uint64_t now_ns)
 		for (size_t i = 0; i < set->count; i++) {
 			const struct capture_entry *entry = &set->entries[i];
 
-			if (entry->is_volatile && entry->is_wanted && !entry->has_names && !entry->is_given_up &&
-			    !entry->is_answered && entry->due_ns <= now_ns)
+			if (!entry->is_volatile || !entry->is_wanted || entry->has_names || entry->is_given_up ||
+			    entry->is_answered)
+				continue;
+			if (entry->is_busy || (entry->due_ns <= now_ns && may_ask(capturer, now_ns)))
 				return true;
 		}
 	return false;

@@ -301,6 +301,14 @@ multiplexing_is_told()
 	check_complete "$profile" multiplexed
 }
 
+# Its code comes from /proc/kcore, and is explained here, where that kernel does not run.
+kernel_is_explained()
+{
+	check "the kernel's code was captured" json_holds '.capture.kernel and .capture.taken > 0' "$counting/kernel.status"
+	check 'and is explained' bash -c \
+		"dcpicalc --db '$counting/kernel.db' --epoch all __arch_clear_user '[kernel]' | grep -Eq 'sttr .* [1-9][0-9]* '"
+}
+
 # The kernel of a slow machine lowers kernel.perf_event_max_sample_rate by itself: when dcpid measures what a sample
 # costs, or later.
 lowered_limit_is_followed()
@@ -416,6 +424,7 @@ judge()
 	raw_events_are_the_same_cycles
 	multiplexing_is_told
 	losses_are_told
+	kernel_is_explained
 	lowered_limit_is_followed
 	bursts_are_right
 }

@@ -61,13 +61,15 @@ every_option_is_read(void **state)
 {
 	(void)state;
 	assert_accepted("database = \"/srv/profile\"; socket = \"/run/x\"; size_limit_mib = 1048576;\n"
-	                "max_age_days = 3650; flush_interval = 1; slice = 3600; tally_limit = 2048; ring_kib = 64;\n"
+	                "capture_limit_mib = 64; max_age_days = 3650; flush_interval = 1; slice = 3600; tally_limit = "
+	                "2048; ring_kib = 64;\n"
 	                "sideband_ring_kib = 128; overhead_limit = 0.25; max_rate = 1000; log_level = \"debug\";\n"
 	                "events = ( { name = \"page-faults\"; rate = 99; precise = 0; user = true;\n"
 	                "             kernel = false; idle = true; } );\n");
 	assert_string_equal(config.database, "/srv/profile");
 	assert_string_equal(config.socket, "/run/x");
 	assert_int_equal(config.size_limit, UINT64_C(1) << 40);
+	assert_int_equal(config.capture_limit, UINT64_C(64) << 20);
 	assert_int_equal(config.max_age_ns, UINT64_C(315360000000000000));
 	assert_int_equal(config.flush_interval_ns, UINT64_C(1000000000));
 	assert_int_equal(config.slice_ns, UINT64_C(3600000000000));
@@ -103,6 +105,8 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	assert_refused("flush_interval = 0;", "test.conf:1: flush_interval is 0; it must be from 1 to 3600 seconds");
 	assert_refused("\nsize_limit_mib = -1;",
 	               "test.conf:2: size_limit_mib is -1; it must be from 16 to 1048576 MiB");
+	assert_refused("capture_limit_mib = 1048577;",
+	               "test.conf:1: capture_limit_mib is 1048577; it must be from 0 to 1048576 MiB");
 	assert_refused("max_age_days = 0;", "test.conf:1: max_age_days is 0; it must be from 1 to 3650 days");
 	assert_refused("max_rate = 20001;",
 	               "test.conf:1: max_rate is 20001; it must be from 1 to 20000 samples per second and CPU");
