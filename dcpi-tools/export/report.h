@@ -18,8 +18,6 @@ enum export_form {
 };
 #define EXPORT_FORMS 3
 
-const char *export_form_name(enum export_form form); /* "pprof" */
-
 /* What the user asked for. */
 struct request {
 	struct options options;

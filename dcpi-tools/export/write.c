@@ -18,12 +18,6 @@ static const struct form {
 	[EXPORT_CALLGRIND] = {"callgrind", write_callgrind, false},
 };
 
-const char *
-export_form_name(enum export_form form)
-{
-	return forms[form].name;
-}
-
 static int
 write_form(const struct report *report, const struct form *form, const char *path)
 {

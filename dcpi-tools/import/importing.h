@@ -1,5 +1,7 @@
 /*
  * importing.h - a recording on its way into a database: what the files of perf_import.h share
+ *
+ * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_IMPORTING_H
 #define DCPI_TOOLS_IMPORT_IMPORTING_H

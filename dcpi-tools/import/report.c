@@ -59,7 +59,8 @@ print_unknown(const struct perf_import_report *report, FILE *stream)
 			if (report->epoch.events[i].encoding.type != EVENT_TYPE_DCPIX)
 				sum += report->events[i].unknown[cause];
 		if (sum > 0)
-			fprintf(stream, "Unknown:  %" PRIu64 " samples: %s\n", sum, unknown_cause_text(cause));
+			fprintf(stream, "Unknown:  %" PRIu64 " sample%s: %s\n", sum, sum == 1 ? "" : "s",
+			        unknown_cause_text(cause));
 	}
 }
 

@@ -132,7 +132,7 @@ print_script(const void *context, FILE *stream)
 	print_names(report, stream);
 	fprintf(stream,
 	        "set yrange [%zu.5:-0.5]\nset offsets graph 0.02, graph 0.02, 0, 0\nset grid xtics\n"
-	        "set key outside bottom center horizontal samplen 1 width 2\nset tics out nomirror\n"
+	        "set key outside top center horizontal samplen 1 width 2\nset tics out nomirror\n"
 	        "set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb '#808080'\n",
 	        rows > 0 ? rows - 1 : 0);
 	fputs("plot $bands using (0):1:2:(0.4) with boxxyerror fillstyle solid noborder linecolor rgb '#e4e4e4' "

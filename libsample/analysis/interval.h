@@ -3,7 +3,8 @@
  *
  * Samples are taken as independent draws: k of n that fell into a procedure are binomial, and counts of two runs are
  * Poisson. What varies from run to run by itself is not in it. `z` is how many standard deviations an interval is wide
- * to each side, by interval_z(). No state: any thread.
+ * to each side, by interval_z().
+ * Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_INTERVAL_H
 #define DCPI_ANALYSIS_INTERVAL_H

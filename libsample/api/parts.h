@@ -1,5 +1,7 @@
 /*
  * parts.h - what the handles of libsample's interface stand for (private to api/)
+ *
+ * Thread rule: one thread per handle.
  */
 #ifndef DCPI_API_PARTS_H
 #define DCPI_API_PARTS_H

@@ -1,5 +1,7 @@
 /*
  * contents_private.h - what image_contents are made of (private to this room)
+ *
+ * Thread rule: as contents.h.
  */
 #ifndef DCPI_IMAGE_CONTENTS_PRIVATE_H
 #define DCPI_IMAGE_CONTENTS_PRIVATE_H

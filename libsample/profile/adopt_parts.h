@@ -1,5 +1,7 @@
 /*
  * adopt_parts.h - what the files of adopt.h share (private to profile/)
+ *
+ * Thread rule: one thread.
  */
 #ifndef DCPI_PROFILE_ADOPT_PARTS_H
 #define DCPI_PROFILE_ADOPT_PARTS_H

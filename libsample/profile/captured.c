@@ -1,10 +1,7 @@
 #include "profile/captured.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#include "base/error.h"
-#include "base/grow.h"
 #include "profile/captured_table.h"
 #include "profile/handle.h"
 #include "profile/identity.h"
@@ -122,104 +119,5 @@ profile_captured_bytes(struct profile *profile, uint64_t *bytes)
 		return err;
 	err = count_bytes(&profile->store, txn, bytes);
 	mdb_txn_abort(txn);
-	return err;
-}
-
-/* What one image has, copied out of a transaction. */
-struct copy {
-	struct byte_writer symbols, layout;
-	struct byte_writer *parcels;
-	struct captured_value *values;
-	size_t count, capacity;
-};
-
-static void
-copy_fini(struct copy *copy)
-{
-	writer_fini(&copy->symbols);
-	writer_fini(&copy->layout);
-	for (size_t i = 0; i < copy->count; i++)
-		writer_fini(&copy->parcels[i]);
-	free(copy->parcels);
-	free(copy->values);
-}
-
-static int
-copy_parcel(struct copy *copy, uint32_t block, const MDB_val *value)
-{
-	size_t capacity = copy->capacity;
-	struct captured_value *values = array_grow(copy->values, &capacity, copy->count + 1, sizeof(*values));
-	struct byte_writer *parcels;
-
-	if (!values)
-		return -ENOMEM;
-	copy->values = values;
-	parcels = array_grow(copy->parcels, &copy->capacity, copy->count + 1, sizeof(*parcels));
-	if (!parcels)
-		return -ENOMEM;
-	copy->parcels = parcels;
-	parcels[copy->count] = (struct byte_writer)BYTE_WRITER_INIT;
-	write_bytes(&parcels[copy->count], value->mv_data, value->mv_size);
-	values[copy->count] = (struct captured_value){block, parcels[copy->count].data, value->mv_size};
-	return parcels[copy->count++].failed ? -ENOMEM : 0;
-}
-
-static int
-copy_text(const struct store *store, MDB_txn *txn, uint32_t image, struct copy *copy)
-{
-	struct store_walk walk;
-	uint32_t block;
-	int result;
-
-	if (!store->has[TABLE_TEXT])
-		return 0;
-	result = captured_walk_begin(store, txn, image, &walk);
-	if (result)
-		return result;
-	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
-		if (block == CAPTURED_BLOCK_NONE)
-			write_bytes(&copy->layout, walk.value.mv_data, walk.value.mv_size);
-		else
-			result = copy_parcel(copy, block, &walk.value);
-		if (result < 0)
-			break;
-	}
-	store_walk_end(&walk);
-	return result;
-}
-
-static int
-copy_read(struct profile *profile, uint32_t image, struct copy *copy)
-{
-	MDB_val value;
-	MDB_txn *txn;
-	int err = store_begin(&profile->store, false, &txn);
-
-	if (err)
-		return err;
-	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
-	if (!err)
-		write_bytes(&copy->symbols, value.mv_data, value.mv_size);
-	if (!err || err == -ENOENT)
-		err = copy_text(&profile->store, txn, image, copy);
-	mdb_txn_abort(txn);
-	return !err && (copy->symbols.failed || copy->layout.failed) ? -ENOMEM : err;
-}
-
-int
-profile_copy_captured(struct profile *from, uint32_t image, struct profile *to, uint32_t number)
-{
-	struct copy copy = {0};
-	int err = copy_read(from, image, &copy);
-	const struct captured captured = {
-		.symbols = {.data = copy.symbols.data, .size = copy.symbols.size},
-		.layout = {.data = copy.layout.data, .size = copy.layout.size},
-		.parcels = copy.values,
-		.parcel_count = copy.count,
-	};
-
-	if (!err && (copy.symbols.data || copy.layout.data || copy.count > 0))
-		err = profile_put_captured(to, number, &captured, 0);
-	copy_fini(&copy);
 	return err;
 }

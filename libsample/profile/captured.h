@@ -122,7 +122,4 @@ int profile_get_extent(struct profile *profile, uint32_t image, struct captured_
 /* Bytes of the file that all captured names and text take. */
 int profile_captured_bytes(struct profile *profile, uint64_t *bytes);
 
-/* What one profile has of its image `image` becomes what `to` has of its image `number`. 0, also when it is nothing. */
-int profile_copy_captured(struct profile *from, uint32_t image, struct profile *to, uint32_t number);
-
 #endif

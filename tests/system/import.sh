@@ -115,7 +115,7 @@ look_at_reports()
           80        0     0          0  instructions:pp
           14        0     1          0  branch-instructions:pp
 Unknown:  2 samples: the address lies in no known mapping of the process
-Unknown:  1 samples: the kernel address lies in no known module or function" "$(dcpimport --db "$db" "$file")"
+Unknown:  1 sample: the kernel address lies in no known module or function" "$(dcpimport --db "$db" "$file")"
 	dcpimport --db "$db" --label again --host rose --json "$file" "$recorded/remmap-3.2.data" >"$scratch/report.json"
 	check 'JSON is what its manual says' json_holds '.schema == "dcpimport/1" and (.imported | length) == 2 and
 		(.imported[0] | .epoch == 2 and .host == "rose" and .samples == 191 and .images == 5 and .damage == null and

@@ -218,42 +218,6 @@ text_goes_with_its_image(void **state)
 }
 
 static void
-what_was_captured_is_copied_to_another_database(void **state)
-{
-	const struct fixture *fixture = *state;
-	static const struct profile_symbol name = {0x1000, "main", 32};
-	struct writer from = make_images(fixture->directory), to;
-	const struct captured_block block = {3, page_of_a};
-	struct byte_writer symbols = BYTE_WRITER_INIT;
-	struct profile_symbol *list;
-	struct captured_text text;
-	char other[80];
-	size_t count;
-
-	snprintf(other, sizeof(other), "%s/other", fixture->parent);
-	to = make_images(other);
-	assert_int_equal(captured_symbols_encode(&name, 1, &symbols), 0);
-	assert_int_equal(put_parcel(from.profile, GZIP, &block, 1, 0), 0);
-	assert_int_equal(profile_put_captured(from.profile, GZIP,
-	                                      &(struct captured){.symbols = {0, symbols.data, symbols.size}}, 0),
-	                 0);
-	assert_int_equal(profile_copy_captured(from.profile, GZIP, to.profile, LIBC), 0);
-	assert_int_equal(profile_copy_captured(from.profile, LIBC, to.profile, GZIP), 0); /* has nothing */
-	assert_int_equal(profile_get_text(to.profile, LIBC, &text), 0);
-	assert_int_equal(text.count, 1);
-	assert_memory_equal(text.blocks[0].bytes, page_of_a, CAPTURED_BLOCK_SIZE);
-	captured_text_fini(&text);
-	assert_int_equal(profile_get_symbols(to.profile, LIBC, &list, &count), 0);
-	assert_string_equal(list[0].name, "main");
-	profile_free_symbols(list);
-	assert_int_equal(profile_get_symbols(to.profile, GZIP, &list, &count), -ENOENT);
-	profile_close(from.profile);
-	profile_close(to.profile);
-	writer_fini(&symbols);
-	remove_tree(other);
-}
-
-static void
 a_salvaged_database_keeps_its_text(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -349,7 +313,6 @@ main(void)
 		CASE(an_image_is_found_by_its_identity),
 		CASE(what_is_past_the_limit_is_not_stored),
 		CASE(text_goes_with_its_image),
-		CASE(what_was_captured_is_copied_to_another_database),
 		CASE(a_salvaged_database_keeps_its_text),
 		cmocka_unit_test(parcels_that_are_none_are_refused),
 		cmocka_unit_test(a_parcel_with_too_little_text_is_refused),
