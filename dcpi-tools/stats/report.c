@@ -6,172 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/stats/gather.h"
 
 #define SAME_PERIOD 1e-9 /* parts that periods may differ by, for they are means */
-
-/* While sets are read. */
-struct gathering {
-	struct report *report;
-	bool *matched;  /* by --image: some set has one that is called so */
-	char why[1024]; /* the last set that was passed by was; "" when none was */
-	int passed;     /* the error of that */
-};
-
-static int
-find_event(struct gathering *gathering, const struct profile_set_visit *visit, uint16_t *event)
-{
-	struct report *report = gathering->report;
-	struct columns_request wanted = {.event_count = 1, .events = {report->event}};
-	const struct selection_event *chosen;
-	struct columns columns;
-	int err;
-
-	if (!report->event[0])
-		wanted = report->request->columns;
-	err = columns_choose(visit->selection, &wanted, &columns, gathering->why, sizeof(gathering->why));
-	gathering->passed = err;
-	if (err && visit->set->is_found)
-		return PROFILE_SET_PASSED;
-	if (err) {
-		message_print(visit->set->title, "%s", gathering->why);
-		return error_exit_status(err);
-	}
-	*event = columns.events[0];
-	chosen = &visit->selection->events[*event];
-	memcpy(report->event, chosen->name, sizeof(report->event));
-	memcpy(report->unit, chosen->unit, sizeof(report->unit));
-	return STATUS_OK;
-}
-
-/* Which images of the set were asked for; *wanted is NULL for all. */
-static int
-find_images(const struct gathering *gathering, const struct selection *selection, bool **wanted)
-{
-	const struct options *options = &gathering->report->request->options;
-
-	*wanted = NULL;
-	if (options->image_count == 0)
-		return 0;
-	*wanted = calloc(selection->image_count + 1, sizeof(**wanted));
-	if (!*wanted)
-		return -ENOMEM;
-	for (size_t i = 0; i < options->image_count; i++)
-		gathering->matched[i] |= images_match(selection, options->images[i], *wanted) > 0;
-	return 0;
-}
-
-static int
-describe_set(struct stats_set *details, const struct profile_set_visit *visit, uint16_t event, uint64_t in_rows,
-             bool by_image)
-{
-	const struct selection *selection = visit->selection;
-	const struct selection_request *request = &visit->set->request;
-	const struct selection_event *chosen = &selection->events[event];
-
-	/* unknown samples have no image and no context: they are part of the whole only */
-	details->samples = chosen->totals.samples;
-	if (request->comm || request->cgroup || request->label)
-		details->samples = chosen->selected;
-	if (by_image)
-		details->samples = in_rows;
-	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
-		details->unknown += chosen->matched.unknown[cause];
-	details->lost = chosen->matched.lost + chosen->matched.dropped;
-	details->period = chosen->selected ? chosen->selected_events / (double)chosen->selected : 0;
-	details->match = selection->match;
-	details->directory = strdup(visit->set->directory);
-	return details->directory ? 0 : -ENOMEM;
-}
-
-static int
-allocate(struct report *report)
-{
-	const size_t count = report->sets->count;
-
-	report->details = calloc(count, sizeof(*report->details));
-	report->factors = calloc(count, sizeof(*report->factors));
-	report->totals = calloc(count, sizeof(*report->totals));
-	report->above = calloc(count, sizeof(*report->above));
-	report->rows = rows_new(report->request->kind, count, report->request->demangle);
-	return report->details && report->factors && report->totals && report->above && report->rows ? 0 : -ENOMEM;
-}
-
-static int
-add_set(struct gathering *gathering, const struct profile_set_visit *visit, uint16_t event)
-{
-	struct report *report = gathering->report;
-	struct rows_addition addition = {
-		.set = visit->index,
-		.selection = visit->selection,
-		.event = event,
-		.symbolizer = visit->symbolizer,
-	};
-	uint64_t in_rows = 0;
-	bool *wanted = NULL;
-	int err = report->rows ? 0 : allocate(report);
-
-	if (!err)
-		err = find_images(gathering, visit->selection, &wanted);
-	addition.wanted = wanted;
-	if (!err)
-		err = rows_add(report->rows, &addition, &in_rows);
-	if (!err)
-		err = describe_set(&report->details[visit->index], visit, event, in_rows, wanted != NULL);
-	free(wanted);
-	return err;
-}
-
-static int
-visit_set(void *context, const struct profile_set_visit *visit)
-{
-	struct gathering *gathering = context;
-	uint16_t event = 0;
-	int status, err;
-
-	status = find_event(gathering, visit, &event);
-	if (!status) {
-		err = add_set(gathering, visit, event);
-		status = err ? database_cannot_read(visit->database, err) : STATUS_OK;
-	}
-	selection_free(visit->selection);
-	return status;
-}
-
-/* Where all that was found had to be passed by, the reason says more than their number. */
-static int
-check_sets(const struct gathering *gathering)
-{
-	if (gathering->report->sets->count > 0 || !gathering->passed)
-		return profile_sets_check(gathering->report->sets, 2, VARIATION_SETS_MAX);
-	message_print(NULL, "%s", gathering->why);
-	return error_exit_status(gathering->passed);
-}
-
-static int
-read_sets(struct report *report)
-{
-	const struct options *options = &report->request->options;
-	struct gathering gathering = {.report = report};
-	int status;
-
-	gathering.matched = calloc(options->image_count + 1, sizeof(*gathering.matched));
-	if (!gathering.matched)
-		return message_cannot(NULL, "read the sets", -ENOMEM, NULL);
-	status = profile_sets_read(report->request->sets, 0, VARIATION_SETS_MAX, visit_set, &gathering);
-	if (!status)
-		status = check_sets(&gathering);
-	for (size_t i = 0; !status && i < options->image_count; i++) {
-		if (gathering.matched[i])
-			continue;
-		message_print(options->images[i], "no image with samples is called that in any of the sets");
-		status = STATUS_EMPTY;
-	}
-	free(gathering.matched);
-	return status;
-}
 
 /* What a count of set `set` stands for, before all are scaled so that a set has as many samples as it has on average.
  */
@@ -344,7 +182,7 @@ report_make(struct report *report, const struct request *request, struct databas
 	memset(report, 0, sizeof(*report));
 	report->request = request;
 	report->sets = request->sets;
-	status = read_sets(report);
+	status = gather_sets(report);
 	return status ? status : evaluate(report);
 }
 
@@ -359,55 +197,6 @@ report_fini(struct report *report)
 	free(report->above);
 	free(report->list);
 	rows_free(report->rows);
-}
-
-int
-report_row_outliers(const struct report *report, const struct report_row *row, double *above)
-{
-	const size_t count = report->sets->count;
-	double *values = calloc(count, sizeof(*values)), median;
-	int err;
-
-	if (!values)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (double)row->row->counts[i] * report->factors[i];
-	err = variation_outliers(values, report->factors, count, row->variation.noise, &median, above);
-	free(values);
-	return err;
-}
-
-static int
-ascending(const void *left, const void *right)
-{
-	return descending(*(const double *)right, *(const double *)left);
-}
-
-const struct report_row *
-report_outlier_reason(const struct report *report, size_t set, double *part)
-{
-	const double distance = report->totals[set] - report->median_total;
-	const size_t count = report->sets->count;
-	double *values = calloc(count, sizeof(*values)), most = 0;
-	const struct report_row *reason = NULL;
-
-	for (size_t i = 0; i < report->row_count && values; i++) {
-		const struct report_row *row = &report->list[i];
-		double own;
-
-		for (size_t j = 0; j < count; j++)
-			values[j] = (double)row->row->counts[j] * report->factors[j];
-		own = values[set];
-		qsort(values, count, sizeof(*values), ascending);
-		own = (own - (values[(count - 1) / 2] + values[count / 2]) / 2) / distance;
-		if (own <= most)
-			continue;
-		most = own;
-		reason = row;
-	}
-	free(values);
-	*part = most;
-	return reason;
 }
 
 const char *

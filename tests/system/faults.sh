@@ -85,7 +85,9 @@ comparing_subjects()
 	subject dcpicat dcpicat --db "$scratch/sample"
 	subject dcpidiff dcpidiff --json --db "$scratch/sample" --set --epoch 1 --set --epoch 1 --image templates
 	subject dcpidiff-code dcpidiff --json --db "$scratch/sample" --set --epoch 1 --set --epoch 1 "$1" templates
+	subject dcpistats dcpistats --json --all --db "$scratch/sample" --set --epoch 1 --set --epoch 1
 	# What cannot be read has no names, or no lines; no sample is lost for it.
+	echo 'jq -c "[.sets[0].samples, ([.rows[].counts[0]] | add)]"' >"$scratch/dcpistats.sums"
 	echo 'jq -c "[.before.samples, ([.rows[].before.samples // 0] | add)]"' >"$scratch/dcpidiff.sums"
 	echo 'jq -c "[.before.samples, .rows[0].before.samples]"' >"$scratch/dcpidiff-code.sums"
 }
