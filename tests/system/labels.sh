@@ -9,6 +9,7 @@
 may_sample_or_skip 'process trees with labels' || exit 0
 
 db=$scratch/db
+t=t$(($$ % 1000)) # names that another run of this beside it has not
 touches=$build/workloads/touches
 cat >"$scratch/dcpid.conf" <<'END'
 events = ( { name = "cpu-clock"; rate = 1000; }, { name = "page-faults"; period = 1; } );
@@ -49,24 +50,23 @@ test_trees()
 	local how
 
 	for how in fork thread exec; do
-		copy "t-$how"
-		label "$how" -- "$scratch/t-$how" 100 $how
+		copy "$t-$how"
+		label "$how" -- "$scratch/$t-$how" 100 $how
 	done
-	all_carry 'children and their children' t-fork fork 200
-	all_carry 'threads, and what they begin' t-thread thread 200
-	# as itself until it executes itself, under the name that /proc/self/exe has then
-	all_carry 'what executes itself' exe exec 200
+	all_carry 'children and their children' $t-fork fork 200
+	all_carry 'threads, and what they begin' $t-thread thread 200
+	all_carry 'what executes itself' $t-exec exec 300
 	check_equal 'JSON says which label was asked for' '"fork"' "$(dcpiprof --db "$db" --label fork --json | jq .label)"
 	check_equal 'and nothing else carries a label' "$(($(ask --label fork) + $(ask --label thread) + $(ask --label exec)))" "$(ask --label '?*')"
 }
 
 test_daemons()
 {
-	copy t-daemon
-	label left -- "$scratch/t-daemon" 100 daemon >"$scratch/said"
+	copy $t-daemon
+	label left -- "$scratch/$t-daemon" 100 daemon >"$scratch/said"
 	wait_for 20 grep -q 'done' "$scratch/said"
 	dcpictl --db "$db" flush
-	all_carry 'a daemon that has left the tree' t-daemon left 200
+	all_carry 'a daemon that has left the tree' $t-daemon left 200
 }
 
 # Two streams of short runs, each of labels that alternate, and runs without one between them.
@@ -85,21 +85,21 @@ test_short_runs()
 {
 	local name wrong=0 all=0
 
-	for name in one-a one-b one-none two-a two-b two-none; do
-		copy $name
+	for name in $t-one-a $t-one-b $t-one-none $t-two-a $t-two-b $t-two-none; do
+		copy "$name"
 	done
-	run_shortly one &
-	run_shortly two
+	run_shortly $t-one &
+	run_shortly $t-two
 	wait $!
 	dcpictl --db "$db" flush
-	for name in one-a one-b two-a two-b; do
-		all=$((all + $(ask --comm $name)))
-		wrong=$((wrong + $(ask --comm $name) - $(ask --comm $name --label $name) + $(ask --label $name) - $(ask --comm $name --label $name)))
+	for name in $t-one-a $t-one-b $t-two-a $t-two-b; do
+		all=$((all + $(ask --comm "$name")))
+		wrong=$((wrong + $(ask --comm "$name") - $(ask --comm "$name" --label "$name") + $(ask --label "$name") - $(ask --comm "$name" --label "$name")))
 	done
 	check 'many short runs: samples of each' test $all -ge 4800
 	check_equal 'many short runs: not one sample has another label' 0 $wrong
-	check_equal 'nor have runs between them any' 0 "$(ask --comm '*-none' --label '?*')"
-	figure "240 short runs: $all samples with labels, $wrong with a wrong one, $(ask --comm '*-none') of 120 runs between them"
+	check_equal 'nor have runs between them any' 0 "$(ask --comm "$t-*-none" --label '?*')"
+	figure "240 short runs: $all samples with labels, $wrong with a wrong one, $(ask --comm "$t-*-none") of 120 runs between them"
 	check_equal 'nor what ran them' 0 "$(ask --comm dcpictl --label '?*')"
 	check 'which was sampled' test "$(ask --comm dcpictl)" -ge 100
 }
@@ -178,24 +178,24 @@ goes_on()
 
 test_lasting()
 {
-	keep_running lasting
+	keep_running $t-last
 	running=$started
-	check_equal 'the status has the label' lasting "$(dcpictl --db "$db" status --json | jq -r '.labels[].label')"
-	check 'also for people' grep -q '^  labels .*lasting: [1-9]' <(dcpictl --db "$db" status)
+	check_equal 'the status has the label' $t-last "$(dcpictl --db "$db" status --json | jq -r '.labels[].label')"
+	check 'also for people' grep -q '^  labels .*'$t-last': [1-9]' <(dcpictl --db "$db" status)
 	dcpictl --db "$db" epoch --label second >/dev/null
-	goes_on lasting 'a tree keeps its label in another epoch'
+	goes_on $t-last 'a tree keeps its label in another epoch'
 	sed -i 's/rate = 1000/rate = 900/' "$scratch/dcpid.conf"
 	check 'other events are taken over' dcpictl --db "$db" reload
-	goes_on lasting 'when events change'
+	goes_on $t-last 'when events change'
 	stop "$daemon"
 	start_dcpid "$db" --config "$scratch/dcpid.conf"
 	daemon=$started
-	goes_on lasting 'when dcpid is started anew'
+	goes_on $t-last 'when dcpid is started anew'
 	stop "$daemon" KILL
 	start_dcpid "$db" --config "$scratch/dcpid.conf"
 	daemon=$started
-	goes_on lasting 'when it was killed'
-	all_carry 'to the last sample' lasting lasting 500
+	goes_on $t-last 'when it was killed'
+	all_carry 'to the last sample' $t-last $t-last 500
 	stop "$running"
 	check 'the file that this takes goes with the last process' wait_for 20 test ! -e "$db/control.labels"
 }
@@ -207,12 +207,12 @@ runs()
 
 test_runs()
 {
-	copy t-runs
-	runs --runs 3 -q runs -- "$scratch/t-runs" 200 fork >"$scratch/compared"
+	copy $t-runs
+	runs --runs 3 -q runs -- "$scratch/$t-runs" 200 fork >"$scratch/compared"
 	check_equal 'a line for each run' 'runs.1: runs.2: runs.3: runs:' "$(cut -d ' ' -f 1 "$scratch/heard" | paste -sd ' ')"
 	check 'then what differs between them' grep -q '^set 1 = .*set 3 = ' "$scratch/compared"
 	for run in 1 2 3; do
-		check "run $run has its samples" test "$(ask --comm t-runs --label runs.$run)" -ge 200
+		check "run $run has its samples" test "$(ask --comm $t-runs --label runs.$run)" -ge 200
 	done
 	check_fails 'labels that are there are not used again' 2 'runs.1: there is such a label already' dcpilabel --db "$db" runs true
 	check 'but behind them' runs --runs 1 --first 4 runs true
@@ -231,14 +231,14 @@ test_many_contexts()
 {
 	local count
 
-	copy t-many
+	copy $t-many
 	# some more: a sample may be one that the kernel drops, where others fault at the same time
-	label many -- "$scratch/t-many" 1 rename 66500
+	label many -- "$scratch/$t-many" 1 rename 66500
 	count=$(dcpictl --db "$db" status --json | jq .database.contexts)
 	check "66,500 names under a label are 65,536 contexts at least: $count" test "$count" -ge 65536
 	check_equal 'none is given up for another' 0 "$(ask --comm '(other)')"
-	check 'each has its sample' test "$(ask --comm 'name-*' --label many)" -ge 65536
-	check_equal 'and the label' "$(ask --comm 'name-*')" "$(ask --comm 'name-*' --label many)"
+	check 'each has its sample' test "$(ask --comm "$t-many-*" --label many)" -ge 65536
+	check_equal 'and the label' "$(ask --comm "$t-many-*")" "$(ask --comm "$t-many-*" --label many)"
 }
 
 start_dcpid "$db" --config "$scratch/dcpid.conf" || {
@@ -250,7 +250,7 @@ test_trees
 test_daemons
 test_short_runs
 before=$(ask --label fork)
-label fork -- "$scratch/t-fork" 100 fork
+label fork -- "$scratch/$t-fork" 100 fork
 check 'the same label again adds up' test "$(ask --label fork)" -ge $((before + 200))
 test_command_line
 test_users

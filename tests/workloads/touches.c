@@ -6,10 +6,11 @@
  *   thread   as a thread beside it, and as a child that the thread forks
  *   exec     after it has executed itself, as a child
  *   daemon   as a daemon that it leaves behind, which writes "done" to standard output when it has
- *   rename   as itself, NAMES times, each under a name of its own: name-0, name-1, ... It takes its time, for the
+ *   rename   as itself, NAMES times, each under a name of its own: its own with -0, -1, ... It takes its time, for the
  * kernel drops samples that come too fast. Every page is memory of its own that nobody has touched before: a fault of
  * user code in touch().
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ rename_and_touch(unsigned long names)
 	char name[16];
 
 	for (unsigned long i = 0; i < names; i++) {
-		snprintf(name, sizeof(name), "name-%u", (unsigned)i);
+		snprintf(name, sizeof(name), "%.9s-%u", program_invocation_short_name, (unsigned)i);
 		prctl(PR_SET_NAME, name);
 		touch_pages();
 		if (i % 4 == 3)
@@ -113,7 +114,7 @@ main(int argc, char **argv)
 			return 1;
 		pthread_join(thread, NULL);
 	} else if (strcmp(how, "exec") == 0) {
-		execl("/proc/self/exe", argv[0], argv[1], "fork", NULL);
+		execl(argv[0], argv[0], argv[1], "fork", NULL);
 		return 1;
 	} else if (strcmp(how, "daemon") == 0) {
 		fork_and(be_daemon);
