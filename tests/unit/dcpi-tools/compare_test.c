@@ -5,6 +5,8 @@
 
 #include "dcpi-tools/diff/compare.h"
 
+#define PROCEDURES 40
+
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
 static const struct scale scale = {.totals = {1000, 2000}, .weights = {4000, 2000}, .z = 1.96};
@@ -79,6 +81,66 @@ rows_are_judged_together(void **state)
 	assert_false(rows[0].comparison.is_changed);
 }
 
+static uint64_t
+next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Procedure i of 40 has 1 / (i + 1) of the first one's samples: few are hot, most are not. */
+static size_t
+draw_procedure(uint64_t *state)
+{
+	const double at = (double)(next_random(state) >> 11) / (double)(UINT64_C(1) << 53);
+	double sum = 0, all = 0;
+	size_t i;
+
+	for (i = 0; i < PROCEDURES; i++)
+		all += 1.0 / (double)(i + 1);
+	for (i = 0; i + 1 < PROCEDURES; i++) {
+		sum += 1.0 / (double)(i + 1) / all;
+		if (at < sum)
+			break;
+	}
+	return i;
+}
+
+/* How many of 40 procedures are marked, in two runs of which nothing changed. */
+static size_t
+marked_by_chance(uint64_t *state)
+{
+	static const uint64_t totals[2] = {1000, 2500};
+	const struct scale runs = {.totals = {totals[0], totals[1]}, .weights = {1, 1}, .z = 1.96};
+	struct comparison rows[PROCEDURES];
+	uint64_t samples[PROCEDURES][2] = {{0}};
+	size_t changed;
+
+	for (unsigned side = 0; side < 2; side++)
+		for (uint64_t i = 0; i < totals[side]; i++)
+			samples[draw_procedure(state)][side]++;
+	for (size_t i = 0; i < PROCEDURES; i++)
+		comparison_make(&runs, samples[i], &rows[i]);
+	assert_int_equal(comparisons_judge(rows, PROCEDURES, sizeof(rows[0]), 0.05, &changed), 0);
+	return changed;
+}
+
+/* Of 200 comparisons of two runs that do not differ, at most 5 % have a mark. */
+static void
+nothing_is_marked_where_nothing_changed(void **state)
+{
+	uint64_t random = 88172645463325252;
+	unsigned wrong = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++)
+		wrong += marked_by_chance(&random) > 0;
+	print_message("%u of 200 comparisons have a mark\n", wrong);
+	assert_true(wrong <= 10);
+}
+
 int
 main(void)
 {
@@ -87,6 +149,7 @@ main(void)
 		cmocka_unit_test(without_weights_amounts_are_samples),
 		cmocka_unit_test(what_appears_is_infinitely_more),
 		cmocka_unit_test(rows_are_judged_together),
+		cmocka_unit_test(nothing_is_marked_where_nothing_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
