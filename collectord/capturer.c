@@ -227,6 +227,12 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		capturer->kernel_is_closed = true;
 		return;
 	}
+	if (err == -EPERM && !capturer->is_refused_said) {
+		log_write(capturer->options.log, LOG_LEVEL_WARNING,
+		          CAPTURE_PROGRAM " cannot lock itself up (%s): names and text of programs are not captured",
+		          error_text(err));
+		capturer->is_refused_said = true;
+	}
 	if (is_hopeless(err)) {
 		entry->is_given_up = true;
 		capturer->failed++;

@@ -64,7 +64,7 @@ struct capturer {
 	uint64_t full_until_ns;
 	uint64_t taken, failed, bytes;
 	bool kernel_is_closed;
-	bool is_full_said;
+	bool is_full_said, is_refused_said;
 };
 
 /* With the lock held. NULL: there is none. */

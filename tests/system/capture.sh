@@ -66,7 +66,7 @@ captured()
 }
 
 config=$scratch/dcpid.conf
-echo 'flush_interval = 1; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
+echo 'flush_interval = 1; overhead_limit = 5.0; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
 start_dcpid "$db" --config "$config" || {
 	not_ok 'dcpid starts' "$(cat "$db.log")"
 	exit 1
@@ -108,6 +108,34 @@ check 'and the new one' wait_for 60 named new_way
 stop "$old" KILL 2>/dev/null
 stop "$new" KILL 2>/dev/null
 check 'the old build is explained' wait_for 20 explained old_way
+
+# ---- a library that was replaced under a program: only the mapping leads to it ----
+
+# make_library NAME FUNCTION - burns CPU in FUNCTION and returns
+make_library()
+{
+	made=$((made + 1))
+	printf 'volatile unsigned result;\nvoid %s(void) { for (unsigned i = 0; i < 100000; i++) result += %u; }\nvoid work(void) { %s(); }\n' \
+		"$2" "$made" "$2" >"$scratch/library.c"
+	gcc -O1 -shared -fPIC -Wl,--build-id -Wl,-soname,libworks.so -o "$1" "$scratch/library.c"
+}
+
+make_library "$bin/libworks.so" old_library_way
+make_library "$bin/newer.so" new_library_way
+printf 'void work(void);\nint main(void) { for (;;) work(); }\n' >"$scratch/user.c"
+gcc -O1 -o "$bin/user" "$scratch/user.c" "$bin/libworks.so" "-Wl,-rpath,$bin"
+read -r mapping < <(ls /proc/$$/map_files)
+if stat -L "/proc/$$/map_files/$mapping" >/dev/null 2>&1; then
+	start "$bin/user"
+	user=$started
+	sleep 0.5
+	mv "$bin/newer.so" "$bin/libworks.so"
+	check 'a library that was replaced under its program is named' wait_for 60 named old_library_way
+	stop "$user" KILL 2>/dev/null
+	check 'and explained' wait_for 20 explained old_library_way
+else
+	skip 'a library that was replaced under its program is named' 'not allowed to open the files of mappings'
+fi
 
 # ---- where only the program itself saw it ----
 
