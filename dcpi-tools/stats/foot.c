@@ -13,6 +13,7 @@
 #define ROWS_NAMED   5 /* marked ones whose outliers are named */
 #define SETS_NAMED   8 /* of each */
 #define SETS_LISTED  64
+#define SHARED_NAMED 3    /* pairs of sets */
 #define NOTABLE_PART 0.01 /* of a set's samples that are unknown or lost */
 
 /* A paragraph's heading once, then blanks below it. */
@@ -148,6 +149,37 @@ print_outliers(const struct report *report, const struct output *output)
 	return err;
 }
 
+/* Two stretches of time may meet in a slice, which both take whole. */
+static bool
+share_time(const struct report *report, size_t left, size_t right)
+{
+	const struct profile_set *sets = report->sets->sets;
+	const struct selection_match *a = &report->details[left].match, *b = &report->details[right].match;
+
+	return report->sets->kind == SET_TIME && strcmp(sets[left].directory, sets[right].directory) == 0 &&
+	       a->start_ns < b->end_ns && b->start_ns < a->end_ns;
+}
+
+static void
+print_shared(const struct report *report, const struct output *output)
+{
+	const char *heading = "Shared:";
+	size_t named = 0;
+
+	for (size_t i = 0; i < report->sets->count; i++) {
+		for (size_t j = i + 1; j < report->sets->count; j++) {
+			if (!share_time(report, i, j) || ++named > SHARED_NAMED)
+				continue;
+			begin_line(output, &heading);
+			fprintf(output->stream,
+			        "sets %zu and %zu have samples in common: what the database keeps of a stretch of time "
+			        "is "
+			        "taken whole\n",
+			        i + 1, j + 1);
+		}
+	}
+}
+
 static void
 print_missing(const struct report *report, const struct output *output)
 {
@@ -184,5 +216,6 @@ foot_print(const struct report *report, const struct output *output)
 	err = print_outliers(report, output);
 	if (!err)
 		print_missing(report, output);
+	print_shared(report, output);
 	return err;
 }

@@ -83,6 +83,9 @@ look_at_sets()
 	check_equal 'by their totals, unknown samples lack in the rows' '0.66% 0.66% 0.66% 0.66%' \
 		"$(stats --normalize total --since @1795290000 --until @1795290100 --since @1795290100 --no-header --all |
 			awk '{ print $1 }' | paste -sd' ')"
+	check_equal 'stretches that meet in a slice share it' \
+		'Shared:   sets 1 and 2 have samples in common: what the database keeps of a stretch of time is taken whole' \
+		"$(stats --since @1795290000 --until @1795290150 --since @1795290150 | grep ^Shared:)"
 	check_equal 'databases are sets' 'PLACE/db PLACE/db 0 0 0 0' "$(dcpistats "$db" "$db" --json |
 		jq -r '[.sets[].title, .rows[].range_percent] | join(" ")' | sed "s|$scratch|PLACE|g")"
 	check_equal 'groups of labels' 'run[12] 1722946,run[34] 1742732' "$(stats --set --label 'run[12]' --set --label 'run[34]' \
