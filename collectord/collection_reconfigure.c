@@ -40,7 +40,7 @@ static int
 reopen(struct collection *collection, struct sampler *sampler, const struct config *config, char *why, size_t size)
 {
 	char label[EPOCH_LABEL_SIZE];
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	int err;
 
 	if (sampler_labelled(collection->sampler, &labelled) == 0) { /* else there is no memory to keep them in */

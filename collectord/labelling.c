@@ -55,7 +55,7 @@ compare_labels(const void *left, const void *right)
 json_t *
 daemon_labels_json(const struct daemon *daemon)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	json_t *labels = json_array();
 	size_t next;
 
@@ -97,7 +97,7 @@ daemon_keep_labels(struct daemon *daemon)
 {
 	const struct sampler *sampler = collection_sampler(daemon->collection);
 	const uint64_t changes = sampler_label_changes(sampler);
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	char path[PATH_MAX + 8];
 	int err;
 
@@ -117,7 +117,7 @@ daemon_keep_labels(struct daemon *daemon)
 void
 daemon_take_labels(struct daemon *daemon)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	char path[PATH_MAX + 8];
 	int err = kept_labels_read(labels_path(daemon, path), &labelled);
 

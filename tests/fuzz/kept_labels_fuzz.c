@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	char why[128], *text = malloc(size + 1);
 
 	if (!text)

@@ -19,7 +19,7 @@ parse(const char *text, struct labelled_processes *labelled)
 static void
 processes_are_read_with_their_labels(void **state)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	(void)state;
 	assert_int_equal(parse("dcpid-labels/1 " BOOT " 4834866\n24576 4834884 run1\n812 77 two words\n", &labelled),
@@ -38,7 +38,7 @@ processes_are_read_with_their_labels(void **state)
 static void
 another_run_of_the_machine_has_labelled_nobody(void **state)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	(void)state;
 	assert_int_equal(parse("dcpid-labels/1 b655c3f8-facb-4cd0-b034-211b2517dd94 1\n812 77 run1\n", &labelled), 0);
@@ -66,7 +66,7 @@ what_is_no_such_file_is_refused_whole(void **state)
 		"dcpid-labels/1 " BOOT " 1\n812 77 run1\n\n",
 		"dcpid-labels/1 " BOOT " 1\n812 77 0123456789012345678901234567890123456789012345678901234567890123\n",
 	};
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -82,7 +82,7 @@ what_is_written_is_read_again(void **state)
 		{.pid = 1, .start_ticks = 2, .label = "run1"},
 		{.pid = 2147483647, .start_ticks = UINT64_MAX, .label = "wave5.8 \xc3\xa4"}};
 	const struct labelled_processes written = {.known_ticks = 99, .count = 2, .list = processes}, none = {0};
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 	char directory[] = "/tmp/dcpi-labels.XXXXXX", path[64];
 	struct stat status;
 
@@ -115,7 +115,7 @@ a_file_that_is_not_ours_is_not_read(void **state)
 	char directory[] = "/tmp/dcpi-labels.XXXXXX", path[64], target[64];
 	const struct labelled_processes written = {
 		.count = 1, .list = &(struct labelled_process){.pid = 1, .start_ticks = 2, .label = "run1"}};
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));

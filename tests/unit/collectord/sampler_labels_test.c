@@ -120,7 +120,7 @@ static void
 the_next_sampler_goes_on_with_the_labels_of_this(void **state)
 {
 	struct sampler *sampler = open_sampler(), *next;
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	(void)state;
 	assert_int_equal(

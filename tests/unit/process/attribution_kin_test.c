@@ -162,7 +162,7 @@ labels_follow_records_that_a_scan_has_overtaken(void **state)
 static void
 begin_anew(struct story *story, uint64_t known_ms, uint64_t scan_ms)
 {
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	assert_int_equal(attribution_labelled(story->attribution, known_ms * MS, &labelled), 0);
 	attribution_free(story->attribution);
@@ -220,7 +220,7 @@ static void
 a_pid_that_was_given_again_between_two_has_none(void **state)
 {
 	struct story *story = *state;
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	show(story, 42, 1, 100);
 	scan(story, 1000);
@@ -241,7 +241,7 @@ static void
 who_has_ended_unseen_is_not_listed(void **state)
 {
 	struct story *story = *state;
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	show(story, 42, 1, 100);
 	show(story, 50, 1, 100);
@@ -273,7 +273,7 @@ static void
 who_began_after_the_scan_has_its_label_from_then_on(void **state)
 {
 	struct story *story = *state;
-	struct labelled_processes labelled;
+	struct labelled_processes labelled = {0};
 
 	scan(story, 1000);
 	show(story, 42, 1, 1200);
