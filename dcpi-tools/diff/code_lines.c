@@ -178,10 +178,10 @@ place_lines(const struct stretch *stretch, const uint32_t *partners, struct entr
 		const bool is_there = !partners || partners[at] != ALIGN_NONE;
 		struct entry *entry = NULL;
 
-		if (is_there)
+		if (is_there) {
 			position = partners ? partners[at] : line->number;
-		if (is_there)
 			entry = find_entry(entries, stretch->counts[1], position);
+		}
 		if (!entry) {
 			entry = &entries[count++];
 			*entry = (struct entry){.position = position, .behind = line->number};
