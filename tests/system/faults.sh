@@ -92,6 +92,17 @@ comparing_subjects()
 	echo 'jq -c "[.before.samples, .rows[0].before.samples]"' >"$scratch/dcpidiff-code.sums"
 }
 
+leaving_subjects()
+{
+	subject dcpiexport dcpiexport --db "$scratch/sample" --folded -
+	subject dcpiexport-pprof dcpiexport --db "$scratch/sample" --pprof "$scratch/exported" --json
+	subject dcpitar dcpitar --db "$scratch/sample" --json "$scratch/packed.tar.zst"
+	# What cannot be read has no names, no lines and no text.
+	echo "awk '{ sum += \$NF } END { printf \"%.0f\\n\", sum }'" >"$scratch/dcpiexport.sums"
+	echo 'jq -c .samples' >"$scratch/dcpiexport-pprof.sums"
+	echo 'jq -c "[.epochs, .images]"' >"$scratch/dcpitar.sums"
+}
+
 make_subjects()
 {
 	printf '%s\n' 'flush_interval = 3600; slice = 3600;' \
@@ -111,6 +122,7 @@ make_subjects()
 	dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample" >/dev/null
 	subject dcpimport dcpimport --db "$scratch/imported" "$top/tests/recorded/perf_data/remmap-3.2.data" "$scratch/sample"
 	comparing_subjects "$(dcpiprof --db "$scratch/sample" --json --image templates | jq -r '.rows[0].procedure')"
+	leaving_subjects
 	subject check dcpictl --db "$scratch/sample" check
 	subject config dcpid --check-config --config "$scratch/dcpid.conf"
 }
