@@ -77,6 +77,8 @@ take_extent(struct capture_entry *entry, struct captured_extent *extent)
 static void
 learn_extents(struct capturer *capturer, struct profile *profile, const struct image_table *images)
 {
+	/* the table itself grows meanwhile, on the event loop's thread; its images stay */
+	const struct image *wanted[LEARNED_MAX];
 	uint32_t numbers[LEARNED_MAX], in_database;
 	size_t count = 0;
 	struct capture_set *set;
@@ -84,13 +86,15 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 	pthread_mutex_lock(&capturer->lock);
 	set = capturer_find_set(capturer, images);
 	for (size_t i = 0; set && i < set->count && count < LEARNED_MAX; i++)
-		if (set->entries[i].is_wanted && !set->entries[i].has_extent && !set->entries[i].is_busy)
+		if (set->entries[i].is_wanted && !set->entries[i].has_extent && !set->entries[i].is_busy) {
+			wanted[count] = set->entries[i].image;
 			numbers[count++] = (uint32_t)i;
+		}
 	pthread_mutex_unlock(&capturer->lock);
 	for (size_t i = 0; i < count; i++) {
 		struct captured_extent extent;
 
-		if (profile_find_image(profile, image_table_get(images, numbers[i]), &in_database) ||
+		if (profile_find_image(profile, wanted[i], &in_database) ||
 		    profile_get_extent(profile, in_database, &extent))
 			continue;
 		pthread_mutex_lock(&capturer->lock);

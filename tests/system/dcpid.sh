@@ -47,6 +47,8 @@ end()
 	stop "$1" "$2"
 	status=$?
 	check_equal "$4" "$3" "$status"
+	# what a sanitizer had to say
+	[ "$status" = "$3" ] || sed -n '/Sanitizer/,$p' "$scratch"/*.log | head -n 60 | sed 's/^/#   /'
 }
 
 test_command_lines()
