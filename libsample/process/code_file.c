@@ -5,16 +5,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "process/lines.h"
+#include "process/mapped_file.h"
 
 #define SLACK_NS        UINT64_C(2000000000) /* clocks of files and of processes are coarse */
 #define DESCRIPTORS_MAX 4096                 /* of a process that are looked at */
@@ -137,32 +136,19 @@ find_viewer(struct viewer *viewer, const char *procfs, const struct code_maker *
 }
 
 static int
-open_below(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd;
-
-	do
-		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-	return fd < 0 ? -errno : (int)fd;
-}
-
-static int
 open_in_root(const struct viewer *viewer, const char *path)
 {
-	char name[PATH_MAX];
-	int root, fd;
+	const int procfs = open(viewer->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int file, fd;
 
-	snprintf(name, sizeof(name), "%s/%" PRIu32 "/root", viewer->procfs, viewer->pid);
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
+	if (procfs < 0)
 		return -errno;
-	fd = open_below(root, path);
-	close(root);
+	file = mapped_file_below_root(procfs, viewer->pid, path);
+	close(procfs);
+	if (file < 0)
+		return file;
+	fd = mapped_file_reopen(file);
+	close(file);
 	return fd;
 }
 

@@ -2,7 +2,7 @@
  * code_file.h - the file in which a process tells what code it made, opened as that process sees it
  *
  * A jitdump that it mapped, or /tmp/perf-PID.map, PID being what the process is called in its own namespace. The path
- * is followed from the root of the process, symbolic links inside it, or, when it has ended, of the nearest of its
+ * is followed from the root of the process, without symbolic links, or, when it has ended, of the nearest of its
  * ancestors that lives. A file that is deleted, but that the process still holds open, is found by its descriptor.
  * Only a regular file is opened that nobody else can have written: it belongs to the process's user (or to
  * its ancestor's) or to root, is not writable by everybody, and was written since the process began - maps outlive
