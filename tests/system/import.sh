@@ -146,6 +146,30 @@ perf_objects()
 		sed 's/^ *\([0-9]*\) /\1\t/' | named_alike
 }
 
+# reported_objects FILE - as perf report has them: by the last part of their names
+reported_objects()
+{
+	perf report -q -i "$1" --no-children --stdio -g none -F sample,dso -t '@' 2>/dev/null |
+		sed -n 's/^ *\([0-9][0-9]*\) *@\(.*[^ ]\) *$/\1\t\2/p' | sed 's/\[kernel.kallsyms\]/[kernel]/' | added_up
+}
+
+# pprof_objects FILE - so has pprof: samples (the first value) by location, locations by mapping, mappings by path
+pprof_objects()
+{
+	go tool pprof -raw "$1" 2>/dev/null | awk '
+		$1 == "Samples:" || $1 == "Locations" || $1 == "Mappings" { part = $1; next }
+		part == "Samples:" && /^ *[0-9][0-9 ]*: [0-9]+ *$/ { sub(":", "", $1); count[$NF] += $1 }
+		part == "Locations" && $3 ~ /^M=/ { sub(":", "", $1); sub("M=", "", $3); samples[$3] += count[$1] }
+		part == "Mappings" { sub(":", "", $1); printf "%d\t%s\n", samples[$1], $3 }' | sed 's|\t.*/|\t|' | added_up
+}
+
+# Of "SAMPLES NAME": files and the kernel, one row a name, sorted by it.
+added_up()
+{
+	awk -F '\t' '$2 == "[kernel]" || $2 !~ /^\[|^memfd:|\.map$/ { sums[$2] += $1 }
+		END { for (name in sums) printf "%.0f\t%s\n", sums[name], name }' | sort -k2
+}
+
 round_trip()
 {
 	local sentence=$1 file=$scratch/here.data ours theirs
@@ -163,6 +187,14 @@ round_trip()
 	ours=$(dcpiprof --db "$scratch/here.db" -i --json |
 		jq -r '.events[0].name as $event | .rows[] | [.counts[$event], .image] | @tsv' | named_alike)
 	check_equal "$sentence: each object has the samples of perf script" "$theirs" "$ours"
+	if command -v go >/dev/null; then
+		check 'it is exported' dcpiexport --db "$scratch/here.db" --no-lines --event "$(dcpiprof --db "$scratch/here.db" -i --json |
+			jq -r '.events[0].name')" --pprof "$scratch/here.pb.gz"
+		check_equal "$sentence: pprof has the samples of perf report" "$(reported_objects "$file")" \
+			"$(pprof_objects "$scratch/here.pb.gz")"
+	else
+		skip "$sentence: pprof has the samples of perf report" 'golang-go is not installed'
+	fi
 	grep -q '_stext$' /proc/kallsyms && ! grep -q '^0* T _stext' /proc/kallsyms || return
 	check "$sentence: procedures of this kernel are named" jq -es '.[0].rows | any(.procedure | test("^[a-z_]"))' \
 		<(dcpiprof --db "$scratch/here.db" --image '[kernel]' --json)
