@@ -98,7 +98,7 @@ leaving_subjects()
 	subject dcpiexport-pprof dcpiexport --db "$scratch/sample" --pprof "$scratch/exported" --json
 	subject dcpitar dcpitar --db "$scratch/sample" --json "$scratch/packed.tar.zst"
 	# What cannot be read has no names, no lines and no text.
-	echo "awk '{ sum += \$NF } END { printf \"%.0f\\n\", sum }'" >"$scratch/dcpiexport.sums"
+	echo "awk '{ sum += \$NF } END { print sum + 0 }'" >"$scratch/dcpiexport.sums"
 	echo 'jq -c .samples' >"$scratch/dcpiexport-pprof.sums"
 	echo 'jq -c "[.epochs, .images]"' >"$scratch/dcpitar.sums"
 }
