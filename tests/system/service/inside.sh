@@ -114,6 +114,21 @@ test_run_time_code()
 	stop "$started"
 }
 
+# In what the unit allows, the file is found by its process, and read by one that is locked up.
+test_capture()
+{
+	cp /mnt/inside/shares_static /var/tmp/doomed
+	start timeout 120 sh -c 'cd /var/tmp && exec ./doomed 100'
+	wait_for 20 pgrep -x doomed
+	sleep 1
+	rm /var/tmp/doomed
+	check 'a program that was deleted while it ran has its names' wait_for 40 bash -c '
+		dcpictl flush && dcpiprof --image doomed | grep -w share_of_60'
+	pkill -x doomed
+	stop "$started" 2>/dev/null
+	check 'its code is explained' dcpicalc --image doomed share_of_60
+}
+
 test_kill()
 {
 	local before=$1 pid
@@ -235,6 +250,7 @@ test_start
 test_users
 test_labels
 test_run_time_code
+test_capture
 test_kill "$(samples_of shares)"
 test_textfile
 test_reload_and_stop
