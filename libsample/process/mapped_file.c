@@ -45,7 +45,9 @@ open_in(int root, const char *path)
 		fd = next;
 		errno = err;
 	}
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int
@@ -68,7 +70,9 @@ open_link(int procfs, const char *name)
 {
 	const int fd = openat(procfs, name, O_PATH | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int
