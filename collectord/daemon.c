@@ -74,7 +74,7 @@ on_ring(void *context)
 	struct sampler *sampler = collection_sampler(daemon->collection);
 
 	sampler_dither(sampler);
-	if (sampler_is_filled(sampler))
+	if (sampler_is_due(sampler))
 		drain_if_due(daemon);
 }
 

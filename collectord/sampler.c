@@ -220,10 +220,10 @@ is_any_fuller(const struct sampler *sampler, unsigned percent)
 }
 
 bool
-sampler_is_filled(const struct sampler *sampler)
+sampler_is_due(const struct sampler *sampler)
 {
 	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, 48) || is_fuller(sampler->cpus[i].sideband, 24))
+		if (is_fuller(sampler->cpus[i].samples, 48) || is_fuller(sampler->cpus[i].sideband, 0))
 			return true;
 	return false;
 }

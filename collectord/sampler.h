@@ -82,7 +82,7 @@ bool sampler_retry_events(struct sampler *sampler);
 
 /*
  * Descriptors that become readable when a ring calls, -1 for none, for the event loop: sampler_dither() is
- * due then, and a drain when sampler_is_filled().
+ * due then, and a drain when sampler_is_due().
  */
 size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
@@ -93,8 +93,11 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
  */
 int sampler_drain(struct sampler *sampler);
 
-/* Is a ring so full that it called for that, half of it, or a quarter of one with records about processes? */
-bool sampler_is_filled(const struct sampler *sampler);
+/*
+ * Is a ring half full, or is there a record about processes? What began may have ended, and its file be gone, before
+ * the rings are full: names and text are taken of what was attributed.
+ */
+bool sampler_is_due(const struct sampler *sampler);
 
 /*
  * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark

@@ -93,6 +93,14 @@ check 'and explained, instruction by instruction' wait_for 20 explained deleted_
 check 'its indirect jump is followed: the table was captured' \
 	bash -c "! dcpicalc --db '$db' deleted_way | grep -qi 'not resolved\|could not be followed'"
 
+# It runs 2 s and is gone at once, before any flush.
+make_program "$bin/brief" brief_way
+start timeout 2 "$bin/brief"
+wait "$started"
+rm "$bin/brief"
+check 'a program that ran briefly and was deleted before a flush is named' wait_for 20 named brief_way
+check 'and explained' wait_for 20 explained brief_way
+
 # ---- replaced by a newer build while it runs ----
 
 make_program "$bin/upgraded" old_way

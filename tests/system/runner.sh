@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 counts_of()
 {
 	: >"$scratch/results"
-	LOGS=$scratch RESULTS=$scratch/results FAILURES= "$top/scripts/run-test" made-up 2 "$@" >"$scratch/report" 2>&1
+	LOGS=$scratch RESULTS=$scratch/results FAILURES='' "$top/scripts/run-test" made-up 2 "$@" >"$scratch/report" 2>&1
 	cut -d ' ' -f 1-3 "$scratch/results"
 }
 
