@@ -6,21 +6,21 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
+#include "dcpi-tools/label/series_json.h"
 #include "profile/listing.h"
-
-#define STATS "dcpistats"
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
 
@@ -31,12 +31,14 @@ enum key {
 	KEY_KEEP_GOING,
 	KEY_NO_STATS,
 	KEY_SOCKET,
+	KEY_JSON,
 };
 
 struct labelling {
 	struct series series;
 	bool adds;     /* to what the labels have already */
 	bool is_alone; /* without dcpistats behind it */
+	bool prints_json;
 };
 
 static const struct argp_option entries[] = {
@@ -45,7 +47,8 @@ static const struct argp_option entries[] = {
 	{"add", KEY_ADD, NULL, 0, "Let samples add up with those that these labels have already", 1},
 	{"quiet", 'q', NULL, 0, "Drop what PROGRAM prints to standard output", 1},
 	{"keep-going", KEY_KEEP_GOING, NULL, 0, "Go on after a run that failed", 1},
-	{"no-stats", KEY_NO_STATS, NULL, 0, "Do not run " STATS " at the end", 1},
+	{"no-stats", KEY_NO_STATS, NULL, 0, "Do not run " COMPARE_PROGRAM " at the end", 1},
+	{"json", KEY_JSON, NULL, 0, "Print JSON, and what PROGRAM prints not", 1},
 	{"socket", KEY_SOCKET, "PATH", 0, "Talk to the dcpid that listens at PATH", 1},
 	{0},
 };
@@ -101,6 +104,9 @@ parse_option(int key, char *text, struct argp_state *state)
 	case KEY_NO_STATS:
 		labelling->is_alone = true;
 		return 0;
+	case KEY_JSON:
+		labelling->prints_json = series->is_quiet = true;
+		return 0;
 	case KEY_SOCKET:
 		series->asking.socket = text;
 		return 0;
@@ -127,7 +133,7 @@ static const struct argp argp = {
 	.doc = "Run PROGRAM several times, each time under a label of its own, NAME.1, NAME.2, ..., and show what "
 	       "differs "
 	       "between the runs.\v"
-	       "It needs a dcpid that runs. At the end " STATS " compares the runs. See dcpilabel(1).",
+	       "It needs a dcpid that runs. At the end " COMPARE_PROGRAM " compares the runs. See dcpilabel(1).",
 	.children = children,
 };
 
@@ -183,48 +189,19 @@ look_for_labels(const struct labelling *labelling)
 	return status;
 }
 
-/* The one that was installed or built with us, before others. */
-static void
-execute_stats(char **command)
-{
-	char self[PATH_MAX], path[PATH_MAX + sizeof(STATS)];
-	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *slash;
-
-	self[length > 0 ? length : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash) {
-		snprintf(path, sizeof(path), "%.*s/" STATS, (int)(slash - self), self);
-		execv(path, command);
-	}
-	execvp(STATS, command);
-}
-
+/* Both in one object: of a run that failed, too. An exit status. */
 static int
-compare_runs(const struct series *series)
+print_json(const struct series *series, bool is_alone, int status)
 {
-	char(*labels)[LABEL_SIZE] = calloc(series->done, sizeof(*labels));
-	char **command = calloc(2 * series->done + 4, sizeof(*command));
-	char stats[] = STATS, db[] = "--db", label[] = "--label";
-	size_t count = 0;
-	int err = -ENOMEM;
+	json_t *statistics = NULL;
+	int err;
 
-	if (labels && command) {
-		command[count++] = stats;
-		command[count++] = db;
-		command[count++] = (char *)series->asking.options.directory;
-		for (size_t i = 0; i < series->done; i++) {
-			(void)series_label(series, i, labels[i]);
-			command[count++] = label;
-			command[count++] = labels[i];
-		}
-		fflush(NULL);
-		execute_stats(command);
+	if (!status && !is_alone && series->done >= 2)
+		status = compare_runs_as_json(series, &statistics);
+	err = json_print_exact(series_json(series, statistics), stdout);
+	if (!err && fflush(stdout)) /* a signal may be our end */
 		err = -errno;
-	}
-	free(command);
-	free(labels);
-	return message_cannot(STATS, "run it", err, NULL);
+	return err ? message_cannot(NULL, "write the report", err, NULL) : status;
 }
 
 int
@@ -240,11 +217,17 @@ main(int argc, char **argv)
 	if (status)
 		return message_cannot(NULL, "read the command line", -status, NULL);
 	status = look_for_labels(&labelling);
-	if (!status)
-		status = series_run(series);
 	if (status)
 		return status;
-	series_print(series);
+	status = series_run(series);
+	if (!status)
+		series_print(series);
+	if (labelling.prints_json)
+		status = print_json(series, labelling.is_alone, status);
+	if (series->is_cut)
+		return child_exit_status(series->results[series->done - 1].status, STATUS_FAILURE);
+	if (status || labelling.prints_json)
+		return status;
 	if (labelling.is_alone || series->done < 2)
 		return STATUS_OK;
 	return compare_runs(series);

@@ -34,7 +34,7 @@ remaining_ns(const struct series *series, uint64_t elapsed_ns)
 	uint64_t sum_ns = 0, left_ns;
 
 	for (size_t i = 0; i < series->done; i++)
-		sum_ns += series->durations_ns[i];
+		sum_ns += series->results[i].elapsed_ns;
 	left_ns = sum_ns / series->done * (series->runs - series->done);
 	return left_ns > elapsed_ns ? left_ns - elapsed_ns : 0;
 }
@@ -95,7 +95,8 @@ run_one(struct series *series)
 	wipe_progress(&child);
 	if (status)
 		return status;
-	series->durations_ns[series->done++] = child.end_ns - child.start_ns;
+	series->results[series->done++] = (struct series_run){
+		.elapsed_ns = child.end_ns - child.start_ns, .cpu_ns = child.cpu_ns, .status = child.status};
 	say_end(series, label, &child);
 	status = labelled_flush(&series->asking);
 	if (status || child.status == 0)
@@ -103,7 +104,8 @@ run_one(struct series *series)
 	series->failed++;
 	if (series->keeps_going && !is_interrupted(child.status))
 		return STATUS_OK;
-	return child_exit_status(child.status, STATUS_FAILURE);
+	series->is_cut = true;
+	return STATUS_FAILURE;
 }
 
 int
@@ -133,13 +135,15 @@ series_median(const uint64_t *sorted, size_t count)
 }
 
 void
-series_print(struct series *series)
+series_print(const struct series *series)
 {
-	uint64_t *durations = series->durations_ns;
+	uint64_t durations[SERIES_RUNS_MAX];
 	const size_t count = series->done;
 
 	if (count < 2)
 		return;
+	for (size_t i = 0; i < count; i++)
+		durations[i] = series->results[i].elapsed_ns;
 	qsort(durations, count, sizeof(*durations), compare_durations);
 	fprintf(stderr, "%s: %zu runs, %.2f s to %.2f s, median %.2f s", series->name, count, seconds(durations[0]),
 	        seconds(durations[count - 1]), seconds(series_median(durations, count)));

@@ -15,6 +15,12 @@
 
 #define SERIES_RUNS_MAX 1000
 
+/* What became of one. */
+struct series_run {
+	uint64_t elapsed_ns, cpu_ns; /* processor time: children that it waited for included */
+	int status;                  /* as waitpid(2) gives it */
+};
+
 struct series {
 	struct request asking; /* which dcpid */
 	const char *name;
@@ -24,17 +30,21 @@ struct series {
 	bool keeps_going; /* also after a run that failed */
 
 	size_t done, failed;
-	uint64_t durations_ns[SERIES_RUNS_MAX]; /* of those that are done; sorted behind series_print() */
+	bool is_cut;                                /* the last one that is done failed, and ended it */
+	struct series_run results[SERIES_RUNS_MAX]; /* of those that are done */
 };
 
 /* "wave5.3" for run `index`, counted from 0. 0, or -ENAMETOOLONG. */
 int series_label(const struct series *series, size_t index, char label[LABEL_SIZE]);
 
-/* Run them all, and say so on standard error. An exit status; after one that is not 0 some may have run. */
+/*
+ * Run them all, and say so on standard error. An exit status; after one that is not 0 some may have run. When it is
+ * cut, the caller is to end as the last one did.
+ */
 int series_run(struct series *series);
 
 /* "8 runs: 12.31 s to 14.87 s, median 12.40 s" on standard error. */
-void series_print(struct series *series);
+void series_print(const struct series *series);
 
 /* Of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
 uint64_t series_median(const uint64_t *sorted, size_t count);

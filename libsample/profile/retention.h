@@ -53,8 +53,8 @@ int profile_merge_slices(struct profile *profile, const struct retention_options
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once after the profile
- * was opened, and once after slices were dropped.
+ * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once after the
+ * profile was opened, and once after slices were dropped.
  */
 int profile_sweep(struct profile *profile, const struct retention_options *options);
 

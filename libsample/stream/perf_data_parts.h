@@ -52,7 +52,7 @@ struct perf_data {
 	size_t event_count, event_capacity;
 	struct perf_id *ids;
 	struct perf_id *recent[PERF_DATA_RECENT]; /* those that were looked for last, by their lowest bits */
-	uint64_t id_bytes; /* of them in a file, the same twice as two: sections may overlap */
+	uint64_t id_bytes;                        /* of them in a file, the same twice as two: sections may overlap */
 	struct perf_data_build_id *build_ids;
 	size_t build_id_count, build_id_capacity;
 	struct perf_data_machine machine;
@@ -82,8 +82,7 @@ int perf_data_name_event(struct perf_data *data, uint32_t event, const char *nam
 void perf_data_free_events(struct perf_data *data);
 
 /* The event that a record belongs to. False: there is no event at all. */
-bool perf_data_find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size,
-                          uint32_t *event);
+bool perf_data_find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event);
 /* The event of a counter; false: it is not known. */
 bool perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event);
 

@@ -219,6 +219,15 @@ test_runs()
 	check 'or when that is wanted' runs --runs 2 --add --no-stats runs true
 	check_fails 'the first that fails ends it' 1 'fails.1: ' dcpilabel --db "$db" fails false
 	check_equal 'that and no other' 1 "$(runs fails2 false; wc -l <"$scratch/heard")"
+	runs --runs 2 --json json -- "$scratch/$t-runs" 200 fork >"$scratch/json"
+	check 'as JSON it is one object, of runs and of what differs' json_holds '.schema == "dcpilabel/1" and
+		([.runs[] | [.label, .exit_status, .signal]] == [["json.1", 0, null], ["json.2", 0, null]]) and
+		(.runs | all(.elapsed_s > 0 and .cpu_s > 0)) and .statistics.schema == "dcpistats/1"' "$scratch/json"
+	# shellcheck disable=SC2016 # its own
+	check_fails 'a run that is killed ends it also then' 137 'killed.1: ' \
+		dcpilabel --db "$db" --json killed -- sh -c 'kill -9 $$'
+	runs --json killed2 -- sh -c 'kill -9 $$' >"$scratch/json"
+	check 'and is told' json_holds '[.runs[] | [.exit_status, .signal]] == [[null, 9]] and .statistics == null' "$scratch/json"
 	check 'but if it is to go on' runs --runs 2 --keep-going --no-stats kept false
 	check_equal 'with the others' 3 "$(wc -l <"$scratch/heard")"
 	check_fails 'a name with wildcards' 2 'nor have wildcards' dcpilabel --db "$db" 'a*' true
