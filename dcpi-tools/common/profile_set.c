@@ -65,7 +65,7 @@ profile_sets_argument(struct profile_sets *sets, const char *directory, const st
 static size_t
 number_members(struct profile_sets *sets, enum set_kind kind)
 {
-	bool has_since = false, has_until = false;
+	bool has_until = false;
 	size_t count = 0;
 
 	for (size_t i = 0; i < sets->choice_count; i++) {
@@ -76,10 +76,7 @@ number_members(struct profile_sets *sets, enum set_kind kind)
 			continue;
 		if (kind == SET_TIME)
 			begins |= choice->key == OPTIONS_SINCE || has_until;
-		if (begins)
-			has_since = has_until = false;
-		has_since |= choice->key == OPTIONS_SINCE;
-		has_until |= choice->key == OPTIONS_UNTIL;
+		has_until = (has_until && !begins) || choice->key == OPTIONS_UNTIL;
 		count += begins;
 		choice->member = count - 1;
 	}

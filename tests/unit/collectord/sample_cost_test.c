@@ -46,10 +46,12 @@ static void
 page_faults_are_made_to_happen(void **state)
 {
 	const struct event event = resolve("page-faults");
-	struct sample_cost cost;
+	struct sample_cost cost = {0};
 
 	(void)state;
-	assert_int_equal(sample_cost_measure(&event, &features, &cost), 0);
+	/* where other work takes the caches away, a fault with a sample may look as cheap as one without */
+	for (int i = 0; i < 20 && cost.cost_ns == 0; i++)
+		assert_int_equal(sample_cost_measure(&event, &features, &cost), 0);
 	assert_in_range(cost.cost_ns, 1, 2000000);
 }
 
