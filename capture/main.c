@@ -114,6 +114,18 @@ send_end(int err)
 	return err;
 }
 
+static int
+send_lack(const struct capture_lack *lack)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err;
+
+	capture_lack_encode(lack, &value);
+	err = value.failed ? -ENOMEM : send_message(MESSAGE_LACK, NULL, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
 static bool
 is_of_kernel(const struct image *image)
 {
@@ -151,6 +163,18 @@ open_files(struct task *task)
 }
 
 static int
+take_run_time(const struct capture_request *request)
+{
+	struct capture_lack lack;
+	const int err = run_time_take(request, send_part, NULL, &lack);
+	int unsent = 0;
+
+	if (lack.is_cut || lack.misunderstood)
+		unsent = send_lack(&lack);
+	return unsent ? unsent : err;
+}
+
+static int
 take(struct task *task)
 {
 	const struct capture_request *request = &task->request;
@@ -167,7 +191,7 @@ take(struct task *task)
 	if (is_of_kernel(&request->image))
 		return kernel_text_take(&task->kernel, request, send_part, NULL);
 	if (code_maker_is_image(&request->image))
-		return run_time_take(request, send_part, NULL);
+		return take_run_time(request);
 	if (request->image.kind == IMAGE_VDSO)
 		err = image_file_open(&request->image, &file);
 	else

@@ -152,6 +152,13 @@ capture_request_fini(struct capture_request_room *room)
 }
 
 void
+capture_lack_encode(const struct capture_lack *lack, struct byte_writer *writer)
+{
+	write_u8(writer, lack->is_cut);
+	write_varint(writer, lack->misunderstood);
+}
+
+void
 capture_message_head(enum capture_message kind, size_t size, uint8_t head[MESSAGE_HEAD_SIZE])
 {
 	head[0] = (uint8_t)kind;
@@ -172,6 +179,19 @@ take_parcel(struct capture_reply *reply, struct byte_reader *reader)
 	if (reader->failed || parcel->block == CAPTURED_BLOCK_NONE || parcel->size == 0)
 		return -EBADMSG;
 	reply->captured.parcel_count++;
+	return 0;
+}
+
+static int
+take_lack(struct capture_reply *reply, struct byte_reader *reader)
+{
+	const uint8_t is_cut = read_u8(reader);
+	const uint64_t misunderstood = read_varint(reader);
+
+	if (reader->failed || reader_left(reader) || is_cut > 1 || reply->has_lack)
+		return -EBADMSG;
+	reply->lack = (struct capture_lack){.is_cut = is_cut, .misunderstood = misunderstood};
+	reply->has_lack = true;
 	return 0;
 }
 
@@ -210,6 +230,8 @@ take_message(struct capture_reply *reply, uint8_t kind, struct byte_reader *read
 		return take_parcel(reply, reader);
 	case MESSAGE_END:
 		return take_end(reply, reader);
+	case MESSAGE_LACK:
+		return take_lack(reply, reader);
 	default:
 		return -EBADMSG;
 	}

@@ -71,9 +71,19 @@ enum capture_message {
 	MESSAGE_LAYOUT = 2,
 	MESSAGE_PARCEL = 3, /* the first block as four bytes, and the value */
 	MESSAGE_END = 4,    /* how it ended: 0, or an errno or DCPI_E... as a positive number, as a varint */
+	MESSAGE_LACK = 5,   /* of run-time code: a byte, 1 when it was cut, and a varint (struct capture_lack) */
+};
+
+/* What was left out of that which a process told about its code. */
+struct capture_lack {
+	bool is_cut;            /* there is more than is read */
+	uint64_t misunderstood; /* lines or records */
 };
 
 #define MESSAGE_HEAD_SIZE 5 /* its kind, and the size of the rest as four bytes, big-endian */
+
+/* The message's value; what failed, the writer knows. */
+void capture_lack_encode(const struct capture_lack *lack, struct byte_writer *writer);
 
 void capture_message_head(enum capture_message kind, size_t size, uint8_t head[MESSAGE_HEAD_SIZE]);
 
@@ -81,6 +91,8 @@ void capture_message_head(enum capture_message kind, size_t size, uint8_t head[M
 struct capture_reply {
 	struct captured captured;
 	struct captured_value parcels[REPLY_PARCELS_MAX];
+	struct capture_lack lack;
+	bool has_lack; /* it was said; else nothing lacks */
 	bool has_ended;
 	int error; /* that it ended with: 0, or negative */
 };

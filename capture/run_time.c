@@ -58,7 +58,7 @@ put_all(const struct run_time_capture *captured, capture_put *put, void *context
 }
 
 int
-run_time_take(const struct capture_request *request, capture_put *put, void *context)
+run_time_take(const struct capture_request *request, capture_put *put, void *context, struct capture_lack *lack)
 {
 	static struct run_time_capture captured; /* it points into itself */
 	uint32_t *blocks = calloc(request->place_count ? request->place_count : 1, sizeof(*blocks));
@@ -66,12 +66,15 @@ run_time_take(const struct capture_request *request, capture_put *put, void *con
 		.base = request->start, .blocks = blocks, .block_count = request->place_count, .seen = request->end};
 	int err;
 
+	*lack = (struct capture_lack){0};
 	if (!blocks)
 		return -ENOMEM;
 	for (size_t i = 0; i < request->place_count; i++)
 		blocks[i] = request->places[i].block;
 	err = run_time_capture(RUN_TIME_FILE, &wish, &captured);
 	if (!err) {
+		lack->is_cut = run_time_code_is_cut(captured.code);
+		lack->misunderstood = run_time_code_complaints(captured.code);
 		err = put_all(&captured, put, context);
 		run_time_capture_fini(&captured);
 	}

@@ -10,7 +10,10 @@
 #include "capture/protocol.h"
 #include "code/capture.h"
 
-/* As capture_take(); makes no calls but read(2), pread(2) and lseek(2). CAPTURE_REUSED when all was taken. */
-int run_time_take(const struct capture_request *request, capture_put *put, void *context);
+/*
+ * As capture_take(); makes no calls but read(2), pread(2) and lseek(2). CAPTURE_REUSED when all was taken. `lack` is
+ * filled in any case.
+ */
+int run_time_take(const struct capture_request *request, capture_put *put, void *context, struct capture_lack *lack);
 
 #endif

@@ -48,6 +48,17 @@ find(struct code_namer *namer, const struct image *image)
 	return NULL;
 }
 
+/* Of the image that its process had before: said once is enough for both. */
+static void
+inherit_said(const struct code_namer *namer, struct named *heir)
+{
+	for (const struct named *named = namer->images; named; named = named->next)
+		if (named->is_retired && named->image.inode == heir->image.inode) {
+			heir->is_cut_said |= named->is_cut_said;
+			heir->is_misunderstood_said |= named->is_misunderstood_said;
+		}
+}
+
 static struct named *
 ensure(struct code_namer *namer, const struct image *image)
 {
@@ -60,6 +71,7 @@ ensure(struct code_namer *namer, const struct image *image)
 		free(named);
 		return NULL;
 	}
+	inherit_said(namer, named);
 	named->next = namer->images;
 	namer->images = named;
 	namer->image_count++;

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "capture/protocol.h"
 #include "collectord/machine.h"
 
 #define COST_FACTOR  1000 /* so much longer than it took is waited */
 #define COST_MAX_NS  UINT64_C(600000000000)
 #define FAILURES_MAX 3
+#define SHOWN_SIZE   96
 
 /* A question, with copies of all that may change meanwhile. */
 struct question {
@@ -102,6 +104,28 @@ fail(struct code_namer *namer, struct named *named, int err)
 		          (unsigned long long)named->image.inode, error_text(err));
 }
 
+/* Once each, not whenever the file is read again. */
+static void
+say_lack(struct code_namer *namer, struct named *named, const struct capture_lack *lack)
+{
+	char shown[SHOWN_SIZE];
+
+	escape_text(named->image.path, shown, sizeof(shown));
+	if (lack->is_cut && !named->is_cut_said)
+		log_write(namer->options.log, LOG_LEVEL_WARNING,
+		          "%s of process %llu: it tells more of its code than is read (dcpid(8) has the limits): "
+		          "functions that it told last have no names; a new process of the program begins a new file",
+		          shown, (unsigned long long)named->image.inode);
+	if (lack->misunderstood && !named->is_misunderstood_said)
+		log_write(namer->options.log, LOG_LEVEL_WARNING,
+		          "%s of process %llu: what it tells of its code has lines or records that make no sense "
+		          "(%llu), which are left out (a jitdump ends there): functions may lack names; look into its "
+		          "perf-PID.map or jit-PID.dump",
+		          shown, (unsigned long long)named->image.inode, (unsigned long long)lack->misunderstood);
+	named->is_cut_said |= lack->is_cut;
+	named->is_misunderstood_said |= lack->misunderstood > 0;
+}
+
 /* With the lock held. */
 static void
 take_answer(struct code_namer *namer, struct named *named, const struct question *question,
@@ -122,6 +146,7 @@ take_answer(struct code_namer *namer, struct named *named, const struct question
 		return;
 	}
 	named->failures = 0;
+	say_lack(namer, named, &outcome->reply.lack);
 	if (!named->is_retired)
 		named->seen = question->note.size;
 	if (is_reused)

@@ -16,8 +16,9 @@
 struct named {
 	struct image image; /* its path is a copy */
 	struct block_set blocks;
-	bool is_fresh;   /* blocks that nobody asked about */
-	bool is_retired; /* the process has another image */
+	bool is_fresh;                           /* blocks that nobody asked about */
+	bool is_retired;                         /* the process has another image */
+	bool is_cut_said, is_misunderstood_said; /* of what its process tells, in the log */
 	unsigned failures;
 	uint64_t seen; /* how much of the file was read */
 	uint64_t noted_ns, due_ns;

@@ -150,7 +150,7 @@ jitdump_read(int fd, struct run_time_code *code, struct jitdump_header *header)
 		return err;
 	err = read_all(&source, code, header);
 	byte_source_fini(&source);
-	if (err == -DCPI_EDAMAGED)
+	if (err == -DCPI_EDAMAGED || err == -ENOTSUP)
 		run_time_code_complain(code);
 	return err;
 }

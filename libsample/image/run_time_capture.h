@@ -39,7 +39,8 @@ struct run_time_capture {
 
 /*
  * Read all of `fd`, a file that can be sought in, whichever of the two it is. A jitdump that is damaged is read up to
- * there. 0, -ENOMEM, or the errno of read(): then there is nothing to be finished.
+ * there, and one of another byte order not at all; the code has a complaint about it. 0, -ENOMEM, or the errno of
+ * read(): then there is nothing to be finished.
  */
 int run_time_capture(int fd, const struct run_time_request *request, struct run_time_capture *capture);
 void run_time_capture_fini(struct run_time_capture *capture);

@@ -156,6 +156,10 @@ fi
 
 stop "$daemon"
 check_equal 'dcpid ends well' 0 $?
+check_equal 'the log says once that a map of random bytes makes no sense' 1 \
+	"$(grep -c '\[jit:garbage\] of process [0-9]*: .* make no sense' "$db.log")"
+check_equal 'of maps and dumps that are sound it says nothing' '' \
+	"$(grep -v 'jit:garbage' "$db.log" | grep 'make no sense\|more of its code')"
 check 'the database is sound' dcpictl --db "$db" check
 grep -ls "$scratch/fib.js" /tmp/perf-*.map | xargs -r rm -f
 rm -f "${maps[@]}"

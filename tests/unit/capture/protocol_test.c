@@ -124,21 +124,44 @@ an_error_comes_back_negative(void **state)
 }
 
 static void
+what_lacks_arrives_as_it_was_sent(void **state)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	struct capture_reply reply;
+
+	(void)state;
+	add_message(&writer, MESSAGE_LACK, "\1\254\2", 3);
+	add_message(&writer, MESSAGE_END, "\0", 1);
+	assert_int_equal(capture_reply_decode(writer.data, writer.size, &reply), 0);
+	assert_true(reply.has_lack);
+	assert_true(reply.lack.is_cut);
+	assert_int_equal(reply.lack.misunderstood, 300);
+	writer_reset(&writer);
+	capture_lack_encode(&(struct capture_lack){.is_cut = true, .misunderstood = 300}, &writer);
+	assert_int_equal(writer.size, 3);
+	assert_memory_equal(writer.data, "\1\254\2", 3);
+	writer_fini(&writer);
+}
+
+static void
 messages_that_make_no_sense_are_refused(void **state)
 {
 	static const struct {
 		const char *bytes;
 		size_t size;
 	} bad[] = {
-		{"\1", 1},                           /* half a head */
-		{"\1\0\0\0\5abcd", 9},               /* half a message */
-		{"\1\0\0\0\0", 5},                   /* a value of nothing */
-		{"\1\0\0\0\1a\1\0\0\0\1a", 12},      /* symbols twice */
-		{"\3\0\0\0\4\0\0\0\1", 9},           /* a parcel of nothing */
-		{"\3\0\0\0\5\377\377\377\377a", 10}, /* a block that no block has */
-		{"\4\0\0\0\2\0\0", 7},               /* more behind an end */
-		{"\4\0\0\0\1\0\1\0\0\0\1a", 12},     /* something after the end */
-		{"\5\0\0\0\1a", 6},                  /* no such message */
+		{"\1", 1},                            /* half a head */
+		{"\1\0\0\0\5abcd", 9},                /* half a message */
+		{"\1\0\0\0\0", 5},                    /* a value of nothing */
+		{"\1\0\0\0\1a\1\0\0\0\1a", 12},       /* symbols twice */
+		{"\3\0\0\0\4\0\0\0\1", 9},            /* a parcel of nothing */
+		{"\3\0\0\0\5\377\377\377\377a", 10},  /* a block that no block has */
+		{"\4\0\0\0\2\0\0", 7},                /* more behind an end */
+		{"\4\0\0\0\1\0\1\0\0\0\1a", 12},      /* something after the end */
+		{"\5\0\0\0\2\2\1", 7},                /* neither cut nor whole */
+		{"\5\0\0\0\1\1", 6},                  /* no number of what was not understood */
+		{"\5\0\0\0\2\0\1\5\0\0\0\2\0\1", 14}, /* said twice */
+		{"\6\0\0\0\1a", 6},                   /* no such message */
 		{"\377\377\377\377\377\377\377", 7},
 	};
 	struct capture_reply reply;
@@ -156,6 +179,7 @@ main(void)
 		cmocka_unit_test(what_is_too_much_is_not_asked_for),
 		cmocka_unit_test(a_reply_is_taken_apart),
 		cmocka_unit_test(an_error_comes_back_negative),
+		cmocka_unit_test(what_lacks_arrives_as_it_was_sent),
 		cmocka_unit_test(messages_that_make_no_sense_are_refused),
 	};
 

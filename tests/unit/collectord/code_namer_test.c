@@ -317,6 +317,59 @@ a_process_that_dies_over_it_is_said_once(void **state)
 	assert_string_equal(fixture->said, expected);
 }
 
+static void
+lines_that_make_no_sense_are_said_once(void **state)
+{
+	struct fixture *fixture = *state;
+	char expected[512];
+
+	write_map(fixture, "this is\nno map\n");
+	start_namer(fixture, fixture->program);
+	note(fixture, 0x10);
+	have_named(fixture);
+	assert_names(fixture, "0 first\n");
+	write_map(fixture, "nor is this\n7f0000209000 40 elsewhere\n");
+	note(fixture, 0x9010);
+	have_named(fixture);
+	assert_names(fixture, "0 first\n9000 elsewhere\n");
+	snprintf(expected, sizeof(expected),
+	         "[jit:node] of process %d: what it tells of its code has lines or records that make no sense (2), "
+	         "which are left out (a jitdump ends there): functions may lack names; look into its perf-PID.map or "
+	         "jit-PID.dump\n",
+	         (int)fixture->child);
+	assert_string_equal(fixture->said, expected);
+}
+
+/* 1,048,576 functions are read; these are 65,536 more. */
+static void
+a_map_beyond_its_limit_is_said_once(void **state)
+{
+	static const char line[] = "1 1 a\n";
+	const size_t length = strlen(line), count = 65536;
+	struct fixture *fixture = *state;
+	char *lines = malloc(count * length + 1);
+	char expected[512];
+
+	assert_non_null(lines);
+	for (size_t i = 0; i < count; i++)
+		memcpy(lines + i * length, line, length + 1);
+	for (size_t i = 0; i < 17; i++)
+		write_map(fixture, lines);
+	free(lines);
+	start_namer(fixture, fixture->program);
+	for (uint64_t i = 0; i < 2; i++) {
+		note(fixture, 0x10 + 0x9000 * i);
+		have_named(fixture);
+	}
+	assert_names(fixture, "0 first\n9000 elsewhere\n");
+	snprintf(
+		expected, sizeof(expected),
+		"[jit:node] of process %d: it tells more of its code than is read (dcpid(8) has the limits): functions "
+		"that it told last have no names; a new process of the program begins a new file\n",
+		(int)fixture->child);
+	assert_string_equal(fixture->said, expected);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -330,6 +383,8 @@ main(void)
 		TEST(a_database_that_is_another_is_named_again),
 		TEST(what_was_taken_can_be_stored_when_it_has_stopped),
 		TEST(a_process_that_dies_over_it_is_said_once),
+		TEST(lines_that_make_no_sense_are_said_once),
+		TEST(a_map_beyond_its_limit_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,7 @@ what_is_no_jitdump_is_refused(void **state)
 	assert_int_equal(read_file(story), -DCPI_EDAMAGED);
 	put_header(&story->file, 0x4454694a, 40);
 	assert_int_equal(read_file(story), -ENOTSUP);
+	assert_int_equal(run_time_code_complaints(story->code), 3);
 	story->file.size = 0;
 	put_header(&story->file, JITDUMP_MAGIC, 39);
 	assert_int_equal(read_file(story), -DCPI_EDAMAGED);
