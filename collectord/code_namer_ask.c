@@ -15,7 +15,6 @@
 #define COST_FACTOR  1000 /* so much longer than it took is waited */
 #define COST_MAX_NS  UINT64_C(600000000000)
 #define FAILURES_MAX 3
-#define SHOWN_SIZE   96
 
 /* A question, with copies of all that may change meanwhile. */
 struct question {
@@ -97,18 +96,21 @@ settle_reuse(struct code_namer *namer, struct named *named)
 static void
 fail(struct code_namer *namer, struct named *named, int err)
 {
+	char shown[CODE_NAMER_SHOWN_SIZE];
+
 	named->failures++;
 	if (err != -ECANCELED && named->failures == FAILURES_MAX)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,
-		          "%s of process %llu: what it tells of its code cannot be read: %s", named->image.path,
-		          (unsigned long long)named->image.inode, error_text(err));
+		          "%s of process %llu: what it tells of its code cannot be read: %s",
+		          escape_text(named->image.path, shown, sizeof(shown)), (unsigned long long)named->image.inode,
+		          error_text(err));
 }
 
 /* Once each, not whenever the file is read again. */
 static void
 say_lack(struct code_namer *namer, struct named *named, const struct capture_lack *lack)
 {
-	char shown[SHOWN_SIZE];
+	char shown[CODE_NAMER_SHOWN_SIZE];
 
 	escape_text(named->image.path, shown, sizeof(shown));
 	if (lack->is_cut && !named->is_cut_said)

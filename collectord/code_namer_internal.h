@@ -32,6 +32,8 @@ struct result {
 	struct result *next;
 };
 
+#define CODE_NAMER_SHOWN_SIZE 96 /* of an image's path in the log, where processes chose it */
+
 struct code_namer {
 	struct code_namer_options options;
 	pthread_t thread;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "profile/captured.h"
 
 int
@@ -35,6 +36,7 @@ code_namer_free_result(struct result *result)
 static void
 store_one(struct code_namer *namer, struct profile *profile, const struct result *result)
 {
+	char shown[CODE_NAMER_SHOWN_SIZE];
 	uint32_t number;
 	int err = profile_find_image(profile, &result->image, &number);
 
@@ -42,7 +44,8 @@ store_one(struct code_namer *namer, struct profile *profile, const struct result
 		err = profile_put_captured(profile, number, &result->outcome.reply.captured, namer->options.limit);
 	if (err && err != -ENOENT && err != namer->said_error)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,
-		          "%s of process %llu: its functions stay without names: %s", result->image.path,
+		          "%s of process %llu: its functions stay without names: %s",
+		          escape_text(result->image.path, shown, sizeof(shown)),
 		          (unsigned long long)result->image.inode, error_text(err));
 	namer->said_error = err;
 }

@@ -317,6 +317,25 @@ a_process_that_dies_over_it_is_said_once(void **state)
 	assert_string_equal(fixture->said, expected);
 }
 
+/* A process chooses what it is called. */
+static void
+a_name_does_not_make_lines_in_the_log(void **state)
+{
+	struct fixture *fixture = *state;
+	char expected[256];
+
+	fixture->image.path = "[jit:no\nde]";
+	start_namer(fixture, "/bin/false");
+	for (uint64_t i = 0; i < 3; i++) {
+		note(fixture, 0x10 + 0x1000 * i);
+		have_named(fixture);
+	}
+	snprintf(expected, sizeof(expected),
+	         "[jit:no\\x0ade] of process %d: what it tells of its code cannot be read: No child processes\n",
+	         (int)fixture->child);
+	assert_string_equal(fixture->said, expected);
+}
+
 static void
 lines_that_make_no_sense_are_said_once(void **state)
 {
@@ -383,6 +402,7 @@ main(void)
 		TEST(a_database_that_is_another_is_named_again),
 		TEST(what_was_taken_can_be_stored_when_it_has_stopped),
 		TEST(a_process_that_dies_over_it_is_said_once),
+		TEST(a_name_does_not_make_lines_in_the_log),
 		TEST(lines_that_make_no_sense_are_said_once),
 		TEST(a_map_beyond_its_limit_is_said_once),
 	};
