@@ -280,6 +280,7 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 	struct capture_result *result = ask(set, entry, &writer);
+	uint64_t began_ns, own_ns;
 
 	if (!result) {
 		capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
@@ -287,10 +288,12 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 		return;
 	}
 	pthread_mutex_unlock(&capturer->lock);
+	began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);
 	writer_fini(&writer);
+	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	pthread_mutex_lock(&capturer->lock);
-	capturer->allowance_ns -= (int64_t)result->outcome.cpu_ns;
+	capturer->allowance_ns -= (int64_t)(result->outcome.cpu_ns + own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
 		capture_result_free(result);
