@@ -26,7 +26,9 @@ of_status()
 # holds FILTER - is it true of the status?
 holds()
 {
-	dcpictl --db "$db" status --json | json_holds "$1" || of_status '.events, .overhead' >&2
+	dcpictl --db "$db" status --json | json_holds "$1" && return
+	of_status '.events, .overhead, .capture' >&2
+	return 1
 }
 
 clock='{ name = "cpu-clock"; }'
@@ -181,8 +183,109 @@ loops_are_not_kept_step_with()
 	stop "$started"
 }
 
+# large_programs COUNT - programs large-0, large-1, ... in $scratch/large, each of a build-id of its own and 20,000 functions,
+# that use 0.1 s of processor time
+large_programs()
+{
+	local i
+
+	mkdir "$scratch/large"
+	cat >"$scratch/large.s" <<-'END'
+		.altmacro
+		.macro function number
+		.type function_\number, @function
+		function_\number: .byte 0x90
+		.size function_\number, 1
+		.endm
+		.text
+		.set n, 0
+		.rept 20000
+		function %n
+		.set n, n + 1
+		.endr
+		.section .note.GNU-stack, "", @progbits
+	END
+	cat >"$scratch/large.c" <<-'END'
+		#include <time.h>
+		volatile unsigned result;
+		int main(void)
+		{
+			while (clock() < CLOCKS_PER_SEC / 10)
+				for (unsigned i = 0; i < 10000; i++)
+					result += i * WHICH;
+			return 0;
+		}
+	END
+	gcc -c -o "$scratch/large.o" "$scratch/large.s" || return
+	for ((i = 0; i < $1; i++)); do
+		gcc -DWHICH=$i -Wl,--build-id -o "$scratch/large/large-$i" "$scratch/large.c" "$scratch/large.o" || return
+	done
+}
+
+# run_each - one program after the other
+run_each()
+{
+	local program
+
+	for program in "$scratch"/large/*; do
+		"$program"
+	done
+}
+
+# children_ms PID BEGAN - "ELAPSED SPENT": ms since the machine's uptime BEGAN, and of processor time of the processes that
+# PID waited for
+children_ms()
+{
+	awk -v began="$2" -v ticks="$(getconf CLK_TCK)" '
+		FNR == NR { sub(/.*\) /, ""); spent = ($14 + $15) * 1000 / ticks; next }
+		{ printf "%.0f %.0f\n", ($1 - began) * 1000, spent }' "/proc/$1/stat" /proc/uptime
+}
+
+# The limit is 1.25 % of one CPU, however many there are. Names and text are paid for from an eighth of it; what it is in 4 s,
+# 50 ms, may be spent before, and twice as much again for what may soon be gone; then it waits, but for the run that it was.
+capturing_costs_an_eighth_of_the_limit()
+{
+	local cpus percent share advance began dcpid programs second spent elapsed dearest beyond
+
+	large_programs 60 || {
+		not_ok 'large programs are made'
+		return
+	}
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	read -r percent share advance < <(awk -v cpus="$cpus" 'BEGIN {
+		percent = cpus < 125 ? 1.25 / cpus : 0.01
+		limit = percent / 100 * cpus
+		printf "%.4f %f %.0f\n", percent, limit / 8, 3 * (4000 * limit > 50 ? 4000 * limit : 50)
+	}')
+	read -r began _ </proc/uptime
+	begin capture "events = ( { name = \"cpu-clock\"; rate = 500; } ); flush_interval = 1; overhead_limit = $percent;" || return
+	dcpid=$started
+	start run_each
+	programs=$started
+	while kill -0 "$programs" 2>/dev/null; do
+		children_ms "$dcpid" "$began" && sleep 0.1
+	done >"$scratch/spent"
+	for ((second = 0; second < 10; second++)); do
+		dcpictl --db "$db" flush >/dev/null
+		children_ms "$dcpid" "$began" && sleep 1
+	done >>"$scratch/spent"
+	# What was spent, in what time, what at most between two looks, and at worst beyond the eighth of the time until then.
+	read -r spent elapsed dearest beyond < <(awk -v share="$share" '
+		$2 - last > dearest { dearest = $2 - last }
+		$2 - $1 * share > beyond { beyond = $2 - $1 * share }
+		{ last = $2 }
+		END { printf "%.0f %.0f %.0f %.0f\n", $2, $1, dearest, beyond }' "$scratch/spent")
+	figure "capture: $(of_status .capture.taken) runs of $spent ms of processor time in $elapsed ms, $beyond ms more than an eighth of the limit ($advance ms may be in advance, and one run)"
+	check 'names and text are captured' holds '.capture.taken > 0'
+	check 'more of them is wanted than the limit pays for' holds '.capture.taken < 60 and .capture.waiting > 0'
+	# 20 ms: the kernel tells user and system time in units of 10 ms each
+	check_at_most 'they cost an eighth of the limit, and a little in advance' $((advance + dearest + 20)) "$beyond"
+	stop "$dcpid"
+}
+
 the_limit_is_kept && footer_and_status_agree
 a_tenth_of_the_limit_is_a_tenth_of_the_rate
 what_is_given_holds
 too_much_is_slowed_down
 loops_are_not_kept_step_with
+capturing_costs_an_eighth_of_the_limit
