@@ -321,6 +321,11 @@ $(BUILD)/bench/growth_bench: $(BUILD)/obj/bench/growth_bench.o \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
+$(BUILD)/bench/capture_bench: $(BUILD)/obj/bench/capture_bench.o $(BUILD)/obj/capture/protocol.o \
+		$(BUILD)/obj/collectord/capture_child.o $(BUILD)/obj/collectord/machine.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
+
 $(BUILD)/bench/block_cycles: $(BUILD)/obj/bench/block_cycles.o \
 		$(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard bench/silicon/*.c))) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
