@@ -61,8 +61,8 @@ fill_entries(struct bench *bench, unsigned epoch)
 			/* neighbours have other images, and each epoch the same */
 			if ((image + label * 7) % IMAGES >= bench->share)
 				continue;
-			for (uint64_t i = 0; i < OFFSETS; i++)
-				bench->entries[count++] = (struct tally_entry){
+			for (uint64_t i = 0; i < OFFSETS; i++, count++)
+				bench->entries[count] = (struct tally_entry){
 					.image = image,
 					.context = label,
 					.offset = 0x1000 + 64 * i,

@@ -104,7 +104,7 @@ static int
 expand_set(struct profile_sets *sets, const struct profile_set *from)
 {
 	struct database database;
-	char why[512];
+	char why[512] = "";
 	int status, err;
 
 	status = database_open(&database, from->directory);

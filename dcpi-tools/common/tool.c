@@ -24,7 +24,7 @@ present(const struct tool *tool, const struct report *report)
 static int
 run(const struct tool *tool, const struct request *request, struct report *report)
 {
-	struct database database, *opened = tool->without_database ? NULL : &database;
+	struct database database = {0}, *opened = tool->without_database ? NULL : &database;
 	int status = STATUS_OK;
 
 	if (opened)
