@@ -31,14 +31,17 @@ begin(struct importing *importing)
 }
 
 /* The clock of a recording is its kernel's; its end is when the file was written last, that of a pipe is now. */
-static uint64_t
-end_time(int fd)
+static int
+find_end(int fd, uint64_t *end_ns)
 {
 	struct stat status;
 
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
-	return time_now();
+	if (fstat(fd, &status))
+		return -errno;
+	*end_ns = S_ISREG(status.st_mode)
+	                  ? (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec
+	                  : time_now();
+	return 0;
 }
 
 static int
@@ -47,10 +50,13 @@ write_pending(struct importing *importing)
 	struct pending *pending = &importing->pending;
 	const struct perf_data_machine *machine = perf_data_machine(importing->data);
 	const struct perf_data_build_id *list;
-	uint64_t duration, end = end_time(importing->request->fd);
+	uint64_t duration, end = 0;
 	size_t count;
 	int err;
 
+	err = find_end(importing->request->fd, &end);
+	if (err)
+		return err;
 	list = perf_data_build_ids(importing->data, &count);
 	err = build_ids_update(importing->build_ids, list, count);
 	if (err)
