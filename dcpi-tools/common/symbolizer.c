@@ -250,9 +250,11 @@ short_name(const struct image *image)
 static char *
 name_title(const char *name, bool demangle)
 {
-	char *title = demangle ? symbol_demangle(name) : NULL;
+	char *title;
 
-	return title ? title : strdup(name);
+	errno = 0; /* nothing to demangle is no error */
+	title = demangle ? symbol_demangle(name) : NULL;
+	return title || errno == ENOMEM ? title : strdup(name);
 }
 
 char *

@@ -41,8 +41,10 @@ pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t siz
 	int err = 0;
 	int fd;
 
-	if (!text)
+	if (!text) {
+		snprintf(why, size, "%s: cannot read the model of a CPU: %s", path, error_text(-ENOMEM));
 		return -ENOMEM;
+	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status))
 		err = -errno;
