@@ -105,7 +105,7 @@ look_at_pprof()
 		"$(go tool pprof -raw "$file" 2>/dev/null | grep -o "$scratch/libfigure.so 1[^ ]*")"
 	dcpiexport --db "$scratch/work" --pprof - >"$scratch/work.pb.gz"
 	check_equal 'by line' $'40 work /src/work.c:10\n30 work /src/work.c:11\n7 work /src/inline.h:5' \
-		"$(top "$scratch/work.pb.gz" -lines | awk '/work/ { print $1, $3, $4 }')"
+		"$(top "$scratch/work.pb.gz" -lines | awk '$3 == "work" { print $1, $3, $4 }')"
 }
 
 look_at_files()
