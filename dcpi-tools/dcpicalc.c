@@ -130,14 +130,6 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct report *report, const struct output *output)
-{
-	if (report->request->options.format == FORMAT_TEXT)
-		return report_print_text(report, output);
-	return report_print_json(report, output->stream);
-}
-
-static int
 draw(const struct report *report)
 {
 	return report->request->graph ? report_draw(report) : TOOL_PRINTS;
@@ -152,7 +144,8 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.options,
 		.make = report_make,
-		.print = print_report,
+		.print_text = report_print_text,
+		.print_json = report_print_json,
 		.act = draw,
 		.fini = report_fini,
 	};

@@ -187,18 +187,21 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct report *report, const struct output *output)
+print_text(const struct report *report, const struct output *output)
 {
-	const bool is_code = report->request->procedure;
+	return (report->request->procedure ? code_print_text : report_print_text)(report, output);
+}
 
-	switch (report->request->options.format) {
-	case FORMAT_JSON:
-		return (is_code ? code_print_json : report_print_json)(report, output->stream);
-	case FORMAT_CSV:
-		return (is_code ? code_print_csv : report_print_csv)(report, output->stream);
-	default:
-		return (is_code ? code_print_text : report_print_text)(report, output);
-	}
+static int
+print_json(const struct report *report, FILE *stream)
+{
+	return (report->request->procedure ? code_print_json : report_print_json)(report, stream);
+}
+
+static int
+print_csv(const struct report *report, FILE *stream)
+{
+	return (report->request->procedure ? code_print_csv : report_print_csv)(report, stream);
 }
 
 int
@@ -211,7 +214,9 @@ main(int argc, char **argv)
 		.options = &request.options,
 		.without_database = true,
 		.make = report_make,
-		.print = print_report,
+		.print_text = print_text,
+		.print_json = print_json,
+		.print_csv = print_csv,
 		.fini = report_fini,
 	};
 	int status;

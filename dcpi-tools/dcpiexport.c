@@ -119,7 +119,7 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.options,
 		.make = report_make,
-		.print = report_print_json,
+		.print_json = report_print_json,
 		.act = report_write,
 		.fini = report_fini,
 	};

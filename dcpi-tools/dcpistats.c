@@ -169,19 +169,6 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct report *report, const struct output *output)
-{
-	switch (report->request->options.format) {
-	case FORMAT_JSON:
-		return report_print_json(report, output->stream);
-	case FORMAT_CSV:
-		return report_print_csv(report, output->stream);
-	default:
-		return report_print_text(report, output);
-	}
-}
-
-static int
 draw_report(const struct report *report)
 {
 	const int status = report->request->plot ? report_plot(report) : STATUS_OK;
@@ -200,7 +187,9 @@ main(int argc, char **argv)
 		.options = &request.options,
 		.without_database = true,
 		.make = report_make,
-		.print = print_report,
+		.print_text = report_print_text,
+		.print_json = report_print_json,
+		.print_csv = report_print_csv,
 		.act = draw_report,
 		.fini = report_fini,
 	};

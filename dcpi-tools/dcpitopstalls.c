@@ -75,19 +75,6 @@ static const struct argp argp = {
 	.children = children,
 };
 
-static int
-print_report(const struct report *report, const struct output *output)
-{
-	switch (report->request->survey.options.format) {
-	case FORMAT_JSON:
-		return report_print_json(report, output->stream);
-	case FORMAT_CSV:
-		return report_print_csv(report, output->stream);
-	default:
-		return report_print_text(report, output);
-	}
-}
-
 int
 main(int argc, char **argv)
 {
@@ -97,7 +84,9 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.survey.options,
 		.make = report_make,
-		.print = print_report,
+		.print_text = report_print_text,
+		.print_json = report_print_json,
+		.print_csv = report_print_csv,
 		.fini = report_fini,
 	};
 

@@ -84,14 +84,6 @@ static const struct argp argp = {
 	.children = children,
 };
 
-static int
-print_report(const struct report *report, const struct output *output)
-{
-	if (report->request->survey.options.format == FORMAT_TEXT)
-		return report_print_text(report, output);
-	return report_print_json(report, output->stream);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -101,7 +93,8 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.survey.options,
 		.make = report_make,
-		.print = print_report,
+		.print_text = report_print_text,
+		.print_json = report_print_json,
 		.fini = report_fini,
 	};
 

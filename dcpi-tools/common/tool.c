@@ -5,6 +5,19 @@
 #include "dcpi-tools/common/text.h"
 
 static int
+print(const struct tool *tool, const struct report *report, const struct output *output)
+{
+	switch (tool->options->format) {
+	case FORMAT_JSON:
+		return tool->print_json(report, output->stream);
+	case FORMAT_CSV:
+		return tool->print_csv(report, output->stream);
+	default:
+		return tool->print_text(report, output);
+	}
+}
+
+static int
 present(const struct tool *tool, const struct report *report)
 {
 	const struct options *options = tool->options;
@@ -14,7 +27,7 @@ present(const struct tool *tool, const struct report *report)
 
 	/* what is no text has neither colours nor a pager */
 	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
-	err = tool->print(report, &output);
+	err = print(tool, report, &output);
 	end = output_close(&output);
 	if (err || end)
 		return message_cannot("standard output", "write the report", err ? err : end, NULL);

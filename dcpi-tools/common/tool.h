@@ -7,6 +7,8 @@
 #ifndef DCPI_TOOLS_TOOL_H
 #define DCPI_TOOLS_TOOL_H
 
+#include <stdio.h>
+
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
@@ -20,9 +22,11 @@ struct tool {
 	bool without_database;   /* make() is given none: it opens what it compares (profile_set.h) */
 	/* An exit status: 0, or another after a message. The database is closed behind it. */
 	int (*make)(struct report *report, const struct request *request, struct database *database);
-	/* 0, or a negative errno. */
-	int (*print)(const struct report *report, const struct output *output);
-	/* Instead of it, something else than printing; NULL: there is nothing. An exit status, or TOOL_PRINTS. */
+	/* By the format that the options have; NULL: the tool offers no such option. 0, or a negative errno. */
+	int (*print_text)(const struct report *report, const struct output *output);
+	int (*print_json)(const struct report *report, FILE *stream);
+	int (*print_csv)(const struct report *report, FILE *stream);
+	/* Instead of them, something else than printing; NULL: there is nothing. An exit status, or TOOL_PRINTS. */
 	int (*act)(const struct report *report);
 	void (*fini)(struct report *report); /* also of one that could not be made */
 };

@@ -72,6 +72,6 @@ int write_callgrind(const struct report *report, FILE *stream);
 int report_write(const struct report *report);
 
 /* What was written. 0, -ENOMEM, -EIO. */
-int report_print_json(const struct report *report, const struct output *output);
+int report_print_json(const struct report *report, FILE *stream);
 
 #endif

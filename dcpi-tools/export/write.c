@@ -78,7 +78,7 @@ samples_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, const struct output *output)
+report_print_json(const struct report *report, FILE *stream)
 {
 	json_t *root;
 
@@ -87,5 +87,5 @@ report_print_json(const struct report *report, const struct output *output)
 	                 json_time(report->choice.selection->end_ns), "files", files_json(report), "samples",
 	                 samples_json(report), "procedures", json_count(report->points.procedure_count), "offsets",
 	                 json_count(report->points.count));
-	return json_print(root, output->stream);
+	return json_print(root, stream);
 }
