@@ -69,7 +69,7 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
 # How long instructions are, without a library.
 X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
-PLUGIN_SOURCES := $(call sources,emulator) $(addprefix libsample/process/,build_id.c file_identity.c lines.c mapped_file.c proc_maps.c) \
+PLUGIN_SOURCES := $(call sources,emulator) $(call sources,emulator/counts) $(addprefix libsample/process/,build_id.c file_identity.c lines.c mapped_file.c proc_maps.c) \
 	$(X86_ENCODING)
 
 # What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
@@ -162,8 +162,8 @@ $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 LABEL_OBJECTS := $(call objects,$(call sources,dcpi-tools/label))
 $(BUILD)/bin/dcpilabel: $(LABEL_OBJECTS) $(CTL_OBJECTS)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
-EMULATOR_OBJECTS := $(call objects,$(addprefix emulator/,counting.c counting_edges.c counting_file.c counting_fork.c counting_log.c \
-	number_index.c places.c program.c))
+EMULATOR_OBJECTS := $(call objects,$(filter-out %/counts.c,$(call sources,emulator/counts)) \
+	$(addprefix emulator/,number_index.c places.c program.c))
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)

@@ -113,7 +113,7 @@ follow_path(const struct follow *follow, const char *path, uint64_t argv, uint64
 	if (program.kind == PROGRAM_NONE)
 		return; /* the guest finds out why */
 	if (!can_follow(follow, &program)) {
-		counting_not_followed(follow->counting);
+		follow->not_followed(follow->context);
 		return;
 	}
 	arguments = copy_strings(argv, base);
@@ -144,5 +144,5 @@ follow_call(const struct follow *follow, int64_t number, const uint64_t argument
 	if (path_at((int)arguments[0], path, (int)arguments[4], full))
 		follow_path(follow, full, arguments[2], arguments[3], base);
 	else
-		counting_not_followed(follow->counting);
+		follow->not_followed(follow->context);
 }

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/counting.h"
 #include "emulator/program.h"
 
 /* System calls of a guest's architecture. */
@@ -27,7 +26,8 @@ const struct follow_calls *follow_calls_of(const char *target); /* NULL: not kno
 struct follow {
 	const struct follow_calls *calls;
 	struct emulation emulation;
-	struct counting *counting;
+	void (*not_followed)(void *context); /* a program is about to be executed without the emulator */
+	void *context;
 };
 
 /*

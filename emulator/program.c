@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "emulator/counts_file.h"
+#include "emulator/counts/counts_file.h"
 
 #define FIXED_ARGUMENTS 16 /* of the emulator's own, and an interpreter's */
 

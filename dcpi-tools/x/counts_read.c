@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "emulator/counts_file.h"
+#include "emulator/counts/counts_file.h"
 #include "process/image_of_mapping.h"
 
 /* A block of the log. */

@@ -1,5 +1,5 @@
 /*
- * counts_read.h - the files of the counts plugin (emulator/counts_file.h), added up
+ * counts_read.h - the files of the counts plugin (emulator/counts/counts_file.h), added up
  *
  * Believes nothing: what contradicts itself is refused.
  * Thread rule: one thread.

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "dcpi-tools/x/counts_read.h"
-#include "emulator/counts_file.h"
+#include "emulator/counts/counts_file.h"
 
 /* The input is a header, a log, and after it the beginning of a virtual CPU; the rest of it is far away in the file. */
 static int

@@ -1,4 +1,4 @@
-/* Tests of dcpi-tools/x/counts_read.h, on files that emulator/counting.h writes. */
+/* Tests of dcpi-tools/x/counts_read.h, on files that emulator/counts/counting.h writes. */
 #include "tests/unit/test.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/x/counts_read.h"
-#include "emulator/counting.h"
+#include "emulator/counts/counting.h"
 #include "tests/remove_tree.h"
 
 struct fixture {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "code/x86_64_encoding.h"
-#include "emulator/counting.h"
+#include "emulator/counts/counting.h"
 #include "emulator/follow.h"
 #include "emulator/places.h"
 #include "emulator/plugin_api.h"
@@ -205,6 +205,12 @@ forked(void)
 }
 
 static void
+not_followed(void *context)
+{
+	counting_not_followed(context);
+}
+
+static void
 read_comm(const char *digits, char comm[COUNTS_COMM_SIZE])
 {
 	unsigned byte;
@@ -278,7 +284,8 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 	state.places = places_new(add_image, state.counting);
 	if (!state.places)
 		return -errno;
-	state.follow.counting = state.counting;
+	state.follow.not_followed = not_followed;
+	state.follow.context = state.counting;
 	state.follow.emulation = (struct emulation){
 		.emulator = state.emulator,
 		.plugin = state.plugin,

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emulator/counting_state.h"
+#include "emulator/counts/counting_state.h"
 
 #define NAME_TRIES 1000
 

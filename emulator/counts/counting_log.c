@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "emulator/counting_state.h"
+#include "emulator/counts/counting_state.h"
 
 /* Room for a record of `size` bytes; NULL when the log is full. */
 static void *

@@ -1,5 +1,5 @@
 /* What is counted, and by which way: see counting.h. */
-#include "emulator/counting_state.h"
+#include "emulator/counts/counting_state.h"
 
 static uint64_t
 edge_hash(uint32_t from, uint32_t to)

@@ -1,4 +1,4 @@
-#include "emulator/counting.h"
+#include "emulator/counts/counting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emulator/counting_state.h"
+#include "emulator/counts/counting_state.h"
 
 struct counting *
 counting_new(const char *directory, const char *comm)

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "emulator/counting.h"
+#include "emulator/counts/counting.h"
 #include "emulator/number_index.h"
 
 struct counting {

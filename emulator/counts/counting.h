@@ -8,7 +8,7 @@
 #ifndef DCPI_EMULATOR_COUNTING_H
 #define DCPI_EMULATOR_COUNTING_H
 
-#include "emulator/counts_file.h"
+#include "emulator/counts/counts_file.h"
 
 struct counting;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emulator/counting_state.h"
+#include "emulator/counts/counting_state.h"
 
 /* Of the log all is copied: the blocks keep their numbers, which the translated code has in it. */
 static int
