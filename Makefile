@@ -15,8 +15,10 @@ SANITIZE ?=
 ifneq ($(SANITIZE),)
 HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
+# Where what is installed is looked for.
+DIRECTORIES = -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -DDCPI_MACHINE_DIRECTORY='"$(datadir)/dcpi/machines"'
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
-	-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -Ilibsample/api -I$(BUILD)/generated -MMD -MP
+	-DDCPI_VERSION='"$(VERSION)"' $(DIRECTORIES) -Ilibsample -I. -Ilibsample/api -I$(BUILD)/generated -MMD -MP
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 prefix ?= /usr
@@ -34,7 +36,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code analysis api
+ROOMS := base event stream tally process profile image code machine analysis api
 DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -46,6 +48,7 @@ LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -lcapstone -lm
+LIBS_machine :=
 LIBS_analysis := -lm -lpthread
 LIBS_api :=
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
@@ -65,12 +68,8 @@ TOOLS := $(patsubst dcpi-tools/%.c,%,$(call sources,dcpi-tools))
 PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) $(TOOLS))
 
 .DEFAULT_GOAL := all
-# What the emulator loads: counts for dcpix. It is found beside the programs, as ../lib/dcpi/ from where they are.
-PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so
-# How long instructions are, without a library.
+# How long x86's instructions are, without a library.
 X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
-PLUGIN_SOURCES := $(call sources,emulator) $(call sources,emulator/counts) $(addprefix libsample/process/,build_id.c file_identity.c lines.c mapped_file.c proc_maps.c) \
-	$(X86_ENCODING)
 
 # What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
 REPLICA := $(BUILD)/lib/dcpi/dcpi-replica
@@ -87,6 +86,7 @@ CAPTURE_ROOMS := $(call up_to,$(ROOMS),code)
 LIBS_CAPTURE := -lseccomp
 
 include scripts/library.mk
+include scripts/emulator.mk
 
 .PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
 .SECONDARY:
@@ -111,15 +111,6 @@ help:
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
-
-$(BUILD)/plugin/%.o: %.c
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(WARNINGS) -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC -fvisibility=hidden $(CFLAGS) $(CPPFLAGS) \
-		-D_GNU_SOURCE -Ilibsample -I. -MMD -MP -c -o $@ $<
-
-$(BUILD)/lib/dcpi/dcpi-counts.so: $(patsubst %.c,$(BUILD)/plugin/%.o,$(PLUGIN_SOURCES))
-	@mkdir -p $(@D)
-	$(CC) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
 
 $(BUILD)/replica/%.o: %.c
 	@mkdir -p $(@D)
@@ -162,8 +153,6 @@ $(BUILD)/bin/dcpictl: $(CTL_OBJECTS)
 LABEL_OBJECTS := $(call objects,$(call sources,dcpi-tools/label))
 $(BUILD)/bin/dcpilabel: $(LABEL_OBJECTS) $(CTL_OBJECTS)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x) emulator/program.c)
-EMULATOR_OBJECTS := $(call objects,$(filter-out %/counts.c,$(call sources,emulator/counts)) \
-	$(addprefix emulator/,number_index.c places.c program.c))
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
@@ -244,11 +233,6 @@ $(BUILD)/tests/unit/lib/dcpi/dcpi-replica: $(REPLICA)
 	@mkdir -p $(@D)
 	cp $< $@
 $(BUILD)/tests/unit/dcpi-tools/replica_run_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
-
-# What the plugin consists of but for what calls the emulator.
-$(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(call up_to,$(ROOMS),process))
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(call up_to,$(ROOMS),process)) -lcmocka -lpthread
 
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))

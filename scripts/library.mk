@@ -21,7 +21,7 @@ libraries: $(LIBSAMPLE_SHARED) $(LIBSAMPLE_STATIC)
 $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(WARNINGS) -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
-		-DDCPI_VERSION='"$(VERSION)"' -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -Ilibsample -I. -Ilibsample/api -MMD -MP \
+		-DDCPI_VERSION='"$(VERSION)"' $(DIRECTORIES) -Ilibsample -I. -Ilibsample/api -MMD -MP \
 		-c -o $@ $<
 
 $(LIBSAMPLE_INNER): $(foreach r,$(LIBSAMPLE_ROOMS),$(call shared_objects,libsample/$(r)))

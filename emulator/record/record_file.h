@@ -1,0 +1,100 @@
+/*
+ * record_file.h - the file in which the timing plugin records, and dcpiemu reads
+ *
+ * One file a process and program, mapped and shared, so that it holds everything up to the last cycle whatever ends the
+ * process; a fork begins one of its own, and so does an exec. It is sparse; all numbers are this machine's.
+ *
+ *   record_header
+ *   log: images and blocks in the order in which they were seen, as emulator/code_log.h has it
+ *   for each virtual CPU, as many as header.vcpu_count: record_vcpu
+ *
+ * Instructions are numbered through all blocks, from 1: those of a block follow each other from its `first`.
+ * Who reads believes nothing: the guest could have written to it.
+ */
+#ifndef DCPI_EMULATOR_RECORD_RECORD_FILE_H
+#define DCPI_EMULATOR_RECORD_RECORD_FILE_H
+
+#include <stdint.h>
+
+#include "emulator/setup.h"
+#include "machine/machine.h"
+
+#define RECORD_MAGIC            UINT64_C(0x3164726f63657264)
+#define RECORD_PREFIX           "record." /* of the file's name; process id and a number follow */
+#define RECORD_COMM_SIZE        16
+#define RECORD_HEADER_SIZE      4096
+#define RECORD_LOG_SIZE         (UINT64_C(256) << 20)
+#define RECORD_VCPUS_MAX        4096
+#define RECORD_BLOCKS_MAX       (UINT32_C(1) << 21)
+#define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
+#define RECORD_STALLS           (UINT32_C(1) << 20) /* places, a power of two */
+
+/* Where cycles went; the dynamic ones are stall_cause's (analysis/stalls.h) where there is one. */
+enum record_reason {
+	REASON_EXECUTION, /* static: the schedule; never in `stalls` */
+	REASON_CODE_CACHE,
+	REASON_CODE_TLB,
+	REASON_DATA_CACHE,
+	REASON_DATA_TLB,
+	REASON_WRITE_BUFFER,
+	REASON_MISPREDICT,
+	REASON_BANDWIDTH, /* what a load waits longer because memory is busy; a data or code cache's stall besides */
+	REASON_CALL,      /* in system calls */
+	REASON_BLOCKED,   /* waiting for another thread, a time or a device; no cycles of a core */
+	REASON_COUNT,
+};
+
+struct record_header {
+	uint64_t magic;
+	int32_t pid, parent;
+	uint32_t vcpu_count;
+	uint32_t reserved;
+	uint64_t log_size;     /* bytes of the log in use */
+	uint64_t unfollowed;   /* programs that were executed without the emulator */
+	uint64_t unrecorded;   /* blocks or stalls that found no room here */
+	uint64_t start_cycles; /* virtual time when this process began; in an exec's, and a fork's, the one before goes
+	                          on */
+	char comm[RECORD_COMM_SIZE];
+};
+
+/* A stall: instruction `stalled` waited, because of `culprit` (its own number when it is itself); 0 in `stalled`: free.
+ */
+struct record_stall {
+	uint32_t stalled, culprit;
+	uint32_t reason; /* enum record_reason */
+	uint32_t reserved;
+	uint64_t times;
+	uint64_t cycles;
+};
+
+/* Counters of a virtual CPU: of the threads that had it after each other. */
+struct record_counters {
+	uint64_t clock;   /* its virtual time now, cycles */
+	uint64_t began;   /* when its (last) thread began */
+	uint64_t threads; /* that had it */
+	uint64_t cycles[REASON_COUNT];
+	uint64_t loads_missed[MACHINE_LEVELS_MAX]; /* at each level of data */
+	uint64_t stores_missed[MACHINE_LEVELS_MAX];
+	uint64_t code_missed[MACHINE_LEVELS_MAX];
+	uint64_t data_tlb_missed, data_walks, code_tlb_missed, code_walks;
+	uint64_t branches, mispredicted;
+	uint64_t prefetched, prefetched_used;
+	uint64_t node_bytes[MACHINE_NODES_MAX]; /* moved between it and each node's memory */
+	uint64_t calls;                         /* system calls */
+	uint64_t waits, timeouts;               /* for slower threads; ended without them */
+	uint64_t delayed_ns;                    /* DELAY_REAL: spent */
+	uint64_t samples[SETUP_EVENT_COUNT];
+	uint64_t events[SETUP_EVENT_COUNT]; /* that happened, samples or not */
+};
+
+struct record_vcpu {
+	struct record_counters counters;
+	uint8_t padding[4096 - sizeof(struct record_counters)];
+	uint64_t executions[RECORD_BLOCKS_MAX];                       /* by block, from 1 */
+	uint32_t samples[SETUP_EVENT_COUNT][RECORD_INSTRUCTIONS_MAX]; /* by instruction, from 1 */
+	struct record_stall stalls[RECORD_STALLS];                    /* open addressing by stalled, culprit, reason */
+};
+
+#define RECORD_VCPU_OFFSET(vcpu) (RECORD_HEADER_SIZE + RECORD_LOG_SIZE + (uint64_t)(vcpu) * sizeof(struct record_vcpu))
+
+#endif

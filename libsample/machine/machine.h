@@ -1,0 +1,134 @@
+/*
+ * machine.h - what a computer is, as far as its speed goes: cores, caches, TLBs, prefetchers, memory
+ *
+ * One file per machine, config/machines/NAME.conf, in libconfig's form; docs/emulation.md says what each value means.
+ * A value that is missing where it is needed, unknown, or out of range is refused with file, line and reason. Plain
+ * data without pointers once it is loaded: any thread, and may be written to a file for another process of the same
+ * build. Fuzzed by tests/fuzz/machine_fuzz.c.
+ */
+#ifndef DCPI_MACHINE_MACHINE_H
+#define DCPI_MACHINE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/pipeline.h"
+
+#define MACHINE_DIRECTORY       DCPI_MACHINE_DIRECTORY /* of the installed files: the Makefile's */
+#define MACHINE_NAME_SIZE       32
+#define MACHINE_TITLE_SIZE      128
+#define MACHINE_CORES_MAX       1024
+#define MACHINE_NODES_MAX       16
+#define MACHINE_LEVELS_MAX      4 /* of caches that data go through */
+#define MACHINE_PREFETCHERS_MAX 4
+#define MACHINE_CURVE_MAX       32
+
+enum machine_replacement {
+	REPLACEMENT_LRU,
+	REPLACEMENT_FIFO,
+	REPLACEMENT_RANDOM, /* by a generator with a fixed seed for each cache */
+};
+
+struct machine_cache {
+	uint64_t bytes;          /* lines * ways * sets, sets a power of two */
+	unsigned ways;           /* 1 to 32 */
+	unsigned latency_cycles; /* from a load that hits here to who uses it: what a pointer chase shows */
+	unsigned cores;          /* that share one of it; divides the cores of a node */
+	enum machine_replacement replacement;
+};
+
+/* Translations of `page_bytes`; no entries: there is none, and nothing misses. */
+struct machine_tlb {
+	unsigned entries, ways; /* ways == entries: fully associative */
+	unsigned miss_cycles;   /* level 1: that a hit in level 2 adds; level 2: that a walk adds */
+};
+
+enum machine_prefetch {
+	PREFETCH_NEXT_LINE, /* the line behind each that missed */
+	PREFETCH_STREAM,    /* lines that follow each other, up or down, within a page */
+	PREFETCH_STRIDE,    /* by instruction: addresses a constant distance apart */
+};
+
+struct machine_prefetcher {
+	enum machine_prefetch kind;
+	unsigned level;    /* of the cache that it fills, from 1 on; it watches accesses that reach that level */
+	unsigned entries;  /* streams, or instructions, it follows at once */
+	unsigned degree;   /* lines fetched at a time */
+	unsigned distance; /* lines ahead at most */
+	double accuracy;   /* 0 to 1: the share of its fetches that come in time and are the right ones */
+};
+
+/* Latency of memory while a controller moves so much; ascending by bandwidth. */
+struct machine_load {
+	double bandwidth_gb_s; /* 10^9 bytes/s of one controller; the last one is its limit */
+	double latency_ns;     /* from the load to who uses it, all caches included */
+};
+
+enum machine_placement {
+	PLACEMENT_FIRST_TOUCH, /* on the node of the core that touches the page first */
+	PLACEMENT_INTERLEAVE,  /* page by page over all nodes */
+	PLACEMENT_NODE,        /* all on placement_node */
+};
+
+enum machine_predictor {
+	PREDICTOR_STATIC, /* backward taken, forward not */
+	PREDICTOR_BIMODAL,
+	PREDICTOR_GSHARE,
+};
+
+struct machine {
+	char name[MACHINE_NAME_SIZE];
+	char title[MACHINE_TITLE_SIZE];
+	char pipeline_name[PIPELINE_NAME_SIZE]; /* of config/cpus */
+	double clock_mhz;
+	unsigned nodes, cores; /* cores: of all nodes together, equally many in each */
+
+	unsigned line_bytes;                             /* of all caches; a power of two, 16 to 256 */
+	struct machine_cache code;                       /* level 1, of instructions */
+	unsigned level_count;                            /* 1 to MACHINE_LEVELS_MAX */
+	struct machine_cache levels[MACHINE_LEVELS_MAX]; /* [0]: level 1, of data; the others are of both */
+	unsigned misses_in_flight; /* of a core's data, that the level 1 cache waits for at once; 1 to 64 */
+	unsigned page_bytes;       /* a power of two, 4096 to 2^30 */
+	struct machine_tlb code_tlb, data_tlb, shared_tlb; /* level 1, and level 2 of both */
+
+	unsigned write_buffer_entries;
+	unsigned prefetcher_count;
+	struct machine_prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
+
+	enum machine_predictor predictor;
+	unsigned predictor_entries; /* counters; a power of two, up to 2^20 */
+	unsigned history_bits;      /* PREDICTOR_GSHARE: up to 20 */
+	unsigned return_stack;      /* entries; 0: none */
+	unsigned target_entries;    /* of indirect jumps; a power of two; 0: none */
+
+	unsigned controllers; /* of memory, in a node */
+	unsigned load_count;
+	struct machine_load loads[MACHINE_CURVE_MAX];
+	double remote_latency_ns;     /* that another node's memory adds */
+	double remote_bandwidth_gb_s; /* between two nodes, each way; 0: no limit of its own */
+	enum machine_placement placement;
+	unsigned placement_node;
+
+	double call_cycles; /* of a system call that does nothing */
+};
+
+/* Read the file at `path`. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that begins with the file. */
+int machine_load(const char *path, struct machine *machine, char *why, size_t size);
+
+/* The same for text in memory; `file` stands for it in messages. */
+int machine_parse(const char *file, const char *text, struct machine *machine, char *why, size_t size);
+
+/*
+ * Where the machines are: $DCPI_MACHINES; else, of a program in a build folder, config/machines of its sources; else
+ * MACHINE_DIRECTORY. What `calibrate` wrote lies in $XDG_CONFIG_HOME/dcpi/machines and comes first.
+ */
+void machine_directory(char *directory, size_t size);
+
+/*
+ * The machine that `choice` names: a name in those directories, or a path when it has a slash; and its pipeline. 0;
+ * -errno or -DCPI_ECONFIG with a sentence in `why`: no such machine (those near are named), or a file that is wrong.
+ */
+int machine_choose(const char *choice, struct machine *machine, struct pipeline *pipeline, char *why, size_t size);
+
+#endif

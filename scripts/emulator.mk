@@ -1,0 +1,39 @@
+# What QEMU's emulators load: counts for dcpix, timing for dcpiemu. Found beside the programs, as ../lib/dcpi/ from where
+# they are. The parts of them that do not call the emulator are tested by tests/unit/emulator/ and read by the tools.
+
+PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so $(if $(wildcard emulator/timing/plugin.c),$(BUILD)/lib/dcpi/dcpi-timing.so)
+
+plugin_objects = $(patsubst %.c,$(BUILD)/plugin/%.o,$(1))
+COUNTS_SOURCES := $(call sources,emulator) $(call sources,emulator/counts) $(X86_ENCODING) \
+	$(addprefix libsample/process/,build_id.c file_identity.c lines.c mapped_file.c proc_maps.c)
+TIMING_PARTS := $(foreach f,block model clock record timing,$(call sources,emulator/$(f)))
+TIMING_ROOMS := $(call up_to,$(ROOMS),machine)
+TIMING_INNER := $(BUILD)/plugin/rooms.a
+
+# Those that call the emulator are linked nowhere else.
+EMULATOR_ENTRIES := emulator/counts/counts.c emulator/timing/plugin.c
+EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sources,emulator) $(call sources,emulator/counts) \
+	$(TIMING_PARTS)))
+
+$(BUILD)/plugin/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARNINGS) -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC -fvisibility=hidden $(CFLAGS) $(CPPFLAGS) \
+		-D_GNU_SOURCE -DDCPI_VERSION='"$(VERSION)"' $(DIRECTORIES) -Ilibsample -I. -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib/dcpi/dcpi-counts.so: $(call plugin_objects,$(COUNTS_SOURCES))
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
+
+$(TIMING_INNER): $(foreach r,$(TIMING_ROOMS),$(call plugin_objects,$(call sources,libsample/$(r))))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/lib/dcpi/dcpi-timing.so: $(call plugin_objects,$(call sources,emulator) $(TIMING_PARTS)) $(TIMING_INNER)
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lpthread
+
+# What the plugins consist of but for what calls the emulator.
+$(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(TIMING_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lcmocka -lpthread
