@@ -69,3 +69,10 @@ $(call workload,%.so): tests/faults/%.c tests/faults/disk_log.h
 $(call workload,record_rings): $(BUILD)/obj/tests/workloads/record_rings.o $(call archives,base event)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+# What emulators run: threads by OpenMP or their own.
+EMULATED := $(patsubst tests/workloads/emulated/%.c,$(BUILD)/workloads/emulated/%,$(wildcard tests/workloads/emulated/*.c))
+workloads: $(EMULATED)
+$(EMULATED): $(call workload,emulated/%): tests/workloads/emulated/%.c tests/workloads/emulated/emulated.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -pthread -o $@ $<
