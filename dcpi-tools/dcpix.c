@@ -19,7 +19,10 @@
 #include "dcpi-tools/x/counted.h"
 #include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/x/report.h"
-#include "dcpi-tools/x/run.h"
+#include "dcpi-tools/emulated/run.h"
+
+#define PLUGIN_NAME "dcpi-counts.so"
+#define ROOM_BYTES  (UINT64_C(64) << 20) /* that counts may take */
 
 const char *argp_program_version = "dcpix " DCPI_VERSION;
 
@@ -245,6 +248,13 @@ run_bursts(struct request *request)
 static int
 run(const struct request *request)
 {
+	const struct run_request run_request = {
+		.command = request->command,
+		.plugin = PLUGIN_NAME,
+		.does = "dcpix counts",
+		.instead = "dcpix --bursts counts any that runs natively",
+		.room_bytes = ROOM_BYTES,
+	};
 	struct counted counted;
 	struct run program;
 	int err, status;
@@ -252,7 +262,7 @@ run(const struct request *request)
 	err = counted_can_write(request->options.directory);
 	if (err)
 		return cannot_write(request->options.directory, err);
-	status = run_program(&program, request->command);
+	status = run_program(&program, &run_request);
 	if (status) {
 		run_remove(&program);
 		return status;

@@ -180,6 +180,10 @@ program_command(const struct emulation *emulation, const char *path, const struc
 		command[n++] = "-L";
 		command[n++] = emulation->prefix;
 	}
+	if (emulation->seed) {
+		command[n++] = "-seed";
+		command[n++] = emulation->seed;
+	}
 	command[n++] = "-0";
 	if (program->kind == PROGRAM_SCRIPT) {
 		command[n++] = program->interpreter;

@@ -41,6 +41,7 @@ struct emulation {
 	const char *plugin; /* with its options, as -plugin takes it; what names the program is added */
 	const char *cpu;    /* NULL: the emulator's choice */
 	const char *prefix; /* where its dynamic linker and libraries are; NULL: the root */
+	const char *seed;   /* of its random numbers; NULL: none */
 };
 
 /*

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dcpi-tools/x/installed.h"
+#include "dcpi-tools/common/installed.h"
 #include "dcpi-tools/x/replica_state.h"
 
 #define REPLICA_NAME  "dcpi-replica"

@@ -10,7 +10,7 @@
 
 #include "dcpi-tools/x/counted.h"
 #include "dcpi-tools/x/counts_read.h"
-#include "dcpi-tools/x/run.h"
+#include "dcpi-tools/emulated/run.h"
 
 struct x_report {
 	const struct run *run;

@@ -1,4 +1,4 @@
-#include "dcpi-tools/x/installed.h"
+#include "dcpi-tools/common/installed.h"
 
 #include <errno.h>
 #include <stdio.h>

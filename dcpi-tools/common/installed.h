@@ -1,8 +1,8 @@
 /*
  * installed.h - where files are that were installed with the tools
  */
-#ifndef DCPI_TOOLS_X_INSTALLED_H
-#define DCPI_TOOLS_X_INSTALLED_H
+#ifndef DCPI_TOOLS_INSTALLED_H
+#define DCPI_TOOLS_INSTALLED_H
 
 #include <limits.h>
 

@@ -1,0 +1,162 @@
+#include "dcpi-tools/emulated/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/child.h"
+#include "dcpi-tools/common/installed.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/emulated/plan.h"
+
+#define ELSEWHERE   "TMPDIR names another place"
+#define FULL_BYTES  (UINT64_C(1) << 20) /* with less than that free, a disk is full */
+#define PLUGIN_SIZE (2 * PATH_MAX + 256)
+
+static uint64_t
+free_bytes(const char *directory)
+{
+	struct statvfs statvfs_of;
+
+	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
+}
+
+/* A directory that only we read. Processes that become other users make their files in it, too. */
+static int
+make_directory(struct run *run, uint64_t room_bytes)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (!parent || parent[0] != '/' || strchr(parent, ',')) /* which the emulator would cut at */
+		parent = "/tmp";
+	if (snprintf(run->directory, sizeof(run->directory) - 64, "%s/%s.XXXXXX", parent,
+	             program_invocation_short_name) >= (int)sizeof(run->directory) - 64 ||
+	    !mkdtemp(run->directory)) {
+		run->directory[0] = '\0';
+		return message_cannot(parent, "make a directory for the counts", -errno, ELSEWHERE);
+	}
+	if (geteuid() == 0 && chmod(run->directory, 01733) < 0)
+		return message_cannot(run->directory, "open it to all users", -errno, NULL);
+	if (free_bytes(run->directory) < room_bytes)
+		return message_cannot(parent, "keep counts there", -ENOSPC, ELSEWHERE);
+	return STATUS_OK;
+}
+
+static int
+link_plugin(const struct run *run, const char *name)
+{
+	char place[PATH_MAX + NAME_MAX + 2], plugin[PATH_MAX];
+	int err = installed_find(name, plugin);
+
+	if (err)
+		return message_cannot(plugin, "find the plugin", err, "is dcpi installed whole?");
+	snprintf(place, sizeof(place), "%s/%s", run->directory, name);
+	if (symlink(plugin, place) < 0)
+		return message_cannot(place, "make a link", -errno, NULL);
+	return STATUS_OK;
+}
+
+/* The plugin keeps the emulator's choices for the programs that are executed later. */
+static void
+name_plugin(const struct run *run, const struct plan *plan, const char *name, char *plugin, size_t size)
+{
+	snprintf(plugin, size, "%s/%s%s%s%s%s", run->directory, name, plan->cpu ? ",cpu=" : "",
+	         plan->cpu ? plan->cpu : "", plan->prefix[0] ? ",prefix=" : "", plan->prefix);
+}
+
+static int
+start_and_wait(struct run *run, const struct run_request *request, const char **command)
+{
+	struct child child = {
+		.begin = request->begin,
+		.begin_context = request->context,
+		.tick = request->tick,
+		.tick_context = request->context,
+		.is_quiet = request->is_quiet,
+	};
+	int err = child_run(&child, (char *const *)command);
+
+	run->status = child.status;
+	run->start_ns = child.start_ns;
+	run->end_ns = child.end_ns;
+	run->disk_filled =
+		WIFSIGNALED(run->status) && WTERMSIG(run->status) == SIGBUS && free_bytes(run->directory) < FULL_BYTES;
+	return err < 0 ? message_cannot(command[0], "run it", err, NULL) : err;
+}
+
+static int
+run_plan(struct run *run, const struct plan *plan, const struct run_request *request)
+{
+	char *texts = malloc(2 * PLUGIN_SIZE), *plugin = texts, *named = texts + PLUGIN_SIZE;
+	const struct emulation emulation = {
+		.emulator = run->emulator,
+		.plugin = plugin,
+		.cpu = plan->cpu,
+		.prefix = plan->prefix[0] ? plan->prefix : NULL,
+		.seed = request->seed,
+	};
+	const char **command = NULL;
+	int status;
+
+	if (texts) {
+		name_plugin(run, plan, request->plugin, plugin, PLUGIN_SIZE);
+		command = program_command(&emulation, plan->path, &plan->program, (const char *const *)request->command,
+		                          named, PLUGIN_SIZE);
+	}
+	status = command ? start_and_wait(run, request, command)
+	                 : message_cannot(request->command[0], "run it", -ENOMEM, NULL);
+	free(command);
+	free(texts);
+	return status;
+}
+
+int
+run_program(struct run *run, const struct run_request *request)
+{
+	struct plan *plan = malloc(sizeof(*plan));
+	int status;
+
+	memset(run, 0, sizeof(*run));
+	status = plan ? plan_make(plan, request) : message_cannot(request->command[0], "run it", -ENOMEM, NULL);
+	if (!status)
+		snprintf(run->emulator, sizeof(run->emulator), "%s", plan->emulator);
+	if (!status)
+		status = make_directory(run, request->room_bytes);
+	if (!status)
+		status = link_plugin(run, request->plugin);
+	if (!status && request->prepare)
+		status = request->prepare(request->context, run->directory);
+	if (!status)
+		status = run_plan(run, plan, request);
+	free(plan);
+	return status;
+}
+
+void
+run_remove(const struct run *run)
+{
+	DIR *files = run->directory[0] ? opendir(run->directory) : NULL;
+	const struct dirent *entry;
+
+	while (files && (entry = readdir(files)))
+		(void)unlinkat(dirfd(files), entry->d_name, 0);
+	if (files)
+		closedir(files);
+	if (run->directory[0])
+		(void)rmdir(run->directory);
+}
+
+int
+run_exit_status(const struct run *run, int failed)
+{
+	return child_exit_status(run->status, failed);
+}

@@ -1,0 +1,49 @@
+/*
+ * run.h - run a program under the emulator, with one of our plugins
+ *
+ * The program has our standard streams, environment and process group, and its end is what the caller makes of it.
+ * Thread rule: one thread; signals of the process are the run's until it ends.
+ */
+#ifndef DCPI_TOOLS_EMULATED_RUN_H
+#define DCPI_TOOLS_EMULATED_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run_request {
+	char *const *command; /* found as a shell would */
+	const char *plugin;   /* its file in lib/dcpi */
+	const char *does;     /* "dcpix counts", for what is refused */
+	const char *instead;  /* what could be done about a program that no emulator is for; NULL: nothing */
+	const char *cpu;      /* as qemu's -cpu; NULL: all that the emulator knows, or $QEMU_CPU */
+	const char *prefix;   /* where the program's libraries are; NULL: where they are on Debian */
+	const char *seed;     /* of the emulator's random numbers, a number; NULL: none */
+	uint64_t room_bytes;  /* that must be free where the plugin keeps its files; a full disk is a fault there */
+	/* Before it is started, with the directory of the plugin: an exit status, after a message. NULL: nothing. */
+	int (*prepare)(void *context, const char *directory);
+	int (*begin)(void *context);                      /* as child.h has them */
+	void (*tick)(void *context, uint64_t elapsed_ns); /* NULL: nobody asks */
+	void *context;
+	bool is_quiet;
+};
+
+struct run {
+	char directory[PATH_MAX]; /* private, with what the plugin left; run_remove() */
+	char emulator[PATH_MAX];
+	int status;                /* of the program, as waitpid(2) gives it */
+	uint64_t start_ns, end_ns; /* since 1970 */
+	bool disk_filled;          /* the directory's disk has no room left: what the plugin left is not all */
+};
+
+/*
+ * STATUS_OK when it ran, whatever came of it; else an exit status after a message. In both cases run_remove() comes
+ * after it.
+ */
+int run_program(struct run *run, const struct run_request *request);
+void run_remove(const struct run *run);
+
+/* End as the program did: with its exit status, or by its signal. `failed`: with ours when it ended well. */
+int run_exit_status(const struct run *run, int failed);
+
+#endif
