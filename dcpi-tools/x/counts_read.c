@@ -59,7 +59,7 @@ read_at(int fd, void *data, size_t size, uint64_t offset)
 }
 
 static int
-add_image(struct reading *reading, const struct counts_image *image, size_t size)
+add_image(struct reading *reading, const struct code_image *image, size_t size)
 {
 	const struct vdso_identity no_vdso = {.build_id_size = 0};
 	uint32_t *grown =
@@ -87,7 +87,7 @@ add_image(struct reading *reading, const struct counts_image *image, size_t size
 }
 
 static int
-add_block(struct reading *reading, const struct counts_block *block, size_t size)
+add_block(struct reading *reading, const struct code_block *block, size_t size)
 {
 	struct block *grown =
 		array_grow(reading->blocks, &reading->block_capacity, reading->block_count + 1, sizeof(*grown));
@@ -96,15 +96,15 @@ add_block(struct reading *reading, const struct counts_block *block, size_t size
 		.last = block->offset,
 		.sizes = block->sizes,
 		.instruction_count = block->instruction_count,
-		.repeats = block->flags & COUNTS_BLOCK_REPEATS,
+		.repeats = block->flags & CODE_BLOCK_REPEATS,
 	};
 
 	if (!grown)
 		return -ENOMEM;
 	reading->blocks = grown;
-	if (block->instruction_count == 0 || block->instruction_count > COUNTS_BLOCK_INSTRUCTIONS_MAX ||
+	if (block->instruction_count == 0 || block->instruction_count > CODE_BLOCK_INSTRUCTIONS_MAX ||
 	    block->instruction_count > size - sizeof(*block) || block->image > reading->image_count ||
-	    block->offset > UINT64_MAX / 2 || reading->block_count == COUNTS_BLOCKS_MAX)
+	    block->offset > UINT64_MAX / 2 || reading->block_count == CODE_BLOCKS_MAX)
 		return -DCPI_EDAMAGED;
 	new.image = block->image ? reading->images[block->image - 1] + 1 : 0;
 	for (size_t i = 0; i + 1 < block->instruction_count; i++)
@@ -118,16 +118,16 @@ static int
 add_record(struct reading *reading, uint64_t at, uint64_t *size)
 {
 	const uint64_t left = reading->header.log_size - at;
-	const struct counts_image *image = (const struct counts_image *)(reading->log + at);
-	const struct counts_block *block = (const struct counts_block *)(reading->log + at);
+	const struct code_image *image = (const struct code_image *)(reading->log + at);
+	const struct code_block *block = (const struct code_block *)(reading->log + at);
 
-	if (left >= sizeof(*image) && image->type == COUNTS_IMAGE) {
-		*size = counts_record_end(sizeof(*image) + image->path_size);
+	if (left >= sizeof(*image) && image->type == CODE_IMAGE) {
+		*size = code_record_end(sizeof(*image) + image->path_size);
 		return add_image(reading, image, left);
 	}
-	if (left < sizeof(*block) || block->type != COUNTS_BLOCK)
+	if (left < sizeof(*block) || block->type != CODE_BLOCK)
 		return -DCPI_EDAMAGED;
-	*size = counts_record_end(sizeof(*block) + block->instruction_count);
+	*size = code_record_end(sizeof(*block) + block->instruction_count);
 	return add_block(reading, block, left);
 }
 
@@ -138,7 +138,7 @@ read_log(struct reading *reading)
 	uint64_t size;
 	int err;
 
-	if (header->log_size > COUNTS_LOG_SIZE || header->vcpu_count > COUNTS_VCPUS_MAX)
+	if (header->log_size > CODE_LOG_SIZE || header->vcpu_count > COUNTS_VCPUS_MAX)
 		return -DCPI_EDAMAGED;
 	reading->log = malloc(header->log_size + 1);
 	reading->blocks = array_grow(NULL, &reading->block_capacity, 1, sizeof(*reading->blocks));

@@ -1,7 +1,6 @@
 #include "emulator/counts/counting.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,10 @@ counting_new(const char *directory, const char *comm)
 
 	if (!counting)
 		return NULL;
-	snprintf(counting->directory, sizeof(counting->directory), "%s", directory);
-	fd = counting_open_file(counting);
+	snprintf(counting->file.directory, sizeof(counting->file.directory), "%s", directory);
+	counting->file.prefix = COUNTS_PREFIX;
+	code_log_init(&counting->log, NULL, UINT32_MAX);
+	fd = process_file_create(&counting->file);
 	err = fd < 0 ? fd : counting_map_beginning(counting, fd);
 	if (fd >= 0)
 		close(fd);
@@ -44,10 +45,9 @@ counting_free(struct counting *counting)
 			munmap(counting->vcpus[i], sizeof(struct counts_vcpu));
 		number_index_fini(&counting->edges[i]);
 	}
-	munmap(counting->log, COUNTS_LOG_SIZE);
+	munmap(counting->log.bytes, CODE_LOG_SIZE);
 	munmap(counting->header, COUNTS_HEADER_SIZE);
-	number_index_fini(&counting->blocks);
-	free(counting->block_places);
+	code_log_fini(&counting->log);
 	free(counting);
 }
 
@@ -62,13 +62,26 @@ counting_add_vcpu(struct counting *counting, unsigned vcpu)
 		counting_clear_vcpu(counting, vcpu);
 		return 0;
 	}
-	/* opened again: a descriptor that stays would be one of the guest's */
-	fd = open(counting->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	fd = process_file_open(&counting->file);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = counting_map_vcpu(counting, fd, vcpu);
 	close(fd);
 	return err;
+}
+
+int
+counting_add_image(struct counting *counting, const struct record_mmap *file)
+{
+	return code_log_add_image(&counting->log, &counting->header->log_size, file);
+}
+
+uint32_t
+counting_add_block(struct counting *counting, const struct code_block *block, const uint8_t *sizes)
+{
+	uint32_t first;
+
+	return code_log_add_block(&counting->log, &counting->header->log_size, block, sizes, &first);
 }
 
 void

@@ -30,7 +30,7 @@ void counting_clear_vcpu(struct counting *counting, unsigned vcpu);
 int counting_add_image(struct counting *counting, const struct record_mmap *file);
 
 /* The number of the block, new or not; `block` without sizes. 0 when there is no room for it. */
-uint32_t counting_add_block(struct counting *counting, const struct counts_block *block, const uint8_t *sizes);
+uint32_t counting_add_block(struct counting *counting, const struct code_block *block, const uint8_t *sizes);
 
 /* `vcpu` enters `block`, a number that counting_add_block() gave. */
 void counting_enter(struct counting *counting, unsigned vcpu, uint32_t block);

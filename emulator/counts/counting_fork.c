@@ -1,28 +1,8 @@
 /* What becomes of the counts in the child of a fork: see counting.h. */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "emulator/counts/counting_state.h"
-
-/* Of the log all is copied: the blocks keep their numbers, which the translated code has in it. */
-static int
-copy_log(const struct counting *counting, int fd)
-{
-	uint64_t done = 0;
-
-	while (done < counting->log_size) {
-		ssize_t wrote =
-			pwrite(fd, counting->log + done, counting->log_size - done, (off_t)(COUNTS_HEADER_SIZE + done));
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return wrote < 0 ? -errno : -EIO;
-		done += (uint64_t)wrote;
-	}
-	return 0;
-}
 
 static int
 move_to_file(struct counting *counting, int fd)
@@ -31,14 +11,14 @@ move_to_file(struct counting *counting, int fd)
 	int err;
 
 	memcpy(comm, counting->header->comm, sizeof(comm));
-	err = copy_log(counting, fd);
+	err = code_log_copy(&counting->log, fd, COUNTS_HEADER_SIZE);
 	if (!err)
 		err = counting_map_beginning(counting, fd);
 	if (err)
 		return err;
 	memcpy(counting->header->comm, comm, sizeof(comm));
 	counting->header->pid = getpid();
-	counting->header->log_size = counting->log_size;
+	counting->header->log_size = counting->log.size;
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX && !err; i++) {
 		if (!counting->vcpus[i])
 			continue;
@@ -65,7 +45,7 @@ counting_fork(struct counting *counting)
 
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
 		number_index_fini(&counting->edges[i]);
-	fd = counting_open_file(counting);
+	fd = process_file_create(&counting->file);
 	err = fd < 0 ? fd : move_to_file(counting, fd);
 	if (fd >= 0)
 		close(fd);

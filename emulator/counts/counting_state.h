@@ -6,28 +6,19 @@
 #ifndef DCPI_EMULATOR_COUNTING_STATE_H
 #define DCPI_EMULATOR_COUNTING_STATE_H
 
-#include <limits.h>
-
+#include "emulator/code_log.h"
 #include "emulator/counts/counting.h"
 #include "emulator/number_index.h"
+#include "emulator/process_file.h"
 
 struct counting {
-	char directory[PATH_MAX];
-	char name[PATH_MAX + 64]; /* of the file */
+	struct process_file file;
+	struct code_log log;
 	struct counts_header *header;
-	uint8_t *log;
 	struct counts_vcpu *vcpus[COUNTS_VCPUS_MAX];
 	struct number_index edges[COUNTS_VCPUS_MAX]; /* by virtual CPU; numbers are places in its edges, from 1 */
-	struct number_index blocks;
-	uint64_t *block_places; /* in the log, by block */
-	size_t block_capacity;
-	uint32_t block_count;
-	uint64_t log_size;               /* as the header's, which after a fork is the parent's */
-	uint32_t last[COUNTS_VCPUS_MAX]; /* of each virtual CPU, before a fork */
+	uint32_t last[COUNTS_VCPUS_MAX];             /* of each virtual CPU, before a fork */
 };
-
-/* A new file for this process; a descriptor, or -errno. */
-int counting_open_file(struct counting *counting);
 
 /* Map header and log, or a virtual CPU, where they are mapped already or, if not yet, anywhere. 0 or -errno. */
 int counting_map_beginning(struct counting *counting, int fd);

@@ -89,22 +89,22 @@ is_cut_off(const struct qemu_plugin_insn *insn)
 
 /* Fill what a block says of its instructions; how many bytes they have. */
 static size_t
-read_block(struct qemu_plugin_tb *tb, struct counts_block *block, uint8_t sizes[COUNTS_BLOCK_INSTRUCTIONS_MAX])
+read_block(struct qemu_plugin_tb *tb, struct code_block *block, uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX])
 {
 	size_t count = qemu_plugin_tb_n_insns(tb), size = 0;
 
 	if (state.is_x86 && count > 1 && is_cut_off(qemu_plugin_tb_get_insn(tb, count - 1)))
 		count--;
 
-	if (count > COUNTS_BLOCK_INSTRUCTIONS_MAX)
+	if (count > CODE_BLOCK_INSTRUCTIONS_MAX)
 		return 0;
-	*block = (struct counts_block){.type = COUNTS_BLOCK, .instruction_count = (uint16_t)count};
+	*block = (struct code_block){.type = CODE_BLOCK, .instruction_count = (uint16_t)count};
 	for (size_t i = 0; i < count; i++) {
 		const struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		sizes[i] = (uint8_t)qemu_plugin_insn_size(insn);
 		if (i + 1 == count && state.is_x86 && repeats((const uint8_t *)qemu_plugin_insn_haddr(insn), sizes[i]))
-			block->flags |= COUNTS_BLOCK_REPEATS;
+			block->flags |= CODE_BLOCK_REPEATS;
 		size += sizes[i];
 	}
 	return size;
@@ -115,8 +115,8 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
 	const void *address = qemu_plugin_insn_haddr(first);
-	uint8_t sizes[COUNTS_BLOCK_INSTRUCTIONS_MAX];
-	struct counts_block block;
+	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];
+	struct code_block block;
 	uint32_t number = 0;
 	size_t size;
 

@@ -54,9 +54,9 @@ teardown(void **state)
 static uint32_t
 add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint8_t flags)
 {
-	const struct counts_block block = {
-		.type = COUNTS_BLOCK, .flags = flags, .instruction_count = count, .image = image, .offset = offset};
-	uint8_t sizes[COUNTS_BLOCK_INSTRUCTIONS_MAX];
+	const struct code_block block = {
+		.type = CODE_BLOCK, .flags = flags, .instruction_count = count, .image = image, .offset = offset};
+	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];
 	uint32_t number;
 
 	memset(sizes, 4, sizeof(sizes));
@@ -169,8 +169,8 @@ static void
 an_instruction_that_repeats_is_executed_once(void **state)
 {
 	struct fixture *fixture = *state;
-	const uint32_t first = add_block(fixture, 1, 0x100, 2, COUNTS_BLOCK_REPEATS);
-	const uint32_t again = add_block(fixture, 1, 0x104, 1, COUNTS_BLOCK_REPEATS);
+	const uint32_t first = add_block(fixture, 1, 0x100, 2, CODE_BLOCK_REPEATS);
+	const uint32_t again = add_block(fixture, 1, 0x104, 1, CODE_BLOCK_REPEATS);
 	const uint32_t after = add_block(fixture, 1, 0x108, 1, 0);
 
 	enter(fixture, 0, first, 1);

@@ -1,0 +1,162 @@
+#include "emulator/code_log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+
+struct code_log_place {
+	uint64_t at; /* in the log */
+	uint32_t first;
+};
+
+void
+code_log_init(struct code_log *log, uint8_t *bytes, uint32_t instructions_max)
+{
+	*log = (struct code_log){.bytes = bytes, .instructions_max = instructions_max};
+}
+
+void
+code_log_fini(struct code_log *log)
+{
+	number_index_fini(&log->blocks);
+	free(log->places);
+	*log = (struct code_log){0};
+}
+
+/* Room for a record of `size` bytes; NULL when the log is full. */
+static void *
+reserve(struct code_log *log, size_t size)
+{
+	if (size > CODE_LOG_SIZE - log->size)
+		return NULL;
+	return log->bytes + log->size;
+}
+
+static void
+commit(struct code_log *log, uint64_t *published, size_t size)
+{
+	log->size = code_record_end(log->size + size);
+	__atomic_store_n(published, log->size, __ATOMIC_RELEASE);
+}
+
+int
+code_log_add_image(struct code_log *log, uint64_t *size, const struct record_mmap *file)
+{
+	const size_t path_size = strnlen(file->path, PATH_MAX + 16) + 1;
+	struct code_image *image = reserve(log, sizeof(*image) + path_size + 8);
+
+	if (!image)
+		return -ENOSPC;
+	memset(image, 0, sizeof(*image));
+	image->type = CODE_IMAGE;
+	image->path_size = (uint16_t)path_size;
+	image->device_major = file->device_major;
+	image->device_minor = file->device_minor;
+	image->inode = file->inode;
+	image->inode_generation = file->inode_generation;
+	image->build_id_size = file->build_id_size;
+	memcpy(image->build_id, file->build_id, sizeof(image->build_id));
+	memcpy(image->path, file->path, path_size - 1);
+	image->path[path_size - 1] = '\0';
+	commit(log, size, sizeof(*image) + path_size);
+	return 0;
+}
+
+static const struct code_block *
+block_at(const struct code_log *log, uint32_t number)
+{
+	return (const struct code_block *)(log->bytes + log->places[number].at);
+}
+
+static uint64_t
+block_hash(const struct code_block *block)
+{
+	return number_index_mix(block->offset ^ (uint64_t)block->image << 44 ^
+	                        (uint64_t)block->instruction_count << 32);
+}
+
+static int
+reserve_block(struct code_log *log)
+{
+	struct code_log_place *places;
+	bool is_new;
+	int err;
+
+	if (log->block_count + 1 >= CODE_BLOCKS_MAX)
+		return -ENOSPC;
+	places = array_grow(log->places, &log->capacity, (size_t)log->block_count + 2, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	log->places = places;
+	err = number_index_reserve(&log->blocks, &is_new);
+	for (uint32_t i = 1; !err && is_new && i <= log->block_count; i++)
+		number_index_put(&log->blocks, block_hash(block_at(log, i)), i);
+	return err;
+}
+
+static uint32_t
+find_block(const struct code_log *log, const struct code_block *block, const uint8_t *sizes)
+{
+	const struct number_index *index = &log->blocks;
+
+	for (uint32_t at = number_index_begin(index, block_hash(block)); index->numbers[at];
+	     at = number_index_next(index, at)) {
+		const struct code_block *known = block_at(log, index->numbers[at]);
+
+		if (memcmp(known, block, sizeof(*block)) == 0 &&
+		    memcmp(known->sizes, sizes, block->instruction_count) == 0)
+			return index->numbers[at];
+	}
+	return 0;
+}
+
+uint32_t
+code_log_add_block(struct code_log *log, uint64_t *published, const struct code_block *block, const uint8_t *sizes,
+                   uint32_t *first)
+{
+	const size_t size = sizeof(*block) + block->instruction_count;
+	struct code_block *new;
+	uint32_t number;
+
+	*first = 0;
+	if (reserve_block(log))
+		return 0;
+	number = find_block(log, block, sizes);
+	if (number) {
+		*first = log->places[number].first;
+		return number;
+	}
+	new = reserve(log, size + 8);
+	if (!new || block->instruction_count >= log->instructions_max - log->instruction_count)
+		return 0;
+	memcpy(new, block, sizeof(*block));
+	memcpy(new->sizes, sizes, block->instruction_count);
+	number = ++log->block_count;
+	*first = log->instruction_count + 1;
+	log->places[number] = (struct code_log_place){.at = log->size, .first = *first};
+	log->instruction_count += block->instruction_count;
+	commit(log, published, size);
+	number_index_put(&log->blocks, block_hash(block), number);
+	return number;
+}
+
+int
+code_log_copy(const struct code_log *log, int fd, uint64_t offset)
+{
+	uint64_t done = 0;
+
+	while (done < log->size) {
+		ssize_t wrote = pwrite(fd, log->bytes + done, log->size - done, (off_t)(offset + done));
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote < 0 ? -errno : -EIO;
+		done += (uint64_t)wrote;
+	}
+	return 0;
+}
