@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+#include "emulator/code_log.h"
 #include "emulator/setup.h"
 #include "machine/machine.h"
 
@@ -23,9 +24,7 @@
 #define RECORD_PREFIX           "record." /* of the file's name; process id and a number follow */
 #define RECORD_COMM_SIZE        16
 #define RECORD_HEADER_SIZE      4096
-#define RECORD_LOG_SIZE         (UINT64_C(256) << 20)
 #define RECORD_VCPUS_MAX        4096
-#define RECORD_BLOCKS_MAX       (UINT32_C(1) << 21)
 #define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
 #define RECORD_STALLS           (UINT32_C(1) << 20) /* places, a power of two */
 
@@ -46,7 +45,7 @@ enum record_reason {
 
 struct record_header {
 	uint64_t magic;
-	int32_t pid, parent;
+	int32_t pid, parent; /* parent: of a fork, the process that was forked; else 0 */
 	uint32_t vcpu_count;
 	uint32_t reserved;
 	uint64_t log_size;     /* bytes of the log in use */
@@ -90,11 +89,11 @@ struct record_counters {
 struct record_vcpu {
 	struct record_counters counters;
 	uint8_t padding[4096 - sizeof(struct record_counters)];
-	uint64_t executions[RECORD_BLOCKS_MAX];                       /* by block, from 1 */
+	uint64_t executions[CODE_BLOCKS_MAX];                         /* by block, from 1 */
 	uint32_t samples[SETUP_EVENT_COUNT][RECORD_INSTRUCTIONS_MAX]; /* by instruction, from 1 */
 	struct record_stall stalls[RECORD_STALLS];                    /* open addressing by stalled, culprit, reason */
 };
 
-#define RECORD_VCPU_OFFSET(vcpu) (RECORD_HEADER_SIZE + RECORD_LOG_SIZE + (uint64_t)(vcpu) * sizeof(struct record_vcpu))
+#define RECORD_VCPU_OFFSET(vcpu) (RECORD_HEADER_SIZE + CODE_LOG_SIZE + (uint64_t)(vcpu) * sizeof(struct record_vcpu))
 
 #endif
