@@ -85,6 +85,15 @@ struct variant {
 	                           retires (out of order); ascending; count + 1, the last is `cycles` */
 };
 
+/* The first instruction that reads what register `reg` (code/instruction.h) held before the block; BLOCK_NOT_USED. */
+uint16_t block_first_reader(const struct block *block, unsigned reg);
+
+/*
+ * What general register `reg` is made of behind the block: loads of it (bit i: load i, < 64) and general registers as
+ * they were before it (bit n). A register that it does not write is made of itself.
+ */
+void block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live);
+
 struct blocks; /* all of a process */
 
 /* NULL and errno: ENOMEM, ENOTSUP (no decoder for `machine`, EM_X86_64, EM_AARCH64, EM_RISCV). */
