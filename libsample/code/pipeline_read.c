@@ -1,49 +1,15 @@
-#include <errno.h>
 #include <libconfig.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/config_text.h"
-#include "base/config_value.h"
-#include "base/error.h"
+#include "base/config_field.h"
 #include "code/pipeline.h"
 #include "code/pipeline_parts.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A whole number of the file: where it goes, what it may be, and whether it must be there. */
-struct number {
-	const char *name;
-	size_t offset;
-	unsigned least, most;
-	bool required;
-};
-
-static int
-read_numbers(const struct config_source *source, const config_setting_t *group, const struct number *numbers,
-             size_t count, void *into)
-{
-	for (size_t i = 0; i < count; i++) {
-		const config_setting_t *setting = config_setting_get_member(group, numbers[i].name);
-		uint64_t value;
-		int err;
-
-		if (!setting && numbers[i].required)
-			return config_refuse(source, group, "%s is missing", numbers[i].name);
-		if (!setting)
-			continue;
-		err = config_whole_number(source, setting, numbers[i].least, numbers[i].most, "", &value);
-		if (err)
-			return err;
-		*(unsigned *)((char *)into + numbers[i].offset) = (unsigned)value;
-	}
-	return 0;
-}
-
 #define FIELD(field) offsetof(struct pipeline, field)
 
-static const struct number core_numbers[] = {
+static const struct config_field core_numbers[] = {
 	{"issue_width", FIELD(issue_width), 1, 32, true},
 	{"retire_width", FIELD(retire_width), 1, 32, true},
 	{"window", FIELD(window), 1, 4096, false},
@@ -60,7 +26,7 @@ static const struct number core_numbers[] = {
 	{"page_bytes", FIELD(page_bytes), 1024, 1 << 30, false},
 };
 
-static const struct number code_numbers[] = {
+static const struct config_field code_numbers[] = {
 	{"cache_bytes", FIELD(code_cache_bytes), 512, 1 << 30, true},
 	{"level2_cycles", FIELD(code.level2_cycles), 1, 1000, true},
 	{"level3_cycles", FIELD(code.level3_cycles), 1, 1000, false},
@@ -69,7 +35,7 @@ static const struct number code_numbers[] = {
 	{"tlb_miss_cycles", FIELD(code_tlb.miss_cycles), 1, 10000, true},
 };
 
-static const struct number data_numbers[] = {
+static const struct config_field data_numbers[] = {
 	{"cache_bytes", FIELD(data_cache_bytes), 512, 1 << 30, true},
 	{"level2_cycles", FIELD(data.level2_cycles), 1, 1000, true},
 	{"level3_cycles", FIELD(data.level3_cycles), 1, 1000, false},
@@ -93,60 +59,28 @@ static const char *const top_names[] = {
 };
 
 static int
-known_names(const struct config_source *source, const config_setting_t *group, const struct number *numbers,
-            size_t number_count, const char *const *others, size_t other_count)
-{
-	const char *known[32];
-	size_t count = 0;
-
-	for (size_t i = 0; i < number_count && count < COUNT(known); i++)
-		known[count++] = numbers[i].name;
-	for (size_t i = 0; i < other_count && count < COUNT(known); i++)
-		known[count++] = others[i];
-	return config_known_names(source, group, known, count);
-}
-
-/* The member `name` of the type `type`, or NULL with *err set when it must be there and is not, or is of another. */
-static const config_setting_t *
-find_member(const struct config_source *source, const config_setting_t *group, const char *name, int type,
-            const char *type_name, bool required, int *err)
-{
-	const config_setting_t *setting = config_setting_get_member(group, name);
-
-	if (!setting) {
-		if (required)
-			*err = config_refuse(source, group, "%s is missing", name);
-		return NULL;
-	}
-	if (config_setting_type(setting) == type)
-		return setting;
-	*err = config_refuse(source, setting, "%s must be %s", name, type_name);
-	return NULL;
-}
-
-static int
 read_memory(const struct config_source *source, const config_setting_t *root, const char *name,
-            const struct number *numbers, size_t count, struct pipeline *pipeline)
+            const struct config_field *numbers, size_t count, struct pipeline *pipeline)
 {
 	int err = 0;
 	const config_setting_t *group =
-		find_member(source, root, name, CONFIG_TYPE_GROUP, "a group, { ... }", true, &err);
+		config_member(source, root, name, CONFIG_TYPE_GROUP, "a group, { ... }", true, &err);
 
 	if (!group)
 		return err;
-	err = known_names(source, group, numbers, count, NULL, 0);
-	return err ? err : read_numbers(source, group, numbers, count, pipeline);
+	err = config_fields_known(source, group, numbers, count, NULL, 0);
+	return err ? err : config_fields_read(source, group, numbers, count, pipeline);
 }
 
 static int
 read_texts(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
 {
 	int err = 0;
-	const config_setting_t *name = find_member(source, root, "name", CONFIG_TYPE_STRING, "a string", true, &err);
+	const config_setting_t *name = config_member(source, root, "name", CONFIG_TYPE_STRING, "a string", true, &err);
 	const config_setting_t *title =
-		err ? NULL : find_member(source, root, "title", CONFIG_TYPE_STRING, "a string", true, &err);
+		err ? NULL : config_member(source, root, "title", CONFIG_TYPE_STRING, "a string", true, &err);
 	const config_setting_t *kind =
-		err ? NULL : find_member(source, root, "kind", CONFIG_TYPE_STRING, "a string", true, &err);
+		err ? NULL : config_member(source, root, "kind", CONFIG_TYPE_STRING, "a string", true, &err);
 
 	if (err)
 		return err;
@@ -184,7 +118,7 @@ read_units(const struct config_source *source, const config_setting_t *root, str
 {
 	int err = 0;
 	const config_setting_t *units =
-		find_member(source, root, "units", CONFIG_TYPE_ARRAY, "an array of strings, [ ... ]", true, &err);
+		config_member(source, root, "units", CONFIG_TYPE_ARRAY, "an array of strings, [ ... ]", true, &err);
 	int count = units ? config_setting_length(units) : 0;
 
 	if (err)
@@ -206,14 +140,15 @@ read_units(const struct config_source *source, const config_setting_t *root, str
 }
 
 static int
-read_all(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+read_all(const struct config_source *source, const config_setting_t *root, void *into)
 {
-	int err = known_names(source, root, core_numbers, COUNT(core_numbers), top_names, COUNT(top_names));
+	struct pipeline *pipeline = into;
+	int err = config_fields_known(source, root, core_numbers, COUNT(core_numbers), top_names, COUNT(top_names));
 
 	if (!err)
 		err = read_texts(source, root, pipeline);
 	if (!err)
-		err = read_numbers(source, root, core_numbers, COUNT(core_numbers), pipeline);
+		err = config_fields_read(source, root, core_numbers, COUNT(core_numbers), pipeline);
 	if (!err)
 		err = read_truths(source, root, pipeline);
 	if (!err)
@@ -232,25 +167,8 @@ read_all(const struct config_source *source, const config_setting_t *root, struc
 int
 pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size)
 {
-	const struct config_source source = {.file = file, .why = why, .size = size};
-	char *prepared;
-	config_t parsed;
-	int err;
-
 	memset(pipeline, 0, sizeof(*pipeline));
 	pipeline->taken_branches = 1;
 	pipeline->page_bytes = 4096;
-	err = config_text_prepare(file, text, &prepared, why, size);
-	if (err)
-		return err;
-	config_init(&parsed);
-	if (config_read_string(&parsed, prepared) == CONFIG_TRUE) {
-		err = read_all(&source, config_root_setting(&parsed), pipeline);
-	} else {
-		snprintf(why, size, "%s:%d: %s", file, config_error_line(&parsed), config_error_text(&parsed));
-		err = -DCPI_ECONFIG;
-	}
-	config_destroy(&parsed);
-	free(prepared);
-	return err;
+	return config_parse(file, text, read_all, pipeline, why, size);
 }

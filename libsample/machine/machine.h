@@ -121,9 +121,13 @@ int machine_parse(const char *file, const char *text, struct machine *machine, c
 
 /*
  * Where the machines are: $DCPI_MACHINES; else, of a program in a build folder, config/machines of its sources; else
- * MACHINE_DIRECTORY. What `calibrate` wrote lies in $XDG_CONFIG_HOME/dcpi/machines and comes first.
+ * MACHINE_DIRECTORY.
  */
 void machine_directory(char *directory, size_t size);
+
+/* Where those of this user are, which come first: $XDG_CONFIG_HOME/dcpi/machines. 0, or -DCPI_ECONFIG without a home.
+ */
+int machine_own_directory(char *directory, size_t size);
 
 /*
  * The machine that `choice` names: a name in those directories, or a path when it has a slash; and its pipeline. 0;
