@@ -2,11 +2,16 @@
  * hierarchy.h - where an access is served: TLBs, caches, prefetchers, memory controllers, page placement
  *
  * One struct memory_system for the process, one struct hierarchy for each core of the target that a thread runs on.
- * Guest addresses stand for physical ones. A plain hit - the most recent way of its set, in cache and TLB alike -
- * changes nothing in an LRU order, so that returning early for it is exact; for a cache with another replacement a hit
- * changes nothing at all. Thread rule: a hierarchy belongs to the thread that runs on its core; levels that cores
- * share, and controllers, lock by themselves. Times are virtual, in cycles; those of several threads may differ by the
- * quantum.
+ * Guest addresses stand for physical ones. What misses is brought into each level that did not have it, also for a
+ * store; levels neither include nor exclude each other. A line that was written goes back when it leaves: into the next
+ * level that has it, else to memory, which moves bytes and holds nobody up. docs/emulation.md says more.
+ *
+ * A plain hit - the most recent way of its set, in cache and TLB alike - changes nothing in an LRU order, so that
+ * returning early for it is exact; in a cache with another replacement a hit changes nothing at all.
+ *
+ * Thread rule: a hierarchy belongs to the thread that runs on its core; levels that cores share, and controllers, lock
+ * by themselves. Nobody is in an access while the second hierarchy is made, nor in a fork. Times are virtual, in
+ * cycles; those of several threads may differ by the quantum.
  */
 #ifndef DCPI_EMULATOR_MODEL_HIERARCHY_H
 #define DCPI_EMULATOR_MODEL_HIERARCHY_H
@@ -22,37 +27,54 @@ struct memory_system; /* what cores share */
 struct hierarchy;     /* a core's */
 
 struct access_result {
-	uint8_t level; /* index of the level that had it; HIERARCHY_MEMORY */
-	bool tlb_missed, walked;
-	bool used_prefetch;   /* a prefetched line was met for the first time */
-	uint8_t node;         /* of the memory, with HIERARCHY_MEMORY */
 	uint32_t cycles;      /* from the load to who uses it, beyond a hit in level 1; without waiting for bandwidth */
 	uint32_t wait_cycles; /* that it waits besides, because memory is busy */
 	uint32_t tlb_cycles;  /* that its translation takes */
+	uint8_t level;        /* index of the level that had it; HIERARCHY_MEMORY */
+	uint8_t node;         /* of the memory, with HIERARCHY_MEMORY */
+	bool tlb_missed, walked;
+	bool used_prefetch; /* a prefetched line was met for the first time */
 };
 
-/* NULL and errno (ENOMEM). `parts`: SETUP_CACHES, SETUP_TLBS of emulator/setup.h. */
-struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t seed);
-void memory_system_free(struct memory_system *system);
+/* What a core moved, in bytes and lines, since its hierarchy was made. */
+struct hierarchy_traffic {
+	uint64_t node_bytes[MACHINE_NODES_MAX]; /* between it and each node's memory, prefetched and written too */
+	uint64_t written_back;                  /* lines, to memory */
+	uint64_t prefetched, prefetched_used;   /* lines */
+};
+
+/*
+ * NULL and errno (ENOMEM, EINVAL: a level 1 cache whose sets are no power of two). `parts`: SETUP_CACHES, SETUP_TLBS of
+ * emulator/setup.h. `quantum_cycles`: what clocks may differ by; 0: by anything.
+ */
+struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles,
+                                        uint64_t seed);
+void memory_system_free(struct memory_system *system); /* after its hierarchies */
 
 /* Core `core` of the target, from 0 on. NULL and errno. */
 struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core);
 void hierarchy_free(struct hierarchy *hierarchy);
 
-/* An access to a line, not a plain hit perhaps. `instruction`: who does it, for prefetchers; `now`: when. */
+/*
+ * An access within a line, not a plain hit perhaps. `instruction`: who does it, for prefetchers; `now`: when. All of
+ * `result` is written.
+ */
 void hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                     struct access_result *result);
 void hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                      struct access_result *result);
 void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
 
+const struct hierarchy_traffic *hierarchy_traffic(const struct hierarchy *hierarchy);
+
 /*
- * The tables of plain hits, for who asks at each access: line `address >> line_shift` is a plain hit when it stands in
- * lines[line & line_mask], page `address >> page_shift` in pages[page & page_mask]. Without TLBs, pages has room and
- * page_shift is 63.
+ * The tables of plain hits, for who asks at each access: a load of line `address >> line_shift` is a plain hit when it
+ * stands in lines[line & line_mask], a store when it stands in written[line & line_mask] (the line was written since
+ * it came: nothing changes), of either page `address >> page_shift` in pages[page & page_mask]. What is not modelled
+ * always is one: its table has room and its shift is 63. Of code there is no `written`: NULL.
  */
 struct plain_hits {
-	uint64_t *lines, *pages;
+	uint64_t *lines, *written, *pages;
 	uint32_t line_mask, page_mask;
 	uint8_t line_shift, page_shift;
 };
