@@ -16,7 +16,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/x/bursts.h"
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 #include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/x/report.h"
 #include "dcpi-tools/emulated/run.h"
@@ -156,17 +156,18 @@ keep_counts(const struct request *request, const struct run *run, struct counted
 	struct counts_summary summary;
 	struct x_report report = {.run = run, .counted = counted, .summary = &summary, .database = directory};
 	char note[EVENT_NOTE_SIZE];
-	const struct counted_event event = {
-		.name = "executions",
-		.unit = "executions",
-		.note = note,
-		.label = label,
+	struct event event;
+	const struct counted_epoch description = {
+		.label = label ? label : "dcpix",
 		.start_ns = run->start_ns,
 		.end_ns = run->end_ns,
+		.events = &event,
+		.event_count = 1,
 	};
 	int err;
 
 	snprintf(note, sizeof(note), "exact, of one program run under %s by dcpix", text_basename(run->emulator));
+	counted_describe_event(&event, "executions", "executions", note);
 	err = counts_read(run->directory, label ? label : "", counted, &summary);
 	if (err)
 		return message_cannot(run->directory, "read the counts", err, NULL);
@@ -174,7 +175,7 @@ keep_counts(const struct request *request, const struct run *run, struct counted
 		message_print(NULL, "nothing was counted: the emulator did not start the program");
 		return STATUS_FAILURE;
 	}
-	err = counted_write(counted, directory, &event, &report.epoch);
+	err = counted_write(counted, directory, &description, &report.epoch);
 	return err ? cannot_write(directory, err) : print_report(request, &report);
 }
 
@@ -201,20 +202,21 @@ static int
 keep_bursts(const struct request *request, struct counted *counted, const struct bursts_summary *summary)
 {
 	char note[EVENT_NOTE_SIZE];
-	const struct counted_event event = {
-		.name = "bursts",
-		.unit = "steps",
-		.note = note,
-		.label = request->label,
+	struct event event;
+	const struct counted_epoch description = {
+		.label = request->label ? request->label : "dcpix",
 		.start_ns = summary->start_ns,
 		.end_ns = summary->end_ns,
+		.events = &event,
+		.event_count = 1,
 	};
 	uint32_t epoch = 0;
 	int err = 0;
 
 	snprintf(note, sizeof(note), "steps of process %d, sampled by dcpix", (int)request->bursts.pid);
+	counted_describe_event(&event, "bursts", "steps", note);
 	if (summary->steps > 0)
-		err = counted_write(counted, request->options.directory, &event, &epoch);
+		err = counted_write(counted, request->options.directory, &description, &epoch);
 	if (err)
 		return cannot_write(request->options.directory, err);
 	err = print_bursts(request, counted, summary, epoch);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 #include "dcpi-tools/x/replica/replica.h"
 
 #define BURSTS_BUDGET_PERCENT 5

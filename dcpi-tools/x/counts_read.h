@@ -7,7 +7,7 @@
 #ifndef DCPI_TOOLS_X_COUNTS_READ_H
 #define DCPI_TOOLS_X_COUNTS_READ_H
 
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 
 struct counts_summary {
 	uint64_t processes;  /* that were begun */

@@ -111,19 +111,21 @@ static int
 count_step(struct process_code *map, uint64_t from_address, uint64_t to_address)
 {
 	const struct process_codeping *from = find_mapping(map, from_address), *to = find_mapping(map, to_address);
-	uint64_t offset;
+	struct sample_key key = {.context = map->context};
+	struct profile_edge edge = {.count = 1};
 	int err;
 
 	if (!from || from->image == UINT32_MAX) {
-		map->counted->anonymous++;
-		map->counted->total++;
+		counted_add_anonymous(map->counted, 0, 1);
 		return 0;
 	}
-	offset = from_address - from->start + from->offset;
-	err = counted_add(map->counted, from->image, map->context, offset, 1);
+	key.image = edge.image = from->image;
+	key.offset = edge.from = from_address - from->start + from->offset;
+	err = counted_add(map->counted, &key, 1);
 	if (err || !to || to->image != from->image)
 		return err;
-	return counted_add_edge(map->counted, from->image, offset, to_address - to->start + to->offset, 1);
+	edge.to = to_address - to->start + to->offset;
+	return counted_add_edge(map->counted, &edge);
 }
 
 int

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 #include "process/image_of_mapping.h"
 #include "process/proc_maps.h"
 

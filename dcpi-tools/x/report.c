@@ -25,7 +25,7 @@ speed_of(const struct x_report *report)
 {
 	const double seconds = seconds_of(report->run);
 
-	return seconds > 0 ? (double)report->counted->total / seconds : 0;
+	return seconds > 0 ? (double)report->counted->totals[0] / seconds : 0;
 }
 
 static void
@@ -34,11 +34,11 @@ print_what_is_missing(const struct x_report *report, FILE *stream)
 	const struct counts_summary *summary = report->summary;
 	const struct counted *counted = report->counted;
 
-	if (counted->anonymous)
+	if (counted->anonymous[0])
 		fprintf(stream,
 		        "dcpix: %" PRIu64 " of them (%.2f %%) were in code without a file, or that its file does not "
 		        "have, and have no place\n",
-		        counted->anonymous, share_percent(counted->anonymous, counted->total));
+		        counted->anonymous[0], share_percent(counted->anonymous[0], counted->totals[0]));
 	if (summary->unfollowed)
 		fprintf(stream,
 		        "dcpix: %" PRIu64 " programs that were started could not be followed, and are not counted\n",
@@ -62,7 +62,7 @@ x_report_print_text(const struct x_report *report, FILE *stream)
 	fprintf(stream,
 	        "dcpix: %" PRIu64 " instructions, %" PRIu64 " %s, %" PRIu32
 	        " images, %zu edges; %.2f s, %.0f million instructions/s\n",
-	        report->counted->total, report->summary->processes,
+	        report->counted->totals[0], report->summary->processes,
 	        report->summary->processes == 1 ? "process" : "processes", image_table_count(report->counted->images),
 	        report->counted->edge_count, seconds_of(report->run), speed_of(report) / 1e6);
 	print_what_is_missing(report, stream);
@@ -89,8 +89,8 @@ x_report_print_json(const struct x_report *report, FILE *stream)
 	err |= json_object_set_new(root, "database", json_shown(report->database));
 	err |= json_object_set_new(root, "epoch", json_count(report->epoch));
 	err |= json_object_set_new(root, "event", json_string("executions"));
-	err |= json_object_set_new(root, "instructions", json_count(report->counted->total));
-	err |= json_object_set_new(root, "without_file", json_count(report->counted->anonymous));
+	err |= json_object_set_new(root, "instructions", json_count(report->counted->totals[0]));
+	err |= json_object_set_new(root, "without_file", json_count(report->counted->anonymous[0]));
 	err |= json_object_set_new(root, "uncounted_blocks", json_count(summary->uncounted));
 	err |= json_object_set_new(root, "processes", json_count(summary->processes));
 	err |= json_object_set_new(root, "still_running", json_count(summary->running));

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 #include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/emulated/run.h"
 

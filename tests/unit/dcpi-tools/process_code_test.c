@@ -52,8 +52,8 @@ steps_are_counted_where_their_file_has_them(void **state)
 
 	(void)state;
 	assert_int_equal(process_code_count(&code, places, 2), 0);
-	assert_int_equal(counted.total, 2);
-	assert_int_equal(counted.anonymous, 0);
+	assert_int_equal(counted.totals[0], 2);
+	assert_int_equal(counted.anonymous[0], 0);
 	counted_settle(&counted);
 	assert_int_equal(counted.edge_count, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -74,7 +74,7 @@ what_is_no_code_has_no_place(void **state)
 
 	(void)state;
 	assert_int_equal(process_code_count(&code, places, 1), 0);
-	assert_int_equal(counted.anonymous, 1);
+	assert_int_equal(counted.anonymous[0], 1);
 	assert_int_equal(counted.edge_count, 0);
 }
 
@@ -85,8 +85,8 @@ a_step_into_another_file_is_no_edge(void **state)
 
 	(void)state;
 	assert_int_equal(process_code_count(&code, places, 2), 0);
-	assert_int_equal(counted.total, 2);
-	assert_int_equal(counted.anonymous, 0);
+	assert_int_equal(counted.totals[0], 2);
+	assert_int_equal(counted.anonymous[0], 0);
 	assert_int_equal(counted.edge_count, 0);
 }
 

@@ -1,5 +1,5 @@
 /* counted_write(), counted_can_write(): see counted.h. */
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,41 +29,64 @@ read_cpu(char cpu[EPOCH_TEXT_SIZE])
 		fclose(info);
 }
 
+void
+counted_describe_event(struct event *event, const char *name, const char *unit, const char *note)
+{
+	*event = (struct event){.encoding = {.type = EVENT_TYPE_DCPIX}, .period = 1, .available = true, .user = true};
+	snprintf(event->name, sizeof(event->name), "%s", name);
+	snprintf(event->requested, sizeof(event->requested), "%s", name);
+	snprintf(event->note, sizeof(event->note), "%s", note);
+	snprintf(event->encoding.unit, sizeof(event->encoding.unit), "%s", unit);
+}
+
 static void
-describe_epoch(const struct counted_event *event, struct epoch *epoch)
+describe_epoch(const struct counted_epoch *description, struct epoch *epoch)
 {
 	struct utsname names = {0};
-	struct event *only = &epoch->events[0];
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	(void)uname(&names);
-	epoch->start_ns = event->start_ns;
-	epoch->end_ns = event->end_ns;
-	snprintf(epoch->label, sizeof(epoch->label), "%s", event->label ? event->label : "dcpix");
+	epoch->start_ns = description->start_ns;
+	epoch->end_ns = description->end_ns;
+	snprintf(epoch->label, sizeof(epoch->label), "%s", description->label);
 	snprintf(epoch->host, sizeof(epoch->host), "%s", names.nodename);
 	snprintf(epoch->kernel, sizeof(epoch->kernel), "%s %s %s", names.release, names.version, names.machine);
-	read_cpu(epoch->cpu);
-	epoch->cpu_count = cpus > 0 ? (uint32_t)cpus : 1;
-	epoch->event_count = 1;
-	snprintf(only->name, sizeof(only->name), "%s", event->name);
-	snprintf(only->requested, sizeof(only->requested), "%s", event->name);
-	snprintf(only->note, sizeof(only->note), "%s", event->note);
-	snprintf(only->encoding.unit, sizeof(only->encoding.unit), "%s", event->unit);
-	only->encoding.type = EVENT_TYPE_DCPIX;
-	only->period = 1;
-	only->available = true;
-	only->user = true;
+	if (description->cpu)
+		snprintf(epoch->cpu, sizeof(epoch->cpu), "%s", description->cpu);
+	else
+		read_cpu(epoch->cpu);
+	epoch->cpu_count = description->cpu ? description->cpu_count : cpus > 0 ? (uint32_t)cpus : 1;
+	epoch->event_count = description->event_count;
+	memcpy(epoch->events, description->events, description->event_count * sizeof(*epoch->events));
+}
+
+static struct slice *
+make_slice(const struct counted *counted, const struct counted_epoch *description, uint32_t epoch)
+{
+	struct slice *slice = calloc(1, sizeof(*slice));
+
+	if (!slice)
+		return NULL;
+	slice->epoch = epoch;
+	slice->start_ns = description->start_ns;
+	slice->end_ns = description->end_ns;
+	slice->event_count = description->event_count;
+	for (size_t i = 0; i < slice->event_count; i++) {
+		slice->events[i].samples = counted->totals[i];
+		slice->events[i].unknown[UNKNOWN_ADDRESS] = counted->anonymous[i];
+	}
+	return slice;
 }
 
 static int
 flush(struct profile *profile, const struct counted *counted, const struct profile_batch *entries, uint32_t epoch,
-      const struct counted_event *event)
+      const struct counted_epoch *description)
 {
 	const uint32_t image_count = image_table_count(counted->images);
 	const uint32_t context_count = context_table_count(counted->contexts);
 	const struct image **images = calloc(image_count + 1, sizeof(*images));
 	const struct context **contexts = calloc(context_count + 1, sizeof(*contexts));
-	struct slice *slice = calloc(1, sizeof(*slice));
+	struct slice *slice = make_slice(counted, description, epoch);
 	struct profile_batch batch = *entries;
 	int err = images && contexts && slice ? 0 : -ENOMEM;
 
@@ -72,10 +95,6 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 	for (uint32_t i = 0; !err && i < context_count; i++)
 		contexts[i] = context_table_get(counted->contexts, i);
 	if (!err) {
-		*slice = (struct slice){
-			.epoch = epoch, .start_ns = event->start_ns, .end_ns = event->end_ns, .event_count = 1};
-		slice->events[0].samples = counted->total;
-		slice->events[0].unknown[UNKNOWN_ADDRESS] = counted->anonymous;
 		batch.images = images;
 		batch.image_count = image_count;
 		batch.contexts = contexts;
@@ -91,7 +110,7 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 
 /* -ESTALE: what was opened was replaced meanwhile, by dcpid which compacted it. */
 static int
-write_once(struct counted *counted, const char *directory, const struct counted_event *event,
+write_once(struct counted *counted, const char *directory, const struct counted_epoch *description,
            const struct profile_batch *entries, uint32_t *number)
 {
 	const struct profile_options options = {.write = true, .beside = true};
@@ -104,10 +123,10 @@ write_once(struct counted *counted, const char *directory, const struct counted_
 		free(epoch);
 		return err;
 	}
-	describe_epoch(event, epoch);
+	describe_epoch(description, epoch);
 	err = profile_begin_epoch(profile, epoch);
 	if (!err)
-		err = flush(profile, counted, entries, epoch->id, event);
+		err = flush(profile, counted, entries, epoch->id, description);
 	*number = epoch->id;
 	profile_close(profile);
 	free(epoch);
@@ -115,7 +134,7 @@ write_once(struct counted *counted, const char *directory, const struct counted_
 }
 
 int
-counted_write(struct counted *counted, const char *directory, const struct counted_event *event, uint32_t *epoch)
+counted_write(struct counted *counted, const char *directory, const struct counted_epoch *description, uint32_t *epoch)
 {
 	struct profile_batch entries = {0};
 	int err = -ESTALE;
@@ -125,7 +144,7 @@ counted_write(struct counted *counted, const char *directory, const struct count
 	entries.edges = counted->edges;
 	entries.edge_count = counted->edge_count;
 	for (int i = 0; i < WRITE_TRIES && err == -ESTALE; i++)
-		err = write_once(counted, directory, event, &entries, epoch);
+		err = write_once(counted, directory, description, &entries, epoch);
 	return err;
 }
 

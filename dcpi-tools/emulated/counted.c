@@ -1,4 +1,4 @@
-#include "dcpi-tools/x/counted.h"
+#include "dcpi-tools/emulated/counted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,14 +30,19 @@ counted_fini(struct counted *counted)
 }
 
 int
-counted_add(struct counted *counted, uint32_t image, uint32_t context, uint64_t offset, uint64_t count)
+counted_add(struct counted *counted, const struct sample_key *key, uint64_t count)
 {
-	const struct sample_key key = {.offset = offset, .image = image, .context = context};
-
 	if (count == 0)
 		return 0;
-	counted->total += count;
-	return tally_add(counted->tally, &key, count);
+	counted->totals[key->event] += count;
+	return tally_add(counted->tally, key, count);
+}
+
+void
+counted_add_anonymous(struct counted *counted, uint16_t event, uint64_t count)
+{
+	counted->totals[event] += count;
+	counted->anonymous[event] += count;
 }
 
 static int
@@ -45,6 +50,8 @@ edge_compare(const void *left, const void *right)
 {
 	const struct profile_edge *a = left, *b = right;
 
+	if (a->event != b->event)
+		return a->event < b->event ? -1 : 1;
 	if (a->image != b->image)
 		return a->image < b->image ? -1 : 1;
 	if (a->from != b->from)
@@ -71,7 +78,7 @@ counted_settle(struct counted *counted)
 }
 
 int
-counted_add_edge(struct counted *counted, uint32_t image, uint64_t from, uint64_t to, uint64_t count)
+counted_add_edge(struct counted *counted, const struct profile_edge *edge)
 {
 	struct profile_edge *grown;
 
@@ -82,6 +89,6 @@ counted_add_edge(struct counted *counted, uint32_t image, uint64_t from, uint64_
 	if (!grown)
 		return -ENOMEM;
 	counted->edges = grown;
-	grown[counted->edge_count++] = (struct profile_edge){.from = from, .to = to, .count = count, .image = image};
+	grown[counted->edge_count++] = *edge;
 	return 0;
 }

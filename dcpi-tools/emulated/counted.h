@@ -1,0 +1,64 @@
+/*
+ * counted.h - what was counted of one run, on its way into the database
+ *
+ * Counts by event, image, context and offset, and the edges between them. Nothing of it is lost when there are many:
+ * memory is the limit. Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_EMULATED_COUNTED_H
+#define DCPI_TOOLS_EMULATED_COUNTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/context_table.h"
+#include "process/image_table.h"
+#include "profile/profile.h"
+#include "tally/tally.h"
+
+struct counted {
+	struct image_table *images;
+	struct context_table *contexts;
+	struct tally *tally;
+	struct profile_edge *edges; /* of the session's images */
+	size_t edge_count, edge_capacity;
+	size_t edge_settled; /* of those, sorted and each once */
+	/* Of each event of the epoch: */
+	uint64_t totals[EVENTS_MAX];    /* all that follows included */
+	uint64_t anonymous[EVENTS_MAX]; /* in memory that is no file's */
+};
+
+int counted_init(struct counted *counted);  /* 0 or -ENOMEM */
+void counted_fini(struct counted *counted); /* a zeroed one is allowed */
+
+/* Of an event of the epoch, by its number there. 0, -ENOMEM, -ENOSPC. */
+int counted_add(struct counted *counted, const struct sample_key *key, uint64_t count);
+int counted_add_edge(struct counted *counted, const struct profile_edge *edge);
+void counted_add_anonymous(struct counted *counted, uint16_t event, uint64_t count);
+
+/* Sort the edges, each once. */
+void counted_settle(struct counted *counted);
+
+struct counted_epoch {
+	const char *label;
+	uint64_t start_ns, end_ns;
+	const char *cpu; /* NULL: this machine's */
+	uint32_t cpu_count;
+	const struct event *events;
+	size_t event_count;
+};
+
+/* An event of which each count is one. */
+void counted_describe_event(struct event *event, const char *name, const char *unit, const char *note);
+
+/*
+ * Write it as an epoch of its own into the database in `directory`, also while a dcpid writes there. 0 with the epoch's
+ * number, or an error of profile_open() and profile_flush().
+ */
+int counted_write(struct counted *counted, const char *directory, const struct counted_epoch *description,
+                  uint32_t *epoch);
+
+/* Can it be written there? Makes the database where there is none. 0 or an error. */
+int counted_can_write(const char *directory);
+
+#endif
