@@ -31,7 +31,7 @@ enum machine_replacement {
 };
 
 struct machine_cache {
-	uint64_t bytes;          /* lines * ways * sets, sets a power of two */
+	uint64_t bytes;          /* lines * ways * sets; of level 1, sets are a power of two */
 	unsigned ways;           /* 1 to 32 */
 	unsigned latency_cycles; /* from a load that hits here to who uses it: what a pointer chase shows */
 	unsigned cores;          /* that share one of it; divides the cores of a node */
@@ -130,7 +130,8 @@ void machine_directory(char *directory, size_t size);
 int machine_own_directory(char *directory, size_t size);
 
 /*
- * The machine that `choice` names: a name in those directories, or a path when it has a slash; and its pipeline. 0;
+ * The machine that `choice` names: a name in those directories, or a path when it has a slash; and its pipeline, whose
+ * loads take as long as the machine's level 1 says. 0;
  * -errno or -DCPI_ECONFIG with a sentence in `why`: no such machine (those near are named), or a file that is wrong.
  */
 int machine_choose(const char *choice, struct machine *machine, struct pipeline *pipeline, char *why, size_t size);

@@ -31,18 +31,35 @@ check_cache(const struct config_source *source, const config_setting_t *group, c
             const struct machine_cache *cache)
 {
 	const uint64_t set_bytes = (uint64_t)machine->line_bytes * cache->ways;
-	const uint64_t sets = cache->bytes / set_bytes;
 	const unsigned node_cores = machine->cores / machine->nodes;
 
-	if (cache->bytes % set_bytes || sets == 0 || (sets & (sets - 1)))
+	if (cache->bytes % set_bytes)
 		return config_refuse(source, config_setting_get_member(group, "bytes"),
-		                     "bytes is %" PRIu64 "; with %u ways of %u bytes it must be %" PRIu64
-		                     " times a power of two",
+		                     "bytes is %" PRIu64 "; with %u ways of %u bytes it must be a multiple of %" PRIu64,
 		                     cache->bytes, cache->ways, machine->line_bytes, set_bytes);
 	if (node_cores % cache->cores)
 		return config_refuse(source, config_setting_get_member(group, "cores"),
 		                     "cores is %u, which share it; it must divide the %u cores of a node", cache->cores,
 		                     node_cores);
+	return 0;
+}
+
+/* A cache of level 1 is one core's, and bits of the address say which set. */
+static int
+check_first_level(const struct config_source *source, const config_setting_t *group, const struct machine *machine,
+                  const struct machine_cache *cache)
+{
+	const uint64_t set_bytes = (uint64_t)machine->line_bytes * cache->ways;
+	const uint64_t sets = cache->bytes / set_bytes;
+
+	if (cache->cores != 1)
+		return config_refuse(source, config_setting_get_member(group, "cores"),
+		                     "cores is %u; a cache of level 1 is one core's", cache->cores);
+	if (sets & (sets - 1))
+		return config_refuse(source, config_setting_get_member(group, "bytes"),
+		                     "bytes is %" PRIu64 "; with %u ways of %u bytes it must be %" PRIu64
+		                     " times a power of two",
+		                     cache->bytes, cache->ways, machine->line_bytes, set_bytes);
 	return 0;
 }
 
@@ -89,12 +106,20 @@ read_level(const struct config_source *source, const config_setting_t *group, st
 	struct machine_cache *cache = &machine->levels[machine->level_count];
 	int err = read_cache(source, group, machine, cache);
 
-	if (!err && machine->level_count == 0 && cache->cores != 1)
-		err = config_refuse(source, group, "cores is %u; a cache of level 1 is one core's", cache->cores);
-	if (!err && machine->level_count > 0)
+	if (!err && machine->level_count == 0)
+		err = check_first_level(source, group, machine, cache);
+	else if (!err)
 		err = check_order(source, group, cache - 1, cache);
 	machine->level_count++;
 	return err;
+}
+
+static int
+read_code_cache(const struct config_source *source, const config_setting_t *group, struct machine *machine)
+{
+	int err = read_cache(source, group, machine, &machine->code);
+
+	return err ? err : check_first_level(source, group, machine, &machine->code);
 }
 
 int
@@ -116,11 +141,8 @@ machine_read_caches(const struct config_source *source, const config_setting_t *
 		if (i > machine->level_count + 1)
 			return config_refuse(source, group, "there is a %s, but no level%u", cache_groups[i],
 			                     machine->level_count + 1);
-		err = i ? read_level(source, group, machine) : read_cache(source, group, machine, &machine->code);
+		err = i ? read_level(source, group, machine) : read_code_cache(source, group, machine);
 	}
-	if (!err && machine->code.cores != 1)
-		err = config_refuse(source, config_setting_get_member(caches, "code"),
-		                    "cores is %u; a cache of level 1 is one core's", machine->code.cores);
 	return err;
 }
 

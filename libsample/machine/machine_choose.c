@@ -65,6 +65,18 @@ find_named(const char *name, char *path, size_t path_size, char *why, size_t siz
 	return model_file_refuse("machine", name, directories, count, why, size);
 }
 
+/* A load that hits takes what the machine says; one of a vector is as much longer as it was. */
+static void
+set_load_latency(const struct machine *machine, struct pipeline *pipeline)
+{
+	struct pipeline_operation *load = &pipeline->operations[CLASS_LOAD];
+	struct pipeline_operation *vector = &pipeline->operations[OPERATION_LOAD_VECTOR];
+	const unsigned longer = vector->latency > load->latency ? vector->latency - load->latency : 0;
+
+	load->latency = machine->levels[0].latency_cycles;
+	vector->latency = load->latency + longer;
+}
+
 static int
 choose_pipeline(const char *path, const struct machine *machine, struct pipeline *pipeline, char *why, size_t size)
 {
@@ -75,6 +87,8 @@ choose_pipeline(const char *path, const struct machine *machine, struct pipeline
 	err = pipeline_choose(directory, machine->pipeline_name, "", pipeline, note, sizeof(note));
 	if (err)
 		snprintf(why, size, "%s: pipeline: %s", path, note);
+	else
+		set_load_latency(machine, pipeline);
 	return err;
 }
 

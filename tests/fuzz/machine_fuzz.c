@@ -24,12 +24,18 @@ require(bool holds)
 }
 
 static void
+require_power(uint64_t value)
+{
+	require(value && (value & (value - 1)) == 0);
+}
+
+static void
 require_cache(const struct machine *machine, const struct machine_cache *cache)
 {
 	const uint64_t sets = cache->bytes / machine->line_bytes / cache->ways;
 
 	require(cache->ways >= 1 && cache->ways <= 32 && cache->latency_cycles >= 1);
-	require(sets >= 1 && (sets & (sets - 1)) == 0 && sets * cache->ways * machine->line_bytes == cache->bytes);
+	require(sets >= 1 && sets * cache->ways * machine->line_bytes == cache->bytes);
 	require(cache->cores >= 1 && machine->cores / machine->nodes % cache->cores == 0);
 }
 
@@ -46,6 +52,8 @@ require_sound(const struct machine *machine)
 	require(machine->nodes >= 1 && machine->cores >= 1 && machine->cores % machine->nodes == 0);
 	require(machine->level_count >= 1 && machine->level_count <= MACHINE_LEVELS_MAX);
 	require_cache(machine, &machine->code);
+	require_power(machine->code.bytes / machine->code.ways);
+	require_power(machine->levels[0].bytes / machine->levels[0].ways);
 	for (unsigned i = 0; i < machine->level_count; i++)
 		require_cache(machine, &machine->levels[i]);
 	require_tlb(&machine->code_tlb);

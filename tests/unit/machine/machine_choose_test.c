@@ -13,11 +13,11 @@
 
 #include "tests/unit/test.h"
 
-/* Every machine that is described is sound, has the name of its file, and a pipeline. */
+/* Every machine that is described is sound, has the name of its file, and a pipeline; there are those of the poster. */
 static void
 all_described_machines_are_sound(void **state)
 {
-	static const char *const wanted[] = {"in-order-2"};
+	static const char *const wanted[] = {"e5-2603v1", "e5-2690v4", "e5-2699v3", "in-order-2"};
 	char directory[PATH_MAX];
 	char **names;
 	size_t found = 0;
@@ -26,7 +26,7 @@ all_described_machines_are_sound(void **state)
 	(void)state;
 	machine_directory(directory, sizeof(directory));
 	count = model_file_list(directory, &names);
-	assert_true(count >= 1);
+	assert_true(count >= 4);
 	for (int i = 0; i < count; i++) {
 		char why[1024] = "";
 		struct pipeline pipeline;
@@ -36,10 +36,10 @@ all_described_machines_are_sound(void **state)
 			fail_msg("%s", why);
 		assert_string_equal(machine.name, names[i]);
 		assert_string_equal(machine.pipeline_name, pipeline.name);
-		for (size_t w = 0; w < 1; w++)
+		for (size_t w = 0; w < 4; w++)
 			found += strcmp(names[i], wanted[w]) == 0;
 	}
-	assert_int_equal(found, 1);
+	assert_int_equal(found, 4);
 	model_file_list_free(names, count);
 }
 
@@ -108,30 +108,58 @@ ones_own_machine_comes_first(void **state)
 	assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
 }
 
+/* The two-wide machine with `change` in the place of `what`, which is as long, in a file of its own. */
 static void
-a_pipeline_that_is_none_is_refused_with_the_file(void **state)
+write_changed(char *path, const char *what, const char *change)
 {
-	char path[] = "/tmp/dcpi-machine-XXXXXX", directory[PATH_MAX], from[PATH_MAX + 32], why[1024] = "";
-	char expected[PATH_MAX];
-	struct pipeline pipeline;
-	struct machine machine;
-	char *text;
+	char directory[PATH_MAX], from[PATH_MAX + 32], why[1024] = "";
+	char *text, *at;
 	int fd;
 
-	(void)state;
 	machine_directory(directory, sizeof(directory));
 	snprintf(from, sizeof(from), "%s/in-order-2.conf", directory);
 	assert_int_equal(model_file_read(from, "it", &text, why, sizeof(why)), 0);
-	memcpy(strstr(text, "pipeline = \"in-order-2"), "pipeline = \"in-order-3", 22);
+	at = strstr(text, what);
+	assert_non_null(at);
+	memcpy(at, change, strlen(change));
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	close(fd);
 	write_file(path, text);
 	free(text);
+}
+
+static void
+a_pipeline_that_is_none_is_refused_with_the_file(void **state)
+{
+	char path[] = "/tmp/dcpi-machine-XXXXXX", why[1024] = "", expected[1024];
+	struct pipeline pipeline;
+	struct machine machine;
+
+	(void)state;
+	write_changed(path, "pipeline = \"in-order-2", "pipeline = \"in-order-3");
 	assert_int_equal(machine_choose(path, &machine, &pipeline, why, sizeof(why)), -DCPI_ECONFIG);
 	snprintf(expected, sizeof(expected),
 	         "%s: pipeline: there is no model of a CPU \"in-order-3\"; did you mean \"in-order-2\"?", path);
 	assert_string_equal(why, expected);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* The model of the CPU has 3 cycles, and its vectors the same. */
+static void
+a_load_takes_what_the_machine_says(void **state)
+{
+	char path[] = "/tmp/dcpi-machine-XXXXXX", why[1024] = "";
+	struct pipeline pipeline;
+	struct machine machine;
+
+	(void)state;
+	write_changed(path, "level1 = { bytes = 32768; ways = 4; latency_cycles = 3",
+	              "level1 = { bytes = 32768; ways = 4; latency_cycles = 5");
+	if (machine_choose(path, &machine, &pipeline, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(pipeline.operations[CLASS_LOAD].latency, 5);
+	assert_int_equal(pipeline.operations[OPERATION_LOAD_VECTOR].latency, 5);
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -143,6 +171,7 @@ main(void)
 		cmocka_unit_test(a_machine_that_is_none_is_refused_with_those_near),
 		cmocka_unit_test(ones_own_machine_comes_first),
 		cmocka_unit_test(a_pipeline_that_is_none_is_refused_with_the_file),
+		cmocka_unit_test(a_load_takes_what_the_machine_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,16 +172,16 @@ nodes_have_equally_many_cores(void **state)
 
 /* 2 ways of 64 bytes: 8192 bytes are 64 sets; 12288 would be 96. */
 static void
-a_cache_has_a_power_of_two_of_sets(void **state)
+a_cache_of_level_1_has_a_power_of_two_of_sets(void **state)
 {
 	(void)state;
 	assert_refused(NAMES CORE "caches = { code = " LEVEL1
 	                          ";\nlevel1 = { bytes = 12288; ways = 2; latency_cycles = 3; }; };",
 	               "small.conf:4: bytes is 12288; with 2 ways of 64 bytes it must be 128 times a power of two");
 	assert_refused(NAMES CORE "caches = { code = { bytes = 8191; ways = 2; latency_cycles = 3; }; };",
-	               "small.conf:3: bytes is 8191; with 2 ways of 64 bytes it must be 128 times a power of two");
+	               "small.conf:3: bytes is 8191; with 2 ways of 64 bytes it must be a multiple of 128");
 	assert_refused(NAMES CORE "caches = { code = { bytes = 512; ways = 32; latency_cycles = 3; }; };",
-	               "small.conf:3: bytes is 512; with 32 ways of 64 bytes it must be 2048 times a power of two");
+	               "small.conf:3: bytes is 512; with 32 ways of 64 bytes it must be a multiple of 2048");
 }
 
 #define LEVELS(second) NAMES CORE "caches = { code = " LEVEL1 "; level1 = " LEVEL1 ";\nlevel2 = { " second " }; };\n"
@@ -200,6 +200,17 @@ levels_grow_in_size_latency_and_cores(void **state)
 	                      "ways = 2; "
 	                      "latency_cycles = 20; cores = 2; "),
 	               "small.conf:5: cores is 2; it must be a multiple of the level's before it, 4");
+}
+
+/* 45 MiB in 20 ways: 36864 sets. */
+static void
+other_levels_have_any_number_of_sets(void **state)
+{
+	struct machine machine;
+
+	(void)state;
+	parse(LEVELS("bytes = 47185920; ways = 20; latency_cycles = 50; cores = 4;") BRANCHES MEMORY, &machine);
+	assert_int_equal(machine.levels[1].bytes, 47185920);
 }
 
 static void
@@ -301,7 +312,8 @@ main(void)
 		cmocka_unit_test(unknown_names_are_refused_with_what_was_probably_meant),
 		cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
 		cmocka_unit_test(nodes_have_equally_many_cores),
-		cmocka_unit_test(a_cache_has_a_power_of_two_of_sets),
+		cmocka_unit_test(a_cache_of_level_1_has_a_power_of_two_of_sets),
+		cmocka_unit_test(other_levels_have_any_number_of_sets),
 		cmocka_unit_test(levels_grow_in_size_latency_and_cores),
 		cmocka_unit_test(levels_have_no_gaps_and_the_first_is_not_shared),
 		cmocka_unit_test(a_tlb_has_a_power_of_two_of_sets),
