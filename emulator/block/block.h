@@ -35,29 +35,41 @@ enum block_end {
 	BLOCK_RETURNS,
 };
 
-/* An instruction, whatever the variant. */
+/*
+ * An instruction, whatever the variant.
+ *
+ * What the emulator calls back for (QEMU 7.2): an access of 8 bytes or less once, one of 16 or 32 bytes once for each 8
+ * bytes in ascending order, so do pairs of registers; one that loads and stores once for each, in that order, also of a
+ * repeated string's element; a prefetch not at all.
+ *
+ * Accesses of one group go to the same base, which does not change between them, or by amounts that are known; the
+ * whole group is 64 bytes long at most (or a line of the cache, if that is shorter) and so touches two lines at most.
+ * All are done whenever the block is executed to its end. Only the first, the leader, needs callbacks: at each callback
+ * with address A the group touches A + group_from to A + group_to, the last byte not included, and what its callbacks
+ * say together is all of it.
+ */
 struct block_instruction {
 	uint16_t offset; /* from the block's address */
 	uint8_t size;
-	uint8_t class;         /* enum instruction_class */
-	uint8_t load_register; /* that its load makes; REGISTER_NONE */
-	uint8_t address_count;
-	uint8_t addresses[2]; /* registers that its access' address is made of, before it */
-	uint16_t use; /* index of the first instruction of the block that needs what it loads; BLOCK_NOT_USED: none */
-	uint64_t address_loads; /* bit i: load i of the block is behind its address (i: its place among the loads, < 64)
-	                         */
-	uint64_t address_live; /* general registers (bit n), as they were when the block was entered, behind its address
-	                        */
-	/*
-	 * Accesses of one group go to the same base, which does not change between them: at `from` to `to` bytes from
-	 * the first one's address. Only the first needs a callback; `leader` is its index.
-	 */
-	uint16_t leader;
-	int16_t group_from, group_to; /* of a leader: of the whole group; 0, its size: it is alone */
-	int16_t displacement;         /* of a member: from the leader's address */
-	uint8_t access_size;
+	uint8_t class; /* enum instruction_class */
+	uint8_t read_count, write_count;
+	uint8_t reads[INSTRUCTION_READS_MAX]; /* as of struct instruction, but that what does not depend on its operands
+	                                         reads nothing */
+	uint8_t writes[INSTRUCTION_WRITES_MAX];
+	uint8_t address_count;     /* how many of `reads`, at their end, only make an address */
+	uint8_t load_registers[2]; /* of `writes`, that wait for its load; REGISTER_NONE */
+	uint8_t access_size;       /* 0: none, or not known */
 	bool loads, stores, is_atomic;
 	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
+	uint16_t use;     /* index of the first instruction of the block that waits for what it loads, in order also to
+	                     write the same register; BLOCK_NOT_USED: none */
+	uint16_t load;    /* its place among the block's loads; BLOCK_NOT_USED: it does not load */
+	uint16_t leader;  /* of its group: its own index if it leads; BLOCK_ALONE */
+	uint16_t next_member;         /* the next of its group, in the block's order; BLOCK_NOT_USED: it is the last */
+	int16_t displacement;         /* of a member: from the leader's address */
+	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */
+	uint64_t address_loads;       /* bit i: load i of the block is behind its address (i < 64) */
+	uint64_t address_live; /* general registers (bit n), as they were when the block was entered, behind it */
 };
 
 struct block {
@@ -68,10 +80,12 @@ struct block {
 	uint32_t first;   /* of the record's instructions */
 	uint16_t count, size;
 	uint8_t end;      /* enum block_end */
-	bool repeats;     /* x86: its one instruction is a string's, entered once for each time it repeats */
-	uint64_t live_in; /* general registers that it reads before it writes them */
-	uint64_t writes;  /* general registers that it writes */
-	uint64_t vector_live_in, vector_writes;
+	bool is_in_order; /* of the pipeline */
+	bool repeats;     /* x86: its last instruction is a string's; a block of that alone is entered once for
+	                     each time it repeats */
+	uint16_t other_live_in, other_writes;   /* as the next two: registers from 64 on (bit n: 64 + n) */
+	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
+	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
 };
 
@@ -79,13 +93,21 @@ struct block {
 struct variant {
 	const struct block *block;
 	struct variant *next[2]; /* that were taken most recently behind it; atomically */
-	uint32_t cycles;         /* that one execution takes, without dynamic stalls */
+	uint32_t cycles;         /* that one execution takes, without dynamic stalls; out of order rounded down, */
+	uint32_t fraction;       /* and this much more, in 2^-32 cycles; in order 0 */
 	uint32_t state;          /* what it leaves to the next, a number */
-	uint16_t *issue_cycles; /* of each instruction: cycles from the block's beginning until it issues (in order), or
-	                           retires (out of order); ascending; count + 1, the last is `cycles` */
+	/*
+	 * Of each instruction: cycles from the block's beginning until it issues (in order), or retires (out of order);
+	 * ascending. count + 1 of them, the last is `cycles`. At the head of the queue in cycle n, from 0 on, is the
+	 * first with issue_cycles[i] >= n.
+	 */
+	uint16_t *issue_cycles;
 };
 
-/* The first instruction that reads what register `reg` (code/instruction.h) held before the block; BLOCK_NOT_USED. */
+/*
+ * The first instruction that waits for what register `reg` (code/instruction.h) held before the block: who reads it or,
+ * in order, writes it; BLOCK_NOT_USED.
+ */
 uint16_t block_first_reader(const struct block *block, unsigned reg);
 
 /*
@@ -96,13 +118,17 @@ void block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint
 
 struct blocks; /* all of a process */
 
-/* NULL and errno: ENOMEM, ENOTSUP (no decoder for `machine`, EM_X86_64, EM_AARCH64, EM_RISCV). */
+/* NULL and errno: ENOMEM, ENOTSUP (no decoder for `machine`, EM_X86_64, EM_AARCH64, EM_RISCV). Copies `pipeline`. */
 struct blocks *blocks_new(const struct pipeline *pipeline, uint16_t machine);
 void blocks_free(struct blocks *blocks);
 
+/* Around a fork, in the parent and in the child: so that no other thread is inside. */
+void blocks_before_fork(struct blocks *blocks);
+void blocks_after_fork(struct blocks *blocks);
+
 /*
  * The block of these bytes at `address`, whose `count` instructions have these sizes; the same again when it was added
- * before with this number. NULL: no memory.
+ * before with this number, address and bytes. NULL: no memory, or no block (count 0 or over BLOCK_INSTRUCTIONS_MAX).
  */
 const struct block *blocks_add(struct blocks *blocks, uint64_t address, const uint8_t *bytes, const uint8_t *sizes,
                                size_t count, uint32_t number, uint32_t first);

@@ -15,13 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "code/x86_64_encoding.h"
 #include "emulator/counts/counting.h"
 #include "emulator/follow.h"
+#include "emulator/guest_code.h"
 #include "emulator/places.h"
 #include "emulator/plugin_api.h"
-
-#define GUEST_PAGE 4096
 
 int qemu_plugin_version = PLUGIN_API_VERSION;
 
@@ -52,39 +50,11 @@ pass_block(unsigned vcpu, void *data)
 	counting_pass(state.counting);
 }
 
-/* A string instruction behind rep: the emulator enters it once for each time it repeats. */
-static bool
-repeats(const uint8_t *code, size_t size)
-{
-	bool has_prefix = false;
-
-	for (size_t i = 0; i < size; i++) {
-		const uint8_t byte = code[i];
-
-		if (byte == 0xf2 || byte == 0xf3)
-			has_prefix = true;
-		else if ((byte >= 0x6c && byte <= 0x6f) || (byte >= 0xa4 && byte <= 0xa7) ||
-		         (byte >= 0xaa && byte <= 0xaf))
-			return has_prefix;
-		else if (byte != 0x66 && byte != 0x67 && byte != 0x2e && byte != 0x36 && byte != 0x3e && byte != 0x26 &&
-		         byte != 0x64 && byte != 0x65 && (byte & 0xf0) != 0x40)
-			return false;
-	}
-	return false;
-}
-
-/*
- * The emulator ends a block before an instruction that goes on in another page, as it finds out in the middle of it:
- * QEMU up to 8 lists its beginning all the same, though the next block has it.
- */
 static bool
 is_cut_off(const struct qemu_plugin_insn *insn)
 {
-	const uint64_t left = GUEST_PAGE - qemu_plugin_insn_vaddr(insn) % GUEST_PAGE;
-	struct x86_encoding encoding;
-
-	return left < X86_LONGEST &&
-	       x86_encoding_parse(qemu_plugin_insn_haddr(insn), qemu_plugin_insn_size(insn), &encoding) < 0;
+	return guest_code_is_cut_off(qemu_plugin_insn_vaddr(insn), qemu_plugin_insn_haddr(insn),
+	                             qemu_plugin_insn_size(insn));
 }
 
 /* Fill what a block says of its instructions; how many bytes they have. */
@@ -103,7 +73,7 @@ read_block(struct qemu_plugin_tb *tb, struct code_block *block, uint8_t sizes[CO
 		const struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		sizes[i] = (uint8_t)qemu_plugin_insn_size(insn);
-		if (i + 1 == count && state.is_x86 && repeats((const uint8_t *)qemu_plugin_insn_haddr(insn), sizes[i]))
+		if (i + 1 == count && state.is_x86 && guest_code_repeats(qemu_plugin_insn_haddr(insn), sizes[i]))
 			block->flags |= CODE_BLOCK_REPEATS;
 		size += sizes[i];
 	}

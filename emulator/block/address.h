@@ -1,0 +1,43 @@
+/*
+ * address.h - what an instruction's access is addressed by, and registers that it changes by a known amount
+ *
+ * One file per architecture. Thread rule: stateless.
+ */
+#ifndef DCPI_EMULATOR_BLOCK_ADDRESS_H
+#define DCPI_EMULATOR_BLOCK_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "code/instruction.h"
+
+#define ADDRESS_CHANGES_MAX 2
+
+/* register = from + amount, whole registers. `from`: REGISTER_NONE for zero. */
+struct address_change {
+	uint8_t reg, from;
+	int64_t amount;
+};
+
+struct address_form {
+	bool is_known;       /* one place: segment + base + index * scale + displacement, of the registers before it */
+	uint8_t base, index; /* REGISTER_NONE */
+	uint8_t scale, segment; /* x86: fs, gs; else 0 */
+	uint8_t change_count;
+	int64_t displacement;
+	struct address_change changes[ADDRESS_CHANGES_MAX];
+};
+
+/* Of the instruction at `bytes`, instruction->size of them, that was decoded as `instruction` at its guest address. */
+void address_form_fill(enum architecture architecture, const uint8_t *bytes, const struct instruction *instruction,
+                       struct address_form *form);
+
+/* By architecture; `form` is empty before. */
+void address_form_x86_64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
+void address_form_aarch64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
+
+/* For those. */
+void address_form_set(struct address_form *form, uint8_t base, int64_t displacement);
+void address_form_change(struct address_form *form, uint8_t reg, uint8_t from, int64_t amount);
+
+#endif

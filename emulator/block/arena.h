@@ -1,0 +1,25 @@
+/*
+ * arena.h - memory that is given back all at once
+ *
+ * Thread rule: one thread at a time.
+ */
+#ifndef DCPI_EMULATOR_BLOCK_ARENA_H
+#define DCPI_EMULATOR_BLOCK_ARENA_H
+
+#include <stddef.h>
+
+#define ARENA_LINE 64 /* of the host's cache */
+
+struct arena_chunk;
+
+/* Zero it before its first use. */
+struct arena {
+	struct arena_chunk *chunk; /* the newest */
+	size_t used, size;         /* of it */
+};
+
+/* `size` bytes of zeros, aligned to `alignment`, a power of two up to ARENA_LINE; NULL: no memory. */
+void *arena_take(struct arena *arena, size_t size, size_t alignment);
+void arena_fini(struct arena *arena); /* empty again */
+
+#endif

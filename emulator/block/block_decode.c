@@ -1,0 +1,101 @@
+#include <errno.h>
+#include <string.h>
+
+#include "emulator/block/block_parts.h"
+
+/* What the decoder takes for shorter or longer than the emulator does is not known. */
+static void
+decode_one(struct blocks *blocks, const uint8_t *bytes, uint8_t size, uint64_t address, struct instruction *instruction)
+{
+	const size_t taken = decoder_decode_one(blocks->decoder, bytes, size, address, instruction);
+
+	if (taken == size && size)
+		return;
+	*instruction =
+		(struct instruction){.address = address, .size = size, .class = CLASS_UNKNOWN, .flow = FLOW_NEXT};
+}
+
+/* A system register is read or written without waiting; of what else has its class it is not known. */
+static bool
+is_blocking(enum architecture architecture, const struct instruction *instruction, const uint8_t *bytes)
+{
+	if (instruction->class == CLASS_ATOMIC || instruction->class == CLASS_BARRIER)
+		return true;
+	if (instruction->class != CLASS_SYSTEM)
+		return false;
+	/* mrs and msr: 1101 0101 00.1 */
+	return architecture != ARCHITECTURE_AARCH64 || bytes[3] != 0xd5 || !(bytes[2] & 0x10);
+}
+
+/* Registers that wait for its load: what it writes, but for an address that it moves on. */
+static void
+find_load_registers(const struct instruction *from, struct block_instruction *to)
+{
+	const unsigned data = from->read_count - from->address_reads;
+	unsigned count = 0;
+
+	to->load_registers[0] = to->load_registers[1] = REGISTER_NONE;
+	for (unsigned i = 0; from->loads && i < from->write_count && count < 2; i++) {
+		const bool is_moved = memchr(from->reads + data, from->writes[i], from->address_reads) &&
+		                      (i > 0 || from->class == CLASS_RETURN);
+
+		if (!is_moved)
+			to->load_registers[count++] = from->writes[i];
+	}
+}
+
+static void
+fill(enum architecture architecture, const struct instruction *from, const uint8_t *bytes, struct block_instruction *to)
+{
+	to->size = from->size;
+	to->class = from->class;
+	to->read_count = from->clears ? 0 : from->read_count;
+	to->address_count = from->clears ? 0 : from->address_reads;
+	to->write_count = from->write_count;
+	memcpy(to->reads, from->reads, sizeof(to->reads));
+	memcpy(to->writes, from->writes, sizeof(to->writes));
+	to->loads = from->loads && from->class != CLASS_PREFETCH;
+	to->stores = from->stores;
+	to->access_size = to->loads || to->stores ? from->access_size : 0;
+	to->is_atomic = from->class == CLASS_ATOMIC;
+	to->is_blocking = is_blocking(architecture, from, bytes);
+	find_load_registers(from, to);
+	to->use = to->load = BLOCK_NOT_USED;
+	to->leader = BLOCK_ALONE;
+	to->next_member = BLOCK_NOT_USED;
+}
+
+static void
+find_end(const struct instruction *last, struct block *block)
+{
+	static const uint8_t ends[] = {
+		[FLOW_NEXT] = BLOCK_FALLS,     [FLOW_BRANCH] = BLOCK_BRANCHES,
+		[FLOW_JUMP] = BLOCK_JUMPS,     [FLOW_JUMP_INDIRECT] = BLOCK_JUMPS_INDIRECT,
+		[FLOW_CALL] = BLOCK_CALLS,     [FLOW_CALL_INDIRECT] = BLOCK_CALLS_INDIRECT,
+		[FLOW_RETURN] = BLOCK_RETURNS, [FLOW_STOP] = BLOCK_FALLS,
+	};
+
+	block->end = ends[last->flow];
+	block->target = last->target;
+}
+
+int
+block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *bytes, const uint8_t *sizes)
+{
+	struct block *block = &node->block;
+	unsigned at = 0;
+
+	block->instructions = arena_take(&blocks->arena, block->count * sizeof(*block->instructions),
+	                                 _Alignof(struct block_instruction));
+	node->decoded = arena_take(&blocks->arena, block->count * sizeof(*node->decoded), _Alignof(struct instruction));
+	if (!block->instructions || !node->decoded)
+		return -ENOMEM;
+	for (unsigned i = 0; i < block->count; i++) {
+		decode_one(blocks, bytes + at, sizes[i], block->address + at, &node->decoded[i]);
+		block->instructions[i].offset = (uint16_t)at;
+		fill(blocks->architecture, &node->decoded[i], bytes + at, &block->instructions[i]);
+		at += sizes[i];
+	}
+	find_end(&node->decoded[block->count - 1], block);
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* Which accesses of a block go to one base: see block.h. */
+#include <string.h>
+
+#include "emulator/block/address.h"
+#include "emulator/block/block_parts.h"
+
+#define GROUP_BYTES    64
+#define GROUPS_OPEN    16 /* that a further access may join */
+#define CALLBACK_BYTES 8  /* that the emulator calls back for at once */
+#define WIDEST         32
+#define NO_ROOT        0
+
+/* What a register holds: the value of another time, which has a number, and how far from it. NO_ROOT: a constant. */
+struct value {
+	uint32_t root;
+	int64_t offset;
+};
+
+/* An access' address but for a constant. */
+struct place {
+	uint32_t base, index;
+	uint8_t scale, segment;
+};
+
+struct group {
+	struct place place;
+	uint16_t leader, last;
+	int64_t offset;   /* of the leader's address from the place */
+	int64_t from, to; /* of all, from the leader's address */
+};
+
+struct grouping {
+	struct block *block;
+	int64_t bytes; /* of a group at most */
+	uint32_t roots;
+	struct value values[32];
+	struct group groups[GROUPS_OPEN]; /* the newest take the place of the oldest */
+	unsigned group_count;
+};
+
+static struct value
+value_of(const struct grouping *grouping, uint8_t reg)
+{
+	return reg < 32 ? grouping->values[reg] : (struct value){NO_ROOT, 0};
+}
+
+/* What it makes of registers. */
+static void
+change_values(struct grouping *grouping, const struct block_instruction *instruction, const struct address_form *form)
+{
+	struct value changed[ADDRESS_CHANGES_MAX];
+
+	for (unsigned i = 0; i < form->change_count; i++) {
+		changed[i] = value_of(grouping, form->changes[i].from);
+		changed[i].offset = (int64_t)((uint64_t)changed[i].offset + (uint64_t)form->changes[i].amount);
+	}
+	for (unsigned i = 0; i < instruction->write_count; i++)
+		if (instruction->writes[i] < 32)
+			grouping->values[instruction->writes[i]] = (struct value){grouping->roots++, 0};
+	for (unsigned i = 0; i < form->change_count; i++)
+		if (form->changes[i].reg < 32)
+			grouping->values[form->changes[i].reg] = changed[i];
+}
+
+static struct place
+place_of(const struct grouping *grouping, const struct address_form *form, int64_t *offset)
+{
+	const struct value base = value_of(grouping, form->base), index = value_of(grouping, form->index);
+	struct place place;
+
+	memset(&place, 0, sizeof(place));
+	place.base = base.root;
+	place.index = index.root;
+	place.scale = index.root == NO_ROOT ? 0 : form->scale;
+	place.segment = form->segment;
+	*offset =
+		(int64_t)((uint64_t)base.offset + (uint64_t)index.offset * form->scale + (uint64_t)form->displacement);
+	return place;
+}
+
+static unsigned
+callback_bytes(const struct block_instruction *instruction)
+{
+	return instruction->access_size > CALLBACK_BYTES ? CALLBACK_BYTES : instruction->access_size;
+}
+
+/* Its callbacks tell of the whole group in steps: what one tells is shorter by all the others. */
+static void
+tell_group(const struct group *group, struct block_instruction *leader)
+{
+	leader->group_from = (int16_t)group->from;
+	leader->group_to = (int16_t)(group->to - leader->access_size + callback_bytes(leader));
+}
+
+static bool
+join(struct grouping *grouping, struct group *group, uint16_t index, int64_t offset)
+{
+	struct block_instruction *instructions = grouping->block->instructions;
+	const int64_t from = (int64_t)((uint64_t)offset - (uint64_t)group->offset);
+	int64_t to, low, high;
+
+	if (from <= -grouping->bytes || from >= grouping->bytes)
+		return false;
+	to = from + instructions[index].access_size;
+	low = from < group->from ? from : group->from;
+	high = to > group->to ? to : group->to;
+	if (high - low > grouping->bytes)
+		return false;
+	group->from = low;
+	group->to = high;
+	instructions[index].leader = group->leader;
+	instructions[index].displacement = (int16_t)from;
+	instructions[group->last].next_member = index;
+	instructions[group->leader].leader = group->leader;
+	group->last = index;
+	tell_group(group, &instructions[group->leader]);
+	return true;
+}
+
+static bool
+is_whole_size(unsigned bytes)
+{
+	return bytes && bytes <= WIDEST && !(bytes & (bytes - 1));
+}
+
+static void
+add_access(struct grouping *grouping, uint16_t index, const struct address_form *form)
+{
+	const struct block_instruction *instruction = &grouping->block->instructions[index];
+	struct group *group;
+	struct place place;
+	int64_t offset;
+
+	if (!form->is_known || instruction->is_atomic || !is_whole_size(instruction->access_size))
+		return;
+	place = place_of(grouping, form, &offset);
+	for (unsigned i = 0; i < GROUPS_OPEN && i < grouping->group_count; i++)
+		if (memcmp(&grouping->groups[i].place, &place, sizeof(place)) == 0 &&
+		    join(grouping, &grouping->groups[i], index, offset))
+			return;
+	group = &grouping->groups[grouping->group_count++ % GROUPS_OPEN];
+	*group = (struct group){.leader = index, .last = index, .offset = offset, .to = instruction->access_size};
+	group->place = place;
+}
+
+void
+block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
+{
+	struct grouping grouping = {.block = &node->block, .bytes = GROUP_BYTES, .roots = NO_ROOT + 1};
+
+	if (blocks->pipeline.cache_line && blocks->pipeline.cache_line < GROUP_BYTES)
+		grouping.bytes = blocks->pipeline.cache_line;
+	for (unsigned i = 0; i < 32; i++)
+		grouping.values[i].root = grouping.roots++;
+	for (uint16_t i = 0; i < node->block.count; i++) {
+		struct block_instruction *instruction = &node->block.instructions[i];
+		struct address_form form;
+
+		instruction->group_to = (int16_t)callback_bytes(instruction);
+		address_form_fill(blocks->architecture, bytes + instruction->offset, &node->decoded[i], &form);
+		if (instruction->is_blocking)
+			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
+		else if (instruction->loads || instruction->stores)
+			add_access(&grouping, i, &form);
+		change_values(&grouping, instruction, &form);
+	}
+}

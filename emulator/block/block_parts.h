@@ -1,0 +1,93 @@
+/*
+ * block_parts.h - what the files that make blocks share (private to this folder)
+ *
+ * Thread rule: under the lock of `struct blocks`.
+ */
+#ifndef DCPI_EMULATOR_BLOCK_BLOCK_PARTS_H
+#define DCPI_EMULATOR_BLOCK_BLOCK_PARTS_H
+
+#include <pthread.h>
+
+#include "code/decoder.h"
+#include "code/schedule.h"
+#include "emulator/block/arena.h"
+#include "emulator/block/block.h"
+#include "emulator/number_index.h"
+
+/* What a block leaves to the next, in order: struct schedule_state without addresses, cut off at 255 cycles. */
+struct carried {
+	uint8_t ready[REGISTER_COUNT];
+	uint8_t busy[PIPELINE_UNITS_MAX];
+};
+
+/* The states that were met, numbered; 0: everything is ready. */
+struct carried_states {
+	struct carried *states;
+	size_t count, capacity;
+	struct number_index index;
+};
+
+/* Variants of a block, by the state that it is entered in; open addressing, 0 is nobody. */
+struct entry {
+	uint32_t state;
+	struct variant *variant; /* atomically, after `state` */
+};
+
+struct entries {
+	unsigned size, count; /* size: a power of two */
+	struct entry entries[];
+};
+
+/* What a register is made of: loads, and registers as they were at the block's beginning. */
+struct origin {
+	uint64_t loads, live;
+};
+
+/* A block and what only the makers of variants need. */
+struct block_node {
+	struct block block;
+	uint64_t hash; /* of its bytes */
+	struct instruction *decoded;
+	struct origin *origins; /* of the general registers that it writes, in their order */
+	unsigned variant_count;
+	struct variant *variants[BLOCK_VARIANTS_MAX];
+	uint32_t states[BLOCK_VARIANTS_MAX]; /* that they were made for */
+	struct entries *entries;             /* atomically; replaced when it is full */
+};
+
+struct blocks {
+	struct pipeline pipeline;
+	enum architecture architecture;
+	struct decoder *decoder;
+	pthread_mutex_t lock;
+	struct arena arena;
+	struct block_node **nodes;
+	size_t node_count, node_capacity;
+	struct number_index index; /* of nodes, from 1 */
+	struct carried_states states;
+};
+
+/* The node's instructions, which have these sizes. 0 or -ENOMEM. */
+int block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *bytes, const uint8_t *sizes);
+
+/* What the node's instructions make of registers: uses, addresses, what goes in and out. 0 or -ENOMEM. */
+int block_trace(struct blocks *blocks, struct block_node *node);
+
+/* Accesses that go to one base. */
+void block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes);
+
+/* Variants by state, which is a number of carried_states in order, and else whether the block was the one before. */
+struct variant *block_variant_known(const struct block_node *node, uint32_t state); /* NULL: not yet; no lock */
+struct variant *block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state); /* NULL: no memory */
+
+/* The number of a state, the same for the same; 0 or -ENOMEM. */
+int carried_number(struct carried_states *states, const struct carried *carried, uint32_t *number);
+void carried_states_fini(struct carried_states *states);
+
+void carried_of(const struct schedule_state *state, struct carried *carried);
+void carried_into(const struct carried *carried, struct schedule_state *state);
+
+/* How far they are apart: the sum of the differences. */
+unsigned carried_distance(const struct carried *one, const struct carried *other);
+
+#endif

@@ -1,0 +1,171 @@
+/* What a block's instructions make of registers: see block.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "emulator/block/block_parts.h"
+
+#define LOADS_TRACED 64
+#define GENERAL      32 /* registers */
+
+static bool
+has(const uint8_t *registers, unsigned count, unsigned reg)
+{
+	return memchr(registers, (int)reg, count) != NULL;
+}
+
+static bool
+waits_for(const struct block *block, const struct block_instruction *instruction, unsigned reg)
+{
+	return has(instruction->reads, instruction->read_count, reg) ||
+	       (block->is_in_order && has(instruction->writes, instruction->write_count, reg));
+}
+
+static uint16_t
+first_use(const struct block *block, unsigned from, unsigned reg)
+{
+	for (unsigned i = from; i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+
+		if (waits_for(block, instruction, reg))
+			return (uint16_t)i;
+		if (has(instruction->writes, instruction->write_count, reg))
+			break;
+	}
+	return BLOCK_NOT_USED;
+}
+
+uint16_t
+block_first_reader(const struct block *block, unsigned reg)
+{
+	return first_use(block, 0, reg);
+}
+
+static void
+find_uses(struct block *block)
+{
+	for (unsigned i = 0; i < block->count; i++) {
+		struct block_instruction *instruction = &block->instructions[i];
+
+		for (unsigned k = 0; instruction->loads && k < 2; k++) {
+			const uint8_t reg = instruction->load_registers[k];
+			const uint16_t use = reg == REGISTER_NONE ? BLOCK_NOT_USED : first_use(block, i + 1, reg);
+
+			if (use < instruction->use)
+				instruction->use = use;
+		}
+	}
+}
+
+/* What registers are made of; of those that are not general, loads only. */
+static void
+trace_one(struct origin *origins, struct block_instruction *instruction, unsigned load)
+{
+	const unsigned data = instruction->read_count - instruction->address_count;
+	struct origin result = {0, 0};
+
+	for (unsigned i = data; i < instruction->read_count; i++) {
+		instruction->address_loads |= origins[instruction->reads[i]].loads;
+		instruction->address_live |= origins[instruction->reads[i]].live;
+	}
+	/* What is loaded waits for its load, and so for what is behind the address. */
+	for (unsigned i = 0; i < (instruction->loads ? data : instruction->read_count); i++) {
+		result.loads |= origins[instruction->reads[i]].loads;
+		result.live |= origins[instruction->reads[i]].live;
+	}
+	for (unsigned i = 0; i < instruction->write_count; i++) {
+		const uint8_t reg = instruction->writes[i];
+		const bool is_loaded = has(instruction->load_registers, 2, reg);
+		const bool is_moved = !is_loaded && (instruction->loads || instruction->stores) &&
+		                      has(instruction->reads + data, instruction->address_count, reg);
+
+		if (is_moved)
+			continue; /* an address that moves on is made of what it was made of */
+		origins[reg] = result;
+		if (is_loaded && load < LOADS_TRACED)
+			origins[reg].loads |= UINT64_C(1) << load;
+	}
+}
+
+static void
+trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
+{
+	unsigned load = 0;
+
+	memset(origins, 0, REGISTER_COUNT * sizeof(origins[0]));
+	for (unsigned i = 0; i < GENERAL; i++)
+		origins[i].live = UINT64_C(1) << i;
+	for (unsigned i = 0; i < block->count; i++) {
+		struct block_instruction *instruction = &block->instructions[i];
+
+		trace_one(origins, instruction, load);
+		if (instruction->loads)
+			instruction->load = (uint16_t)load++;
+	}
+}
+
+static int
+keep_origins(struct blocks *blocks, struct block_node *node, const struct origin origins[REGISTER_COUNT])
+{
+	const uint32_t writes = (uint32_t)node->block.writes;
+	const size_t count = (size_t)__builtin_popcount(writes);
+	size_t kept = 0;
+
+	node->origins = arena_take(&blocks->arena, count * sizeof(origins[0]), _Alignof(struct origin));
+	for (unsigned i = 0; node->origins && i < GENERAL; i++)
+		if (writes >> i & 1)
+			node->origins[kept++] = origins[i];
+	return node->origins ? 0 : -ENOMEM;
+}
+
+void
+block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live)
+{
+	const uint32_t writes = (uint32_t)block->writes;
+	const struct block_node *node;
+
+	*loads = *live = 0;
+	if (reg >= GENERAL)
+		return;
+	*live = UINT64_C(1) << reg;
+	if (!(writes >> reg & 1))
+		return;
+	node = (const struct block_node *)block;
+	*loads = node->origins[__builtin_popcount(writes & ((1u << reg) - 1))].loads;
+	*live = node->origins[__builtin_popcount(writes & ((1u << reg) - 1))].live;
+}
+
+static void
+find_live(struct block *block)
+{
+	for (unsigned i = 0; i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+
+		for (unsigned k = 0; k < instruction->read_count; k++) {
+			const unsigned reg = instruction->reads[k];
+
+			if (reg < 64)
+				block->live_in |= UINT64_C(1) << reg & ~block->writes;
+			else
+				block->other_live_in |= (uint16_t)(1u << (reg - 64) & ~block->other_writes);
+		}
+		for (unsigned k = 0; k < instruction->write_count; k++) {
+			const unsigned reg = instruction->writes[k];
+
+			if (reg < 64)
+				block->writes |= UINT64_C(1) << reg;
+			else
+				block->other_writes |= (uint16_t)(1u << (reg - 64));
+		}
+	}
+}
+
+int
+block_trace(struct blocks *blocks, struct block_node *node)
+{
+	struct origin origins[REGISTER_COUNT];
+
+	find_uses(&node->block);
+	find_live(&node->block);
+	trace_origins(&node->block, origins);
+	return keep_origins(blocks, node, origins);
+}

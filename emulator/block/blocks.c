@@ -1,0 +1,210 @@
+#include "emulator/block/block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "emulator/block/block_parts.h"
+#include "emulator/guest_code.h"
+
+/* The number 0 is that everything is ready. */
+static int
+begin_states(struct blocks *blocks)
+{
+	const struct carried ready = {{0}};
+	uint32_t number;
+
+	return carried_number(&blocks->states, &ready, &number);
+}
+
+struct blocks *
+blocks_new(const struct pipeline *pipeline, uint16_t machine)
+{
+	struct blocks *blocks = calloc(1, sizeof(*blocks));
+	int err;
+
+	if (!blocks)
+		return NULL;
+	blocks->pipeline = *pipeline;
+	pthread_mutex_init(&blocks->lock, NULL);
+	err = architecture_of_machine(machine, &blocks->architecture);
+	if (!err) {
+		blocks->decoder = decoder_new(blocks->architecture);
+		err = blocks->decoder ? begin_states(blocks) : -errno;
+	}
+	if (!err)
+		return blocks;
+	blocks_free(blocks);
+	errno = -err;
+	return NULL;
+}
+
+void
+blocks_free(struct blocks *blocks)
+{
+	if (!blocks)
+		return;
+	decoder_free(blocks->decoder);
+	carried_states_fini(&blocks->states);
+	number_index_fini(&blocks->index);
+	free(blocks->nodes);
+	arena_fini(&blocks->arena);
+	pthread_mutex_destroy(&blocks->lock);
+	free(blocks);
+}
+
+void
+blocks_before_fork(struct blocks *blocks)
+{
+	pthread_mutex_lock(&blocks->lock);
+}
+
+void
+blocks_after_fork(struct blocks *blocks)
+{
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+static uint64_t
+hash_bytes(const uint8_t *bytes, size_t size)
+{
+	uint64_t hash = size, word = 0;
+
+	for (; size >= sizeof(word); bytes += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
+		hash = number_index_mix(hash ^ word);
+	}
+	word = 0;
+	memcpy(&word, bytes, size);
+	return number_index_mix(hash ^ word);
+}
+
+static uint64_t
+node_hash(const struct block_node *node)
+{
+	return number_index_mix(node->hash ^ node->block.address ^ (uint64_t)node->block.number << 40);
+}
+
+static int
+reserve_node(struct blocks *blocks)
+{
+	struct block_node **grown;
+	bool is_new;
+	int err;
+
+	if (blocks->node_count >= UINT32_MAX / 2)
+		return -ENOMEM;
+	grown = array_grow(blocks->nodes, &blocks->node_capacity, blocks->node_count + 1, sizeof(struct block_node *));
+	if (!grown)
+		return -ENOMEM;
+	blocks->nodes = grown;
+	err = number_index_reserve(&blocks->index, &is_new);
+	for (uint32_t i = 0; !err && is_new && i < blocks->node_count; i++)
+		number_index_put(&blocks->index, node_hash(grown[i]), i + 1);
+	return err;
+}
+
+static struct block_node *
+find_node(const struct blocks *blocks, const struct block_node *like)
+{
+	const struct number_index *index = &blocks->index;
+
+	for (uint32_t at = number_index_begin(index, node_hash(like)); index->numbers[at];
+	     at = number_index_next(index, at)) {
+		struct block_node *node = blocks->nodes[index->numbers[at] - 1];
+
+		if (node->hash == like->hash && node->block.address == like->block.address &&
+		    node->block.number == like->block.number && node->block.size == like->block.size &&
+		    node->block.count == like->block.count)
+			return node;
+	}
+	return NULL;
+}
+
+static struct block_node *
+make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *bytes, const uint8_t *sizes)
+{
+	struct block_node *node = arena_take(&blocks->arena, sizeof(*node), ARENA_LINE);
+	struct block *block;
+	unsigned last;
+
+	if (!node)
+		return NULL;
+	*node = *like;
+	block = &node->block;
+	if (block_decode(blocks, node, bytes, sizes))
+		return NULL;
+	last = block->instructions[block->count - 1].offset;
+	block->repeats =
+		blocks->architecture == ARCHITECTURE_X86_64 && guest_code_repeats(bytes + last, block->size - last);
+	block->is_in_order = blocks->pipeline.kind == PIPELINE_KIND_IN_ORDER;
+	if (block_trace(blocks, node))
+		return NULL;
+	block_group(blocks, node, bytes);
+	if (!block_variant_add(blocks, node, 0))
+		return NULL;
+	blocks->nodes[blocks->node_count++] = node;
+	number_index_put(&blocks->index, node_hash(node), (uint32_t)blocks->node_count);
+	return node;
+}
+
+const struct block *
+blocks_add(struct blocks *blocks, uint64_t address, const uint8_t *bytes, const uint8_t *sizes, size_t count,
+           uint32_t number, uint32_t first)
+{
+	struct block_node like = {.block = {.address = address, .number = number, .first = first}};
+	struct block_node *node = NULL;
+	size_t size = 0;
+
+	if (!count || count > BLOCK_INSTRUCTIONS_MAX)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		size += sizes[i];
+	like.block.count = (uint16_t)count;
+	like.block.size = (uint16_t)size;
+	like.block.fall = address + size;
+	like.hash = hash_bytes(bytes, size);
+	pthread_mutex_lock(&blocks->lock);
+	if (!reserve_node(blocks)) {
+		node = find_node(blocks, &like);
+		if (!node)
+			node = make_node(blocks, &like, bytes, sizes);
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	return node ? &node->block : NULL;
+}
+
+struct variant *
+blocks_first_variant(struct blocks *blocks, const struct block *block)
+{
+	(void)blocks;
+	return ((const struct block_node *)block)->variants[0];
+}
+
+/* Whether it goes on with the string that the block before ended in. */
+static bool
+goes_on(const struct block *before, const struct block *block)
+{
+	return before == block ||
+	       (block->repeats && block->count == 1 && before->repeats && before->fall == block->fall);
+}
+
+struct variant *
+blocks_find_variant(struct blocks *blocks, struct variant *before, const struct block *block)
+{
+	struct block_node *node = (struct block_node *)(uintptr_t)block;
+	const uint32_t state = block->is_in_order ? before->state : goes_on(before->block, block);
+	struct variant *variant = block_variant_known(node, state);
+
+	if (!variant) {
+		pthread_mutex_lock(&blocks->lock);
+		variant = block_variant_add(blocks, node, state);
+		pthread_mutex_unlock(&blocks->lock);
+	}
+	if (!variant)
+		return node->variants[0];
+	__atomic_store_n(&before->next[1], __atomic_load_n(&before->next[0], __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+	__atomic_store_n(&before->next[0], variant, __ATOMIC_RELEASE);
+	return variant;
+}

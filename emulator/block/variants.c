@@ -1,0 +1,224 @@
+/* A block's variants: how long it takes behind what. See block.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "emulator/block/block_parts.h"
+
+#define ENTRIES_FIRST     4
+#define CYCLES_MAX        UINT16_MAX
+#define FAST_STRING_BYTES 32 /* a cycle: what out-of-order cores have moved or stored by microcode since 2013 */
+
+struct variant *
+block_variant_known(const struct block_node *node, uint32_t state)
+{
+	const struct entries *entries = __atomic_load_n(&node->entries, __ATOMIC_ACQUIRE);
+
+	for (unsigned at = state; entries; at++) {
+		const struct entry *entry = &entries->entries[at & (entries->size - 1)];
+		struct variant *variant = __atomic_load_n(&entry->variant, __ATOMIC_ACQUIRE);
+
+		if (!variant || entry->state == state)
+			return variant;
+	}
+	return NULL;
+}
+
+static void
+put(struct entries *entries, uint32_t state, struct variant *variant)
+{
+	unsigned at = state & (entries->size - 1);
+
+	while (entries->entries[at].variant)
+		at = (at + 1) & (entries->size - 1);
+	entries->entries[at].state = state;
+	__atomic_store_n(&entries->entries[at].variant, variant, __ATOMIC_RELEASE);
+	entries->count++;
+}
+
+/* Room for one more, and a place that stays empty. */
+static int
+reserve(struct blocks *blocks, struct block_node *node)
+{
+	const struct entries *old = node->entries;
+	const unsigned size = old ? 2 * old->size : ENTRIES_FIRST;
+	struct entries *new;
+
+	if (old && old->count + 2 <= old->size)
+		return 0;
+	new = arena_take(&blocks->arena, sizeof(*new) + size * sizeof(new->entries[0]), _Alignof(struct entries));
+	if (!new)
+		return -ENOMEM;
+	new->size = size;
+	for (unsigned i = 0; old && i < old->size; i++)
+		if (old->entries[i].variant)
+			put(new, old->entries[i].state, old->entries[i].variant);
+	__atomic_store_n(&node->entries, new, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static struct variant *
+new_variant(struct blocks *blocks, const struct block *block)
+{
+	const size_t cycles_size = (block->count + 1u) * sizeof(uint16_t);
+	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + cycles_size, ARENA_LINE);
+
+	if (!variant)
+		return NULL;
+	variant->block = block;
+	variant->issue_cycles = (uint16_t *)(variant + 1);
+	return variant;
+}
+
+static uint16_t
+whole_cycles(double cycles)
+{
+	return cycles < CYCLES_MAX ? (uint16_t)cycles : CYCLES_MAX;
+}
+
+/* In order: the sum of all M up to an instruction is one more than the cycle in which it issues. */
+static void
+fill_in_order(const struct schedule *schedule, struct variant *variant)
+{
+	double issued = -1;
+
+	for (size_t i = 0; i < schedule->count; i++) {
+		issued += schedule->lines[i].minimum_cycles;
+		variant->issue_cycles[i] = whole_cycles(issued);
+	}
+	variant->cycles = (uint32_t)schedule->best_cycles;
+	variant->issue_cycles[schedule->count] = whole_cycles(schedule->best_cycles);
+}
+
+/* Out of order: each retires when its share of the best case is over. */
+static void
+fill_out_of_order(const struct schedule *schedule, double cycles, struct variant *variant)
+{
+	const double scale = schedule->best_cycles > 0 ? cycles / schedule->best_cycles : 0;
+	double retired = 0;
+
+	for (size_t i = 0; i < schedule->count; i++) {
+		retired += schedule->lines[i].minimum_cycles * scale;
+		variant->issue_cycles[i] = whole_cycles(retired < cycles ? retired : cycles);
+	}
+	variant->cycles = (uint32_t)cycles;
+	variant->fraction = (uint32_t)((cycles - variant->cycles) * 0x1p32);
+	variant->issue_cycles[schedule->count] = whole_cycles(cycles);
+}
+
+/* Cycles of an element behind the first of a string that is moved or stored. */
+static double
+string_cycles(const struct block_node *node, double cycles)
+{
+	const struct instruction *only = &node->decoded[0];
+	const double moved = (double)only->access_size / FAST_STRING_BYTES;
+
+	return node->block.repeats && node->block.count == 1 && only->stores && moved < cycles ? moved : cycles;
+}
+
+static int
+schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uint32_t state, struct variant *variant)
+{
+	struct schedule_state before, after;
+	struct schedule schedule;
+	struct carried carried;
+	int err;
+
+	carried_into(&blocks->states.states[state], &before);
+	err = schedule_block(&blocks->pipeline, node->decoded, node->block.count, false, &before, &after, &schedule);
+	if (err)
+		return err;
+	fill_in_order(&schedule, variant);
+	schedule_fini(&schedule);
+	carried_of(&after, &carried);
+	return carried_number(&blocks->states, &carried, &variant->state);
+}
+
+static int
+schedule_out_of_order(const struct blocks *blocks, const struct block_node *node, bool is_again,
+                      struct variant *variant)
+{
+	struct schedule schedule;
+	int err = schedule_block(&blocks->pipeline, node->decoded, node->block.count, is_again, NULL, NULL, &schedule);
+
+	if (err)
+		return err;
+	fill_out_of_order(&schedule, is_again ? string_cycles(node, schedule.best_cycles) : schedule.best_cycles,
+	                  variant);
+	schedule_fini(&schedule);
+	return 0;
+}
+
+/* One that takes as long and leaves the same. */
+static struct variant *
+find_same(const struct block_node *node, const struct variant *variant)
+{
+	const size_t cycles_size = (node->block.count + 1u) * sizeof(uint16_t);
+
+	for (unsigned i = 0; i < node->variant_count; i++) {
+		struct variant *known = node->variants[i];
+
+		if (known->state == variant->state && known->cycles == variant->cycles &&
+		    known->fraction == variant->fraction &&
+		    memcmp(known->issue_cycles, variant->issue_cycles, cycles_size) == 0)
+			return known;
+	}
+	return NULL;
+}
+
+static struct variant *
+find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_t state)
+{
+	const struct carried *states = blocks->states.states;
+	unsigned least = UINT32_MAX;
+	struct variant *nearest = node->variants[0];
+
+	for (unsigned i = 0; i < node->variant_count; i++) {
+		const unsigned distance = carried_distance(&states[state], &states[node->states[i]]);
+
+		if (distance < least) {
+			least = distance;
+			nearest = node->variants[i];
+		}
+	}
+	return nearest;
+}
+
+static struct variant *
+make(struct blocks *blocks, struct block_node *node, uint32_t state)
+{
+	struct variant *variant = new_variant(blocks, &node->block), *same;
+	int err;
+
+	if (!variant)
+		return NULL;
+	if (blocks->pipeline.kind == PIPELINE_KIND_IN_ORDER)
+		err = schedule_in_order_from(blocks, node, state, variant);
+	else
+		err = schedule_out_of_order(blocks, node, state != 0, variant);
+	if (err)
+		return NULL;
+	same = find_same(node, variant);
+	if (same)
+		return same;
+	node->states[node->variant_count] = state;
+	node->variants[node->variant_count++] = variant;
+	return variant;
+}
+
+struct variant *
+block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state)
+{
+	struct variant *variant = block_variant_known(node, state);
+
+	if (variant)
+		return variant;
+	if (reserve(blocks, node))
+		return NULL;
+	if (node->variant_count == BLOCK_VARIANTS_MAX)
+		variant = find_nearest(blocks, node, state);
+	else
+		variant = make(blocks, node, state);
+	if (variant)
+		put(node->entries, state, variant);
+	return variant;
+}
