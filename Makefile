@@ -155,6 +155,8 @@ $(BUILD)/bin/dcpilabel: $(LABEL_OBJECTS) $(CTL_OBJECTS)
 EMULATED_OBJECTS := $(call objects,$(call sources,dcpi-tools/emulated) emulator/program.c)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x)) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
+EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) emulator/setup.c) $(EMULATED_OBJECTS)
+$(BUILD)/bin/dcpiemu: $(EMU_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 CAT_OBJECTS := $(call objects,$(call sources,dcpi-tools/cat))
@@ -210,6 +212,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counters_test thread_count_test emulation_report_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)

@@ -57,4 +57,16 @@ struct setup {
 	struct pipeline pipeline;
 };
 
+#define SETUP_PART_COUNT 7
+
+const char *setup_part_name(unsigned bit);            /* "counts" for SETUP_COUNTS, bit 0, ...; NULL: none is so */
+const char *setup_event_name(enum setup_event event); /* in a database; NULL: none is so */
+uint32_t setup_event_parts(enum setup_event event);   /* what must be modelled for it to happen */
+uint64_t setup_event_period(enum setup_event event);  /* unless another one is wished */
+void setup_init(struct setup *setup,
+                unsigned threads); /* everything but machine and pipeline, as it is unless wished */
+
+/* Write it into the directory. 0 or -errno. */
+int setup_write(const struct setup *setup, const char *directory);
+
 #endif

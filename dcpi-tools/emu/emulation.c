@@ -1,0 +1,159 @@
+#include "dcpi-tools/emu/emulation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/emu/thread_count.h"
+
+#define PLUGIN_NAME "dcpi-timing.so"
+#define ROOM_BYTES  (UINT64_C(128) << 20) /* that must be free for the record, and some for each core */
+#define CORE_BYTES  (UINT64_C(8) << 20)
+#define SECOND_NS   1e9
+
+/* What the callbacks of the run need. */
+struct course {
+	const struct emulation_request *request;
+	char directory[PATH_MAX];
+	bool is_shown; /* a line of progress */
+};
+
+static int
+prepare(void *context, const char *directory)
+{
+	struct course *course = context;
+	int err = setup_write(course->request->setup, directory);
+
+	snprintf(course->directory, sizeof(course->directory), "%s", directory);
+	return err ? message_cannot(directory, "write the model's setup there", err, "TMPDIR names another place")
+	           : STATUS_OK;
+}
+
+static int
+begin(void *context)
+{
+	const struct course *course = context;
+	int err = 0;
+
+	if (course->request->sets_threads)
+		err = thread_count_announce(course->request->setup->threads);
+	return err ? message_cannot(NULL, "set the number of threads", err, NULL) : STATUS_OK;
+}
+
+static void
+show_progress(void *context, uint64_t elapsed_ns)
+{
+	struct course *course = context;
+	const double there =
+		(double)counters_elapsed(course->directory) / (course->request->setup->machine.clock_mhz * 1e6);
+	const double here = (double)elapsed_ns / SECOND_NS;
+
+	fprintf(stderr, "\r\033[K%s: %.3f s on %s in %.0f s here", program_invocation_short_name, there,
+	        course->request->setup->machine.name, here);
+	if (there > 0)
+		fprintf(stderr, ", %.1f times as long", here / there);
+	course->is_shown = true;
+}
+
+static void
+wipe_progress(struct course *course)
+{
+	if (course->is_shown)
+		fputs("\r\033[K", stderr);
+	course->is_shown = false;
+}
+
+static bool
+wants_progress(const struct emulation_request *request)
+{
+	return !request->is_quiet && request->setup->parts & SETUP_CLOCK && isatty(STDERR_FILENO) == 1;
+}
+
+static int
+run_command(const struct emulation_request *request, char *const *command, struct run *run)
+{
+	struct course course = {.request = request};
+	char seed[32];
+	const struct run_request run_request = {
+		.command = command,
+		.plugin = PLUGIN_NAME,
+		.does = "dcpiemu emulates",
+		.cpu = request->cpu,
+		.prefix = request->prefix,
+		.seed = seed,
+		.room_bytes = ROOM_BYTES + request->setup->threads * CORE_BYTES,
+		.prepare = prepare,
+		.begin = begin,
+		.tick = wants_progress(request) ? show_progress : NULL,
+		.context = &course,
+		.is_quiet = request->is_silent,
+	};
+	int status;
+
+	snprintf(seed, sizeof(seed), "%" PRIu64, request->setup->seed);
+	status = run_program(run, &run_request);
+	wipe_progress(&course);
+	return status;
+}
+
+static int
+keep(const struct emulation_request *request, struct emulation_outcome *outcome)
+{
+	int err = counters_read(outcome->run.directory, &outcome->counters);
+
+	(void)request;
+	if (err)
+		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
+	if (outcome->counters.count == 0) {
+		message_print(NULL, "nothing was counted: the emulator did not start the program");
+		return STATUS_FAILURE;
+	}
+	if (outcome->run.disk_filled)
+		message_print(outcome->run.directory,
+		              "the disk is full: what was recorded is not all (TMPDIR names another place)");
+	return outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
+}
+
+int
+emulation_run(const struct emulation_request *request, struct emulation_outcome *outcome)
+{
+	char **inserted = request->sets_threads ? thread_count_insert(request->command, request->setup->threads) : NULL;
+	int status;
+
+	memset(outcome, 0, sizeof(*outcome));
+	if (request->sets_threads && !inserted)
+		status = message_cannot(NULL, "begin", -ENOMEM, NULL);
+	else
+		status = run_command(request, inserted ? inserted : request->command, &outcome->run);
+	if (!status)
+		status = keep(request, outcome);
+	thread_count_free(inserted);
+	run_remove(&outcome->run);
+	return status;
+}
+
+void
+emulation_fini(struct emulation_outcome *outcome)
+{
+	counters_fini(&outcome->counters);
+}
+
+double
+emulation_seconds(const struct setup *setup, const struct emulation_outcome *outcome)
+{
+	return (double)outcome->counters.elapsed_cycles / (setup->machine.clock_mhz * 1e6);
+}
+
+double
+emulation_host_seconds(const struct emulation_outcome *outcome)
+{
+	const struct run *run = &outcome->run;
+
+	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / SECOND_NS : 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * emulation.h - one run of a program as if on another machine, from the command line to what was counted
+ *
+ * Thread rule: one thread; it prints what is wrong.
+ */
+#ifndef DCPI_TOOLS_EMU_EMULATION_H
+#define DCPI_TOOLS_EMU_EMULATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dcpi-tools/emu/counters.h"
+#include "dcpi-tools/emulated/run.h"
+#include "emulator/setup.h"
+
+struct emulation_request {
+	const struct setup *setup; /* whole */
+	const char *cpu, *prefix;  /* as run_request has them */
+	const char *directory;     /* of the database; NULL: nothing is written */
+	const char *label;         /* of epoch and processes; NULL: none */
+	char *const *command;
+	bool sets_threads; /* the environment says setup->threads to who asks it, and %t in arguments is that */
+	bool is_quiet;     /* no progress */
+	bool is_silent;    /* nothing of the output of the program */
+};
+
+struct emulation_outcome {
+	struct run run;
+	struct counters counters;
+	uint32_t epoch; /* in the database; 0: none */
+};
+
+/*
+ * STATUS_OK when the program ran and what was counted is kept, whatever came of the program; else an exit status after
+ * a message, with what there is in the outcome. emulation_fini() comes after it.
+ */
+int emulation_run(const struct emulation_request *request, struct emulation_outcome *outcome);
+void emulation_fini(struct emulation_outcome *outcome);
+
+/* How long it took there and here, s. */
+double emulation_seconds(const struct setup *setup, const struct emulation_outcome *outcome);
+double emulation_host_seconds(const struct emulation_outcome *outcome);
+
+#endif

@@ -1,0 +1,325 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/emu/report.h"
+
+#define THREADS_SHOWN 64
+
+static const struct record_counters *
+sum_of(const struct emulation_report *report)
+{
+	return &report->outcome->counters.sum;
+}
+
+static int
+finish(struct table *table, FILE *stream)
+{
+	const struct output output = {.stream = stream};
+	int err = table ? table_print(table, &output, true) : -ENOMEM;
+
+	table_free(table);
+	if (!err)
+		fputc('\n', stream);
+	return err;
+}
+
+static double
+rate(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+static void
+print_time(const struct emulation_report *report, FILE *stream)
+{
+	const struct setup *setup = report->setup;
+	const struct counters *counters = &report->outcome->counters;
+	const double there = emulation_seconds(setup, report->outcome), here = emulation_host_seconds(report->outcome);
+	char *title = text_shown(setup->machine.title);
+
+	fprintf(stream, "Machine:   %s (%s), %g MHz, %u of its %u cores\n", title ? title : "?", setup->machine.name,
+	        setup->machine.clock_mhz, setup->threads, setup->machine.cores);
+	free(title);
+	if (setup->parts & SETUP_CLOCK)
+		fprintf(stream,
+		        "Time:      %.6f s, %" PRIu64 " cycles; %.2f s here, %.1f times as long\n"
+		        "Busy:      %.2f cores on average, %.6f s of one\n",
+		        there, counters->elapsed_cycles, here, there > 0 ? here / there : 0, report_cores_busy(report),
+		        (double)counters->busy_cycles / (setup->machine.clock_mhz * 1e6));
+	else
+		fprintf(stream, "Time:      not modelled; %.2f s here\n", here);
+}
+
+static int
+print_reasons(const struct emulation_report *report, FILE *stream)
+{
+	static const struct table_column columns[] = {
+		{.heading = "cycles", .align = TABLE_RIGHT, .min_width = 16},
+		{.heading = "busy", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
+		{.heading = "spent on", .gap = 1},
+	};
+	struct table *table = table_new(columns, 3);
+	const struct counters *counters = &report->outcome->counters;
+
+	for (unsigned i = 0; table && i < REASON_COUNT; i++) {
+		if (!counters->sum.cycles[i])
+			continue;
+		table_format(table, STYLE_PLAIN, "%" PRIu64, counters->sum.cycles[i]);
+		if (i == REASON_BLOCKED)
+			table_text(table, STYLE_PLAIN, "-");
+		else
+			table_format(table, STYLE_PLAIN, "%.2f%%",
+			             rate(counters->sum.cycles[i], counters->busy_cycles));
+		table_text(table, STYLE_PLAIN, reason_title(i));
+	}
+	return finish(table, stream);
+}
+
+static void
+add_rate(struct table *table, uint64_t missed, uint64_t accesses)
+{
+	if (accesses)
+		table_format(table, STYLE_PLAIN, "%.2f%%", 100 - rate(missed, accesses));
+	else
+		table_text(table, STYLE_PLAIN, "-");
+}
+
+static void
+add_level(struct table *table, const struct report_level *level)
+{
+	if (level->accesses)
+		table_format(table, STYLE_PLAIN, "%" PRIu64, level->accesses);
+	else
+		table_text(table, STYLE_PLAIN, "-");
+	table_format(table, STYLE_PLAIN, "%" PRIu64, report_level_missed(level));
+	add_rate(table, report_level_missed(level), level->accesses);
+	table_text(table, STYLE_PLAIN, level->name);
+}
+
+static void
+add_misses(struct table *table, const char *name, uint64_t accesses, uint64_t missed)
+{
+	struct report_level level = {.accesses = accesses, .loads_missed = missed};
+
+	snprintf(level.name, sizeof(level.name), "%s", name);
+	add_level(table, &level);
+}
+
+static void
+add_tlbs(struct table *table, const struct record_counters *sum)
+{
+	add_misses(table, "ITB", 0, sum->code_tlb_missed);
+	add_misses(table, "DTB", 0, sum->data_tlb_missed);
+	add_misses(table, "TB level 2", sum->code_tlb_missed + sum->data_tlb_missed, sum->code_walks + sum->data_walks);
+}
+
+static int
+print_levels(const struct emulation_report *report, FILE *stream)
+{
+	static const struct table_column columns[] = {
+		{.heading = "accesses", .align = TABLE_RIGHT, .min_width = 16},
+		{.heading = "misses", .align = TABLE_RIGHT, .gap = 1, .min_width = 14},
+		{.heading = "hits", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
+		{.heading = "of", .gap = 1},
+	};
+	struct report_level levels[REPORT_LEVELS_MAX];
+	const struct record_counters *sum = sum_of(report);
+	const uint32_t parts = report->setup->parts;
+	struct table *table;
+	size_t count;
+
+	if (!(parts & (SETUP_CACHES | SETUP_TLBS | SETUP_BRANCHES)))
+		return 0;
+	table = table_new(columns, 4);
+	count = parts & SETUP_CACHES ? report_levels(report, sum, levels) : 0;
+	for (size_t i = 0; table && i < count; i++)
+		add_level(table, &levels[i]);
+	if (table && parts & SETUP_TLBS)
+		add_tlbs(table, sum);
+	if (table && parts & SETUP_BRANCHES)
+		add_misses(table, "branches", sum->branches, sum->mispredicted);
+	return finish(table, stream);
+}
+
+static int
+print_nodes(const struct emulation_report *report, FILE *stream)
+{
+	static const struct table_column columns[] = {
+		{.heading = "bytes", .align = TABLE_RIGHT, .min_width = 16},
+		{.heading = "GB/s", .align = TABLE_RIGHT, .gap = 1, .min_width = 14},
+		{.heading = "limit", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
+		{.heading = "memory of", .gap = 1},
+	};
+	const double limit = report_bandwidth_limit(report);
+	struct table *table;
+
+	if (!(report->setup->parts & SETUP_CACHES) || !(report->setup->parts & SETUP_CLOCK))
+		return 0;
+	table = table_new(columns, 4);
+	for (unsigned i = 0; table && i < report->setup->machine.nodes; i++) {
+		const double moved = report_bandwidth(report, i);
+
+		table_format(table, STYLE_PLAIN, "%" PRIu64, sum_of(report)->node_bytes[i]);
+		table_format(table, STYLE_PLAIN, "%.3f", moved);
+		table_format(table, STYLE_PLAIN, "%.1f%%", limit > 0 ? 100 * moved / limit : 0);
+		table_format(table, STYLE_PLAIN, "node %u (%g GB/s)", i, limit);
+	}
+	return finish(table, stream);
+}
+
+/* Cycles of a thread, or of a program, by what they were spent on. */
+static void
+add_cycles(struct table *table, const struct record_counters *counters)
+{
+	const uint64_t *cycles = counters->cycles, busy = counters_busy(counters);
+	const uint64_t code = cycles[REASON_CODE_CACHE] + cycles[REASON_CODE_TLB];
+	const uint64_t data = cycles[REASON_DATA_CACHE] + cycles[REASON_DATA_TLB] + cycles[REASON_BANDWIDTH] +
+	                      cycles[REASON_WRITE_BUFFER];
+
+	table_format(table, STYLE_PLAIN, "%" PRIu64, busy);
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(cycles[REASON_EXECUTION], busy));
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(code, busy));
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(data, busy));
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(cycles[REASON_MISPREDICT], busy));
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(cycles[REASON_CALL], busy));
+	table_format(table, STYLE_PLAIN, "%.1f%%", rate(cycles[REASON_BLOCKED], busy + cycles[REASON_BLOCKED]));
+}
+
+static struct table *
+new_cycles_table(const char *of)
+{
+	const struct table_column columns[] = {
+		{.heading = "busy cycles", .align = TABLE_RIGHT, .min_width = 16},
+		{.heading = "exec", .align = TABLE_RIGHT, .gap = 1, .min_width = 6},
+		{.heading = "code", .align = TABLE_RIGHT, .gap = 1, .min_width = 6},
+		{.heading = "data", .align = TABLE_RIGHT, .gap = 1, .min_width = 6},
+		{.heading = "branch", .align = TABLE_RIGHT, .gap = 1, .min_width = 6},
+		{.heading = "calls", .align = TABLE_RIGHT, .gap = 1, .min_width = 6},
+		{.heading = "blocked", .align = TABLE_RIGHT, .gap = 1, .min_width = 7},
+		{.heading = of, .gap = 1},
+	};
+
+	return table_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+/* The threads of all programs; of many, the first. */
+static int
+print_threads(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	struct table *table = new_cycles_table("thread");
+	size_t shown = 0, all = 0;
+	int err;
+
+	for (size_t i = 0; table && i < counters->count; i++) {
+		const struct counters_program *program = &counters->programs[i];
+
+		for (size_t j = 0; j < program->vcpu_count; j++) {
+			if (all++ >= THREADS_SHOWN)
+				continue;
+			add_cycles(table, &program->vcpus[j]);
+			table_format(table, STYLE_PLAIN, "%zu of %.15s, process %d", j, program->comm,
+			             (int)program->pid);
+			shown++;
+		}
+	}
+	err = finish(table, stream);
+	if (!err && shown < all)
+		fprintf(stream, "%zu further threads are not shown; --json has all\n\n", all - shown);
+	return err;
+}
+
+static int
+print_programs(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	struct table *table = new_cycles_table("program");
+
+	for (size_t i = 0; table && i < counters->count; i++) {
+		const struct counters_program *program = &counters->programs[i];
+
+		add_cycles(table, &program->sum);
+		table_format(table, STYLE_PLAIN, "%.15s, process %d", program->comm, (int)program->pid);
+	}
+	return finish(table, stream);
+}
+
+static size_t
+count_threads(const struct counters *counters)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < counters->count; i++)
+		count += counters->programs[i].vcpu_count;
+	return count;
+}
+
+static int
+print_tables(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	const bool has_clock = report->setup->parts & SETUP_CLOCK;
+	int err = 0;
+
+	fputc('\n', stream);
+	if (has_clock)
+		err = print_reasons(report, stream);
+	if (!err)
+		err = print_levels(report, stream);
+	if (!err)
+		err = print_nodes(report, stream);
+	if (!err && has_clock && count_threads(counters) > 1 && (counters->count == 1 || report->by_process))
+		err = print_threads(report, stream);
+	if (!err && has_clock && report->by_process)
+		err = print_programs(report, stream);
+	return err;
+}
+
+static void
+print_what_is_missing(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	uint64_t unfollowed = 0, unrecorded = 0;
+
+	for (size_t i = 0; i < counters->count; i++) {
+		unfollowed += counters->programs[i].unfollowed;
+		unrecorded += counters->programs[i].unrecorded;
+	}
+	if (unfollowed)
+		fprintf(stream, "Missing:   %" PRIu64 " programs that were started could not be followed\n",
+		        unfollowed);
+	if (unrecorded)
+		fprintf(stream, "Missing:   %" PRIu64 " blocks of code or stalls found no room\n", unrecorded);
+	if (counters->damaged)
+		fprintf(stream, "Missing:   the records of %zu processes are damaged\n", counters->damaged);
+	if (sum_of(report)->timeouts)
+		fprintf(stream, "Waits:     %" PRIu64 " of %" PRIu64 " for slower threads ended without them\n",
+		        sum_of(report)->timeouts, sum_of(report)->waits);
+}
+
+int
+emulation_report_text(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	char *database;
+	int err;
+
+	print_time(report, stream);
+	fprintf(stream, "Ran:       %zu %s, %zu %s\n", counters->count, counters->count == 1 ? "program" : "programs",
+	        count_threads(counters), count_threads(counters) == 1 ? "thread" : "threads");
+	err = print_tables(report, stream);
+	if (err)
+		return err;
+	print_what_is_missing(report, stream);
+	database = report->database ? text_shown(report->database) : NULL;
+	if (report->outcome->epoch)
+		fprintf(stream, "Profile:   epoch %" PRIu32 " of %s%s%s\n", report->outcome->epoch,
+		        database ? database : "?", report->label ? ", label " : "", report->label ? report->label : "");
+	free(database);
+	return fflush(stream) == 0 && !ferror(stream) ? 0 : -EIO;
+}

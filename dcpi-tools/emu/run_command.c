@@ -1,0 +1,213 @@
+/* dcpiemu run: its options, and what it does with them. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/whole_file.h"
+#include "dcpi-tools/emu/command.h"
+#include "dcpi-tools/emu/emulation.h"
+#include "dcpi-tools/emu/model_options.h"
+#include "dcpi-tools/emu/report.h"
+#include "profile/epoch.h"
+
+enum key {
+	KEY_MACHINE = 1,
+	KEY_THREADS,
+	KEY_LABEL,
+	KEY_NO_DB,
+	KEY_JSON,
+	KEY_OUTPUT,
+	KEY_PROCESSES,
+	KEY_QUIET,
+};
+
+struct request {
+	struct options options;
+	struct model_options model;
+	const char *machine, *label, *output;
+	unsigned threads; /* 0: as many as the machine has cores */
+	bool without_database, json, by_process, is_quiet;
+	char **command;
+};
+
+static const struct argp_option entries[] = {
+	{NULL, 0, NULL, 0, "As if where:", 1},
+	{"machine", KEY_MACHINE, "NAME|FILE", 0, "On that machine ('dcpiemu machines' lists them)", 1},
+	{"threads", KEY_THREADS, "N", 0,
+         "The program sees N of its cores, and is told so (OMP_NUM_THREADS and the like, %t in arguments)", 1},
+	{NULL, 0, NULL, 0, "Where the profile is kept:", 2},
+	{"label", KEY_LABEL, "LABEL", 0,
+         "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)", 2},
+	{"no-db", KEY_NO_DB, NULL, 0, "Nowhere: only the report", 2},
+	{NULL, 0, NULL, 0, "The report:", 3},
+	{"processes", KEY_PROCESSES, NULL, 0, "A row for each process, too", 3},
+	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 3},
+	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 3},
+	{"quiet", KEY_QUIET, NULL, 0, "No progress, and no report unless --output names a file", 3},
+	{0},
+};
+
+static const struct argp_child children[] = {
+	{&options_database, 0, NULL, 2},
+	{&model_options_argp, 0, NULL, 0},
+	{0},
+};
+
+static const char *
+label_of(const struct argp_state *state, const char *text)
+{
+	if (!*text || strlen(text) >= EPOCH_LABEL_SIZE)
+		argp_error(state, "--label takes 1 to %d bytes", EPOCH_LABEL_SIZE - 1);
+	return text;
+}
+
+static void
+check(const struct argp_state *state, const struct request *request)
+{
+	if (!request->machine)
+		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
+	if (!request->command)
+		argp_error(state, "which program? dcpiemu run --machine NAME -- PROGRAM [ARGUMENT]...");
+	if (request->without_database && request->label)
+		argp_error(state, "--label names what is kept: it does not go with --no-db");
+}
+
+static error_t
+parse_option(int key, char *text, struct argp_state *state)
+{
+	struct request *request = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &request->options;
+		state->child_inputs[1] = &request->model;
+		return 0;
+	case KEY_MACHINE:
+		request->machine = text;
+		return 0;
+	case KEY_THREADS:
+		request->threads = (unsigned)options_number(state, "--threads", text, 1, MACHINE_CORES_MAX);
+		return 0;
+	case KEY_LABEL:
+		request->label = label_of(state, text);
+		return 0;
+	case KEY_NO_DB:
+		request->without_database = true;
+		return 0;
+	case KEY_JSON:
+		request->json = true;
+		return 0;
+	case KEY_OUTPUT:
+		request->output = text;
+		return 0;
+	case KEY_PROCESSES:
+		request->by_process = true;
+		return 0;
+	case KEY_QUIET:
+		request->is_quiet = true;
+		return 0;
+	case ARGP_KEY_ARG: /* what follows is the program's */
+		request->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		check(state, request);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = entries,
+	.parser = parse_option,
+	.args_doc = "[--] PROGRAM [ARGUMENT]...",
+	.doc = "Run PROGRAM as if on another machine, and profile it there.\v"
+	       "Output and exit status are PROGRAM's own. See dcpiemu(1).",
+	.children = children,
+};
+
+static int
+print_report(const struct request *request, const struct emulation_report *report)
+{
+	struct whole_file file = {.stream = stderr};
+	int err = 0;
+
+	if (request->is_quiet && !request->output)
+		return STATUS_OK;
+	if (request->output)
+		err = whole_file_open(&file, request->output);
+	if (err)
+		return message_cannot(request->output, "write the report", err, NULL);
+	err = request->json ? emulation_report_json(report, file.stream) : emulation_report_text(report, file.stream);
+	if (request->output)
+		err = whole_file_close(&file, err);
+	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+static int
+choose(const struct request *request, struct setup *setup)
+{
+	int status = command_choose_machine(request->machine, setup);
+
+	if (status)
+		return status;
+	setup->threads = request->threads ? request->threads : setup->machine.cores;
+	if (setup->threads <= setup->machine.cores)
+		return STATUS_OK;
+	message_print(request->machine, "it has %u cores: --threads takes 1 to %u", setup->machine.cores,
+	              setup->machine.cores);
+	return STATUS_USAGE;
+}
+
+static int
+run(struct request *request)
+{
+	struct setup *setup = &request->model.setup;
+	const struct emulation_request emulation = {
+		.setup = setup,
+		.cpu = request->model.cpu,
+		.prefix = request->model.prefix,
+		.directory = request->without_database ? NULL : request->options.directory,
+		.label = request->label,
+		.command = request->command,
+		.sets_threads = request->threads > 0,
+		.is_quiet = request->is_quiet,
+	};
+	struct emulation_outcome outcome;
+	const struct emulation_report report = {
+		.setup = setup,
+		.outcome = &outcome,
+		.database = emulation.directory,
+		.label = request->label,
+		.by_process = request->by_process,
+	};
+	int status = choose(request, setup), printed;
+
+	if (status)
+		return status;
+	status = emulation_run(&emulation, &outcome);
+	printed = outcome.counters.count ? print_report(request, &report) : STATUS_OK;
+	status = outcome.counters.count ? run_exit_status(&outcome.run, status ? status : printed) : status;
+	emulation_fini(&outcome);
+	return status;
+}
+
+int
+run_main(int argc, char **argv)
+{
+	struct request request = {0};
+	int status;
+
+	options_init(&request.options);
+	model_options_init(&request.model);
+	status = command_parse(&argp, argc, argv, &request);
+	if (!status)
+		status = run(&request);
+	options_fini(&request.options);
+	return status;
+}

@@ -1,0 +1,107 @@
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+#include "dcpi-tools/emu/counters.h"
+#include "tests/unit/dcpi-tools/record_made.h"
+
+static const struct record_header first = {
+	.magic = RECORD_MAGIC, .pid = 100, .parent = 7, .vcpu_count = 2, .comm = "parent"};
+static const struct record_header second = {
+	.magic = RECORD_MAGIC, .pid = 50, .parent = 100, .vcpu_count = 1, .start_cycles = 400, .comm = "child"};
+
+static void
+threads_and_programs_are_added_up(void **state)
+{
+	const struct record_counters threads[] = {
+		{.clock = 1000, .threads = 1, .cycles = {[REASON_EXECUTION] = 600, [REASON_DATA_CACHE] = 400}},
+		{.clock = 900,
+	         .began = 300,
+	         .threads = 2,
+	         .cycles = {[REASON_EXECUTION] = 500, [REASON_BLOCKED] = 100}},
+	};
+	const struct record_counters child = {
+		.clock = 1500, .began = 400, .threads = 1, .cycles = {[REASON_EXECUTION] = 1100}, .mispredicted = 3};
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.50.0", &second, &child);
+	record_made_file(directory, "record.100.0", &first, threads);
+	record_made_file(directory, "setup", &first, NULL);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.count, 2);
+	assert_string_equal(counters.programs[0].comm, "parent");
+	assert_int_equal(counters.programs[0].vcpu_count, 2);
+	assert_int_equal(counters.programs[0].sum.clock, 1000);
+	assert_int_equal(counters.programs[0].sum.began, 0);
+	assert_int_equal(counters.programs[0].sum.threads, 3);
+	assert_int_equal(counters.programs[1].sum.began, 400);
+	assert_int_equal(counters.elapsed_cycles, 1500);
+	assert_int_equal(counters.busy_cycles, 600 + 400 + 500 + 1100);
+	assert_int_equal(counters.sum.cycles[REASON_BLOCKED], 100);
+	assert_int_equal(counters.sum.mispredicted, 3);
+	counters_fini(&counters);
+	assert_int_equal(counters_elapsed(directory), 1500);
+	record_made_remove(directory);
+}
+
+static void
+what_is_no_record_is_counted_as_damaged(void **state)
+{
+	const struct record_header foreign = {.magic = 1}, many = {.magic = RECORD_MAGIC, .vcpu_count = UINT32_MAX};
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.1.0", &foreign, NULL);
+	record_made_file(directory, "record.2.0", &many, NULL);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.count, 0);
+	assert_int_equal(counters.damaged, 2);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
+static void
+a_thread_that_has_no_record_yet_is_left_out(void **state)
+{
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.1.0", &first, NULL);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.count, 1);
+	assert_int_equal(counters.programs[0].vcpu_count, 0);
+	assert_int_equal(counters.elapsed_cycles, 0);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
+static void
+a_directory_that_is_gone_is_an_error(void **state)
+{
+	struct counters counters;
+
+	(void)state;
+	assert_int_equal(counters_read("/nowhere/at/all", &counters), -ENOENT);
+	counters_fini(&counters);
+	assert_int_equal(counters_elapsed("/nowhere/at/all"), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_and_programs_are_added_up),
+		cmocka_unit_test(what_is_no_record_is_counted_as_damaged),
+		cmocka_unit_test(a_thread_that_has_no_record_yet_is_left_out),
+		cmocka_unit_test(a_directory_that_is_gone_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
