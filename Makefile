@@ -88,7 +88,7 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help units fuzzers bench benches soak growth workloads manuals clean
+.PHONY: all help units fuzzers bench bench-emulator benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) libraries manuals
@@ -99,6 +99,7 @@ help:
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
+	@echo 'make bench-emulator   dcpiemu beside qemu-user and cachegrind (15 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
@@ -318,6 +319,12 @@ $(BUILD)/bench/block_cycles: $(BUILD)/obj/bench/block_cycles.o \
 		$(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard bench/silicon/*.c))) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
+
+$(BUILD)/bench/emulator_setup: $(BUILD)/obj/emulator/setup.o
+
+# What each part of dcpiemu's model costs; a quarter of an hour on a quiet machine.
+bench-emulator: all benches workloads
+	bench/emulator --write docs/benchmarks.md $(BENCH_OPTIONS)
 
 # What it costs beside `perf record`, into docs/benchmarks.md; about twelve minutes on a quiet machine.
 BENCH_OPTIONS ?=

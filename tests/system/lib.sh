@@ -89,6 +89,16 @@ check_at_most()
 	fi
 }
 
+# check_at_least SENTENCE LIMIT VALUE
+check_at_least()
+{
+	if awk -v value="$3" -v limit="$2" 'BEGIN { exit !(value != "" && value + 0 >= limit + 0) }'; then
+		ok "$1"
+	else
+		not_ok "$1" "$3 is less than $2"
+	fi
+}
+
 # json_holds FILTER [FILE] - is it true of the one object there? jq -e says yes of none at all.
 json_holds()
 {

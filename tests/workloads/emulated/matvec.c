@@ -5,9 +5,12 @@
  */
 #include "emulated.h"
 
+#define PAGE_BYTES 4096
+
 void matrix_fill(double *matrix, double *vector, size_t size);
 void multiply(const double *matrix, const double *vector, double *result, size_t size);
 
+/* A value in each page: what is measured is the product, and zeros take as long. */
 __attribute__((noinline)) void
 matrix_fill(double *matrix, double *vector, size_t size)
 {
@@ -15,7 +18,7 @@ matrix_fill(double *matrix, double *vector, size_t size)
 		vector[i] = (double)(i % 7);
 #pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < size; i++)
-		for (size_t j = 0; j < size; j++)
+		for (size_t j = 0; j < size; j += PAGE_BYTES / sizeof(*matrix))
 			matrix[i * size + j] = (double)(i + j);
 }
 
