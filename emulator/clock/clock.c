@@ -1,0 +1,227 @@
+#include "emulator/clock/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulator/clock/clock_state.h"
+
+#define STEP_CYCLES 50000 /* without a quantum, between two looks at the others */
+
+static unsigned
+count_host_cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+struct clock *
+clock_new(const struct setup *setup, const char *directory, const char *target)
+{
+	struct clock *clock = calloc(1, sizeof(*clock));
+
+	(void)directory;
+	if (!clock)
+		return NULL;
+	clock->setup = *setup;
+	clock->step = setup->quantum_cycles ? setup->quantum_cycles / 2 + 1 : STEP_CYCLES;
+	guest_time_init(&clock->time, setup->machine.clock_mhz, setup->seed);
+	pthread_mutex_init(&clock->lock, NULL);
+	/* flags, stack, parent's, child's, thread's memory; the others have the last two the other way round */
+	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
+	clock->calls = guest_calls_new(target);
+	if (clock->calls)
+		clock->skew = skew_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, count_host_cores());
+	if (clock->skew)
+		clock->futexes = futexes_new(clock->skew, CLOCK_VCPUS_MAX);
+	if (!clock->futexes) {
+		const int err = errno;
+
+		clock_free(clock);
+		errno = err;
+		return NULL;
+	}
+	return clock;
+}
+
+void
+clock_free(struct clock *clock)
+{
+	if (!clock)
+		return;
+	futexes_free(clock->futexes);
+	skew_free(clock->skew);
+	guest_calls_free(clock->calls);
+	pthread_mutex_destroy(&clock->lock);
+	free(clock);
+}
+
+uint64_t
+clock_start(const struct clock *clock)
+{
+	return clock->start;
+}
+
+/* The thread that the calling one is, as far as it has made a system call; NULL. */
+static struct clock_thread *
+find_caller(struct clock *clock)
+{
+	const unsigned highest = atomic_load(&clock->highest);
+
+	for (unsigned i = 0; i < highest; i++) {
+		struct clock_thread *thread = &clock->threads[i];
+
+		if (thread->is_alive && thread->has_host && pthread_equal(thread->host, pthread_self()))
+			return thread;
+	}
+	return NULL;
+}
+
+/* The core with the fewest threads; the first of these. */
+static unsigned
+choose_core(const struct clock *clock)
+{
+	uint16_t threads[MACHINE_CORES_MAX] = {0};
+	const unsigned cores = clock->setup.threads ? clock->setup.threads : 1, highest = atomic_load(&clock->highest);
+	unsigned best = 0;
+
+	for (unsigned i = 0; i < highest; i++)
+		if (clock->threads[i].is_alive)
+			threads[clock->threads[i].core]++;
+	for (unsigned i = 1; i < cores; i++)
+		if (threads[i] < threads[best])
+			best = i;
+	return best;
+}
+
+uint64_t
+clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *counters)
+{
+	struct clock_thread *thread, *parent;
+	uint64_t now;
+
+	if (vcpu >= CLOCK_VCPUS_MAX)
+		return clock->start;
+	thread = &clock->threads[vcpu];
+	pthread_mutex_lock(&clock->lock);
+	parent = find_caller(clock);
+	now = parent ? atomic_load(&parent->now) : clock->start;
+	memset(&thread->progress, 0, sizeof(thread->progress));
+	thread->core = choose_core(clock);
+	thread->counters = counters ? counters : &thread->none;
+	/* set_tid_address() or the clone that makes it tell */
+	thread->child_address = parent ? parent->progress.child_address : 0;
+	thread->last = now;
+	atomic_store(&thread->now, now);
+	atomic_store(&thread->began, now);
+	atomic_store(&thread->blocked, 0);
+	atomic_store(&thread->called, 0);
+	thread->has_host = false;
+	thread->is_alive = true;
+	if (atomic_load(&clock->highest) <= vcpu)
+		atomic_store(&clock->highest, vcpu + 1);
+	pthread_mutex_unlock(&clock->lock);
+	skew_begin(clock->skew, vcpu, now);
+	return now;
+}
+
+void
+clock_thread_end(struct clock *clock, unsigned vcpu, uint64_t now)
+{
+	struct clock_thread *thread;
+
+	if (vcpu >= CLOCK_VCPUS_MAX || !clock->threads[vcpu].is_alive)
+		return;
+	thread = &clock->threads[vcpu];
+	pthread_mutex_lock(&clock->lock);
+	atomic_fetch_add(&clock->ended_busy, now - atomic_load(&thread->began) - atomic_load(&thread->blocked));
+	atomic_fetch_add(&clock->ended_called, atomic_load(&thread->called));
+	thread->is_alive = false;
+	pthread_mutex_unlock(&clock->lock);
+	skew_end(clock->skew, vcpu);
+}
+
+unsigned
+clock_thread_core(const struct clock *clock, unsigned vcpu)
+{
+	return vcpu < CLOCK_VCPUS_MAX ? clock->threads[vcpu].core : 0;
+}
+
+/*
+ * More threads than cores: each has its share of them. What others had meanwhile is added to a thread's clock. The
+ * target's scheduler is taken for perfect: no core is idle while a thread is ready.
+ */
+static uint64_t
+share_cores(const struct clock *clock, uint64_t progress)
+{
+	const uint64_t running = skew_running(clock->skew);
+	const uint64_t cores = clock->setup.threads ? clock->setup.threads : 1;
+
+	return running > cores ? progress * (running - cores) / cores : 0;
+}
+
+void
+clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now)
+{
+	const enum skew_wait wait = skew_reach(clock->skew, vcpu, now);
+
+	if (wait == SKEW_NEAR)
+		return;
+	clock->threads[vcpu].counters->waits++;
+	if (wait == SKEW_GAVE_UP)
+		clock->threads[vcpu].counters->timeouts++;
+}
+
+void
+clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_step *step)
+{
+	struct clock_thread *thread;
+	uint64_t shared;
+
+	*step = (struct clock_step){.now = now, .limit = now + clock->step};
+	if (vcpu >= CLOCK_VCPUS_MAX)
+		return;
+	thread = &clock->threads[vcpu];
+	skew_bind(clock->skew, vcpu);
+	shared = now > thread->last ? share_cores(clock, now - thread->last) : 0;
+	step->now += shared;
+	step->blocked_cycles = shared;
+	atomic_fetch_add_explicit(&thread->blocked, shared, memory_order_relaxed);
+	atomic_store(&thread->now, step->now);
+	thread->last = step->now;
+	step->limit = step->now + clock->step;
+	clock_keep_near(clock, vcpu, step->now);
+}
+
+void
+clock_settle(struct clock *clock, unsigned vcpu, uint64_t now)
+{
+	(void)clock;
+	(void)vcpu;
+	(void)now;
+}
+
+void
+clock_fork(struct clock *clock)
+{
+	struct clock_thread *caller;
+	unsigned vcpu;
+
+	pthread_mutex_init(&clock->lock, NULL);
+	caller = find_caller(clock);
+	vcpu = caller ? (unsigned)(caller - clock->threads) : 0;
+	clock->start = atomic_load(&clock->threads[vcpu].now);
+	for (unsigned i = 0; i < atomic_load(&clock->highest); i++)
+		clock->threads[i].is_alive = i == vcpu;
+	atomic_store(&clock->threads[vcpu].began, clock->start);
+	atomic_store(&clock->threads[vcpu].blocked, 0);
+	atomic_store(&clock->threads[vcpu].called, 0);
+	atomic_store(&clock->ended_busy, 0);
+	atomic_store(&clock->ended_called, 0);
+	futexes_fork(clock->futexes);
+	skew_fork(clock->skew, vcpu);
+}

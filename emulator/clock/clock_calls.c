@@ -1,0 +1,202 @@
+/* What system calls do to a thread's clock. */
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <string.h>
+
+#include "emulator/clock/clock_state.h"
+#include "emulator/clock/guest_view.h"
+#include "emulator/clock/host_thread.h"
+
+#define RESULT_EINTR     (-4)
+#define RESULT_ETIMEDOUT (-110)
+
+/* futex(address, operation, value, timeout or value2, address2, value3) */
+static void
+futex_began(struct clock *clock, unsigned vcpu, struct clock_progress *progress)
+{
+	const uint64_t *arguments = progress->call.arguments;
+	struct futex_wake wake = {.address = arguments[0], .count = (uint32_t)arguments[2]};
+
+	switch (arguments[1] & FUTEX_CMD_MASK & UINT32_MAX) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		progress->waits_for_futex = true;
+		futexes_wait(clock->futexes, vcpu, wake.address);
+		return;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		break;
+	case FUTEX_UNLOCK_PI:
+		wake.count = 1;
+		break;
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_CMP_REQUEUE_PI:
+		wake.other = arguments[4];
+		wake.moves = true;
+		break;
+	case FUTEX_WAKE_OP:
+		wake.other = arguments[4];
+		break;
+	default:
+		return;
+	}
+	progress->wakes_futex = true;
+	futexes_wake(clock->futexes, vcpu, &wake, progress->began);
+}
+
+/* The kernel wakes whoever joins the thread. */
+static void
+thread_exits(struct clock *clock, unsigned vcpu, uint64_t now)
+{
+	const struct futex_wake wake = {.address = clock->threads[vcpu].child_address, .count = UINT32_MAX};
+
+	if (!wake.address)
+		return;
+	futexes_wake(clock->futexes, vcpu, &wake, now);
+	futexes_woke(clock->futexes, vcpu, UINT32_MAX);
+}
+
+/* What of the call is to be known before others can see its effect. */
+static void
+note_kind(struct clock *clock, unsigned vcpu)
+{
+	struct clock_thread *thread = &clock->threads[vcpu];
+	struct clock_progress *progress = &thread->progress;
+	const uint64_t *arguments = progress->call.arguments;
+
+	switch (progress->kind) {
+	case CALL_FUTEX:
+		futex_began(clock, vcpu, progress);
+		return;
+	case CALL_CLONE:
+		if (arguments[0] & CLONE_CHILD_CLEARTID)
+			progress->child_address = arguments[clock->child_argument];
+		return;
+	case CALL_SET_CHILD_ADDRESS:
+		thread->child_address = arguments[0];
+		return;
+	case CALL_EXIT:
+		thread_exits(clock, vcpu, progress->began);
+		return;
+	default:
+		return;
+	}
+}
+
+static bool
+is_sleep(enum guest_call kind)
+{
+	return kind == CALL_NANOSLEEP || kind == CALL_CLOCK_NANOSLEEP;
+}
+
+void
+clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct clock_call *call)
+{
+	const enum guest_call kind = guest_call_of(clock->calls, call->number);
+	struct clock_thread *thread;
+
+	if (vcpu >= CLOCK_VCPUS_MAX)
+		return;
+	thread = &clock->threads[vcpu];
+	thread->progress = (struct clock_progress){.call = *call, .kind = kind, .began = now};
+	thread->progress.deadline.cycles = SKEW_NONE;
+	thread->host = pthread_self();
+	thread->has_host = true;
+	thread->counters->calls++;
+	atomic_store(&thread->now, now);
+	skew_bind(clock->skew, vcpu);
+	skew_call(clock->skew, vcpu, true);
+	note_kind(clock, vcpu);
+	if (!guest_call_may_block(kind) || thread->progress.wakes_futex)
+		return;
+	guest_deadline_find(&clock->time, kind, call, now, &thread->progress.deadline);
+	thread->progress.sleeps = host_sleeps();
+	thread->progress.is_away = true;
+	if (is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
+		skew_sleep(clock->skew, vcpu, thread->progress.deadline.cycles);
+	else
+		skew_leave(clock->skew, vcpu);
+}
+
+/* What the call costs its core. */
+static uint64_t
+cost_of_call(const struct clock *clock, const struct clock_progress *progress, int64_t result)
+{
+	uint64_t cycles = (uint64_t)clock->setup.machine.call_cycles;
+
+	if (result > 0 &&
+	    (progress->kind == CALL_READS || progress->kind == CALL_WRITES || progress->kind == CALL_GETRANDOM))
+		cycles += (uint64_t)result / COPIED_BYTES_A_CYCLE;
+	return cycles;
+}
+
+/* It waited until its time was over. */
+static bool
+ran_out(const struct clock_progress *progress, int64_t result)
+{
+	switch (progress->kind) {
+	case CALL_FUTEX:
+		return result == RESULT_ETIMEDOUT;
+	case CALL_SIGNAL_TIMED_WAIT:
+		return result < 0 && result != RESULT_EINTR;
+	default:
+		return result == 0;
+	}
+}
+
+/*
+ * When a thread goes on that was away: at the time of who woke it, or when its time was over; else, when it has slept
+ * on the host, not before all others, who have run since.
+ */
+static uint64_t
+time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
+{
+	struct clock_progress *progress = &clock->threads[vcpu].progress;
+	const bool is_over = progress->deadline.cycles != SKEW_NONE && ran_out(progress, result);
+	uint64_t woken = SKEW_NONE;
+
+	if (progress->waits_for_futex)
+		woken = futexes_waited(clock->futexes, vcpu, result == 0);
+	if (is_over)
+		return progress->deadline.cycles;
+	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
+		woken = skew_slowest(clock->skew, vcpu);
+	if (woken == SKEW_NONE || woken < progress->began)
+		return progress->began;
+	return woken < progress->deadline.cycles ? woken : progress->deadline.cycles;
+}
+
+void
+clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t result, struct clock_step *step)
+{
+	struct clock_thread *thread;
+	struct clock_progress *progress;
+	uint64_t returned;
+
+	*step = (struct clock_step){.now = now, .limit = now + clock->step};
+	if (vcpu >= CLOCK_VCPUS_MAX)
+		return;
+	thread = &clock->threads[vcpu];
+	progress = &thread->progress;
+	if (progress->wakes_futex)
+		futexes_woke(clock->futexes, vcpu, result);
+	returned = progress->is_away ? time_of_return(clock, vcpu, result) : now;
+	if (returned > now)
+		step->blocked_cycles = returned - now;
+	step->call_cycles = cost_of_call(clock, progress, result);
+	step->now += step->blocked_cycles + step->call_cycles;
+	step->limit = step->now + clock->step;
+	thread->last += step->blocked_cycles; /* others had no share of that */
+	atomic_fetch_add(&thread->blocked, step->blocked_cycles);
+	atomic_fetch_add(&thread->called, step->call_cycles);
+	atomic_store(&thread->now, step->now);
+	skew_call(clock->skew, vcpu, false);
+	if (progress->is_away)
+		skew_return(clock->skew, vcpu, step->now);
+	guest_view_answer(clock, vcpu, result, step->now);
+	clock_keep_near(clock, vcpu, step->now);
+}

@@ -1,0 +1,68 @@
+/*
+ * clock_state.h - what the parts of clock.h share
+ *
+ * Thread rule: a thread's state is its own but for what is said; the rest is constant or locks by itself.
+ */
+#ifndef DCPI_EMULATOR_CLOCK_STATE_H
+#define DCPI_EMULATOR_CLOCK_STATE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "emulator/clock/clock.h"
+#include "emulator/clock/futexes.h"
+#include "emulator/clock/guest_calls.h"
+#include "emulator/clock/guest_deadline.h"
+#include "emulator/clock/guest_time.h"
+#include "emulator/clock/skew.h"
+
+#define COPIED_BYTES_A_CYCLE 8 /* by a system call: a line of 64 bytes in 8 cycles */
+
+/* A system call on its way. */
+struct clock_progress {
+	struct clock_call call;
+	enum guest_call kind;
+	uint64_t began;         /* cycles */
+	uint64_t sleeps;        /* host_sleeps() then */
+	uint64_t child_address; /* of the thread that it makes */
+	bool waits_for_futex, wakes_futex;
+	bool is_away; /* others do not wait for it */
+	struct guest_deadline deadline;
+};
+
+struct clock_thread {
+	struct clock_progress progress;
+	struct record_counters *counters;
+	struct record_counters none; /* where there are no counters */
+	pthread_t host;              /* that made its last system call: who a new thread's parent is */
+	bool is_alive, has_host;
+	unsigned core;
+	uint64_t last;            /* its clock when clock_reached() looked */
+	atomic_uint_fast64_t now; /* as last told; others read it */
+	atomic_uint_fast64_t began;
+	atomic_uint_fast64_t blocked; /* since it began */
+	atomic_uint_fast64_t called;
+	uint64_t child_address; /* that the kernel clears and wakes at its end; 0 */
+};
+
+struct clock {
+	struct setup setup;
+	uint64_t start;
+	uint64_t step; /* cycles between two calls of clock_reached() */
+	struct guest_calls *calls;
+	struct guest_time time;
+	struct skew *skew;
+	struct futexes *futexes;
+	unsigned child_argument;                       /* of clone(): where the address of the child's is */
+	pthread_mutex_t lock;                          /* of who is alive, and on which core */
+	atomic_uint highest;                           /* thread, and one */
+	atomic_uint_fast64_t ended_busy, ended_called; /* of threads that are gone */
+	struct clock_thread threads[CLOCK_VCPUS_MAX];
+};
+
+/* The thread's clock is `now`: wait for those that are far behind. */
+void clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now);
+
+#endif

@@ -1,0 +1,49 @@
+#include "emulator/clock/host_thread.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t
+host_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+uint64_t
+host_sleeps(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage) < 0)
+		return 0;
+	return (uint64_t)usage.ru_nvcsw;
+}
+
+/* "PID (NAME) STATE ...": the name may hold anything. */
+bool
+host_thread_sleeps(int thread)
+{
+	char path[64], text[256];
+	const char *end;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true; /* it is gone */
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return true;
+	text[length] = '\0';
+	end = strrchr(text, ')');
+	return !end || end[1] != ' ' || end[2] != 'R';
+}

@@ -1,0 +1,290 @@
+/* Tests of emulator/clock/clock.h: what system calls do to a thread's clock. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emulator/clock/clock.h"
+
+#if defined(__x86_64__)
+#define HERE "x86_64"
+#else
+#define HERE "aarch64"
+#endif
+
+#define CALL_CYCLES 200
+
+struct fixture {
+	struct setup setup;
+	struct clock *clock;
+	struct clock_step step;
+	struct record_counters counters[4];
+};
+
+static int
+setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->setup = (struct setup){.threads = 4, .quantum_cycles = 100000, .seed = 1};
+	fixture->setup.machine.clock_mhz = 1000; /* a cycle is a nanosecond */
+	fixture->setup.machine.cores = 4;
+	fixture->setup.machine.call_cycles = CALL_CYCLES;
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	assert_non_null(fixture->clock);
+	*state = fixture;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_free(fixture->clock);
+	free(fixture);
+	return 0;
+}
+
+static void
+begin(struct fixture *fixture, unsigned vcpu, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	const struct clock_call call = {.number = number, .arguments = {a, b, c, d}};
+
+	clock_call_began(fixture->clock, vcpu, now, &call);
+}
+
+static uint64_t
+call(struct fixture *fixture, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c)
+{
+	begin(fixture, 0, now, number, a, b, c, 0);
+	clock_call_ended(fixture->clock, 0, now, 0, &fixture->step);
+	return fixture->step.now;
+}
+
+static void
+a_call_takes_the_machine_s_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(clock_thread_begin(fixture->clock, 0, &fixture->counters[0]), 0);
+	assert_int_equal(call(fixture, 5000, SYS_getppid, 0, 0, 0), 5000 + CALL_CYCLES);
+	assert_int_equal(fixture->step.call_cycles, CALL_CYCLES);
+	assert_int_equal(fixture->step.blocked_cycles, 0);
+	assert_true(fixture->step.limit > fixture->step.now);
+	assert_int_equal(fixture->counters[0].calls, 1);
+}
+
+static void
+bytes_that_are_copied_take_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 1000, SYS_read, 3, 0, 4096, 0);
+	clock_call_ended(fixture->clock, 0, 1000, 4096, &fixture->step);
+	assert_int_equal(fixture->step.now, 1000 + CALL_CYCLES + 4096 / 8);
+}
+
+static void
+time_is_that_of_the_thread_s_clock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timespec shown = {0};
+	struct timeval of_day = {0};
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	call(fixture, 5000, SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&shown, 0);
+	assert_int_equal(shown.tv_sec, 1000);
+	assert_int_equal(shown.tv_nsec, 5000 + CALL_CYCLES);
+	call(fixture, 3000000000, SYS_gettimeofday, (uintptr_t)&of_day, 0, 0);
+	assert_int_equal(of_day.tv_sec, 1893456003);
+	assert_int_equal(of_day.tv_usec, 0); /* 200 ns */
+}
+
+static void
+a_bad_address_harms_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	assert_int_equal(call(fixture, 5000, SYS_clock_gettime, CLOCK_MONOTONIC, 16, 0), 5000 + CALL_CYCLES);
+	assert_int_equal(call(fixture, 6000, SYS_nanosleep, 16, 0, 0), 6000 + CALL_CYCLES);
+}
+
+static void
+a_sleep_takes_the_time_that_was_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec span = {.tv_sec = 2, .tv_nsec = 7};
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	assert_int_equal(call(fixture, 5000, SYS_nanosleep, (uintptr_t)&span, 0, 0), 2000005007 + CALL_CYCLES);
+	assert_int_equal(fixture->step.blocked_cycles, 2000000007);
+	assert_int_equal(fixture->step.call_cycles, CALL_CYCLES);
+}
+
+static void
+a_sleep_until_a_time_ends_then(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec until = {.tv_sec = 1000, .tv_nsec = 9000};
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 5000, SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, (uintptr_t)&until, 0);
+	clock_call_ended(fixture->clock, 0, 5000, 0, &fixture->step);
+	assert_int_equal(fixture->step.now, 9000 + CALL_CYCLES);
+}
+
+static void
+a_wait_that_times_out_ends_then(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec span = {.tv_nsec = 30000};
+	uint32_t word = 0;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 5000, SYS_futex, (uintptr_t)&word, FUTEX_WAIT_PRIVATE, 0, (uintptr_t)&span);
+	clock_call_ended(fixture->clock, 0, 5000, -ETIMEDOUT, &fixture->step);
+	assert_int_equal(fixture->step.now, 35000 + CALL_CYCLES);
+	assert_int_equal(fixture->step.blocked_cycles, 30000);
+}
+
+static void
+cpu_time_leaves_out_what_a_thread_waited(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct timespec span = {.tv_sec = 2};
+	struct timespec shown = {0};
+	struct rusage usage = {0};
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	call(fixture, 5000, SYS_nanosleep, (uintptr_t)&span, 0, 0);
+	call(fixture, fixture->step.now + 1000, SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (uintptr_t)&shown, 0);
+	assert_int_equal(shown.tv_sec, 0);
+	assert_int_equal(shown.tv_nsec, 6000 + 2 * CALL_CYCLES);
+	call(fixture, fixture->step.now + 5000000, SYS_getrusage, RUSAGE_SELF, (uintptr_t)&usage, 0);
+	assert_int_equal(usage.ru_utime.tv_sec, 0);
+	assert_int_equal(usage.ru_utime.tv_usec, 5006);
+	assert_int_equal(usage.ru_stime.tv_usec, 0); /* 600 ns */
+}
+
+/* The calling thread plays both: a new thread's parent is the one whose call is on its way. */
+static void
+a_thread_begins_at_its_parent_s_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 77000, SYS_clone, CLONE_VM | CLONE_CHILD_CLEARTID, 0, 0, 0);
+	assert_int_equal(clock_thread_begin(fixture->clock, 1, NULL), 77000);
+	clock_call_ended(fixture->clock, 0, 77000, 4711, &fixture->step);
+	assert_int_equal(clock_thread_core(fixture->clock, 0), 0);
+	assert_int_equal(clock_thread_core(fixture->clock, 1), 1);
+}
+
+static void *
+wait_for_word(void *argument)
+{
+	struct fixture *fixture = argument;
+	static uint32_t word;
+
+	begin(fixture, 1, 20000, SYS_futex, (uintptr_t)&word, FUTEX_WAIT_PRIVATE, 0, 0);
+	begin(fixture, 0, 60000, SYS_futex, (uintptr_t)&word, FUTEX_WAKE_PRIVATE, 1, 0);
+	clock_call_ended(fixture->clock, 0, 60000, 1, &fixture->step);
+	clock_call_ended(fixture->clock, 1, 20000, 0, &fixture->step);
+	return NULL;
+}
+
+static void
+who_is_woken_goes_on_at_its_waker_s_time(void **state)
+{
+	struct fixture *fixture = *state;
+	pthread_t thread;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_word, fixture), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(fixture->step.now, 60000 + CALL_CYCLES);
+	assert_int_equal(fixture->step.blocked_cycles, 40000);
+}
+
+static void
+who_joins_a_thread_goes_on_when_it_has_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tid = 1;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	begin(fixture, 1, 100, SYS_set_tid_address, (uintptr_t)&tid, 0, 0, 0);
+	clock_call_ended(fixture->clock, 1, 100, 1, &fixture->step);
+	begin(fixture, 0, 500, SYS_futex, (uintptr_t)&tid, FUTEX_WAIT, 1, 0);
+	begin(fixture, 1, 90000, SYS_exit, 0, 0, 0, 0);
+	clock_thread_end(fixture->clock, 1, 90000);
+	clock_call_ended(fixture->clock, 0, 500, 0, &fixture->step);
+	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES);
+}
+
+static void
+more_threads_than_cores_share_them(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_free(fixture->clock);
+	fixture->setup.threads = 2;
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	for (unsigned i = 0; i < 3; i++)
+		clock_thread_begin(fixture->clock, i, NULL);
+	clock_reached(fixture->clock, 0, 40000, &fixture->step);
+	assert_int_equal(fixture->step.now, 60000); /* two thirds of the time are its own */
+	assert_int_equal(fixture->step.blocked_cycles, 20000);
+	clock_thread_end(fixture->clock, 2, 0);
+	clock_reached(fixture->clock, 0, 80000, &fixture->step);
+	assert_int_equal(fixture->step.now, 80000);
+}
+
+static void
+numbers_of_threads_beyond_all_are_harmless(void **state)
+{
+	struct fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, CLOCK_VCPUS_MAX, NULL);
+	begin(fixture, CLOCK_VCPUS_MAX, 5, SYS_getppid, 0, 0, 0, 0);
+	clock_call_ended(fixture->clock, CLOCK_VCPUS_MAX, 5, 0, &fixture->step);
+	clock_reached(fixture->clock, CLOCK_VCPUS_MAX, 5, &fixture->step);
+	clock_thread_end(fixture->clock, CLOCK_VCPUS_MAX, 5);
+	assert_int_equal(fixture->step.now, 5);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_call_takes_the_machine_s_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(bytes_that_are_copied_take_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(time_is_that_of_the_thread_s_clock, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_bad_address_harms_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sleep_takes_the_time_that_was_asked_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sleep_until_a_time_ends_then, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wait_that_times_out_ends_then, setup, teardown),
+		cmocka_unit_test_setup_teardown(cpu_time_leaves_out_what_a_thread_waited, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_begins_at_its_parent_s_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_woken_goes_on_at_its_waker_s_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_joins_a_thread_goes_on_when_it_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_threads_than_cores_share_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_of_threads_beyond_all_are_harmless, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

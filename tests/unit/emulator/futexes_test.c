@@ -1,0 +1,207 @@
+/* Tests of emulator/clock/futexes.h. */
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+
+#include "emulator/clock/futexes.h"
+
+#define LOCK  0x1000
+#define OTHER 0x2000
+
+struct fixture {
+	struct skew *skew;
+	struct futexes *futexes;
+};
+
+static int
+setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->skew = skew_new(8, 1000, 2);
+	fixture->futexes = futexes_new(fixture->skew, 8);
+	for (unsigned i = 0; i < 8; i++)
+		skew_begin(fixture->skew, i, 0);
+	*state = fixture;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	futexes_free(fixture->futexes);
+	skew_free(fixture->skew);
+	free(fixture);
+	return 0;
+}
+
+static void
+begin_wait(struct fixture *fixture, unsigned slot, uint64_t address)
+{
+	futexes_wait(fixture->futexes, slot, address);
+	skew_leave(fixture->skew, slot);
+}
+
+static void
+begin_wake(struct fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
+{
+	const struct futex_wake wake = {.address = LOCK, .count = count};
+
+	futexes_wake(fixture->futexes, slot, &wake, now);
+}
+
+static void
+who_waits_goes_on_at_the_time_of_who_woke_it(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wake(fixture, 0, 1, 500);
+	futexes_woke(fixture->futexes, 0, 1);
+	begin_wake(fixture, 2, 1, 900); /* another, whom nobody waited for */
+	futexes_woke(fixture->futexes, 2, 0);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
+}
+
+static void
+who_returns_before_its_waker_has_its_time_all_the_same(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wake(fixture, 0, 1, 500);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
+	futexes_woke(fixture->futexes, 0, 1);
+}
+
+static void
+the_first_to_wait_is_woken_first(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 3, LOCK);
+	begin_wait(fixture, 1, LOCK);
+	begin_wake(fixture, 0, 1, 500);
+	futexes_woke(fixture->futexes, 0, 1);
+	begin_wake(fixture, 0, 1, 800);
+	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 800);
+	assert_int_equal(futexes_waited(fixture->futexes, 3, true), 500);
+}
+
+static void
+who_was_woken_runs_before_it_returns(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	assert_int_equal(skew_running(fixture->skew), 7);
+	begin_wake(fixture, 0, 1, 500);
+	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(skew_running(fixture->skew), 8);
+}
+
+static void
+one_that_was_mistaken_for_another_sleeps_on(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wait(fixture, 2, LOCK);
+	begin_wake(fixture, 0, 1, 500);
+	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500); /* the host woke this one */
+	skew_return(fixture->skew, 2, 500);
+	assert_int_equal(skew_running(fixture->skew), 7);
+	begin_wake(fixture, 0, 1, 900);
+	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 900);
+}
+
+static void
+all_who_wait_are_woken_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned i = 1; i < 5; i++)
+		begin_wait(fixture, i, LOCK);
+	begin_wake(fixture, 0, INT_MAX, 700);
+	futexes_woke(fixture->futexes, 0, 4);
+	for (unsigned i = 1; i < 5; i++)
+		assert_int_equal(futexes_waited(fixture->futexes, i, true), 700);
+}
+
+static void
+who_was_moved_is_woken_where_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct futex_wake move = {.address = LOCK, .count = 1, .other = OTHER, .moves = true};
+	const struct futex_wake wake = {.address = OTHER, .count = 1};
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wait(fixture, 2, LOCK);
+	futexes_wake(fixture->futexes, 0, &move, 500);
+	futexes_woke(fixture->futexes, 0, 2);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
+	futexes_wake(fixture->futexes, 1, &wake, 650);
+	futexes_woke(fixture->futexes, 1, 1);
+	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 650);
+}
+
+static void
+one_call_wakes_at_two_addresses(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct futex_wake wake = {.address = LOCK, .count = 1, .other = OTHER};
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wait(fixture, 2, OTHER);
+	futexes_wake(fixture->futexes, 0, &wake, 500);
+	futexes_woke(fixture->futexes, 0, 2);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
+	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500);
+}
+
+static void
+who_was_not_woken_takes_nobody_s_turn(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	begin_wait(fixture, 2, LOCK);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, false), SKEW_NONE); /* a signal, or its time was over */
+	begin_wake(fixture, 0, 1, 500);
+	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500);
+}
+
+static void
+who_is_woken_from_outside_does_not_know_when(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wait(fixture, 1, LOCK);
+	assert_int_equal(futexes_waited(fixture->futexes, 1, true), SKEW_NONE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(who_waits_goes_on_at_the_time_of_who_woke_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_returns_before_its_waker_has_its_time_all_the_same, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(the_first_to_wait_is_woken_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_was_woken_runs_before_it_returns, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_was_mistaken_for_another_sleeps_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_who_wait_are_woken_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_was_moved_is_woken_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_call_wakes_at_two_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_was_not_woken_takes_nobody_s_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_woken_from_outside_does_not_know_when, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* Tests of emulator/clock/guest_calls.h; numbers are those of the C library where this is compiled. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "emulator/clock/guest_calls.h"
+
+#if defined(__x86_64__)
+#define HERE "x86_64"
+#else
+#define HERE "aarch64"
+#endif
+
+static void
+calls_of_this_machine_are_known_by_their_numbers(void **state)
+{
+	static const struct {
+		long number;
+		enum guest_call call;
+	} known[] = {
+		{SYS_read, CALL_READS},
+		{SYS_write, CALL_WRITES},
+		{SYS_futex, CALL_FUTEX},
+		{SYS_nanosleep, CALL_NANOSLEEP},
+		{SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP},
+		{SYS_ppoll, CALL_PPOLL},
+		{SYS_pselect6, CALL_PSELECT},
+		{SYS_epoll_pwait, CALL_EPOLL_WAIT},
+		{SYS_rt_sigtimedwait, CALL_SIGNAL_TIMED_WAIT},
+		{SYS_wait4, CALL_WAIT4},
+		{SYS_waitid, CALL_WAITID},
+		{SYS_clock_gettime, CALL_CLOCK_GETTIME},
+		{SYS_gettimeofday, CALL_GETTIMEOFDAY},
+		{SYS_times, CALL_TIMES},
+		{SYS_getrusage, CALL_GETRUSAGE},
+		{SYS_getrandom, CALL_GETRANDOM},
+		{SYS_sched_getaffinity, CALL_GETAFFINITY},
+		{SYS_sched_setaffinity, CALL_SETAFFINITY},
+		{SYS_getcpu, CALL_GETCPU},
+		{SYS_openat, CALL_OPENAT},
+		{SYS_close, CALL_CLOSE},
+		{SYS_clone, CALL_CLONE},
+		{SYS_set_tid_address, CALL_SET_CHILD_ADDRESS},
+		{SYS_exit, CALL_EXIT},
+		{SYS_exit_group, CALL_EXIT_GROUP},
+		{SYS_execve, CALL_EXEC},
+		{SYS_getppid, CALL_PLAIN},
+		{SYS_mmap, CALL_PLAIN},
+		{SYS_accept4, CALL_WAITS},
+		{SYS_flock, CALL_WAITS},
+	};
+	struct guest_calls *calls = guest_calls_new(HERE);
+
+	(void)state;
+	assert_non_null(calls);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_int_equal(guest_call_of(calls, known[i].number), known[i].call);
+	guest_calls_free(calls);
+}
+
+static void
+riscv64_and_aarch64_have_the_same_numbers(void **state)
+{
+	struct guest_calls *arm = guest_calls_new("aarch64"), *riscv = guest_calls_new("riscv64");
+
+	(void)state;
+	for (int i = 0; i < 600; i++)
+		assert_int_equal(guest_call_of(arm, i), guest_call_of(riscv, i));
+	assert_int_equal(guest_call_of(riscv, 98), CALL_FUTEX); /* asm-generic/unistd.h */
+	guest_calls_free(arm);
+	guest_calls_free(riscv);
+}
+
+static void
+numbers_out_of_range_are_plain(void **state)
+{
+	struct guest_calls *calls = guest_calls_new("x86_64");
+
+	(void)state;
+	assert_int_equal(guest_call_of(calls, -1), CALL_PLAIN);
+	assert_int_equal(guest_call_of(calls, INT64_MAX), CALL_PLAIN);
+	guest_calls_free(calls);
+}
+
+static void
+a_target_without_a_table_is_refused(void **state)
+{
+	(void)state;
+	errno = 0;
+	assert_null(guest_calls_new("arm"));
+	assert_int_equal(errno, ENOTSUP);
+}
+
+static void
+calls_that_wait_may_block_and_those_that_ask_do_not(void **state)
+{
+	(void)state;
+	assert_true(guest_call_may_block(CALL_READS));
+	assert_true(guest_call_may_block(CALL_FUTEX));
+	assert_true(guest_call_may_block(CALL_WAITID));
+	assert_false(guest_call_may_block(CALL_PLAIN));
+	assert_false(guest_call_may_block(CALL_CLOCK_GETTIME));
+	assert_false(guest_call_may_block(CALL_CLONE));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_of_this_machine_are_known_by_their_numbers),
+		cmocka_unit_test(riscv64_and_aarch64_have_the_same_numbers),
+		cmocka_unit_test(numbers_out_of_range_are_plain),
+		cmocka_unit_test(a_target_without_a_table_is_refused),
+		cmocka_unit_test(calls_that_wait_may_block_and_those_that_ask_do_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* Tests of emulator/clock/skew.h, with real threads. */
+#include "tests/unit/test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "emulator/clock/skew.h"
+
+#define QUANTUM 1000
+
+struct walker {
+	struct skew *skew;
+	unsigned slot;
+	uint64_t clock, end, step;
+	uint64_t farthest; /* ahead of the slowest, after it waited */
+	unsigned gave_up;
+	atomic_bool is_done;
+};
+
+/* Goes on in steps, and notes how far ahead it was each time it was let go. */
+static void *
+walk(void *argument)
+{
+	struct walker *walker = argument;
+
+	skew_bind(walker->skew, walker->slot);
+	while (walker->clock < walker->end) {
+		uint64_t slowest;
+
+		walker->clock += walker->step;
+		if (skew_reach(walker->skew, walker->slot, walker->clock) == SKEW_GAVE_UP)
+			walker->gave_up++;
+		slowest = skew_slowest(walker->skew, walker->slot);
+		if (slowest < walker->clock && walker->clock - slowest > walker->farthest)
+			walker->farthest = walker->clock - slowest;
+	}
+	skew_end(walker->skew, walker->slot);
+	atomic_store(&walker->is_done, true);
+	return NULL;
+}
+
+static void
+walk_together(unsigned count, unsigned host_cores, struct walker *walkers)
+{
+	struct skew *skew = skew_new(64, QUANTUM, host_cores);
+	pthread_t threads[64];
+
+	for (unsigned i = 0; i < count; i++) {
+		walkers[i].skew = skew;
+		walkers[i].slot = i;
+		skew_begin(skew, i, 0);
+	}
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, walk, &walkers[i]), 0);
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(skew_running(skew), 0);
+	skew_free(skew);
+}
+
+static void
+two_threads_stay_within_the_quantum(void **state)
+{
+	struct walker walkers[2] = {{.end = 400000, .step = 500}, {.end = 400000, .step = 130}};
+
+	(void)state;
+	walk_together(2, 2, walkers);
+	assert_in_range(walkers[0].farthest, 1, QUANTUM);
+	assert_int_equal(walkers[0].gave_up + walkers[1].gave_up, 0);
+}
+
+static void
+eighteen_threads_stay_within_the_quantum_on_two_cores(void **state)
+{
+	struct walker walkers[18] = {{0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 18; i++)
+		walkers[i] = (struct walker){.end = 60000, .step = 300 + 20 * i};
+	walk_together(18, 2, walkers);
+	for (unsigned i = 0; i < 18; i++) {
+		assert_in_range(walkers[i].farthest, 0, QUANTUM);
+		assert_int_equal(walkers[i].gave_up, 0);
+	}
+}
+
+static void
+without_a_quantum_nobody_waits(void **state)
+{
+	struct skew *skew = skew_new(4, 0, 2);
+
+	(void)state;
+	skew_begin(skew, 0, 0);
+	skew_begin(skew, 1, 0);
+	assert_int_equal(skew_reach(skew, 0, 1000000000), SKEW_NEAR);
+	skew_free(skew);
+}
+
+static void
+who_is_in_a_call_that_blocks_is_not_waited_for(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+
+	(void)state;
+	skew_begin(skew, 0, 0);
+	skew_begin(skew, 1, 0);
+	skew_leave(skew, 1);
+	assert_int_equal(skew_reach(skew, 0, 1000000), SKEW_NEAR);
+	assert_int_equal(skew_slowest(skew, 0), SKEW_NONE);
+	skew_return(skew, 1, 990000);
+	assert_int_equal(skew_slowest(skew, 0), 990000);
+	skew_free(skew);
+}
+
+static void
+who_ends_is_not_waited_for(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+
+	(void)state;
+	skew_begin(skew, 0, 0);
+	skew_begin(skew, 1, 0);
+	skew_end(skew, 1);
+	assert_int_equal(skew_reach(skew, 0, 1000000), SKEW_NEAR);
+	assert_int_equal(skew_running(skew), 1);
+	skew_free(skew);
+}
+
+/* The waiting one must not be let go before the other has come near, however late that is. */
+static void
+who_was_woken_is_waited_for_before_it_returns(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct walker walker = {.skew = skew, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
+	pthread_t thread;
+
+	(void)state;
+	skew_begin(skew, 0, 5000);
+	skew_begin(skew, 1, 4000);
+	skew_bind(skew, 1); /* this thread runs while the other one waits for it: it is no sleeper */
+	skew_leave(skew, 1);
+	skew_wake(skew, 1, 4200);
+	assert_int_equal(pthread_create(&thread, NULL, walk, &walker), 0);
+	for (unsigned i = 0; i < 2000000; i++)
+		assert_false(atomic_load(&walker.is_done));
+	skew_return(skew, 1, 4700);
+	pthread_join(thread, NULL);
+	assert_int_equal(walker.gave_up, 0);
+	assert_int_equal(walker.farthest, 900);
+	skew_free(skew);
+}
+
+static void
+waking_one_that_runs_does_not_set_it_back(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+
+	(void)state;
+	skew_begin(skew, 0, 0);
+	skew_begin(skew, 1, 7000);
+	skew_wake(skew, 1, 100);
+	assert_int_equal(skew_slowest(skew, 0), 7000);
+	assert_int_equal(skew_running(skew), 2);
+	skew_free(skew);
+}
+
+struct sleeper {
+	struct skew *skew;
+	bool is_in_call;
+	atomic_bool is_bound;
+	int pipe[2];
+};
+
+static void *
+sleep_in_read(void *argument)
+{
+	struct sleeper *sleeper = argument;
+	char byte;
+
+	skew_bind(sleeper->skew, 1);
+	skew_call(sleeper->skew, 1, sleeper->is_in_call);
+	atomic_store(&sleeper->is_bound, true);
+	assert_int_equal(read(sleeper->pipe[0], &byte, 1), 1);
+	return NULL;
+}
+
+/* What slot 0 is told, far ahead of slot 1, whose host thread sleeps. */
+static enum skew_wait
+wait_for_sleeper(bool is_in_call, unsigned *running)
+{
+	struct sleeper sleeper = {.skew = skew_new(4, QUANTUM, 2), .is_in_call = is_in_call};
+	enum skew_wait wait;
+	pthread_t thread;
+
+	assert_int_equal(pipe(sleeper.pipe), 0);
+	skew_begin(sleeper.skew, 0, 0);
+	skew_begin(sleeper.skew, 1, 0);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_in_read, &sleeper), 0);
+	while (!atomic_load(&sleeper.is_bound))
+		usleep(100);
+	wait = skew_reach(sleeper.skew, 0, 100000);
+	*running = skew_running(sleeper.skew);
+	assert_int_equal(write(sleeper.pipe[1], "", 1), 1);
+	pthread_join(thread, NULL);
+	close(sleeper.pipe[0]);
+	close(sleeper.pipe[1]);
+	skew_free(sleeper.skew);
+	return wait;
+}
+
+static void
+a_thread_that_sleeps_in_the_emulator_is_given_up(void **state)
+{
+	unsigned running;
+
+	(void)state;
+	assert_int_equal(wait_for_sleeper(false, &running), SKEW_GAVE_UP);
+	assert_int_equal(running, 2);
+}
+
+static void
+a_call_that_blocks_unexpectedly_is_no_longer_waited_for(void **state)
+{
+	unsigned running;
+
+	(void)state;
+	assert_int_equal(wait_for_sleeper(true, &running), SKEW_WAITED);
+	assert_int_equal(running, 1);
+}
+
+static void
+after_a_fork_only_the_child_is_there(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+
+	(void)state;
+	skew_begin(skew, 0, 100);
+	skew_begin(skew, 2, 5000);
+	skew_fork(skew, 2);
+	assert_int_equal(skew_running(skew), 1);
+	assert_int_equal(skew_slowest(skew, 0), 5000);
+	assert_int_equal(skew_reach(skew, 2, 100000), SKEW_NEAR);
+	skew_free(skew);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_threads_stay_within_the_quantum),
+		cmocka_unit_test(eighteen_threads_stay_within_the_quantum_on_two_cores),
+		cmocka_unit_test(without_a_quantum_nobody_waits),
+		cmocka_unit_test(who_is_in_a_call_that_blocks_is_not_waited_for),
+		cmocka_unit_test(who_ends_is_not_waited_for),
+		cmocka_unit_test(who_was_woken_is_waited_for_before_it_returns),
+		cmocka_unit_test(waking_one_that_runs_does_not_set_it_back),
+		cmocka_unit_test(a_thread_that_sleeps_in_the_emulator_is_given_up),
+		cmocka_unit_test(a_call_that_blocks_unexpectedly_is_no_longer_waited_for),
+		cmocka_unit_test(after_a_fork_only_the_child_is_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
