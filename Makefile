@@ -211,9 +211,9 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
-$(BUILD)/tests/unit/dcpi-tools/counts_read_test: $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test): $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
-$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counters_test thread_count_test emulation_report_test): $(EMU_OBJECTS)
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counters_test thread_count_test emulation_report_test emulated_profile_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)

@@ -26,7 +26,7 @@ static int
 read_recorded(struct report *report, struct database *database)
 {
 	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
-	int err = recorded_read(database->profile, number, &report->recorded);
+	int err = recorded_read(database->profile, report->selection, number, &report->recorded);
 
 	return err ? database_cannot_read(database, err) : STATUS_OK;
 }

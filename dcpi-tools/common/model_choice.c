@@ -5,6 +5,7 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
+#include "machine/emulated_cpu.h"
 
 int
 time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event)
@@ -36,12 +37,16 @@ sampled_cpu(const struct selection *selection)
 int
 model_ask(const struct selection *selection, const char *name, struct model *model)
 {
-	char directory[4096];
+	const char *cpu = sampled_cpu(selection);
+	char directory[4096], machine[MACHINE_NAME_SIZE], pipeline[PIPELINE_NAME_SIZE];
+	const bool is_emulated = emulated_cpu_names(cpu, machine, pipeline);
 	int err;
 
 	pipeline_directory(directory, sizeof(directory));
-	err = pipeline_choose(directory, name, sampled_cpu(selection), &model->pipeline, model->note,
+	err = pipeline_choose(directory, name || !is_emulated ? name : pipeline, cpu, &model->pipeline, model->note,
 	                      sizeof(model->note));
+	if (!err && is_emulated && !emulated_cpu_apply(cpu, &model->pipeline))
+		snprintf(model->note, sizeof(model->note), "with the memory of %s, which was emulated", machine);
 	if (!err)
 		return STATUS_OK;
 	message_print(NULL, "%s", model->note);

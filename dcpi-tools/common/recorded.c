@@ -136,22 +136,6 @@ read_branches(struct profile *profile, uint32_t number, struct recorded_event *r
 	return err == -ENOENT ? 0 : err;
 }
 
-int
-recorded_read(struct profile *profile, uint32_t number, struct recorded *recorded)
-{
-	int err;
-
-	memset(recorded, 0, sizeof(*recorded));
-	err = read_event(profile, number, "executions", &recorded->exact);
-	if (!err)
-		err = read_branches(profile, number, &recorded->branches);
-	if (!err)
-		err = read_event(profile, number, "bursts", &recorded->bursts);
-	if (err)
-		recorded_fini(recorded);
-	return err;
-}
-
 static void
 paths_free(const struct procedure_paths *paths)
 {
@@ -159,6 +143,52 @@ paths_free(const struct procedure_paths *paths)
 	free((void *)(uintptr_t)paths->edges);
 	free((void *)(uintptr_t)paths->arrivals);
 	free((void *)(uintptr_t)paths->runs);
+}
+
+/* The newest epoch, if it was emulated. */
+static uint32_t
+emulated_epoch(const struct selection *selection)
+{
+	const struct epoch *epoch = selection->epoch_count ? &selection->epochs[selection->epoch_count - 1] : NULL;
+
+	return epoch && epoch->event_count > 0 && epoch->events[0].encoding.type == EVENT_TYPE_EMULATED ? epoch->id : 0;
+}
+
+/* What was executed while it was sampled; of that there are no edges. */
+static int
+read_emulated(struct profile *profile, uint32_t number, uint32_t epoch, struct recorded_event *recorded)
+{
+	int err;
+
+	recorded->epoch = epoch;
+	err = read_visits(profile, number, "executions", recorded);
+	if ((err && err != -DCPI_ENOSELECTION) || recorded->paths.visit_count > 0)
+		return err;
+	recorded->epoch = 0;
+	return -ENOENT;
+}
+
+int
+recorded_read(struct profile *profile, const struct selection *selection, uint32_t number, struct recorded *recorded)
+{
+	const uint32_t emulated = emulated_epoch(selection);
+	int err = -ENOENT;
+
+	memset(recorded, 0, sizeof(*recorded));
+	if (emulated)
+		err = read_emulated(profile, number, emulated, &recorded->exact);
+	if (err == -ENOENT) {
+		paths_free(&recorded->exact.paths);
+		memset(recorded, 0, sizeof(*recorded));
+		err = read_event(profile, number, "executions", &recorded->exact);
+	}
+	if (!err)
+		err = read_branches(profile, number, &recorded->branches);
+	if (!err)
+		err = read_event(profile, number, "bursts", &recorded->bursts);
+	if (err)
+		recorded_fini(recorded);
+	return err;
 }
 
 void

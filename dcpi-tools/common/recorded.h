@@ -21,10 +21,11 @@ struct recorded {
 };
 
 /*
- * Of image `number` (the database's), of each kind the newest. 0, also when there is nothing; an error of the database;
- * -ENOMEM.
+ * Of image `number` (the database's), of each kind the newest; but what dcpiemu samples it counts as well. 0, also when
+ * there is nothing; an error of the database; -ENOMEM.
  */
-int recorded_read(struct profile *profile, uint32_t number, struct recorded *recorded);
+int recorded_read(struct profile *profile, const struct selection *selection, uint32_t number,
+                  struct recorded *recorded);
 void recorded_fini(struct recorded *recorded); /* a zeroed one is allowed */
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/emu/command.h"
+#include "dcpi-tools/emu/profile.h"
 #include "dcpi-tools/emu/thread_count.h"
 
 #define PLUGIN_NAME "dcpi-timing.so"
@@ -103,11 +105,27 @@ run_command(const struct emulation_request *request, char *const *command, struc
 }
 
 static int
+write_profile(const struct emulation_request *request, struct emulation_outcome *outcome)
+{
+	const struct emulated_profile profile = {
+		.setup = request->setup,
+		.records = outcome->run.directory,
+		.label = request->label,
+		.start_ns = outcome->run.start_ns,
+		.end_ns = outcome->run.end_ns,
+	};
+	struct emulated_summary summary;
+	int err = emulated_profile_write(&profile, request->directory, &summary);
+
+	outcome->epoch = summary.epoch;
+	return err ? command_cannot_write(request->directory, err) : STATUS_OK;
+}
+
+static int
 keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 {
 	int err = counters_read(outcome->run.directory, &outcome->counters);
 
-	(void)request;
 	if (err)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
 	if (outcome->counters.count == 0) {
@@ -117,7 +135,8 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 	if (outcome->run.disk_filled)
 		message_print(outcome->run.directory,
 		              "the disk is full: what was recorded is not all (TMPDIR names another place)");
-	return outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
+	err = request->directory ? write_profile(request, outcome) : 0;
+	return err ? err : outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
 }
 
 int

@@ -58,7 +58,7 @@ prepare_frequencies(struct report *report, struct database *database, uint16_t *
 		status = model_ask(report->selection, report->request->cpu, &report->model);
 	if (status)
 		return status;
-	err = recorded_read(database->profile, number, &report->recorded);
+	err = recorded_read(database->profile, report->selection, number, &report->recorded);
 	return err ? database_cannot_read(database, err) : STATUS_OK;
 }
 

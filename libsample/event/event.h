@@ -14,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_NAME_SIZE   128 /* with its NUL; `pmu/field=value,.../` forms are the longest */
-#define EVENT_NOTE_SIZE   256
-#define EVENT_UNIT_SIZE   16
-#define EVENTS_MAX        32 /* events in one epoch */
-#define EVENT_PRECISE_MAX 3
-#define EVENT_TYPE_DCPIX  UINT32_MAX /* encoding.type of what dcpix counts, which perf does not know */
+#define EVENT_NAME_SIZE     128 /* with its NUL; `pmu/field=value,.../` forms are the longest */
+#define EVENT_NOTE_SIZE     256
+#define EVENT_UNIT_SIZE     16
+#define EVENTS_MAX          32 /* events in one epoch */
+#define EVENT_PRECISE_MAX   3
+#define EVENT_TYPE_DCPIX    UINT32_MAX       /* encoding.type of what dcpix counts, which perf does not know */
+#define EVENT_TYPE_EMULATED (UINT32_MAX - 1) /* of what dcpiemu samples: events of a machine that is emulated */
+#define EVENT_TYPE_TRUTH    (UINT32_MAX - 2) /* of cycles whose reasons dcpiemu knows: no samples, only edges */
 
 struct event_spec {
 	char name[EVENT_NAME_SIZE]; /* as perf names it: cycles, LLC-load-misses, cpu-clock, r01c2, cpu/event=0xc0/ */

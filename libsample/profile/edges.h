@@ -33,6 +33,9 @@ struct edge_set {
  * edges that edge_set_fini() frees; -ENOENT when there are none; -DCPI_EDAMAGED, -ENOMEM.
  */
 int edges_read(struct profile *profile, uint32_t image, const char *event, struct edge_set *set);
+
+/* The same of that epoch only. */
+int edges_read_of(struct profile *profile, uint32_t image, const char *event, uint32_t epoch, struct edge_set *set);
 void edge_set_fini(struct edge_set *set); /* a zeroed one is allowed */
 
 /* ---- for profile/ ---- */

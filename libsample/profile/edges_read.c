@@ -19,6 +19,7 @@ struct reading {
 	const struct store *store;
 	MDB_txn *txn;
 	uint32_t image;
+	uint32_t epoch;                  /* 0: any */
 	struct epoch_with_event *epochs; /* ascending by id */
 	size_t count, capacity;
 	struct slice_list slices;
@@ -30,6 +31,8 @@ add_epoch(struct reading *reading, const struct epoch *epoch, const char *event)
 {
 	struct epoch_with_event *grown;
 
+	if (reading->epoch && epoch->id != reading->epoch)
+		return 0;
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		if (strcmp(epoch->events[i].name, event) != 0)
 			continue;
@@ -115,7 +118,13 @@ read_newest(struct reading *reading, const char *event, struct edge_set *set)
 int
 edges_read(struct profile *profile, uint32_t image, const char *event, struct edge_set *set)
 {
-	struct reading reading = {.store = &profile->store, .image = image};
+	return edges_read_of(profile, image, event, 0, set);
+}
+
+int
+edges_read_of(struct profile *profile, uint32_t image, const char *event, uint32_t epoch, struct edge_set *set)
+{
+	struct reading reading = {.store = &profile->store, .image = image, .epoch = epoch};
 	int err;
 
 	*set = (struct edge_set){0};

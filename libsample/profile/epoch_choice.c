@@ -14,7 +14,7 @@
 
 struct epoch_name {
 	uint32_t id;
-	bool is_counted; /* by dcpix, of one program */
+	bool is_counted; /* by dcpix or dcpiemu, of one program */
 	char label[EPOCH_LABEL_SIZE];
 };
 
@@ -35,7 +35,7 @@ names_add(struct epoch_names *list, const struct epoch *epoch)
 		return -ENOMEM;
 	list->names = names;
 	names[list->count].id = epoch->id;
-	names[list->count].is_counted = epoch->event_count > 0 && epoch->events[0].encoding.type == EVENT_TYPE_DCPIX;
+	names[list->count].is_counted = epoch->event_count > 0 && epoch->events[0].encoding.type >= EVENT_TYPE_EMULATED;
 	memcpy(names[list->count].label, epoch->label, sizeof(epoch->label));
 	list->count++;
 	return 0;
@@ -156,8 +156,8 @@ find_number(const struct epoch_names *list, uint32_t number, uint32_t *ids)
 }
 
 /*
- * The one `back` epochs before the newest. Those that dcpix counted are passed by, unless there are no others: who asks
- * for the latest samples does not want them hidden by a count that somebody made meanwhile.
+ * The one `back` epochs before the newest. Those that dcpix counted, or dcpiemu emulated, are passed by, unless there
+ * are no others: who asks for the latest samples does not want them hidden by what somebody tried meanwhile.
  */
 static size_t
 find_latest(const struct epoch_names *list, uint32_t back, uint32_t *ids)
