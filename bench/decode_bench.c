@@ -6,76 +6,15 @@
  * objdump -d takes than either, its processor time against ours; nothing of that for an
  * architecture that this objdump does not know.
  */
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
-#include "code/decoder.h"
+#include "bench/text_section.h"
 
 #define PASSES 5
-
-struct text_section {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t address;
-	enum architecture architecture;
-};
-
-static const uint8_t *
-map_file(const char *path, size_t *size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *bytes = MAP_FAILED;
-	struct stat st;
-
-	*size = 0;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		*size = (size_t)st.st_size;
-		bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-	}
-	if (bytes == MAP_FAILED)
-		bench_require(-errno, path);
-	close(fd);
-	return bytes;
-}
-
-/* The largest section of code. */
-static struct text_section
-find_text(const char *path)
-{
-	struct text_section text = {NULL};
-	size_t size;
-	const uint8_t *file = map_file(path, &size);
-	Elf64_Ehdr header;
-
-	if (size < sizeof(header) || memcmp(file, ELFMAG, SELFMAG) != 0)
-		bench_require(-EINVAL, path);
-	memcpy(&header, file, sizeof(header));
-	bench_require(architecture_of_machine(header.e_machine, &text.architecture), path);
-	for (size_t i = 0; i < header.e_shnum; i++) {
-		Elf64_Shdr section;
-
-		if (header.e_shoff > size || (size - header.e_shoff) / sizeof(section) <= i)
-			break;
-		memcpy(&section, file + header.e_shoff + i * sizeof(section), sizeof(section));
-		if (section.sh_type != SHT_PROGBITS || !(section.sh_flags & SHF_EXECINSTR) ||
-		    section.sh_size <= text.size)
-			continue;
-		if (section.sh_offset > size || section.sh_size > size - section.sh_offset)
-			continue;
-		text.bytes = file + section.sh_offset;
-		text.size = section.sh_size;
-		text.address = section.sh_addr;
-	}
-	return text;
-}
 
 static size_t
 decode(struct decoder *decoder, const struct text_section *text)

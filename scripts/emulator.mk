@@ -37,3 +37,12 @@ $(BUILD)/lib/dcpi/dcpi-timing.so: $(call plugin_objects,$(call sources,emulator)
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(TIMING_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lcmocka -lpthread
+
+# How fast blocks are prepared.
+$(BUILD)/bench/blocks_bench: $(BUILD)/obj/bench/blocks_bench.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm -lpthread
+
+$(BUILD)/tests/fuzz/blocks_fuzz: $(BUILD)/obj/tests/fuzz/blocks_fuzz.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) -lpthread

@@ -139,6 +139,9 @@ struct variant *blocks_first_variant(struct blocks *blocks, const struct block *
 /* `block` behind `before`; remembered in before->next. Never NULL: without memory some variant of it. */
 struct variant *blocks_find_variant(struct blocks *blocks, struct variant *before, const struct block *block);
 
+/* How many variants there are, of all blocks. */
+size_t blocks_variant_count(const struct blocks *blocks);
+
 static inline struct variant *
 variant_enter(struct blocks *blocks, struct variant *before, const struct block *block)
 {

@@ -64,6 +64,7 @@ struct blocks {
 	struct block_node **nodes;
 	size_t node_count, node_capacity;
 	struct number_index index; /* of nodes, from 1 */
+	size_t variant_count;
 	struct carried_states states;
 };
 

@@ -208,3 +208,9 @@ blocks_find_variant(struct blocks *blocks, struct variant *before, const struct 
 	__atomic_store_n(&before->next[0], variant, __ATOMIC_RELEASE);
 	return variant;
 }
+
+size_t
+blocks_variant_count(const struct blocks *blocks)
+{
+	return blocks->variant_count;
+}

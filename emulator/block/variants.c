@@ -202,6 +202,7 @@ make(struct blocks *blocks, struct block_node *node, uint32_t state)
 		return same;
 	node->states[node->variant_count] = state;
 	node->variants[node->variant_count++] = variant;
+	blocks->variant_count++;
 	return variant;
 }
 

@@ -174,6 +174,8 @@ touch_special(struct instruction *instruction, const struct x86_encoding *encodi
 	}
 	if (encoding->kind == ENCODING_LEGACY && encoding->map == MAP_0F38 && takes_xmm0(encoding->opcode))
 		instruction_add_read(instruction, REGISTER_VECTOR);
+	if (strcmp(name, "leave") == 0)
+		instruction->access_size = encoding->has_operand_size ? 2 : 8;
 	if (strstr(name, "pcmpestrm") || strstr(name, "pcmpistrm"))
 		instruction_add_write(instruction, REGISTER_VECTOR);
 }

@@ -151,7 +151,7 @@ the_stack_pointer_is_an_address_that_moves(void **state)
 		{"6a 05", "push $5", "store: [rsp] -> rsp, stores 8"},
 		{"ff 37", "pushq (%rdi)", "store: [rdi rsp] -> rsp, loads, stores 8"},
 		{"5b", "pop %rbx", "load: [rsp] -> rbx rsp, loads 8"},
-		{"c9", "leave", "load: rbp -> rsp rbp, loads"},
+		{"c9", "leave", "load: rbp -> rsp rbp, loads 8"},
 		{"9c", "pushfq", "store: flags [rsp] -> rsp, stores 8"},
 		{"9d", "popfq", "load: [rsp] -> rsp flags, loads 8"},
 	};
