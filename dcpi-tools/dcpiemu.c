@@ -25,6 +25,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"run", "dcpiemu run", run_main},
+	{"sweep", "dcpiemu sweep", sweep_main},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

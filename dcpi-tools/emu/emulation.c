@@ -56,8 +56,8 @@ show_progress(void *context, uint64_t elapsed_ns)
 		(double)counters_elapsed(course->directory) / (course->request->setup->machine.clock_mhz * 1e6);
 	const double here = (double)elapsed_ns / SECOND_NS;
 
-	fprintf(stderr, "\r\033[K%s: %.3f s on %s in %.0f s here", program_invocation_short_name, there,
-	        course->request->setup->machine.name, here);
+	fprintf(stderr, "\r\033[K%s: %s: %.3f s in %.0f s here", program_invocation_short_name,
+	        course->request->title ? course->request->title : course->request->setup->machine.name, there, here);
 	if (there > 0)
 		fprintf(stderr, ", %.1f times as long", here / there);
 	course->is_shown = true;

@@ -18,6 +18,7 @@ struct emulation_request {
 	const char *cpu, *prefix;  /* as run_request has them */
 	const char *directory;     /* of the database; NULL: nothing is written */
 	const char *label;         /* of epoch and processes; NULL: none */
+	const char *title;         /* in the line of progress; NULL: the machine's name */
 	char *const *command;
 	bool sets_threads; /* the environment says setup->threads to who asks it, and %t in arguments is that */
 	bool is_quiet;     /* no progress */

@@ -1,66 +1,14 @@
 /* A strip for each row, with a point for each set, by gnuplot. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/error.h"
-#include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/picture.h"
-#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/common/plot.h"
 #include "dcpi-tools/stats/report.h"
 
-#define GNUPLOT      "gnuplot"
 #define ROWS_DRAWN   40
-#define SETS_LABELED 16 /* more, and numbers beside points cannot be read */
-#define NAME_COLUMNS 60
+#define SETS_LABELED 16   /* more, and numbers beside points cannot be read */
 #define BAND         1.96 /* standard deviations: 95 % of what is random */
 #define STRIP_HEIGHT 26   /* pixels */
 #define FRAME_HEIGHT 140
-
-static const struct {
-	const char *name, *terminal;
-} formats[] = {
-	{"svg", "svg dynamic noenhanced font 'sans,12'"},
-	{"png", "pngcairo noenhanced font 'sans,10'"},
-	{"pdf", "pdfcairo noenhanced font 'sans,10'"},
-	{"gnuplot", "svg dynamic noenhanced font 'sans,12'"},
-};
-#define FORMATS (sizeof(formats) / sizeof(formats[0]))
-
-static size_t
-format_of(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-	size_t format = 0;
-
-	while (format < FORMATS && !(dot && strcasecmp(dot + 1, formats[format].name) == 0))
-		format++;
-	return format;
-}
-
-/* A name from outside within single quotes: nothing that gnuplot would replace or execute, and no format. */
-static void
-print_name(const char *name, FILE *stream)
-{
-	char *shown = text_shown(name);
-	size_t length;
-
-	if (!shown)
-		return;
-	length = text_prefix(shown, NAME_COLUMNS);
-	for (size_t i = 0; i < length; i++) {
-		if (shown[i] == '%')
-			fputs("%%", stream);
-		else
-			fputc(strchr("'`@\\", shown[i]) ? '?' : shown[i], stream);
-	}
-	if (shown[length])
-		fputs("...", stream);
-	free(shown);
-}
 
 static size_t
 rows_drawn(const struct report *report)
@@ -76,7 +24,7 @@ print_names(const struct report *report, FILE *stream)
 		const struct row *row = report->list[i].row;
 
 		fprintf(stream, "%s'", i ? ", " : "");
-		print_name(row->title ? row->title : row->path, stream);
+		plot_print_name(row->title ? row->title : row->path, stream);
 		fprintf(stream, "' %zu", i);
 	}
 	fputs(")\n", stream);
@@ -116,17 +64,14 @@ static void
 print_script(const void *context, FILE *stream)
 {
 	const struct report *report = context;
-	const size_t rows = rows_drawn(report), format = format_of(report->request->plot);
-	const bool is_pdf = strcmp(formats[format].name, "pdf") == 0;
+	const size_t rows = rows_drawn(report);
 
-	fprintf(stream, "set encoding utf8\nset terminal %s size %s,%g%s\n", formats[format].terminal,
-	        is_pdf ? "24cm" : "960", (double)(FRAME_HEIGHT + STRIP_HEIGHT * rows) / (is_pdf ? 40 : 1),
-	        is_pdf ? "cm" : "");
+	plot_begin(report->request->plot, 960, FRAME_HEIGHT + STRIP_HEIGHT * (double)rows, stream);
 	print_bands(report, stream);
 	print_points(report, true, stream);
 	print_points(report, false, stream);
 	fputs("set title '", stream);
-	print_name(report->event, stream);
+	plot_print_name(report->event, stream);
 	fprintf(stream, ": %ss in %zu sets'\n", report_row_name(report), report->sets->count);
 	fputs("set xlabel 'samples of a set, more or less than the mean of all, in percent'\n", stream);
 	print_names(report, stream);
@@ -145,63 +90,8 @@ print_script(const void *context, FILE *stream)
 	fputc('\n', stream);
 }
 
-/* Opens the picture's file. */
-static int
-draw(const struct report *report, int output)
-{
-	char *arguments[] = {(char *)GNUPLOT, (char *)"-", NULL};
-	int input = picture_source(print_script, report), status;
-
-	if (input < 0)
-		return message_cannot(report->request->plot, "draw the plot", input, NULL);
-	status = picture_run(arguments, input, output);
-	close(input);
-	if (status == -ENOENT) {
-		message_print(report->request->plot, "cannot draw the plot: there is no program 'gnuplot' (install the "
-		                                     "package gnuplot-nox, or name a file that ends in .gnuplot)");
-		return STATUS_FAILURE;
-	}
-	if (status < 0)
-		return message_cannot(report->request->plot, "draw the plot", status, NULL);
-	if (status == 0)
-		return STATUS_OK;
-	message_print(report->request->plot, "cannot draw the plot: 'gnuplot' ended with status %d", status);
-	return STATUS_FAILURE;
-}
-
-static int
-write_script(const struct report *report, int output)
-{
-	FILE *file = fdopen(output, "w");
-	int err = 0;
-
-	if (!file)
-		return message_cannot(report->request->plot, "write the plot", -errno, NULL);
-	print_script(report, file);
-	if (ferror(file))
-		err = -EIO;
-	if (fclose(file) != 0 && !err)
-		err = -errno;
-	return err ? message_cannot(report->request->plot, "write the plot", err, NULL) : STATUS_OK;
-}
-
 int
 report_plot(const struct report *report)
 {
-	const char *path = report->request->plot;
-	const size_t format = format_of(path);
-	int output, status;
-
-	if (format == FORMATS) {
-		message_print(path, "a plot can be drawn into a file that ends in .svg, .png, .pdf or .gnuplot");
-		return STATUS_USAGE;
-	}
-	output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (output < 0)
-		return message_cannot(path, "write the plot", -errno, NULL);
-	if (strcmp(formats[format].name, "gnuplot") == 0)
-		return write_script(report, output);
-	status = draw(report, output);
-	close(output);
-	return status;
+	return plot_write(report->request->plot, print_script, report);
 }
