@@ -1,0 +1,155 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "emulator/model/controller.h"
+
+#define LINES_BITS      20 /* of a word of path.windows */
+#define SHIFT_LEAST     8
+#define SHIFT_MOST      24
+#define REPORT_CYCLES   4096
+#define AVERAGE_CYCLES  16384.0
+#define UNBOUNDED_TRUST (UINT64_C(1) << 22) /* cycles, when clocks may differ by anything */
+#define NS_PER_US       1000.0
+
+static uint32_t
+cycles_of(const struct machine *machine, double ns)
+{
+	return (uint32_t)lround(ns * machine->clock_mhz / NS_PER_US);
+}
+
+/* Between the points of the machine's curve, straight; before the first and past the last, as there. */
+static double
+latency_at(const struct machine *machine, double bandwidth)
+{
+	const struct machine_load *loads = machine->loads;
+	unsigned i = 0;
+
+	while (i < machine->load_count && loads[i].bandwidth_gb_s < bandwidth)
+		i++;
+	if (i == 0)
+		return loads[0].latency_ns;
+	if (i == machine->load_count)
+		return loads[i - 1].latency_ns;
+	return loads[i - 1].latency_ns + (loads[i].latency_ns - loads[i - 1].latency_ns) *
+	                                         (bandwidth - loads[i - 1].bandwidth_gb_s) /
+	                                         (loads[i].bandwidth_gb_s - loads[i - 1].bandwidth_gb_s);
+}
+
+void
+load_curve_init(struct load_curve *curve, const struct machine *machine)
+{
+	double limit = machine->loads[machine->load_count - 1].bandwidth_gb_s;
+
+	curve->lines_per_cycle = limit * NS_PER_US / machine->clock_mhz / machine->line_bytes;
+	curve->least_cycles = cycles_of(machine, latency_at(machine, 0));
+	for (unsigned i = 0; i <= PATH_LOADS; i++) {
+		uint32_t cycles = cycles_of(machine, latency_at(machine, limit * i / PATH_LOADS));
+
+		curve->more_cycles[i] = cycles > curve->least_cycles ? cycles - curve->least_cycles : 0;
+	}
+}
+
+int
+path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles)
+{
+	*path = (struct path){.core_count = core_count, .window_shift = SHIFT_LEAST};
+	path->patience_cycles = quantum_cycles ? quantum_cycles * 2 + REPORT_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
+	while (path->window_shift < SHIFT_MOST &&
+	       lines_per_cycle * (double)(UINT64_C(1) << path->window_shift) < PATH_WINDOW_LINES)
+		path->window_shift++;
+	path->window_lines_q16 = (uint64_t)(lines_per_cycle * (double)(UINT64_C(1) << (path->window_shift + 16)));
+	path->windows = calloc(PATH_WINDOWS, sizeof(*path->windows));
+	path->reports = calloc(core_count, sizeof(*path->reports));
+	if (path->windows && path->reports)
+		return 0;
+	path_fini(path);
+	return -ENOMEM;
+}
+
+void
+path_fini(struct path *path)
+{
+	free(path->windows);
+	free(path->reports);
+	path->windows = NULL;
+	path->reports = NULL;
+}
+
+/* Whether the line found room in window `number`; windows have one line more or less so that their mean is right. */
+static bool
+take(struct path *path, uint64_t number)
+{
+	uint64_t *window = &path->windows[number % PATH_WINDOWS];
+	uint64_t room = ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
+	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then;
+
+	do {
+		uint64_t newest = there >> LINES_BITS;
+
+		if (newest > number)
+			return true;
+		then = newest == number ? there + 1 : (number << LINES_BITS) + 1;
+		if (newest == number && (there & ((1 << LINES_BITS) - 1)) >= room)
+			return false;
+	} while (!__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return true;
+}
+
+uint64_t
+path_move(struct path *path, struct path_user *user, uint64_t now, uint64_t patience)
+{
+	uint64_t window = now >> path->window_shift, number = window, last;
+
+	if (!path->window_lines_q16)
+		return 0;
+	last = patience < UINT64_MAX - now ? (now + patience) >> path->window_shift : UINT64_MAX;
+	if (last - window > PATH_WINDOWS / 2)
+		last = window + PATH_WINDOWS / 2;
+	if (user->asked <= window && window <= user->found)
+		number = user->found;
+	else
+		user->asked = window;
+	while (number < last && !take(path, number))
+		number++;
+	user->found = number;
+	if (number == last && !take(path, number) && patience != UINT64_MAX)
+		return UINT64_MAX;
+	return number == window ? 0 : (number << path->window_shift) - now;
+}
+
+static double
+load_of(const struct path *path, uint64_t now)
+{
+	double load = 0;
+
+	for (unsigned i = 0; i < path->core_count; i++) {
+		const struct path_report *report = &path->reports[i];
+		uint64_t heard = __atomic_load_n(&report->heard, __ATOMIC_RELAXED);
+		double rate;
+
+		if (!heard || heard + path->patience_cycles < now)
+			continue;
+		__atomic_load(&report->rate, &rate, __ATOMIC_RELAXED);
+		load += rate;
+	}
+	return load;
+}
+
+void
+path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
+{
+	double cycles, load;
+
+	user->lines++;
+	if (now < user->since + REPORT_CYCLES)
+		return;
+	cycles = (double)(now - user->since);
+	user->average += ((double)user->lines / cycles - user->average) * cycles / (cycles + AVERAGE_CYCLES);
+	user->since = now;
+	user->lines = 0;
+	__atomic_store(&path->reports[core].rate, &user->average, __ATOMIC_RELAXED);
+	__atomic_store_n(&path->reports[core].heard, now, __ATOMIC_RELAXED);
+	load = load_of(path, now) / curve->lines_per_cycle * PATH_LOADS;
+	user->load_cycles = curve->more_cycles[load < PATH_LOADS ? (unsigned)load : PATH_LOADS];
+}

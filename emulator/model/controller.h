@@ -1,0 +1,72 @@
+/*
+ * controller.h - what memory can move, and how much longer an access takes while it moves much
+ *
+ * A path is what lines go through: a memory controller, or the link from one node to another. Time is cut into windows,
+ * and in each window a path moves so many lines and no more: a line that finds its window full is moved in the next one
+ * that has room. That holds whatever the order in which threads come, whose clocks differ by the quantum. PATH_WINDOWS
+ * windows up to the newest are remembered; what is older finds room.
+ *
+ * Below that limit latency grows with load, as the machine's curve says. Load is the sum of what each core asks for,
+ * each by its own clock and averaged, so that an order of threads plays no part in it either. A core that was not heard
+ * of for longer than clocks can differ asks for nothing.
+ *
+ * Thread rule: a path is for any thread, without a lock; its user is one thread's.
+ */
+#ifndef DCPI_EMULATOR_MODEL_CONTROLLER_H
+#define DCPI_EMULATOR_MODEL_CONTROLLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/machine.h"
+
+#define PATH_WINDOWS      8192
+#define PATH_WINDOW_LINES 16 /* that a window has room for, at least; it is 256 cycles or longer */
+#define PATH_LOADS        256
+
+/* What a core last said that it asks for. */
+struct path_report {
+	uint64_t heard; /* by its clock; 0: never */
+	double rate;    /* lines a cycle */
+};
+
+/* Cycles that an access takes longer than without load: by load, from 0 to PATH_LOADS for the limit. */
+struct load_curve {
+	uint32_t least_cycles; /* the latency without load */
+	double lines_per_cycle;
+	uint32_t more_cycles[PATH_LOADS + 1];
+};
+
+struct path {
+	uint64_t *windows;         /* number of a window and lines in it, at number % PATH_WINDOWS */
+	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
+	uint8_t window_shift;      /* of cycles */
+	struct path_report *reports;
+	unsigned core_count;
+	uint64_t patience_cycles; /* for a core that is not heard of */
+};
+
+/* A core's part of a path; begins as zeros. */
+struct path_user {
+	uint64_t asked, found; /* windows: between them is no room */
+	uint64_t since, lines;
+	double average;
+	uint32_t load_cycles; /* more_cycles[] of the load as it was last seen */
+};
+
+void load_curve_init(struct load_curve *curve, const struct machine *machine);
+
+/* 0 or -ENOMEM. `lines_per_cycle` 0: no limit. `quantum_cycles`: what clocks differ by; 0: by anything. */
+int path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
+void path_fini(struct path *path);
+
+/*
+ * Move a line at `now`, or as soon as there is room: cycles until then. When that were more than `patience`, nothing is
+ * moved: UINT64_MAX.
+ */
+uint64_t path_move(struct path *path, struct path_user *user, uint64_t now, uint64_t patience);
+
+/* A line more was asked for by `core` at `now`; user->load_cycles follows the load. */
+void path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve);
+
+#endif

@@ -1,0 +1,341 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "emulator/model/hierarchy_state.h"
+#include "emulator/setup.h"
+
+#define NS_PER_US   1000.0
+#define GB_PER_US   1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
+#define FILTER_MOST 4096   /* entries of a table of plain hits that is not by set */
+
+static unsigned
+path_count_of(const struct machine *machine)
+{
+	return machine->nodes * machine->controllers;
+}
+
+static void
+set_latencies(struct memory_system *system)
+{
+	const struct machine *machine = &system->machine;
+	uint32_t data = machine->levels[0].latency_cycles, code = machine->code.latency_cycles;
+
+	for (unsigned i = 0; i <= MACHINE_LEVELS_MAX; i++) {
+		uint32_t cycles = i == HIERARCHY_MEMORY      ? system->curve.least_cycles
+		                  : i < machine->level_count ? machine->levels[i].latency_cycles
+		                                             : 0;
+
+		system->data_cycles[i] = cycles > data ? cycles - data : 0;
+		system->code_cycles[i] = cycles > code ? cycles - code : 0;
+	}
+	system->remote_cycles = (uint32_t)lround(machine->remote_latency_ns * machine->clock_mhz / NS_PER_US);
+}
+
+static int
+make_paths(struct memory_system *system, uint64_t quantum)
+{
+	const struct machine *machine = &system->machine;
+	double link = machine->remote_bandwidth_gb_s * GB_PER_US / machine->clock_mhz / machine->line_bytes;
+	int err = 0;
+
+	system->controllers = calloc(path_count_of(machine), sizeof(*system->controllers));
+	system->links = calloc((size_t)machine->nodes * machine->nodes, sizeof(*system->links));
+	if (!system->controllers || !system->links)
+		return -ENOMEM;
+	for (unsigned i = 0; !err && i < path_count_of(machine); i++)
+		err = path_init(&system->controllers[i], system->curve.lines_per_cycle, machine->cores, quantum);
+	for (unsigned i = 0; !err && machine->nodes > 1 && i < machine->nodes * machine->nodes; i++)
+		err = path_init(&system->links[i], link, machine->cores, quantum);
+	return err;
+}
+
+static bool
+is_power_of_two(uint64_t value)
+{
+	return value && !(value & (value - 1));
+}
+
+static bool
+is_sound(const struct machine *machine)
+{
+	return is_power_of_two(machine->code.bytes / machine->line_bytes / machine->code.ways) &&
+	       is_power_of_two(machine->levels[0].bytes / machine->line_bytes / machine->levels[0].ways);
+}
+
+struct memory_system *
+memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles, uint64_t seed)
+{
+	struct memory_system *system = NULL;
+	int err = is_sound(machine) ? 0 : -EINVAL;
+
+	if (!err) {
+		system = calloc(1, sizeof(*system));
+		err = system ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		system->machine = *machine;
+		system->has_caches = parts & SETUP_CACHES;
+		system->has_tlbs = parts & SETUP_TLBS;
+		system->seed = seed;
+		pthread_mutex_init(&system->lock, NULL);
+		load_curve_init(&system->curve, machine);
+		set_latencies(system);
+		system->pages = pages_new(machine);
+		err = system->pages ? make_paths(system, quantum_cycles) : -ENOMEM;
+	}
+	if (!err)
+		return system;
+	memory_system_free(system);
+	errno = -err;
+	return NULL;
+}
+
+void
+memory_system_free(struct memory_system *system)
+{
+	const struct machine *machine;
+
+	if (!system)
+		return;
+	machine = &system->machine;
+	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
+		for (unsigned j = 0; system->shared[i] && j < machine->cores / machine->levels[i].cores; j++)
+			cache_fini(&system->shared[i][j]);
+		free(system->shared[i]);
+	}
+	for (unsigned i = 0; system->controllers && i < path_count_of(machine); i++)
+		path_fini(&system->controllers[i]);
+	for (unsigned i = 0; system->links && i < machine->nodes * machine->nodes; i++)
+		path_fini(&system->links[i]);
+	free(system->controllers);
+	free(system->links);
+	pages_free(system->pages);
+	pthread_mutex_destroy(&system->lock);
+	free(system);
+}
+
+/* The cache of `level` that the core has with others. Under the system's lock. */
+static int
+find_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache)
+{
+	const struct machine *machine = &system->machine;
+	const struct machine_cache *model = &machine->levels[level];
+	unsigned group = core / model->cores;
+	int err = 0;
+
+	if (!system->shared[level])
+		system->shared[level] = calloc(machine->cores / model->cores, sizeof(**cache));
+	if (!system->shared[level])
+		return -ENOMEM;
+	*cache = &system->shared[level][group];
+	if (!(*cache)->sets)
+		err = cache_init(*cache, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
+	(*cache)->locks = system->hierarchy_count > 0;
+	return err;
+}
+
+static int
+make_levels(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	int err = cache_init(&hierarchy->code_cache, &machine->code, machine->line_bytes, seed);
+
+	if (!err)
+		err = cache_init(&hierarchy->data_cache, &machine->levels[0], machine->line_bytes, seed + 1);
+	hierarchy->levels[0] = &hierarchy->data_cache;
+	for (unsigned i = 1; !err && i < machine->level_count; i++) {
+		hierarchy->levels[i] = &hierarchy->own[i];
+		if (machine->levels[i].cores > 1)
+			err = find_shared(system, i, hierarchy->core, &hierarchy->levels[i]);
+		else
+			err = cache_init(&hierarchy->own[i], &machine->levels[i], machine->line_bytes, seed + 1 + i);
+	}
+	return err;
+}
+
+static int
+make_tlb(struct tlb *tlb, const struct machine_tlb *model)
+{
+	return model->entries ? tlb_init(tlb, model) : 0;
+}
+
+static int
+make_rest(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	size_t users = path_count_of(machine) + (size_t)machine->nodes * machine->nodes;
+	int err = make_tlb(&hierarchy->data_tlb, &machine->data_tlb);
+
+	if (!err)
+		err = make_tlb(&hierarchy->code_tlb, &machine->code_tlb);
+	if (!err)
+		err = make_tlb(&hierarchy->shared_tlb, &machine->shared_tlb);
+	hierarchy->users = calloc(users, sizeof(*hierarchy->users));
+	if (!hierarchy->users)
+		err = -ENOMEM;
+	for (unsigned i = 0; !err && i < machine->prefetcher_count; i++) {
+		if (machine->prefetchers[i].level >= machine->level_count)
+			continue;
+		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
+		                      machine);
+	}
+	return err;
+}
+
+/* A table of `entries` that has nothing, or when it is not for anything, everything. */
+static uint64_t *
+new_table(uint32_t entries, bool is_used)
+{
+	uint64_t *table = malloc(entries * sizeof(*table));
+
+	for (uint32_t i = 0; table && i < entries; i++)
+		table[i] = is_used ? UINT64_MAX : 0;
+	return table;
+}
+
+static uint32_t
+filter_entries(uint64_t held)
+{
+	uint64_t entries = 64;
+
+	while (entries < held * 2 && entries < FILTER_MOST)
+		entries *= 2;
+	return (uint32_t)entries;
+}
+
+static int
+make_plain_lines(struct hierarchy *hierarchy, struct plain_lines *plain, const struct cache *cache, bool writes)
+{
+	bool is_used = hierarchy->system->has_caches;
+	uint32_t entries = 1;
+
+	plain->is_filter = !cache->reorders;
+	if (is_used)
+		entries =
+			plain->is_filter ? filter_entries((uint64_t)cache->set_count * cache->ways) : cache->set_count;
+	plain->hits.lines = new_table(entries, is_used);
+	plain->hits.written = writes ? new_table(entries, is_used) : NULL;
+	plain->hits.line_mask = entries - 1;
+	plain->hits.line_shift = is_used ? hierarchy->line_shift : 63;
+	return plain->hits.lines && (plain->hits.written || !writes) ? 0 : -ENOMEM;
+}
+
+static int
+make_plain_pages(struct hierarchy *hierarchy, struct plain_lines *plain, const struct tlb *tlb, bool *is_filter)
+{
+	bool is_used = hierarchy->system->has_tlbs && tlb_set_count(tlb);
+	uint32_t entries = 1;
+
+	*is_filter = !tlb_reorders(tlb);
+	if (is_used)
+		entries = *is_filter ? filter_entries((uint64_t)tlb->set_count * tlb->ways) : tlb_set_count(tlb);
+	plain->hits.pages = new_table(entries, is_used);
+	plain->hits.page_mask = entries - 1;
+	plain->hits.page_shift = is_used ? hierarchy->page_shift : 63;
+	return plain->hits.pages ? 0 : -ENOMEM;
+}
+
+static int
+fill(struct hierarchy *hierarchy)
+{
+	int err = make_levels(hierarchy);
+
+	if (!err)
+		err = make_rest(hierarchy);
+	if (!err)
+		err = make_plain_lines(hierarchy, &hierarchy->data, &hierarchy->data_cache, true);
+	if (!err)
+		err = make_plain_lines(hierarchy, &hierarchy->code, &hierarchy->code_cache, false);
+	if (!err)
+		err = make_plain_pages(hierarchy, &hierarchy->data, &hierarchy->data_tlb,
+		                       &hierarchy->pages_are_filters[0]);
+	if (!err)
+		err = make_plain_pages(hierarchy, &hierarchy->code, &hierarchy->code_tlb,
+		                       &hierarchy->pages_are_filters[1]);
+	return err;
+}
+
+/* Those that one core had alone until now. */
+static void
+begin_to_lock(struct memory_system *system)
+{
+	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
+		const struct machine_cache *model = &system->machine.levels[i];
+
+		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
+			system->shared[i][j].locks = true;
+	}
+}
+
+struct hierarchy *
+hierarchy_new(struct memory_system *system, unsigned core)
+{
+	const struct machine *machine = &system->machine;
+	struct hierarchy *hierarchy = aligned_alloc(64, (sizeof(*hierarchy) + 63) & ~(size_t)63);
+	int err = -ENOMEM;
+
+	if (!hierarchy)
+		return NULL;
+	*hierarchy = (struct hierarchy){.system = system, .core = core, .level_count = machine->level_count};
+	hierarchy->node = core / (machine->cores / machine->nodes);
+	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
+	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
+	pages_recent_init(&hierarchy->regions);
+	for (unsigned i = 0; i < ARRIVALS; i++)
+		hierarchy->arrivals[i].line = CACHE_NO_LINE;
+	pthread_mutex_lock(&system->lock);
+	err = fill(hierarchy);
+	if (!err && system->hierarchy_count++ == 1)
+		begin_to_lock(system);
+	pthread_mutex_unlock(&system->lock);
+	if (!err)
+		return hierarchy;
+	hierarchy_free(hierarchy);
+	errno = -err;
+	return NULL;
+}
+
+void
+hierarchy_free(struct hierarchy *hierarchy)
+{
+	if (!hierarchy)
+		return;
+	cache_fini(&hierarchy->code_cache);
+	cache_fini(&hierarchy->data_cache);
+	for (unsigned i = 1; i < MACHINE_LEVELS_MAX; i++)
+		cache_fini(&hierarchy->own[i]);
+	tlb_fini(&hierarchy->data_tlb);
+	tlb_fini(&hierarchy->code_tlb);
+	tlb_fini(&hierarchy->shared_tlb);
+	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
+		prefetcher_fini(&hierarchy->prefetchers[i]);
+	free(hierarchy->users);
+	free(hierarchy->data.hits.lines);
+	free(hierarchy->data.hits.written);
+	free(hierarchy->data.hits.pages);
+	free(hierarchy->code.hits.lines);
+	free(hierarchy->code.hits.pages);
+	free(hierarchy);
+}
+
+const struct hierarchy_traffic *
+hierarchy_traffic(const struct hierarchy *hierarchy)
+{
+	return &hierarchy->traffic;
+}
+
+void
+hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain)
+{
+	*plain = hierarchy->data.hits;
+}
+
+void
+hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain)
+{
+	*plain = hierarchy->code.hits;
+}

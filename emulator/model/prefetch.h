@@ -1,0 +1,49 @@
+/*
+ * prefetch.h - which lines a prefetcher asks for
+ *
+ * It sees each access that reaches its level, and names lines of the same page: behind one that missed or that was
+ * prefetched (next line); ahead of three that follow each other (stream), up or down, by no more than its distance each
+ * time; ahead of three of one instruction a constant distance apart (stride). Who asks decides what becomes of them,
+ * and whether they are among those that help: prefetcher_is_right().
+ *
+ * Thread rule: of one thread.
+ */
+#ifndef DCPI_EMULATOR_MODEL_PREFETCH_H
+#define DCPI_EMULATOR_MODEL_PREFETCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/machine.h"
+
+#define PREFETCH_LINES_MAX 32 /* that one access makes it ask for */
+
+struct prefetch_entry; /* a stream, or an instruction */
+
+struct prefetcher {
+	struct machine_prefetcher model;
+	unsigned line_shift, page_shift; /* of bytes */
+	struct prefetch_entry *entries;
+	uint64_t accesses;
+	double credit; /* of fetches that are right */
+};
+
+struct prefetch_access {
+	uint64_t address;     /* as caches know it: a line's number << line_shift, and where in it */
+	uint64_t instruction; /* 0: it is fetched itself */
+	bool missed;          /* the prefetcher's level did not have it, or only because it was prefetched */
+};
+
+/* 0 or -ENOMEM. */
+int prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *model,
+                    const struct machine *machine);
+void prefetcher_fini(struct prefetcher *prefetcher);
+
+/* An access: the numbers of the lines that are wanted then; their count, at most PREFETCH_LINES_MAX. */
+unsigned prefetcher_watch(struct prefetcher *prefetcher, const struct prefetch_access *access,
+                          uint64_t lines[static PREFETCH_LINES_MAX]);
+
+/* Of so many calls, model.accuracy of them say true, evenly. */
+bool prefetcher_is_right(struct prefetcher *prefetcher);
+
+#endif

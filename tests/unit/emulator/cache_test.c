@@ -1,0 +1,255 @@
+/* Tests of emulator/model/cache.h. */
+#include "tests/unit/test.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "emulator/model/cache.h"
+#include "tests/unit/emulator/reference_cache.h"
+
+#define LINE 64
+
+static uint64_t
+next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static struct cache
+new_cache(unsigned sets, unsigned ways, enum machine_replacement replacement)
+{
+	const struct machine_cache model = {
+		.bytes = (uint64_t)sets * ways * LINE, .ways = ways, .cores = 1, .replacement = replacement};
+	struct cache cache;
+
+	assert_int_equal(cache_init(&cache, &model, LINE, 7), 0);
+	return cache;
+}
+
+/* Mostly the lines of a working set somewhat larger than the cache, some near the last, and some from far away. */
+static uint64_t
+next_line(uint64_t *random, uint64_t before, uint64_t sets, uint64_t lines)
+{
+	switch (next_random(random) % 8) {
+	case 0:
+		return (next_random(random) << 14) % (sets * UINT32_MAX);
+	case 1:
+	case 2:
+		return before + 1;
+	default:
+		return next_random(random) % (lines + lines / 2);
+	}
+}
+
+static void
+compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement replacement, unsigned accesses)
+{
+	struct cache cache = new_cache(sets, ways, replacement);
+	struct reference_cache reference = reference_new(sets, ways, replacement == REPLACEMENT_FIFO);
+	uint64_t random = sets * 100 + ways, line = 0;
+
+	for (unsigned i = 0; i < accesses; i++) {
+		bool writes = next_random(&random) % 3 == 0;
+		struct reference_found wanted;
+		struct cache_found found;
+
+		line = next_line(&random, line, sets, (uint64_t)sets * ways);
+		wanted = reference_access(&reference, line, writes);
+		cache_access(&cache, line, writes, &found);
+		assert_int_equal(found.hit, wanted.hit);
+		assert_int_equal(found.left, wanted.left);
+		assert_int_equal(found.was_written, wanted.was_written);
+	}
+	reference_free(&reference);
+	cache_fini(&cache);
+}
+
+static const unsigned way_counts[] = {1, 2, 3, 4, 5, 8, 11, 12, 16, 20, 24, 31, 32};
+static const unsigned set_counts[] = {1, 64, 28, 512, 36864};
+
+static void
+lru_is_the_reference_access_for_access(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		for (size_t j = 0; j < sizeof(set_counts) / sizeof(*set_counts); j++)
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_LRU, 20000);
+	}
+}
+
+static void
+first_in_first_out_is_the_reference_access_for_access(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		for (size_t j = 0; j < sizeof(set_counts) / sizeof(*set_counts); j++)
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_FIFO, 20000);
+	}
+}
+
+/* Each of the ways about as often, and none while there is room: a line is found as long as nothing said that it left.
+ */
+static void
+a_random_victim_may_be_any_way(void **state)
+{
+	struct cache cache = new_cache(1, 8, REPLACEMENT_RANDOM);
+	uint64_t lines[8];
+	unsigned left[8] = {0};
+	struct cache_found found;
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++) {
+		lines[i] = i;
+		cache_access(&cache, i, false, &found);
+		assert_int_equal(found.left, CACHE_NO_LINE);
+	}
+	for (uint64_t i = 8; i < 8008; i++) {
+		unsigned way = 0;
+
+		cache_access(&cache, i, false, &found);
+		assert_false(found.hit);
+		while (way < 8 && lines[way] != found.left)
+			way++;
+		assert_in_range(way, 0, 7);
+		left[way]++;
+		lines[way] = i;
+		for (unsigned j = 0; j < 8; j++)
+			assert_true(cache_has(&cache, lines[j]));
+	}
+	for (unsigned i = 0; i < 8; i++)
+		assert_in_range(left[i], 850, 1150);
+	cache_fini(&cache);
+}
+
+static void
+a_written_line_is_known_until_it_leaves(void **state)
+{
+	struct cache cache = new_cache(1, 2, REPLACEMENT_LRU);
+	struct cache_found found;
+
+	(void)state;
+	cache_access(&cache, 1, true, &found);
+	cache_access(&cache, 2, false, &found);
+	cache_access(&cache, 3, false, &found);
+	assert_int_equal(found.left, 1);
+	assert_true(found.was_written);
+	assert_false(cache_mark_written(&cache, 1));
+	assert_true(cache_mark_written(&cache, 2));
+	cache_access(&cache, 4, false, &found);
+	assert_int_equal(found.left, 2);
+	assert_true(found.was_written);
+	cache_access(&cache, 5, false, &found);
+	assert_int_equal(found.left, 3);
+	assert_false(found.was_written);
+	cache_fini(&cache);
+}
+
+/* To ask whether it is there, or to write it back, is no use of a line. */
+static void
+what_is_no_access_changes_no_order(void **state)
+{
+	struct cache cache = new_cache(1, 2, REPLACEMENT_LRU);
+	struct cache_found found;
+
+	(void)state;
+	cache_access(&cache, 1, false, &found);
+	cache_access(&cache, 2, false, &found);
+	assert_true(cache_has(&cache, 1));
+	assert_true(cache_mark_written(&cache, 1));
+	cache_prefetch(&cache, 1, &found);
+	assert_true(found.hit);
+	cache_access(&cache, 3, false, &found);
+	assert_int_equal(found.left, 1);
+	cache_fini(&cache);
+}
+
+static void
+a_prefetched_line_is_met_for_the_first_time_once(void **state)
+{
+	struct cache cache = new_cache(4, 2, REPLACEMENT_LRU);
+	struct cache_found found;
+
+	(void)state;
+	cache_prefetch(&cache, 9, &found);
+	assert_false(found.hit);
+	cache_access(&cache, 9, false, &found);
+	assert_true(found.hit && found.was_prefetched);
+	cache_access(&cache, 9, false, &found);
+	assert_true(found.hit && !found.was_prefetched);
+	cache_fini(&cache);
+}
+
+static void
+a_prefetched_line_that_left_is_forgotten(void **state)
+{
+	struct cache cache = new_cache(1, 1, REPLACEMENT_LRU);
+	struct cache_found found;
+
+	(void)state;
+	cache_prefetch(&cache, 9, &found);
+	cache_access(&cache, 10, false, &found);
+	assert_int_equal(found.left, 9);
+	cache_access(&cache, 10, false, &found);
+	assert_false(found.was_prefetched);
+	cache_fini(&cache);
+}
+
+#define TURNS 200000
+
+static void *
+hammer(void *context)
+{
+	struct cache *cache = context;
+	uint64_t random = (uint64_t)(uintptr_t)&random;
+
+	for (unsigned i = 0; i < TURNS; i++) {
+		struct cache_found found;
+
+		cache_access(cache, next_random(&random) % 40, next_random(&random) % 2, &found);
+	}
+	return NULL;
+}
+
+/* Afterwards each line is there once at most: as many leave as the set has ways. */
+static void
+threads_that_share_a_set_leave_it_whole(void **state)
+{
+	struct cache cache = new_cache(1, 16, REPLACEMENT_LRU);
+	uint64_t seen = 0;
+	pthread_t threads[2];
+
+	(void)state;
+	cache.locks = true;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &cache), 0);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (uint64_t i = 0; i < 16; i++) {
+		struct cache_found found;
+
+		cache_access(&cache, 100 + i, false, &found);
+		assert_false(found.hit);
+		assert_in_range(found.left, 0, 39);
+		assert_int_equal(seen >> found.left & 1, 0);
+		seen |= UINT64_C(1) << found.left;
+	}
+	cache_fini(&cache);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lru_is_the_reference_access_for_access),
+		cmocka_unit_test(first_in_first_out_is_the_reference_access_for_access),
+		cmocka_unit_test(a_random_victim_may_be_any_way),
+		cmocka_unit_test(a_written_line_is_known_until_it_leaves),
+		cmocka_unit_test(what_is_no_access_changes_no_order),
+		cmocka_unit_test(a_prefetched_line_is_met_for_the_first_time_once),
+		cmocka_unit_test(a_prefetched_line_that_left_is_forgotten),
+		cmocka_unit_test(threads_that_share_a_set_leave_it_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,473 @@
+/* Tests of emulator/model/hierarchy.h. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "emulator/model/hierarchy.h"
+#include "emulator/setup.h"
+#include "tests/unit/emulator/reference_cache.h"
+
+#define ALL_PARTS (SETUP_CACHES | SETUP_TLBS)
+#define HEAP      UINT64_C(0x4000001000)
+#define CODE      UINT64_C(0x401000)
+#define LATER     UINT64_C(1000000) /* cycles between accesses that must not meet */
+
+static struct machine machine;
+static struct memory_system *memory;
+static struct hierarchy *cores[20];
+static uint64_t now;
+
+/* Two sockets of two cores; 1 GHz, so that nanoseconds are cycles. */
+static int
+setup(void **state)
+{
+	(void)state;
+	machine = (struct machine){
+		.clock_mhz = 1000,
+		.nodes = 2,
+		.cores = 4,
+		.line_bytes = 64,
+		.code = {.bytes = 16384, .ways = 4, .latency_cycles = 3, .cores = 1},
+		.level_count = 3,
+		.levels = {{.bytes = 32768, .ways = 8, .latency_cycles = 4, .cores = 1},
+	                   {.bytes = 262144, .ways = 8, .latency_cycles = 12, .cores = 1},
+	                   {.bytes = 1310720, .ways = 20, .latency_cycles = 40, .cores = 2}},
+		.page_bytes = 4096,
+		.code_tlb = {.entries = 64, .ways = 4, .miss_cycles = 7},
+		.data_tlb = {.entries = 64, .ways = 4, .miss_cycles = 7},
+		.shared_tlb = {.entries = 512, .ways = 4, .miss_cycles = 30},
+		.controllers = 1,
+		.load_count = 2,
+		.loads = {{1, 200}, {20, 300}},
+		.remote_latency_ns = 60,
+		.placement = PLACEMENT_NODE,
+	};
+	now = 0;
+	return 0;
+}
+
+static void
+begin(unsigned core_count)
+{
+	memory = memory_system_new(&machine, ALL_PARTS, 100000, 1);
+	assert_non_null(memory);
+	for (unsigned i = 0; i < core_count; i++) {
+		cores[i] = hierarchy_new(memory, i);
+		assert_non_null(cores[i]);
+	}
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		hierarchy_free(cores[i]);
+		cores[i] = NULL;
+	}
+	memory_system_free(memory);
+	memory = NULL;
+	return 0;
+}
+
+static struct access_result
+load(unsigned core, uint64_t address)
+{
+	struct access_result result;
+
+	hierarchy_load(cores[core], address, CODE, now, &result);
+	now += LATER;
+	return result;
+}
+
+static struct access_result
+store(unsigned core, uint64_t address)
+{
+	struct access_result result;
+
+	hierarchy_store(cores[core], address, CODE, now, &result);
+	now += LATER;
+	return result;
+}
+
+static struct access_result
+fetch(unsigned core, uint64_t address)
+{
+	struct access_result result;
+
+	hierarchy_fetch(cores[core], address, now, &result);
+	now += LATER;
+	return result;
+}
+
+/* A hit is beyond itself by nothing, the others by what they take more. */
+static void
+each_level_has_its_latency(void **state)
+{
+	struct access_result result;
+
+	(void)state;
+	begin(1);
+	result = load(0, HEAP);
+	assert_int_equal(result.level, HIERARCHY_MEMORY);
+	assert_int_equal(result.cycles, 196);
+	assert_int_equal(result.wait_cycles, 0);
+	assert_int_equal(load(0, HEAP + 63).level, 0);
+	assert_int_equal(load(0, HEAP + 63).cycles, 0);
+	for (uint64_t i = 1; i <= 8; i++)
+		load(0, HEAP + i * 4096);
+	result = load(0, HEAP);
+	assert_int_equal(result.level, 1);
+	assert_int_equal(result.cycles, 8);
+	for (uint64_t i = 2; i <= 9; i++)
+		load(0, HEAP + i * 32768);
+	result = load(0, HEAP);
+	assert_int_equal(result.level, 2);
+	assert_int_equal(result.cycles, 36);
+}
+
+static void
+code_has_its_own_first_level_and_meets_data_in_the_second(void **state)
+{
+	struct access_result result;
+
+	(void)state;
+	begin(1);
+	assert_int_equal(fetch(0, CODE).cycles, 197);
+	assert_int_equal(fetch(0, CODE).cycles, 0);
+	result = load(0, CODE);
+	assert_int_equal(result.level, 1);
+	assert_int_equal(result.cycles, 8);
+	load(0, HEAP);
+	result = fetch(0, HEAP);
+	assert_int_equal(result.level, 1);
+	assert_int_equal(result.cycles, 9);
+}
+
+static void
+translations_miss_at_two_levels(void **state)
+{
+	struct access_result result;
+
+	(void)state;
+	begin(1);
+	result = load(0, HEAP);
+	assert_true(result.tlb_missed && result.walked);
+	assert_int_equal(result.tlb_cycles, 37);
+	result = load(0, HEAP + 4095 - 64);
+	assert_false(result.tlb_missed);
+	assert_int_equal(result.tlb_cycles, 0);
+	for (uint64_t i = 1; i <= 4; i++) /* the same of 16 sets, others of 128 */
+		load(0, HEAP + i * 16 * 4096);
+	result = load(0, HEAP);
+	assert_true(result.tlb_missed && !result.walked);
+	assert_int_equal(result.tlb_cycles, 7);
+	result = fetch(0, HEAP);
+	assert_true(result.tlb_missed && !result.walked);
+}
+
+static void
+cores_share_the_level_that_they_share(void **state)
+{
+	(void)state;
+	begin(4);
+	load(0, HEAP);
+	assert_int_equal(load(1, HEAP).level, 2);
+	assert_int_equal(load(2, HEAP).level, HIERARCHY_MEMORY);
+	assert_int_equal(load(3, HEAP).level, 2);
+}
+
+static void
+another_nodes_memory_is_farther(void **state)
+{
+	struct access_result result;
+
+	(void)state;
+	begin(4);
+	result = load(0, HEAP);
+	assert_int_equal(result.node, 0);
+	assert_int_equal(result.cycles, 196);
+	result = load(2, HEAP);
+	assert_int_equal(result.node, 0);
+	assert_int_equal(result.cycles, 256);
+}
+
+static void
+a_page_is_where_it_was_touched_first(void **state)
+{
+	(void)state;
+	machine.placement = PLACEMENT_FIRST_TOUCH;
+	begin(4);
+	assert_int_equal(load(2, HEAP).node, 1);
+	assert_int_equal(load(0, HEAP + 64).node, 1);
+	assert_int_equal(load(0, HEAP + 4096).node, 0);
+	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[0], 64);
+	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[1], 64);
+}
+
+/* What was written goes down level by level as it is pushed out, and to memory from the last. */
+static void
+what_was_written_goes_back_to_memory_once(void **state)
+{
+	const struct hierarchy_traffic *traffic;
+
+	(void)state;
+	begin(1);
+	traffic = hierarchy_traffic(cores[0]);
+	store(0, HEAP);
+	for (uint64_t i = 1; i <= 8; i++)
+		load(0, HEAP + i * 32768); /* out of levels 1 and 2 */
+	assert_int_equal(traffic->written_back, 0);
+	for (uint64_t i = 9; i <= 160; i++)
+		load(0, HEAP + i * 65536); /* and out of the third, whose set has 20 ways */
+	assert_int_equal(traffic->written_back, 1);
+	assert_int_equal(traffic->node_bytes[0], (1 + 8 + 152 + 1) * 64);
+}
+
+static void
+a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set(void **state)
+{
+	struct plain_hits plain;
+	uint64_t line;
+
+	(void)state;
+	begin(1);
+	hierarchy_plain_data(cores[0], &plain);
+	line = HEAP >> plain.line_shift;
+	load(0, HEAP);
+	assert_int_equal(plain.lines[line & plain.line_mask], line);
+	assert_int_not_equal(plain.written[line & plain.line_mask], line);
+	assert_int_equal(plain.pages[(HEAP >> plain.page_shift) & plain.page_mask], HEAP >> plain.page_shift);
+	store(0, HEAP);
+	assert_int_equal(plain.written[line & plain.line_mask], line);
+	load(0, HEAP + 4096);
+	assert_int_not_equal(plain.lines[line & plain.line_mask], line);
+	assert_int_not_equal(plain.written[line & plain.line_mask], line);
+	load(0, HEAP);
+	assert_int_equal(plain.written[line & plain.line_mask], line);
+}
+
+static void
+what_is_not_modelled_is_always_a_plain_hit(void **state)
+{
+	struct plain_hits plain;
+
+	(void)state;
+	memory = memory_system_new(&machine, 0, 0, 1);
+	cores[0] = hierarchy_new(memory, 0);
+	hierarchy_plain_data(cores[0], &plain);
+	for (uint64_t address = 1; address < UINT64_C(1) << 62; address *= 7) {
+		assert_int_equal(plain.lines[(address >> plain.line_shift) & plain.line_mask], 0);
+		assert_int_equal(plain.written[(address >> plain.line_shift) & plain.line_mask], 0);
+		assert_int_equal(plain.pages[(address >> plain.page_shift) & plain.page_mask], 0);
+		assert_int_equal(load(0, address).cycles, 0);
+		assert_int_equal(load(0, address).tlb_cycles, 0);
+	}
+	hierarchy_plain_code(cores[0], &plain);
+	assert_null(plain.written);
+	assert_int_equal(plain.lines[(CODE >> plain.line_shift) & plain.line_mask], 0);
+}
+
+static void
+a_first_level_whose_sets_are_no_power_of_two_is_refused(void **state)
+{
+	(void)state;
+	machine.levels[0].bytes = 24576;
+	errno = 0;
+	assert_null(memory_system_new(&machine, ALL_PARTS, 0, 1));
+	assert_int_equal(errno, EINVAL);
+}
+
+/* The whole of a core, slowly. */
+struct reference {
+	struct reference_cache code, data, levels[2], code_tlb, data_tlb, shared_tlb;
+	uint64_t written_back;
+};
+
+static struct reference
+reference_of_machine(bool first_in)
+{
+	return (struct reference){
+		.code = reference_new(64, 4, first_in),
+		.data = reference_new(64, 8, first_in),
+		.levels = {reference_new(512, 8, first_in), reference_new(1024, 20, first_in)},
+		.code_tlb = reference_new(16, 4, false),
+		.data_tlb = reference_new(16, 4, false),
+		.shared_tlb = reference_new(128, 4, false),
+	};
+}
+
+static void
+reference_end(struct reference *reference)
+{
+	reference_free(&reference->code);
+	reference_free(&reference->data);
+	reference_free(&reference->levels[0]);
+	reference_free(&reference->levels[1]);
+	reference_free(&reference->code_tlb);
+	reference_free(&reference->data_tlb);
+	reference_free(&reference->shared_tlb);
+}
+
+static void
+reference_left(struct reference *reference, const struct reference_found *found, unsigned level)
+{
+	if (found->left == REFERENCE_NONE || !found->was_written)
+		return;
+	for (; level < 2; level++) {
+		struct reference_way *way = reference_find(&reference->levels[level], found->left);
+
+		if (way) {
+			way->written = true;
+			return;
+		}
+	}
+	reference->written_back++;
+}
+
+/* The level that has it: 0 to 2, or HIERARCHY_MEMORY. */
+static unsigned
+reference_access_all(struct reference *reference, struct reference_cache *first, uint64_t line, bool writes)
+{
+	struct reference_found found = reference_access(first, line, writes);
+
+	if (found.hit)
+		return 0;
+	reference_left(reference, &found, 0);
+	for (unsigned level = 0; level < 2; level++) {
+		found = reference_access(&reference->levels[level], line, false);
+		if (found.hit)
+			return level + 1;
+		reference_left(reference, &found, level + 1);
+	}
+	return HIERARCHY_MEMORY;
+}
+
+/* 0: the first TLB has it; 1: the second; 2: it is walked. */
+static unsigned
+reference_translate(struct reference *reference, struct reference_cache *first, uint64_t page)
+{
+	if (reference_access(first, page, false).hit)
+		return 0;
+	return reference_access(&reference->shared_tlb, page, false).hit ? 1 : 2;
+}
+
+static bool
+is_plain(const struct plain_hits *plain, uint64_t address, bool writes)
+{
+	uint64_t line = address >> plain->line_shift, page = address >> plain->page_shift;
+
+	return (writes ? plain->written : plain->lines)[line & plain->line_mask] == line &&
+	       plain->pages[page & plain->page_mask] == page;
+}
+
+struct trace_access {
+	uint64_t address;
+	char kind; /* 'l', 's' or 'f': load, store, fetch */
+};
+
+/* A program of a kind: a loop with calls, a stack, a table that is gone through, and a heap that is jumped about in. */
+static struct trace_access
+next_access(uint64_t *random, uint64_t *scan)
+{
+	uint64_t value;
+
+	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	value = *random >> 33;
+	switch (value % 16) {
+	case 0 ... 4:
+		return (struct trace_access){CODE + (value >> 4) % 1024 * 16, 'f'};
+	case 5:
+		return (struct trace_access){CODE + 0x100000 + (value >> 4) % 65536 * 8, 'f'};
+	case 6 ... 8:
+		return (struct trace_access){UINT64_C(0x7ffff000) - (value >> 4) % 256 * 8, value & 256 ? 'l' : 's'};
+	case 9 ... 11:
+		*scan += 8;
+		return (struct trace_access){HEAP + *scan % 3000000, value & 256 ? 'l' : 's'};
+	case 12:
+		return (struct trace_access){UINT64_C(0x7f0000000000) + (value >> 4) % (1 << 24) * 8, 'l'};
+	default:
+		return (struct trace_access){HEAP * 2 + (value >> 4) % 20000 * 8, value & 256 ? 'l' : 's'};
+	}
+}
+
+static void
+compare_access(struct reference *reference, const struct trace_access *access)
+{
+	struct access_result result = {.level = 0};
+	struct plain_hits plain;
+	bool is_code = access->kind == 'f', writes = access->kind == 's';
+	unsigned pages = reference_translate(reference, is_code ? &reference->code_tlb : &reference->data_tlb,
+	                                     access->address / 4096);
+	unsigned level = reference_access_all(reference, is_code ? &reference->code : &reference->data,
+	                                      access->address / 64, writes);
+
+	(is_code ? hierarchy_plain_code : hierarchy_plain_data)(cores[0], &plain);
+	if (is_plain(&plain, access->address, writes))
+		now += 2; /* what a program does with it */
+	else if (is_code)
+		result = fetch(0, access->address);
+	else
+		result = writes ? store(0, access->address) : load(0, access->address);
+	assert_int_equal(result.level, level);
+	assert_int_equal(result.tlb_missed, pages > 0);
+	assert_int_equal(result.walked, pages > 1);
+}
+
+static void
+compare_trace(bool first_in)
+{
+	struct reference reference = reference_of_machine(first_in);
+	uint64_t random = 1, scan = 0;
+
+	begin(1);
+	for (unsigned i = 0; i < 300000; i++) {
+		struct trace_access access = next_access(&random, &scan);
+
+		compare_access(&reference, &access);
+	}
+	assert_int_equal(hierarchy_traffic(cores[0])->written_back, reference.written_back);
+	assert_in_range(reference.written_back, 1000, 300000);
+	reference_end(&reference);
+}
+
+static void
+a_core_is_the_reference_access_for_access(void **state)
+{
+	(void)state;
+	compare_trace(false);
+}
+
+static void
+first_in_first_out_is_the_reference_too(void **state)
+{
+	(void)state;
+	machine.code.replacement = REPLACEMENT_FIFO;
+	for (unsigned i = 0; i < 3; i++)
+		machine.levels[i].replacement = REPLACEMENT_FIFO;
+	compare_trace(true);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_level_has_its_latency),
+		TEST(code_has_its_own_first_level_and_meets_data_in_the_second),
+		TEST(translations_miss_at_two_levels),
+		TEST(cores_share_the_level_that_they_share),
+		TEST(another_nodes_memory_is_farther),
+		TEST(a_page_is_where_it_was_touched_first),
+		TEST(what_was_written_goes_back_to_memory_once),
+		TEST(a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set),
+		TEST(what_is_not_modelled_is_always_a_plain_hit),
+		TEST(a_first_level_whose_sets_are_no_power_of_two_is_refused),
+		TEST(a_core_is_the_reference_access_for_access),
+		TEST(first_in_first_out_is_the_reference_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
