@@ -1,10 +1,10 @@
 /*
  * cache.h - one cache: which lines are in it, which leaves next, which were written
  *
- * Lines are known by their numbers, at most 2^32 - 2 times the sets (pages.h makes them). A set is one piece of memory,
- * 64 bytes with eight ways: what was written, what was prefetched, a lock, 32 bits of each line's number, and a byte
- * for each way that says how many ways were used after it - which is the exact order of LRU, in place. First in first
- * out is the same order when a hit does not change it; a random victim comes from a generator of its set.
+ * Lines are known by their numbers, at most 2^32 - 2 times the sets (page_map.h makes them). A set is one piece of
+ * memory, 64 bytes with eight ways: what was written, what was prefetched, a lock, 32 bits of each line's number, and a
+ * byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First in
+ * first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
  *
  * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
  */

@@ -11,15 +11,15 @@ struct access {
 static inline uint64_t
 known_address(struct hierarchy *hierarchy, uint64_t address)
 {
-	uint32_t region = pages_recent_region(&hierarchy->regions, hierarchy->system->pages, address);
+	uint32_t region = page_map_recent_region(&hierarchy->regions, hierarchy->system->pages, address);
 
-	return pages_number(region, address, 0);
+	return page_map_number(region, address, 0);
 }
 
 static void
 forget_plain(struct hierarchy *hierarchy, uint64_t *table, uint32_t mask, uint64_t left, unsigned shift)
 {
-	uint64_t number = pages_address(hierarchy->system->pages, left, shift);
+	uint64_t number = page_map_address(hierarchy->system->pages, left, shift);
 
 	if (table[number & mask] == number)
 		table[number & mask] = UINT64_MAX;

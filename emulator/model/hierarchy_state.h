@@ -11,7 +11,7 @@
 #include "emulator/model/cache.h"
 #include "emulator/model/controller.h"
 #include "emulator/model/hierarchy.h"
-#include "emulator/model/pages.h"
+#include "emulator/model/page_map.h"
 #include "emulator/model/prefetch.h"
 #include "emulator/model/tlb.h"
 
@@ -21,7 +21,7 @@ struct memory_system {
 	struct machine machine;
 	bool has_caches, has_tlbs;
 	uint64_t seed;
-	struct pages *pages;
+	struct page_map *pages;
 	struct path *controllers; /* of each node in turn */
 	struct path *links;       /* from node * nodes + to; between two nodes */
 	struct load_curve curve;
@@ -51,7 +51,7 @@ struct hierarchy {
 	uint8_t line_shift, page_shift;
 	struct plain_lines data, code;
 	bool pages_are_filters[2]; /* of data, of code */
-	struct pages_recent regions;
+	struct page_map_recent regions;
 	struct cache data_cache, code_cache;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* [0] is data_cache */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */

@@ -81,7 +81,7 @@ memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantu
 		pthread_mutex_init(&system->lock, NULL);
 		load_curve_init(&system->curve, machine);
 		set_latencies(system);
-		system->pages = pages_new(machine);
+		system->pages = page_map_new(machine);
 		err = system->pages ? make_paths(system, quantum_cycles) : -ENOMEM;
 	}
 	if (!err)
@@ -110,7 +110,7 @@ memory_system_free(struct memory_system *system)
 		path_fini(&system->links[i]);
 	free(system->controllers);
 	free(system->links);
-	pages_free(system->pages);
+	page_map_free(system->pages);
 	pthread_mutex_destroy(&system->lock);
 	free(system);
 }
@@ -284,7 +284,7 @@ hierarchy_new(struct memory_system *system, unsigned core)
 	hierarchy->node = core / (machine->cores / machine->nodes);
 	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
 	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
-	pages_recent_init(&hierarchy->regions);
+	page_map_recent_init(&hierarchy->regions);
 	for (unsigned i = 0; i < ARRIVALS; i++)
 		hierarchy->arrivals[i].line = CACHE_NO_LINE;
 	pthread_mutex_lock(&system->lock);

@@ -21,9 +21,9 @@ hierarchy_move(struct hierarchy *hierarchy, const struct move *move, const uint3
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
-	uint64_t address = pages_address(system->pages, move->line, hierarchy->line_shift) << hierarchy->line_shift;
-	uint32_t region = (uint32_t)(move->line >> (PAGES_REGION_SHIFT - hierarchy->line_shift));
-	unsigned node = pages_node(system->pages, region, address, hierarchy->node);
+	uint64_t address = page_map_address(system->pages, move->line, hierarchy->line_shift) << hierarchy->line_shift;
+	uint32_t region = (uint32_t)(move->line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift));
+	unsigned node = page_map_node(system->pages, region, address, hierarchy->node);
 	unsigned path = node * machine->controllers + controller_of(machine, move->line);
 	struct path_user *user = &hierarchy->users[path];
 	uint64_t wait = path_move(&system->controllers[path], user, move->now, move->patience);

@@ -1,13 +1,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "emulator/model/pages.h"
+#include "emulator/model/page_map.h"
 
 #define NODE_UNKNOWN 0 /* else the node + 1 */
 
-struct pages {
-	uint64_t keys[PAGES_REGIONS_MAX]; /* address >> PAGES_REGION_SHIFT, + 1; 0: free */
-	uint8_t *nodes[PAGES_REGIONS_MAX];
+struct page_map {
+	uint64_t keys[PAGE_MAP_REGIONS_MAX]; /* address >> PAGE_MAP_REGION_SHIFT, + 1; 0: free */
+	uint8_t *nodes[PAGE_MAP_REGIONS_MAX];
 	uint32_t limit; /* of regions */
 	unsigned node_count, page_shift;
 	enum machine_placement placement;
@@ -25,13 +25,13 @@ region_limit(const struct machine *machine)
 
 		least = bytes < least ? bytes : least;
 	}
-	return least > PAGES_REGIONS_MAX ? PAGES_REGIONS_MAX : (uint32_t)least - 1;
+	return least > PAGE_MAP_REGIONS_MAX ? PAGE_MAP_REGIONS_MAX : (uint32_t)least - 1;
 }
 
-struct pages *
-pages_new(const struct machine *machine)
+struct page_map *
+page_map_new(const struct machine *machine)
 {
-	struct pages *pages = calloc(1, sizeof(*pages));
+	struct page_map *pages = calloc(1, sizeof(*pages));
 
 	if (!pages)
 		return NULL;
@@ -44,19 +44,19 @@ pages_new(const struct machine *machine)
 }
 
 void
-pages_free(struct pages *pages)
+page_map_free(struct page_map *pages)
 {
 	if (!pages)
 		return;
-	for (uint32_t i = 0; i < PAGES_REGIONS_MAX; i++)
+	for (uint32_t i = 0; i < PAGE_MAP_REGIONS_MAX; i++)
 		free(pages->nodes[i]);
 	free(pages);
 }
 
 uint32_t
-pages_region(struct pages *pages, uint64_t address)
+page_map_region(struct page_map *pages, uint64_t address)
 {
-	uint64_t key = (address >> PAGES_REGION_SHIFT) + 1;
+	uint64_t key = (address >> PAGE_MAP_REGION_SHIFT) + 1;
 
 	for (uint32_t i = 0; i < pages->limit; i++) {
 		uint64_t there = __atomic_load_n(&pages->keys[i], __ATOMIC_ACQUIRE);
@@ -71,21 +71,21 @@ pages_region(struct pages *pages, uint64_t address)
 }
 
 uint64_t
-pages_region_address(const struct pages *pages, uint32_t region)
+page_map_region_address(const struct page_map *pages, uint32_t region)
 {
-	return (__atomic_load_n(&pages->keys[region], __ATOMIC_RELAXED) - 1) << PAGES_REGION_SHIFT;
+	return (__atomic_load_n(&pages->keys[region], __ATOMIC_RELAXED) - 1) << PAGE_MAP_REGION_SHIFT;
 }
 
 /* A byte for each page of the region; NULL: no memory. */
 static uint8_t *
-nodes_of(struct pages *pages, uint32_t region)
+nodes_of(struct page_map *pages, uint32_t region)
 {
 	uint8_t *nodes = __atomic_load_n(&pages->nodes[region], __ATOMIC_ACQUIRE);
 	uint8_t *made;
 
 	if (nodes)
 		return nodes;
-	made = calloc((size_t)1 << (PAGES_REGION_SHIFT - pages->page_shift), 1);
+	made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - pages->page_shift), 1);
 	if (!made)
 		return NULL;
 	if (__atomic_compare_exchange_n(&pages->nodes[region], &nodes, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -95,7 +95,7 @@ nodes_of(struct pages *pages, uint32_t region)
 }
 
 static unsigned
-first_touch(struct pages *pages, uint32_t region, uint64_t address, unsigned toucher)
+first_touch(struct page_map *pages, uint32_t region, uint64_t address, unsigned toucher)
 {
 	uint8_t *nodes = nodes_of(pages, region);
 	uint8_t *node, known;
@@ -111,7 +111,7 @@ first_touch(struct pages *pages, uint32_t region, uint64_t address, unsigned tou
 }
 
 unsigned
-pages_node(struct pages *pages, uint32_t region, uint64_t address, unsigned toucher)
+page_map_node(struct page_map *pages, uint32_t region, uint64_t address, unsigned toucher)
 {
 	if (pages->node_count == 1)
 		return 0;
@@ -123,8 +123,8 @@ pages_node(struct pages *pages, uint32_t region, uint64_t address, unsigned touc
 }
 
 void
-pages_recent_init(struct pages_recent *recent)
+page_map_recent_init(struct page_map_recent *recent)
 {
-	for (unsigned i = 0; i < PAGES_RECENT; i++)
+	for (unsigned i = 0; i < PAGE_MAP_RECENT; i++)
 		recent->keys[i] = UINT64_MAX;
 }
