@@ -13,6 +13,7 @@
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/profile.h"
 #include "dcpi-tools/emu/thread_count.h"
+#include "dcpi-tools/emulated/counted.h"
 
 #define PLUGIN_NAME "dcpi-timing.so"
 #define ROOM_BYTES  (UINT64_C(128) << 20) /* that must be free for the record, and some for each core */
@@ -142,10 +143,14 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 int
 emulation_run(const struct emulation_request *request, struct emulation_outcome *outcome)
 {
-	char **inserted = request->sets_threads ? thread_count_insert(request->command, request->setup->threads) : NULL;
-	int status;
+	char **inserted;
+	int err, status;
 
 	memset(outcome, 0, sizeof(*outcome));
+	err = request->directory ? counted_can_write(request->directory) : 0;
+	if (err)
+		return command_cannot_write(request->directory, err);
+	inserted = request->sets_threads ? thread_count_insert(request->command, request->setup->threads) : NULL;
 	if (request->sets_threads && !inserted)
 		status = message_cannot(NULL, "begin", -ENOMEM, NULL);
 	else

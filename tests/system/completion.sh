@@ -100,5 +100,11 @@ check_equal 'an option of dcpidiff' --changed "$(offers dcpidiff --ch)"
 check_equal 'a procedure of dcpidiff' start_kernel "$(offers dcpidiff --epoch 1 --epoch 2 st)"
 check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offers dcpiwhatcg --stall B)"
 check_equal 'a model' intel-skylake "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel-sk)"
+check_equal 'a command of dcpiemu' sweep "$(offers dcpiemu sw)"
+check_equal 'an option of it' --show-output "$(offers dcpiemu sweep --sh)"
+check_equal 'a machine that is described' e5-2699v3 "$(DCPI_MACHINES=$top/config/machines offers dcpiemu run --machine e5-2699)"
+check_equal 'a part of the model' truth "$(offers dcpiemu run --model tr)"
+check_equal 'the program that dcpiemu runs' valgrind-or-not \
+	"$(PATH=$scratch/path:$PATH offers dcpiemu run --machine e5-2699v3 valgrind-or)"
 
 [ $failures = 0 ]
