@@ -1,0 +1,114 @@
+#include "emulator/timing/core.h"
+
+#include <string.h>
+
+uint64_t
+core_issue_time(struct thread *thread, unsigned index)
+{
+	if (!(thread->timing->parts & SETUP_CLOCK))
+		return 0;
+	return thread->timing->is_in_order ? in_order_issue_time(thread, index)
+	                                   : out_of_order_issue_time(thread, index);
+}
+
+void
+core_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result)
+{
+	if (thread->timing->is_in_order)
+		in_order_load_missed(thread, index, issue, result);
+	else
+		out_of_order_load_missed(thread, index, issue, result);
+}
+
+void
+core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, uint64_t cache_cycles,
+                    uint64_t wait_cycles)
+{
+	const uint64_t waiting = cycles < wait_cycles ? cycles : wait_cycles;
+	const uint64_t missing = cycles - waiting < cache_cycles ? cycles - waiting : cache_cycles;
+
+	thread_stall(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
+	thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, missing);
+	thread_stall(thread, stalled, culprit, REASON_DATA_TLB, cycles - waiting - missing);
+}
+
+/* The front end begins anew: what comes now was not in the window before. */
+static void
+begin_front(struct thread *thread)
+{
+	thread->front_position = thread->clock - thread->other;
+	thread->front_time = thread->clock;
+}
+
+static void
+stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	const uint64_t position = thread->clock - thread->other;
+
+	if (cycles == 0)
+		return;
+	thread_stall(thread, instruction, culprit, reason, cycles);
+	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, cycles};
+	begin_front(thread);
+}
+
+void
+core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result)
+{
+	core_settle(thread);
+	stall_front(thread, instruction, instruction, REASON_CODE_TLB, result->tlb_cycles);
+	stall_front(thread, instruction, instruction, REASON_CODE_CACHE, result->cycles);
+	stall_front(thread, instruction, instruction, REASON_BANDWIDTH, result->wait_cycles);
+}
+
+void
+core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch)
+{
+	core_settle(thread);
+	stall_front(thread, instruction, branch, REASON_MISPREDICT, thread->timing->setup->pipeline.mispredict_cycles);
+}
+
+/*
+ * The write buffer: stores that hit leave it at once; those that missed wait for their lines, as many at a time as
+ * misses may be in flight, and leave in their order.
+ */
+void
+core_store_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	const struct timing *timing = thread->timing;
+	const uint32_t number = thread->variant->block->first + index;
+	const uint32_t at = thread->store_count % THREAD_STORES;
+	const uint32_t count = thread->store_count++;
+	const uint64_t *done = thread->store_done;
+	uint64_t now = core_time(thread, index), start, before;
+
+	if (count >= timing->write_buffer_entries) {
+		const uint32_t oldest = (count - timing->write_buffer_entries) % THREAD_STORES;
+
+		if (done[oldest] > now) {
+			thread->stalls[thread->stall_count++ % THREAD_HISTORY] =
+				(struct past_stall){now - thread->other, done[oldest] - now};
+			thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
+			             done[oldest] - now);
+			now = done[oldest];
+		}
+	}
+	start = now;
+	if (count >= timing->misses_in_flight && done[(count - timing->misses_in_flight) % THREAD_STORES] > start)
+		start = done[(count - timing->misses_in_flight) % THREAD_STORES];
+	start += core_extra_cycles(thread, result);
+	before = count ? done[(count - 1) % THREAD_STORES] : 0;
+	thread->store_done[at] = start > before ? start : before;
+	thread->store_culprits[at] = number;
+}
+
+void
+core_restart(struct thread *thread)
+{
+	core_settle(thread);
+	thread->waiting_count = 0;
+	thread->missing_count = 0;
+	thread->variant = thread->timing->nothing_variant;
+	thread->code = thread->timing->nothing;
+	begin_front(thread);
+}

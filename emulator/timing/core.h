@@ -1,0 +1,61 @@
+/*
+ * core.h - what a miss costs on the target's core
+ *
+ * In order, an instruction that needs a value waits for it; loads themselves do not. Out of order, a load that missed
+ * holds up retirement as far as the window does not hide it: it was issued that much earlier, unless its address is
+ * made of what other missing loads bring, or as many as the core may have were in flight. docs/emulation.md says more.
+ */
+#ifndef DCPI_EMULATOR_TIMING_CORE_H
+#define DCPI_EMULATOR_TIMING_CORE_H
+
+#include "emulator/timing/timing.h"
+
+/* When instruction `index` of the block that runs is at the head, with all stalls so far. */
+static inline uint64_t
+core_time(const struct thread *thread, unsigned index)
+{
+	return thread->clock - thread->variant->cycles + thread->variant->issue_cycles[index];
+}
+
+/* When a load of it is issued if its operands are there; and only what is not a plain hit is asked about. */
+uint64_t core_issue_time(struct thread *thread, unsigned index);
+
+/* Instruction `index` took longer than a hit: its load, that was issued then, or its store. */
+void core_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result);
+void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
+
+/*
+ * Before a block, whose first instruction it is: its static time is not in the clock yet. Code that was not there, and
+ * a branch that went another way.
+ */
+void core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result);
+void core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch);
+
+/* In order: what was waited for by the block that ran; and which instruction of the next one waits for the rest. */
+void core_settle(struct thread *thread);
+void core_enter(struct thread *thread);
+
+/* Everything is ready, and nothing is known of what was before: behind a system call. */
+void core_restart(struct thread *thread);
+
+/* Of core_load_missed() and core_settle(): each way of execution has its own. */
+uint64_t in_order_issue_time(struct thread *thread, unsigned index);
+void in_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result);
+uint64_t out_of_order_issue_time(struct thread *thread, unsigned index);
+void out_of_order_load_missed(struct thread *thread, unsigned index, uint64_t issue,
+                              const struct access_result *result);
+
+/* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
+void core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
+                         uint64_t cache_cycles, uint64_t wait_cycles);
+
+/* What a load that missed takes beyond a hit as the schedules have it. */
+static inline uint64_t
+core_extra_cycles(const struct thread *thread, const struct access_result *result)
+{
+	const int64_t cycles = (int64_t)result->cycles + (result->cycles ? thread->timing->level1_difference : 0);
+
+	return (cycles < 0 ? 0 : (uint64_t)cycles) + result->wait_cycles + result->tlb_cycles;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* In order: who needs a value that is not there waits. See core.h. */
+#include "emulator/timing/core.h"
+
+static uint64_t
+position_of(const struct thread *thread, unsigned index)
+{
+	return core_time(thread, index) - thread->other;
+}
+
+static void
+wait_for(struct thread *thread, const struct waiting_load *load)
+{
+	const uint64_t now = load->user_position + thread->other;
+
+	if (load->ready > now)
+		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, load->cache_cycles,
+		                    load->wait_cycles);
+}
+
+/* The first of those whose user is at `index` of the block that runs, or before; -1: none. */
+static int
+first_waiting(const struct thread *thread, unsigned index)
+{
+	int first = -1;
+
+	for (unsigned i = 0; i < thread->waiting_count; i++) {
+		const struct waiting_load *load = &thread->waiting[i];
+
+		if (load->user && load->user_index <= index &&
+		    (first < 0 || load->user_index < thread->waiting[first].user_index))
+			first = (int)i;
+	}
+	return first;
+}
+
+static void
+settle_up_to(struct thread *thread, unsigned index)
+{
+	int first;
+
+	while (thread->waiting_count && (first = first_waiting(thread, index)) >= 0) {
+		const struct waiting_load load = thread->waiting[first];
+
+		thread->waiting[first] = thread->waiting[--thread->waiting_count];
+		wait_for(thread, &load);
+	}
+}
+
+void
+core_settle(struct thread *thread)
+{
+	if (thread->waiting_count)
+		settle_up_to(thread, BLOCK_INSTRUCTIONS_MAX);
+}
+
+uint64_t
+in_order_issue_time(struct thread *thread, unsigned index)
+{
+	settle_up_to(thread, index);
+	return core_time(thread, index);
+}
+
+/* As many as may be in flight: the next one waits for the first to be done. */
+static void
+wait_for_room(struct thread *thread, uint32_t number, uint64_t *issue)
+{
+	const unsigned most = thread->timing->misses_in_flight;
+	const uint32_t count = thread->in_flight_count;
+	uint64_t done;
+
+	if (count < most)
+		return;
+	done = thread->in_flight[(count - most) % THREAD_HISTORY];
+	if (done <= *issue)
+		return;
+	thread_stall(thread, number, number, REASON_DATA_CACHE, done - *issue);
+	*issue = done;
+}
+
+void
+in_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result)
+{
+	const struct block *block = thread->variant->block;
+	const struct block_instruction *instruction = &block->instructions[index];
+	const uint32_t number = block->first + index;
+	struct waiting_load load = {
+		.culprit = number,
+		.user_index = instruction->use,
+		.registers = {instruction->load_registers[0], instruction->load_registers[1]},
+		.tlb_cycles = result->tlb_cycles,
+		.cache_cycles =
+			(uint32_t)(core_extra_cycles(thread, result) - result->tlb_cycles - result->wait_cycles),
+		.wait_cycles = result->wait_cycles,
+	};
+
+	wait_for_room(thread, number, &issue);
+	load.ready = issue + thread->timing->load_cycles + core_extra_cycles(thread, result);
+	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = load.ready;
+	if (instruction->use != BLOCK_NOT_USED) {
+		load.user = block->first + instruction->use;
+		load.user_position = position_of(thread, instruction->use);
+	}
+	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
+		thread->waiting[0] = thread->waiting[--thread->waiting_count];
+	thread->waiting[thread->waiting_count++] = load;
+	thread->limit = 0;
+}
+
+/* Whether the block that begins needs a register of the load, and from which instruction on. */
+static uint16_t
+first_reader(const struct block *block, const struct waiting_load *load)
+{
+	uint16_t first = BLOCK_NOT_USED;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint16_t reader = BLOCK_NOT_USED;
+
+		if (load->registers[i] != REGISTER_NONE)
+			reader = block_first_reader(block, load->registers[i]);
+		if (reader < first)
+			first = reader;
+	}
+	return first;
+}
+
+void
+core_enter(struct thread *thread)
+{
+	const struct variant *variant = thread->variant;
+	const struct block *block = variant->block;
+
+	for (unsigned i = 0; i < thread->waiting_count;) {
+		struct waiting_load *load = &thread->waiting[i];
+		const uint16_t reader = first_reader(block, load);
+
+		if (reader != BLOCK_NOT_USED) {
+			load->user = block->first + reader;
+			load->user_index = reader;
+			load->user_position = thread->clock - thread->other + variant->issue_cycles[reader];
+		} else if (load->ready <= thread->clock) {
+			*load = thread->waiting[--thread->waiting_count];
+			continue;
+		}
+		i++;
+	}
+}

@@ -1,0 +1,95 @@
+/*
+ * hot.h - what is done at each block and each access
+ *
+ * Made once for each choice of what is modelled (`parts`, SETUP_...) and for the usual sizes of lines and pages
+ * (`is_common`), which are constants where it is called: what is not asked for is not there. A plain hit changes
+ * nothing in a cache or TLB (model/hierarchy.h): nothing is lost by going on.
+ */
+#ifndef DCPI_EMULATOR_TIMING_HOT_H
+#define DCPI_EMULATOR_TIMING_HOT_H
+
+#include "emulator/timing/slow.h"
+
+#define HOT_INLINE    static inline __attribute__((always_inline))
+#define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
+
+HOT_INLINE bool
+hot_is_plain_code(const struct thread *thread, const struct code *code)
+{
+	const struct plain_hits *plain = &thread->code_plain;
+	uint64_t wrong;
+
+	wrong = plain->lines[code->first_line & plain->line_mask] ^ code->first_line;
+	wrong |= plain->lines[code->last_line & plain->line_mask] ^ code->last_line;
+	wrong |= plain->pages[code->page & plain->page_mask] ^ code->page;
+	return wrong == 0;
+}
+
+HOT_INLINE void
+hot_predict(struct thread *thread, const struct code *code)
+{
+	const struct code *before = thread->code;
+
+	if (!HOT_LIKELY(!before->is_special))
+		slow_special(thread, code);
+	else if (!HOT_LIKELY(!predictor_branch(&thread->predictor, before->site, code->address != before->fall)))
+		slow_mispredicted(thread, code);
+}
+
+HOT_INLINE void
+hot_enter(struct thread *thread, const struct code *code, struct blocks *blocks, const uint32_t parts)
+{
+	struct variant *variant = NULL;
+	uint32_t fraction;
+
+	thread->executions[code->number]++;
+	if (parts & SETUP_CLOCK)
+		variant = variant_enter(blocks, thread->variant, code->block);
+	if (parts & SETUP_BRANCHES)
+		hot_predict(thread, code);
+	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_is_plain_code(thread, code)))
+		slow_fetch(thread, code);
+	thread->code = code;
+	if (!(parts & SETUP_CLOCK))
+		return;
+	thread->history[++thread->sequence % THREAD_HISTORY] = code;
+	thread->variant = variant;
+	fraction = thread->fraction + variant->fraction;
+	thread->clock += variant->cycles + (fraction < thread->fraction);
+	thread->fraction = fraction;
+	if (!HOT_LIKELY(thread->clock < thread->limit))
+		slow_limit(thread);
+}
+
+/* What the callback of an access is given: where its struct access is, and which bytes are touched, from its address
+ * on. */
+HOT_INLINE uint64_t
+hot_access_pack(const struct access *access, int from, int last)
+{
+	return ((uint64_t)(uintptr_t)access & UINT64_C(0xffffffffffff)) | (uint64_t)(uint8_t)from << 48 |
+	       (uint64_t)(uint8_t)last << 56;
+}
+
+HOT_INLINE const struct access *
+hot_access_of(uint64_t packed)
+{
+	return (const struct access *)(uintptr_t)(packed & UINT64_C(0xffffffffffff));
+}
+
+HOT_INLINE bool
+hot_is_plain(const struct plain_hits *plain, uint64_t first, uint64_t last, bool may_store, bool is_common)
+{
+	const unsigned line_shift = is_common ? TIMING_LINE_SHIFT : plain->line_shift;
+	const unsigned page_shift = is_common ? TIMING_PAGE_SHIFT : plain->page_shift;
+	const uint64_t *lines = may_store ? plain->written : plain->lines;
+	const uint64_t first_line = first >> line_shift, last_line = last >> line_shift, page = first >> page_shift;
+	uint64_t wrong;
+
+	wrong = lines[first_line & plain->line_mask] ^ first_line;
+	wrong |= lines[last_line & plain->line_mask] ^ last_line;
+	wrong |= plain->pages[page & plain->page_mask] ^ page;
+	wrong |= (last >> page_shift) ^ page;
+	return wrong == 0;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * sample.h - which instruction is sampled: at randomised periods of cycles, and of events
+ *
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_SAMPLE_H
+#define DCPI_EMULATOR_TIMING_SAMPLE_H
+
+#include "emulator/timing/thread.h"
+
+/* The thread begins: periods anew. */
+void sample_begin(struct thread *thread);
+
+/* The clock has gone over a sample, or several, while instruction `stalled` waited. */
+void sample_stall(struct thread *thread, uint32_t stalled);
+
+/* The clock is about to go over one while the block that runs executes: which began at `start`. */
+void sample_execution(struct thread *thread, uint64_t start);
+
+/* Cycles that are nobody's passed. */
+void sample_skip(struct thread *thread, uint64_t cycles);
+
+/* The countdown of an event is over at `instruction`. */
+void sample_event(struct thread *thread, enum setup_event event, uint32_t instruction);
+
+/* An event happened at `instruction`. */
+static inline void
+sample_count(struct thread *thread, enum setup_event event, uint32_t instruction)
+{
+	thread->record->counters.events[event]++;
+	if (--thread->countdowns[event] == 0)
+		sample_event(thread, event, instruction);
+}
+
+#endif

@@ -1,0 +1,260 @@
+#include "emulator/timing/slow.h"
+
+#include "emulator/timing/core.h"
+#include "emulator/timing/sample.h"
+
+/* Whether the bytes are of a line, and of a page, that are plain hits. */
+static bool
+is_plain(const struct plain_hits *plain, uint64_t address, bool is_store)
+{
+	const uint64_t line = address >> plain->line_shift, page = address >> plain->page_shift;
+	const uint64_t *lines = is_store ? plain->written : plain->lines;
+
+	return lines[line & plain->line_mask] == line && plain->pages[page & plain->page_mask] == page;
+}
+
+static void
+count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
+{
+	const unsigned levels = timing->setup->machine.level_count;
+
+	for (unsigned i = 0; i < level && i < levels; i++)
+		missed[i]++;
+}
+
+/* What loads and code have in common: they wait for what they missed. */
+static void
+count_reads(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
+		sample_count(thread, SETUP_EVENT_LEVEL2, number);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
+}
+
+static void
+count_load(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	counters->data_tlb_missed += result->tlb_missed;
+	if (result->walked) {
+		counters->data_walks++;
+		sample_count(thread, SETUP_EVENT_DATA_TLB, number);
+	}
+	if (result->level == 0)
+		return;
+	count_levels(thread->timing, counters->loads_missed, result->level);
+	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
+	count_reads(thread, number, result);
+}
+
+static void
+count_store(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	counters->data_tlb_missed += result->tlb_missed;
+	counters->data_walks += result->walked;
+	count_levels(thread->timing, counters->stores_missed, result->level);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
+}
+
+static void
+count_fetch(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	counters->code_tlb_missed += result->tlb_missed;
+	if (result->walked) {
+		counters->code_walks++;
+		sample_count(thread, SETUP_EVENT_CODE_TLB, number);
+	}
+	if (result->level == 0)
+		return;
+	count_levels(thread->timing, counters->code_missed, result->level);
+	sample_count(thread, SETUP_EVENT_LEVEL1_CODE, number);
+	count_reads(thread, number, result);
+}
+
+static bool
+is_free(const struct access_result *result)
+{
+	return result->level == 0 && !result->tlb_missed && result->cycles == 0 && result->wait_cycles == 0 &&
+	       result->tlb_cycles == 0;
+}
+
+static void
+load_line(struct thread *thread, const struct block *block, unsigned index, uint64_t address)
+{
+	const uint64_t issue = core_issue_time(thread, index);
+	struct access_result result;
+
+	hierarchy_load(thread->hierarchy, address, block->first + index, issue, &result);
+	if (is_free(&result))
+		return;
+	count_load(thread, block->first + index, &result);
+	if (thread->timing->parts & SETUP_CLOCK)
+		core_load_missed(thread, index, issue, &result);
+}
+
+static void
+store_line(struct thread *thread, const struct block *block, unsigned index, uint64_t address)
+{
+	struct access_result result;
+
+	hierarchy_store(thread->hierarchy, address, block->first + index, thread->clock, &result);
+	if (is_free(&result))
+		return;
+	count_store(thread, block->first + index, &result);
+	if (thread->timing->parts & SETUP_CLOCK)
+		core_store_missed(thread, index, &result);
+}
+
+/* Each line of it that is no plain hit. */
+static void
+access_bytes(struct thread *thread, const struct block *block, unsigned index, uint64_t first, uint64_t end,
+             bool is_store)
+{
+	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
+
+	for (uint64_t address = first; address < end; address = (address | (line_bytes - 1)) + 1) {
+		if (is_plain(&thread->data_plain, address, is_store))
+			continue;
+		if (is_store)
+			store_line(thread, block, index, address);
+		else
+			load_line(thread, block, index, address);
+	}
+}
+
+static void
+access_member(struct thread *thread, const struct block *block, unsigned index, uint64_t address,
+              const struct block_instruction *leader)
+{
+	const struct block_instruction *member = &block->instructions[index];
+	const uint64_t from = address + (uint64_t)(int64_t)leader->group_from;
+	const uint64_t to = address + (uint64_t)(int64_t)leader->group_to;
+	uint64_t first = address + (uint64_t)(int64_t)member->displacement, end = first + member->access_size;
+
+	first = first < from ? from : first;
+	end = end > to ? to : end;
+	if (member->loads)
+		access_bytes(thread, block, index, first, end, false);
+	if (member->stores)
+		access_bytes(thread, block, index, first, end, true);
+}
+
+void
+slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store)
+{
+	const struct block *block = access->code->block;
+	const struct block_instruction *leader = &block->instructions[access->index];
+
+	if (thread->code != access->code) /* a handler's return to the middle of a block that was left */
+		return;
+	if (!access->is_group) {
+		access_bytes(thread, block, access->index, address, address + size, is_store);
+		return;
+	}
+	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
+		access_member(thread, block, i, address, leader);
+}
+
+/* The first instruction that has a byte in the line. */
+static uint32_t
+instruction_in(const struct block *block, uint64_t line_address)
+{
+	unsigned i = 0;
+
+	while (i + 1u < block->count &&
+	       block->address + block->instructions[i].offset + block->instructions[i].size <= line_address)
+		i++;
+	return block->first + i;
+}
+
+void
+slow_fetch(struct thread *thread, const struct code *code)
+{
+	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
+	const struct block *block = code->block;
+	const uint64_t end = code->address + block->size;
+	struct access_result result;
+
+	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
+		if (is_plain(&thread->code_plain, address, false))
+			continue;
+		hierarchy_fetch(thread->hierarchy, address, thread->clock, &result);
+		if (is_free(&result))
+			continue;
+		count_fetch(thread, instruction_in(block, address), &result);
+		if (thread->timing->parts & SETUP_CLOCK)
+			core_fetch_missed(thread, instruction_in(block, address), &result);
+	}
+}
+
+static uint32_t
+last_of(const struct block *block)
+{
+	return block->first + block->count - 1u;
+}
+
+static void
+mispredict(struct thread *thread, const struct code *code)
+{
+	const uint32_t branch = last_of(thread->code->block);
+
+	thread->record->counters.mispredicted++;
+	sample_count(thread, SETUP_EVENT_BRANCH, branch);
+	if (thread->timing->parts & SETUP_CLOCK)
+		core_mispredicted(thread, code->block->first, branch);
+}
+
+void
+slow_mispredicted(struct thread *thread, const struct code *code)
+{
+	mispredict(thread, code);
+}
+
+void
+slow_special(struct thread *thread, const struct code *code)
+{
+	const struct code *before = thread->code;
+	const struct block *block = before->block;
+	const uint64_t address = block->address + block->instructions[block->count - 1].offset;
+	bool is_wrong = false;
+
+	if (block->end == BLOCK_RETURNS)
+		is_wrong = predictor_return(&thread->predictor, code->address);
+	else if (block->end == BLOCK_JUMPS_INDIRECT || block->end == BLOCK_CALLS_INDIRECT)
+		is_wrong = predictor_indirect(&thread->predictor, address, code->address);
+	if (block->end == BLOCK_CALLS || block->end == BLOCK_CALLS_INDIRECT)
+		predictor_call(&thread->predictor, before->fall);
+	if (is_wrong)
+		mispredict(thread, code);
+}
+
+void
+slow_limit(struct thread *thread)
+{
+	const uint64_t cycles = thread->variant->cycles;
+	struct clock_step step;
+	uint64_t start;
+
+	thread->clock -= cycles;
+	if (thread->waiting_count) {
+		core_settle(thread);
+		core_enter(thread);
+	}
+	start = thread->clock;
+	thread->clock += cycles;
+	if (thread->clock > thread->next_sample)
+		sample_execution(thread, start);
+	if (thread->clock >= thread->next_turn) {
+		thread_publish(thread);
+		clock_reached(thread->timing->clock, thread->vcpu, thread->clock, &step);
+		thread_step(thread, &step);
+	}
+	thread_set_limit(thread);
+}

@@ -1,0 +1,188 @@
+#include <errno.h>
+#include <string.h>
+
+#include "emulator/timing/core.h"
+#include "emulator/timing/sample.h"
+#include "emulator/timing/timing.h"
+
+static int
+make_core(struct timing *timing, struct thread *thread)
+{
+	int err;
+
+	thread->hierarchy = NULL;
+	if (timing->memory) {
+		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu));
+		if (!thread->hierarchy)
+			return -errno;
+		hierarchy_plain_data(thread->hierarchy, &thread->data_plain);
+		hierarchy_plain_code(thread->hierarchy, &thread->code_plain);
+	}
+	err = predictor_init(&thread->predictor, &timing->setup->machine);
+	if (err)
+		hierarchy_free(thread->hierarchy);
+	return err;
+}
+
+static void
+start_clock(struct thread *thread, uint64_t clock)
+{
+	thread->clock = clock;
+	thread->other = clock;
+	thread->published_static = 0;
+	thread->fraction = 0;
+	thread->waiting_count = 0;
+	thread->missing_count = thread->stall_count = thread->in_flight_count = thread->store_count = 0;
+	memset(thread->in_flight, 0, sizeof(thread->in_flight));
+	memset(thread->store_done, 0, sizeof(thread->store_done));
+	thread->front_position = thread->front_time = 0;
+	thread->next_turn = clock;
+	sample_begin(thread);
+	thread_set_limit(thread);
+}
+
+int
+thread_begin(struct timing *timing, unsigned vcpu)
+{
+	struct thread *thread;
+	int err = 0;
+
+	if (vcpu >= RECORD_VCPUS_MAX)
+		return -ENOSPC;
+	thread = timing_thread(timing, vcpu);
+	thread->record = recording_add_vcpu(timing->recording, vcpu);
+	if (!thread->record)
+		return -errno;
+	thread->vcpu = vcpu;
+	thread->timing = timing;
+	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
+	if (!thread->is_used)
+		err = make_core(timing, thread);
+	if (err)
+		return err;
+	thread->is_used = true;
+	thread->executions = thread->record->executions;
+	thread->code = timing->nothing;
+	thread->variant = timing->nothing_variant;
+	for (unsigned i = 0; i < THREAD_HISTORY; i++)
+		thread->history[i] = timing->nothing;
+	thread->record->counters.began = thread->clock;
+	thread->record->counters.clock = thread->clock;
+	thread->record->counters.threads++;
+	if (timing->thread_count <= vcpu)
+		timing->thread_count = vcpu + 1;
+	return 0;
+}
+
+void
+thread_end(struct thread *thread)
+{
+	if (!thread->is_used)
+		return;
+	core_settle(thread);
+	thread_publish(thread);
+	clock_thread_end(thread->timing->clock, thread->vcpu, thread->clock);
+}
+
+void
+thread_free(struct thread *thread)
+{
+	if (!thread->is_used)
+		return;
+	hierarchy_free(thread->hierarchy);
+	predictor_fini(&thread->predictor);
+	thread->is_used = false;
+}
+
+void
+thread_publish(struct thread *thread)
+{
+	struct record_counters *counters = &thread->record->counters;
+	const uint64_t position = thread->clock - thread->other;
+
+	counters->cycles[REASON_EXECUTION] += position - thread->published_static;
+	thread->published_static = position;
+	counters->clock = thread->clock;
+	if (thread->hierarchy) {
+		const struct hierarchy_traffic *traffic = hierarchy_traffic(thread->hierarchy);
+
+		memcpy(counters->node_bytes, traffic->node_bytes, sizeof(counters->node_bytes));
+		counters->prefetched = traffic->prefetched;
+		counters->prefetched_used = traffic->prefetched_used;
+	}
+}
+
+void
+thread_set_limit(struct thread *thread)
+{
+	thread->limit = thread->next_turn < thread->next_sample ? thread->next_turn : thread->next_sample + 1;
+	if (thread->waiting_count)
+		thread->limit = 0; /* at the next block */
+}
+
+void
+thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	if (cycles == 0)
+		return;
+	thread->clock += cycles;
+	thread->other += cycles;
+	thread->record->counters.cycles[reason] += cycles;
+	if (thread->timing->parts & SETUP_TRUTH && !record_stall_add(thread->record, stalled, culprit, reason, cycles))
+		recording_pass(thread->timing->recording);
+	if (thread->clock > thread->next_sample)
+		sample_stall(thread, stalled);
+}
+
+static void
+pass_blocked(struct thread *thread, uint64_t cycles)
+{
+	thread->clock += cycles;
+	thread->other += cycles;
+	thread->record->counters.cycles[REASON_BLOCKED] += cycles;
+	sample_skip(thread, cycles);
+}
+
+void
+thread_step(struct thread *thread, const struct clock_step *step)
+{
+	if (step->blocked_cycles)
+		pass_blocked(thread, step->blocked_cycles);
+	if (step->call_cycles)
+		thread_stall(thread, thread->call, thread->call, REASON_CALL, step->call_cycles);
+	thread->next_turn = step->limit;
+	thread->record->counters.clock = thread->clock;
+	thread_set_limit(thread);
+}
+
+void
+thread_call_began(struct thread *thread, const struct clock_call *call)
+{
+	const struct block *block = thread->code->block;
+
+	core_settle(thread);
+	thread->call = block->first + block->count - 1u;
+	thread_publish(thread);
+	clock_call_began(thread->timing->clock, thread->vcpu, thread->clock, call);
+}
+
+void
+thread_call_ended(struct thread *thread, int64_t result)
+{
+	struct clock_step step;
+
+	clock_call_ended(thread->timing->clock, thread->vcpu, thread->clock, result, &step);
+	thread_step(thread, &step);
+	core_restart(thread);
+}
+
+void
+thread_fork(struct thread *thread)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	thread->published_static = thread->clock - thread->other;
+	counters->clock = thread->clock;
+	counters->began = thread->clock;
+	counters->threads = 1;
+}

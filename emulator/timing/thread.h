@@ -1,0 +1,142 @@
+/*
+ * thread.h - a guest's thread on a core of the target: its time, and what its callbacks look at
+ *
+ * What each block and each access needs comes first and together. Time is in the target's cycles. The static clock is
+ * `clock - other`: what the schedules alone make of the time that has passed; misses that overlap are laid out on it.
+ * Thread rule: of the thread that is this virtual CPU; what others look at is in emulator/clock/.
+ */
+#ifndef DCPI_EMULATOR_TIMING_THREAD_H
+#define DCPI_EMULATOR_TIMING_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emulator/block/block.h"
+#include "emulator/model/hierarchy.h"
+#include "emulator/model/predictor.h"
+#include "emulator/record/recording.h"
+#include "emulator/setup.h"
+
+#define THREAD_SHIFT   14 /* each in its own 16 KiB of one area: found by a shift */
+#define THREAD_HISTORY 64 /* blocks, misses and stalls that are remembered; a power of two */
+#define THREAD_STORES  256
+#define THREAD_NEVER   UINT64_MAX
+#define THREAD_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
+
+struct timing;
+struct code;
+
+/* An instruction that accesses memory, as its callback is told. */
+struct access {
+	const struct code *code;
+	uint16_t index;
+	bool is_group;
+};
+
+/* A translated block, as its callback is told. */
+struct code {
+	const struct block *block;
+	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
+	uint64_t page;
+	uint64_t address, fall;
+	uint32_t number;
+	uint32_t site;     /* of its conditional branch (model/predictor.h) */
+	bool is_special;   /* it ends with what the predictor's stack or table is for */
+	struct code *same; /* with this number, at another address */
+	struct access accesses[];
+};
+
+/* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
+struct waiting_load {
+	uint64_t ready;
+	uint64_t user_position; /* on the static clock */
+	uint32_t culprit, user; /* instructions; user 0: of a later block */
+	uint16_t user_index;
+	uint8_t registers[2];
+	uint32_t tlb_cycles, cache_cycles, wait_cycles;
+};
+
+/* A load that missed, out of order. */
+struct missing_load {
+	uint64_t position; /* on the static clock */
+	uint64_t ready;
+	uint32_t sequence; /* of its block */
+	uint32_t load;     /* its place among the block's */
+};
+
+struct past_stall {
+	uint64_t position, cycles;
+};
+
+struct thread {
+	uint64_t clock;
+	uint64_t limit;    /* when the clock has reached it there is something to do */
+	uint32_t fraction; /* of a cycle, in 2^-32 */
+	uint32_t sequence; /* of the block that runs */
+	struct variant *variant;
+	const struct code *code;
+	uint64_t *executions;
+	struct timing *timing;
+	struct plain_hits data_plain, code_plain;
+	struct predictor predictor;
+	const struct code *history[THREAD_HISTORY]; /* by sequence */
+
+	struct hierarchy *hierarchy;
+	struct record_vcpu *record;
+	unsigned vcpu;
+	bool is_used;
+	uint64_t other;                  /* of the clock: stalls, calls, waiting, and what it began with */
+	uint64_t published_static;       /* of it, what is in the record */
+	uint64_t next_sample, next_turn; /* THREAD_NEVER: none */
+	uint64_t random;
+	uint32_t call;                          /* instruction that makes a system call */
+	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
+
+	/* in order */
+	struct waiting_load waiting[THREAD_HISTORY];
+	unsigned waiting_count;
+
+	/* out of order */
+	struct missing_load missing[THREAD_HISTORY];
+	struct past_stall stalls[THREAD_HISTORY];
+	uint32_t missing_count, stall_count; /* so far */
+	uint64_t front_position, front_time; /* when the front end began anew */
+	uint64_t in_flight[THREAD_HISTORY];  /* when misses are done */
+	uint32_t in_flight_count;
+
+	/* stores that missed */
+	uint64_t store_done[THREAD_STORES];
+	uint32_t store_culprits[THREAD_STORES];
+	uint32_t store_count;
+};
+
+_Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");
+
+/* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
+int thread_begin(struct timing *timing, unsigned vcpu);
+void thread_end(struct thread *thread);
+void thread_free(struct thread *thread);
+
+/* What is in the record is what has happened. */
+void thread_publish(struct thread *thread);
+
+/* `limit` anew. */
+void thread_set_limit(struct thread *thread);
+
+/* Instruction `stalled` holds up everything for `cycles`, because of `culprit`. */
+void thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
+                  uint64_t cycles);
+
+/* What emulator/clock/ says of the time. */
+struct clock_step;
+void thread_step(struct thread *thread, const struct clock_step *step);
+
+/* The thread makes a system call, and comes back from it. */
+struct clock_call;
+void thread_call_began(struct thread *thread, const struct clock_call *call);
+void thread_call_ended(struct thread *thread, int64_t result);
+
+/* In the child of a fork: the record is a new one, in the same place. */
+void thread_fork(struct thread *thread);
+
+#endif

@@ -1,0 +1,228 @@
+#include "emulator/timing/timing.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define THREADS_SIZE ((uint64_t)RECORD_VCPUS_MAX << THREAD_SHIFT)
+
+const struct setup *
+timing_map_setup(const char *directory)
+{
+	const struct setup *setup = MAP_FAILED;
+	char path[PATH_MAX + sizeof(SETUP_NAME) + 1];
+	struct stat status;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/" SETUP_NAME, directory);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) < 0)
+		err = errno;
+	else if (status.st_size != sizeof(*setup))
+		err = EPROTO;
+	else {
+		setup = mmap(NULL, sizeof(*setup), PROT_READ, MAP_PRIVATE, fd, 0);
+		err = errno;
+	}
+	close(fd);
+	if (setup != MAP_FAILED && (setup->magic != SETUP_MAGIC || setup->size != sizeof(*setup))) {
+		munmap((void *)(uintptr_t)setup, sizeof(*setup));
+		setup = MAP_FAILED;
+		err = EPROTO;
+	}
+	errno = setup == MAP_FAILED ? err : 0;
+	return setup == MAP_FAILED ? NULL : setup;
+}
+
+static void
+read_machine(struct timing *timing, const struct setup *setup)
+{
+	const struct pipeline *pipeline = &setup->pipeline;
+	const struct pipeline_operation *load = &pipeline->operations[CLASS_LOAD];
+
+	timing->is_in_order = pipeline->kind == PIPELINE_KIND_IN_ORDER;
+	timing->load_cycles = load->latency;
+	timing->level1_difference = (int)setup->machine.levels[0].latency_cycles - (int)load->latency;
+	timing->lead_cycles = pipeline->issue_width ? pipeline->window / pipeline->issue_width : 0;
+	timing->misses_in_flight = setup->machine.misses_in_flight;
+	if (timing->misses_in_flight == 0 || timing->misses_in_flight > THREAD_HISTORY)
+		timing->misses_in_flight = THREAD_HISTORY;
+	timing->write_buffer_entries = setup->machine.write_buffer_entries;
+	if (timing->write_buffer_entries == 0)
+		timing->write_buffer_entries = 1;
+	if (timing->write_buffer_entries > THREAD_STORES)
+		timing->write_buffer_entries = THREAD_STORES;
+}
+
+/* What is on more lines or pages than the callback looks at is looked at whole, each time. */
+static void
+place_code(const struct timing *timing, struct code *code)
+{
+	const struct machine *machine = &timing->setup->machine;
+	const uint64_t last = code->address + code->block->size - 1;
+	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
+	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
+
+	code->first_line = code->address >> line_shift;
+	code->last_line = last >> line_shift;
+	code->page = code->address >> page_shift;
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page)
+		code->last_line = THREAD_NO_LINE;
+}
+
+struct code *
+timing_add_code(struct timing *timing, const struct block *block)
+{
+	const struct block_instruction *last = &block->instructions[block->count - 1];
+	struct code *known = timing->codes[block->number], *code = known;
+
+	/* the same code at several addresses: a library that was mapped again */
+	while (code && code->block != block)
+		code = code->same;
+	if (code)
+		return code;
+	code = aligned_alloc(64, (sizeof(*code) + block->count * sizeof(code->accesses[0]) + 63) & ~(size_t)63);
+	if (!code)
+		return NULL;
+	*code = (struct code){
+		.block = block,
+		.address = block->address,
+		.fall = block->fall,
+		.number = block->number,
+		.same = known,
+		.site = PREDICTOR_NO_SITE,
+		.is_special = block->end >= BLOCK_JUMPS_INDIRECT,
+	};
+	place_code(timing, code);
+	if (block->end == BLOCK_BRANCHES)
+		code->site = predictor_site(&timing->sites, block->address + last->offset, block->target);
+	for (uint16_t i = 0; i < block->count; i++)
+		code->accesses[i] = (struct access){.code = code, .index = i};
+	timing->codes[block->number] = code;
+	if (block->number > timing->code_last)
+		timing->code_last = block->number;
+	return code;
+}
+
+/* What stands before the first block: an instruction that does nothing. */
+static int
+add_nothing(struct timing *timing, uint16_t machine)
+{
+	static const uint8_t x86[] = {0x90}, aarch64[] = {0x1f, 0x20, 0x03, 0xd5}, riscv[] = {0x13, 0, 0, 0};
+	const uint8_t *bytes = machine == EM_X86_64 ? x86 : machine == EM_AARCH64 ? aarch64 : riscv;
+	const uint8_t size = machine == EM_X86_64 ? 1 : 4;
+	const struct block *block = blocks_add(timing->blocks, 0, bytes, &size, 1, 0, 0);
+
+	if (!block)
+		return -ENOMEM;
+	timing->nothing = timing_add_code(timing, block);
+	timing->nothing_variant = blocks_first_variant(timing->blocks, block);
+	return timing->nothing && timing->nothing_variant ? 0 : -ENOMEM;
+}
+
+static bool
+has_geometry(const struct timing *timing)
+{
+	const uint32_t both = SETUP_CACHES | SETUP_TLBS;
+
+	return (timing->parts & both) == both && timing->setup->machine.line_bytes == 1 << TIMING_LINE_SHIFT &&
+	       timing->setup->machine.page_bytes == 1 << TIMING_PAGE_SHIFT;
+}
+
+static int
+init_models(struct timing *timing, uint16_t machine)
+{
+	const struct setup *setup = timing->setup;
+
+	if (timing->parts & (SETUP_CACHES | SETUP_TLBS)) {
+		timing->memory = memory_system_new(&setup->machine, timing->parts, setup->quantum_cycles, setup->seed);
+		if (!timing->memory)
+			return -errno;
+	}
+	timing->blocks = blocks_new(&setup->pipeline, machine);
+	if (!timing->blocks)
+		return -errno;
+	return predictor_init(&timing->sites, &setup->machine);
+}
+
+int
+timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, struct clock *clock,
+            struct recording *recording)
+{
+	void *threads;
+	int err;
+
+	*timing = (struct timing){.setup = setup, .parts = setup->parts, .recording = recording, .clock = clock};
+	read_machine(timing, setup);
+	timing->is_common = has_geometry(timing);
+	threads = mmap(NULL, THREADS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	timing->threads = threads == MAP_FAILED ? NULL : threads;
+	timing->codes = calloc(CODE_BLOCKS_MAX, sizeof(timing->codes[0]));
+	err = timing->codes && timing->threads ? init_models(timing, machine) : -ENOMEM;
+	if (!err)
+		err = add_nothing(timing, machine);
+	if (err)
+		timing_fini(timing);
+	return err;
+}
+
+static void
+free_codes(struct code *code)
+{
+	while (code) {
+		struct code *same = code->same;
+
+		free(code);
+		code = same;
+	}
+}
+
+void
+timing_fini(struct timing *timing)
+{
+	for (unsigned i = 0; i < timing->thread_count && timing->threads; i++)
+		thread_free(timing_thread(timing, i));
+	for (uint32_t i = 0; i < CODE_BLOCKS_MAX && timing->codes && i <= timing->code_last; i++)
+		free_codes(timing->codes[i]);
+	free(timing->codes);
+	if (timing->threads)
+		munmap(timing->threads, THREADS_SIZE);
+	predictor_fini(&timing->sites);
+	memory_system_free(timing->memory);
+	blocks_free(timing->blocks);
+	*timing = (struct timing){.setup = NULL};
+}
+
+void
+timing_publish(struct timing *timing)
+{
+	for (unsigned i = 0; i < timing->thread_count; i++)
+		if (timing_thread(timing, i)->is_used)
+			thread_publish(timing_thread(timing, i));
+}
+
+int
+timing_fork(struct timing *timing, struct thread *calling)
+{
+	const uint64_t clock = calling ? calling->clock : 0;
+	int err;
+
+	clock_fork(timing->clock);
+	err = recording_fork(timing->recording, clock);
+	for (unsigned i = 0; i < timing->thread_count; i++) {
+		struct thread *thread = timing_thread(timing, i);
+
+		if (thread == calling)
+			thread_fork(thread);
+		else
+			thread_free(thread);
+	}
+	return err;
+}
