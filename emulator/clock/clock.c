@@ -1,22 +1,26 @@
 #include "emulator/clock/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "emulator/clock/clock_state.h"
+#include "emulator/clock/host_thread.h"
 
 #define STEP_CYCLES 50000 /* without a quantum, between two looks at the others */
 
-static unsigned
-count_host_cores(void)
+/* Where time() cannot be answered, which is a system call on x86-64, it has to agree with the others. */
+static void
+init_time(struct clock *clock, const char *target)
 {
-	cpu_set_t set;
+	struct guest_time host;
 
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
+	guest_time_init(&clock->time, clock->setup.machine.clock_mhz, clock->setup.seed);
+	if (guest_result_init(&clock->result, target) || strcmp(target, "x86_64") != 0)
+		return;
+	guest_time_init(&host, clock->setup.machine.clock_mhz, 0);
+	clock->time.real_ns = host.real_ns;
 }
 
 struct clock *
@@ -29,13 +33,17 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 		return NULL;
 	clock->setup = *setup;
 	clock->step = setup->quantum_cycles ? setup->quantum_cycles / 2 + 1 : STEP_CYCLES;
-	guest_time_init(&clock->time, setup->machine.clock_mhz, setup->seed);
+	clock->host_began = host_now_ns();
+	(void)sched_getaffinity(0, sizeof(clock->host_affinity), &clock->host_affinity);
+	init_time(clock, target);
+	guest_deadlines_init(&clock->deadlines);
 	pthread_mutex_init(&clock->lock, NULL);
 	/* flags, stack, parent's, child's, thread's memory; the others have the last two the other way round */
 	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
 	clock->calls = guest_calls_new(target);
 	if (clock->calls)
-		clock->skew = skew_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, count_host_cores());
+		clock->skew =
+			skew_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
 	if (clock->skew)
 		clock->futexes = futexes_new(clock->skew, CLOCK_VCPUS_MAX);
 	if (!clock->futexes) {
@@ -81,6 +89,19 @@ find_caller(struct clock *clock)
 	return NULL;
 }
 
+void
+clock_bind_thread(struct clock *clock, unsigned vcpu)
+{
+	struct clock_thread *thread = &clock->threads[vcpu];
+
+	if (thread->has_host)
+		return;
+	thread->host = pthread_self();
+	thread->host_thread = gettid();
+	thread->has_host = true;
+	skew_bind(clock->skew, vcpu);
+}
+
 /* The core with the fewest threads; the first of these. */
 static unsigned
 choose_core(const struct clock *clock)
@@ -121,6 +142,9 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	atomic_store(&thread->blocked, 0);
 	atomic_store(&thread->called, 0);
 	thread->has_host = false;
+	thread->has_pending_result = false;
+	thread->is_pinned = false;
+	guest_random_init(&thread->random, clock->setup.seed, clock->start, vcpu);
 	thread->is_alive = true;
 	if (atomic_load(&clock->highest) <= vcpu)
 		atomic_store(&clock->highest, vcpu + 1);
@@ -186,7 +210,11 @@ clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_ste
 	if (vcpu >= CLOCK_VCPUS_MAX)
 		return;
 	thread = &clock->threads[vcpu];
-	skew_bind(clock->skew, vcpu);
+	clock_bind_thread(clock, vcpu);
+	if (thread->has_pending_result) {
+		guest_result_write(&clock->result, vcpu, thread->pending_result);
+		thread->has_pending_result = false;
+	}
 	shared = now > thread->last ? share_cores(clock, now - thread->last) : 0;
 	step->now += shared;
 	step->blocked_cycles = shared;
@@ -217,11 +245,16 @@ clock_fork(struct clock *clock)
 	clock->start = atomic_load(&clock->threads[vcpu].now);
 	for (unsigned i = 0; i < atomic_load(&clock->highest); i++)
 		clock->threads[i].is_alive = i == vcpu;
+	clock->threads[vcpu].host_thread = gettid();
+	/* the same seed would give parent and child the same names for files */
+	clock->threads[vcpu].random.state ^= ~clock->start;
 	atomic_store(&clock->threads[vcpu].began, clock->start);
 	atomic_store(&clock->threads[vcpu].blocked, 0);
 	atomic_store(&clock->threads[vcpu].called, 0);
 	atomic_store(&clock->ended_busy, 0);
 	atomic_store(&clock->ended_called, 0);
+	clock->host_began = host_now_ns();
+	guest_deadlines_init(&clock->deadlines);
 	futexes_fork(clock->futexes);
 	skew_fork(clock->skew, vcpu);
 }

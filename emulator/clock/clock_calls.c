@@ -93,6 +93,18 @@ is_sleep(enum guest_call kind)
 	return kind == CALL_NANOSLEEP || kind == CALL_CLOCK_NANOSLEEP;
 }
 
+/* How much slower than the target others run, whom the thread is about to wait for. */
+static double
+stretch_of_waits(const struct clock *clock, unsigned vcpu, uint64_t now)
+{
+	const double host_ns = (double)(host_now_ns() - clock->host_began);
+	const double ns = (double)guest_time_ns(&clock->time, now - clock->start);
+
+	if (now <= clock->start || skew_slowest(clock->skew, vcpu) == SKEW_NONE || host_ns <= ns)
+		return 1;
+	return host_ns / ns;
+}
+
 void
 clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct clock_call *call)
 {
@@ -104,17 +116,17 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	thread = &clock->threads[vcpu];
 	thread->progress = (struct clock_progress){.call = *call, .kind = kind, .began = now};
 	thread->progress.deadline.cycles = SKEW_NONE;
-	thread->host = pthread_self();
-	thread->has_host = true;
+	clock_bind_thread(clock, vcpu);
 	thread->counters->calls++;
 	atomic_store(&thread->now, now);
-	skew_bind(clock->skew, vcpu);
 	skew_call(clock->skew, vcpu, true);
 	note_kind(clock, vcpu);
 	if (!guest_call_may_block(kind) || thread->progress.wakes_futex)
 		return;
-	guest_deadline_find(&clock->time, kind, call, now, &thread->progress.deadline);
+	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, stretch_of_waits(clock, vcpu, now),
+	                     &thread->progress.deadline);
 	thread->progress.sleeps = host_sleeps();
+	thread->progress.host_began = host_now_ns();
 	thread->progress.is_away = true;
 	if (is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
 		skew_sleep(clock->skew, vcpu, thread->progress.deadline.cycles);
@@ -128,8 +140,7 @@ cost_of_call(const struct clock *clock, const struct clock_progress *progress, i
 {
 	uint64_t cycles = (uint64_t)clock->setup.machine.call_cycles;
 
-	if (result > 0 &&
-	    (progress->kind == CALL_READS || progress->kind == CALL_WRITES || progress->kind == CALL_GETRANDOM))
+	if (result > 0 && guest_call_copies(progress->kind))
 		cycles += (uint64_t)result / COPIED_BYTES_A_CYCLE;
 	return cycles;
 }
@@ -148,6 +159,15 @@ ran_out(const struct clock_progress *progress, int64_t result)
 	}
 }
 
+/* A signal ended a sleep: it was as long as on the host, but no longer than was asked for. */
+static uint64_t
+time_of_interruption(const struct clock *clock, const struct clock_progress *progress)
+{
+	const uint64_t now = progress->began + guest_time_cycles(&clock->time, host_now_ns() - progress->host_began);
+
+	return now < progress->deadline.cycles ? now : progress->deadline.cycles;
+}
+
 /*
  * When a thread goes on that was away: at the time of who woke it, or when its time was over; else, when it has slept
  * on the host, not before all others, who have run since.
@@ -163,6 +183,8 @@ time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 		woken = futexes_waited(clock->futexes, vcpu, result == 0);
 	if (is_over)
 		return progress->deadline.cycles;
+	if (is_sleep(progress->kind) && result == RESULT_EINTR)
+		return time_of_interruption(clock, progress);
 	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
 		woken = skew_slowest(clock->skew, vcpu);
 	if (woken == SKEW_NONE || woken < progress->began)
@@ -184,6 +206,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	progress = &thread->progress;
 	if (progress->wakes_futex)
 		futexes_woke(clock->futexes, vcpu, result);
+	guest_deadline_end(&clock->deadlines, &progress->deadline);
 	returned = progress->is_away ? time_of_return(clock, vcpu, result) : now;
 	if (returned > now)
 		step->blocked_cycles = returned - now;
@@ -198,5 +221,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	if (progress->is_away)
 		skew_return(clock->skew, vcpu, step->now);
 	guest_view_answer(clock, vcpu, result, step->now);
+	if (thread->has_pending_result)
+		step->limit = step->now;
 	clock_keep_near(clock, vcpu, step->now);
 }

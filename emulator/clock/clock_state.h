@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -15,6 +16,8 @@
 #include "emulator/clock/futexes.h"
 #include "emulator/clock/guest_calls.h"
 #include "emulator/clock/guest_deadline.h"
+#include "emulator/clock/guest_random.h"
+#include "emulator/clock/guest_result.h"
 #include "emulator/clock/guest_time.h"
 #include "emulator/clock/skew.h"
 
@@ -26,6 +29,7 @@ struct clock_progress {
 	enum guest_call kind;
 	uint64_t began;         /* cycles */
 	uint64_t sleeps;        /* host_sleeps() then */
+	uint64_t host_began;    /* ns, of one that may block */
 	uint64_t child_address; /* of the thread that it makes */
 	bool waits_for_futex, wakes_futex;
 	bool is_away; /* others do not wait for it */
@@ -45,14 +49,24 @@ struct clock_thread {
 	atomic_uint_fast64_t blocked; /* since it began */
 	atomic_uint_fast64_t called;
 	uint64_t child_address; /* that the kernel clears and wakes at its end; 0 */
+	int host_thread;        /* its number */
+	int64_t pending_result; /* that its last call is to return; with has_pending_result */
+	bool has_pending_result;
+	bool is_pinned; /* to the cores of `affinity` */
+	uint8_t affinity[MACHINE_CORES_MAX / 8];
+	struct guest_random random;
 };
 
 struct clock {
 	struct setup setup;
 	uint64_t start;
-	uint64_t step; /* cycles between two calls of clock_reached() */
+	uint64_t host_began; /* ns: when it started */
+	uint64_t step;       /* cycles between two calls of clock_reached() */
 	struct guest_calls *calls;
 	struct guest_time time;
+	struct guest_deadlines deadlines;
+	struct guest_result result;
+	cpu_set_t host_affinity; /* as it was when this began */
 	struct skew *skew;
 	struct futexes *futexes;
 	unsigned child_argument;                       /* of clone(): where the address of the child's is */
@@ -61,6 +75,9 @@ struct clock {
 	atomic_uint_fast64_t ended_busy, ended_called; /* of threads that are gone */
 	struct clock_thread threads[CLOCK_VCPUS_MAX];
 };
+
+/* The calling thread is this one. */
+void clock_bind_thread(struct clock *clock, unsigned vcpu);
 
 /* The thread's clock is `now`: wait for those that are far behind. */
 void clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now);

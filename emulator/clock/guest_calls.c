@@ -17,7 +17,7 @@ static const struct {
 	int16_t x86_64, generic;
 	uint8_t call;
 } numbers[] = {
-	{0, 63, CALL_READS},     /* read */
+	{0, 63, CALL_READ},      /* read */
 	{17, 67, CALL_READS},    /* pread64 */
 	{19, 65, CALL_READS},    /* readv */
 	{295, 69, CALL_READS},   /* preadv */
@@ -80,7 +80,6 @@ static const struct {
 	{309, 168, CALL_GETCPU},
 	{2, NONE, CALL_OPEN},
 	{257, 56, CALL_OPENAT},
-	{3, 57, CALL_CLOSE},
 	{56, 220, CALL_CLONE},
 	{435, 435, CALL_CLONE}, /* clone3: QEMU refuses it */
 	{57, NONE, CALL_CLONE}, /* fork */
@@ -131,5 +130,11 @@ guest_call_of(const struct guest_calls *calls, int64_t number)
 bool
 guest_call_may_block(enum guest_call call)
 {
-	return call >= CALL_READS && call <= CALL_WAITID;
+	return call >= CALL_READ && call <= CALL_WAITID;
+}
+
+bool
+guest_call_copies(enum guest_call call)
+{
+	return call == CALL_READ || call == CALL_READS || call == CALL_WRITES || call == CALL_GETRANDOM;
 }

@@ -11,7 +11,8 @@
 
 enum guest_call {
 	CALL_PLAIN, /* neither blocks nor is about time */
-	CALL_READS, /* may block; its result is how many bytes were copied */
+	CALL_READ,  /* may block; its result is how many bytes were copied */
+	CALL_READS, /* the same, not simply to the second argument */
 	CALL_WRITES,
 	CALL_WAITS, /* may block, for what is not known here */
 	CALL_FUTEX,
@@ -36,7 +37,6 @@ enum guest_call {
 	CALL_GETCPU,
 	CALL_OPEN, /* path in the first argument */
 	CALL_OPENAT,
-	CALL_CLOSE,
 	CALL_CLONE,
 	CALL_SET_CHILD_ADDRESS, /* set_tid_address() */
 	CALL_EXIT,
@@ -54,5 +54,8 @@ enum guest_call guest_call_of(const struct guest_calls *calls, int64_t number);
 
 /* The thread may be away for as long as others, or a device, want. */
 bool guest_call_may_block(enum guest_call call);
+
+/* Its result is how many bytes the kernel copied. */
+bool guest_call_copies(enum guest_call call);
 
 #endif

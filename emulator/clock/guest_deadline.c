@@ -81,13 +81,88 @@ after_ms(const struct guest_time *time, uint64_t now, int32_t ms)
 	return ms < 0 ? SKEW_NONE : now + guest_time_cycles(time, (uint64_t)ms * 1000000);
 }
 
-void
-guest_deadline_find(const struct guest_time *time, enum guest_call kind, const struct clock_call *call, uint64_t now,
-                    struct guest_deadline *deadline)
+/* What the guest wrote, which may be hidden by what another thread has put there. */
+static bool
+read_original(const struct guest_deadlines *deadlines, struct guest_deadline *deadline)
 {
-	struct timespec when;
+	for (const struct guest_deadline *other = deadlines->written; other; other = other->next)
+		if (other->address == deadline->address) {
+			deadline->original = other->original;
+			return true;
+		}
+	return guest_read(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
+}
 
-	*deadline = (struct guest_deadline){.cycles = SKEW_NONE};
+static bool
+find_cycles(const struct guest_time *time, enum guest_call kind, uint64_t now, struct guest_deadline *deadline)
+{
+	struct timespec when = deadline->original;
+
+	if (when.tv_nsec < 0)
+		return false;
+	if (kind == CALL_SELECT)
+		when.tv_nsec *= 1000;
+	if (!deadline->is_absolute)
+		deadline->cycles = after(time, now, &when);
+	else if (!guest_time_when(time, deadline->clock_id, &when, &deadline->cycles))
+		return false;
+	if (deadline->cycles < now)
+		deadline->cycles = now;
+	return true;
+}
+
+/* The same time for the host; it is longer for one that waits for threads that are emulated. */
+static bool
+find_host_time(const struct guest_time *time, uint64_t now, double stretch, const struct guest_deadline *deadline,
+               struct timespec *host)
+{
+	const uint64_t span_ns = guest_time_ns(time, deadline->cycles - now);
+	const double extra_ns = (stretch - 1) * (double)span_ns;
+	uint64_t ns = span_ns + (extra_ns < DEADLINE_EXTRA_NS ? (uint64_t)extra_ns : DEADLINE_EXTRA_NS);
+	struct timespec host_now = {0};
+
+	if (deadline->is_absolute && clock_gettime(deadline->clock_id, &host_now) < 0)
+		return false;
+	ns += (uint64_t)host_now.tv_nsec;
+	host->tv_sec = host_now.tv_sec + (time_t)(ns / NS_PER_S);
+	host->tv_nsec = (long)(ns % NS_PER_S);
+	return true;
+}
+
+void
+guest_deadlines_init(struct guest_deadlines *deadlines)
+{
+	pthread_mutex_init(&deadlines->lock, NULL);
+	deadlines->written = NULL;
+}
+
+/* select() and its like are told how long is left: theirs stays as it is. */
+static bool
+is_to_be_written(enum guest_call kind, double stretch, const struct guest_deadline *deadline)
+{
+	return (kind == CALL_FUTEX && (deadline->is_absolute || stretch > 1)) ||
+	       (kind == CALL_CLOCK_NANOSLEEP && deadline->is_absolute);
+}
+
+static void
+write_over(struct guest_deadlines *deadlines, const struct guest_time *time, uint64_t now, double stretch,
+           struct guest_deadline *deadline)
+{
+	struct timespec host;
+
+	if (!find_host_time(time, now, stretch, deadline, &host) ||
+	    !guest_write(deadline->address, deadline->base, &host, sizeof(host)))
+		return;
+	deadline->is_written = true;
+	deadline->next = deadlines->written;
+	deadlines->written = deadline;
+}
+
+void
+guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum guest_call kind,
+                     const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline)
+{
+	*deadline = (struct guest_deadline){.cycles = SKEW_NONE, .base = call->base};
 	if (kind == CALL_POLL)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[2]);
 	if (kind == CALL_EPOLL_WAIT)
@@ -95,16 +170,30 @@ guest_deadline_find(const struct guest_time *time, enum guest_call kind, const s
 	find_place(kind, call, deadline);
 	if (!deadline->address)
 		return;
-	if (!guest_read(deadline->address, call->base, &when, sizeof(when)) || when.tv_nsec < 0) {
-		deadline->address = 0;
+	pthread_mutex_lock(&deadlines->lock);
+	if (read_original(deadlines, deadline) && find_cycles(time, kind, now, deadline) &&
+	    is_to_be_written(kind, stretch, deadline))
+		write_over(deadlines, time, now, stretch, deadline);
+	pthread_mutex_unlock(&deadlines->lock);
+}
+
+void
+guest_deadline_end(struct guest_deadlines *deadlines, struct guest_deadline *deadline)
+{
+	struct guest_deadline **link;
+	bool is_shared = false;
+
+	if (!deadline->is_written)
 		return;
-	}
-	if (kind == CALL_SELECT)
-		when.tv_nsec *= 1000;
-	if (!deadline->is_absolute)
-		deadline->cycles = after(time, now, &when);
-	else if (!guest_time_when(time, deadline->clock_id, &when, &deadline->cycles))
-		deadline->address = 0;
-	else if (deadline->cycles < now)
-		deadline->cycles = now;
+	pthread_mutex_lock(&deadlines->lock);
+	for (link = &deadlines->written; *link && *link != deadline;)
+		link = &(*link)->next;
+	if (*link)
+		*link = deadline->next;
+	for (const struct guest_deadline *other = deadlines->written; other; other = other->next)
+		is_shared |= other->address == deadline->address;
+	if (!is_shared)
+		guest_write(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
+	pthread_mutex_unlock(&deadlines->lock);
+	deadline->is_written = false;
 }

@@ -1,111 +1,157 @@
 #include "emulator/clock/guest_view.h"
 
+#include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/time.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "emulator/clock/guest_cpus.h"
 #include "emulator/clock/guest_memory.h"
 
-/* Cycles that threads had a core for: one of them, or all that the process had. */
-static uint64_t
-thread_busy(const struct clock_thread *thread, uint64_t now)
-{
-	const uint64_t away = atomic_load(&thread->began) + atomic_load(&thread->blocked);
+#define RESULT_EINVAL (-22)
 
-	return now > away ? now - away : 0;
+static void
+answer_random(struct clock *clock, struct clock_thread *thread, uint64_t address, int64_t result)
+{
+	uint8_t bytes[256];
+
+	if (!clock->setup.seed)
+		return;
+	for (int64_t done = 0; done < result;) {
+		const size_t size = (size_t)(result - done) < sizeof(bytes) ? (size_t)(result - done) : sizeof(bytes);
+
+		guest_random_fill(&thread->random, bytes, size);
+		guest_write(address + (uint64_t)done, thread->progress.call.base, bytes, size);
+		done += (int64_t)size;
+	}
 }
 
-struct busy {
-	uint64_t all, called;
-};
-
-static struct busy
-process_busy(const struct clock *clock)
+/* /dev/random and /dev/urandom */
+static void
+answer_read(struct clock *clock, struct clock_thread *thread, int64_t result)
 {
-	struct busy busy = {atomic_load(&clock->ended_busy), atomic_load(&clock->ended_called)};
+	const struct clock_call *call = &thread->progress.call;
+	struct stat file;
+
+	if (fstat((int)call->arguments[0], &file) == 0 && S_ISCHR(file.st_mode) && major(file.st_rdev) == 1 &&
+	    (minor(file.st_rdev) == 8 || minor(file.st_rdev) == 9))
+		answer_random(clock, thread, call->arguments[1], result);
+}
+
+static void
+answer_open(const struct clock *clock, const struct clock_call *call, unsigned path, int64_t result)
+{
+	char text[GUEST_CPUS_PATH_MAX];
+
+	if (guest_read_string(call->arguments[path], call->base, text, sizeof(text)) && guest_cpus_tells(text))
+		(void)guest_cpus_replace((int)result, text, clock->setup.threads,
+		                         call->arguments[path + 1] & O_CLOEXEC);
+}
+
+/* The thread that a number of the kernel's is; 0: the calling one. NULL: none that is known. */
+static struct clock_thread *
+find_thread(struct clock *clock, struct clock_thread *caller, uint64_t number)
+{
 	const unsigned highest = atomic_load(&clock->highest);
 
-	for (unsigned i = 0; i < highest; i++) {
-		const struct clock_thread *thread = &clock->threads[i];
-
-		if (!thread->is_alive)
-			continue;
-		busy.all += thread_busy(thread, atomic_load(&thread->now));
-		busy.called += atomic_load(&thread->called);
-	}
-	return busy;
+	if (number == 0)
+		return caller;
+	for (unsigned i = 0; i < highest; i++)
+		if (clock->threads[i].is_alive && clock->threads[i].has_host &&
+		    clock->threads[i].host_thread == (int)number)
+			return &clock->threads[i];
+	return NULL;
 }
 
+/* sched_getaffinity(thread, size, mask): the kernel wrote `result` bytes. */
 static void
-answer_clock(const struct clock *clock, const struct clock_thread *thread, uint64_t now)
+answer_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
 {
-	const struct clock_call *call = &thread->progress.call;
-	const int id = (int)call->arguments[0];
-	struct timespec shown;
-	uint64_t cycles = now;
+	const struct clock_call *call = &caller->progress.call;
+	const struct clock_thread *thread = find_thread(clock, caller, call->arguments[0]);
+	const size_t size = (size_t)result < sizeof(thread->affinity) ? (size_t)result : sizeof(thread->affinity);
+	uint8_t mask[sizeof(thread->affinity)];
 
-	if (id == CLOCK_PROCESS_CPUTIME_ID)
-		cycles = process_busy(clock).all;
-	else if (id == CLOCK_THREAD_CPUTIME_ID)
-		cycles = thread_busy(thread, now);
-	if (guest_time_read(&clock->time, id, cycles, &shown))
-		guest_write(call->arguments[1], call->base, &shown, sizeof(shown));
+	if (thread && thread->is_pinned)
+		memcpy(mask, thread->affinity, sizeof(mask));
+	else
+		guest_cpus_mask(mask, sizeof(mask), clock->setup.threads);
+	guest_write(call->arguments[2], call->base, mask, size);
 }
 
+/*
+ * sched_setaffinity(thread, size, mask): the host may have no such processor, or it has, and the host's thread must not
+ * stay there.
+ */
 static void
-answer_time_of_day(const struct clock *clock, const struct clock_call *call, uint64_t now)
+set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
 {
-	struct timespec shown;
-	struct timeval time;
+	const struct clock_call *call = &caller->progress.call;
+	struct clock_thread *thread = find_thread(clock, caller, call->arguments[0]);
+	uint8_t mask[MACHINE_CORES_MAX / 8] = {0}, all[MACHINE_CORES_MAX / 8];
+	const size_t size = call->arguments[1] < sizeof(mask) ? (size_t)call->arguments[1] : sizeof(mask);
+	int first;
 
-	guest_time_read(&clock->time, CLOCK_REALTIME, now, &shown);
-	time = (struct timeval){.tv_sec = shown.tv_sec, .tv_usec = shown.tv_nsec / 1000};
-	guest_write(call->arguments[0], call->base, &time, sizeof(time));
-}
-
-static struct timeval
-as_timeval(const struct clock *clock, uint64_t cycles)
-{
-	const uint64_t ns = guest_time_ns(&clock->time, cycles);
-
-	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000U),
-	                        .tv_usec = (suseconds_t)(ns % 1000000000U / 1000)};
-}
-
-static void
-answer_usage(const struct clock *clock, const struct clock_thread *thread, uint64_t now)
-{
-	const struct clock_call *call = &thread->progress.call;
-	const int who = (int)call->arguments[0];
-	struct busy busy = process_busy(clock);
-	struct timeval times[2]; /* a struct rusage begins with the user's and the system's */
-
-	if (who == RUSAGE_THREAD)
-		busy = (struct busy){thread_busy(thread, now), atomic_load(&thread->called)};
-	else if (who != RUSAGE_SELF)
+	if ((result < 0 && result != RESULT_EINVAL) || !guest_read(call->arguments[2], call->base, mask, size))
 		return;
-	times[0] = as_timeval(clock, busy.all > busy.called ? busy.all - busy.called : 0);
-	times[1] = as_timeval(clock, busy.called);
-	guest_write(call->arguments[1], call->base, times, sizeof(times));
+	if (result == 0 && thread)
+		(void)sched_setaffinity((pid_t)call->arguments[0], sizeof(clock->host_affinity), &clock->host_affinity);
+	guest_cpus_mask(all, sizeof(all), clock->setup.threads);
+	for (size_t i = 0; i < sizeof(mask); i++)
+		mask[i] &= all[i];
+	first = guest_cpus_first(mask, sizeof(mask));
+	guest_view_change_result(caller, first < 0 ? RESULT_EINVAL : 0);
+	if (first < 0 || !thread)
+		return;
+	memcpy(thread->affinity, mask, sizeof(mask));
+	thread->is_pinned = true;
+	thread->core = (unsigned)first;
+}
+
+static void
+answer_core(const struct clock *clock, const struct clock_thread *thread)
+{
+	const struct clock_call *call = &thread->progress.call;
+	const struct machine *machine = &clock->setup.machine;
+	const uint32_t core = thread->core;
+	const uint32_t node = machine->nodes > 1 ? core / (machine->cores / machine->nodes) : 0;
+
+	guest_write(call->arguments[0], call->base, &core, sizeof(core));
+	guest_write(call->arguments[1], call->base, &node, sizeof(node));
 }
 
 void
 guest_view_answer(struct clock *clock, unsigned vcpu, int64_t result, uint64_t now)
 {
-	const struct clock_thread *thread = &clock->threads[vcpu];
+	struct clock_thread *thread = &clock->threads[vcpu];
 	const struct clock_call *call = &thread->progress.call;
 
+	if (thread->progress.kind == CALL_SETAFFINITY) {
+		set_affinity(clock, thread, result);
+		return;
+	}
 	if (result < 0)
 		return;
+	guest_view_answer_time(clock, thread, now);
 	switch (thread->progress.kind) {
-	case CALL_CLOCK_GETTIME:
-		answer_clock(clock, thread, now);
+	case CALL_GETRANDOM:
+		answer_random(clock, thread, call->arguments[0], result);
 		return;
-	case CALL_GETTIMEOFDAY:
-		answer_time_of_day(clock, call, now);
+	case CALL_READ:
+		answer_read(clock, thread, result);
 		return;
-	case CALL_GETRUSAGE:
-		answer_usage(clock, thread, now);
+	case CALL_OPEN:
+		answer_open(clock, call, 0, result);
+		return;
+	case CALL_OPENAT:
+		answer_open(clock, call, 1, result);
+		return;
+	case CALL_GETAFFINITY:
+		answer_affinity(clock, thread, result);
+		return;
+	case CALL_GETCPU:
+		answer_core(clock, thread);
 		return;
 	default:
 		return;

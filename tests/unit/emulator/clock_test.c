@@ -2,6 +2,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -100,15 +101,17 @@ time_is_that_of_the_thread_s_clock(void **state)
 {
 	struct fixture *fixture = *state;
 	struct timespec shown = {0};
-	struct timeval of_day = {0};
+	struct timeval of_day = {0}, later = {0};
 
 	clock_thread_begin(fixture->clock, 0, NULL);
 	call(fixture, 5000, SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&shown, 0);
 	assert_int_equal(shown.tv_sec, 1000);
 	assert_int_equal(shown.tv_nsec, 5000 + CALL_CYCLES);
-	call(fixture, 3000000000, SYS_gettimeofday, (uintptr_t)&of_day, 0, 0);
-	assert_int_equal(of_day.tv_sec, 1893456003);
-	assert_int_equal(of_day.tv_usec, 0); /* 200 ns */
+	call(fixture, 1000000000, SYS_gettimeofday, (uintptr_t)&of_day, 0, 0);
+	call(fixture, 3500000000, SYS_gettimeofday, (uintptr_t)&later, 0, 0);
+	timersub(&later, &of_day, &later);
+	assert_int_equal(later.tv_sec, 2);
+	assert_int_equal(later.tv_usec, 500000);
 }
 
 static void
@@ -237,6 +240,96 @@ who_joins_a_thread_goes_on_when_it_has_ended(void **state)
 }
 
 static void
+the_guest_finds_the_target_s_processors(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t mask[16];
+	uint32_t core = 99, node = 99;
+
+	memset(mask, 0xff, sizeof(mask));
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 100, SYS_sched_getaffinity, 0, sizeof(mask), (uintptr_t)mask, 0);
+	clock_call_ended(fixture->clock, 0, 100, 8, &fixture->step);
+	assert_int_equal(mask[0], 0x0f);
+	assert_int_equal(mask[7], 0);
+	assert_int_equal(mask[8], 0xff); /* not the kernel's either */
+	call(fixture, 1000, SYS_getcpu, (uintptr_t)&core, (uintptr_t)&node, 0);
+	assert_int_equal(core, 0);
+	assert_int_equal(node, 0);
+}
+
+static void
+a_thread_is_pinned_to_a_core_that_the_host_does_not_have(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint8_t wanted[8] = {0x08};
+	uint8_t mask[8] = {0};
+	uint32_t core = 99;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 100, SYS_sched_setaffinity, 0, sizeof(wanted), (uintptr_t)wanted, 0);
+	clock_call_ended(fixture->clock, 0, 100, -EINVAL, &fixture->step);
+	assert_int_equal(fixture->step.limit, fixture->step.now); /* the result is changed then */
+	clock_reached(fixture->clock, 0, fixture->step.now, &fixture->step);
+	assert_true(fixture->step.limit > fixture->step.now);
+	call(fixture, 1000, SYS_getcpu, (uintptr_t)&core, 0, 0);
+	assert_int_equal(core, 3);
+	begin(fixture, 0, 2000, SYS_sched_getaffinity, 0, sizeof(mask), (uintptr_t)mask, 0);
+	clock_call_ended(fixture->clock, 0, 2000, 8, &fixture->step);
+	assert_int_equal(mask[0], 0x08);
+}
+
+static uint64_t
+ask_for_random(struct fixture *fixture, uint64_t now)
+{
+	uint64_t bytes = 0;
+
+	begin(fixture, 0, now, SYS_getrandom, (uintptr_t)&bytes, sizeof(bytes), 0, 0);
+	clock_call_ended(fixture->clock, 0, now, sizeof(bytes), &fixture->step);
+	return bytes;
+}
+
+static void
+random_numbers_are_the_seed_s(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t first, second;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	first = ask_for_random(fixture, 100);
+	second = ask_for_random(fixture, 1000);
+	assert_int_not_equal(first, 0);
+	assert_int_not_equal(first, second);
+	clock_free(fixture->clock);
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	clock_thread_begin(fixture->clock, 0, NULL);
+	assert_int_equal(ask_for_random(fixture, 700), first);
+	clock_free(fixture->clock);
+	fixture->setup.seed = 2;
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	clock_thread_begin(fixture->clock, 0, NULL);
+	assert_int_not_equal(ask_for_random(fixture, 100), first);
+}
+
+static void
+the_random_device_is_the_seed_s_too_and_other_files_are_not(void **state)
+{
+	struct fixture *fixture = *state;
+	const int random = open("/dev/urandom", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	uint64_t bytes = 0;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 100, SYS_read, (uint64_t)zero, (uintptr_t)&bytes, sizeof(bytes), 0);
+	clock_call_ended(fixture->clock, 0, 100, sizeof(bytes), &fixture->step);
+	assert_int_equal(bytes, 0);
+	begin(fixture, 0, 1000, SYS_read, (uint64_t)random, (uintptr_t)&bytes, sizeof(bytes), 0);
+	clock_call_ended(fixture->clock, 0, 1000, sizeof(bytes), &fixture->step);
+	assert_int_not_equal(bytes, 0);
+	close(random);
+	close(zero);
+}
+
+static void
 more_threads_than_cores_share_them(void **state)
 {
 	struct fixture *fixture = *state;
@@ -282,6 +375,12 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_thread_begins_at_its_parent_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_woken_goes_on_at_its_waker_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_joins_a_thread_goes_on_when_it_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_guest_finds_the_target_s_processors, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_is_pinned_to_a_core_that_the_host_does_not_have, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(random_numbers_are_the_seed_s, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_random_device_is_the_seed_s_too_and_other_files_are_not, setup,
+	                                        teardown),
 		cmocka_unit_test_setup_teardown(more_threads_than_cores_share_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_threads_beyond_all_are_harmless, setup, teardown),
 	};

@@ -1,0 +1,30 @@
+/*
+ * guest_cpus.h - the processors that the guest finds: the target's
+ *
+ * Thread rule: any thread.
+ */
+#ifndef DCPI_EMULATOR_GUEST_CPUS_H
+#define DCPI_EMULATOR_GUEST_CPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GUEST_CPUS_PATH_MAX 64 /* of the files that are answered for, with the end */
+
+/* The first `cpus` bits of a mask of that size. */
+void guest_cpus_mask(uint8_t *mask, size_t size, unsigned cpus);
+
+/* The lowest bit of a mask; -1: none is set. */
+int guest_cpus_first(const uint8_t *mask, size_t size);
+
+/* The kernel tells of processors in this file. */
+bool guest_cpus_tells(const char *path);
+
+/*
+ * Put a file in the place of descriptor `fd`, which is `path`'s, that tells of `cpus` processors. 0; -errno: `fd` stays
+ * what it was.
+ */
+int guest_cpus_replace(int fd, const char *path, unsigned cpus, bool close_on_exec);
+
+#endif
