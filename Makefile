@@ -156,7 +156,7 @@ $(BUILD)/bin/dcpilabel: $(LABEL_OBJECTS) $(CTL_OBJECTS)
 EMULATED_OBJECTS := $(call objects,$(call sources,dcpi-tools/emulated) emulator/program.c)
 X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x)) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
-EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) $(call sources,dcpi-tools/emu/calibrate) emulator/setup.c) $(EMULATED_OBJECTS)
+EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) $(call sources,dcpi-tools/emu/calibrate) emulator/setup.c collectord/machine.c) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpiemu: $(EMU_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
@@ -213,7 +213,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test): $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
-EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile
+EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile calibrate_describe calibrate_host
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)

@@ -26,6 +26,8 @@ static const struct {
 } commands[] = {
 	{"run", "dcpiemu run", run_main},
 	{"sweep", "dcpiemu sweep", sweep_main},
+	{"machines", "dcpiemu machines", machines_main},
+	{"calibrate", "dcpiemu calibrate", calibrate_main},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

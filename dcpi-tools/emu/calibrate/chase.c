@@ -1,0 +1,145 @@
+#include "dcpi-tools/emu/calibrate/chase.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define HUGE_BYTES (2u << 20)
+#define UNROLLED   16
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t
+random_next(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static void
+shuffle(uint32_t *order, size_t count)
+{
+	uint64_t state = 1;
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	for (size_t i = count - 1; i > 0; i--) {
+		const size_t other = random_next(&state) % (i + 1);
+		const uint32_t kept = order[i];
+
+		order[i] = order[other];
+		order[other] = kept;
+	}
+}
+
+static void *
+link_at(const struct chase *chase, size_t number, size_t stride)
+{
+	return chase->bytes + number * stride + (stride == CHASE_PAGE ? number % 64 * CHASE_LINE : 0);
+}
+
+int
+chase_init(struct chase *chase, size_t size, size_t stride)
+{
+	uint32_t *order;
+
+	chase->size = (size + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+	chase->count = size / stride;
+	chase->bytes = aligned_alloc(HUGE_BYTES, chase->size);
+	order = calloc(chase->count, sizeof(*order));
+	if (!chase->bytes || !order || chase->count == 0) {
+		free(chase->bytes);
+		free(order);
+		return -ENOMEM;
+	}
+	(void)madvise(chase->bytes, chase->size, stride == CHASE_LINE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	memset(chase->bytes, 0, chase->size);
+	shuffle(order, chase->count);
+	for (size_t i = 0; i < chase->count; i++)
+		*(void **)link_at(chase, order[i], stride) = link_at(chase, order[(i + 1) % chase->count], stride);
+	free(order);
+	chase->at = chase->bytes;
+	return 0;
+}
+
+void
+chase_fini(struct chase *chase)
+{
+	free(chase->bytes);
+	chase->bytes = NULL;
+}
+
+/* The kernel says it of all of a process' memory; nothing else here is as large. */
+bool
+chase_is_huge(const struct chase *chase)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	unsigned long long kib = 0;
+	char line[256];
+
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, "AnonHugePages:", 14) == 0)
+			kib = strtoull(line + 14, NULL, 10);
+	fclose(file);
+	return kib * 1024 >= chase->size / 2;
+}
+
+uint64_t
+chase_walk_ns(struct chase *chase, size_t loads)
+{
+	void *at = chase->at;
+	const uint64_t begin = now_ns();
+
+	for (size_t i = 0; i < loads; i++) {
+		at = *(void **)at;
+		__asm__ volatile("" : "+r"(at));
+	}
+	chase->at = at;
+	return now_ns() - begin;
+}
+
+uint64_t
+chase_walk_abreast_ns(const struct chase *chase, unsigned abreast, size_t loads)
+{
+	void *at[CHASE_ABREAST_MAX];
+	uint64_t begin;
+
+	/* the order is random: places that are apart in memory are so in the chain */
+	for (unsigned i = 0; i < abreast; i++)
+		at[i] = chase->bytes + chase->count / abreast * i * CHASE_LINE;
+	begin = now_ns();
+	for (size_t i = 0; i < loads; i++)
+		for (unsigned j = 0; j < abreast; j++) {
+			at[j] = *(void **)at[j];
+			__asm__ volatile("" : "+m"(at[j]));
+		}
+	return now_ns() - begin;
+}
+
+uint64_t
+chase_additions_ns(size_t additions)
+{
+	uint64_t sum = 1;
+	const uint64_t begin = now_ns();
+
+	for (size_t i = 0; i < additions / UNROLLED; i++) {
+#if defined(__x86_64__)
+		__asm__ volatile(".rept 16; add %0, %0; .endr" : "+r"(sum));
+#else
+		__asm__ volatile(".rept 16; add %0, %0, %0; .endr" : "+r"(sum));
+#endif
+	}
+	return now_ns() - begin;
+}

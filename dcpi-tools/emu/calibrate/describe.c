@@ -1,0 +1,186 @@
+#include "dcpi-tools/emu/calibrate/describe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define PARTS       8   /* of the way to all bandwidth */
+#define STEP        1.2 /* by which a level is slower than the one before it, or is none */
+#define LEAST_MHZ   100
+#define MOST_MHZ    10000
+#define LEAST_GB_S  0.1
+#define PREFETCHERS 2
+
+/* Nothing tells what a prefetcher does: what those of today's CPUs have in common. */
+static const struct machine_prefetcher usual_prefetchers[PREFETCHERS] = {
+	{.kind = PREFETCH_STRIDE, .level = 1, .entries = 64, .degree = 1, .distance = 2, .accuracy = 0.9},
+	{.kind = PREFETCH_STREAM, .level = 2, .entries = 32, .degree = 2, .distance = 16, .accuracy = 0.9},
+};
+
+unsigned
+describe_curve(const struct machine_load *points, unsigned count, double idle_ns, double most_gb_s,
+               struct machine_load curve[MACHINE_CURVE_MAX])
+{
+	struct machine_load parts[PARTS] = {{0}};
+	double above_ns = INFINITY;
+	unsigned used = 1;
+
+	for (unsigned i = 0; i < count; i++) {
+		const double at = points[i].bandwidth_gb_s / most_gb_s * PARTS;
+		struct machine_load *part = &parts[at < PARTS ? (unsigned)at : PARTS - 1];
+
+		if (part->latency_ns == 0 || points[i].latency_ns < part->latency_ns)
+			*part = points[i];
+	}
+	for (unsigned i = PARTS; i-- > 0;) {
+		if (parts[i].latency_ns == 0)
+			continue;
+		above_ns = fmin(above_ns, parts[i].latency_ns);
+		parts[i].latency_ns = above_ns;
+	}
+	curve[0] = (struct machine_load){.latency_ns = fmin(idle_ns, above_ns)};
+	/* the first part is idle, too */
+	for (unsigned i = 1; i < PARTS; i++)
+		if (parts[i].latency_ns > 0 && parts[i].bandwidth_gb_s < 0.97 * most_gb_s)
+			curve[used++] = (struct machine_load){parts[i].bandwidth_gb_s,
+			                                      fmax(parts[i].latency_ns, curve[used - 1].latency_ns)};
+	curve[used] = (struct machine_load){most_gb_s, fmax(parts[PARTS - 1].latency_ns, curve[used - 1].latency_ns)};
+	return used + 1;
+}
+
+static int
+check_levels(const struct host *host, const struct measurements *measured, char *why, size_t size)
+{
+	for (unsigned i = 1; i <= host->level_count; i++) {
+		const double before = measured->level_cycles[i - 1].value;
+		const double cycles =
+			i < host->level_count ? measured->level_cycles[i].value : measured->memory_cycles.value;
+		char name[32] = "memory";
+
+		if (cycles >= STEP * before && lround(cycles) > lround(before))
+			continue;
+		if (i < host->level_count)
+			snprintf(name, sizeof(name), "level %u", i + 1);
+		snprintf(why, size,
+		         "%s took %.1f cycles, level %u %.1f: the machine is too busy, or its caches are not what the "
+		         "kernel says",
+		         name, cycles, i, before);
+		return -DCPI_ECONFIG;
+	}
+	return 0;
+}
+
+static int
+check(const struct host *host, const struct measurements *measured, char *why, size_t size)
+{
+	const double mhz = measured->clock_mhz.value;
+	double most = 0;
+
+	for (unsigned i = 0; i < measured->bandwidth_count; i++)
+		most = fmax(most, measured->bandwidths[i].gb_s);
+	if (!(mhz >= LEAST_MHZ && mhz <= MOST_MHZ))
+		snprintf(why, size, "additions came at %.0f MHz: no clock of today", mhz);
+	else if (!(most >= LEAST_GB_S))
+		snprintf(why, size, "memory was read at %.3f GB/s: the machine is too busy", most);
+	else
+		return check_levels(host, measured, why, size);
+	return -DCPI_ECONFIG;
+}
+
+static void
+describe_caches(const struct host *host, const struct measurements *measured, struct machine *machine)
+{
+	machine->line_bytes = host->line_bytes;
+	machine->code = host->code;
+	machine->level_count = host->level_count;
+	for (unsigned i = 0; i < host->level_count; i++) {
+		machine->levels[i] = host->levels[i];
+		machine->levels[i].latency_cycles = (unsigned)lround(measured->level_cycles[i].value);
+	}
+	machine->code.latency_cycles = machine->levels[0].latency_cycles;
+	machine->misses_in_flight = measured->misses_in_flight;
+	for (unsigned i = 0; i < PREFETCHERS; i++)
+		if (usual_prefetchers[i].level <= host->level_count)
+			machine->prefetchers[machine->prefetcher_count++] = usual_prefetchers[i];
+}
+
+/* So many ways that the sets are a power of two: from 4 on, or all. */
+static struct machine_tlb
+tlb_of(unsigned entries, double miss_cycles)
+{
+	struct machine_tlb tlb = {.entries = entries, .ways = entries, .miss_cycles = (unsigned)lround(miss_cycles)};
+
+	for (unsigned ways = 4; entries > 128 && ways < entries; ways++) {
+		const unsigned sets = entries / ways;
+
+		if (entries % ways || (sets & (sets - 1)))
+			continue;
+		tlb.ways = ways;
+		break;
+	}
+	return tlb;
+}
+
+/* Of code only the model of the CPU tells, and its misses take what those of data do. */
+static void
+describe_tlbs(const struct measured_tlbs *tlbs, const struct pipeline *pipeline, struct machine *machine)
+{
+	const double first = tlbs->shared_entries ? tlbs->hit_cycles : tlbs->walk_cycles;
+	const unsigned code = pipeline->code_tlb.entries;
+
+	machine->page_bytes = 4096;
+	if (tlbs->data_entries == 0)
+		return;
+	machine->data_tlb = tlb_of(tlbs->data_entries, first);
+	machine->code_tlb = tlb_of(code ? code : tlbs->data_entries, first);
+	if (tlbs->shared_entries)
+		machine->shared_tlb = tlb_of(tlbs->shared_entries, tlbs->walk_cycles);
+}
+
+static void
+describe_memory(const struct host *host, const struct measurements *measured, struct machine *machine)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < measured->bandwidth_count; i++)
+		most = fmax(most, measured->bandwidths[i].gb_s);
+	for (unsigned i = 0; i < measured->point_count; i++)
+		most = fmax(most, measured->points[i].bandwidth_gb_s);
+	machine->controllers = 1;
+	machine->load_count = describe_curve(measured->points, measured->point_count, measured->memory_ns.value, most,
+	                                     machine->loads);
+	for (unsigned i = 0; i < machine->load_count; i++)
+		machine->loads[i].bandwidth_gb_s /= host->nodes;
+	if (host->nodes > 1 && host->distance > 1)
+		machine->remote_latency_ns = machine->loads[0].latency_ns * (host->distance - 1);
+}
+
+int
+describe_machine(const struct host *host, const struct measurements *measured, const struct pipeline *pipeline,
+                 struct machine *machine, char *why, size_t size)
+{
+	int err = check(host, measured, why, size);
+
+	if (err)
+		return err;
+	memset(machine, 0, sizeof(*machine));
+	snprintf(machine->name, sizeof(machine->name), "host");
+	snprintf(machine->title, sizeof(machine->title), "%.*s", (int)sizeof(machine->title) - 1,
+	         *host->cpu ? host->cpu : "this machine");
+	snprintf(machine->pipeline_name, sizeof(machine->pipeline_name), "%s", pipeline->name);
+	machine->clock_mhz = round(measured->clock_mhz.value);
+	machine->nodes = host->nodes;
+	machine->cores = host->cores;
+	machine->write_buffer_entries = pipeline->write_buffer_entries;
+	machine->call_cycles = round(fmin(measured->call_cycles.value, 1e6));
+	describe_caches(host, measured, machine);
+	describe_tlbs(&measured->tlbs, pipeline, machine);
+	describe_memory(host, measured, machine);
+	machine->predictor = PREDICTOR_GSHARE;
+	machine->predictor_entries = 16384;
+	machine->history_bits = 14;
+	machine->return_stack = 16;
+	machine->target_entries = 4096;
+	return 0;
+}

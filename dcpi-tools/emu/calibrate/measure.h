@@ -1,0 +1,64 @@
+/*
+ * measure.h - how fast this machine is: by loads that wait for each other, and by threads that read
+ *
+ * It needs no counters. Whatever else runs makes a run longer, so that the shortest of many counts.
+ * Thread rule: one thread, that no other measures beside; loaders are threads of their own, gone when it returns.
+ */
+#ifndef DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
+#define DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
+
+#include "dcpi-tools/emu/calibrate/figure.h"
+#include "dcpi-tools/emu/calibrate/host.h"
+
+#define MEASURE_PAGES_MAX   32
+#define MEASURE_THREADS_MAX 16
+#define MEASURE_POINTS_MAX  512
+
+/* What a load costs more because its page is one of so many. */
+struct measured_pages {
+	unsigned pages[MEASURE_PAGES_MAX];
+	double extra_cycles[MEASURE_PAGES_MAX];
+	unsigned count;
+};
+
+/* What `pages` say of the TLBs. No entries: nothing was seen. */
+struct measured_tlbs {
+	unsigned data_entries, shared_entries;
+	double hit_cycles, walk_cycles; /* that a hit of the second level adds; that a walk adds to that */
+};
+
+struct measured_bandwidth {
+	unsigned threads;
+	double gb_s;
+};
+
+struct measurements {
+	struct figure clock_mhz;
+	struct figure level_cycles[MACHINE_LEVELS_MAX], memory_cycles, memory_ns;
+	bool ends_seen[MACHINE_LEVELS_MAX]; /* loads take longer where the level is said to end */
+	bool in_huge_pages;                 /* what was measured of memory: no walks are in it */
+	struct measured_pages pages;
+	struct measured_tlbs tlbs;
+	unsigned misses_in_flight;
+	struct figure call_cycles;
+	unsigned bandwidth_count, point_count;
+	struct measured_bandwidth bandwidths[MEASURE_THREADS_MAX]; /* by threads, ascending */
+	struct machine_load points[MEASURE_POINTS_MAX];            /* all that were seen, in any order; of all memory */
+};
+
+/* All of it, in some seconds. 0; -ENOMEM, -errno of a thread that cannot be started. */
+int measure_host(const struct host *host, struct measurements *measured);
+
+/* Its parts. */
+int measure_levels(const struct host *host, struct measurements *measured);
+int measure_pages(const struct host *host, struct measured_pages *pages);
+void measure_call(const struct figure *clock_mhz, struct figure *call_cycles);
+int measure_load(const struct host *host, struct measurements *measured);
+
+/* What steps the cost of many pages has. */
+void measure_find_tlbs(const struct measured_pages *pages, struct measured_tlbs *tlbs);
+
+/* Run on this CPU only; whether it may. */
+bool measure_pin(uint32_t cpu);
+
+#endif
