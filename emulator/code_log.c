@@ -47,7 +47,7 @@ int
 code_log_add_image(struct code_log *log, uint64_t *size, const struct record_mmap *file)
 {
 	const size_t path_size = strnlen(file->path, PATH_MAX + 16) + 1;
-	struct code_image *image = reserve(log, sizeof(*image) + path_size + 8);
+	struct code_log_image *image = reserve(log, sizeof(*image) + path_size + 8);
 
 	if (!image)
 		return -ENOSPC;

@@ -25,7 +25,7 @@ enum code_record_type {
 	CODE_BLOCK = 2,
 };
 
-struct code_image {
+struct code_log_image {
 	uint8_t type;
 	uint8_t build_id_size;
 	uint16_t path_size; /* of what follows, with its NUL */

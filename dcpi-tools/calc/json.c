@@ -232,5 +232,7 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "blocks", blocks_json(report));
 	failed |= json_object_set_new(root, "edges", edges_json(report));
 	failed |= json_object_set_new(root, "summary", summary_json(report));
+	if (report->request->check)
+		failed |= json_object_set_new(root, "check", check_json(report));
 	return json_print(json_kept(root, failed), stream);
 }

@@ -83,12 +83,31 @@ analyze(struct report *report)
 	if (!err && (!report->request->check || report->analysis->executions))
 		return check_source(report);
 	if (!err) {
-		message_print(report->request->procedure.name,
-		              "there are no exact counts of it to compare with: 'dcpix -- PROGRAM' takes them");
+		message_print(report->request->procedure.name, "there are no exact counts of it to compare with: "
+		                                               "'dcpix -- PROGRAM' takes them, and dcpiemu does");
 		return STATUS_EMPTY;
 	}
 	return message_cannot(report->request->procedure.name, "analyse the procedure", err,
 	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+}
+
+/* An exit status. */
+static int
+judge(struct report *report, struct database *database)
+{
+	const struct code_image *code = &report->choice.found.code;
+	struct truth truth;
+	int err;
+
+	report->truth_epoch = report->request->check ? truth_epoch(report->selection) : 0;
+	if (!report->truth_epoch)
+		return STATUS_OK;
+	err = truth_read(database->profile, report->selection->images[code->index].number, report->truth_epoch, &truth);
+	if (err)
+		return database_cannot_read(database, err);
+	err = truth_judge(&truth, code, report->analysis, &report->verdicts);
+	truth_fini(&truth);
+	return err ? message_cannot(report->request->procedure.name, "judge the stalls", err, NULL) : STATUS_OK;
 }
 
 static int
@@ -106,6 +125,8 @@ look_into_files(struct report *report, struct database *database)
 		status = read_recorded(report, database);
 	if (!status)
 		status = analyze(report);
+	if (!status)
+		status = judge(report, database);
 	guard_leave(&guard);
 	free(shown);
 	return status;
@@ -127,6 +148,7 @@ report_make(struct report *report, const struct request *request, struct databas
 void
 report_fini(struct report *report)
 {
+	free(report->verdicts);
 	procedure_analysis_free(report->analysis);
 	recorded_fini(&report->recorded);
 	procedure_choice_fini(&report->choice);

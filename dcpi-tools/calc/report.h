@@ -16,6 +16,7 @@
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/recorded.h"
+#include "dcpi-tools/common/truth.h"
 
 /* What frequencies are to come from. */
 enum report_from {
@@ -47,6 +48,8 @@ struct report {
 	struct model model;
 	struct recorded recorded;
 	struct procedure_analysis *analysis;
+	struct verdict *verdicts; /* of its instructions, to check; NULL: what happened is not known */
+	uint32_t truth_epoch;
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
@@ -65,6 +68,7 @@ double block_percent(const struct report *report, uint32_t index);
 /* 0, -ENOMEM, -EIO. */
 int report_print_text(const struct report *report, const struct output *output);
 int check_print(const struct report *report, const struct output *output); /* estimated against exact */
+json_t *check_json(const struct report *report);                           /* the same; NULL: no memory */
 int report_print_json(const struct report *report, FILE *stream);
 
 /* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */

@@ -36,7 +36,8 @@ frequency_source_print(const struct procedure_analysis *analysis, const struct r
 
 	switch (frequency_source(analysis, recorded, &epoch)) {
 	case FREQUENCY_COUNTED:
-		fprintf(stream, "Frequency:  counted by dcpix in epoch %" PRIu32 "%s\n", epoch,
+		fprintf(stream, "Frequency:  counted by %s in epoch %" PRIu32 "%s\n",
+		        recorded->is_emulated ? "dcpiemu" : "dcpix", epoch,
 		        is_relative ? "; what a cycle is in samples is not known: cycles (CPI) are within x2 at best"
 		                    : ", cycles (CPI) by the samples");
 		return;

@@ -177,6 +177,7 @@ recorded_read(struct profile *profile, const struct selection *selection, uint32
 	memset(recorded, 0, sizeof(*recorded));
 	if (emulated)
 		err = read_emulated(profile, number, emulated, &recorded->exact);
+	recorded->is_emulated = !err;
 	if (err == -ENOENT) {
 		paths_free(&recorded->exact.paths);
 		memset(recorded, 0, sizeof(*recorded));

@@ -16,6 +16,7 @@ struct recorded_event {
 
 struct recorded {
 	struct recorded_event exact;    /* event `executions` */
+	bool is_emulated;               /* by dcpiemu, while it sampled; else by dcpix */
 	struct recorded_event branches; /* events `branch-stacks` and `branch-runs` */
 	struct recorded_event bursts;   /* event `bursts` */
 };

@@ -240,7 +240,8 @@ visit_guarded(struct run *run, uint32_t image, uint64_t samples, struct database
 	struct recorded recorded;
 	int err;
 
-	err = recorded_read(database->profile, run->survey->selection, run->survey->selection->images[image].number, &recorded);
+	err = recorded_read(database->profile, run->survey->selection, run->survey->selection->images[image].number,
+	                    &recorded);
 	if (err) {
 		free(shown);
 		return database_cannot_read(database, err);

@@ -92,3 +92,104 @@ truth_at(const struct truth *truth, uint64_t offset)
 	}
 	return low;
 }
+
+static uint8_t
+cause_of(unsigned reason)
+{
+	static const uint8_t causes[TRUTH_COUNT] = {
+		[TRUTH_CODE_CACHE] = CAUSE_CODE_CACHE,
+		[TRUTH_CODE_TLB] = CAUSE_CODE_TLB,
+		[TRUTH_DATA_CACHE] = CAUSE_DATA_CACHE,
+		[TRUTH_DATA_TLB] = CAUSE_DATA_TLB,
+		[TRUTH_WRITE_BUFFER] = CAUSE_WRITE_BUFFER,
+		[TRUTH_MISPREDICT] = CAUSE_MISPREDICT,
+		[TRUTH_BANDWIDTH] = CAUSE_DATA_CACHE,
+		[TRUTH_CALL] = CAUSE_OTHER,
+		[TRUTH_BLOCKED] = CAUSE_COUNT,
+	};
+
+	return reason < TRUTH_COUNT ? causes[reason] : CAUSE_COUNT;
+}
+
+static int
+compare_truths(const void *left, const void *right)
+{
+	const struct verdict_truth *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->cause != b->cause)
+		return a->cause < b->cause ? -1 : 1;
+	return (a->culprit > b->culprit) - (a->culprit < b->culprit);
+}
+
+/* Sorted, and each once. How many. */
+static size_t
+settle(struct verdict_truth *truths, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(truths, count, sizeof(*truths), compare_truths);
+	for (size_t i = 0; i < count; i++) {
+		if (kept > 0 && compare_truths(&truths[kept - 1], &truths[i]) == 0)
+			truths[kept - 1].cycles += truths[i].cycles;
+		else
+			truths[kept++] = truths[i];
+	}
+	return kept;
+}
+
+/* What one instruction waited for, behind `count` others. How many there are then. */
+static size_t
+take(const struct truth *truth, const struct code_image *code, uint64_t address, struct verdict_truth *truths,
+     size_t count)
+{
+	uint64_t offset;
+
+	if (image_file_offset(code->file, address, &offset))
+		return count;
+	for (size_t i = truth_at(truth, offset);
+	     i < truth->count && truth->cycles[i].from == offset && count < truth->count; i++) {
+		const struct truth_cycles *cycles = &truth->cycles[i];
+		struct verdict_truth *to = &truths[count];
+
+		*to = (struct verdict_truth){address, VERDICT_ELSEWHERE, (double)cycles->cycles,
+		                             cause_of(cycles->reason)};
+		if (cycles->to != TRUTH_ELSEWHERE && image_file_address(code->file, cycles->to, &to->culprit))
+			to->culprit = VERDICT_ELSEWHERE;
+		count += to->cause != CAUSE_COUNT;
+	}
+	return count;
+}
+
+int
+truth_judge(const struct truth *truth, const struct code_image *code, const struct procedure_analysis *analysis,
+            struct verdict **verdicts)
+{
+	const struct flow_graph *graph = analysis->graph;
+	struct verdict_truth *truths = calloc(truth->count + 1, sizeof(*truths));
+	uint64_t last = UINT64_MAX;
+	size_t count = 0;
+	int err;
+
+	if (!truths)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->instruction_count && count < truth->count; i++) {
+		if (graph->instructions[i].address != last)
+			count = take(truth, code, graph->instructions[i].address, truths, count);
+		last = graph->instructions[i].address;
+	}
+	err = verdicts_make(analysis, truths, settle(truths, count), verdicts);
+	free(truths);
+	return err;
+}
+
+uint32_t
+truth_epoch(const struct selection *selection)
+{
+	for (size_t i = selection->epoch_count; i-- > 0;)
+		for (size_t k = 0; k < selection->epochs[i].event_count; k++)
+			if (selection->epochs[i].events[k].encoding.type == EVENT_TYPE_TRUTH)
+				return selection->epochs[i].id;
+	return 0;
+}

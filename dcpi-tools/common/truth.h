@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/verdict.h"
 #include "profile/profile.h"
 
 #define TRUTH_ELSEWHERE (UINT64_C(0xfffffffffff)) /* to blame is an instruction of another image */
@@ -48,5 +49,12 @@ void truth_fini(struct truth *truth); /* a zeroed one is allowed */
 
 /* The first of those from `offset` on. */
 size_t truth_at(const struct truth *truth, uint64_t offset);
+
+/* An analysis judged by it, as verdicts_make() has it; truth without anything: nothing is judged. 0 or -ENOMEM. */
+int truth_judge(const struct truth *truth, const struct code_image *code, const struct procedure_analysis *analysis,
+                struct verdict **verdicts);
+
+/* The newest epoch of a selection that has the truth; 0: none. */
+uint32_t truth_epoch(const struct selection *selection);
 
 #endif

@@ -54,7 +54,7 @@ add_truth(struct profile_events *events, const struct setup *setup, unsigned rea
 
 	if (!name)
 		return;
-	event = add(events, name, "cycles", EVENT_TYPE_TRUTH, &events->truth[reason]);
+	event = add(events, name, "stall cycles", EVENT_TYPE_TRUTH, &events->truth[reason]);
 	snprintf(event->note, sizeof(event->note), "no samples, but cycles that instructions of %s waited",
 	         setup->machine.name);
 }

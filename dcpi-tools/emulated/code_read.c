@@ -33,7 +33,7 @@ code_read_at(int fd, void *data, size_t size, uint64_t offset)
 }
 
 static int
-add_image(struct code_read *code, const struct code_image *image, size_t size, struct image_table *images)
+add_image(struct code_read *code, const struct code_log_image *image, size_t size, struct image_table *images)
 {
 	const struct vdso_identity no_vdso = {.build_id_size = 0};
 	uint32_t *grown = array_grow(code->images, &code->image_capacity, code->image_count + 1, sizeof(*grown));
@@ -93,7 +93,7 @@ static int
 add_record(struct code_read *code, uint64_t log_size, uint64_t at, uint64_t *size, struct image_table *images)
 {
 	const uint64_t left = log_size - at;
-	const struct code_image *image = (const struct code_image *)(code->log + at);
+	const struct code_log_image *image = (const struct code_log_image *)(code->log + at);
 	const struct code_block *block = (const struct code_block *)(code->log + at);
 
 	if (left >= sizeof(*image) && image->type == CODE_IMAGE) {

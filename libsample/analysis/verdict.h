@@ -1,0 +1,58 @@
+/*
+ * verdict.h - what an analysis infers from samples, judged by what happened
+ *
+ * Of a machine that was emulated it is known why each instruction waited, because of which other, and how often each
+ * was executed. Inferred is what stands first: of the reasons that are possible the one that took most.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_ANALYSIS_VERDICT_H
+#define DCPI_ANALYSIS_VERDICT_H
+
+#include "analysis/procedure.h"
+
+#define VERDICT_ELSEWHERE UINT64_MAX /* a culprit in another image */
+
+/* So long an instruction waited because of another, itself perhaps. */
+struct verdict_truth {
+	uint64_t address, culprit;
+	double cycles;
+	uint8_t cause; /* enum stall_cause */
+};
+
+struct verdict {
+	double cycles;              /* that an instruction waited, whatever for; 0: never, and nothing is judged */
+	uint8_t cause;              /* that it waited longest for */
+	uint8_t inferred;           /* CAUSE_COUNT: none */
+	uint64_t culprit;           /* because of which it waited longest for that */
+	uint32_t inferred_culprits; /* how many may be to blame */
+	bool is_cause, is_culprit;  /* inferred as it was; a culprit also as one of several, or as what a call calls */
+};
+
+/*
+ * Of each instruction of the graph. `truths` ascend by address, and have each cause with each culprit once; those of
+ * others are passed by. The analysis ignored exact counts. 0 or -ENOMEM.
+ */
+int verdicts_make(const struct procedure_analysis *analysis, const struct verdict_truth *truths, size_t count,
+                  struct verdict **verdicts);
+
+/* The reason that stands first among those of an instruction: the index of a stall, or UINT32_MAX when it has none. */
+uint32_t verdict_first_reason(const struct stalls *stalls, uint32_t instruction);
+
+/* The executions that a frequency of 1 stands for, absolutely where that is known, else executions_per_frequency(). */
+double verdict_unit(const struct procedure_analysis *analysis);
+
+#define VERDICT_LIMITS 3
+
+extern const double verdict_limits[VERDICT_LIMITS]; /* 5, 10, 15 percent */
+
+struct verdict_sum {
+	double samples;                /* in blocks whose executions are known */
+	double within[VERDICT_LIMITS]; /* of these: the estimate is so near */
+	double stall_cycles;           /* that were waited */
+	double causes, culprits;       /* of these: inferred as it was */
+};
+
+void verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis,
+                     const struct verdict *verdicts);
+
+#endif
