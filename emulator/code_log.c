@@ -66,10 +66,10 @@ code_log_add_image(struct code_log *log, uint64_t *size, const struct record_mma
 	return 0;
 }
 
-static const struct code_block *
+static struct code_block *
 block_at(const struct code_log *log, uint32_t number)
 {
-	return (const struct code_block *)(log->bytes + log->places[number].at);
+	return (struct code_block *)(log->bytes + log->places[number].at);
 }
 
 static uint64_t
@@ -107,7 +107,7 @@ find_block(const struct code_log *log, const struct code_block *block, const uin
 	     at = number_index_next(index, at)) {
 		const struct code_block *known = block_at(log, index->numbers[at]);
 
-		if (memcmp(known, block, sizeof(*block)) == 0 &&
+		if (memcmp(known, block, offsetof(struct code_block, loads)) == 0 &&
 		    memcmp(known->sizes, sizes, block->instruction_count) == 0)
 			return index->numbers[at];
 	}
@@ -142,6 +142,16 @@ code_log_add_block(struct code_log *log, uint64_t *published, const struct code_
 	commit(log, published, size);
 	number_index_put(&log->blocks, block_hash(block), number);
 	return number;
+}
+
+void
+code_log_tell_block(struct code_log *log, uint32_t number, const struct code_block *does)
+{
+	struct code_block *block = block_at(log, number);
+
+	block->loads = does->loads;
+	block->stores = does->stores;
+	block->branches = does->branches;
 }
 
 int

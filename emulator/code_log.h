@@ -47,6 +47,9 @@ struct code_block {
 	uint16_t instruction_count; /* 1 to CODE_BLOCK_INSTRUCTIONS_MAX */
 	uint32_t image;             /* 0: memory without a file, or that differs from it */
 	uint64_t offset; /* of the first instruction in the image's file; without one, what tells it from others */
+	uint16_t loads, stores; /* instructions of it that do; code_log_tell_block() */
+	uint16_t branches;      /* instructions of it that are predicted */
+	uint16_t reserved;
 	uint8_t sizes[]; /* of the instructions, in bytes */
 };
 
@@ -79,6 +82,9 @@ int code_log_add_image(struct code_log *log, uint64_t *size, const struct record
  */
 uint32_t code_log_add_block(struct code_log *log, uint64_t *size, const struct code_block *block, const uint8_t *sizes,
                             uint32_t *first);
+
+/* What a block does at each execution, once that is known: loads, stores and branches of `does`. */
+void code_log_tell_block(struct code_log *log, uint32_t number, const struct code_block *does);
 
 /* All of it into another file, at `offset`: what has numbers keeps them. 0 or -errno. */
 int code_log_copy(const struct code_log *log, int fd, uint64_t offset);

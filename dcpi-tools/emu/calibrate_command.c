@@ -33,7 +33,7 @@ static const struct argp argp = {
 	.options = entries,
 	.parser = parse_option,
 	.doc = "Measure this machine - caches, TLBs, memory, clock - in some ten seconds, say how sure each figure is, "
-               "and "
+	       "and "
 	       "describe it in a file, so that --machine host is this one. The less else runs, the better.",
 };
 

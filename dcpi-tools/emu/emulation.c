@@ -127,6 +127,8 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 {
 	int err = counters_read(outcome->run.directory, &outcome->counters);
 
+	if (!err)
+		err = executed_read(outcome->run.directory, &outcome->executed);
 	if (err)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
 	if (outcome->counters.count == 0) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "dcpi-tools/emu/counters.h"
+#include "dcpi-tools/emu/executed.h"
 #include "dcpi-tools/emulated/run.h"
 #include "emulator/setup.h"
 
@@ -28,6 +29,7 @@ struct emulation_request {
 struct emulation_outcome {
 	struct run run;
 	struct counters counters;
+	struct executed executed;
 	uint32_t epoch; /* in the database; 0: none */
 };
 

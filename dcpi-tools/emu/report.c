@@ -49,6 +49,8 @@ report_levels(const struct emulation_report *report, const struct record_counter
 	snprintf(levels[1].name, sizeof(levels[1].name), "L1 data");
 	levels[1].loads_missed = counters->loads_missed[0];
 	levels[1].stores_missed = counters->stores_missed[0];
+	if (counters == &report->outcome->counters.sum)
+		levels[1].accesses = report->outcome->executed.loads + report->outcome->executed.stores;
 	for (unsigned i = 1; i < count; i++) {
 		struct report_level *level = &levels[i + 1];
 

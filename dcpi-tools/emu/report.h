@@ -37,7 +37,7 @@ struct report_level {
 
 #define REPORT_LEVELS_MAX (MACHINE_LEVELS_MAX + 1)
 
-/* The caches that were modelled, as many as are returned. */
+/* The caches that were modelled, as many as are returned, with what `counters` of the outcome count. */
 size_t report_levels(const struct emulation_report *report, const struct record_counters *counters,
                      struct report_level levels[REPORT_LEVELS_MAX]);
 

@@ -75,7 +75,6 @@ add_counters(json_t *object, const struct record_counters *counters)
 	err |= json_object_set_new(object, "busy_cycles", json_count(counters_busy(counters)));
 	err |= json_object_set_new(object, "cycles", cycles_of(counters));
 	err |= json_object_set_new(object, "tlbs", tlbs_of(counters));
-	err |= json_object_set_new(object, "branches", json_count(counters->branches));
 	err |= json_object_set_new(object, "mispredicted", json_count(counters->mispredicted));
 	err |= json_object_set_new(object, "prefetched", json_count(counters->prefetched));
 	err |= json_object_set_new(object, "prefetched_used", json_count(counters->prefetched_used));
@@ -215,6 +214,10 @@ emulation_report_json(const struct emulation_report *report, FILE *stream)
 	err |= json_object_set_new(root, "seed", json_count(setup->seed));
 	err |= json_object_set_new(root, "delay", json_string(setup->delay == DELAY_REAL ? "real" : "none"));
 	err |= add_time(root, report);
+	err |= json_object_set_new(root, "instructions", json_count(report->outcome->executed.instructions));
+	err |= json_object_set_new(root, "loads", json_count(report->outcome->executed.loads));
+	err |= json_object_set_new(root, "branches", json_count(report->outcome->executed.branches));
+	err |= json_object_set_new(root, "stores", json_count(report->outcome->executed.stores));
 	err |= add_counters(root, sum);
 	err |= json_object_set_new(root, "levels", levels_of(report, sum));
 	err |= json_object_set_new(root, "events", samples_of(report, sum));

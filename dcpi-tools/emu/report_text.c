@@ -80,6 +80,16 @@ print_reasons(const struct emulation_report *report, FILE *stream)
 	return finish(table, stream);
 }
 
+/* How many in a thousand instructions. */
+static void
+add_density(struct table *table, uint64_t missed, uint64_t instructions)
+{
+	if (instructions)
+		table_format(table, STYLE_PLAIN, "%.3f", 1000 * (double)missed / (double)instructions);
+	else
+		table_text(table, STYLE_PLAIN, "-");
+}
+
 static void
 add_rate(struct table *table, uint64_t missed, uint64_t accesses)
 {
@@ -90,7 +100,7 @@ add_rate(struct table *table, uint64_t missed, uint64_t accesses)
 }
 
 static void
-add_level(struct table *table, const struct report_level *level)
+add_level(struct table *table, const struct report_level *level, uint64_t instructions)
 {
 	if (level->accesses)
 		table_format(table, STYLE_PLAIN, "%" PRIu64, level->accesses);
@@ -98,24 +108,38 @@ add_level(struct table *table, const struct report_level *level)
 		table_text(table, STYLE_PLAIN, "-");
 	table_format(table, STYLE_PLAIN, "%" PRIu64, report_level_missed(level));
 	add_rate(table, report_level_missed(level), level->accesses);
+	add_density(table, report_level_missed(level), instructions);
 	table_text(table, STYLE_PLAIN, level->name);
 }
 
 static void
-add_misses(struct table *table, const char *name, uint64_t accesses, uint64_t missed)
+add_tlbs(struct table *table, const struct emulation_report *report)
 {
-	struct report_level level = {.accesses = accesses, .loads_missed = missed};
+	const struct record_counters *sum = sum_of(report);
+	const struct executed *executed = &report->outcome->executed;
+	const struct report_level tlbs[] = {
+		{.name = "ITB", .code_missed = sum->code_tlb_missed},
+		{.name = "DTB", .accesses = executed->loads + executed->stores, .loads_missed = sum->data_tlb_missed},
+		{.name = "TB level 2",
+	         .accesses = sum->code_tlb_missed + sum->data_tlb_missed,
+	         .loads_missed = sum->data_walks,
+	         .code_missed = sum->code_walks},
+	};
 
-	snprintf(level.name, sizeof(level.name), "%s", name);
-	add_level(table, &level);
+	for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++)
+		add_level(table, &tlbs[i], executed->instructions);
 }
 
 static void
-add_tlbs(struct table *table, const struct record_counters *sum)
+add_branches(struct table *table, const struct emulation_report *report)
 {
-	add_misses(table, "ITB", 0, sum->code_tlb_missed);
-	add_misses(table, "DTB", 0, sum->data_tlb_missed);
-	add_misses(table, "TB level 2", sum->code_tlb_missed + sum->data_tlb_missed, sum->code_walks + sum->data_walks);
+	const struct report_level level = {
+		.name = "branches",
+		.accesses = report->outcome->executed.branches,
+		.code_missed = sum_of(report)->mispredicted,
+	};
+
+	add_level(table, &level, report->outcome->executed.instructions);
 }
 
 static int
@@ -125,24 +149,24 @@ print_levels(const struct emulation_report *report, FILE *stream)
 		{.heading = "accesses", .align = TABLE_RIGHT, .min_width = 16},
 		{.heading = "misses", .align = TABLE_RIGHT, .gap = 1, .min_width = 14},
 		{.heading = "hits", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
+		{.heading = "per 1000", .align = TABLE_RIGHT, .gap = 1},
 		{.heading = "of", .gap = 1},
 	};
 	struct report_level levels[REPORT_LEVELS_MAX];
-	const struct record_counters *sum = sum_of(report);
 	const uint32_t parts = report->setup->parts;
 	struct table *table;
 	size_t count;
 
 	if (!(parts & (SETUP_CACHES | SETUP_TLBS | SETUP_BRANCHES)))
 		return 0;
-	table = table_new(columns, 4);
-	count = parts & SETUP_CACHES ? report_levels(report, sum, levels) : 0;
+	table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	count = parts & SETUP_CACHES ? report_levels(report, sum_of(report), levels) : 0;
 	for (size_t i = 0; table && i < count; i++)
-		add_level(table, &levels[i]);
+		add_level(table, &levels[i], report->outcome->executed.instructions);
 	if (table && parts & SETUP_TLBS)
-		add_tlbs(table, sum);
+		add_tlbs(table, report);
 	if (table && parts & SETUP_BRANCHES)
-		add_misses(table, "branches", sum->branches, sum->mispredicted);
+		add_branches(table, report);
 	return finish(table, stream);
 }
 
@@ -259,6 +283,21 @@ count_threads(const struct counters *counters)
 	return count;
 }
 
+static void
+print_executed(const struct emulation_report *report, FILE *stream)
+{
+	const struct counters *counters = &report->outcome->counters;
+	const uint64_t instructions = report->outcome->executed.instructions;
+	const size_t threads = count_threads(counters);
+
+	fprintf(stream, "Executed:  %zu %s, %zu %s, %" PRIu64 " instructions", counters->count,
+	        counters->count == 1 ? "program" : "programs", threads, threads == 1 ? "thread" : "threads",
+	        instructions);
+	if (report->setup->parts & SETUP_CLOCK && counters->busy_cycles)
+		fprintf(stream, ", %.2f a busy cycle", (double)instructions / (double)counters->busy_cycles);
+	fputc('\n', stream);
+}
+
 static int
 print_tables(const struct emulation_report *report, FILE *stream)
 {
@@ -305,13 +344,11 @@ print_what_is_missing(const struct emulation_report *report, FILE *stream)
 int
 emulation_report_text(const struct emulation_report *report, FILE *stream)
 {
-	const struct counters *counters = &report->outcome->counters;
 	char *database;
 	int err;
 
 	print_time(report, stream);
-	fprintf(stream, "Ran:       %zu %s, %zu %s\n", counters->count, counters->count == 1 ? "program" : "programs",
-	        count_threads(counters), count_threads(counters) == 1 ? "thread" : "threads");
+	print_executed(report, stream);
 	err = print_tables(report, stream);
 	if (err)
 		return err;

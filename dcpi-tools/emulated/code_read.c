@@ -70,6 +70,9 @@ add_block(struct code_read *code, const struct code_block *block, size_t size)
 		.sizes = block->sizes,
 		.first = code->instruction_count + 1,
 		.instruction_count = block->instruction_count,
+		.loads = block->loads,
+		.stores = block->stores,
+		.branches = block->branches,
 		.repeats = block->flags & CODE_BLOCK_REPEATS,
 	};
 

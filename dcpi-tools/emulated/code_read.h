@@ -19,7 +19,8 @@ struct code_read_block {
 	uint32_t image;        /* 0: none; else the session's number + 1 */
 	uint32_t first;        /* number of its first instruction, through all blocks */
 	uint16_t instruction_count;
-	bool repeats; /* its last instruction executes itself again */
+	uint16_t loads, stores, branches; /* instructions of it that do */
+	bool repeats;                     /* its last instruction executes itself again */
 };
 
 struct code_read {

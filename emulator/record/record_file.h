@@ -76,7 +76,7 @@ struct record_counters {
 	uint64_t stores_missed[MACHINE_LEVELS_MAX];
 	uint64_t code_missed[MACHINE_LEVELS_MAX];
 	uint64_t data_tlb_missed, data_walks, code_tlb_missed, code_walks;
-	uint64_t branches, mispredicted;
+	uint64_t mispredicted; /* of the branches that blocks in the log have */
 	uint64_t prefetched, prefetched_used;
 	uint64_t node_bytes[MACHINE_NODES_MAX]; /* moved between it and each node's memory */
 	uint64_t calls;                         /* system calls */

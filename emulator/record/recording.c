@@ -208,6 +208,12 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 }
 
 void
+recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does)
+{
+	code_log_tell_block(&recording->log, block, does);
+}
+
+void
 recording_not_followed(struct recording *recording)
 {
 	__atomic_fetch_add(&recording->header->unfollowed, 1, __ATOMIC_RELAXED);

@@ -42,6 +42,9 @@ int recording_add_image(struct recording *recording, const struct record_mmap *f
 uint32_t recording_add_block(struct recording *recording, const struct code_block *block, const uint8_t *sizes,
                              const uint8_t *bytes, uint64_t address, uint32_t *first);
 
+/* How many of its instructions load, store and branch, as in `does`. */
+void recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does);
+
 void recording_not_followed(struct recording *recording); /* a program that is executed without the emulator */
 void recording_pass(struct recording *recording);         /* something found no room */
 

@@ -104,13 +104,30 @@ register_block(struct qemu_plugin_tb *tb, struct code *code)
 	}
 }
 
+/* What the block asks of caches and predictor each time, for who adds it up. */
+static void
+tell_block(const struct block *block)
+{
+	struct code_block does = {.branches = block->end == BLOCK_BRANCHES || block->end == BLOCK_JUMPS_INDIRECT ||
+	                                      block->end == BLOCK_CALLS_INDIRECT || block->end == BLOCK_RETURNS};
+
+	for (uint16_t i = 0; i < block->count; i++) {
+		does.loads += block->instructions[i].loads;
+		does.stores += block->instructions[i].stores;
+	}
+	recording_tell_block(state.timing.recording, block->number, &does);
+}
+
 static struct code *
 add_code(const struct translation *translation, uint32_t number, uint32_t first)
 {
 	const struct block *block = blocks_add(state.timing.blocks, translation->address, translation->bytes,
 	                                       translation->sizes, translation->block.instruction_count, number, first);
 
-	return block ? timing_add_code(&state.timing, block) : NULL;
+	if (!block)
+		return NULL;
+	tell_block(block);
+	return timing_add_code(&state.timing, block);
 }
 
 static void

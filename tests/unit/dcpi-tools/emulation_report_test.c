@@ -47,7 +47,6 @@ set_up(void **state)
 			.code_missed = {100, 20},
 			.data_tlb_missed = 40,
 			.data_walks = 10,
-			.branches = 1000,
 			.mispredicted = 25,
 			.node_bytes = {6400},
 		},
@@ -73,6 +72,8 @@ set_up(void **state)
 	stage->outcome.run.start_ns = 1000000000;
 	stage->outcome.run.end_ns = 1020000000;
 	stage->outcome.epoch = 3;
+	stage->outcome.executed =
+		(struct executed){.instructions = 600000, .loads = 6000, .stores = 3000, .branches = 1000};
 	stage->report = (struct emulation_report){
 		.setup = &stage->setup, .outcome = &stage->outcome, .database = "/tmp/db", .label = "try1"};
 	*state = stage;
@@ -96,7 +97,7 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"Machine:   A small one (small), 1000 MHz, 2 of its 4 cores\n"
 		"Time:      0.002000 s, 2000000 cycles; 0.02 s here, 10.0 times as long\n"
 		"Busy:      1.50 cores on average, 0.003000 s of one\n"
-		"Ran:       1 program, 2 threads\n"
+		"Executed:  1 program, 2 threads, 600000 instructions, 0.20 a busy cycle\n"
 		"\n"
 		"          cycles     busy spent on\n"
 		"         1750000   58.33% Execution\n"
@@ -105,14 +106,14 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"          250000    8.33% System calls\n"
 		"          500000        - Blocked\n"
 		"\n"
-		"        accesses         misses     hits of\n"
-		"               -            100        - L1 code\n"
-		"               -            900        - L1 data\n"
-		"            1000            100   90.00% L2\n"
-		"               -              0        - ITB\n"
-		"               -             40        - DTB\n"
-		"              40             10   75.00% TB level 2\n"
-		"            1000             25   97.50% branches\n"
+		"        accesses         misses     hits per 1000 of\n"
+		"               -            100        -    0.167 L1 code\n"
+		"            9000            900   90.00%    1.500 L1 data\n"
+		"            1000            100   90.00%    0.167 L2\n"
+		"               -              0        -    0.000 ITB\n"
+		"            9000             40   99.56%    0.067 DTB\n"
+		"              40             10   75.00%    0.017 TB level 2\n"
+		"            1000             25   97.50%    0.042 branches\n"
 		"\n"
 		"           bytes           GB/s    limit memory of\n"
 		"          200000          0.100    50.0% node 0 (0.2 GB/s)\n"
@@ -140,10 +141,10 @@ what_was_not_modelled_is_not_reported(void **state)
 {
 	static const char expected[] = "Machine:   A small one (small), 1000 MHz, 2 of its 4 cores\n"
 				       "Time:      not modelled; 0.02 s here\n"
-				       "Ran:       1 program, 2 threads\n"
+				       "Executed:  1 program, 2 threads, 600000 instructions\n"
 				       "\n"
-				       "        accesses         misses     hits of\n"
-				       "            1000             25   97.50% branches\n"
+				       "        accesses         misses     hits per 1000 of\n"
+				       "            1000             25   97.50%    0.042 branches\n"
 				       "\n"
 				       "Missing:   1 programs that were started could not be followed\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
