@@ -1,0 +1,69 @@
+#!/bin/bash
+# dcpiemu and how programs live and die: forks, execs, threads, signals, kills - nothing of their profile is lost, and
+# executions are exact.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/system/emulate_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/emulate_lib.sh"
+
+emulator_or_skip 'programs are followed' || exit 0
+program=$build/workloads/executions
+turns=1000000
+once=$((3 * turns + 3)) # instructions of loop(), see tests/workloads/executions.c
+
+# executions PROCEDURE - how many instructions of it
+executions()
+{
+	dcpiprof --db "$db" --event executions --json |
+		jq --arg name "$1" '[.rows[] | select(.procedure == $name) | .counts.executions] | add'
+}
+
+# followed SENTENCE TIMES STATUS ARGUMENT... - loop() was executed so many times, has cycles, and the status is that
+followed()
+{
+	local status
+
+	rm -rf "$db"
+	emulate in-order-2 4 -- "${@:4}"
+	status=$?
+	check_equal "$1" "$(($2 * once)) $3" "$(executions loop) $status"
+	check_at_least '... and has cycles' 50 "$(share procedure '^loop$')"
+}
+
+lives()
+{
+	followed 'a program that does nothing special' 1 3 "$program" one $turns
+	followed 'threads' 8 3 "$program" threads $turns
+	followed 'children of fork' 4 3 "$program" fork $turns
+	followed 'a program that is executed' 2 3 "$program" exec $turns
+	followed 'one that is executed after vfork' 2 3 "$program" vfork $turns
+	followed 'handlers of signals' 3 3 "$program" signals $turns
+	followed 'a static program' 1 3 "$program"_static one $turns
+}
+
+deaths()
+{
+	followed 'a program that a signal ends keeps its profile' 1 139 "$program" segv $turns
+	followed 'one that is killed, too' 1 137 "$program" kill $turns
+}
+
+# It would run for hours.
+killed_from_outside()
+{
+	local emulator
+
+	rm -rf "$db"
+	start dcpiemu run --machine in-order-2 --threads 1 --db "$db" --quiet -- "$program" one 100000000000
+	wait_for 60 pgrep -P "$started" -f qemu-x86_64 || not_ok 'the emulator is a child of dcpiemu'
+	emulator=$(pgrep -P "$started" -f qemu-x86_64)
+	wait_for 60 eval "[ \"\$(cut -d ' ' -f 14 /proc/$emulator/stat)\" -gt 100 ]"
+	kill -KILL "$emulator"
+	wait "$started"
+	check_equal 'an emulator that somebody kills is a program that was killed' 137 $?
+	check_at_least 'and the profile has what it did until then' 95 "$(share procedure '^loop$')"
+	check_at_least 'all of it' 1000000 "$(executions loop)"
+	check 'the database is sound' dcpictl check --db "$db"
+}
+
+lives
+deaths
+killed_from_outside
