@@ -321,6 +321,7 @@ $(BUILD)/bench/block_cycles: $(BUILD)/obj/bench/block_cycles.o \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm
 
+$(BUILD)/bench/memory_cycles: $(BUILD)/obj/dcpi-tools/emu/calibrate/chase.o
 $(BUILD)/bench/emulator_setup: $(BUILD)/obj/emulator/setup.o
 
 # What each part of dcpiemu's model costs; a quarter of an hour on a quiet machine.

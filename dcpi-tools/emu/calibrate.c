@@ -88,16 +88,12 @@ choose_path(const struct calibrate_request *request, char *path, size_t size)
 }
 
 static int
-write_file(const char *path, const struct machine *machine)
+write_machine(const struct machine *machine, FILE *stream)
 {
 	char head[512], date[32] = "";
 	const time_t now = time(NULL);
-	struct whole_file file;
 	struct tm local;
-	int err = whole_file_open(&file, path);
 
-	if (err)
-		return message_cannot(path, "write the description", err, NULL);
 	if (localtime_r(&now, &local))
 		(void)strftime(date, sizeof(date), " on %F", &local);
 	snprintf(head, sizeof(head),
@@ -105,18 +101,36 @@ write_file(const char *path, const struct machine *machine)
 	         "# Sizes are the kernel's, latencies and bandwidths measured; assumed are prefetchers, what predicts\n"
 	         "# branches, the TLB of code and the write buffer.\n",
 	         date);
-	err = describe_write(machine, head, file.stream);
+	return describe_write(machine, head, stream);
+}
+
+/* Measure, and write; whether that can be done is known before. An exit status. */
+static int
+measure_into(const char *path, const struct host *host, const struct pipeline *pipeline, struct measurements *measured,
+             struct machine *machine)
+{
+	struct whole_file file;
+	int status, err = whole_file_open(&file, path);
+
+	if (err)
+		return message_cannot(path, "write the description", err, NULL);
+	status = measure(host, pipeline, measured, machine);
+	if (status) {
+		(void)whole_file_close(&file, -ECANCELED);
+		return status;
+	}
+	err = write_machine(machine, file.stream);
 	if (!err && file.path && fchmod(fileno(file.stream), 0644))
 		err = -errno;
 	err = whole_file_close(&file, err);
-	return err ? message_cannot(path, "write the description", err, NULL) : 0;
+	return err ? message_cannot(path, "write the description", err, NULL) : STATUS_OK;
 }
 
 int
 calibrate_run(const struct calibrate_request *request, const struct output *output)
 {
 	char path[PATH_MAX], why[512] = "";
-	struct measurements measured;
+	struct measurements *measured;
 	struct pipeline pipeline;
 	struct machine machine;
 	struct host host;
@@ -129,15 +143,16 @@ calibrate_run(const struct calibrate_request *request, const struct output *outp
 	status = choose_pipeline(&host, &pipeline);
 	if (!status)
 		status = choose_path(request, path, sizeof(path));
-	if (!status)
-		status = measure(&host, &pipeline, &measured, &machine);
-	if (!status)
-		status = write_file(path, &machine);
 	if (status)
 		return status;
-	err = report_measured(&host, &measured, &machine, output);
-	if (err)
-		return message_cannot(NULL, "print", err, NULL);
-	fprintf(output->stream, "\nWritten: %s\n", path);
-	return 0;
+	measured = calloc(1, sizeof(*measured));
+	if (!measured)
+		return message_cannot(NULL, "measure this machine", -ENOMEM, NULL);
+	status = measure_into(path, &host, &pipeline, measured, &machine);
+	if (!status) {
+		err = report_measured(&host, measured, &machine, output);
+		fprintf(output->stream, "\nWritten: %s\n", path);
+	}
+	free(measured);
+	return err ? message_cannot(NULL, "print", err, NULL) : status;
 }

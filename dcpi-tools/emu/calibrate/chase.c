@@ -10,8 +10,8 @@
 #define HUGE_BYTES (2u << 20)
 #define UNROLLED   16
 
-static uint64_t
-now_ns(void)
+uint64_t
+chase_clock_ns(void)
 {
 	struct timespec now;
 
@@ -100,14 +100,14 @@ uint64_t
 chase_walk_ns(struct chase *chase, size_t loads)
 {
 	void *at = chase->at;
-	const uint64_t begin = now_ns();
+	const uint64_t begin = chase_clock_ns();
 
 	for (size_t i = 0; i < loads; i++) {
 		at = *(void **)at;
 		__asm__ volatile("" : "+r"(at));
 	}
 	chase->at = at;
-	return now_ns() - begin;
+	return chase_clock_ns() - begin;
 }
 
 uint64_t
@@ -119,20 +119,20 @@ chase_walk_abreast_ns(const struct chase *chase, unsigned abreast, size_t loads)
 	/* the order is random: places that are apart in memory are so in the chain */
 	for (unsigned i = 0; i < abreast; i++)
 		at[i] = chase->bytes + chase->count / abreast * i * CHASE_LINE;
-	begin = now_ns();
+	begin = chase_clock_ns();
 	for (size_t i = 0; i < loads; i++)
 		for (unsigned j = 0; j < abreast; j++) {
 			at[j] = *(void **)at[j];
 			__asm__ volatile("" : "+m"(at[j]));
 		}
-	return now_ns() - begin;
+	return chase_clock_ns() - begin;
 }
 
 uint64_t
 chase_additions_ns(size_t additions)
 {
 	uint64_t sum = 1;
-	const uint64_t begin = now_ns();
+	const uint64_t begin = chase_clock_ns();
 
 	for (size_t i = 0; i < additions / UNROLLED; i++) {
 #if defined(__x86_64__)
@@ -141,5 +141,5 @@ chase_additions_ns(size_t additions)
 		__asm__ volatile(".rept 16; add %0, %0, %0; .endr" : "+r"(sum));
 #endif
 	}
-	return now_ns() - begin;
+	return chase_clock_ns() - begin;
 }

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "dcpi-tools/emu/calibrate/chase.h"
@@ -145,13 +144,11 @@ measure_call(const struct figure *clock_mhz, struct figure *call_cycles)
 	double runs[RUNS];
 
 	for (unsigned i = 0; i < RUNS; i++) {
-		struct timespec begin, end;
+		const uint64_t begin = chase_clock_ns();
 
-		clock_gettime(CLOCK_MONOTONIC, &begin);
 		for (unsigned call = 0; call < CALLS; call++)
 			(void)syscall(SYS_getppid);
-		clock_gettime(CLOCK_MONOTONIC, &end);
-		runs[i] = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / CALLS;
+		runs[i] = (double)(chase_clock_ns() - begin) / CALLS;
 	}
 	*call_cycles = figure_least(runs, RUNS);
 	call_cycles->value *= clock_mhz->value / 1000;
