@@ -2,22 +2,13 @@
 
 #include <string.h>
 
-uint64_t
-core_issue_time(struct thread *thread, unsigned index)
-{
-	if (!(thread->timing->parts & SETUP_CLOCK))
-		return 0;
-	return thread->timing->is_in_order ? in_order_issue_time(thread, index)
-	                                   : out_of_order_issue_time(thread, index);
-}
-
 void
-core_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result)
+core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	if (thread->timing->is_in_order)
-		in_order_load_missed(thread, index, issue, result);
+		in_order_load_missed(thread, index, result);
 	else
-		out_of_order_load_missed(thread, index, issue, result);
+		out_of_order_load_missed(thread, index, result);
 }
 
 void
@@ -108,6 +99,7 @@ core_restart(struct thread *thread)
 	core_settle(thread);
 	thread->waiting_count = 0;
 	thread->missing_count = 0;
+	thread->missing_until = 0;
 	thread->variant = thread->timing->nothing_variant;
 	thread->code = thread->timing->nothing;
 	begin_front(thread);

@@ -17,11 +17,8 @@ core_time(const struct thread *thread, unsigned index)
 	return thread->clock - thread->variant->cycles + thread->variant->issue_cycles[index];
 }
 
-/* When a load of it is issued if its operands are there; and only what is not a plain hit is asked about. */
-uint64_t core_issue_time(struct thread *thread, unsigned index);
-
-/* Instruction `index` took longer than a hit: its load, that was issued then, or its store. */
-void core_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result);
+/* Instruction `index` of the block that runs took longer than a hit: its load, or its store. */
+void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /*
@@ -39,11 +36,8 @@ void core_enter(struct thread *thread);
 void core_restart(struct thread *thread);
 
 /* Of core_load_missed() and core_settle(): each way of execution has its own. */
-uint64_t in_order_issue_time(struct thread *thread, unsigned index);
-void in_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result);
-uint64_t out_of_order_issue_time(struct thread *thread, unsigned index);
-void out_of_order_load_missed(struct thread *thread, unsigned index, uint64_t issue,
-                              const struct access_result *result);
+void in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
+void out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
 void core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,

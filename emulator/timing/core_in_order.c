@@ -53,13 +53,6 @@ core_settle(struct thread *thread)
 		settle_up_to(thread, BLOCK_INSTRUCTIONS_MAX);
 }
 
-uint64_t
-in_order_issue_time(struct thread *thread, unsigned index)
-{
-	settle_up_to(thread, index);
-	return core_time(thread, index);
-}
-
 /* As many as may be in flight: the next one waits for the first to be done. */
 static void
 wait_for_room(struct thread *thread, uint32_t number, uint64_t *issue)
@@ -78,7 +71,7 @@ wait_for_room(struct thread *thread, uint32_t number, uint64_t *issue)
 }
 
 void
-in_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result)
+in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct block *block = thread->variant->block;
 	const struct block_instruction *instruction = &block->instructions[index];
@@ -92,7 +85,10 @@ in_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, cons
 			(uint32_t)(core_extra_cycles(thread, result) - result->tlb_cycles - result->wait_cycles),
 		.wait_cycles = result->wait_cycles,
 	};
+	uint64_t issue;
 
+	settle_up_to(thread, index);
+	issue = core_time(thread, index);
 	wait_for_room(thread, number, &issue);
 	load.ready = issue + thread->timing->load_cycles + core_extra_cycles(thread, result);
 	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = load.ready;

@@ -7,12 +7,11 @@
 #include "emulator/timing/core.h"
 
 /* How long the window lasts at the speed of the block that runs. */
-static uint64_t
+static uint32_t
 lead_of(const struct thread *thread)
 {
 	const struct variant *variant = thread->variant;
-	const uint64_t lead =
-		(uint64_t)thread->timing->setup->pipeline.window * variant->cycles / variant->block->count;
+	const uint32_t lead = thread->timing->setup->pipeline.window * variant->cycles / variant->block->count;
 
 	return lead > thread->timing->lead_cycles ? lead : thread->timing->lead_cycles;
 }
@@ -38,14 +37,6 @@ entry_time(const struct thread *thread, uint64_t position, uint64_t lead)
 		time = time > refilled ? time : refilled;
 	}
 	return time;
-}
-
-uint64_t
-out_of_order_issue_time(struct thread *thread, unsigned index)
-{
-	const uint64_t position = core_time(thread, index) - thread->other;
-
-	return entry_time(thread, position, lead_of(thread));
 }
 
 /* The load `number` of a block that was executed as `sequence`, if it missed: when it is done. 0: it did not. */
@@ -160,7 +151,7 @@ address_ready(const struct thread *thread, unsigned index, uint64_t issue, uint6
 }
 
 void
-out_of_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, const struct access_result *result)
+out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct timing *timing = thread->timing;
 	const struct block *block = thread->variant->block;
@@ -168,15 +159,19 @@ out_of_order_load_missed(struct thread *thread, unsigned index, uint64_t issue, 
 	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
 	const uint64_t lead = lead_of(thread), since = position > lead ? position - lead : 0;
 	const uint32_t number = block->first + index, count = thread->in_flight_count;
-	uint64_t ready;
+	uint64_t issue = entry_time(thread, position, lead), ready;
 
-	ready = address_ready(thread, index, issue, since);
-	issue = ready > issue ? ready : issue;
+	if (thread->missing_until > issue) {
+		ready = address_ready(thread, index, issue, since);
+		issue = ready > issue ? ready : issue;
+	}
 	if (count >= timing->misses_in_flight &&
 	    thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY] > issue)
 		issue = thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY];
 	ready = issue + timing->load_cycles + extra;
 	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = ready;
+	if (ready > thread->missing_until)
+		thread->missing_until = ready;
 	thread->missing[thread->missing_count++ % THREAD_HISTORY] = (struct missing_load){
 		.position = position,
 		.ready = ready,

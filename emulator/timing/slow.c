@@ -88,15 +88,14 @@ is_free(const struct access_result *result)
 static void
 load_line(struct thread *thread, const struct block *block, unsigned index, uint64_t address)
 {
-	const uint64_t issue = core_issue_time(thread, index);
 	struct access_result result;
 
-	hierarchy_load(thread->hierarchy, address, block->first + index, issue, &result);
+	hierarchy_load(thread->hierarchy, address, block->first + index, thread->clock, &result);
 	if (is_free(&result))
 		return;
 	count_load(thread, block->first + index, &result);
 	if (thread->timing->parts & SETUP_CLOCK)
-		core_load_missed(thread, index, issue, &result);
+		core_load_missed(thread, index, &result);
 }
 
 static void

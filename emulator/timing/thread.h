@@ -100,6 +100,7 @@ struct thread {
 	struct missing_load missing[THREAD_HISTORY];
 	struct past_stall stalls[THREAD_HISTORY];
 	uint32_t missing_count, stall_count; /* so far */
+	uint64_t missing_until;              /* when the last of them is done */
 	uint64_t front_position, front_time; /* when the front end began anew */
 	uint64_t in_flight[THREAD_HISTORY];  /* when misses are done */
 	uint32_t in_flight_count;
