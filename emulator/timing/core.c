@@ -98,8 +98,7 @@ core_restart(struct thread *thread)
 {
 	core_settle(thread);
 	thread->waiting_count = 0;
-	thread->missing_count = 0;
-	thread->missing_until = 0;
+	dependence_reset(&thread->dependence, thread->sequence);
 	thread->variant = thread->timing->nothing_variant;
 	thread->code = thread->timing->nothing;
 	begin_front(thread);

@@ -16,6 +16,7 @@
 #include "emulator/model/predictor.h"
 #include "emulator/record/recording.h"
 #include "emulator/setup.h"
+#include "emulator/timing/dependence.h"
 
 #define THREAD_SHIFT   14 /* each in its own 16 KiB of one area: found by a shift */
 #define THREAD_HISTORY 64 /* blocks, misses and stalls that are remembered; a power of two */
@@ -56,14 +57,6 @@ struct waiting_load {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
 
-/* A load that missed, out of order. */
-struct missing_load {
-	uint64_t position; /* on the static clock */
-	uint64_t ready;
-	uint32_t sequence; /* of its block */
-	uint32_t load;     /* its place among the block's */
-};
-
 struct past_stall {
 	uint64_t position, cycles;
 };
@@ -97,10 +90,9 @@ struct thread {
 	unsigned waiting_count;
 
 	/* out of order */
-	struct missing_load missing[THREAD_HISTORY];
+	struct dependence dependence;
 	struct past_stall stalls[THREAD_HISTORY];
-	uint32_t missing_count, stall_count; /* so far */
-	uint64_t missing_until;              /* when the last of them is done */
+	uint32_t stall_count;                /* so far */
 	uint64_t front_position, front_time; /* when the front end began anew */
 	uint64_t in_flight[THREAD_HISTORY];  /* when misses are done */
 	uint32_t in_flight_count;
