@@ -23,12 +23,22 @@ init_time(struct clock *clock, const char *target)
 	clock->time.real_ns = host.real_ns;
 }
 
+/* A program that was executed goes on at the time of who executed it. */
+static void
+join_family(struct clock *clock)
+{
+	const uint64_t before = family_time(clock->family, getpid());
+
+	clock->process = getpid();
+	clock->start = before == FAMILY_UNKNOWN ? 0 : before;
+	family_set_time(clock->family, clock->process, clock->start);
+}
+
 struct clock *
 clock_new(const struct setup *setup, const char *directory, const char *target)
 {
 	struct clock *clock = calloc(1, sizeof(*clock));
 
-	(void)directory;
 	if (!clock)
 		return NULL;
 	clock->setup = *setup;
@@ -40,7 +50,13 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	pthread_mutex_init(&clock->lock, NULL);
 	/* flags, stack, parent's, child's, thread's memory; the others have the last two the other way round */
 	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
-	clock->calls = guest_calls_new(target);
+	clock->family = family_new(directory);
+	if (clock->family)
+		join_family(clock);
+	if (clock->family)
+		clock->delay = delay_new(&clock->setup, &clock->time, clock->family);
+	if (clock->delay)
+		clock->calls = guest_calls_new(target);
 	if (clock->calls)
 		clock->skew =
 			skew_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
@@ -64,6 +80,8 @@ clock_free(struct clock *clock)
 	futexes_free(clock->futexes);
 	skew_free(clock->skew);
 	guest_calls_free(clock->calls);
+	delay_free(clock->delay);
+	family_free(clock->family);
 	pthread_mutex_destroy(&clock->lock);
 	free(clock);
 }
@@ -144,6 +162,7 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	thread->has_host = false;
 	thread->has_pending_result = false;
 	thread->is_pinned = false;
+	thread->measured_ns = 0;
 	guest_random_init(&thread->random, clock->setup.seed, clock->start, vcpu);
 	thread->is_alive = true;
 	if (atomic_load(&clock->highest) <= vcpu)
@@ -200,6 +219,27 @@ clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now)
 		clock->threads[vcpu].counters->timeouts++;
 }
 
+static uint64_t
+host_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
+}
+
+/* By what its owner has counted as execution. */
+static void
+measure_slow_down(struct clock *clock, struct clock_thread *thread, uint64_t now)
+{
+	const uint64_t cycles = thread->counters->cycles[REASON_EXECUTION], ns = host_cpu_ns();
+
+	if (cycles > thread->measured_cycles && ns > thread->measured_ns && thread->measured_ns > 0)
+		delay_measure(clock->delay, now, cycles - thread->measured_cycles, ns - thread->measured_ns);
+	thread->measured_cycles = cycles;
+	thread->measured_ns = ns;
+}
+
 void
 clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_step *step)
 {
@@ -222,15 +262,20 @@ clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_ste
 	atomic_store(&thread->now, step->now);
 	thread->last = step->now;
 	step->limit = step->now + clock->step;
+	family_set_time(clock->family, clock->process, step->now);
+	if (delay_is_measuring(clock->delay))
+		measure_slow_down(clock, thread, step->now);
+	clock_settle(clock, vcpu, step->now);
 	clock_keep_near(clock, vcpu, step->now);
 }
 
 void
 clock_settle(struct clock *clock, unsigned vcpu, uint64_t now)
 {
-	(void)clock;
-	(void)vcpu;
-	(void)now;
+	const uint64_t ns = delay_settle(clock->delay, now);
+
+	if (ns > 0 && vcpu < CLOCK_VCPUS_MAX)
+		clock->threads[vcpu].counters->delayed_ns += ns;
 }
 
 void
@@ -245,6 +290,8 @@ clock_fork(struct clock *clock)
 	clock->start = atomic_load(&clock->threads[vcpu].now);
 	for (unsigned i = 0; i < atomic_load(&clock->highest); i++)
 		clock->threads[i].is_alive = i == vcpu;
+	clock->process = getpid();
+	family_begin(clock->family, clock->process, clock->start);
 	clock->threads[vcpu].host_thread = gettid();
 	/* the same seed would give parent and child the same names for files */
 	clock->threads[vcpu].random.state ^= ~clock->start;

@@ -7,9 +7,6 @@
 #include "emulator/clock/guest_view.h"
 #include "emulator/clock/host_thread.h"
 
-#define RESULT_EINTR     (-4)
-#define RESULT_ETIMEDOUT (-110)
-
 /* futex(address, operation, value, timeout or value2, address2, value3) */
 static void
 futex_began(struct clock *clock, unsigned vcpu, struct clock_progress *progress)
@@ -79,18 +76,21 @@ note_kind(struct clock *clock, unsigned vcpu)
 	case CALL_SET_CHILD_ADDRESS:
 		thread->child_address = arguments[0];
 		return;
+	case CALL_READ:
+	case CALL_READS:
+		progress->pipe = family_pipe((int)arguments[0]);
+		return;
+	case CALL_WRITES:
+		progress->pipe = family_pipe((int)arguments[0]);
+		if (progress->pipe)
+			family_write(clock->family, progress->pipe, progress->began);
+		return;
 	case CALL_EXIT:
 		thread_exits(clock, vcpu, progress->began);
 		return;
 	default:
 		return;
 	}
-}
-
-static bool
-is_sleep(enum guest_call kind)
-{
-	return kind == CALL_NANOSLEEP || kind == CALL_CLOCK_NANOSLEEP;
 }
 
 /* How much slower than the target others run, whom the thread is about to wait for. */
@@ -119,6 +119,8 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	clock_bind_thread(clock, vcpu);
 	thread->counters->calls++;
 	atomic_store(&thread->now, now);
+	family_set_time(clock->family, clock->process, now);
+	clock_settle(clock, vcpu, now);
 	skew_call(clock->skew, vcpu, true);
 	note_kind(clock, vcpu);
 	if (!guest_call_may_block(kind) || thread->progress.wakes_futex)
@@ -128,7 +130,7 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	thread->progress.sleeps = host_sleeps();
 	thread->progress.host_began = host_now_ns();
 	thread->progress.is_away = true;
-	if (is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
+	if (clock_is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
 		skew_sleep(clock->skew, vcpu, thread->progress.deadline.cycles);
 	else
 		skew_leave(clock->skew, vcpu);
@@ -143,53 +145,6 @@ cost_of_call(const struct clock *clock, const struct clock_progress *progress, i
 	if (result > 0 && guest_call_copies(progress->kind))
 		cycles += (uint64_t)result / COPIED_BYTES_A_CYCLE;
 	return cycles;
-}
-
-/* It waited until its time was over. */
-static bool
-ran_out(const struct clock_progress *progress, int64_t result)
-{
-	switch (progress->kind) {
-	case CALL_FUTEX:
-		return result == RESULT_ETIMEDOUT;
-	case CALL_SIGNAL_TIMED_WAIT:
-		return result < 0 && result != RESULT_EINTR;
-	default:
-		return result == 0;
-	}
-}
-
-/* A signal ended a sleep: it was as long as on the host, but no longer than was asked for. */
-static uint64_t
-time_of_interruption(const struct clock *clock, const struct clock_progress *progress)
-{
-	const uint64_t now = progress->began + guest_time_cycles(&clock->time, host_now_ns() - progress->host_began);
-
-	return now < progress->deadline.cycles ? now : progress->deadline.cycles;
-}
-
-/*
- * When a thread goes on that was away: at the time of who woke it, or when its time was over; else, when it has slept
- * on the host, not before all others, who have run since.
- */
-static uint64_t
-time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
-{
-	struct clock_progress *progress = &clock->threads[vcpu].progress;
-	const bool is_over = progress->deadline.cycles != SKEW_NONE && ran_out(progress, result);
-	uint64_t woken = SKEW_NONE;
-
-	if (progress->waits_for_futex)
-		woken = futexes_waited(clock->futexes, vcpu, result == 0);
-	if (is_over)
-		return progress->deadline.cycles;
-	if (is_sleep(progress->kind) && result == RESULT_EINTR)
-		return time_of_interruption(clock, progress);
-	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
-		woken = skew_slowest(clock->skew, vcpu);
-	if (woken == SKEW_NONE || woken < progress->began)
-		return progress->began;
-	return woken < progress->deadline.cycles ? woken : progress->deadline.cycles;
 }
 
 void
@@ -207,7 +162,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	if (progress->wakes_futex)
 		futexes_woke(clock->futexes, vcpu, result);
 	guest_deadline_end(&clock->deadlines, &progress->deadline);
-	returned = progress->is_away ? time_of_return(clock, vcpu, result) : now;
+	returned = progress->is_away ? clock_time_of_return(clock, vcpu, result) : now;
 	if (returned > now)
 		step->blocked_cycles = returned - now;
 	step->call_cycles = cost_of_call(clock, progress, result);
@@ -217,6 +172,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	atomic_fetch_add(&thread->blocked, step->blocked_cycles);
 	atomic_fetch_add(&thread->called, step->call_cycles);
 	atomic_store(&thread->now, step->now);
+	clock_settle(clock, vcpu, step->now);
 	skew_call(clock->skew, vcpu, false);
 	if (progress->is_away)
 		skew_return(clock->skew, vcpu, step->now);

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 
 #include "emulator/clock/clock.h"
+#include "emulator/clock/delay.h"
+#include "emulator/clock/family.h"
 #include "emulator/clock/futexes.h"
 #include "emulator/clock/guest_calls.h"
 #include "emulator/clock/guest_deadline.h"
@@ -34,6 +36,7 @@ struct clock_progress {
 	bool waits_for_futex, wakes_futex;
 	bool is_away; /* others do not wait for it */
 	struct guest_deadline deadline;
+	uint64_t pipe; /* that it reads from, or writes to; 0 */
 };
 
 struct clock_thread {
@@ -55,6 +58,8 @@ struct clock_thread {
 	bool is_pinned; /* to the cores of `affinity` */
 	uint8_t affinity[MACHINE_CORES_MAX / 8];
 	struct guest_random random;
+	uint64_t measured_cycles,
+		measured_ns; /* its execution, and CPU time of the host, when delay_measure() was told */
 };
 
 struct clock {
@@ -66,6 +71,9 @@ struct clock {
 	struct guest_time time;
 	struct guest_deadlines deadlines;
 	struct guest_result result;
+	struct family *family;
+	struct delay *delay;
+	pid_t process;
 	cpu_set_t host_affinity; /* as it was when this began */
 	struct skew *skew;
 	struct futexes *futexes;
@@ -81,5 +89,14 @@ void clock_bind_thread(struct clock *clock, unsigned vcpu);
 
 /* The thread's clock is `now`: wait for those that are far behind. */
 void clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now);
+
+/* Its call has returned `result`: when, at the earliest. */
+uint64_t clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result);
+
+static inline bool
+clock_is_sleep(enum guest_call kind)
+{
+	return kind == CALL_NANOSLEEP || kind == CALL_CLOCK_NANOSLEEP;
+}
 
 #endif

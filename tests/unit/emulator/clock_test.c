@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -360,6 +361,96 @@ numbers_of_threads_beyond_all_are_harmless(void **state)
 	assert_int_equal(fixture->step.now, 5);
 }
 
+static void
+a_reader_of_a_pipe_has_what_was_written_when_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	clock_thread_begin(fixture->clock, 0, NULL);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	begin(fixture, 1, 50000, SYS_write, (uint64_t)ends[1], 0, 100, 0);
+	clock_call_ended(fixture->clock, 1, 50000, 100, &fixture->step);
+	begin(fixture, 1, 90000, SYS_write, (uint64_t)ends[1], 0, 100, 0);
+	clock_call_ended(fixture->clock, 1, 90000, 100, &fixture->step);
+	begin(fixture, 0, 1000, SYS_read, (uint64_t)ends[0], 0, 80, 0);
+	clock_call_ended(fixture->clock, 0, 1000, 80, &fixture->step);
+	assert_int_equal(fixture->step.now, 50000 + CALL_CYCLES + 80 / 8);
+	assert_int_equal(fixture->step.blocked_cycles, 49000);
+	begin(fixture, 0, 52000, SYS_read, (uint64_t)ends[0], 0, 80, 0);
+	clock_call_ended(fixture->clock, 0, 52000, 80, &fixture->step);
+	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES + 80 / 8);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* In a child of this test, as the clock knows processes by their numbers. */
+static void
+who_waits_for_a_child_has_its_last_time(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t child;
+	int status;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 3000, SYS_clone, 0, 0, 0, 0);
+	child = fork();
+	if (child == 0) {
+		clock_fork(fixture->clock);
+		status = clock_start(fixture->clock) == 3000 ? 7 : 1;
+		begin(fixture, 0, 80000, SYS_exit_group, 0, 0, 0, 0);
+		_exit(status);
+	}
+	clock_call_ended(fixture->clock, 0, 3000, child, &fixture->step);
+	begin(fixture, 0, 4000, SYS_wait4, (uint64_t)child, 0, 0, 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	clock_call_ended(fixture->clock, 0, 4000, child, &fixture->step);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(fixture->step.now, 80000 + CALL_CYCLES);
+}
+
+static void
+a_program_that_is_executed_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	char directory[] = "/tmp/dcpi-clock-XXXXXX", path[64];
+
+	assert_non_null(mkdtemp(directory));
+	clock_free(fixture->clock);
+	fixture->clock = clock_new(&fixture->setup, directory, HERE);
+	assert_int_equal(clock_start(fixture->clock), 0);
+	clock_thread_begin(fixture->clock, 0, NULL);
+	begin(fixture, 0, 12345, SYS_execve, 0, 0, 0, 0);
+	clock_free(fixture->clock);
+	fixture->clock = clock_new(&fixture->setup, directory, HERE);
+	assert_int_equal(clock_start(fixture->clock), 12345);
+	assert_int_equal(clock_thread_begin(fixture->clock, 0, NULL), 12345);
+	snprintf(path, sizeof(path), "%s/times", directory);
+	unlink(path);
+	rmdir(directory);
+}
+
+static void
+a_real_delay_spends_what_the_target_would(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timespec before, after;
+	int64_t ns;
+
+	clock_free(fixture->clock);
+	fixture->setup.delay = DELAY_REAL;
+	fixture->setup.dilation = 5;
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	clock_thread_begin(fixture->clock, 0, &fixture->counters[0]);
+	clock_reached(fixture->clock, 0, 10000000, &fixture->step); /* 10 ms of the target */
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+	assert_true(ns > 45000000);
+	assert_in_range(fixture->counters[0].delayed_ns, 1, 50000000);
+}
+
 int
 main(void)
 {
@@ -382,6 +473,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_random_device_is_the_seed_s_too_and_other_files_are_not, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(more_threads_than_cores_share_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_reader_of_a_pipe_has_what_was_written_when_it_was, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_waits_for_a_child_has_its_last_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_program_that_is_executed_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_real_delay_spends_what_the_target_would, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_threads_beyond_all_are_harmless, setup, teardown),
 	};
 

@@ -1,0 +1,97 @@
+/* When a thread goes on that was away in a system call. */
+#include <signal.h>
+
+#include "emulator/clock/clock_state.h"
+#include "emulator/clock/guest_memory.h"
+#include "emulator/clock/host_thread.h"
+
+#define RESULT_EINTR     (-4)
+#define RESULT_ETIMEDOUT (-110)
+
+/* It waited until its time was over. */
+static bool
+ran_out(const struct clock_progress *progress, int64_t result)
+{
+	switch (progress->kind) {
+	case CALL_FUTEX:
+		return result == RESULT_ETIMEDOUT;
+	case CALL_SIGNAL_TIMED_WAIT:
+		return result < 0 && result != RESULT_EINTR;
+	default:
+		return result == 0;
+	}
+}
+
+/* A signal ended a sleep: it was as long as on the host, but no longer than was asked for. */
+static uint64_t
+time_of_interruption(const struct clock *clock, const struct clock_progress *progress)
+{
+	const uint64_t now = progress->began + guest_time_cycles(&clock->time, host_now_ns() - progress->host_began);
+
+	return now < progress->deadline.cycles ? now : progress->deadline.cycles;
+}
+
+/* waitid(kind, number, information, ...): whom it found. */
+static pid_t
+child_of_information(const struct clock_call *call)
+{
+	siginfo_t information;
+
+	if (!guest_read(call->arguments[2], call->base, &information, sizeof(information)))
+		return 0;
+	return information.si_pid;
+}
+
+/* When a child ended, or what is read was written; SKEW_NONE: not known. */
+static uint64_t
+time_in_family(struct clock *clock, const struct clock_progress *progress, int64_t result)
+{
+	const bool has_slept = host_sleeps() != progress->sleeps;
+
+	if (result < 0)
+		return SKEW_NONE;
+	switch (progress->kind) {
+	case CALL_WAIT4:
+		return result > 0 ? family_time(clock->family, (pid_t)result) : SKEW_NONE;
+	case CALL_WAITID:
+		return family_time(clock->family, child_of_information(&progress->call));
+	case CALL_READ:
+	case CALL_READS:
+		if (progress->pipe && result > 0)
+			return family_read(clock->family, progress->pipe, progress->began, (uint64_t)result);
+		return SKEW_NONE;
+	case CALL_WRITES:
+		if (!progress->pipe)
+			return SKEW_NONE;
+		family_wrote(clock->family, progress->pipe, progress->began, (uint64_t)result);
+		return has_slept ? family_room(clock->family, progress->pipe) : progress->began;
+	default:
+		return SKEW_NONE;
+	}
+}
+
+/*
+ * When a thread goes on that was away: at the time of who woke it, or when its time was over; else, when it has slept
+ * on the host, not before all others, who have run since.
+ */
+uint64_t
+clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
+{
+	struct clock_progress *progress = &clock->threads[vcpu].progress;
+	const bool is_over = progress->deadline.cycles != SKEW_NONE && ran_out(progress, result);
+	uint64_t woken = SKEW_NONE;
+
+	if (progress->waits_for_futex)
+		woken = futexes_waited(clock->futexes, vcpu, result == 0);
+	if (is_over)
+		return progress->deadline.cycles;
+	if (clock_is_sleep(progress->kind) && result == RESULT_EINTR)
+		return time_of_interruption(clock, progress);
+	if (woken == SKEW_NONE)
+		woken = time_in_family(clock, progress, result);
+	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
+		woken = skew_slowest(clock->skew, vcpu);
+	if (woken == SKEW_NONE || woken < progress->began)
+		return progress->began;
+	return woken < progress->deadline.cycles ? woken : progress->deadline.cycles;
+}
