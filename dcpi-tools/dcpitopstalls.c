@@ -17,6 +17,7 @@ enum key {
 	KEY_SOURCE,
 	KEY_NO_DEMANGLE,
 	KEY_ASM,
+	KEY_CHECK,
 };
 
 static const struct argp_option entries[] = {
@@ -24,6 +25,8 @@ static const struct argp_option entries[] = {
 	{"limit", KEY_LIMIT, "N", 0, "At most N instructions (default: 20)", 1},
 	{"cutoff", KEY_CUTOFF, "PERCENT", 0, "Leave out instructions that lost less of all samples", 1},
 	{"source", KEY_SOURCE, NULL, 0, "Source lines, too, where there is debug information", 1},
+	{"check", KEY_CHECK, NULL, 0,
+         "Instead: how right what is inferred of each procedure is, by exact counts and what dcpiemu knows", 1},
 	{"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Names as the linker knows them", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
 	{NULL, 0, NULL, 0, "How it is shown:", 3},
@@ -55,11 +58,18 @@ parse_option(int key, char *text, struct argp_state *state)
 	case KEY_SOURCE:
 		request->source = true;
 		return 0;
+	case KEY_CHECK:
+		request->survey.check = true;
+		return 0;
 	case KEY_NO_DEMANGLE:
 		request->demangle = false;
 		return 0;
 	case KEY_ASM:
 		procedure_options_syntax(&request->syntax, text, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (request->survey.check && request->survey.options.format == FORMAT_CSV)
+			argp_error(state, "--check prints text or --json");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -121,6 +121,7 @@ survey_all_open(struct survey_all *survey, const struct survey_request *request,
 	int status;
 
 	memset(survey, 0, sizeof(*survey));
+	survey->check = request->check;
 	status = database_select(database, &request->options.request, &survey->selection);
 	if (!status)
 		status = time_event_ask(survey->selection, request->event, database->directory, &survey->event);
@@ -197,6 +198,7 @@ visit_code(struct run *run, struct code_image *code, const struct recorded *reco
 		.exact = &recorded->exact.paths,
 		.branches = &recorded->branches.paths,
 		.bursts = &recorded->bursts.paths,
+		.ignore_exact = run->survey->check,
 	};
 	const size_t before = run->survey->procedure_count;
 	int err;

@@ -20,6 +20,7 @@ struct survey_request {
 	struct options options;
 	const char *event; /* NULL: the one that counts time */
 	const char *cpu;   /* NULL: the model of the epoch's CPU */
+	bool check;        /* what was counted exactly is kept, but not used */
 };
 
 extern const struct argp options_survey; /* [IMAGE...] --image --event --cpu; its input is a struct survey_request */
@@ -42,6 +43,7 @@ struct survey_all {
 	uint64_t samples;  /* of the event, that were asked for: what shares are of */
 	uint64_t analyzed; /* of these, in procedures that were */
 	size_t procedure_count, image_count;
+	bool check;       /* as requested */
 	bool is_relative; /* frequencies of some are right relative to one another only */
 	struct survey_gap *gaps;
 	size_t gap_count, gap_capacity;

@@ -76,5 +76,7 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "instructions", json_count(worst->instruction_count));
 	failed |= json_object_set_new(root, "well_known_samples", json_real(worst->well_known_samples));
 	failed |= json_object_set_new(root, "stalls", stalls_json(report));
+	if (report->request->survey.check)
+		failed |= json_object_set_new(root, "check", report_judged_json(report));
 	return json_print(json_kept(root, failed), stream);
 }

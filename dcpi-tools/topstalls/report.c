@@ -11,6 +11,8 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 {
 	struct report *report = context;
 
+	if (report->request->survey.check)
+		return judged_add(&report->judged, input, analysis);
 	worst_add(&report->worst, input, analysis);
 	return 0;
 }
@@ -48,11 +50,16 @@ report_make(struct report *report, const struct request *request, struct databas
 	if (worst_init(&report->worst, request->limit))
 		return message_cannot(NULL, "keep the stalls", -ENOMEM, NULL);
 	status = survey_all_open(&report->survey, &request->survey, database);
+	if (!status && request->survey.check)
+		report->judged = (struct judged){.profile = database->profile,
+		                                 .epoch = truth_epoch(report->survey.selection),
+		                                 .demangle = request->demangle};
 	if (!status)
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
 	worst_sort(&report->worst);
+	judged_sort(&report->judged);
 	cut(report);
 	return STATUS_OK;
 }
@@ -61,6 +68,7 @@ void
 report_fini(struct report *report)
 {
 	worst_fini(&report->worst);
+	judged_fini(&report->judged);
 	survey_all_fini(&report->survey);
 }
 

@@ -7,6 +7,7 @@
 #define DCPI_TOOLS_TOPSTALLS_REPORT_H
 
 #include "dcpi-tools/common/survey_all.h"
+#include "dcpi-tools/topstalls/judged.h"
 #include "dcpi-tools/topstalls/worst.h"
 
 /* What the user asked for. */
@@ -22,7 +23,8 @@ struct report {
 	const struct request *request;
 	struct survey_all survey;
 	struct worst worst;
-	size_t shown; /* of its stalls */
+	size_t shown;         /* of its stalls */
+	struct judged judged; /* to check; then there are no worst ones */
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
@@ -36,5 +38,7 @@ double report_percent(const struct report *report, double samples);
 int report_print_text(const struct report *report, const struct output *output);
 int report_print_csv(const struct report *report, FILE *stream);
 int report_print_json(const struct report *report, FILE *stream);
+int report_print_judged(const struct report *report, const struct output *output);
+json_t *report_judged_json(const struct report *report); /* NULL: no memory */
 
 #endif

@@ -241,12 +241,15 @@ report_print_text(const struct report *report, const struct output *output)
 	};
 	int err;
 
-	if (header) {
+	if (header)
 		survey_all_print_head(&report->survey, output);
+	if (header && report->request->survey.check)
+		fputc('\n', output->stream);
+	if (header && !report->request->survey.check) {
 		print_totals(report, output);
 		print_heading(&printer);
 	}
-	err = print_rows(&printer);
+	err = report->request->survey.check ? report_print_judged(report, output) : print_rows(&printer);
 	if (!err && header) {
 		fputc('\n', output->stream);
 		survey_all_print_gaps(&report->survey, output);
