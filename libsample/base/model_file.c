@@ -135,7 +135,7 @@ model_file_list(const char *directory, char ***names)
 void
 model_file_list_free(char **names, int count)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; names && i < count; i++)
 		free(names[i]);
 	free(names);
 }
@@ -168,7 +168,7 @@ model_file_refuse(const char *what, const char *choice, const char *const *direc
 
 	for (size_t d = 0; d < directory_count && d < 8; d++) {
 		counts[d] = model_file_list(directories[d], &names[d]);
-		for (int i = 0; i < counts[d] && known_count < NAMES_MAX; i++)
+		for (int i = 0; names[d] && i < counts[d] && known_count < NAMES_MAX; i++)
 			known[known_count++] = names[d][i];
 	}
 	say_names(what, choice, directories[directory_count - 1], known, known_count, why, size);

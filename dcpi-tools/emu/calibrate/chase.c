@@ -69,6 +69,9 @@ chase_init(struct chase *chase, size_t size, size_t stride)
 		*(void **)link_at(chase, order[i], stride) = link_at(chase, order[(i + 1) % chase->count], stride);
 	free(order);
 	chase->at = chase->bytes;
+	/* the order is random: places that are apart in memory are so in the chain */
+	for (unsigned i = 0; i < CHASE_ABREAST_MAX; i++)
+		chase->abreast[i] = link_at(chase, chase->count / CHASE_ABREAST_MAX * i, stride);
 	return 0;
 }
 
@@ -111,21 +114,21 @@ chase_walk_ns(struct chase *chase, size_t loads)
 }
 
 uint64_t
-chase_walk_abreast_ns(const struct chase *chase, unsigned abreast, size_t loads)
+chase_walk_abreast_ns(struct chase *chase, unsigned abreast, size_t loads)
 {
 	void *at[CHASE_ABREAST_MAX];
-	uint64_t begin;
+	uint64_t begin, end;
 
-	/* the order is random: places that are apart in memory are so in the chain */
-	for (unsigned i = 0; i < abreast; i++)
-		at[i] = chase->bytes + chase->count / abreast * i * CHASE_LINE;
+	memcpy(at, chase->abreast, sizeof(at));
 	begin = chase_clock_ns();
 	for (size_t i = 0; i < loads; i++)
 		for (unsigned j = 0; j < abreast; j++) {
 			at[j] = *(void **)at[j];
 			__asm__ volatile("" : "+m"(at[j]));
 		}
-	return chase_clock_ns() - begin;
+	end = chase_clock_ns();
+	memcpy(chase->abreast, at, sizeof(at));
+	return end - begin;
 }
 
 uint64_t

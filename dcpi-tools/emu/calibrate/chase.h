@@ -16,8 +16,9 @@
 
 struct chase {
 	uint8_t *bytes;
-	size_t size, count; /* bytes, and links of it */
-	void *at;           /* the link to go on from */
+	size_t size, count;               /* bytes, and links of it */
+	void *at;                         /* the link to go on from */
+	void *abreast[CHASE_ABREAST_MAX]; /* those of chase_walk_abreast_ns() */
 };
 
 /*
@@ -37,7 +38,7 @@ uint64_t chase_clock_ns(void); /* CLOCK_MONOTONIC */
 uint64_t chase_walk_ns(struct chase *chase, size_t loads);
 
 /* Time of so many loads in each of `abreast` places of the chain at once. */
-uint64_t chase_walk_abreast_ns(const struct chase *chase, unsigned abreast, size_t loads);
+uint64_t chase_walk_abreast_ns(struct chase *chase, unsigned abreast, size_t loads);
 
 /* Time of so many additions that each need the one before: cycles, on every CPU of today. */
 uint64_t chase_additions_ns(size_t additions);

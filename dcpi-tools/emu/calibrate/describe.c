@@ -41,10 +41,13 @@ describe_curve(const struct machine_load *points, unsigned count, double idle_ns
 	}
 	curve[0] = (struct machine_load){.latency_ns = fmin(idle_ns, above_ns)};
 	/* the first part is idle, too */
-	for (unsigned i = 1; i < PARTS; i++)
-		if (parts[i].latency_ns > 0 && parts[i].bandwidth_gb_s < 0.97 * most_gb_s)
-			curve[used++] = (struct machine_load){parts[i].bandwidth_gb_s,
-			                                      fmax(parts[i].latency_ns, curve[used - 1].latency_ns)};
+	for (unsigned i = 1; i < PARTS; i++) {
+		if (parts[i].latency_ns == 0 || parts[i].bandwidth_gb_s >= 0.97 * most_gb_s)
+			continue;
+		curve[used] = parts[i];
+		curve[used].latency_ns = fmax(parts[i].latency_ns, curve[used - 1].latency_ns);
+		used++;
+	}
 	curve[used] = (struct machine_load){most_gb_s, fmax(parts[PARTS - 1].latency_ns, curve[used - 1].latency_ns)};
 	return used + 1;
 }

@@ -196,15 +196,15 @@ measure_points(const struct host *host, struct chase *chase, unsigned additions,
 
 /* One core loads memory itself: so many chains at once, each of which waits as long. */
 static void
-measure_alone(const struct chase *chase, struct measurements *measured)
+measure_alone(struct chase *chase, struct measurements *measured)
 {
 	for (unsigned abreast = 1; abreast <= measured->misses_in_flight && abreast <= CHASE_ABREAST_MAX;
 	     abreast *= 2) {
+		const size_t loads = CHASE_LOADS / abreast;
 		double best = 0;
 
 		for (unsigned i = 0; i < CHASES; i++) {
-			const double load_ns = (double)chase_walk_abreast_ns(chase, abreast, CHASE_LOADS / abreast) /
-			                       (CHASE_LOADS / abreast);
+			const double load_ns = (double)chase_walk_abreast_ns(chase, abreast, loads) / (double)loads;
 
 			best = best == 0 || load_ns < best ? load_ns : best;
 		}
