@@ -89,6 +89,17 @@ can_follow(const struct follow *follow, const struct program *program)
 	return interpreter.kind == PROGRAM_ELF && interpreter.machine == follow->calls->machine;
 }
 
+/* Who started the program may have ended, and taken the plugin away: what goes on runs by itself. */
+static bool
+has_plugin(const struct emulation *emulation)
+{
+	char path[PATH_MAX];
+	const size_t length = strcspn(emulation->plugin, ",");
+
+	return snprintf(path, sizeof(path), "%.*s", (int)length, emulation->plugin) < (int)sizeof(path) &&
+	       access(path, R_OK) == 0;
+}
+
 static void
 execute(const struct follow *follow, const char *path, const struct program *program, const char *const *arguments,
         const char *const *environment)
@@ -113,7 +124,7 @@ follow_path(const struct follow *follow, const char *path, uint64_t argv, uint64
 	program_examine(path, &program);
 	if (program.kind == PROGRAM_NONE)
 		return; /* the guest finds out why */
-	if (!can_follow(follow, &program)) {
+	if (!can_follow(follow, &program) || !has_plugin(&follow->emulation)) {
 		follow->not_followed(follow->context);
 		return;
 	}

@@ -75,8 +75,8 @@ print_curves(const struct sweep *sweep, FILE *stream)
 {
 	size_t machine = 0;
 
-	fprintf(stream, "plot [%u:%u] x/%u with lines dashtype 2 linecolor rgb '#808080' title 'perfect scale'",
-	        sweep->points[0].first, most_threads(sweep), sweep->points[0].first);
+	fprintf(stream, "plot x/%u with lines dashtype 2 linecolor rgb '#808080' title 'perfect scale'",
+	        sweep->points[0].first);
 	for (size_t i = 0; i < sweep->count; i = next_machine(sweep, i), machine++) {
 		const char *color = colors[machine % COLORS];
 

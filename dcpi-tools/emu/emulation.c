@@ -131,8 +131,8 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 		err = executed_read(outcome->run.directory, &outcome->executed);
 	if (err)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
-	if (outcome->counters.count == 0) {
-		message_print(NULL, "nothing was counted: the emulator did not start the program");
+	if (outcome->executed.instructions == 0) {
+		message_print(NULL, "nothing was executed: the emulator did not start the program");
 		return STATUS_FAILURE;
 	}
 	if (outcome->run.disk_filled)

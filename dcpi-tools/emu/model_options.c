@@ -1,5 +1,6 @@
 #include "dcpi-tools/emu/model_options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #define PERIOD_MAX  1e12
 #define QUANTUM_MAX 1e12
+#define CPU_SIZE    64 /* the plugin's, which hands it on */
 
 enum key {
 	KEY_MODEL = OPTIONS_KEYS_END + 0x100,
@@ -135,10 +137,10 @@ take_delay(const struct argp_state *state, struct setup *setup, const char *text
 
 /* The emulator cuts a plugin's options at commas, and they go on to the programs that are executed later. */
 static const char *
-without_comma(const struct argp_state *state, const char *option, const char *text)
+without_comma(const struct argp_state *state, const char *option, const char *text, size_t size)
 {
-	if (!*text || strchr(text, ','))
-		argp_error(state, "%s takes a name without a comma", option);
+	if (!*text || strchr(text, ',') || strlen(text) >= size)
+		argp_error(state, "%s takes a name without a comma, shorter than %zu bytes", option, size);
 	return text;
 }
 
@@ -195,10 +197,10 @@ parse_option(int key, char *text, struct argp_state *state)
 		setup->dilation = options_number(state, "--dilation", text, 1, 1e6);
 		return 0;
 	case KEY_CPU:
-		options->cpu = without_comma(state, "--cpu", text);
+		options->cpu = without_comma(state, "--cpu", text, CPU_SIZE);
 		return 0;
 	case KEY_PREFIX:
-		options->prefix = without_comma(state, "--prefix", text);
+		options->prefix = without_comma(state, "--prefix", text, PATH_MAX);
 		return 0;
 	case ARGP_KEY_END:
 		check(state, options);

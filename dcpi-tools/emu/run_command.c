@@ -191,8 +191,9 @@ run(struct request *request)
 	if (status)
 		return status;
 	status = emulation_run(&emulation, &outcome);
-	printed = outcome.counters.count ? print_report(request, &report) : STATUS_OK;
-	status = outcome.counters.count ? run_exit_status(&outcome.run, status ? status : printed) : status;
+	printed = outcome.executed.instructions ? print_report(request, &report) : STATUS_OK;
+	if (outcome.counters.count)
+		status = run_exit_status(&outcome.run, status ? status : printed);
 	emulation_fini(&outcome);
 	return status;
 }

@@ -67,10 +67,12 @@ link_plugin(const struct run *run, const char *name)
 
 /* The plugin keeps the emulator's choices for the programs that are executed later. */
 static void
-name_plugin(const struct run *run, const struct plan *plan, const char *name, char *plugin, size_t size)
+name_plugin(const struct run *run, const struct plan *plan, const struct run_request *request, char *plugin,
+            size_t size)
 {
-	snprintf(plugin, size, "%s/%s%s%s%s%s", run->directory, name, plan->cpu ? ",cpu=" : "",
-	         plan->cpu ? plan->cpu : "", plan->prefix[0] ? ",prefix=" : "", plan->prefix);
+	snprintf(plugin, size, "%s/%s%s%s%s%s%s%s", run->directory, request->plugin, plan->cpu ? ",cpu=" : "",
+	         plan->cpu ? plan->cpu : "", plan->prefix[0] ? ",prefix=" : "", plan->prefix,
+	         request->seed ? ",seed=" : "", request->seed ? request->seed : "");
 }
 
 static int
@@ -108,7 +110,7 @@ run_plan(struct run *run, const struct plan *plan, const struct run_request *req
 	int status;
 
 	if (texts) {
-		name_plugin(run, plan, request->plugin, plugin, PLUGIN_SIZE);
+		name_plugin(run, plan, request, plugin, PLUGIN_SIZE);
 		command = program_command(&emulation, plan->path, &plan->program, (const char *const *)request->command,
 		                          named, PLUGIN_SIZE);
 	}
