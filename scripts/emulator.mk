@@ -39,7 +39,7 @@ $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lcmocka -lpthread
 
 # How fast blocks are prepared.
-$(BUILD)/bench/blocks_bench: $(BUILD)/obj/bench/blocks_bench.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))
+$(addprefix $(BUILD)/bench/,blocks_bench model_bench): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) -lm -lpthread
 

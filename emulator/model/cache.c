@@ -33,8 +33,10 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 	size_t bytes;
 
 	cache->ways = (uint8_t)model->ways;
-	cache->slots = (uint8_t)((model->ways + 3) & ~3u);
+	cache->slots = (uint8_t)(model->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (model->ways + 3) & ~3u);
 	cache->age_words = (uint8_t)(model->ways <= 8 ? 1 : model->ways <= 16 ? 2 : 4);
+	cache->age_oldest = (model->ways - 1) * AGE_BYTES;
+	cache->age_step = model->ways >= 8 ? AGE_BYTES : AGE_BYTES >> (8 - model->ways) * 8;
 	cache->reorders = model->replacement == REPLACEMENT_LRU;
 	cache->is_random = model->replacement == REPLACEMENT_RANDOM;
 	cache->set_count = (uint32_t)(model->bytes / line_bytes / model->ways);
@@ -42,9 +44,10 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
 	else
 		cache->set_shift = (uint8_t)__builtin_ctz(cache->set_count);
-	/* Slots of 4 leave the words of ages aligned: the head has 16 bytes. */
+	/* Slots are in fours, and the head has 16 bytes: words of ages are aligned. */
 	bytes = sizeof(struct cache_set) + cache->slots * sizeof(uint32_t) + cache->age_words * sizeof(uint64_t);
 	cache->set_bytes = (uint32_t)(bytes <= HOST_LINE ? HOST_LINE : (bytes + 31) & ~(size_t)31);
+	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->reorders && !cache->reciprocal;
 }
 
 int
@@ -70,7 +73,14 @@ cache_fini(struct cache *cache)
 }
 
 void
-cache_set_lock(struct cache_set *set)
+cache_begin_to_lock(struct cache *cache)
+{
+	cache->locks = true;
+	cache->is_simple = false;
+}
+
+static void
+lock_set(struct cache_set *set)
 {
 	unsigned spins = 0;
 
@@ -80,24 +90,43 @@ cache_set_lock(struct cache_set *set)
 	}
 }
 
-/* The way that has the line, its set locked; -1: none. */
-static int
-find(struct cache *cache, uint64_t line, struct cache_set **set)
+/* The line's set, locked when it must be. */
+static struct cache_set *
+enter(struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
 {
-	uint32_t tag, index, matches;
+	struct cache_set *set;
+	uint64_t quotient;
 
-	*set = cache_place(cache, line, &tag, &index);
+	if (!cache->reciprocal) {
+		*index = (uint32_t)line & (cache->set_count - 1);
+		*tag = (uint32_t)(line >> cache->set_shift);
+	} else {
+		quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
+		*index = (uint32_t)(line - quotient * cache->set_count);
+		*tag = (uint32_t)quotient;
+	}
+	set = (struct cache_set *)(cache->sets + (size_t)*index * cache->set_bytes);
 	if (cache->locks)
-		cache_set_lock(*set);
-	matches = tags_match((*set)->tags, tag, cache->slots);
-	return matches ? __builtin_ctz(matches) : -1;
+		lock_set(set);
+	return set;
 }
 
 static void
 leave(const struct cache *cache, struct cache_set *set)
 {
 	if (cache->locks)
-		cache_set_unlock(set);
+		__atomic_store_n(&set->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The way that has the line, its set locked; -1: none. */
+static int
+find(struct cache *cache, uint64_t line, struct cache_set **set)
+{
+	uint32_t tag, index, matches;
+
+	*set = enter(cache, line, &tag, &index);
+	matches = tags_match((*set)->tags, tag, cache->slots);
+	return matches ? __builtin_ctz(matches) : -1;
 }
 
 bool
@@ -122,25 +151,73 @@ cache_mark_written(struct cache *cache, uint64_t line)
 	return way >= 0;
 }
 
-void
-cache_prefetch(struct cache *cache, uint64_t line, struct cache_found *found)
+static uint32_t
+victim(const struct cache *cache, struct cache_set *set)
 {
-	uint32_t tag, index, way, bit;
-	struct cache_set *set = cache_place(cache, line, &tag, &index);
+	const uint64_t *ages = ages_of(cache, set);
+	uint32_t way = 0;
 
-	*found = (struct cache_found){.left = CACHE_NO_LINE};
-	if (cache->locks)
-		cache_set_lock(set);
-	found->hit = tags_match(set->tags, tag, cache->slots) != 0;
-	if (!found->hit) {
-		way = cache_victim(cache, set, ages_of(cache, set), cache->age_words);
-		bit = UINT32_C(1) << way;
-		found->was_written = set->written & bit;
-		found->left = cache_line_of(cache, set->tags[way], index);
-		set->tags[way] = tag;
-		set->written &= ~bit;
-		set->prefetched |= bit;
-		ages_renew(ages_of(cache, set), cache->age_words, way);
+	for (unsigned i = 0; i < cache->age_words; i++) {
+		uint32_t at = ages_find(ages[i], cache->age_oldest);
+
+		if (at < 8)
+			way = i * 8 + at;
 	}
+	if (!cache->is_random || set->tags[way] == TAG_NONE)
+		return way;
+	set->random = set->random * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (uint32_t)(((uint64_t)(set->random >> 8) * cache->ways) >> 24);
+}
+
+/* Puts the tag where another leaves; its bit. */
+static uint32_t
+replace(const struct cache *cache, struct cache_set *set, uint32_t tag, uint32_t index, struct cache_found *found)
+{
+	uint32_t way = victim(cache, set), bit = UINT32_C(1) << way, left = set->tags[way];
+
+	if (left != TAG_NONE)
+		found->left = (uint64_t)left * cache->set_count + index;
+	found->what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
+	set->tags[way] = tag;
+	set->written &= ~bit;
+	set->prefetched &= ~bit;
+	ages_renew(ages_of(cache, set), cache->age_words, way);
+	return bit;
+}
+
+struct cache_found
+cache_access_any(struct cache *cache, uint64_t line, bool writes)
+{
+	struct cache_found found = {.left = CACHE_NO_LINE};
+	uint32_t tag, index, matches, bit;
+	struct cache_set *set = enter(cache, line, &tag, &index);
+
+	matches = tags_match(set->tags, tag, cache->slots);
+	if (matches) {
+		bit = matches & -matches;
+		found.what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0) |
+		             (set->prefetched & bit ? CACHE_WAS_PREFETCHED : 0);
+		set->prefetched &= ~bit;
+		if (cache->reorders)
+			ages_renew(ages_of(cache, set), cache->age_words, (uint32_t)__builtin_ctz(matches));
+	} else {
+		bit = replace(cache, set, tag, index, &found);
+	}
+	if (writes)
+		set->written |= bit;
 	leave(cache, set);
+	return found;
+}
+
+struct cache_found
+cache_prefetch_any(struct cache *cache, uint64_t line)
+{
+	struct cache_found found = {CACHE_NO_LINE, CACHE_HIT};
+	uint32_t tag, index;
+	struct cache_set *set = enter(cache, line, &tag, &index);
+
+	if (!tags_match(set->tags, tag, cache->slots))
+		set->prefetched |= replace(cache, set, tag, index, &found);
+	leave(cache, set);
+	return found;
 }

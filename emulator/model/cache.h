@@ -1,10 +1,10 @@
 /*
  * cache.h - one cache: which lines are in it, which leaves next, which were written
  *
- * Lines are known by their numbers, at most 2^32 - 2 times the sets (page_map.h makes them). A set is one piece of
- * memory, 64 bytes with eight ways: what was written, what was prefetched, a lock, 32 bits of each line's number, and a
- * byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First in
- * first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
+ * Lines are known by their numbers, less than 2^32 - 1 times the sets (page_map.h makes them). A set is one piece of
+ * memory, 64 bytes with up to eight ways: what was written, what was prefetched, a lock, 32 bits of each line's number,
+ * and a byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First
+ * in first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
  *
  * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
  */
@@ -18,7 +18,9 @@
 #include "emulator/model/tags.h"
 #include "machine/machine.h"
 
-#define CACHE_NO_LINE UINT64_MAX
+#define CACHE_NO_LINE    UINT64_MAX
+#define CACHE_SMALL_WAYS 8
+#define CACHE_SMALL_SET  6 /* log2 of its bytes */
 
 struct cache_set {
 	uint32_t written, prefetched; /* bit n: way n */
@@ -27,29 +29,38 @@ struct cache_set {
 };
 
 struct cache {
-	uint8_t *sets; /* set_count times set_bytes */
-	uint32_t set_bytes, set_count;
-	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
-	uint8_t set_shift;   /* of a power of two */
-	uint8_t ways;
-	uint8_t slots; /* for tags: ways, or up to three more */
+	uint8_t *sets;      /* set_count times set_bytes */
+	uint32_t set_count; /* a power of two, unless `reciprocal` */
+	uint8_t set_shift;  /* of a power of two */
+	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
+	uint8_t slots;      /* for tags: 8, or more than that the ways and up to three more */
 	uint8_t age_words;
+	uint64_t age_oldest, age_step; /* in each byte of a word: the last age; 1, but 0 where there is no way */
+	uint32_t set_bytes;
+	uint8_t ways;
 	bool reorders;  /* on a hit: LRU */
 	bool is_random; /* its victims */
 	bool locks;
+	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
 };
 
-/* What an access found. */
+#define CACHE_HIT            1u
+#define CACHE_WAS_PREFETCHED 2u /* it, and nobody had asked for it */
+#define CACHE_WAS_WRITTEN    4u /* it, or with a miss the line that left */
+#define CACHE_SLOT_SHIFT     8  /* above: where it is now, set * 8 + way; of a simple cache only */
+
+/* What an access found; small, to be handed back in registers. */
 struct cache_found {
-	bool hit;
-	bool was_prefetched; /* and nobody had asked for it */
-	bool was_written;    /* it, or with a miss the line that left */
-	uint64_t left;       /* the line that made room; CACHE_NO_LINE */
+	uint64_t left; /* with a miss: the line that made room; CACHE_NO_LINE */
+	uint32_t what; /* CACHE_... */
 };
 
-/* 0 or -ENOMEM. `shared`: by cores of several threads. */
+/* 0 or -ENOMEM. */
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
+
+/* From now on it is shared by threads. Nobody is in it. */
+void cache_begin_to_lock(struct cache *cache);
 
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
@@ -57,99 +68,91 @@ bool cache_has(struct cache *cache, uint64_t line);
 /* Marks a line that it has as written; false: it does not have it. */
 bool cache_mark_written(struct cache *cache, uint64_t line);
 
-/* The line without anybody having asked for it; with a hit nothing changes. */
-void cache_prefetch(struct cache *cache, uint64_t line, struct cache_found *found);
+/* cache_access() and cache_prefetch() of whatever cache. */
+struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
+struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
 
-void cache_set_lock(struct cache_set *set);
-
-static inline void
-cache_set_unlock(struct cache_set *set)
+/* A line that was written left. */
+static inline bool
+cache_found_writes_back(struct cache_found found)
 {
-	__atomic_store_n(&set->lock, 0, __ATOMIC_RELEASE);
+	return !(found.what & CACHE_HIT) && (found.what & CACHE_WAS_WRITTEN);
 }
 
-static inline struct cache_set *
-cache_place(const struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
+static inline uint64_t *
+cache_small_ages(struct cache_set *set)
 {
-	uint64_t quotient;
+	return (uint64_t *)(set->tags + CACHE_SMALL_WAYS);
+}
 
-	if (__builtin_expect(!cache->reciprocal, 1)) {
-		*index = (uint32_t)line & (cache->set_count - 1);
-		*tag = (uint32_t)(line >> cache->set_shift);
-	} else {
-		quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
-		*index = (uint32_t)(line - quotient * cache->set_count);
-		*tag = (uint32_t)quotient;
+static inline __attribute__((always_inline)) struct cache_found
+cache_small_hit(struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
+{
+	uint32_t bit = matches & -matches, shift = (uint32_t)__builtin_ctz(matches) * 8;
+	uint32_t what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0);
+	uint64_t *ages = cache_small_ages(set);
+
+	what |= (index * CACHE_SMALL_WAYS + shift / 8) << CACHE_SLOT_SHIFT;
+	*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
+	if (writes)
+		set->written |= bit;
+	if (__builtin_expect(set->prefetched & bit, 0)) {
+		set->prefetched &= ~bit;
+		what |= CACHE_WAS_PREFETCHED;
 	}
-	return (struct cache_set *)(cache->sets + (size_t)*index * cache->set_bytes);
+	return (struct cache_found){CACHE_NO_LINE, what};
 }
 
-static inline uint64_t
-cache_line_of(const struct cache *cache, uint32_t tag, uint32_t index)
+static inline __attribute__((always_inline)) struct cache_found
+cache_small_miss(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t tag, bool writes)
 {
-	if (tag == TAG_NONE)
-		return CACHE_NO_LINE;
-	return (uint64_t)tag * cache->set_count + index;
-}
+	uint64_t *ages = cache_small_ages(set);
+	uint32_t shift = ages_find(*ages, cache->age_oldest) * 8, way = shift / 8, bit = UINT32_C(1) << way;
+	uint32_t left = set->tags[way], what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
 
-static inline uint32_t
-cache_victim(const struct cache *cache, struct cache_set *set, const uint64_t *ages, unsigned age_words)
-{
-	uint32_t way = ages_oldest(ages, age_words, cache->ways);
-
-	if (__builtin_expect(!cache->is_random, 1) || set->tags[way] == TAG_NONE)
-		return way;
-	set->random = set->random * UINT32_C(1664525) + UINT32_C(1013904223);
-	return (uint32_t)(((uint64_t)(set->random >> 8) * cache->ways) >> 24);
-}
-
-static inline __attribute__((always_inline)) void
-cache_access_sized(struct cache *cache, uint64_t line, bool writes, struct cache_found *found, unsigned slots,
-                   unsigned age_words)
-{
-	uint32_t tag, index, way, bit;
-	struct cache_set *set = cache_place(cache, line, &tag, &index);
-	uint64_t *ages = (uint64_t *)(set->tags + slots);
-	uint32_t matches;
-
-	if (cache->locks)
-		cache_set_lock(set);
-	matches = tags_match(set->tags, tag, slots);
-	found->hit = matches != 0;
-	found->left = CACHE_NO_LINE;
-	if (matches) {
-		way = (uint32_t)__builtin_ctz(matches);
-		bit = UINT32_C(1) << way;
-		found->was_prefetched = set->prefetched & bit;
-		found->was_written = set->written & bit;
-		set->written |= writes ? bit : 0;
-		if (cache->reorders)
-			ages_renew(ages, age_words, way);
-	} else {
-		way = cache_victim(cache, set, ages, age_words);
-		bit = UINT32_C(1) << way;
-		found->was_prefetched = false;
-		found->was_written = set->written & bit;
-		found->left = cache_line_of(cache, set->tags[way], index);
-		set->tags[way] = tag;
-		set->written = (set->written & ~bit) | (writes ? bit : 0);
-		ages_renew(ages, age_words, way);
-	}
+	set->tags[way] = tag;
+	set->written = (set->written & ~bit) | (writes ? bit : 0);
 	set->prefetched &= ~bit;
-	if (cache->locks)
-		cache_set_unlock(set);
+	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
+	*ages = (*ages + cache->age_step) & ~(UINT64_C(0xff) << shift);
+	return (struct cache_found){left == TAG_NONE ? CACHE_NO_LINE : (uint64_t)left << cache->set_shift | index,
+	                            what};
 }
 
 /* Somebody asks for the line: afterwards it is there. */
-static inline void
-cache_access(struct cache *cache, uint64_t line, bool writes, struct cache_found *found)
+static inline __attribute__((always_inline)) struct cache_found
+cache_access(struct cache *cache, uint64_t line, bool writes)
 {
-	if (cache->slots == 8)
-		cache_access_sized(cache, line, writes, found, 8, 1);
-	else if (cache->slots == 16)
-		cache_access_sized(cache, line, writes, found, 16, 2);
-	else
-		cache_access_sized(cache, line, writes, found, cache->slots, cache->age_words);
+	uint32_t index, tag, matches;
+	struct cache_set *set;
+
+	if (__builtin_expect(!cache->is_simple, 0))
+		return cache_access_any(cache, line, writes);
+	index = (uint32_t)line & (cache->set_count - 1);
+	tag = (uint32_t)(line >> cache->set_shift);
+	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
+	matches = tags_match(set->tags, tag, CACHE_SMALL_WAYS);
+	if (matches)
+		return cache_small_hit(set, index, matches, writes);
+	return cache_small_miss(cache, set, index, tag, writes);
+}
+
+/* The line without anybody having asked for it; with a hit nothing changes. */
+static inline struct cache_found
+cache_prefetch(struct cache *cache, uint64_t line)
+{
+	uint32_t index = (uint32_t)line & (cache->set_count - 1), tag = (uint32_t)(line >> cache->set_shift);
+	struct cache_found found = {CACHE_NO_LINE, CACHE_HIT};
+	struct cache_set *set;
+
+	if (!cache->is_simple)
+		return cache_prefetch_any(cache, line);
+	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
+	if (tags_match(set->tags, tag, CACHE_SMALL_WAYS))
+		return found;
+	found = cache_small_miss(cache, set, index, tag, false);
+	set->prefetched |= UINT32_C(1) << (found.what >> CACHE_SLOT_SHIFT) % CACHE_SMALL_WAYS;
+	return found;
 }
 
 #endif

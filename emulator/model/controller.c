@@ -97,15 +97,12 @@ take(struct path *path, uint64_t number)
 }
 
 uint64_t
-path_move(struct path *path, struct path_user *user, uint64_t now, uint64_t patience)
+path_move(struct path *path, struct path_user *user, uint64_t now)
 {
-	uint64_t window = now >> path->window_shift, number = window, last;
+	uint64_t window = now >> path->window_shift, number = window, last = window + PATH_WINDOWS / 2;
 
 	if (!path->window_lines_q16)
 		return 0;
-	last = patience < UINT64_MAX - now ? (now + patience) >> path->window_shift : UINT64_MAX;
-	if (last - window > PATH_WINDOWS / 2)
-		last = window + PATH_WINDOWS / 2;
 	if (user->asked <= window && window <= user->found)
 		number = user->found;
 	else
@@ -113,8 +110,6 @@ path_move(struct path *path, struct path_user *user, uint64_t now, uint64_t pati
 	while (number < last && !take(path, number))
 		number++;
 	user->found = number;
-	if (number == last && !take(path, number) && patience != UINT64_MAX)
-		return UINT64_MAX;
 	return number == window ? 0 : (number << path->window_shift) - now;
 }
 

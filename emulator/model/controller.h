@@ -60,11 +60,8 @@ void load_curve_init(struct load_curve *curve, const struct machine *machine);
 int path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
 void path_fini(struct path *path);
 
-/*
- * Move a line at `now`, or as soon as there is room: cycles until then. When that were more than `patience`, nothing is
- * moved: UINT64_MAX.
- */
-uint64_t path_move(struct path *path, struct path_user *user, uint64_t now, uint64_t patience);
+/* Move a line at `now`, or as soon as there is room: cycles until then. */
+uint64_t path_move(struct path *path, struct path_user *user, uint64_t now);
 
 /* A line more was asked for by `core` at `now`; user->load_cycles follows the load. */
 void path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve);

@@ -1,13 +1,5 @@
 #include "emulator/model/hierarchy_state.h"
 
-/* An access, as the levels behind the first see it. */
-struct access {
-	uint64_t line;
-	uint64_t address; /* as caches know it */
-	uint64_t instruction, now;
-	const uint32_t *latencies;
-};
-
 static inline uint64_t
 known_address(struct hierarchy *hierarchy, uint64_t address)
 {
@@ -25,39 +17,46 @@ forget_plain(struct hierarchy *hierarchy, uint64_t *table, uint32_t mask, uint64
 		table[number & mask] = UINT64_MAX;
 }
 
-/* What the first level did not have. */
-static __attribute__((noinline)) void
-look_further(struct hierarchy *hierarchy, const struct access *access, struct access_result *result)
+void
+hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, uint64_t left)
 {
-	struct cache_found found = {.hit = false};
+	struct plain_hits *plain = &hierarchy->data.hits;
+
+	if (!hierarchy->data.is_filter) {
+		plain->lines[line & plain->line_mask] = UINT64_MAX;
+		plain->written[line & plain->line_mask] = UINT64_MAX;
+	} else if (left != CACHE_NO_LINE) {
+		forget_plain(hierarchy, plain->lines, plain->line_mask, left, hierarchy->line_shift);
+		forget_plain(hierarchy, plain->written, plain->line_mask, left, hierarchy->line_shift);
+	}
+}
+
+/* What the first level did not have; of code, without `instruction`. */
+static __attribute__((noinline)) void
+look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
+             struct access_result *result)
+{
+	const uint32_t *latencies = instruction ? hierarchy->system->data_cycles : hierarchy->system->code_cycles;
+	uint64_t line = known >> hierarchy->line_shift;
 	unsigned level = 1;
 
-	while (level < hierarchy->level_count) {
-		cache_access(hierarchy->levels[level], access->line, false, &found);
-		if (found.hit)
+	for (; level < hierarchy->level_count; level++) {
+		struct cache_found found = cache_access(hierarchy->levels[level], line, false);
+
+		if (found.what & CACHE_HIT) {
+			result->level = (uint8_t)level;
+			result->cycles = latencies[level];
+			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
+				hierarchy_meet(hierarchy, line, now, result);
 			break;
-		level++;
-		if (found.was_written && found.left != CACHE_NO_LINE)
-			hierarchy_write_back(hierarchy, found.left, level, access->now);
-	}
-	if (found.hit) {
-		result->level = (uint8_t)level;
-		result->cycles = access->latencies[level];
-		if (__builtin_expect(found.was_prefetched, 0)) {
-			uint64_t late = hierarchy_lateness(hierarchy, access->line, access->now);
-
-			result->used_prefetch = true;
-			result->cycles = late > result->cycles ? (uint32_t)late : result->cycles;
-			hierarchy->traffic.prefetched_used++;
 		}
-	} else {
-		const struct move move = {.line = access->line, .now = access->now, .patience = UINT64_MAX};
-
-		result->level = HIERARCHY_MEMORY;
-		hierarchy_move(hierarchy, &move, access->latencies, result);
+		if (cache_found_writes_back(found))
+			hierarchy_write_back(hierarchy, found.left, level + 1, now);
 	}
+	if (level == hierarchy->level_count)
+		hierarchy_fill(hierarchy, line, now, latencies, result);
 	if (hierarchy->prefetcher_count)
-		hierarchy_prefetch(hierarchy, access->address, access->instruction, access->now, result);
+		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 }
 
 static __attribute__((noinline)) void
@@ -100,21 +99,23 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	if ((writes ? plain->written : plain->lines)[at] == line)
 		return;
 	known = known_address(hierarchy, address);
-	cache_access(&hierarchy->data_cache, known >> hierarchy->line_shift, writes, &found);
-	if (__builtin_expect(hierarchy->data.is_filter && found.left != CACHE_NO_LINE, 0)) {
-		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
-		forget_plain(hierarchy, plain->written, plain->line_mask, found.left, hierarchy->line_shift);
-	}
+	found = cache_access(&hierarchy->data_cache, known >> hierarchy->line_shift, writes);
+	if (__builtin_expect(hierarchy->data.is_filter, 0))
+		hierarchy_take_plain(hierarchy, known >> hierarchy->line_shift, found.left);
 	plain->lines[at] = line;
-	plain->written[at] = writes || (found.hit && found.was_written) ? line : UINT64_MAX;
-	if (found.hit)
+	plain->written[at] = writes ? line : UINT64_MAX;
+	if (found.what & CACHE_HIT) {
+		if (found.what & CACHE_WAS_WRITTEN)
+			plain->written[at] = line;
+		if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0)) {
+			hierarchy_meet(hierarchy, known >> hierarchy->line_shift, now, result);
+			hierarchy_prefetch(hierarchy, known, instruction, now, result);
+		}
 		return;
-	if (found.was_written && found.left != CACHE_NO_LINE)
+	}
+	if (found.what & CACHE_WAS_WRITTEN)
 		hierarchy_write_back(hierarchy, found.left, 1, now);
-	look_further(hierarchy,
-	             &(struct access){known >> hierarchy->line_shift, known, instruction, now,
-	                              hierarchy->system->data_cycles},
-	             result);
+	look_further(hierarchy, known, instruction, now, result);
 }
 
 void
@@ -145,13 +146,10 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	if (plain->lines[at] == line)
 		return;
 	known = known_address(hierarchy, address);
-	cache_access(&hierarchy->code_cache, known >> hierarchy->line_shift, false, &found);
+	found = cache_access(&hierarchy->code_cache, known >> hierarchy->line_shift, false);
 	if (__builtin_expect(hierarchy->code.is_filter && found.left != CACHE_NO_LINE, 0))
 		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
 	plain->lines[at] = line;
-	if (found.hit)
-		return;
-	look_further(hierarchy,
-	             &(struct access){known >> hierarchy->line_shift, known, 0, now, hierarchy->system->code_cycles},
-	             result);
+	if (!(found.what & CACHE_HIT))
+		look_further(hierarchy, known, 0, now, result);
 }

@@ -44,8 +44,8 @@ struct hierarchy_traffic {
 };
 
 /*
- * NULL and errno (ENOMEM, EINVAL: a level 1 cache whose sets are no power of two). `parts`: SETUP_CACHES, SETUP_TLBS of
- * emulator/setup.h. `quantum_cycles`: what clocks may differ by; 0: by anything.
+ * NULL and errno (ENOMEM, EINVAL: a level 1 cache whose sets are no power of two, a prefetcher of no level). `parts`:
+ * SETUP_CACHES, SETUP_TLBS of emulator/setup.h. `quantum_cycles`: what clocks may differ by; 0: by anything.
  */
 struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles,
                                         uint64_t seed);
@@ -56,8 +56,8 @@ struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core);
 void hierarchy_free(struct hierarchy *hierarchy);
 
 /*
- * An access within a line, not a plain hit perhaps. `instruction`: who does it, for prefetchers; `now`: when. All of
- * `result` is written.
+ * An access within a line, not a plain hit perhaps. `instruction`: its address, not 0, for prefetchers; `now`: when.
+ * All of `result` is written.
  */
 void hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                     struct access_result *result);

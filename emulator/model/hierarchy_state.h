@@ -63,29 +63,25 @@ struct hierarchy {
 	struct hierarchy_traffic traffic;
 };
 
-/* A line is moved between memory and the core's caches. */
-struct move {
-	uint64_t line;
-	uint64_t now;
-	uint64_t patience; /* UINT64_MAX: it waits as long as it takes */
-	bool writes;
-};
+/* A line is moved between memory and the core's caches: node, cycles (by `latencies`) and wait_cycles of `result`. */
+void hierarchy_move(struct hierarchy *hierarchy, uint64_t line, uint64_t now, bool writes, const uint32_t *latencies,
+                    struct access_result *result);
 
-/*
- * Afterwards `result` has node, cycles and wait_cycles of it, `cycles` by `latencies`. False: it would have waited
- * longer than its patience, and was not moved.
- */
-bool hierarchy_move(struct hierarchy *hierarchy, const struct move *move, const uint32_t *latencies,
+/* The line comes from memory, for who waits for it. */
+void hierarchy_fill(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const uint32_t *latencies,
                     struct access_result *result);
 
 /* A line that was written leaves the level before `level`. */
 void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now);
 
-/* An access reached levels up to result->level: what is prefetched for it. */
+/* An access reached levels up to result->level, of code without `instruction`: what is prefetched for it. */
 void hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                         const struct access_result *result);
 
-/* Cycles until the line, met before it came, is there; 0: it is. */
-uint64_t hierarchy_lateness(const struct hierarchy *hierarchy, uint64_t line, uint64_t now);
+/* `line` came into level 1 and is not the last that was used there, `left` made room: what is no plain hit any more. */
+void hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, uint64_t left);
+
+/* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
+void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);
 
 #endif

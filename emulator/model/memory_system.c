@@ -59,6 +59,10 @@ is_power_of_two(uint64_t value)
 static bool
 is_sound(const struct machine *machine)
 {
+	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
+		if (machine->prefetchers[i].level < 1 || machine->prefetchers[i].level > machine->level_count)
+			return false;
+	}
 	return is_power_of_two(machine->code.bytes / machine->line_bytes / machine->code.ways) &&
 	       is_power_of_two(machine->levels[0].bytes / machine->line_bytes / machine->levels[0].ways);
 }
@@ -131,7 +135,8 @@ find_shared(struct memory_system *system, unsigned level, unsigned core, struct 
 	*cache = &system->shared[level][group];
 	if (!(*cache)->sets)
 		err = cache_init(*cache, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
-	(*cache)->locks = system->hierarchy_count > 0;
+	if (!err && system->hierarchy_count > 0)
+		cache_begin_to_lock(*cache);
 	return err;
 }
 
@@ -178,8 +183,6 @@ make_rest(struct hierarchy *hierarchy)
 	if (!hierarchy->users)
 		err = -ENOMEM;
 	for (unsigned i = 0; !err && i < machine->prefetcher_count; i++) {
-		if (machine->prefetchers[i].level >= machine->level_count)
-			continue;
 		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
 		                      machine);
 	}
@@ -267,7 +270,7 @@ begin_to_lock(struct memory_system *system)
 		const struct machine_cache *model = &system->machine.levels[i];
 
 		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
-			system->shared[i][j].locks = true;
+			cache_begin_to_lock(&system->shared[i][j]);
 	}
 }
 

@@ -7,49 +7,51 @@
 #define ENOUGH    0.999999
 
 struct prefetch_entry {
-	uint64_t key;  /* of a stream: its page; else the instruction; + 1, 0: free */
 	uint64_t last; /* address */
 	uint64_t next; /* address up to which was asked for */
 	int64_t step;  /* bytes; of a stream: a line up or down */
 	unsigned confidence;
-	uint64_t used; /* prefetcher.accesses then */
 };
 
 int
 prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *model, const struct machine *machine)
 {
+	struct machine_cache keys = {.bytes = model->entries, .ways = model->entries};
+	int err;
+
 	*prefetcher = (struct prefetcher){.model = *model};
 	prefetcher->line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
 	prefetcher->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 	if (model->kind == PREFETCH_NEXT_LINE)
 		return 0;
-	prefetcher->entries = calloc(model->entries ? model->entries : 1, sizeof(*prefetcher->entries));
+	if (keys.ways >= CACHE_SMALL_WAYS) {
+		keys.ways = CACHE_SMALL_WAYS;
+		keys.bytes = UINT64_C(1) << (31 - __builtin_clz(model->entries));
+	}
+	err = cache_init(&prefetcher->keys, &keys, 1, 0);
+	if (err)
+		return err;
+	prefetcher->entries =
+		calloc((size_t)prefetcher->keys.set_count * CACHE_SMALL_WAYS, sizeof(*prefetcher->entries));
 	return prefetcher->entries ? 0 : -ENOMEM;
 }
 
 void
 prefetcher_fini(struct prefetcher *prefetcher)
 {
+	cache_fini(&prefetcher->keys);
 	free(prefetcher->entries);
 	prefetcher->entries = NULL;
 }
 
-/* Of `key`; else the one that was used the longest ago, empty. */
+/* Of `key`; `*is_new`: it was of another, or of none, until now. */
 static struct prefetch_entry *
-find_entry(struct prefetcher *prefetcher, uint64_t key)
+find_entry(struct prefetcher *prefetcher, uint64_t key, bool *is_new)
 {
-	struct prefetch_entry *oldest = prefetcher->entries;
+	struct cache_found found = cache_access(&prefetcher->keys, key, false);
 
-	for (unsigned i = 0; i < prefetcher->model.entries; i++) {
-		struct prefetch_entry *entry = &prefetcher->entries[i];
-
-		if (entry->key == key + 1)
-			return entry;
-		if (entry->used < oldest->used)
-			oldest = entry;
-	}
-	*oldest = (struct prefetch_entry){.key = 0};
-	return oldest;
+	*is_new = !(found.what & CACHE_HIT);
+	return &prefetcher->entries[found.what >> CACHE_SLOT_SHIFT];
 }
 
 /* Lines from `entry->next` on, at most `degree` of them and `reach` bytes ahead, in the page. */
@@ -91,22 +93,16 @@ watch_stream(struct prefetcher *prefetcher, uint64_t address, uint64_t *lines)
 	uint64_t line_bytes = UINT64_C(1) << prefetcher->line_shift;
 	uint64_t line = address & ~(line_bytes - 1);
 	uint64_t reach = prefetcher->model.distance * line_bytes;
-	struct prefetch_entry *entry = find_entry(prefetcher, address >> prefetcher->page_shift);
+	bool is_new;
+	struct prefetch_entry *entry = find_entry(prefetcher, address >> prefetcher->page_shift, &is_new);
 	int64_t moved = (int64_t)(line - entry->last);
 
-	entry->used = ++prefetcher->accesses;
-	if (!entry->key) {
-		entry->key = (address >> prefetcher->page_shift) + 1;
-		entry->last = entry->next = line;
+	if (is_new || (uint64_t)(moved < 0 ? -moved : moved) > reach) {
+		*entry = (struct prefetch_entry){.last = line, .next = line};
 		return 0;
 	}
 	if (!moved)
 		return 0;
-	if ((uint64_t)(moved < 0 ? -moved : moved) > reach) {
-		entry->confidence = 0;
-		entry->last = entry->next = line;
-		return 0;
-	}
 	if (!follow(entry, line, moved > 0 ? (int64_t)line_bytes : -(int64_t)line_bytes))
 		return 0;
 	return ask(prefetcher, entry, line, reach, lines);
@@ -115,13 +111,12 @@ watch_stream(struct prefetcher *prefetcher, uint64_t address, uint64_t *lines)
 static unsigned
 watch_stride(struct prefetcher *prefetcher, uint64_t instruction, uint64_t address, uint64_t *lines)
 {
-	struct prefetch_entry *entry = find_entry(prefetcher, instruction);
+	bool is_new;
+	struct prefetch_entry *entry = find_entry(prefetcher, instruction, &is_new);
 	int64_t moved = (int64_t)(address - entry->last);
 
-	entry->used = ++prefetcher->accesses;
-	if (!entry->key) {
-		entry->key = instruction + 1;
-		entry->last = entry->next = address;
+	if (is_new) {
+		*entry = (struct prefetch_entry){.last = address, .next = address};
 		return 0;
 	}
 	if (!moved || !follow(entry, address, moved))
@@ -153,14 +148,4 @@ prefetcher_watch(struct prefetcher *prefetcher, const struct prefetch_access *ac
 		return access->instruction ? watch_stride(prefetcher, access->instruction, access->address, lines) : 0;
 	}
 	return 0;
-}
-
-bool
-prefetcher_is_right(struct prefetcher *prefetcher)
-{
-	prefetcher->credit += prefetcher->model.accuracy;
-	if (prefetcher->credit < ENOUGH)
-		return false;
-	prefetcher->credit -= 1;
-	return true;
 }

@@ -3,8 +3,9 @@
  *
  * It sees each access that reaches its level, and names lines of the same page: behind one that missed or that was
  * prefetched (next line); ahead of three that follow each other (stream), up or down, by no more than its distance each
- * time; ahead of three of one instruction a constant distance apart (stride). Who asks decides what becomes of them,
- * and whether they are among those that help: prefetcher_is_right().
+ * time; ahead of three of one instruction a constant distance apart (stride). Up to eight entries are found by their
+ * page or instruction, more of them in sets of eight; who was not needed for the longest time makes room. Who asks
+ * decides what becomes of them, and whether they are among those that help: prefetcher_next_is_right().
  *
  * Thread rule: of one thread.
  */
@@ -14,17 +15,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emulator/model/cache.h"
 #include "machine/machine.h"
 
-#define PREFETCH_LINES_MAX 32 /* that one access makes it ask for */
+#define PREFETCH_LINES_MAX 32       /* that one access makes it ask for */
+#define PREFETCH_CREDIT    0.999999 /* for one that is right; 1 but for what sums of fractions lose */
 
 struct prefetch_entry; /* a stream, or an instruction */
 
 struct prefetcher {
 	struct machine_prefetcher model;
 	unsigned line_shift, page_shift; /* of bytes */
+	struct cache keys;               /* pages, or instructions, of the entries */
 	struct prefetch_entry *entries;
-	uint64_t accesses;
 	double credit; /* of fetches that are right */
 };
 
@@ -43,7 +46,17 @@ void prefetcher_fini(struct prefetcher *prefetcher);
 unsigned prefetcher_watch(struct prefetcher *prefetcher, const struct prefetch_access *access,
                           uint64_t lines[static PREFETCH_LINES_MAX]);
 
-/* Of so many calls, model.accuracy of them say true, evenly. */
-bool prefetcher_is_right(struct prefetcher *prefetcher);
+/* Whether the next fetch is right; of those counted so far model.accuracy were, evenly. */
+static inline bool
+prefetcher_next_is_right(const struct prefetcher *prefetcher)
+{
+	return prefetcher->credit + prefetcher->model.accuracy >= PREFETCH_CREDIT;
+}
+
+static inline void
+prefetcher_count(struct prefetcher *prefetcher, bool is_right)
+{
+	prefetcher->credit += prefetcher->model.accuracy - (is_right ? 1 : 0);
+}
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * tags.h - all ways of a set at once: which has a tag, which was used the longest ago
  *
- * A way's age is a byte, eight to a word: how many ways were used after it. Those past the last way have an age that
- * nothing changes. Thread rule: stateless.
+ * A way's age is a byte, eight to a word: how many ways were used after it. Where there is no way it is AGE_NEVER.
+ * Thread rule: stateless.
  */
 #ifndef DCPI_EMULATOR_MODEL_TAGS_H
 #define DCPI_EMULATOR_MODEL_TAGS_H
@@ -28,7 +28,7 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 #ifdef __SSE2__
 	const __m128i wanted = _mm_set1_epi32((int)tag);
 
-#pragma GCC unroll 4
+#pragma GCC unroll 2
 	for (unsigned i = 0; i < slots; i += 4) {
 		__m128i four = _mm_loadu_si128((const __m128i *)(const void *)(tags + i));
 
@@ -41,33 +41,34 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 	return matches;
 }
 
-/* `way` was used: it is the youngest, and who was younger ages by one. */
-static inline __attribute__((always_inline)) void
-ages_renew(uint64_t *ages, unsigned words, uint32_t way)
+/* A word's ages, those that are less than `age` one more. */
+static inline uint64_t
+ages_younger_renewed(uint64_t ages, uint64_t age)
 {
-	const uint64_t before = (ages[way / 8] >> (way % 8 * 8) & 0xff) * AGE_BYTES;
+	uint64_t younger = ~((ages | AGE_TOPS) - age * AGE_BYTES) & AGE_TOPS;
 
-#pragma GCC unroll 2
-	for (unsigned i = 0; i < words; i++) {
-		uint64_t younger = ~((ages[i] | AGE_TOPS) - before) & AGE_TOPS;
-
-		ages[i] += younger >> 7;
-	}
-	ages[way / 8] &= ~(UINT64_C(0xff) << (way % 8 * 8));
+	return ages + (younger >> 7);
 }
 
-/* The way whose age is ways - 1. */
-static inline __attribute__((always_inline)) uint32_t
-ages_oldest(const uint64_t *ages, unsigned words, uint32_t ways)
+/* The first of a word that is `pattern`'s, each byte of which is the same; 8: none is. */
+static inline uint32_t
+ages_find(uint64_t ages, uint64_t pattern)
 {
-	for (unsigned i = 0; i < words; i++) {
-		uint64_t differs = ages[i] ^ (ways - 1) * AGE_BYTES;
-		uint64_t equal = (differs - AGE_BYTES) & ~differs & AGE_TOPS;
+	uint64_t differs = ages ^ pattern;
+	uint64_t equal = (differs - AGE_BYTES) & ~differs & AGE_TOPS;
 
-		if (equal)
-			return i * 8 + (uint32_t)__builtin_ctzll(equal) / 8;
-	}
-	return 0; /* never: the ages of the ways are 0 to ways - 1 */
+	return equal ? (uint32_t)__builtin_ctzll(equal) / 8 : 8;
+}
+
+/* `way` was used: it is the youngest, and who was younger ages by one. */
+static inline void
+ages_renew(uint64_t *ages, unsigned words, uint32_t way)
+{
+	const uint64_t age = ages[way / 8] >> (way % 8 * 8) & 0xff;
+
+	for (unsigned i = 0; i < words; i++)
+		ages[i] = ages_younger_renewed(ages[i], age);
+	ages[way / 8] &= ~(UINT64_C(0xff) << (way % 8 * 8));
 }
 
 #endif

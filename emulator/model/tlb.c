@@ -70,7 +70,7 @@ tlb_access(struct tlb *tlb, uint64_t page, uint64_t *left)
 	*left = CACHE_NO_LINE;
 	if (tlb->tags)
 		return access_first_in(tlb, page, left);
-	cache_access(&tlb->cache, page, false, &found);
+	found = cache_access(&tlb->cache, page, false);
 	*left = found.left;
-	return found.hit;
+	return found.what & CACHE_HIT;
 }

@@ -56,10 +56,10 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 
 		line = next_line(&random, line, sets, (uint64_t)sets * ways);
 		wanted = reference_access(&reference, line, writes);
-		cache_access(&cache, line, writes, &found);
-		assert_int_equal(found.hit, wanted.hit);
+		found = cache_access(&cache, line, writes);
+		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
 		assert_int_equal(found.left, wanted.left);
-		assert_int_equal(found.was_written, wanted.was_written);
+		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
 	}
 	reference_free(&reference);
 	cache_fini(&cache);
@@ -101,14 +101,14 @@ a_random_victim_may_be_any_way(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 8; i++) {
 		lines[i] = i;
-		cache_access(&cache, i, false, &found);
+		found = cache_access(&cache, i, false);
 		assert_int_equal(found.left, CACHE_NO_LINE);
 	}
 	for (uint64_t i = 8; i < 8008; i++) {
 		unsigned way = 0;
 
-		cache_access(&cache, i, false, &found);
-		assert_false(found.hit);
+		found = cache_access(&cache, i, false);
+		assert_false(found.what & CACHE_HIT);
 		while (way < 8 && lines[way] != found.left)
 			way++;
 		assert_in_range(way, 0, 7);
@@ -129,19 +129,19 @@ a_written_line_is_known_until_it_leaves(void **state)
 	struct cache_found found;
 
 	(void)state;
-	cache_access(&cache, 1, true, &found);
-	cache_access(&cache, 2, false, &found);
-	cache_access(&cache, 3, false, &found);
+	found = cache_access(&cache, 1, true);
+	found = cache_access(&cache, 2, false);
+	found = cache_access(&cache, 3, false);
 	assert_int_equal(found.left, 1);
-	assert_true(found.was_written);
+	assert_true(found.what & CACHE_WAS_WRITTEN);
 	assert_false(cache_mark_written(&cache, 1));
 	assert_true(cache_mark_written(&cache, 2));
-	cache_access(&cache, 4, false, &found);
+	found = cache_access(&cache, 4, false);
 	assert_int_equal(found.left, 2);
-	assert_true(found.was_written);
-	cache_access(&cache, 5, false, &found);
+	assert_true(found.what & CACHE_WAS_WRITTEN);
+	found = cache_access(&cache, 5, false);
 	assert_int_equal(found.left, 3);
-	assert_false(found.was_written);
+	assert_false(found.what & CACHE_WAS_WRITTEN);
 	cache_fini(&cache);
 }
 
@@ -153,13 +153,13 @@ what_is_no_access_changes_no_order(void **state)
 	struct cache_found found;
 
 	(void)state;
-	cache_access(&cache, 1, false, &found);
-	cache_access(&cache, 2, false, &found);
+	found = cache_access(&cache, 1, false);
+	found = cache_access(&cache, 2, false);
 	assert_true(cache_has(&cache, 1));
 	assert_true(cache_mark_written(&cache, 1));
-	cache_prefetch(&cache, 1, &found);
-	assert_true(found.hit);
-	cache_access(&cache, 3, false, &found);
+	found = cache_prefetch(&cache, 1);
+	assert_true(found.what & CACHE_HIT);
+	found = cache_access(&cache, 3, false);
 	assert_int_equal(found.left, 1);
 	cache_fini(&cache);
 }
@@ -171,12 +171,12 @@ a_prefetched_line_is_met_for_the_first_time_once(void **state)
 	struct cache_found found;
 
 	(void)state;
-	cache_prefetch(&cache, 9, &found);
-	assert_false(found.hit);
-	cache_access(&cache, 9, false, &found);
-	assert_true(found.hit && found.was_prefetched);
-	cache_access(&cache, 9, false, &found);
-	assert_true(found.hit && !found.was_prefetched);
+	found = cache_prefetch(&cache, 9);
+	assert_false(found.what & CACHE_HIT);
+	found = cache_access(&cache, 9, false);
+	assert_true((found.what & 3) == (CACHE_HIT | CACHE_WAS_PREFETCHED));
+	found = cache_access(&cache, 9, false);
+	assert_true((found.what & 3) == CACHE_HIT);
 	cache_fini(&cache);
 }
 
@@ -187,11 +187,11 @@ a_prefetched_line_that_left_is_forgotten(void **state)
 	struct cache_found found;
 
 	(void)state;
-	cache_prefetch(&cache, 9, &found);
-	cache_access(&cache, 10, false, &found);
+	found = cache_prefetch(&cache, 9);
+	found = cache_access(&cache, 10, false);
 	assert_int_equal(found.left, 9);
-	cache_access(&cache, 10, false, &found);
-	assert_false(found.was_prefetched);
+	found = cache_access(&cache, 10, false);
+	assert_false(found.what & CACHE_WAS_PREFETCHED);
 	cache_fini(&cache);
 }
 
@@ -204,9 +204,7 @@ hammer(void *context)
 	uint64_t random = (uint64_t)(uintptr_t)&random;
 
 	for (unsigned i = 0; i < TURNS; i++) {
-		struct cache_found found;
-
-		cache_access(cache, next_random(&random) % 40, next_random(&random) % 2, &found);
+		cache_access(cache, next_random(&random) % 40, next_random(&random) % 2);
 	}
 	return NULL;
 }
@@ -220,7 +218,7 @@ threads_that_share_a_set_leave_it_whole(void **state)
 	pthread_t threads[2];
 
 	(void)state;
-	cache.locks = true;
+	cache_begin_to_lock(&cache);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &cache), 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -228,8 +226,8 @@ threads_that_share_a_set_leave_it_whole(void **state)
 	for (uint64_t i = 0; i < 16; i++) {
 		struct cache_found found;
 
-		cache_access(&cache, 100 + i, false, &found);
-		assert_false(found.hit);
+		found = cache_access(&cache, 100 + i, false);
+		assert_false(found.what & CACHE_HIT);
 		assert_in_range(found.left, 0, 39);
 		assert_int_equal(seen >> found.left & 1, 0);
 		seen |= UINT64_C(1) << found.left;
