@@ -2,11 +2,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "emulator/model/cache.h"
 
 #define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
 #define HOST_LINE 64
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static uint64_t *
 ages_of(const struct cache *cache, struct cache_set *set)
@@ -53,12 +55,18 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 int
 cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
+	size_t bytes, alignment;
+
 	*cache = (struct cache){.sets = NULL};
 	set_shape(cache, model, line_bytes);
-	cache->sets = aligned_alloc(HOST_LINE, ((size_t)cache->set_count * cache->set_bytes + HOST_LINE - 1) &
-	                                               ~(size_t)(HOST_LINE - 1));
+	bytes = (size_t)cache->set_count * cache->set_bytes;
+	alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
+	bytes = (bytes + alignment - 1) & ~(alignment - 1);
+	cache->sets = aligned_alloc(alignment, bytes);
 	if (!cache->sets)
 		return -ENOMEM;
+	if (alignment == HUGE_PAGE)
+		madvise(cache->sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
 	for (uint32_t i = 0; i < cache->set_count; i++)
 		empty_set(cache, (struct cache_set *)(cache->sets + (size_t)i * cache->set_bytes),
 		          (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32));

@@ -4,9 +4,12 @@
 
 #include "emulator/model/controller.h"
 
-#define LINES_BITS      20 /* of a word of path.windows */
-#define SHIFT_LEAST     8
-#define SHIFT_MOST      24
+#define WINDOW_LINES    4 /* that a window has room for at least */
+#define SHIFT_LEAST     5 /* of its cycles */
+#define SHIFT_MOST      20
+#define WINDOWS_LEAST   (UINT64_C(1) << 13)
+#define WINDOWS_MOST    (UINT64_C(1) << 18)
+#define QUANTA          4 /* that windows are remembered for */
 #define REPORT_CYCLES   4096
 #define AVERAGE_CYCLES  16384.0
 #define UNBOUNDED_TRUST (UINT64_C(1) << 22) /* cycles, when clocks may differ by anything */
@@ -56,10 +59,14 @@ path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64
 	*path = (struct path){.core_count = core_count, .window_shift = SHIFT_LEAST};
 	path->patience_cycles = quantum_cycles ? quantum_cycles * 2 + REPORT_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
 	while (path->window_shift < SHIFT_MOST &&
-	       lines_per_cycle * (double)(UINT64_C(1) << path->window_shift) < PATH_WINDOW_LINES)
+	       lines_per_cycle * (double)(UINT64_C(1) << path->window_shift) < WINDOW_LINES)
 		path->window_shift++;
 	path->window_lines_q16 = (uint64_t)(lines_per_cycle * (double)(UINT64_C(1) << (path->window_shift + 16)));
-	path->windows = calloc(PATH_WINDOWS, sizeof(*path->windows));
+	path->window_mask = WINDOWS_LEAST - 1;
+	while (path->window_mask + 1 < WINDOWS_MOST &&
+	       (!quantum_cycles || path->window_mask << path->window_shift < quantum_cycles * QUANTA))
+		path->window_mask = path->window_mask * 2 + 1;
+	path->windows = calloc(path->window_mask + 1, sizeof(*path->windows));
 	path->reports = calloc(core_count, sizeof(*path->reports));
 	if (path->windows && path->reports)
 		return 0;
@@ -80,17 +87,17 @@ path_fini(struct path *path)
 static bool
 take(struct path *path, uint64_t number)
 {
-	uint64_t *window = &path->windows[number % PATH_WINDOWS];
+	uint64_t *window = &path->windows[number & path->window_mask];
 	uint64_t room = ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
 	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then;
 
 	do {
-		uint64_t newest = there >> LINES_BITS;
+		uint64_t newest = there >> PATH_LINES_BITS;
 
 		if (newest > number)
 			return true;
-		then = newest == number ? there + 1 : (number << LINES_BITS) + 1;
-		if (newest == number && (there & ((1 << LINES_BITS) - 1)) >= room)
+		then = newest == number ? there + 1 : (number << PATH_LINES_BITS) + 1;
+		if (newest == number && (there & ((1 << PATH_LINES_BITS) - 1)) >= room)
 			return false;
 	} while (!__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return true;
@@ -99,7 +106,7 @@ take(struct path *path, uint64_t number)
 uint64_t
 path_move(struct path *path, struct path_user *user, uint64_t now)
 {
-	uint64_t window = now >> path->window_shift, number = window, last = window + PATH_WINDOWS / 2;
+	uint64_t window = now >> path->window_shift, number = window, last = window + path->window_mask / 2;
 
 	if (!path->window_lines_q16)
 		return 0;

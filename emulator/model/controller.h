@@ -3,8 +3,8 @@
  *
  * A path is what lines go through: a memory controller, or the link from one node to another. Time is cut into windows,
  * and in each window a path moves so many lines and no more: a line that finds its window full is moved in the next one
- * that has room. That holds whatever the order in which threads come, whose clocks differ by the quantum. PATH_WINDOWS
- * windows up to the newest are remembered; what is older finds room.
+ * that has room. That holds whatever the order in which threads come, whose clocks differ by the quantum: windows are
+ * remembered for several of it, and what is older finds room.
  *
  * Below that limit latency grows with load, as the machine's curve says. Load is the sum of what each core asks for,
  * each by its own clock and averaged, so that an order of threads plays no part in it either. A core that was not heard
@@ -20,9 +20,8 @@
 
 #include "machine/machine.h"
 
-#define PATH_WINDOWS      8192
-#define PATH_WINDOW_LINES 16 /* that a window has room for, at least; it is 256 cycles or longer */
-#define PATH_LOADS        256
+#define PATH_LOADS      256
+#define PATH_LINES_BITS 20
 
 /* What a core last said that it asks for. */
 struct path_report {
@@ -38,7 +37,8 @@ struct load_curve {
 };
 
 struct path {
-	uint64_t *windows;         /* number of a window and lines in it, at number % PATH_WINDOWS */
+	uint64_t *windows; /* number of a window << PATH_LINES_BITS | lines in it, at number & window_mask */
+	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint8_t window_shift;      /* of cycles */
 	struct path_report *reports;
@@ -60,7 +60,10 @@ void load_curve_init(struct load_curve *curve, const struct machine *machine);
 int path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
 void path_fini(struct path *path);
 
-/* Move a line at `now`, or as soon as there is room: cycles until then. */
+/*
+ * Move a line at `now`, or as soon as there is room: cycles until then. What latency the curve has for the load already
+ * is the wait of who has not chanced upon a full window: the longer of the two counts, not both.
+ */
 uint64_t path_move(struct path *path, struct path_user *user, uint64_t now);
 
 /* A line more was asked for by `core` at `now`; user->load_cycles follows the load. */

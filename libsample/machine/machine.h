@@ -45,14 +45,15 @@ struct machine_tlb {
 };
 
 enum machine_prefetch {
-	PREFETCH_NEXT_LINE, /* the line behind each that missed */
+	PREFETCH_NEXT_LINE, /* the line behind each that missed, or that was prefetched */
 	PREFETCH_STREAM,    /* lines that follow each other, up or down, within a page */
 	PREFETCH_STRIDE,    /* by instruction: addresses a constant distance apart */
 };
 
 struct machine_prefetcher {
 	enum machine_prefetch kind;
-	unsigned level;    /* of the cache that it fills, from 1 on; it watches accesses that reach that level */
+	unsigned level; /* of the cache that it fills, from 1 on; it watches what reaches that level; of level 1, misses
+	                 */
 	unsigned entries;  /* streams, or instructions, it follows at once */
 	unsigned degree;   /* lines fetched at a time */
 	unsigned distance; /* lines ahead at most */
