@@ -14,7 +14,7 @@
 
 /* Nothing tells what a prefetcher does: what those of today's CPUs have in common. */
 static const struct machine_prefetcher usual_prefetchers[PREFETCHERS] = {
-	{.kind = PREFETCH_STRIDE, .level = 1, .entries = 64, .degree = 1, .distance = 2, .accuracy = 0.9},
+	{.kind = PREFETCH_STRIDE, .level = 2, .entries = 64, .degree = 1, .distance = 2, .accuracy = 0.9},
 	{.kind = PREFETCH_STREAM, .level = 2, .entries = 32, .degree = 2, .distance = 16, .accuracy = 0.9},
 };
 
