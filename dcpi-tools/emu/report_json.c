@@ -22,9 +22,10 @@ samples_of(const struct emulation_report *report, const struct record_counters *
 	int err = 0;
 
 	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++) {
+		const uint64_t count = i == SETUP_EVENT_CYCLES ? counters_busy(counters) : counters->events[i];
 		json_t *event = json_object();
 
-		err |= json_object_set_new(event, "events", json_count(counters->events[i]));
+		err |= json_object_set_new(event, "events", json_count(count));
 		err |= json_object_set_new(event, "samples", json_count(counters->samples[i]));
 		err |= json_object_set_new(event, "period", json_count(report->setup->periods[i]));
 		err |= json_object_set_new(object, setup_event_name(i), event);

@@ -283,14 +283,31 @@ count_threads(const struct counters *counters)
 	return count;
 }
 
+/* A process executes one program after the other. */
+static size_t
+count_processes(const struct counters *counters)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < counters->count; i++) {
+		size_t j = 0;
+
+		while (counters->programs[j].pid != counters->programs[i].pid)
+			j++;
+		count += i == j;
+	}
+	return count;
+}
+
 static void
 print_executed(const struct emulation_report *report, FILE *stream)
 {
 	const struct counters *counters = &report->outcome->counters;
 	const uint64_t instructions = report->outcome->executed.instructions;
-	const size_t threads = count_threads(counters);
+	const size_t threads = count_threads(counters), processes = count_processes(counters);
 
-	fprintf(stream, "Executed:  %zu %s, %zu %s, %" PRIu64 " instructions", counters->count,
+	fprintf(stream, "Executed:  %zu %s, %zu %s, %zu %s, %" PRIu64 " instructions", processes,
+	        processes == 1 ? "process" : "processes", counters->count,
 	        counters->count == 1 ? "program" : "programs", threads, threads == 1 ? "thread" : "threads",
 	        instructions);
 	if (report->setup->parts & SETUP_CLOCK && counters->busy_cycles)

@@ -97,7 +97,7 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"Machine:   A small one (small), 1000 MHz, 2 of its 4 cores\n"
 		"Time:      0.002000 s, 2000000 cycles; 0.02 s here, 10.0 times as long\n"
 		"Busy:      1.50 cores on average, 0.003000 s of one\n"
-		"Executed:  1 program, 2 threads, 600000 instructions, 0.20 a busy cycle\n"
+		"Executed:  1 process, 1 program, 2 threads, 600000 instructions, 0.20 a busy cycle\n"
 		"\n"
 		"          cycles     busy spent on\n"
 		"         1750000   58.33% Execution\n"
@@ -141,7 +141,7 @@ what_was_not_modelled_is_not_reported(void **state)
 {
 	static const char expected[] = "Machine:   A small one (small), 1000 MHz, 2 of its 4 cores\n"
 				       "Time:      not modelled; 0.02 s here\n"
-				       "Executed:  1 program, 2 threads, 600000 instructions\n"
+				       "Executed:  1 process, 1 program, 2 threads, 600000 instructions\n"
 				       "\n"
 				       "        accesses         misses     hits per 1000 of\n"
 				       "            1000             25   97.50%    0.042 branches\n"
