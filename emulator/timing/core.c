@@ -12,15 +12,18 @@ core_load_missed(struct thread *thread, unsigned index, const struct access_resu
 }
 
 void
-core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, uint64_t cache_cycles,
-                    uint64_t wait_cycles)
+core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
+                    const struct load_cost *cost)
 {
-	const uint64_t waiting = cycles < wait_cycles ? cycles : wait_cycles;
-	const uint64_t missing = cycles - waiting < cache_cycles ? cycles - waiting : cache_cycles;
+	const uint64_t waiting = cycles < cost->wait_cycles ? cycles : cost->wait_cycles;
+	const uint64_t left = cycles - waiting;
+	uint64_t translating = left > cost->cache_cycles ? left - cost->cache_cycles : 0;
 
+	if (translating > cost->tlb_cycles)
+		translating = cost->tlb_cycles;
 	thread_stall(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
-	thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, missing);
-	thread_stall(thread, stalled, culprit, REASON_DATA_TLB, cycles - waiting - missing);
+	thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
+	thread_stall(thread, stalled, culprit, REASON_DATA_TLB, translating);
 }
 
 /* The front end begins anew: what comes now was not in the window before. */
@@ -71,6 +74,7 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	const uint32_t at = thread->store_count % THREAD_STORES;
 	const uint32_t count = thread->store_count++;
 	const uint64_t *done = thread->store_done;
+	const struct load_cost cost = core_load_cost(thread, result);
 	uint64_t now = core_time(thread, index), start, before;
 
 	if (count >= timing->write_buffer_entries) {
@@ -87,7 +91,7 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	start = now;
 	if (count >= timing->misses_in_flight && done[(count - timing->misses_in_flight) % THREAD_STORES] > start)
 		start = done[(count - timing->misses_in_flight) % THREAD_STORES];
-	start += core_extra_cycles(thread, result);
+	start += core_cycles(&cost);
 	before = count ? done[(count - 1) % THREAD_STORES] : 0;
 	thread->store_done[at] = start > before ? start : before;
 	thread->store_culprits[at] = number;

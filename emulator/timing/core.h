@@ -41,15 +41,25 @@ void out_of_order_load_missed(struct thread *thread, unsigned index, const struc
 
 /* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
 void core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
-                         uint64_t cache_cycles, uint64_t wait_cycles);
+                         const struct load_cost *cost);
 
 /* What a load that missed takes beyond a hit as the schedules have it. */
-static inline uint64_t
-core_extra_cycles(const struct thread *thread, const struct access_result *result)
+static inline struct load_cost
+core_load_cost(const struct thread *thread, const struct access_result *result)
 {
 	const int64_t cycles = (int64_t)result->cycles + (result->cycles ? thread->timing->level1_difference : 0);
 
-	return (cycles < 0 ? 0 : (uint64_t)cycles) + result->wait_cycles + result->tlb_cycles;
+	return (struct load_cost){
+		.cache_cycles = cycles < 0 ? 0 : (uint32_t)cycles,
+		.tlb_cycles = result->tlb_cycles,
+		.wait_cycles = result->wait_cycles,
+	};
+}
+
+static inline uint64_t
+core_cycles(const struct load_cost *cost)
+{
+	return (uint64_t)cost->cache_cycles + cost->tlb_cycles + cost->wait_cycles;
 }
 
 #endif

@@ -13,8 +13,7 @@ wait_for(struct thread *thread, const struct waiting_load *load)
 	const uint64_t now = load->user_position + thread->other;
 
 	if (load->ready > now)
-		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, load->cache_cycles,
-		                    load->wait_cycles);
+		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, &load->cost);
 }
 
 /* The first of those whose user is at `index` of the block that runs, or before; -1: none. */
@@ -80,17 +79,14 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 		.culprit = number,
 		.user_index = instruction->use,
 		.registers = {instruction->load_registers[0], instruction->load_registers[1]},
-		.tlb_cycles = result->tlb_cycles,
-		.cache_cycles =
-			(uint32_t)(core_extra_cycles(thread, result) - result->tlb_cycles - result->wait_cycles),
-		.wait_cycles = result->wait_cycles,
+		.cost = core_load_cost(thread, result),
 	};
 	uint64_t issue;
 
 	settle_up_to(thread, index);
 	issue = core_time(thread, index);
 	wait_for_room(thread, number, &issue);
-	load.ready = issue + thread->timing->load_cycles + core_extra_cycles(thread, result);
+	load.ready = issue + thread->timing->load_cycles + core_cycles(&load.cost);
 	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = load.ready;
 	if (instruction->use != BLOCK_NOT_USED) {
 		load.user = block->first + instruction->use;

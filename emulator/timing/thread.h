@@ -47,6 +47,11 @@ struct code {
 	struct access accesses[];
 };
 
+/* What a load takes longer than a hit. */
+struct load_cost {
+	uint32_t tlb_cycles, cache_cycles, wait_cycles;
+};
+
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {
 	uint64_t ready;
@@ -54,7 +59,7 @@ struct waiting_load {
 	uint32_t culprit, user; /* instructions; user 0: of a later block */
 	uint16_t user_index;
 	uint8_t registers[2];
-	uint32_t tlb_cycles, cache_cycles, wait_cycles;
+	struct load_cost cost;
 };
 
 struct past_stall {

@@ -1,0 +1,148 @@
+/* Tests of emulator/timing/core_in_order.c: two instructions a cycle, a load's value after 3 cycles. */
+#include "tests/unit/emulator/timing_fixture.h"
+
+#define LOAD_RAX "48 8b 07" /* mov (%rdi),%rax */
+#define LOAD_RDX "48 8b 16" /* mov (%rsi),%rdx */
+#define ADD_RBX  "48 01 c3" /* add %rax,%rbx */
+#define ADD_RCX  "48 01 c9" /* add %rcx,%rcx */
+#define ADD_RDX  "48 01 d3" /* add %rdx,%rbx */
+#define NOP      "90"
+
+static int
+setup(void **state)
+{
+	struct timing_fixture *fixture = timing_fixture_new("in-order-2");
+
+	timing_fixture_begin(fixture, SETUP_CLOCK | SETUP_TRUTH);
+	*state = fixture;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	timing_fixture_free(*state);
+	return 0;
+}
+
+static void
+the_first_user_of_a_missing_value_waits(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX, ADD_RBX);
+	const struct code *end = CODE_OF(fixture, NOP);
+
+	execute(fixture, code);
+	miss(fixture, 0, 12);
+	execute(fixture, end);
+	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_CACHE), 12);
+	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 12);
+}
+
+/* The load is issued in cycle 0 and its value ready in 15; its user could be issued in 9, with the tenth addition. */
+static void
+what_is_issued_meanwhile_hides_the_miss(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX,
+	                                  ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RBX);
+
+	execute(fixture, code);
+	miss(fixture, 0, 12);
+	execute(fixture, CODE_OF(fixture, NOP));
+	assert_int_equal(stalled(fixture, 12, 1, REASON_DATA_CACHE), 6);
+}
+
+static void
+a_user_in_a_later_block_waits(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *load = CODE_OF(fixture, LOAD_RAX, NOP);
+	const struct code *between = CODE_OF(fixture, ADD_RCX);
+	const struct code *user = CODE_OF(fixture, NOP, ADD_RBX);
+
+	execute(fixture, load);
+	miss(fixture, 0, 40);
+	execute(fixture, between);
+	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 0);
+	execute(fixture, user);
+	execute(fixture, between);
+	/* 43 cycles from the load on; what was issued between is what the schedules say, and no more than 3 */
+	assert_in_range(stalled(fixture, 5, 1, REASON_DATA_CACHE), 40, 42);
+}
+
+static void
+a_value_that_came_meanwhile_is_not_waited_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *load = CODE_OF(fixture, LOAD_RAX), *between = CODE_OF(fixture, ADD_RCX);
+
+	execute(fixture, load);
+	miss(fixture, 0, 10);
+	for (int i = 0; i < 20; i++)
+		execute(fixture, between);
+	execute(fixture, CODE_OF(fixture, ADD_RBX));
+	execute(fixture, between);
+	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 0);
+	assert_int_equal(fixture->thread->waiting_count, 0);
+}
+
+/* Both are in flight: the second user waits only as much longer as its load was issued later. */
+static void
+misses_overlap(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, ADD_RBX, ADD_RDX);
+
+	execute(fixture, code);
+	miss(fixture, 0, 100);
+	miss(fixture, 1, 100);
+	execute(fixture, CODE_OF(fixture, NOP));
+	assert_int_equal(stalled(fixture, 3, 1, REASON_DATA_CACHE), 100);
+	assert_int_equal(stalled(fixture, 4, 2, REASON_DATA_CACHE), 0);
+}
+
+static void
+no_more_than_may_be_are_in_flight(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, NOP);
+
+	fixture->timing.misses_in_flight = 1;
+	execute(fixture, code);
+	miss(fixture, 0, 100);
+	miss(fixture, 1, 100);
+	/* the first is done after 103 cycles, the second was to be issued after 1 */
+	assert_int_equal(stalled(fixture, 2, 2, REASON_DATA_CACHE), 102);
+}
+
+static void
+a_stall_is_told_by_what_it_is_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct access_result result = {
+		.level = HIERARCHY_MEMORY, .tlb_missed = true, .cycles = 100, .wait_cycles = 30, .tlb_cycles = 50};
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX, ADD_RBX));
+	core_load_missed(fixture->thread, 0, &result);
+	execute(fixture, CODE_OF(fixture, NOP));
+	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_CACHE), 100);
+	assert_int_equal(stalled(fixture, 2, 1, REASON_BANDWIDTH), 30);
+	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_TLB), 50);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_first_user_of_a_missing_value_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_issued_meanwhile_hides_the_miss, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_user_in_a_later_block_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_value_that_came_meanwhile_is_not_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(misses_overlap, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_more_than_may_be_are_in_flight, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_stall_is_told_by_what_it_is_for, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/*
+ * Tests of emulator/timing/core_out_of_order.c and dependence.c: a window of 60 and 6 a cycle, which is 10 cycles; a
+ * load's value after 5 cycles, and here 100 later.
+ */
+#include "tests/unit/emulator/timing_fixture.h"
+
+#define LOAD_RAX    "48 8b 07"    /* mov (%rdi),%rax */
+#define LOAD_RBX    "48 8b 1e"    /* mov (%rsi),%rbx */
+#define LOAD_BY_RAX "48 8b 18"    /* mov (%rax),%rbx */
+#define LOAD_BY_RBX "48 8b 0b"    /* mov (%rbx),%rcx */
+#define CHASE       "48 8b 00"    /* mov (%rax),%rax */
+#define MOVE_ON     "48 83 c0 08" /* add $8,%rax */
+#define REPLACE     "48 89 d0"    /* mov %rdx,%rax */
+#define ADD_RDX     "48 01 d2"    /* add %rdx,%rdx: one a cycle */
+#define HIDDEN      10
+#define HIDDEN_PAIR 30 /* of a block of two that takes a cycle: the window lasts longer */
+#define LOAD        5
+#define MISS        100
+
+static int
+setup(void **state)
+{
+	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
+	const struct code *chain;
+
+	fixture->setup.pipeline.window = 60;
+	fixture->setup.pipeline.issue_width = 6;
+	fixture->setup.pipeline.operations[CLASS_LOAD].latency = LOAD;
+	timing_fixture_begin(fixture, SETUP_CLOCK | SETUP_TRUTH);
+	/* the window is full when what is looked at begins */
+	chain = CODE_OF(fixture, ADD_RDX);
+	for (int i = 0; i < 100; i++)
+		execute(fixture, chain);
+	*state = fixture;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	timing_fixture_free(*state);
+	return 0;
+}
+
+/* Cycles from here on that are no execution. */
+static uint64_t
+waited(const struct timing_fixture *fixture)
+{
+	return cycles_of(fixture, REASON_DATA_CACHE);
+}
+
+static void
+the_window_hides_what_it_holds(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	miss(fixture, 0, MISS);
+	assert_int_equal(waited(fixture), LOAD + MISS - HIDDEN);
+	assert_int_equal(stalled(fixture, 2, 2, REASON_DATA_CACHE), LOAD + MISS - HIDDEN);
+}
+
+static void
+what_the_window_hides_whole_costs_nothing(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	miss(fixture, 0, HIDDEN - LOAD);
+	assert_int_equal(waited(fixture), 0);
+}
+
+static void
+independent_misses_overlap(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_RBX));
+	miss(fixture, 0, MISS);
+	miss(fixture, 1, MISS);
+	assert_int_equal(waited(fixture), LOAD + MISS - HIDDEN_PAIR);
+}
+
+static void
+a_window_later_nothing_overlaps(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *chain = CODE_OF(fixture, ADD_RDX), *load = CODE_OF(fixture, LOAD_RAX);
+
+	execute(fixture, load);
+	miss(fixture, 0, MISS);
+	for (int i = 0; i < 2 * HIDDEN; i++)
+		execute(fixture, chain);
+	execute(fixture, load);
+	miss(fixture, 0, MISS);
+	assert_int_equal(waited(fixture), 2 * (LOAD + MISS - HIDDEN));
+}
+
+static void
+an_address_that_was_loaded_waits(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_BY_RAX));
+	miss(fixture, 0, MISS);
+	miss(fixture, 1, MISS);
+	/* by itself the second retires a cycle later */
+	assert_int_equal(waited(fixture), 2 * (LOAD + MISS) - HIDDEN_PAIR - 1);
+}
+
+/* Over a block that calculates with it; time that the blocks take themselves is not waited. */
+static void
+an_address_made_of_what_was_loaded_waits_in_a_later_block(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	uint64_t ready;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	miss(fixture, 0, MISS);
+	ready = core_time(fixture->thread, 0);
+	execute(fixture, CODE_OF(fixture, MOVE_ON));
+	execute(fixture, CODE_OF(fixture, LOAD_BY_RAX));
+	miss(fixture, 0, MISS);
+	assert_int_equal(core_time(fixture->thread, 0), ready + LOAD + MISS);
+}
+
+/* The load between them hits, and hands on what it waited for. */
+static void
+an_address_waits_through_a_load_that_hits(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	uint64_t ready;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	miss(fixture, 0, MISS);
+	ready = core_time(fixture->thread, 0);
+	execute(fixture, CODE_OF(fixture, LOAD_BY_RAX));
+	execute(fixture, CODE_OF(fixture, LOAD_BY_RBX));
+	miss(fixture, 0, MISS);
+	assert_int_equal(core_time(fixture->thread, 0), ready + LOAD + MISS);
+}
+
+static void
+a_register_that_was_written_again_is_not_waited_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	miss(fixture, 0, MISS);
+	execute(fixture, CODE_OF(fixture, REPLACE));
+	execute(fixture, CODE_OF(fixture, LOAD_BY_RAX));
+	miss(fixture, 0, MISS);
+	assert_int_equal(waited(fixture), LOAD + MISS - HIDDEN);
+}
+
+/* However long it is: each turn takes what a load takes. */
+static void
+a_pointer_chase_takes_its_latency_each_time(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *chase = CODE_OF(fixture, CHASE);
+	uint64_t begin;
+
+	execute(fixture, chase);
+	miss(fixture, 0, MISS);
+	begin = core_time(fixture->thread, 0);
+	for (int i = 0; i < 1000; i++) {
+		execute(fixture, chase);
+		miss(fixture, 0, MISS);
+	}
+	assert_int_equal(core_time(fixture->thread, 0) - begin, 1000 * (LOAD + MISS));
+}
+
+static void
+one_miss_in_flight_at_a_time_makes_them_follow_each_other(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	fixture->timing.misses_in_flight = 1;
+	execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_RBX));
+	miss(fixture, 0, MISS);
+	miss(fixture, 1, MISS);
+	/* by itself the second retires a cycle later */
+	assert_int_equal(waited(fixture), 2 * (LOAD + MISS) - HIDDEN_PAIR - 1);
+}
+
+/* What comes behind a branch that was predicted wrongly was not in the window before. */
+static void
+a_misprediction_empties_the_window(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct code *load = CODE_OF(fixture, LOAD_RAX);
+
+	core_mispredicted(fixture->thread, 2, 1);
+	assert_int_equal(cycles_of(fixture, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);
+	execute(fixture, load);
+	miss(fixture, 0, MISS);
+	assert_int_equal(waited(fixture), LOAD + MISS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_window_hides_what_it_holds, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_the_window_hides_whole_costs_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(independent_misses_overlap, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_window_later_nothing_overlaps, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_address_that_was_loaded_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_address_made_of_what_was_loaded_waits_in_a_later_block, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(an_address_waits_through_a_load_that_hits, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_register_that_was_written_again_is_not_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pointer_chase_takes_its_latency_each_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_miss_in_flight_at_a_time_makes_them_follow_each_other, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_misprediction_empties_the_window, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
