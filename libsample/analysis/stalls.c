@@ -52,6 +52,18 @@ stalls_fini(struct stalls *stalls)
 	memset(stalls, 0, sizeof(*stalls));
 }
 
+int
+stall_compare(const struct stall *one, const struct stall *other)
+{
+	if (one->likely != other->likely)
+		return one->likely > other->likely ? -1 : 1;
+	if (one->low != other->low)
+		return one->low > other->low ? -1 : 1;
+	if (one->high != other->high)
+		return one->high > other->high ? -1 : 1;
+	return (one->cause > other->cause) - (one->cause < other->cause);
+}
+
 static int
 reserve(void **array, size_t *capacity, size_t count, size_t size)
 {
@@ -113,6 +125,18 @@ add_stall(struct elimination *elimination, const struct suspect *suspect, struct
 	return err;
 }
 
+/* Of the stall, what events tell of: reasons without share what these leave. */
+static double
+told_cycles(const struct suspect suspects[CAUSE_COUNT])
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < CAUSE_COUNT; i++)
+		if (suspects[i].is_possible && suspects[i].evidence >= 0)
+			sum += fmin(suspects[i].evidence, suspects[i].bound);
+	return sum;
+}
+
 /* A reason's least is what the most of all others leaves. */
 static int
 explain(struct elimination *elimination, uint32_t block, uint32_t index)
@@ -120,16 +144,17 @@ explain(struct elimination *elimination, uint32_t block, uint32_t index)
 	struct instruction_stalls *of =
 		&elimination->result->instructions[elimination->graph->blocks[block].first + index];
 	struct suspect suspects[CAUSE_COUNT];
-	double sum = 0;
+	double sum = 0, left;
 	int err = 0;
 
 	suspects_find(elimination, block, index, suspects);
-	suspects_bound(elimination, block, suspects);
+	suspects_bound(elimination, block, index, suspects);
 	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
 		suspects[i].is_possible = suspects[i].is_possible && suspects[i].bound >= SMALL_PART * of->stall_cycles;
 		suspects[i].bound = suspects[i].is_possible ? fmin(suspects[i].bound, of->stall_cycles) : 0;
 		sum += suspects[i].bound;
 	}
+	left = fmax(of->stall_cycles - told_cycles(suspects), 0);
 	of->unexplained = fmax(of->stall_cycles - sum, 0);
 	of->stall = (uint32_t)elimination->result->stall_count;
 	for (unsigned i = 0; i < CAUSE_COUNT && !err; i++) {
@@ -141,6 +166,7 @@ explain(struct elimination *elimination, uint32_t block, uint32_t index)
 
 		if (!suspects[i].is_possible)
 			continue;
+		stall.likely = fmax(suspects[i].evidence >= 0 ? suspects[i].evidence : left, stall.low);
 		err = add_stall(elimination, &suspects[i], stall);
 		of->stall_count += !err;
 	}

@@ -75,6 +75,7 @@ enum stall_event {
 struct stall_event_samples {
 	const uint64_t *samples; /* per instruction; NULL: not counted */
 	double period;           /* events a sample; 0: not known, then it says nothing */
+	bool is_exact;           /* they lie where the events happened: no need to look at what is near */
 };
 
 struct stalls_input {
@@ -93,6 +94,8 @@ struct stalls_input {
 /* A reason that is possible, in cycles of one execution. */
 struct stall {
 	double low, high;
+	double likely; /* what samples of events tell of, perhaps more than there was; of a reason without, what those
+	                  leave */
 	uint32_t culprit, culprit_count; /* culprits[culprit .. culprit + culprit_count); 0: itself, or not known */
 	uint8_t cause;                   /* enum stall_cause */
 };
@@ -120,6 +123,9 @@ struct stalls {
 /* 0, and free it with stalls_fini(); -EINVAL for schedules that are not the graph's; -ENOMEM. */
 int stalls_find(const struct stalls_input *input, struct stalls *stalls);
 void stalls_fini(struct stalls *stalls); /* a zeroed one is allowed */
+
+/* Which of two reasons of an instruction is to be named first: the one that took more. Negative: `one`. */
+int stall_compare(const struct stall *one, const struct stall *other);
 
 /* 'I', 'T', 'd', 'D', 'w', 'y', 'p', 'm', 'f', 'o', and the row's name in figure 4. '?' and "?" for what is none. */
 char stall_cause_letter(unsigned cause);

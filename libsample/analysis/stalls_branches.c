@@ -67,7 +67,7 @@ suspect_ways(const struct place *place, uint32_t block, double share, double cyc
 		if (here < RARE_EDGE)
 			continue;
 		if (from == FLOW_OUTSIDE) { /* called through a pointer, perhaps */
-			suspect(place, CAUSE_MISPREDICT, model_cycles(place, here * cycles));
+			suspect(place, CAUSE_MISPREDICT, model_cycles(place, here * cycles))->is_open = true;
 			continue;
 		}
 		last = graph->blocks[from].first + graph->blocks[from].count - 1;

@@ -144,7 +144,7 @@ suspect_touch(const struct place *place, enum stall_cause cause, double bound, d
 			return;
 		bound = fmin(bound, share * elimination->result->instructions[place->at].cycles);
 	}
-	suspect(place, cause, bound);
+	suspect(place, cause, bound)->is_itself = true;
 }
 
 void

@@ -53,35 +53,47 @@ static void
 suspect_load(const struct place *place, uint32_t at)
 {
 	const bool is_call = is_call_site(&place->elimination->graph->instructions[at]);
+	struct suspect *cache = suspect(place, CAUSE_DATA_CACHE, is_call ? INFINITY : data_cache_bound(place, at));
+	struct suspect *tlb = suspect(place, CAUSE_DATA_TLB, is_call ? INFINITY : data_tlb_bound(place, at));
 
-	blame(suspect(place, CAUSE_DATA_CACHE, is_call ? INFINITY : data_cache_bound(place, at)), at);
-	blame(suspect(place, CAUSE_DATA_TLB, is_call ? INFINITY : data_tlb_bound(place, at)), at);
+	blame(cache, at);
+	blame(tlb, at);
+	cache->is_open |= is_call;
+	tlb->is_open |= is_call;
 }
 
-/* In order: operands that come from a load, or may. */
+/* In order: a register that a load makes, or may, which is needed or made anew. */
 static void
-suspect_operands(const struct place *place)
+suspect_register(const struct place *place, uint8_t reg, bool is_read)
 {
 	const struct elimination *elimination = place->elimination;
 	const struct pipeline *pipeline = elimination->pipeline;
 	const double cycles = pipeline->data.memory_cycles + pipeline->data_tlb.miss_cycles;
+	struct walk walk;
 
-	for (unsigned i = 0; i < place->instruction->read_count && !place->instruction->clears; i++) {
-		const uint8_t reg = place->instruction->reads[i];
-		struct walk walk;
-
-		walk_back(place->elimination, place->block, place->index, reg, 0, cycles, &walk);
-		if (walk.from_caller || walk.is_lost) {
-			suspect(place, CAUSE_DATA_CACHE, INFINITY);
-			suspect(place, CAUSE_DATA_TLB, INFINITY);
-		}
-		for (uint32_t k = 0; k < walk.count; k++) {
-			const struct instruction *maker = &elimination->graph->instructions[walk.at[k]];
-
-			if (is_call_site(maker) || is_loaded_by(maker, reg))
-				suspect_load(place, walk.at[k]);
-		}
+	walk_back(place->elimination, place->block, place->index, reg, 0, cycles, &walk);
+	if (is_read && (walk.from_caller || walk.is_lost)) {
+		suspect(place, CAUSE_DATA_CACHE, INFINITY)->is_open = true;
+		suspect(place, CAUSE_DATA_TLB, INFINITY)->is_open = true;
 	}
+	for (uint32_t k = 0; k < walk.count; k++) {
+		const struct instruction *maker = &elimination->graph->instructions[walk.at[k]];
+
+		if ((is_read && is_call_site(maker)) || is_loaded_by(maker, reg))
+			suspect_load(place, walk.at[k]);
+	}
+}
+
+/* A result whose register is not free waits for what makes the older one, too. */
+static void
+suspect_operands(const struct place *place)
+{
+	const struct instruction *instruction = place->instruction;
+
+	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++)
+		suspect_register(place, instruction->reads[i], true);
+	for (unsigned i = 0; i < instruction->write_count; i++)
+		suspect_register(place, instruction->writes[i], false);
 }
 
 void

@@ -56,21 +56,65 @@ near_events(struct elimination *elimination, enum stall_event event, uint32_t bl
 	return sum;
 }
 
-/* Cycles of an execution that so many events take at most; INFINITY when they were not counted. */
+/* Where they lie on the instruction that made them. */
 static double
-event_bound(struct elimination *elimination, enum stall_event event, uint32_t block, const struct suspect *suspect,
-            unsigned cycles)
+exact_events(const struct elimination *elimination, enum stall_event event, uint32_t at, const struct suspect *suspect)
 {
+	const uint64_t *samples = elimination->input->events[event].samples;
+	bool is_seen = false;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < suspect->culprit_count; i++) {
+		sum += (double)samples[suspect->culprits[i]];
+		is_seen |= suspect->culprits[i] == at;
+	}
+	if (!is_seen && (suspect->is_itself || suspect->culprit_count == 0))
+		sum += (double)samples[at];
+	return sum;
+}
+
+/* An instruction that is looked at. */
+struct looked_at {
+	struct elimination *elimination;
+	uint32_t block, at;
+};
+
+/* Samples that may tell about the suspect; negative when they were not taken. */
+static double
+events_of(const struct looked_at *looked_at, enum stall_event event, const struct suspect *suspect)
+{
+	struct elimination *elimination = looked_at->elimination;
 	const struct stalls_input *input = elimination->input;
 	const struct stall_event_samples *counted = &input->events[event];
-	const double frequency = input->frequencies->blocks[block].value;
-	double samples;
 
-	if (!counted->samples || !(counted->period > 0) || !(input->cycles_per_sample > 0) || !(frequency > 0))
+	if (!counted->samples || !(counted->period > 0) || !(input->cycles_per_sample > 0) ||
+	    !(input->frequencies->blocks[looked_at->block].value > 0))
+		return -1;
+	if (counted->is_exact && !suspect->is_open)
+		return exact_events(elimination, event, looked_at->at, suspect);
+	return near_events(elimination, event, looked_at->block, suspect);
+}
+
+/* Cycles of an execution that so many samples stand for, if each event takes so long. */
+static double
+cycles_of(const struct looked_at *looked_at, enum stall_event event, double samples, double cycles)
+{
+	const struct stalls_input *input = looked_at->elimination->input;
+
+	return samples * input->events[event].period * cycles / input->cycles_per_sample /
+	       input->frequencies->blocks[looked_at->block].value;
+}
+
+/* At most; INFINITY when they were not counted. */
+static double
+event_bound(const struct looked_at *looked_at, enum stall_event event, const struct suspect *suspect, unsigned cycles)
+{
+	const double samples = events_of(looked_at, event, suspect);
+
+	if (samples < 0)
 		return INFINITY;
-	samples = near_events(elimination, event, block, suspect);
-	samples += 2 * sqrt(samples) + 3; /* no more, in 19 of 20 cases */
-	return samples * counted->period * cycles / input->cycles_per_sample / frequency;
+	/* no more, in 19 of 20 cases */
+	return cycles_of(looked_at, event, samples + 2 * sqrt(samples) + 3, cycles);
 }
 
 static void
@@ -80,21 +124,47 @@ lower(struct suspect *suspect, double bound)
 		suspect->bound = bound;
 }
 
+/* Add what the samples tell of to what is known; each event took so long. */
+static void
+tell(const struct looked_at *looked_at, enum stall_event event, unsigned cycles, struct suspect *suspect)
+{
+	const double samples = suspect->is_possible ? events_of(looked_at, event, suspect) : -1;
+
+	if (samples >= 0)
+		suspect->evidence = fmax(suspect->evidence, 0) + cycles_of(looked_at, event, samples, cycles);
+}
+
 /* Accesses that miss only the first level cost what the further ones do. */
 static double
-last_level_bound(struct elimination *elimination, uint32_t block, const struct suspect *suspect)
+last_level_bound(const struct looked_at *looked_at, const struct suspect *suspect)
 {
+	const struct elimination *elimination = looked_at->elimination;
 	const struct pipeline_memory *data = &elimination->pipeline->data;
 	const unsigned near = data->level3_cycles ? data->level3_cycles : data->level2_cycles;
 	const uint32_t accesses = suspect->culprit_count ? suspect->culprit_count : 1;
 
-	return event_bound(elimination, STALL_EVENT_LAST_LEVEL, block, suspect, data->memory_cycles) +
+	return event_bound(looked_at, STALL_EVENT_LAST_LEVEL, suspect, data->memory_cycles) +
 	       (elimination->is_relative ? INFINITY : (double)accesses * near);
 }
 
-void
-suspects_bound(struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT])
+static void
+tell_all(const struct looked_at *looked_at, struct suspect suspects[CAUSE_COUNT])
 {
+	const struct pipeline *pipeline = looked_at->elimination->pipeline;
+	const unsigned near = pipeline->data.level2_cycles, far = pipeline->data.memory_cycles;
+
+	tell(looked_at, STALL_EVENT_CODE_CACHE, pipeline->code.level2_cycles, &suspects[CAUSE_CODE_CACHE]);
+	tell(looked_at, STALL_EVENT_CODE_TLB, pipeline->code_tlb.miss_cycles, &suspects[CAUSE_CODE_TLB]);
+	tell(looked_at, STALL_EVENT_DATA_CACHE, near, &suspects[CAUSE_DATA_CACHE]);
+	tell(looked_at, STALL_EVENT_LAST_LEVEL, far > near ? far - near : 0, &suspects[CAUSE_DATA_CACHE]);
+	tell(looked_at, STALL_EVENT_DATA_TLB, pipeline->data_tlb.miss_cycles, &suspects[CAUSE_DATA_TLB]);
+	tell(looked_at, STALL_EVENT_MISPREDICT, pipeline->mispredict_cycles, &suspects[CAUSE_MISPREDICT]);
+}
+
+void
+suspects_bound(struct elimination *elimination, uint32_t block, uint32_t index, struct suspect suspects[CAUSE_COUNT])
+{
+	const struct looked_at looked_at = {elimination, block, elimination->graph->blocks[block].first + index};
 	const struct pipeline *pipeline = elimination->pipeline;
 	const struct {
 		enum stall_cause cause;
@@ -111,7 +181,8 @@ suspects_bound(struct elimination *elimination, uint32_t block, struct suspect s
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
 		struct suspect *suspect = &suspects[bounds[i].cause];
 
-		lower(suspect, event_bound(elimination, bounds[i].event, block, suspect, bounds[i].cycles));
+		lower(suspect, event_bound(&looked_at, bounds[i].event, suspect, bounds[i].cycles));
 	}
-	lower(&suspects[CAUSE_DATA_CACHE], last_level_bound(elimination, block, &suspects[CAUSE_DATA_CACHE]));
+	lower(&suspects[CAUSE_DATA_CACHE], last_level_bound(&looked_at, &suspects[CAUSE_DATA_CACHE]));
+	tell_all(&looked_at, suspects);
 }

@@ -15,6 +15,9 @@ struct suspect {
 	uint32_t culprits[SUSPECT_CULPRITS_MAX]; /* instructions, each once */
 	uint32_t culprit_count;
 	bool is_possible;
+	bool is_itself;  /* it may be to blame itself, whether it is one of the culprits or not */
+	bool is_open;    /* so may others, that are not known */
+	double evidence; /* cycles that samples of events tell of; negative: they say nothing */
 };
 
 struct elimination {
@@ -73,8 +76,9 @@ void suspects_find(struct elimination *elimination, uint32_t block, uint32_t ind
 bool is_multiplier(unsigned class);
 bool is_divider(unsigned class);
 
-/* What the samples of events leave of them. */
-void suspects_bound(struct elimination *elimination, uint32_t block, struct suspect suspects[CAUSE_COUNT]);
+/* What the samples of events leave of those of instruction `index` of `block`. */
+void suspects_bound(struct elimination *elimination, uint32_t block, uint32_t index,
+                    struct suspect suspects[CAUSE_COUNT]);
 
 /* With relative frequencies: fill in worth, from times of instructions and blocks. 0 or -ENOMEM. */
 int find_worth(struct elimination *elimination);

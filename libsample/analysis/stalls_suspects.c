@@ -18,7 +18,7 @@ suspect(const struct place *place, enum stall_cause cause, double bound)
 	struct suspect *suspect = &place->suspects[cause];
 
 	if (!suspect->is_possible)
-		*suspect = (struct suspect){.is_possible = true, .bound = bound};
+		*suspect = (struct suspect){.is_possible = true, .bound = bound, .evidence = -1};
 	else
 		suspect->bound += bound;
 	return suspect;
@@ -37,6 +37,7 @@ blame(struct suspect *suspect, uint32_t instruction)
 void
 blame_itself(const struct place *place, struct suspect *suspect)
 {
+	suspect->is_itself = true;
 	if (!place->elimination->in_order)
 		blame(suspect, place->at);
 }

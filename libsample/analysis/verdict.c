@@ -14,9 +14,8 @@ verdict_first_reason(const struct stalls *stalls, uint32_t instruction)
 
 	for (uint32_t i = late->stall; i < late->stall + late->stall_count; i++) {
 		const struct stall *stall = &stalls->stalls[i];
-		const struct stall *best = first == UINT32_MAX ? NULL : &stalls->stalls[first];
 
-		if (!best || stall->low > best->low || (stall->low >= best->low && stall->high > best->high))
+		if (first == UINT32_MAX || stall_compare(stall, &stalls->stalls[first]) < 0)
 			first = i;
 	}
 	return first;
