@@ -288,8 +288,8 @@ print_events(const struct selection *selection, const struct output *output)
 		const struct selection_event *event = &selection->events[i];
 		bool is_without_idle = leaves_out_idle_time(selection, event);
 
-		if (event->available && strcmp(event->name, event->requested) == 0 && !event->note[0] &&
-		    !is_without_idle)
+		if (event->is_truth || (event->available && strcmp(event->name, event->requested) == 0 &&
+		                        !event->note[0] && !is_without_idle))
 			continue;
 		begin_line(&paragraph);
 		print_event(event, is_without_idle, output->stream);

@@ -43,7 +43,7 @@ events_json(const struct summary *summary)
 	for (size_t i = 0; i < summary->columns->count; i++)
 		failed |= json_array_append_new(events, event_json(summary, summary->columns->events[i]));
 	for (size_t i = 0; i < summary->selection->event_count; i++)
-		if (!is_column(summary->columns, i))
+		if (!is_column(summary->columns, i) && !summary->selection->events[i].is_truth)
 			failed |= json_array_append_new(events, event_json(summary, i));
 	return json_kept(events, failed);
 }

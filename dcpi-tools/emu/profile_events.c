@@ -27,10 +27,10 @@ add_sampled(struct profile_events *events, const struct setup *setup, enum setup
 
 	event->period = setup->periods[which];
 	event->precise = EVENT_PRECISE_MAX;
-	if (is_time)
-		event->rate = (uint64_t)(setup->machine.clock_mhz * 1e6 / (double)event->period);
-	snprintf(event->note, sizeof(event->note), "%s of %s, which was emulated",
-	         is_time ? "virtual cycles" : "events", setup->machine.name);
+	if (!is_time)
+		return;
+	event->rate = (uint64_t)(setup->machine.clock_mhz * 1e6 / (double)event->period);
+	snprintf(event->note, sizeof(event->note), "virtual cycles of %s, which was emulated", setup->machine.name);
 }
 
 static const uint8_t truths[REASON_COUNT] = {

@@ -37,7 +37,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 		err = truth_judge(&judged->truth, input->code, analysis, &verdicts);
 	if (err)
 		return err;
-	verdict_sum_add(&judged->sum, analysis, verdicts);
+	verdict_sum_add(&judged->sum, analysis, judged->epoch != 0, verdicts);
 	grown = array_grow(judged->procedures, &judged->capacity, judged->count + 1, sizeof(*grown));
 	if (grown) {
 		judged->procedures = grown;
@@ -48,7 +48,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 			.samples = analysis->time_samples,
 		};
 		judged->count += grown->title != NULL;
-		verdict_sum_add(&grown->sum, analysis, verdicts);
+		verdict_sum_add(&grown->sum, analysis, judged->epoch != 0, verdicts);
 	}
 	free(verdicts);
 	return grown && grown->title ? 0 : -ENOMEM;

@@ -107,12 +107,29 @@ is_kept(const struct worst *worst, const struct worst_stall *stall)
 	return worst->count < worst->limit || is_worse(stall, &worst->stalls[0]);
 }
 
+static int
+compare_reasons(const void *a, const void *b)
+{
+	const struct stall *const *one = a, *const *other = b;
+
+	return stall_compare(*one, *other);
+}
+
+/* The one that took most comes first. */
 static void
 take_reasons(const struct stalls *stalls, const struct instruction_stalls *late, double frequency,
              struct worst_stall *stall)
 {
-	for (uint32_t i = 0; i < late->stall_count && stall->reason_count < CAUSE_COUNT; i++) {
-		const struct stall *possible = &stalls->stalls[late->stall + i];
+	const struct stall *order[CAUSE_COUNT];
+	size_t count = 0;
+
+	while (count < late->stall_count && count < CAUSE_COUNT) {
+		order[count] = &stalls->stalls[late->stall + count];
+		count++;
+	}
+	qsort((void *)order, count, sizeof(order[0]), compare_reasons);
+	for (size_t i = 0; i < count; i++) {
+		const struct stall *possible = order[i];
 		struct worst_reason *reason = &stall->reasons[stall->reason_count++];
 
 		reason->cause = possible->cause;

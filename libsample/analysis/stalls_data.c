@@ -71,7 +71,7 @@ suspect_register(const struct place *place, uint8_t reg, bool is_read)
 	const double cycles = pipeline->data.memory_cycles + pipeline->data_tlb.miss_cycles;
 	struct walk walk;
 
-	walk_back(place->elimination, place->block, place->index, reg, 0, cycles, &walk);
+	walk_back_to_use(place->elimination, place->block, place->index, reg, cycles, &walk);
 	if (is_read && (walk.from_caller || walk.is_lost)) {
 		suspect(place, CAUSE_DATA_CACHE, INFINITY)->is_open = true;
 		suspect(place, CAUSE_DATA_TLB, INFINITY)->is_open = true;
@@ -84,6 +84,15 @@ suspect_register(const struct place *place, uint8_t reg, bool is_read)
 	}
 }
 
+static bool
+is_read(const struct instruction *instruction, uint8_t reg)
+{
+	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++)
+		if (instruction->reads[i] == reg)
+			return true;
+	return false;
+}
+
 /* A result whose register is not free waits for what makes the older one, too. */
 static void
 suspect_operands(const struct place *place)
@@ -93,7 +102,8 @@ suspect_operands(const struct place *place)
 	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++)
 		suspect_register(place, instruction->reads[i], true);
 	for (unsigned i = 0; i < instruction->write_count; i++)
-		suspect_register(place, instruction->writes[i], false);
+		if (!is_read(instruction, instruction->writes[i]))
+			suspect_register(place, instruction->writes[i], false);
 }
 
 void

@@ -61,6 +61,10 @@ struct walk {
 void walk_back(struct elimination *elimination, uint32_t block, uint32_t index, uint8_t reg, uint64_t classes,
                double cycles, struct walk *walk);
 
+/* The same for `reg` alone, but a way ends where it is needed: who comes later finds it there. */
+void walk_back_to_use(struct elimination *elimination, uint32_t block, uint32_t index, uint8_t reg, double cycles,
+                      struct walk *walk);
+
 /* Which share of the block's executions comes over an edge: 0 to 1; 0 for a rare one. */
 double edge_share(const struct elimination *elimination, uint32_t edge, uint32_t block);
 

@@ -10,6 +10,7 @@ struct search {
 	uint8_t reg;
 	uint64_t classes;
 	double cycles; /* no farther */
+	bool ends_at_use;
 	uint32_t steps_left;
 	uint32_t head, tail; /* of the queue */
 	struct walk *walk;
@@ -55,6 +56,15 @@ is_looked_for(const struct search *search, const struct instruction *instruction
 	return false;
 }
 
+static bool
+is_needed(const struct search *search, const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->read_count && search->ends_at_use && !instruction->clears; i++)
+		if (instruction->reads[i] == search->reg)
+			return true;
+	return false;
+}
+
 /* Back from before instruction `index` of the block to its beginning; false when the search ends in it. */
 static bool
 scan_block(struct search *search, uint32_t block, uint32_t index, double *distance)
@@ -63,16 +73,20 @@ scan_block(struct search *search, uint32_t block, uint32_t index, double *distan
 	const struct flow_block *at = &elimination->graph->blocks[block];
 
 	while (index-- > 0) {
+		const struct instruction *instruction = &elimination->graph->instructions[at->first + index];
+
 		if (search->steps_left == 0) {
 			search->walk->is_lost = true;
 			return false;
 		}
 		search->steps_left--;
 		search->walk->steps++;
-		if (is_looked_for(search, &elimination->graph->instructions[at->first + index])) {
+		if (is_looked_for(search, instruction)) {
 			found(search->walk, at->first + index);
 			return false;
 		}
+		if (is_needed(search, instruction))
+			return false;
 		*distance += elimination->input->schedules[block].lines[index].minimum_cycles;
 		if (!(*distance < search->cycles))
 			return false;
@@ -104,9 +118,29 @@ add_sources(struct search *search, uint32_t block, double distance)
 	}
 }
 
+static void
+walk(struct search *search, uint32_t block, uint32_t index)
+{
+	struct elimination *elimination = search->elimination;
+	double distance = 0;
+
+	memset(search->walk, 0, sizeof(*search->walk));
+	elimination->search++;
+	if (!scan_block(search, block, index, &distance))
+		return;
+	add_sources(search, block, distance);
+	while (search->head < search->tail) {
+		const uint32_t next = elimination->queue[search->head];
+
+		distance = elimination->distances[search->head++];
+		if (scan_block(search, next, elimination->graph->blocks[next].count, &distance))
+			add_sources(search, next, distance);
+	}
+}
+
 void
 walk_back(struct elimination *elimination, uint32_t block, uint32_t index, uint8_t reg, uint64_t classes, double cycles,
-          struct walk *walk)
+          struct walk *result)
 {
 	struct search search = {
 		.elimination = elimination,
@@ -114,20 +148,24 @@ walk_back(struct elimination *elimination, uint32_t block, uint32_t index, uint8
 		.classes = classes,
 		.cycles = cycles,
 		.steps_left = STEPS_MAX,
-		.walk = walk,
+		.walk = result,
 	};
-	double distance = 0;
 
-	memset(walk, 0, sizeof(*walk));
-	elimination->search++;
-	if (!scan_block(&search, block, index, &distance))
-		return;
-	add_sources(&search, block, distance);
-	while (search.head < search.tail) {
-		const uint32_t next = elimination->queue[search.head];
+	walk(&search, block, index);
+}
 
-		distance = elimination->distances[search.head++];
-		if (scan_block(&search, next, elimination->graph->blocks[next].count, &distance))
-			add_sources(&search, next, distance);
-	}
+void
+walk_back_to_use(struct elimination *elimination, uint32_t block, uint32_t index, uint8_t reg, double cycles,
+                 struct walk *result)
+{
+	struct search search = {
+		.elimination = elimination,
+		.reg = reg,
+		.cycles = cycles,
+		.ends_at_use = true,
+		.steps_left = STEPS_MAX,
+		.walk = result,
+	};
+
+	walk(&search, block, index);
 }

@@ -22,9 +22,9 @@ verdict_first_reason(const struct stalls *stalls, uint32_t instruction)
 }
 
 double
-verdict_unit(const struct procedure_analysis *analysis)
+verdict_unit(const struct procedure_analysis *analysis, bool same_run)
 {
-	const bool is_absolute = !analysis->frequencies.is_relative && analysis->cycles_per_sample > 0;
+	const bool is_absolute = same_run && !analysis->frequencies.is_relative && analysis->cycles_per_sample > 0;
 
 	return is_absolute ? analysis->cycles_per_sample : executions_per_frequency(analysis);
 }
@@ -129,10 +129,8 @@ verdicts_make(const struct procedure_analysis *analysis, const struct verdict_tr
 }
 
 static void
-add_blocks(struct verdict_sum *sum, const struct procedure_analysis *analysis)
+add_blocks(struct verdict_sum *sum, const struct procedure_analysis *analysis, double unit)
 {
-	const double unit = verdict_unit(analysis);
-
 	for (uint32_t i = 0; analysis->executions && i < analysis->graph->block_count; i++) {
 		const double executions = (double)analysis->executions[analysis->graph->blocks[i].first];
 		const double samples = block_samples(analysis, i);
@@ -147,9 +145,10 @@ add_blocks(struct verdict_sum *sum, const struct procedure_analysis *analysis)
 }
 
 void
-verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis, const struct verdict *verdicts)
+verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis, bool same_run,
+                const struct verdict *verdicts)
 {
-	add_blocks(sum, analysis);
+	add_blocks(sum, analysis, verdict_unit(analysis, same_run));
 	for (size_t i = 0; i < analysis->graph->instruction_count; i++) {
 		sum->stall_cycles += verdicts[i].cycles;
 		sum->causes += verdicts[i].is_cause ? verdicts[i].cycles : 0;

@@ -38,8 +38,11 @@ int verdicts_make(const struct procedure_analysis *analysis, const struct verdic
 /* The reason that stands first among those of an instruction: the index of a stall, or UINT32_MAX when it has none. */
 uint32_t verdict_first_reason(const struct stalls *stalls, uint32_t instruction);
 
-/* The executions that a frequency of 1 stands for, absolutely where that is known, else executions_per_frequency(). */
-double verdict_unit(const struct procedure_analysis *analysis);
+/*
+ * The executions that a frequency of 1 stands for: of the same run, absolutely where that is known; else
+ * executions_per_frequency().
+ */
+double verdict_unit(const struct procedure_analysis *analysis, bool same_run);
 
 #define VERDICT_LIMITS 3
 
@@ -52,7 +55,7 @@ struct verdict_sum {
 	double causes, culprits;       /* of these: inferred as it was */
 };
 
-void verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis,
+void verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis, bool same_run,
                      const struct verdict *verdicts);
 
 #endif

@@ -39,6 +39,7 @@ struct selection_event {
 	struct overhead overhead;   /* of its samples alone */
 	uint64_t cost_ns;           /* of one sample, in the newest epoch; 0: not known */
 	bool available;             /* in at least one selected epoch */
+	bool is_truth;              /* of an emulation: only edges, nothing that a report could show; not available */
 	struct slice_event totals;  /* over the selected slices, all contexts */
 	uint64_t selected;          /* attributed samples whose context matches */
 	double selected_events;     /* those times the periods of their epochs */

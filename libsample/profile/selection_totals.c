@@ -34,7 +34,8 @@ event_begin(struct selection_event *event, const struct event *from)
 	event->period = from->period;
 	event->rate = from->rate;
 	event->cost_ns = from->cost_ns;
-	event->available = from->available;
+	event->is_truth = from->encoding.type == EVENT_TYPE_TRUTH;
+	event->available = from->available && !event->is_truth;
 }
 
 /* Find or make the event that `from` is one with; its place, or an error. */
@@ -52,7 +53,7 @@ merge_event(struct selection_parts *parts, const struct event *from)
 			events[i].period = 0;
 		if (events[i].rate != from->rate)
 			events[i].rate = 0;
-		events[i].available |= from->available;
+		events[i].available |= from->available && !events[i].is_truth;
 		return (int)i;
 	}
 	if (count == SELECTION_EVENTS_MAX)
