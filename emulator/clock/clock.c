@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "emulator/clock/clock_state.h"
+#include "emulator/clock/guest_cpus.h"
 #include "emulator/clock/host_thread.h"
 
 #define STEP_CYCLES 50000 /* without a quantum, between two looks at the others */
@@ -32,6 +33,7 @@ join_family(struct clock *clock)
 	clock->process = getpid();
 	clock->start = before == FAMILY_UNKNOWN ? 0 : before;
 	family_set_time(clock->family, clock->process, clock->start);
+	family_busy(clock->family, clock->process, &clock->before);
 }
 
 struct clock *
@@ -120,14 +122,17 @@ clock_bind_thread(struct clock *clock, unsigned vcpu)
 	skew_bind(clock->skew, vcpu);
 }
 
-/* The core with the fewest threads; the first of these. */
+/* The core with the fewest threads, the first of these; for a process's first thread, the one that it is pinned to. */
 static unsigned
-choose_core(const struct clock *clock)
+choose_core(const struct clock *clock, bool is_first)
 {
-	uint16_t threads[MACHINE_CORES_MAX] = {0};
 	const unsigned cores = clock->setup.threads ? clock->setup.threads : 1, highest = atomic_load(&clock->highest);
+	uint16_t threads[MACHINE_CORES_MAX] = {0};
+	uint8_t mask[FAMILY_AFFINITY_SIZE];
 	unsigned best = 0;
 
+	if (is_first && family_affinity(clock->family, clock->process, mask))
+		return (unsigned)guest_cpus_first(mask, sizeof(mask));
 	for (unsigned i = 0; i < highest; i++)
 		if (clock->threads[i].is_alive)
 			threads[clock->threads[i].core]++;
@@ -150,7 +155,7 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	parent = find_caller(clock);
 	now = parent ? atomic_load(&parent->now) : clock->start;
 	memset(&thread->progress, 0, sizeof(thread->progress));
-	thread->core = choose_core(clock);
+	thread->core = choose_core(clock, !parent);
 	thread->counters = counters ? counters : &thread->none;
 	/* set_tid_address() or the clone that makes it tell */
 	thread->child_address = parent ? parent->progress.child_address : 0;
@@ -161,7 +166,6 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	atomic_store(&thread->called, 0);
 	thread->has_host = false;
 	thread->has_pending_result = false;
-	thread->is_pinned = false;
 	thread->measured_ns = 0;
 	guest_random_init(&thread->random, clock->setup.seed, clock->start, vcpu);
 	thread->is_alive = true;
@@ -291,7 +295,8 @@ clock_fork(struct clock *clock)
 	for (unsigned i = 0; i < atomic_load(&clock->highest); i++)
 		clock->threads[i].is_alive = i == vcpu;
 	clock->process = getpid();
-	family_begin(clock->family, clock->process, clock->start);
+	family_begin(clock->family, clock->process, getppid(), clock->start);
+	clock->before = clock->children = (struct family_busy){0};
 	clock->threads[vcpu].host_thread = gettid();
 	/* the same seed would give parent and child the same names for files */
 	clock->threads[vcpu].random.state ^= ~clock->start;

@@ -64,6 +64,7 @@ note_kind(struct clock *clock, unsigned vcpu)
 	struct clock_thread *thread = &clock->threads[vcpu];
 	struct clock_progress *progress = &thread->progress;
 	const uint64_t *arguments = progress->call.arguments;
+	struct family_busy busy;
 
 	switch (progress->kind) {
 	case CALL_FUTEX:
@@ -84,6 +85,11 @@ note_kind(struct clock *clock, unsigned vcpu)
 		progress->pipe = family_pipe((int)arguments[0]);
 		if (progress->pipe)
 			family_write(clock->family, progress->pipe, progress->began);
+		return;
+	case CALL_EXIT_GROUP:
+	case CALL_EXEC:
+		clock_busy(clock, &busy);
+		family_set_busy(clock->family, clock->process, &busy);
 		return;
 	case CALL_EXIT:
 		thread_exits(clock, vcpu, progress->began);

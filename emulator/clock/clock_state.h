@@ -55,8 +55,6 @@ struct clock_thread {
 	int host_thread;        /* its number */
 	int64_t pending_result; /* that its last call is to return; with has_pending_result */
 	bool has_pending_result;
-	bool is_pinned; /* to the cores of `affinity` */
-	uint8_t affinity[MACHINE_CORES_MAX / 8];
 	struct guest_random random;
 	uint64_t measured_cycles,
 		measured_ns; /* its execution, and CPU time of the host, when delay_measure() was told */
@@ -74,7 +72,9 @@ struct clock {
 	struct family *family;
 	struct delay *delay;
 	pid_t process;
-	cpu_set_t host_affinity; /* as it was when this began */
+	struct family_busy before;   /* what this process had had when this program began in it */
+	struct family_busy children; /* what those had that it waited for; under the lock */
+	cpu_set_t host_affinity;     /* as it was when this began */
 	struct skew *skew;
 	struct futexes *futexes;
 	unsigned child_argument;                       /* of clone(): where the address of the child's is */
@@ -89,6 +89,9 @@ void clock_bind_thread(struct clock *clock, unsigned vcpu);
 
 /* The thread's clock is `now`: wait for those that are far behind. */
 void clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now);
+
+/* Cycles that all threads have had a core for, and of these those in system calls; without children. */
+void clock_busy(const struct clock *clock, struct family_busy *busy);
 
 /* Its call has returned `result`: when, at the earliest. */
 uint64_t clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result);

@@ -20,6 +20,9 @@
 struct family_process {
 	atomic_int number;
 	atomic_uint_fast64_t cycles;
+	atomic_uint_fast64_t busy, called;
+	atomic_bool is_pinned;
+	uint8_t affinity[FAMILY_AFFINITY_SIZE];
 };
 
 struct pipe_write {
@@ -130,12 +133,62 @@ family_time(const struct family *family, pid_t process)
 }
 
 void
-family_begin(struct family *family, pid_t process, uint64_t cycles)
+family_begin(struct family *family, pid_t process, pid_t parent, uint64_t cycles)
+{
+	struct family_process *place = find_process(family, process, true);
+	uint8_t mask[FAMILY_AFFINITY_SIZE];
+
+	if (!place)
+		return;
+	atomic_store(&place->cycles, cycles);
+	atomic_store(&place->busy, 0);
+	atomic_store(&place->called, 0);
+	atomic_store(&place->is_pinned, false);
+	if (family_affinity(family, parent, mask))
+		family_set_affinity(family, process, mask);
+}
+
+void
+family_set_busy(struct family *family, pid_t process, const struct family_busy *busy)
 {
 	struct family_process *place = find_process(family, process, true);
 
+	if (!place)
+		return;
+	atomic_store(&place->busy, busy->all);
+	atomic_store(&place->called, busy->called);
+}
+
+void
+family_busy(const struct family *family, pid_t process, struct family_busy *busy)
+{
+	const struct family_process *place = find_process(family, process, false);
+
+	*busy = (struct family_busy){0};
 	if (place)
-		atomic_store(&place->cycles, cycles);
+		*busy = (struct family_busy){atomic_load(&place->busy), atomic_load(&place->called)};
+}
+
+void
+family_set_affinity(struct family *family, pid_t process, const uint8_t mask[FAMILY_AFFINITY_SIZE])
+{
+	struct family_process *place = find_process(family, process, true);
+
+	if (!place)
+		return;
+	memcpy(place->affinity, mask, FAMILY_AFFINITY_SIZE);
+	atomic_store(&place->is_pinned, true);
+}
+
+bool
+family_affinity(const struct family *family, pid_t process, uint8_t mask[FAMILY_AFFINITY_SIZE])
+{
+	const struct family_process *place = find_process(family, process, false);
+
+	if (!place || !atomic_load(&place->is_pinned))
+		return false;
+	memcpy(mask, place->affinity, FAMILY_AFFINITY_SIZE);
+	return true;
 }
 
 uint64_t
@@ -167,18 +220,15 @@ find_pipe(struct family *family, uint64_t key)
 	return first;
 }
 
-/* NULL: who had the lock is gone. */
+/* Who had the lock for so long has ended in between: what it left is taken as it is. */
 static struct family_pipe *
 lock_pipe(struct family *family, uint64_t key)
 {
 	struct family_pipe *place = find_pipe(family, key);
 
-	for (unsigned tries = 0; tries < LOCK_TRIES; tries++) {
-		if (!atomic_exchange(&place->is_locked, true))
-			return place;
+	for (unsigned tries = 0; tries < LOCK_TRIES && atomic_exchange(&place->is_locked, true); tries++)
 		host_pause();
-	}
-	return NULL;
+	return place;
 }
 
 static void
@@ -192,8 +242,6 @@ family_write(struct family *family, uint64_t pipe, uint64_t cycles)
 {
 	struct family_pipe *place = lock_pipe(family, pipe);
 
-	if (!place)
-		return;
 	place->began = cycles;
 	unlock_pipe(place);
 }
@@ -203,8 +251,6 @@ family_wrote(struct family *family, uint64_t pipe, uint64_t cycles, uint64_t byt
 {
 	struct family_pipe *place = lock_pipe(family, pipe);
 
-	if (!place)
-		return;
 	place->written += bytes;
 	place->writes[place->writes_begun++ % PIPE_WRITES] = (struct pipe_write){place->written, cycles};
 	unlock_pipe(place);
@@ -228,8 +274,6 @@ family_read(struct family *family, uint64_t pipe, uint64_t cycles, uint64_t byte
 	struct family_pipe *place = lock_pipe(family, pipe);
 	uint64_t when;
 
-	if (!place)
-		return 0;
 	place->read += bytes;
 	when = find_write(place);
 	place->room = when > cycles ? when : cycles;
@@ -243,8 +287,6 @@ family_room(struct family *family, uint64_t pipe)
 	struct family_pipe *place = lock_pipe(family, pipe);
 	uint64_t room;
 
-	if (!place)
-		return 0;
 	room = place->room;
 	unlock_pipe(place);
 	return room;

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "machine/machine.h"
+
 #define FAMILY_NAME      "times" /* of the file */
 #define FAMILY_PROCESSES 4096
 #define FAMILY_PIPES     512
@@ -30,8 +32,21 @@ void family_free(struct family *family);
 void family_set_time(struct family *family, pid_t process, uint64_t cycles);
 uint64_t family_time(const struct family *family, pid_t process);
 
-/* A new process with a number that another may have had. */
-void family_begin(struct family *family, pid_t process, uint64_t cycles);
+/* A child of this process begins, with a number that another may have had. */
+void family_begin(struct family *family, pid_t process, pid_t parent, uint64_t cycles);
+
+/* What a process's threads have had of cores, cycles, and of that in system calls; with what its children had. */
+struct family_busy {
+	uint64_t all, called;
+};
+
+void family_set_busy(struct family *family, pid_t process, const struct family_busy *busy);
+void family_busy(const struct family *family, pid_t process, struct family_busy *busy);
+
+/* The cores that a process is pinned to, a bit for each; what it executes is, too. False: it is not. */
+#define FAMILY_AFFINITY_SIZE (MACHINE_CORES_MAX / 8)
+void family_set_affinity(struct family *family, pid_t process, const uint8_t mask[FAMILY_AFFINITY_SIZE]);
+bool family_affinity(const struct family *family, pid_t process, uint8_t mask[FAMILY_AFFINITY_SIZE]);
 
 /* A descriptor of a pipe, as a number for it; 0: it is none. */
 uint64_t family_pipe(int fd);

@@ -49,35 +49,37 @@ answer_open(const struct clock *clock, const struct clock_call *call, unsigned p
 		                         call->arguments[path + 1] & O_CLOEXEC);
 }
 
-/* The thread that a number of the kernel's is; 0: the calling one. NULL: none that is known. */
-static struct clock_thread *
-find_thread(struct clock *clock, struct clock_thread *caller, uint64_t number)
+/* Whose processors a call is about. */
+static pid_t
+subject_of(const struct clock_thread *caller)
 {
-	const unsigned highest = atomic_load(&clock->highest);
+	const pid_t number = (pid_t)caller->progress.call.arguments[0];
 
-	if (number == 0)
-		return caller;
-	for (unsigned i = 0; i < highest; i++)
-		if (clock->threads[i].is_alive && clock->threads[i].has_host &&
-		    clock->threads[i].host_thread == (int)number)
-			return &clock->threads[i];
-	return NULL;
+	return number ? number : caller->host_thread;
 }
 
 /* sched_getaffinity(thread, size, mask): the kernel wrote `result` bytes. */
 static void
-answer_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
+answer_affinity(const struct clock *clock, const struct clock_thread *caller, int64_t result)
 {
 	const struct clock_call *call = &caller->progress.call;
-	const struct clock_thread *thread = find_thread(clock, caller, call->arguments[0]);
-	const size_t size = (size_t)result < sizeof(thread->affinity) ? (size_t)result : sizeof(thread->affinity);
-	uint8_t mask[sizeof(thread->affinity)];
+	uint8_t mask[FAMILY_AFFINITY_SIZE];
+	const size_t size = (size_t)result < sizeof(mask) ? (size_t)result : sizeof(mask);
 
-	if (thread && thread->is_pinned)
-		memcpy(mask, thread->affinity, sizeof(mask));
-	else
+	if (!family_affinity(clock->family, subject_of(caller), mask))
 		guest_cpus_mask(mask, sizeof(mask), clock->setup.threads);
 	guest_write(call->arguments[2], call->base, mask, size);
+}
+
+/* Its caches are those of that core from the next thread on that has its virtual CPU. */
+static void
+move_thread(struct clock *clock, pid_t subject, int core)
+{
+	const unsigned highest = atomic_load(&clock->highest);
+
+	for (unsigned i = 0; i < highest; i++)
+		if (clock->threads[i].is_alive && clock->threads[i].host_thread == subject)
+			clock->threads[i].core = (unsigned)core;
 }
 
 /*
@@ -88,25 +90,24 @@ static void
 set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
 {
 	const struct clock_call *call = &caller->progress.call;
-	struct clock_thread *thread = find_thread(clock, caller, call->arguments[0]);
-	uint8_t mask[MACHINE_CORES_MAX / 8] = {0}, all[MACHINE_CORES_MAX / 8];
+	const pid_t subject = subject_of(caller);
+	uint8_t mask[FAMILY_AFFINITY_SIZE] = {0}, all[FAMILY_AFFINITY_SIZE];
 	const size_t size = call->arguments[1] < sizeof(mask) ? (size_t)call->arguments[1] : sizeof(mask);
 	int first;
 
 	if ((result < 0 && result != RESULT_EINVAL) || !guest_read(call->arguments[2], call->base, mask, size))
 		return;
-	if (result == 0 && thread)
-		(void)sched_setaffinity((pid_t)call->arguments[0], sizeof(clock->host_affinity), &clock->host_affinity);
+	if (result == 0)
+		(void)sched_setaffinity(subject, sizeof(clock->host_affinity), &clock->host_affinity);
 	guest_cpus_mask(all, sizeof(all), clock->setup.threads);
 	for (size_t i = 0; i < sizeof(mask); i++)
 		mask[i] &= all[i];
 	first = guest_cpus_first(mask, sizeof(mask));
 	guest_view_change_result(caller, first < 0 ? RESULT_EINVAL : 0);
-	if (first < 0 || !thread)
+	if (first < 0)
 		return;
-	memcpy(thread->affinity, mask, sizeof(mask));
-	thread->is_pinned = true;
-	thread->core = (unsigned)first;
+	family_set_affinity(clock->family, subject, mask);
+	move_thread(clock, subject, first);
 }
 
 static void
@@ -133,7 +134,7 @@ guest_view_answer(struct clock *clock, unsigned vcpu, int64_t result, uint64_t n
 	}
 	if (result < 0)
 		return;
-	guest_view_answer_time(clock, thread, now);
+	guest_view_answer_time(clock, thread, result, now);
 	switch (thread->progress.kind) {
 	case CALL_GETRANDOM:
 		answer_random(clock, thread, call->arguments[0], result);

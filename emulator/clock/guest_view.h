@@ -12,7 +12,7 @@
 void guest_view_answer(struct clock *clock, unsigned vcpu, int64_t result, uint64_t now);
 
 /* The part of it that is about time. */
-void guest_view_answer_time(struct clock *clock, struct clock_thread *thread, uint64_t now);
+void guest_view_answer_time(struct clock *clock, struct clock_thread *thread, int64_t result, uint64_t now);
 
 /* The call is to have returned `result`: the guest has it when it goes on. */
 static inline void

@@ -8,7 +8,6 @@
 #define TICKS_PER_S 100 /* of times(), on each architecture */
 #define NS_PER_TICK (1000000000 / TICKS_PER_S)
 
-/* Cycles that threads had a core for: one of them, or all that the process had. */
 static uint64_t
 thread_busy(const struct clock_thread *thread, uint64_t now)
 {
@@ -17,25 +16,30 @@ thread_busy(const struct clock_thread *thread, uint64_t now)
 	return now > away ? now - away : 0;
 }
 
-struct busy {
-	uint64_t all, called;
-};
-
-static struct busy
-process_busy(const struct clock *clock)
+void
+clock_busy(const struct clock *clock, struct family_busy *busy)
 {
-	struct busy busy = {atomic_load(&clock->ended_busy), atomic_load(&clock->ended_called)};
 	const unsigned highest = atomic_load(&clock->highest);
 
+	*busy = clock->before;
+	busy->all += atomic_load(&clock->ended_busy);
+	busy->called += atomic_load(&clock->ended_called);
 	for (unsigned i = 0; i < highest; i++) {
 		const struct clock_thread *thread = &clock->threads[i];
 
 		if (!thread->is_alive)
 			continue;
-		busy.all += thread_busy(thread, atomic_load(&thread->now));
-		busy.called += atomic_load(&thread->called);
+		busy->all += thread_busy(thread, atomic_load(&thread->now));
+		busy->called += atomic_load(&thread->called);
 	}
-	return busy;
+}
+
+static void
+children_busy(struct clock *clock, struct family_busy *busy)
+{
+	pthread_mutex_lock(&clock->lock);
+	*busy = clock->children;
+	pthread_mutex_unlock(&clock->lock);
 }
 
 static void
@@ -43,13 +47,16 @@ answer_clock(const struct clock *clock, const struct clock_thread *thread, uint6
 {
 	const struct clock_call *call = &thread->progress.call;
 	const int id = (int)call->arguments[0];
+	struct family_busy busy;
 	struct timespec shown;
 	uint64_t cycles = now;
 
-	if (id == CLOCK_PROCESS_CPUTIME_ID)
-		cycles = process_busy(clock).all;
-	else if (id == CLOCK_THREAD_CPUTIME_ID)
+	if (id == CLOCK_PROCESS_CPUTIME_ID) {
+		clock_busy(clock, &busy);
+		cycles = busy.all;
+	} else if (id == CLOCK_THREAD_CPUTIME_ID) {
 		cycles = thread_busy(thread, now);
+	}
 	if (guest_time_read(&clock->time, id, cycles, &shown))
 		guest_write(call->arguments[1], call->base, &shown, sizeof(shown));
 }
@@ -74,21 +81,48 @@ as_timeval(const struct clock *clock, uint64_t cycles)
 	                        .tv_usec = (suseconds_t)(ns % 1000000000U / 1000)};
 }
 
+/* A struct rusage begins with the user's time and the system's. */
 static void
-answer_usage(const struct clock *clock, const struct clock_thread *thread, uint64_t now)
+write_usage(const struct clock *clock, const struct clock_call *call, uint64_t address, const struct family_busy *busy)
+{
+	const struct timeval times[] = {
+		as_timeval(clock, busy->all > busy->called ? busy->all - busy->called : 0),
+		as_timeval(clock, busy->called),
+	};
+
+	guest_write(address, call->base, times, sizeof(times));
+}
+
+static void
+answer_usage(struct clock *clock, const struct clock_thread *thread, uint64_t now)
 {
 	const struct clock_call *call = &thread->progress.call;
 	const int who = (int)call->arguments[0];
-	struct busy busy = process_busy(clock);
-	struct timeval times[2]; /* a struct rusage begins with the user's and the system's */
+	struct family_busy busy;
 
 	if (who == RUSAGE_THREAD)
-		busy = (struct busy){thread_busy(thread, now), atomic_load(&thread->called)};
-	else if (who != RUSAGE_SELF)
+		busy = (struct family_busy){thread_busy(thread, now), atomic_load(&thread->called)};
+	else if (who == RUSAGE_CHILDREN)
+		children_busy(clock, &busy);
+	else
+		clock_busy(clock, &busy);
+	write_usage(clock, call, call->arguments[1], &busy);
+}
+
+/* wait4(process, status, options, usage): a child has ended, and what it had is counted from now on. */
+static void
+answer_wait(struct clock *clock, const struct clock_call *call, int64_t result)
+{
+	struct family_busy busy;
+
+	if (result <= 0)
 		return;
-	times[0] = as_timeval(clock, busy.all > busy.called ? busy.all - busy.called : 0);
-	times[1] = as_timeval(clock, busy.called);
-	guest_write(call->arguments[1], call->base, times, sizeof(times));
+	family_busy(clock->family, (pid_t)result, &busy);
+	pthread_mutex_lock(&clock->lock);
+	clock->children.all += busy.all;
+	clock->children.called += busy.called;
+	pthread_mutex_unlock(&clock->lock);
+	write_usage(clock, call, call->arguments[3], &busy);
 }
 
 static void
@@ -104,26 +138,34 @@ answer_seconds(const struct clock *clock, struct clock_thread *thread, uint64_t 
 	guest_view_change_result(thread, seconds);
 }
 
+static int64_t
+as_ticks(const struct clock *clock, uint64_t cycles)
+{
+	return (int64_t)(guest_time_ns(&clock->time, cycles) / NS_PER_TICK);
+}
+
 /* times(): struct tms, in ticks; the result is how many there were since the machine was started. */
 static void
-answer_ticks(const struct clock *clock, struct clock_thread *thread, uint64_t now)
+answer_ticks(struct clock *clock, struct clock_thread *thread, uint64_t now)
 {
 	const struct clock_call *call = &thread->progress.call;
-	const struct busy busy = process_busy(clock);
-	const uint64_t user = busy.all > busy.called ? busy.all - busy.called : 0;
-	const int64_t own[] = {
-		(int64_t)(guest_time_ns(&clock->time, user) / NS_PER_TICK),
-		(int64_t)(guest_time_ns(&clock->time, busy.called) / NS_PER_TICK),
-	};
+	struct family_busy own, children;
+	int64_t ticks[4];
 	struct timespec shown;
 
 	guest_time_read(&clock->time, CLOCK_MONOTONIC, now, &shown);
-	guest_write(call->arguments[0], call->base, own, sizeof(own));
+	clock_busy(clock, &own);
+	children_busy(clock, &children);
+	ticks[0] = as_ticks(clock, own.all > own.called ? own.all - own.called : 0);
+	ticks[1] = as_ticks(clock, own.called);
+	ticks[2] = as_ticks(clock, children.all > children.called ? children.all - children.called : 0);
+	ticks[3] = as_ticks(clock, children.called);
+	guest_write(call->arguments[0], call->base, ticks, sizeof(ticks));
 	guest_view_change_result(thread, (int64_t)shown.tv_sec * TICKS_PER_S + shown.tv_nsec / NS_PER_TICK);
 }
 
 void
-guest_view_answer_time(struct clock *clock, struct clock_thread *thread, uint64_t now)
+guest_view_answer_time(struct clock *clock, struct clock_thread *thread, int64_t result, uint64_t now)
 {
 	switch (thread->progress.kind) {
 	case CALL_CLOCK_GETTIME:
@@ -140,6 +182,9 @@ guest_view_answer_time(struct clock *clock, struct clock_thread *thread, uint64_
 		return;
 	case CALL_TIMES:
 		answer_ticks(clock, thread, now);
+		return;
+	case CALL_WAIT4:
+		answer_wait(clock, &thread->progress.call, result);
 		return;
 	default:
 		return;

@@ -1,0 +1,100 @@
+#!/bin/bash
+# dcpiemu and time: programs see virtual time, the target's cores and the seed's random numbers; sleeps, timeouts, pipes,
+# children and conditions take what they take there; real delay keeps the host in proportion.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/system/emulate_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/emulate_lib.sh"
+
+emulator_or_skip 'programs see virtual time' || exit 0
+options=(--no-samples --model clock)
+
+# seen SENTENCE EXPECTED THREADS COMMAND... - what it prints
+seen()
+{
+	emulate in-order-2 "$3" "${options[@]}" -- "${@:4}"
+	check_equal "$1" "$2" "$(cat "$scratch/out")"
+}
+
+# took SENTENCE SECONDS COMMAND... - virtual seconds of the run, and at most a tenth more
+took()
+{
+	local seconds
+
+	emulate in-order-2 4 "${options[@]}" -- "${@:3}"
+	seconds=$(jq .seconds "$report")
+	check_at_least "$1" "$2" "$seconds"
+	check_at_most '... and no longer' "$(awk -v s="$2" 'BEGIN { print s * 1.1 }')" "$seconds"
+}
+
+processors()
+{
+	seen 'nproc counts the cores of the target' 3 3 env -u OMP_NUM_THREADS nproc
+	seen 'so does the C library, and the kernel is asked' '3 3' 3 sh -c \
+		'echo "$(getconf _NPROCESSORS_ONLN) $(grep -c ^processor /proc/cpuinfo)"'
+	seen 'a program may be pinned to cores that are not here' '2 0,1' 4 sh -c \
+		'echo "$(taskset -c 2,3 env -u OMP_NUM_THREADS nproc) $(taskset -cp 0,1 $$ >/dev/null; taskset -cp $$ | sed "s/.*: //")"'
+}
+
+chance()
+{
+	local once
+
+	emulate in-order-2 1 "${options[@]}" -- head -c 16 /dev/urandom
+	once=$(od -An -tx1 "$scratch/out")
+	emulate in-order-2 1 "${options[@]}" -- head -c 16 /dev/urandom
+	check_equal 'random numbers are the same again' "$once" "$(od -An -tx1 "$scratch/out")"
+	emulate in-order-2 1 "${options[@]}" --seed 2 -- head -c 16 /dev/urandom
+	check 'but with another seed' [ "$once" != "$(od -An -tx1 "$scratch/out")" ]
+}
+
+times()
+{
+	seen 'time begins in 2030' '2030-01-01 00:00' 1 date -u '+%F %H:%M'
+	took 'a sleep takes what was asked for' 0.2 sleep 0.2
+	took 'who waits for a child has its time' 0.3 sh -c 'sleep 0.3 & wait'
+	took 'one after another' 0.3 sh -c 'sleep 0.1; sleep 0.2'
+	took 'who reads from a pipe waits for who writes' 0.2 sh -c '(sleep 0.2; echo) | cat >/dev/null'
+}
+
+# A notice of a condition after 50 ms, a timeout of 100, one of poll() of 30: each at its time, to 2 ms.
+waits()
+{
+	emulate in-order-2 4 "${options[@]}" -- python3 -c '
+import select, threading, time
+condition = threading.Condition()
+begin = time.monotonic()
+times = []
+def notify():
+    time.sleep(0.05)
+    with condition:
+        condition.notify()
+with condition:
+    thread = threading.Thread(target=notify)
+    thread.start()
+    condition.wait(10)
+    times.append(time.monotonic())
+    condition.wait(0.1)
+    times.append(time.monotonic())
+select.poll().poll(30)
+times.append(time.monotonic())
+thread.join()
+print(*[round((t - begin) * 100) for t in times])'
+	check_equal 'conditions, timeouts and poll() end when they should' '5 15 18' "$(cat "$scratch/out")"
+}
+
+# A second there takes 40 here: the part that is timed is some 50 ms there.
+delay()
+{
+	local there here
+
+	emulate in-order-2 1 "${options[@]}" --delay real --dilation 40 -- sleep 0.05
+	there=$(jq .seconds "$report")
+	here=$(jq .host_seconds "$report")
+	check_at_least 'a real delay stretches a sleep' "$(awk -v s="$there" 'BEGIN { print 40 * s * 0.95 }')" "$here"
+}
+
+processors
+chance
+times
+waits
+delay

@@ -1,0 +1,226 @@
+/* Tests of emulator/clock/family.h. */
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emulator/clock/family.h"
+
+#define PIPE UINT64_C(0x1234)
+
+static int
+setup(void **state)
+{
+	*state = family_new("/nonexistent");
+	return *state ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	family_free(*state);
+	return 0;
+}
+
+static void
+a_process_never_goes_back(void **state)
+{
+	assert_int_equal(family_time(*state, 7), FAMILY_UNKNOWN);
+	family_set_time(*state, 7, 500);
+	family_set_time(*state, 7, 300);
+	assert_int_equal(family_time(*state, 7), 500);
+}
+
+static void
+a_number_may_be_another_process_s_later(void **state)
+{
+	const struct family_busy busy = {100, 10};
+	const uint8_t mask[FAMILY_AFFINITY_SIZE] = {2};
+	struct family_busy found;
+	uint8_t found_mask[FAMILY_AFFINITY_SIZE];
+
+	family_set_time(*state, 7, 500);
+	family_set_busy(*state, 7, &busy);
+	family_set_affinity(*state, 7, mask);
+	family_begin(*state, 7, 6, 200);
+	assert_int_equal(family_time(*state, 7), 200);
+	family_busy(*state, 7, &found);
+	assert_int_equal(found.all, 0);
+	assert_false(family_affinity(*state, 7, found_mask));
+}
+
+static void
+a_child_is_pinned_as_its_parent(void **state)
+{
+	const uint8_t mask[FAMILY_AFFINITY_SIZE] = {0, 4};
+	uint8_t found[FAMILY_AFFINITY_SIZE];
+
+	family_set_affinity(*state, 7, mask);
+	family_begin(*state, 8, 7, 100);
+	assert_true(family_affinity(*state, 8, found));
+	assert_memory_equal(found, mask, sizeof(mask));
+}
+
+static void
+numbers_that_want_the_same_place_have_one_each(void **state)
+{
+	for (int i = 0; i < 8; i++)
+		family_set_time(*state, 7 + i * FAMILY_PROCESSES, 100u + (unsigned)i);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(family_time(*state, 7 + i * FAMILY_PROCESSES), 100 + i);
+}
+
+static void
+too_many_processes_are_not_known(void **state)
+{
+	for (int i = 0; i < 40; i++)
+		family_set_time(*state, 7 + i * FAMILY_PROCESSES, 1);
+	assert_int_equal(family_time(*state, 7 + 39 * FAMILY_PROCESSES), FAMILY_UNKNOWN);
+}
+
+static void
+processes_of_a_run_share_a_file(void **state)
+{
+	char directory[] = "/tmp/dcpi-family-XXXXXX", path[64];
+	struct family *first, *second;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	first = family_new(directory);
+	family_set_time(first, 7, 500);
+	second = family_new(directory);
+	assert_int_equal(family_time(second, 7), 500);
+	family_free(first);
+	family_free(second);
+	snprintf(path, sizeof(path), "%s/" FAMILY_NAME, directory);
+	assert_int_equal(unlink(path), 0);
+	rmdir(directory);
+}
+
+static void
+a_pipe_is_known_by_both_ends_and_a_file_is_none(void **state)
+{
+	int ends[2], others[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(others), 0);
+	assert_int_not_equal(family_pipe(ends[0]), 0);
+	assert_int_equal(family_pipe(ends[0]), family_pipe(ends[1]));
+	assert_int_not_equal(family_pipe(ends[0]), family_pipe(others[0]));
+	assert_int_equal(family_pipe(-1), 0);
+	close(others[0]);
+	close(others[1]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void
+write_at(struct family *family, uint64_t cycles, uint64_t bytes)
+{
+	family_write(family, PIPE, cycles);
+	family_wrote(family, PIPE, cycles, bytes);
+}
+
+/* 100 bytes at 10, 100 at 20, 100 at 30. */
+static void
+a_byte_is_read_when_it_was_written(void **state)
+{
+	write_at(*state, 10, 100);
+	write_at(*state, 20, 100);
+	write_at(*state, 30, 100);
+	assert_int_equal(family_read(*state, PIPE, 0, 100), 10);
+	assert_int_equal(family_read(*state, PIPE, 0, 1), 20);
+	assert_int_equal(family_read(*state, PIPE, 0, 150), 30);
+	assert_int_equal(family_room(*state, PIPE), 30);
+}
+
+static void
+who_reads_late_makes_room_late(void **state)
+{
+	write_at(*state, 10, 100);
+	assert_int_equal(family_read(*state, PIPE, 7000, 100), 10);
+	assert_int_equal(family_room(*state, PIPE), 7000);
+}
+
+static void
+a_write_that_has_not_returned_is_read_at_its_time(void **state)
+{
+	write_at(*state, 10, 100);
+	family_write(*state, PIPE, 40);
+	assert_int_equal(family_read(*state, PIPE, 0, 200), 40);
+}
+
+static void
+writes_that_are_forgotten_are_taken_for_the_oldest(void **state)
+{
+	for (unsigned i = 1; i <= 100; i++)
+		write_at(*state, i, 10);
+	assert_int_equal(family_read(*state, PIPE, 0, 10), 69); /* 32 are remembered */
+	assert_int_equal(family_read(*state, PIPE, 0, 990), 100);
+}
+
+static void
+more_pipes_than_places_harm_nobody(void **state)
+{
+	for (uint64_t i = 1; i < 10 * FAMILY_PIPES; i++) {
+		family_wrote(*state, i, i, 10);
+		assert_int_equal(family_read(*state, i, 0, 10), i);
+	}
+}
+
+static void
+the_first_who_sets_the_pace_sets_it_for_all(void **state)
+{
+	double dilation;
+	int64_t origin_ns;
+
+	assert_false(family_pace(*state, &dilation, &origin_ns));
+	family_set_pace(*state, 12.5, 1000);
+	family_set_pace(*state, 99, 5);
+	family_slip(*state, 30);
+	assert_true(family_pace(*state, &dilation, &origin_ns));
+	assert_true(dilation == 12.5);
+	assert_int_equal(origin_ns, 1030);
+}
+
+/* It dies with the lock: nobody waits for ever. */
+static void
+a_process_that_dies_while_it_writes_stops_nobody(void **state)
+{
+	const pid_t child = fork();
+
+	if (child == 0) {
+		alarm(1);
+		for (;;)
+			write_at(*state, 1, 1);
+	}
+	waitpid(child, NULL, 0);
+	for (unsigned i = 0; i < 100; i++)
+		write_at(*state, 10, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_process_never_goes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_number_may_be_another_process_s_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_child_is_pinned_as_its_parent, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_that_want_the_same_place_have_one_each, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_processes_are_not_known, setup, teardown),
+		cmocka_unit_test(processes_of_a_run_share_a_file),
+		cmocka_unit_test(a_pipe_is_known_by_both_ends_and_a_file_is_none),
+		cmocka_unit_test_setup_teardown(a_byte_is_read_when_it_was_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_reads_late_makes_room_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_write_that_has_not_returned_is_read_at_its_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(writes_that_are_forgotten_are_taken_for_the_oldest, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_pipes_than_places_harm_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_first_who_sets_the_pace_sets_it_for_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_dies_while_it_writes_stops_nobody, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
