@@ -62,8 +62,10 @@ add_all(struct blocks *blocks, const struct text_section *text, const struct lay
 	for (size_t i = 0; i < layout->block_count; i++) {
 		added[i] = blocks_add(blocks, text->address + at, text->bytes + at, layout->sizes + first,
 		                      layout->counts[i], (uint32_t)i + 1, (uint32_t)first + 1);
-		if (!added[i])
+		if (!added[i]) {
 			bench_require(-ENOMEM, "blocks");
+			break;
+		}
 		at += added[i]->size;
 		first += layout->counts[i];
 	}
@@ -129,8 +131,10 @@ measure(const struct pipeline *pipeline, const struct text_section *text, const 
 		const struct block **added;
 		uint64_t start, end;
 
-		if (!blocks)
+		if (!blocks) {
 			bench_require(-errno, "blocks");
+			break;
+		}
 		start = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		added = add_all(blocks, text, layout);
 		end = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);

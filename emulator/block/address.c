@@ -28,6 +28,9 @@ address_form_fill(enum architecture architecture, const uint8_t *bytes, const st
 	case ARCHITECTURE_AARCH64:
 		address_form_aarch64(bytes, instruction, form);
 		break;
+	case ARCHITECTURE_RISCV64:
+		address_form_riscv64(bytes, instruction, form);
+		break;
 	default:
 		break;
 	}

@@ -35,6 +35,7 @@ void address_form_fill(enum architecture architecture, const uint8_t *bytes, con
 /* By architecture; `form` is empty before. */
 void address_form_x86_64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
 void address_form_aarch64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
+void address_form_riscv64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
 
 /* For those. */
 void address_form_set(struct address_form *form, uint8_t base, int64_t displacement);

@@ -72,28 +72,54 @@ pop(struct address_form *form, uint8_t reg)
 		address_form_change(form, RSP, RSP, WORD);
 }
 
-/* Whether it was one that uses the stack; those with memory besides are in two places. */
 static bool
-stack_access(const struct x86_encoding *encoding, struct address_form *form)
+is_push(const struct x86_encoding *encoding)
 {
 	const uint8_t opcode = encoding->opcode, which = encoding->modrm >> 3 & 7;
 
-	if (opcode >> 3 == 0xa || opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || opcode == 0xe8)
+	if (opcode == 0xff)
+		return (which == 2 || which == 6) && !encoding->has_memory;
+	return opcode >> 3 == 0xa || opcode == 0x68 || opcode == 0x6a || opcode == 0x9c || opcode == 0xe8;
+}
+
+/* Those that use the stack and other memory, and enter. */
+static bool
+is_in_two_places(const struct x86_encoding *encoding)
+{
+	const uint8_t opcode = encoding->opcode, which = encoding->modrm >> 3 & 7;
+
+	return opcode == 0xc8 || opcode == 0x8f || (opcode == 0xff && (which == 2 || which == 3 || which == 6));
+}
+
+/* Whether it was one that uses the stack. */
+static bool
+stack_access(const struct x86_encoding *encoding, struct address_form *form)
+{
+	const uint8_t opcode = encoding->opcode;
+
+	if (is_push(encoding)) {
 		push(form);
-	else if (opcode >> 3 == 0xb)
+		return true;
+	}
+	if (opcode >> 3 == 0xb) {
 		pop(form, (opcode & 7) | (encoding->rex & REX_B ? 8 : 0));
-	else if (opcode == 0x9d || opcode == 0xc3)
+		return true;
+	}
+	switch (opcode) {
+	case 0x9d: /* popf */
+	case 0xc3:
 		pop(form, REGISTER_NONE);
-	else if (opcode == 0xc2)
+		return true;
+	case 0xc2: /* ret, which releases more */
 		address_form_set(form, RSP, 0);
-	else if (opcode == 0xff && (which == 2 || which == 6) && !encoding->has_memory)
-		push(form);
-	else if (opcode == 0xc9) {
+		return true;
+	case 0xc9: /* leave */
 		address_form_set(form, RBP, 0);
 		address_form_change(form, RSP, RBP, WORD);
-	} else
-		return opcode == 0xc8 || opcode == 0x8f || (opcode == 0xff && (which == 2 || which == 3 || which == 6));
-	return true;
+		return true;
+	default:
+		return is_in_two_places(encoding);
+	}
 }
 
 /* add, sub, inc, dec, lea and mov of whole registers. */

@@ -23,6 +23,9 @@ is_blocking(enum architecture architecture, const struct instruction *instructio
 		return true;
 	if (instruction->class != CLASS_SYSTEM)
 		return false;
+	/* what is not ecall or ebreak is about control registers */
+	if (architecture == ARCHITECTURE_RISCV64)
+		return !(bytes[1] & 0x70);
 	/* mrs and msr: 1101 0101 00.1 */
 	return architecture != ARCHITECTURE_AARCH64 || bytes[3] != 0xd5 || !(bytes[2] & 0x10);
 }

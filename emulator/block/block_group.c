@@ -19,7 +19,7 @@ struct value {
 /* An access' address but for a constant. */
 struct place {
 	uint32_t base, index;
-	uint8_t scale, segment;
+	uint16_t scale, segment;
 };
 
 struct group {

@@ -10,6 +10,13 @@
 #include "code/decoder_private.h"
 #include "code/forms.h"
 
+/* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define X86_64_CALL_CHANGES UINT32_C(0x0fc7)
+/* x0 to x18, x30 */
+#define AARCH64_CALL_CHANGES UINT32_C(0x4007ffff)
+/* ra, t0 to t6, a0 to a7 */
+#define RISCV64_CALL_CHANGES UINT32_C(0xf003fce2)
+
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
 {
@@ -20,9 +27,24 @@ architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
 	case EM_AARCH64:
 		*architecture = ARCHITECTURE_AARCH64;
 		return 0;
+	case EM_RISCV:
+		*architecture = ARCHITECTURE_RISCV64;
+		return 0;
 	default:
 		return -ENOTSUP;
 	}
+}
+
+const struct architecture_registers *
+architecture_registers(enum architecture architecture)
+{
+	static const struct architecture_registers registers[ARCHITECTURE_COUNT] = {
+		[ARCHITECTURE_X86_64] = {.stack = 4, .frame = 5, .call_changes = X86_64_CALL_CHANGES},
+		[ARCHITECTURE_AARCH64] = {.stack = 31, .frame = 29, .call_changes = AARCH64_CALL_CHANGES},
+		[ARCHITECTURE_RISCV64] = {.stack = 2, .frame = 8, .call_changes = RISCV64_CALL_CHANGES},
+	};
+
+	return &registers[architecture];
 }
 
 static int
@@ -44,8 +66,11 @@ open_capstone(enum architecture architecture, csh *handle)
 static int
 open_all(struct decoder *decoder)
 {
-	int err = open_capstone(decoder->architecture, &decoder->capstone);
+	int err;
 
+	if (decoder->architecture == ARCHITECTURE_RISCV64)
+		return 0; /* tables of our own */
+	err = open_capstone(decoder->architecture, &decoder->capstone);
 	for (size_t i = 0; i < 2 && !err; i++)
 		err = open_capstone(decoder->architecture, &decoder->listing[i]);
 	if (err)
@@ -197,6 +222,8 @@ decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length,
 		return 0;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		return x86_64_decode(decoder, bytes, length, address, instruction);
+	if (decoder->architecture == ARCHITECTURE_RISCV64)
+		return riscv64_decode(bytes, length, address, instruction);
 	return aarch64_decode(decoder, bytes, length, address, instruction);
 }
 
@@ -233,5 +260,7 @@ decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uin
 {
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		return x86_64_detail(decoder, bytes, length, address, detail);
+	if (decoder->architecture == ARCHITECTURE_RISCV64)
+		return riscv64_detail(bytes, length, address, detail);
 	return aarch64_detail(decoder, bytes, length, address, detail);
 }

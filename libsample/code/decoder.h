@@ -2,10 +2,10 @@
  * decoder.h - machine code into instructions, by capstone and one table per architecture
  *
  * Decoding never fails for what the bytes are. Those that are no instruction, and the rest of one that is cut off, are
- * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64 and 4 (fewer at the end) on aarch64; they read and write nothing. An
- * instruction that is newer than capstone is as long as it is and flows as it does, so that what follows it is not
- * lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is read. Thread rule: one
- * thread per decoder; what it made belongs to the caller and outlives it.
+ * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64, 4 (fewer at the end) on aarch64, and 2 or 4 on riscv64; they read
+ * and write nothing. An instruction that is newer than capstone is as long as it is and flows as it does, so that what
+ * follows it is not lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is read.
+ * Thread rule: one thread per decoder; what it made belongs to the caller and outlives it.
  */
 #ifndef DCPI_CODE_DECODER_H
 #define DCPI_CODE_DECODER_H
@@ -17,7 +17,15 @@
 
 struct decoder;
 
-/* The architecture of ELF's `e_machine` (EM_X86_64, EM_AARCH64) into *architecture; -ENOTSUP for others. */
+/* Registers with a use of their own, as the architecture's calling convention has it. */
+struct architecture_registers {
+	uint8_t stack, frame;
+	uint32_t call_changes; /* general ones (bit n) that a call may change */
+};
+
+const struct architecture_registers *architecture_registers(enum architecture architecture);
+
+/* The architecture of ELF's `e_machine` (EM_X86_64, EM_AARCH64, EM_RISCV) into *architecture; -ENOTSUP for others. */
 int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
 
 /* NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when capstone was built without it). */
@@ -43,7 +51,7 @@ void instruction_list_free(struct instruction_list *list);
 int decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_list *list);
 
-/* What x86-64 looks like in a listing; aarch64 has one syntax. */
+/* What x86-64 looks like in a listing; the others have one syntax. */
 enum listing_syntax {
 	LISTING_ATT, /* as objdump and perf annotate show it */
 	LISTING_INTEL,

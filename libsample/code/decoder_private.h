@@ -49,6 +49,9 @@ size_t aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t leng
 int aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_detail *detail);
 
+size_t riscv64_decode(const uint8_t *bytes, size_t length, uint64_t address, struct instruction *instruction);
+int riscv64_detail(const uint8_t *bytes, size_t length, uint64_t address, struct instruction_detail *detail);
+
 /* One instruction into decoder->scratch; false when capstone does not know it. */
 bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address);
 

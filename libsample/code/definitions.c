@@ -8,11 +8,6 @@
 #define STEPS_BASE       1000000 /* of all searches in a procedure, and so many more for each instruction: */
 #define STEPS_EACH       64
 
-/* rax, rcx, rdx, rsi, rdi, r8 to r11 */
-#define X86_64_CALL_CHANGES UINT32_C(0x0fc7)
-/* x0 to x18, x30 */
-#define AARCH64_CALL_CHANGES UINT32_C(0x4007ffff)
-
 static void
 source_count(struct tracer *tracer, uint32_t to)
 {
@@ -102,10 +97,7 @@ tracer_only_source(const struct tracer *tracer, uint32_t index)
 static bool
 call_changes(const struct code_map *map, uint8_t reg)
 {
-	uint32_t changes =
-		map->source->architecture == ARCHITECTURE_AARCH64 ? AARCH64_CALL_CHANGES : X86_64_CALL_CHANGES;
-
-	return reg >= 32 || changes >> reg & 1;
+	return reg >= 32 || architecture_registers(map->source->architecture)->call_changes >> reg & 1;
 }
 
 static bool

@@ -8,9 +8,9 @@
 static bool
 is_stack(const struct code_map *map, uint8_t reg)
 {
-	if (map->source->architecture == ARCHITECTURE_AARCH64)
-		return reg == 31 || reg == 29;
-	return reg == 4 || reg == 5; /* rsp, rbp */
+	const struct architecture_registers *registers = architecture_registers(map->source->architecture);
+
+	return reg == registers->stack || reg == registers->frame;
 }
 
 static int

@@ -203,9 +203,14 @@ edges_make(struct making *making)
 static bool
 is_undecoded(const struct code_map *map, const struct instruction *instruction)
 {
-	uint8_t size = map->source->architecture == ARCHITECTURE_AARCH64 ? 3 : 1;
+	static const uint8_t sizes[ARCHITECTURE_COUNT] = {
+		[ARCHITECTURE_X86_64] = 1,
+		[ARCHITECTURE_AARCH64] = 3,
+		[ARCHITECTURE_RISCV64] = 3,
+	};
 
-	return instruction->class == CLASS_UNKNOWN && instruction->flow == FLOW_NEXT && instruction->size <= size;
+	return instruction->class == CLASS_UNKNOWN && instruction->flow == FLOW_NEXT &&
+	       instruction->size <= sizes[map->source->architecture];
 }
 
 static bool

@@ -2,7 +2,7 @@
  * instruction.h - what a machine instruction does, as far as the analysis needs it
  *
  * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c)
- * says what capstone does not. Plain data: no ownership, any thread.
+ * says what capstone does not; riscv64 has its own (code/riscv64.c). Plain data: no ownership, any thread.
  */
 #ifndef DCPI_CODE_INSTRUCTION_H
 #define DCPI_CODE_INSTRUCTION_H
@@ -13,6 +13,7 @@
 enum architecture {
 	ARCHITECTURE_X86_64,
 	ARCHITECTURE_AARCH64,
+	ARCHITECTURE_RISCV64,
 	ARCHITECTURE_COUNT,
 };
 
@@ -71,11 +72,11 @@ enum control_flow {
 
 /*
  * Registers that may be read or written before they are renamed: general ones 0 to 31 (x86: rax 0 ... r15 15; aarch64:
- * x0 0 ... x30 30, sp 31), vector ones 32 to 63, the flags 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a
- * register are the whole: what writes 8 or 16 bits of one, or under a mask that merges, reads it as well. The zero
- * register and the instruction pointer are none. Flags that an instruction leaves alone (inc: the carry) are not read
- * by it: they are renamed apart; nor is the upper half of a vector that SSE keeps. Where the whole state is saved,
- * loaded or cleared (xsave, vzeroupper) it is not listed.
+ * x0 0 ... x30 30, sp 31; riscv64: x1 1 ... x31 31), vector ones - riscv64: floating-point ones - 32 to 63, the flags
+ * 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a register are the whole: what writes 8 or 16 bits of one,
+ * or under a mask that merges, reads it as well. The zero register and the instruction pointer are none. Flags that an
+ * instruction leaves alone (inc: the carry) are not read by it: they are renamed apart; nor is the upper half of a
+ * vector that SSE keeps. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it is not listed.
  */
 #define REGISTER_VECTOR 32
 #define REGISTER_FLAGS  64

@@ -14,9 +14,9 @@ is_name(const struct instruction_detail *detail, const char *name)
 static bool
 is_stack(const struct tracer *tracer, uint8_t reg)
 {
-	if (tracer->map->source->architecture == ARCHITECTURE_AARCH64)
-		return reg == 31 || reg == 29;
-	return reg == 4 || reg == 5; /* rsp, rbp */
+	const struct architecture_registers *registers = architecture_registers(tracer->map->source->architecture);
+
+	return reg == registers->stack || reg == registers->frame;
 }
 
 /* gcc without optimization: the index is scaled by a lea of its own, `lea (,%rax,4), %rdx`. */
@@ -291,12 +291,14 @@ static bool
 releases_stack(const struct code_map *map, uint32_t index)
 {
 	struct instruction_detail detail;
-	uint8_t sp = map->source->architecture == ARCHITECTURE_AARCH64 ? 31 : 4;
+	uint8_t sp = architecture_registers(map->source->architecture)->stack;
 
 	if (!instruction_changes(map, index, sp) || !code_map_detail(map, index, &detail) || !detail.operand_count)
 		return false;
 	if (map->source->architecture == ARCHITECTURE_AARCH64)
 		return is_name(&detail, "ldp") || is_name(&detail, "ldr") || is_name(&detail, "add");
+	if (map->source->architecture == ARCHITECTURE_RISCV64)
+		return is_name(&detail, "addi") && detail.operands[2].value > 0;
 	if (is_name(&detail, "add"))
 		return detail.operands[0].reg == sp && detail.operands[1].kind == OPERAND_IMMEDIATE &&
 		       detail.operands[1].value > 0;

@@ -10,6 +10,7 @@
 
 #include "code/aarch64_newer.h"
 #include "code/decoder_private.h"
+#include "code/riscv64_text.h"
 #include "code/x86_64_newer.h"
 
 void
@@ -212,6 +213,8 @@ decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 		return;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		x86_64_text(decoder, bytes, length, address, syntax, &text);
+	else if (decoder->architecture == ARCHITECTURE_RISCV64)
+		riscv64_text(bytes, length, address, &text);
 	else
 		aarch64_text(decoder, bytes, length, address, &text);
 }

@@ -78,6 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(code, data, size);
 	check_all(ARCHITECTURE_X86_64, code, size);
 	check_all(ARCHITECTURE_AARCH64, code, size);
+	check_all(ARCHITECTURE_RISCV64, code, size);
 	free(code);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Instructions of real programs begin where objdump says: libc, libcrypto and python3, all of their .text
+# Instructions of real programs begin where objdump says: libc, libcrypto and python3, all of their .text; and those of
+# riscv64's libc have its texts
 #
 # libcrypto has tables and strings between its procedures. There both decoders read noise, and what the one calls an
 # instruction the other may not: places within 256 bytes of what is no instruction to objdump - "(bad)", or a prefix that
@@ -70,6 +71,36 @@ compare()
 	fi
 }
 
+# texts NAME FILE: each instruction of a riscv64 FILE has objdump's text, which writes no i of immediates
+texts()
+{
+	local name=$1 file=$2 found
+
+	if [ ! -e "$file" ] || ! command -v riscv64-linux-gnu-objdump >/dev/null; then
+		skip "$name has objdump's texts" "no $file or no objdump for riscv64 here"
+		return
+	fi
+	riscv64-linux-gnu-objcopy -O binary --only-section=.text "$file" "$scratch/text"
+	"$build/tests/system/decode_list" "$(text_address "$file")" riscv64 <"$scratch/text" |
+		sed -E 's/ +/ /g; s/([ ,])0x/\1/g; s/ (add|sll|and|srl|sra|or|xor)i(w?) / \1\2 /; s/\(bad\)/unimp/' \
+			>"$scratch/ours"
+	riscv64-linux-gnu-objdump -d -z -j .text "$file" | awk -F'\t' '
+		/^ *[0-9a-f]+:\t/ && NF > 2 {
+			sub(/^ */, "", $1)
+			sub(/:.*/, "", $1)
+			sub(/ <.*|[ \t]*#.*/, "", $4)
+			printf "%s%s %s%s%s\n", substr("00000000", 1, 8 - length($1)), $1, $3, $4 == "" ? "" : " ", $4
+		}' | sed -E 's/([ ,])0x/\1/g' >"$scratch/theirs"
+	found=$(diff "$scratch/ours" "$scratch/theirs")
+	figure "decode: $name has $(wc -l <"$scratch/theirs") instructions, $(grep -c '^>' <<<"$found") with another text"
+	if [ "$(wc -l <"$scratch/theirs")" -gt 1000 ] && [ -z "$found" ]; then
+		ok "$name has objdump's texts"
+	else
+		not_ok "$name has objdump's texts" "$(head -20 <<<"$found")"
+	fi
+}
+
+texts "libc of riscv64" /usr/riscv64-linux-gnu/lib/libc.so.6
 compare libc "$(ldconfig -p | awk '$1 == "libc.so.6" && /x86-64/ { print $NF; exit }')" 0
 compare libcrypto "$(ldconfig -p | awk '$1 ~ /^libcrypto\.so/ && /x86-64/ { print $NF; exit }')" 5
 compare python3 "$(readlink -f /usr/bin/python3)" 0

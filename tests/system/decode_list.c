@@ -1,12 +1,14 @@
 /*
- * decode_list - where x86-64 instructions begin, by code/decoder.h
+ * decode_list - where instructions begin, by code/decoder.h, and what they are
  *
- * decode_list ADDRESS <CODE: a line for each, its address in eight hexadecimal digits; behind it "?" where it is none.
+ * decode_list ADDRESS <CODE: a line for each x86-64 instruction, its address in eight hexadecimal digits; behind it "?"
+ * where it is none. decode_list ADDRESS riscv64 <CODE: its address and its text.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "code/decoder.h"
@@ -31,23 +33,39 @@ read_all(FILE *file, size_t *size)
 	return bytes;
 }
 
+static void
+list(struct decoder *decoder, const uint8_t *bytes, const struct instruction *instruction, bool with_text)
+{
+	char text[INSTRUCTION_TEXT_SIZE];
+
+	printf("%08" PRIx64, instruction->address);
+	if (with_text) {
+		decoder_text(decoder, bytes, instruction->size, instruction->address, LISTING_ATT, text, sizeof(text));
+		printf(" %s\n", text);
+	} else {
+		printf("%s\n", instruction->class == CLASS_UNKNOWN ? " ?" : "");
+	}
+}
+
 int
 main(int argc, char **argv)
 {
-	struct instruction_list list = {0};
-	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
+	const bool is_riscv = argc == 3 && strcmp(argv[2], "riscv64") == 0;
+	struct instruction_list decoded = {0};
+	struct decoder *decoder = decoder_new(is_riscv ? ARCHITECTURE_RISCV64 : ARCHITECTURE_X86_64);
+	size_t size, at = 0;
 	uint8_t *bytes;
-	size_t size;
 
-	if (argc != 2 || !decoder)
+	if ((argc != 2 && !is_riscv) || !decoder)
 		return EXIT_FAILURE;
 	bytes = read_all(stdin, &size);
-	if (!bytes || decoder_decode(decoder, bytes, size, strtoull(argv[1], NULL, 16), &list) != 0)
+	if (!bytes || decoder_decode(decoder, bytes, size, strtoull(argv[1], NULL, 16), &decoded) != 0)
 		return EXIT_FAILURE;
-	for (size_t i = 0; i < list.count; i++)
-		printf("%08" PRIx64 "%s\n", list.instructions[i].address,
-		       list.instructions[i].class == CLASS_UNKNOWN ? " ?" : "");
-	instruction_list_free(&list);
+	for (size_t i = 0; i < decoded.count; i++) {
+		list(decoder, bytes + at, &decoded.instructions[i], is_riscv);
+		at += decoded.instructions[i].size;
+	}
+	instruction_list_free(&decoded);
 	decoder_free(decoder);
 	free(bytes);
 	return EXIT_SUCCESS;

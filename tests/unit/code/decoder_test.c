@@ -23,7 +23,9 @@ elf_machines_are_architectures(void **state)
 	assert_int_equal(architecture, ARCHITECTURE_X86_64);
 	assert_int_equal(architecture_of_machine(EM_AARCH64, &architecture), 0);
 	assert_int_equal(architecture, ARCHITECTURE_AARCH64);
-	assert_int_equal(architecture_of_machine(EM_RISCV, &architecture), -ENOTSUP);
+	assert_int_equal(architecture_of_machine(EM_RISCV, &architecture), 0);
+	assert_int_equal(architecture, ARCHITECTURE_RISCV64);
+	assert_int_equal(architecture_of_machine(EM_SPARC, &architecture), -ENOTSUP);
 }
 
 static void

@@ -174,6 +174,20 @@ arm_pairs_move_their_base(void **state)
 }
 
 static void
+a_frame_of_riscv_is_one_group(void **state)
+{
+	struct blocks *blocks = blocks_for("in-order-2", EM_RISCV);
+
+	(void)state;
+	/* addi sp,sp,-16; sd ra,8(sp); sd s0,0(sp); mv s0,a0; lw a0,0(s0); ld ra,8(sp); ret */
+	assert_groups(BLOCK_OF(blocks, 1, "41 11", "06 e4", "22 e0", "2a 84", "08 40", "a2 60", "82 80"),
+	              "1:leads -8..8 2:of 1 at -8 4:alone 0..4 5:of 1 at 0");
+	/* auipc a5,0x1; ld a4,8(a5); auipc a5,0x1; ld a3,8(a5): 6 bytes of code lie between them */
+	assert_groups(BLOCK_OF(blocks, 2, "97 17 00 00", "98 67", "97 17 00 00", "94 67"), "1:leads 0..14 3:of 1 at 6");
+	blocks_free(blocks);
+}
+
+static void
 groups_are_no_longer_than_short_lines(void **state)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
@@ -211,6 +225,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_instruction_with_two_places_is_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bit_of_a_string_is_somewhere_else, setup, teardown),
 		cmocka_unit_test_setup_teardown(arm_pairs_move_their_base, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_frame_of_riscv_is_one_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(groups_are_no_longer_than_short_lines, setup, teardown),
 	};
 
