@@ -350,13 +350,14 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz import_fuzz archive_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz archive_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
+$(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,$(addprefix dcpi-tools/emu/,thread_count.c thread_list.c))
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive_unpack.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
 

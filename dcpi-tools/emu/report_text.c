@@ -55,6 +55,15 @@ print_time(const struct emulation_report *report, FILE *stream)
 		fprintf(stream, "Time:      not modelled; %.2f s here\n", here);
 }
 
+/* What --delay real spent here. */
+static void
+print_delay(const struct emulation_report *report, FILE *stream)
+{
+	if (report->setup->delay == DELAY_REAL)
+		fprintf(stream, "Delayed:   %.3f s of all threads were spent here for stalls\n",
+		        (double)sum_of(report)->delayed_ns / 1e9);
+}
+
 static int
 print_reasons(const struct emulation_report *report, FILE *stream)
 {
@@ -365,6 +374,7 @@ emulation_report_text(const struct emulation_report *report, FILE *stream)
 	int err;
 
 	print_time(report, stream);
+	print_delay(report, stream);
 	print_executed(report, stream);
 	err = print_tables(report, stream);
 	if (err)
