@@ -32,9 +32,10 @@ require_power(uint64_t value)
 static void
 require_cache(const struct machine *machine, const struct machine_cache *cache)
 {
-	const uint64_t sets = cache->bytes / machine->line_bytes / cache->ways;
+	uint64_t sets;
 
 	require(cache->ways >= 1 && cache->ways <= 32 && cache->latency_cycles >= 1);
+	sets = cache->bytes / machine->line_bytes / cache->ways;
 	require(sets >= 1 && sets * cache->ways * machine->line_bytes == cache->bytes);
 	require(cache->cores >= 1 && machine->cores / machine->nodes % cache->cores == 0);
 }
