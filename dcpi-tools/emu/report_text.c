@@ -151,6 +151,21 @@ add_branches(struct table *table, const struct emulation_report *report)
 	add_level(table, &level, report->outcome->executed.instructions);
 }
 
+/* Lines that were fetched before anybody asked for them: of those nobody ever did, each is a miss of the prefetcher. */
+static void
+add_prefetches(struct table *table, const struct emulation_report *report)
+{
+	const struct record_counters *sum = sum_of(report);
+	const struct report_level level = {
+		.name = "prefetches",
+		.accesses = sum->prefetched,
+		.loads_missed = sum->prefetched > sum->prefetched_used ? sum->prefetched - sum->prefetched_used : 0,
+	};
+
+	if (sum->prefetched)
+		add_level(table, &level, report->outcome->executed.instructions);
+}
+
 static int
 print_levels(const struct emulation_report *report, FILE *stream)
 {
@@ -172,6 +187,8 @@ print_levels(const struct emulation_report *report, FILE *stream)
 	count = parts & SETUP_CACHES ? report_levels(report, sum_of(report), levels) : 0;
 	for (size_t i = 0; table && i < count; i++)
 		add_level(table, &levels[i], report->outcome->executed.instructions);
+	if (table && parts & SETUP_CACHES)
+		add_prefetches(table, report);
 	if (table && parts & SETUP_TLBS)
 		add_tlbs(table, report);
 	if (table && parts & SETUP_BRANCHES)
