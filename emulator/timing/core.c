@@ -62,6 +62,24 @@ core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch)
 	stall_front(thread, instruction, branch, REASON_MISPREDICT, thread->timing->setup->pipeline.mispredict_cycles);
 }
 
+/* When the store before the last `distance` is done; 0: there were not so many. */
+static uint64_t
+done_before(const struct thread *thread, uint32_t distance)
+{
+	return thread->store_count < distance ? 0
+	                                      : thread->store_done[(thread->store_count - distance) % THREAD_STORES];
+}
+
+uint64_t
+core_store_begins(const struct thread *thread, unsigned index)
+{
+	const struct timing *timing = thread->timing;
+	const uint64_t now = core_time(thread, index), room = done_before(thread, timing->write_buffer_entries);
+	const uint64_t turn = done_before(thread, timing->misses_in_flight), begins = now > room ? now : room;
+
+	return begins > turn ? begins : turn;
+}
+
 /*
  * The write buffer: stores that hit leave it at once; those that missed wait for their lines, as many at a time as
  * misses may be in flight, and leave in their order.
@@ -72,29 +90,21 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	const struct timing *timing = thread->timing;
 	const uint32_t number = thread->variant->block->first + index;
 	const uint32_t at = thread->store_count % THREAD_STORES;
-	const uint32_t count = thread->store_count++;
-	const uint64_t *done = thread->store_done;
+	const uint64_t now = core_time(thread, index), before = done_before(thread, 1);
+	const uint64_t room = done_before(thread, timing->write_buffer_entries);
 	const struct load_cost cost = core_load_cost(thread, result);
-	uint64_t now = core_time(thread, index), start, before;
+	const uint64_t done = core_store_begins(thread, index) + core_cycles(&cost);
 
-	if (count >= timing->write_buffer_entries) {
-		const uint32_t oldest = (count - timing->write_buffer_entries) % THREAD_STORES;
+	if (room > now) {
+		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
-		if (done[oldest] > now) {
-			thread->stalls[thread->stall_count++ % THREAD_HISTORY] =
-				(struct past_stall){now - thread->other, done[oldest] - now};
-			thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
-			             done[oldest] - now);
-			now = done[oldest];
-		}
+		thread->stalls[thread->stall_count++ % THREAD_HISTORY] =
+			(struct past_stall){now - thread->other, room - now};
+		thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER, room - now);
 	}
-	start = now;
-	if (count >= timing->misses_in_flight && done[(count - timing->misses_in_flight) % THREAD_STORES] > start)
-		start = done[(count - timing->misses_in_flight) % THREAD_STORES];
-	start += core_cycles(&cost);
-	before = count ? done[(count - 1) % THREAD_STORES] : 0;
-	thread->store_done[at] = start > before ? start : before;
+	thread->store_done[at] = done > before ? done : before;
 	thread->store_culprits[at] = number;
+	thread->store_count++;
 }
 
 void

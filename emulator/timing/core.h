@@ -17,6 +17,9 @@ core_time(const struct thread *thread, unsigned index)
 	return thread->clock - thread->variant->cycles + thread->variant->issue_cycles[index];
 }
 
+/* When the store of instruction `index` asks for its line, should it miss: the write buffer has it by then. */
+uint64_t core_store_begins(const struct thread *thread, unsigned index);
+
 /* Instruction `index` of the block that runs took longer than a hit: its load, or its store. */
 void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);

@@ -101,13 +101,15 @@ load_line(struct thread *thread, const struct block *block, unsigned index, uint
 static void
 store_line(struct thread *thread, const struct block *block, unsigned index, uint64_t address)
 {
+	const bool is_timed = thread->timing->parts & SETUP_CLOCK;
+	const uint64_t begins = is_timed ? core_store_begins(thread, index) : thread->clock;
 	struct access_result result;
 
-	hierarchy_store(thread->hierarchy, address, block->first + index, thread->clock, &result);
+	hierarchy_store(thread->hierarchy, address, block->first + index, begins, &result);
 	if (is_free(&result))
 		return;
 	count_store(thread, block->first + index, &result);
-	if (thread->timing->parts & SETUP_CLOCK)
+	if (is_timed)
 		core_store_missed(thread, index, &result);
 }
 
