@@ -28,7 +28,9 @@ struct hierarchy;     /* a core's */
 
 struct access_result {
 	uint32_t cycles;      /* from the load to who uses it, beyond a hit in level 1; without waiting for bandwidth */
-	uint32_t wait_cycles; /* that it waits besides, because memory is busy */
+	uint32_t wait_cycles; /* that it waits besides, from `now` on, because memory is busy */
+	uint32_t load_cycles; /* of these: what it takes longer whenever it is asked for; the others are until its turn
+	                       */
 	uint32_t tlb_cycles;  /* that its translation takes */
 	uint8_t level;        /* index of the level that had it; HIERARCHY_MEMORY */
 	uint8_t node;         /* of the memory, with HIERARCHY_MEMORY */

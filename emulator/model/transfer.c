@@ -39,6 +39,7 @@ hierarchy_move(struct hierarchy *hierarchy, uint64_t line, uint64_t now, bool wr
 		result->cycles += system->remote_cycles;
 		wait += path_move(&system->links[link], through, now + wait);
 	}
+	result->load_cycles = user->load_cycles;
 	result->wait_cycles = clamp(wait > user->load_cycles ? wait : user->load_cycles);
 	hierarchy->traffic.node_bytes[node] += machine->line_bytes;
 }

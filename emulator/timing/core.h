@@ -59,6 +59,16 @@ core_load_cost(const struct thread *thread, const struct access_result *result)
 	};
 }
 
+/* Memory was told at `told`, and it is issued at `issue`: when that is later, its turn comes no later for it. */
+static inline void
+core_issue_later(struct load_cost *cost, const struct access_result *result, uint64_t told, uint64_t issue)
+{
+	const uint64_t later = issue > told ? issue - told : 0;
+	const uint64_t left = result->wait_cycles > later ? result->wait_cycles - later : 0;
+
+	cost->wait_cycles = left > result->load_cycles ? (uint32_t)left : result->load_cycles;
+}
+
 static inline uint64_t
 core_cycles(const struct load_cost *cost)
 {

@@ -81,11 +81,13 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 		.registers = {instruction->load_registers[0], instruction->load_registers[1]},
 		.cost = core_load_cost(thread, result),
 	};
+	const uint64_t told = thread->clock;
 	uint64_t issue;
 
 	settle_up_to(thread, index);
 	issue = core_time(thread, index);
 	wait_for_room(thread, number, &issue);
+	core_issue_later(&load.cost, result, told, issue);
 	load.ready = issue + thread->timing->load_cycles + core_cycles(&load.cost);
 	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = load.ready;
 	if (instruction->use != BLOCK_NOT_USED) {

@@ -44,7 +44,7 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 {
 	const struct timing *timing = thread->timing;
 	const struct block *block = thread->variant->block;
-	const struct load_cost cost = core_load_cost(thread, result);
+	struct load_cost cost = core_load_cost(thread, result);
 	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
 	const uint32_t number = block->first + index, count = thread->in_flight_count;
 	uint64_t issue = entry_time(thread, position, lead_of(thread));
@@ -54,6 +54,7 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	if (count >= timing->misses_in_flight &&
 	    thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY] > issue)
 		issue = thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY];
+	core_issue_later(&cost, result, thread->clock, issue);
 	ready = issue + timing->load_cycles + core_cycles(&cost);
 	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = ready;
 	dependence_add(thread, index, ready);
