@@ -49,6 +49,7 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	(void)sched_getaffinity(0, sizeof(clock->host_affinity), &clock->host_affinity);
 	init_time(clock, target);
 	guest_deadlines_init(&clock->deadlines);
+	guest_timers_init(&clock->timers);
 	pthread_mutex_init(&clock->lock, NULL);
 	/* flags, stack, parent's, child's, thread's memory; the others have the last two the other way round */
 	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
@@ -307,6 +308,7 @@ clock_fork(struct clock *clock)
 	atomic_store(&clock->ended_called, 0);
 	clock->host_began = host_now_ns();
 	guest_deadlines_init(&clock->deadlines);
+	guest_timers_init(&clock->timers); /* a child has none of its parent's */
 	futexes_fork(clock->futexes);
 	skew_fork(clock->skew, vcpu);
 }

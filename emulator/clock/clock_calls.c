@@ -129,6 +129,8 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	clock_settle(clock, vcpu, now);
 	skew_call(clock->skew, vcpu, true);
 	note_kind(clock, vcpu);
+	if (guest_call_sets_timer(kind))
+		guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, 1, &thread->progress.deadline);
 	if (!guest_call_may_block(kind) || thread->progress.wakes_futex)
 		return;
 	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, stretch_of_waits(clock, vcpu, now),
@@ -168,6 +170,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	if (progress->wakes_futex)
 		futexes_woke(clock->futexes, vcpu, result);
 	guest_deadline_end(&clock->deadlines, &progress->deadline);
+	clock_timer_ended(clock, progress, result);
 	returned = progress->is_away ? clock_time_of_return(clock, vcpu, result) : now;
 	if (returned > now)
 		step->blocked_cycles = returned - now;

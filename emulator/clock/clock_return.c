@@ -5,9 +5,6 @@
 #include "emulator/clock/guest_memory.h"
 #include "emulator/clock/host_thread.h"
 
-#define RESULT_EINTR     (-4)
-#define RESULT_ETIMEDOUT (-110)
-
 /* It waited until its time was over. */
 static bool
 ran_out(const struct clock_progress *progress, int64_t result)
@@ -16,7 +13,7 @@ ran_out(const struct clock_progress *progress, int64_t result)
 	case CALL_FUTEX:
 		return result == RESULT_ETIMEDOUT;
 	case CALL_SIGNAL_TIMED_WAIT:
-		return result < 0 && result != RESULT_EINTR;
+		return result < 0 && result != RESULT_EINTR && result != RESULT_RESTART;
 	default:
 		return result == 0;
 	}
@@ -79,13 +76,16 @@ clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 {
 	struct clock_progress *progress = &clock->threads[vcpu].progress;
 	const bool is_over = progress->deadline.cycles != SKEW_NONE && ran_out(progress, result);
-	uint64_t woken = SKEW_NONE;
+	uint64_t woken = SKEW_NONE, expired;
 
 	if (progress->waits_for_futex)
 		woken = futexes_waited(clock->futexes, vcpu, result == 0);
+	expired = clock_time_of_timer(clock, progress, result);
+	if (expired != TIMER_NONE)
+		return expired > progress->began ? expired : progress->began;
 	if (is_over)
 		return progress->deadline.cycles;
-	if (clock_is_sleep(progress->kind) && result == RESULT_EINTR)
+	if (clock_is_sleep(progress->kind) && (result == RESULT_EINTR || result == RESULT_RESTART))
 		return time_of_interruption(clock, progress);
 	if (woken == SKEW_NONE)
 		woken = time_in_family(clock, progress, result);

@@ -21,7 +21,13 @@
 #include "emulator/clock/guest_random.h"
 #include "emulator/clock/guest_result.h"
 #include "emulator/clock/guest_time.h"
+#include "emulator/clock/guest_timers.h"
 #include "emulator/clock/skew.h"
+
+#define RESULT_EINTR     (-4)
+#define RESULT_EINVAL    (-22)
+#define RESULT_ETIMEDOUT (-110)
+#define RESULT_RESTART   (-512) /* QEMU's: a signal came, the call is made again */
 
 #define COPIED_BYTES_A_CYCLE 8 /* by a system call: a line of 64 bytes in 8 cycles */
 
@@ -68,6 +74,7 @@ struct clock {
 	struct guest_calls *calls;
 	struct guest_time time;
 	struct guest_deadlines deadlines;
+	struct guest_timers timers;
 	struct guest_result result;
 	struct family *family;
 	struct delay *delay;
@@ -95,6 +102,10 @@ void clock_busy(const struct clock *clock, struct family_busy *busy);
 
 /* Its call has returned `result`: when, at the earliest. */
 uint64_t clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result);
+
+/* It has set or ended a timer, perhaps; and when one ran out that ended it, TIMER_NONE. */
+void clock_timer_ended(struct clock *clock, const struct clock_progress *progress, int64_t result);
+uint64_t clock_time_of_timer(struct clock *clock, const struct clock_progress *progress, int64_t result);
 
 static inline bool
 clock_is_sleep(enum guest_call kind)

@@ -69,6 +69,12 @@ static const struct {
 	{128, 137, CALL_SIGNAL_TIMED_WAIT},
 	{61, 260, CALL_WAIT4},
 	{247, 95, CALL_WAITID},
+	{38, 103, CALL_SETITIMER},
+	{37, NONE, CALL_ALARM},
+	{223, 110, CALL_TIMER_SET},
+	{226, 111, CALL_TIMER_DELETE},
+	{286, 86, CALL_TIMERFD_SET},
+	{3, 57, CALL_CLOSE},
 	{228, 113, CALL_CLOCK_GETTIME},
 	{96, 169, CALL_GETTIMEOFDAY},
 	{201, NONE, CALL_TIME},
@@ -125,6 +131,12 @@ guest_call_of(const struct guest_calls *calls, int64_t number)
 	if (number < 0 || number >= NUMBERS)
 		return CALL_PLAIN;
 	return (enum guest_call)calls->call[number];
+}
+
+bool
+guest_call_sets_timer(enum guest_call call)
+{
+	return call >= CALL_SETITIMER && call <= CALL_TIMERFD_SET && call != CALL_TIMER_DELETE;
 }
 
 bool

@@ -26,6 +26,12 @@ enum guest_call {
 	CALL_SIGNAL_TIMED_WAIT, /* struct timespec in the third */
 	CALL_WAIT4,
 	CALL_WAITID,
+	CALL_SETITIMER,
+	CALL_ALARM,
+	CALL_TIMER_SET, /* timer_settime() */
+	CALL_TIMER_DELETE,
+	CALL_TIMERFD_SET,
+	CALL_CLOSE,
 	CALL_CLOCK_GETTIME,
 	CALL_GETTIMEOFDAY,
 	CALL_TIME,
@@ -54,6 +60,8 @@ enum guest_call guest_call_of(const struct guest_calls *calls, int64_t number);
 
 /* The thread may be away for as long as others, or a device, want. */
 bool guest_call_may_block(enum guest_call call);
+
+bool guest_call_sets_timer(enum guest_call call);
 
 /* Its result is how many bytes the kernel copied. */
 bool guest_call_copies(enum guest_call call);

@@ -6,8 +6,10 @@
 #include "emulator/clock/guest_memory.h"
 #include "emulator/clock/skew.h"
 
-#define NS_PER_S  UINT64_C(1000000000)
-#define LONGEST_S (UINT64_C(1) << 30)
+#define NS_PER_S       UINT64_C(1000000000)
+#define VALUE_OFFSET   16     /* in a struct itimerspec, or itimerval, behind the interval */
+#define CLOCK_BY_VALUE (-999) /* whose a timer is was said long before: the two clocks have nothing in common */
+#define LONGEST_S      (UINT64_C(1) << 30)
 
 /* futex(address, operation, value, timeout, ...) */
 static void
@@ -49,6 +51,15 @@ find_place(enum guest_call kind, const struct clock_call *call, struct guest_dea
 		deadline->address = call->arguments[2];
 		deadline->clock_id = (int)call->arguments[0];
 		deadline->is_absolute = call->arguments[1] & TIMER_ABSTIME;
+		return;
+	case CALL_SETITIMER:
+		deadline->address = call->arguments[1] + VALUE_OFFSET;
+		return;
+	case CALL_TIMER_SET:
+	case CALL_TIMERFD_SET:
+		deadline->address = call->arguments[2] + VALUE_OFFSET;
+		deadline->is_absolute = call->arguments[1] & TIMER_ABSTIME;
+		deadline->clock_id = CLOCK_BY_VALUE;
 		return;
 	case CALL_PPOLL:
 	case CALL_SIGNAL_TIMED_WAIT:
@@ -100,8 +111,12 @@ find_cycles(const struct guest_time *time, enum guest_call kind, uint64_t now, s
 
 	if (when.tv_nsec < 0)
 		return false;
-	if (kind == CALL_SELECT)
+	if (guest_call_sets_timer(kind) && when.tv_sec == 0 && when.tv_nsec == 0)
+		return false; /* it is switched off */
+	if (kind == CALL_SELECT || kind == CALL_SETITIMER)
 		when.tv_nsec *= 1000;
+	if (deadline->clock_id == CLOCK_BY_VALUE)
+		deadline->clock_id = when.tv_sec < GUEST_TIME_REAL_S / 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 	if (!deadline->is_absolute)
 		deadline->cycles = after(time, now, &when);
 	else if (!guest_time_when(time, deadline->clock_id, &when, &deadline->cycles))
@@ -141,7 +156,7 @@ static bool
 is_to_be_written(enum guest_call kind, double stretch, const struct guest_deadline *deadline)
 {
 	return (kind == CALL_FUTEX && (deadline->is_absolute || stretch > 1)) ||
-	       (kind == CALL_CLOCK_NANOSLEEP && deadline->is_absolute);
+	       ((kind == CALL_CLOCK_NANOSLEEP || guest_call_sets_timer(kind)) && deadline->is_absolute);
 }
 
 static void
@@ -165,6 +180,8 @@ guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time 
 	*deadline = (struct guest_deadline){.cycles = SKEW_NONE, .base = call->base};
 	if (kind == CALL_POLL)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[2]);
+	if (kind == CALL_ALARM && call->arguments[0])
+		deadline->cycles = now + guest_time_cycles(time, (call->arguments[0] & UINT32_MAX) * NS_PER_S);
 	if (kind == CALL_EPOLL_WAIT)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[3]);
 	find_place(kind, call, deadline);

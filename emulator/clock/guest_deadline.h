@@ -1,5 +1,5 @@
 /*
- * guest_deadline.h - when a system call that waits ends by itself
+ * guest_deadline.h - when a system call that waits ends by itself, or a timer runs out
  *
  * A time that the guest waits for is one of its own clocks, which the host's kernel does not know. It is written over
  * with the host's while the call is under way, and put back. Several threads may wait by the same words of memory.

@@ -9,8 +9,6 @@
 #include "emulator/clock/guest_cpus.h"
 #include "emulator/clock/guest_memory.h"
 
-#define RESULT_EINVAL (-22)
-
 static void
 answer_random(struct clock *clock, struct clock_thread *thread, uint64_t address, int64_t result)
 {

@@ -26,6 +26,8 @@ took()
 	check_at_most '... and no longer' "$(awk -v s="$2" 'BEGIN { print s * 1.1 }')" "$seconds"
 }
 
+# Their shells are to expand these.
+# shellcheck disable=SC2016
 processors()
 {
 	seen 'nproc counts the cores of the target' 3 3 env -u OMP_NUM_THREADS nproc
@@ -82,6 +84,20 @@ print(*[round((t - begin) * 100) for t in times])'
 	check_equal 'conditions, timeouts and poll() end when they should' '5 15 18' "$(cat "$scratch/out")"
 }
 
+# An alarm of 1 s; a timer of 0.3 s; one of a descriptor, until a time, then twice.
+timers()
+{
+	seen 'an alarm ends a wait' 1.0 1 python3 -c 'import signal, time
+begin = time.monotonic()
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.alarm(1)
+signal.pause()
+print(round(time.monotonic() - begin, 1))'
+	took 'a program that is given a time has it' 0.3 sh -c 'timeout 0.3 sleep 20; [ $? = 124 ]'
+	took 'timers of descriptors run out in time' 0.5 "$build/workloads/emulated/timers"
+	check_equal '... as they say themselves' '0.3 0.5' "$(cat "$scratch/out")"
+}
+
 # A second there takes 40 here: the part that is timed is some 50 ms there.
 delay()
 {
@@ -97,4 +113,5 @@ processors
 chance
 times
 waits
+timers
 delay

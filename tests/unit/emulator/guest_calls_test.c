@@ -31,6 +31,11 @@ calls_of_this_machine_are_known_by_their_numbers(void **state)
 		{SYS_rt_sigtimedwait, CALL_SIGNAL_TIMED_WAIT},
 		{SYS_wait4, CALL_WAIT4},
 		{SYS_waitid, CALL_WAITID},
+		{SYS_setitimer, CALL_SETITIMER},
+		{SYS_timer_settime, CALL_TIMER_SET},
+		{SYS_timer_delete, CALL_TIMER_DELETE},
+		{SYS_timerfd_settime, CALL_TIMERFD_SET},
+		{SYS_close, CALL_CLOSE},
 		{SYS_clock_gettime, CALL_CLOCK_GETTIME},
 		{SYS_gettimeofday, CALL_GETTIMEOFDAY},
 		{SYS_times, CALL_TIMES},
@@ -102,6 +107,10 @@ calls_that_wait_may_block_and_those_that_ask_do_not(void **state)
 	assert_false(guest_call_may_block(CALL_PLAIN));
 	assert_false(guest_call_may_block(CALL_CLOCK_GETTIME));
 	assert_false(guest_call_may_block(CALL_CLONE));
+	assert_false(guest_call_may_block(CALL_SETITIMER));
+	assert_true(guest_call_sets_timer(CALL_SETITIMER));
+	assert_true(guest_call_sets_timer(CALL_TIMERFD_SET));
+	assert_false(guest_call_sets_timer(CALL_TIMER_DELETE));
 }
 
 int
