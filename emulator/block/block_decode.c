@@ -90,8 +90,8 @@ block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *byte
 
 	block->instructions = arena_take(&blocks->arena, block->count * sizeof(*block->instructions),
 	                                 _Alignof(struct block_instruction));
-	node->decoded = arena_take(&blocks->arena, block->count * sizeof(*node->decoded), _Alignof(struct instruction));
-	if (!block->instructions || !node->decoded)
+	node->decoded = blocks->scratch;
+	if (!block->instructions)
 		return -ENOMEM;
 	for (unsigned i = 0; i < block->count; i++) {
 		decode_one(blocks, bytes + at, sizes[i], block->address + at, &node->decoded[i]);

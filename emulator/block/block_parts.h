@@ -27,10 +27,11 @@ struct carried_states {
 	struct number_index index;
 };
 
-/* Variants of a block, by the state that it is entered in; open addressing, 0 is nobody. */
+/* Variants of a block but the first, by the state that it is entered in; open addressing, 0 is nobody. */
 struct entry {
 	uint32_t state;
-	struct variant *variant; /* atomically, after `state` */
+	bool is_near;            /* the variant was made for another state */
+	struct variant *variant; /* atomically, after the others */
 };
 
 struct entries {
@@ -46,13 +47,12 @@ struct origin {
 /* A block and what only the makers of variants need. */
 struct block_node {
 	struct block block;
-	uint64_t hash; /* of its bytes */
-	struct instruction *decoded;
-	struct origin *origins; /* of the general registers that it writes, in their order */
+	uint64_t hash;               /* of its bytes */
+	struct instruction *decoded; /* NULL: it has no other variant than the first */
+	struct origin *origins;      /* of the general registers that it writes, in their order */
 	unsigned variant_count;
-	struct variant *variants[BLOCK_VARIANTS_MAX];
-	uint32_t states[BLOCK_VARIANTS_MAX]; /* that they were made for */
-	struct entries *entries;             /* atomically; replaced when it is full */
+	struct variant *first;   /* of state 0 */
+	struct entries *entries; /* atomically; replaced when it is full; NULL: none */
 };
 
 struct blocks {
@@ -60,6 +60,7 @@ struct blocks {
 	enum architecture architecture;
 	struct decoder *decoder;
 	pthread_mutex_t lock;
+	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX]; /* decoded, of the block that is made */
 	struct arena arena;
 	struct block_node **nodes;
 	size_t node_count, node_capacity;
@@ -76,6 +77,9 @@ int block_trace(struct blocks *blocks, struct block_node *node);
 
 /* Accesses that go to one base. */
 void block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes);
+
+/* Its first variant. 0 or -ENOMEM. */
+int block_variant_first(struct blocks *blocks, struct block_node *node);
 
 /* Variants by state, which is a number of carried_states in order, and else whether the block was the one before. */
 struct variant *block_variant_known(const struct block_node *node, uint32_t state); /* NULL: not yet; no lock */

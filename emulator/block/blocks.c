@@ -122,6 +122,23 @@ find_node(const struct blocks *blocks, const struct block_node *like)
 	return NULL;
 }
 
+/* What more variants are made of: in order any block may have some, out of order who may follow itself. */
+static int
+keep_decoded(struct blocks *blocks, struct block_node *node)
+{
+	const struct block *block = &node->block;
+	const size_t size = block->count * sizeof(*node->decoded);
+
+	node->decoded = NULL;
+	if (!block->is_in_order && !block->repeats && block->target != block->address)
+		return 0;
+	node->decoded = arena_take(&blocks->arena, size, _Alignof(struct instruction));
+	if (!node->decoded)
+		return -ENOMEM;
+	memcpy(node->decoded, blocks->scratch, size);
+	return 0;
+}
+
 static struct block_node *
 make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *bytes, const uint8_t *sizes)
 {
@@ -142,7 +159,7 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 	if (block_trace(blocks, node))
 		return NULL;
 	block_group(blocks, node, bytes);
-	if (!block_variant_add(blocks, node, 0))
+	if (block_variant_first(blocks, node) || keep_decoded(blocks, node))
 		return NULL;
 	blocks->nodes[blocks->node_count++] = node;
 	number_index_put(&blocks->index, node_hash(node), (uint32_t)blocks->node_count);
@@ -179,7 +196,7 @@ struct variant *
 blocks_first_variant(struct blocks *blocks, const struct block *block)
 {
 	(void)blocks;
-	return ((const struct block_node *)block)->variants[0];
+	return ((const struct block_node *)block)->first;
 }
 
 /* Whether it goes on with the string that the block before ended in. */
@@ -203,7 +220,7 @@ blocks_find_variant(struct blocks *blocks, struct variant *before, const struct 
 		pthread_mutex_unlock(&blocks->lock);
 	}
 	if (!variant)
-		return node->variants[0];
+		return node->first;
 	__atomic_store_n(&before->next[1], __atomic_load_n(&before->next[0], __ATOMIC_RELAXED), __ATOMIC_RELEASE);
 	__atomic_store_n(&before->next[0], variant, __ATOMIC_RELEASE);
 	return variant;

@@ -13,6 +13,8 @@ block_variant_known(const struct block_node *node, uint32_t state)
 {
 	const struct entries *entries = __atomic_load_n(&node->entries, __ATOMIC_ACQUIRE);
 
+	if (!state)
+		return node->first;
 	for (unsigned at = state; entries; at++) {
 		const struct entry *entry = &entries->entries[at & (entries->size - 1)];
 		struct variant *variant = __atomic_load_n(&entry->variant, __ATOMIC_ACQUIRE);
@@ -24,14 +26,15 @@ block_variant_known(const struct block_node *node, uint32_t state)
 }
 
 static void
-put(struct entries *entries, uint32_t state, struct variant *variant)
+put(struct entries *entries, struct entry entry)
 {
-	unsigned at = state & (entries->size - 1);
+	unsigned at = entry.state & (entries->size - 1);
 
 	while (entries->entries[at].variant)
 		at = (at + 1) & (entries->size - 1);
-	entries->entries[at].state = state;
-	__atomic_store_n(&entries->entries[at].variant, variant, __ATOMIC_RELEASE);
+	entries->entries[at].state = entry.state;
+	entries->entries[at].is_near = entry.is_near;
+	__atomic_store_n(&entries->entries[at].variant, entry.variant, __ATOMIC_RELEASE);
 	entries->count++;
 }
 
@@ -51,7 +54,7 @@ reserve(struct blocks *blocks, struct block_node *node)
 	new->size = size;
 	for (unsigned i = 0; old && i < old->size; i++)
 		if (old->entries[i].variant)
-			put(new, old->entries[i].state, old->entries[i].variant);
+			put(new, old->entries[i]);
 	__atomic_store_n(&node->entries, new, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -148,20 +151,24 @@ schedule_out_of_order(const struct blocks *blocks, const struct block_node *node
 	return 0;
 }
 
+static bool
+is_same(const struct variant *one, const struct variant *other)
+{
+	return one->state == other->state && one->cycles == other->cycles && one->fraction == other->fraction &&
+	       memcmp(one->issue_cycles, other->issue_cycles, (one->block->count + 1u) * sizeof(uint16_t)) == 0;
+}
+
 /* One that takes as long and leaves the same. */
 static struct variant *
 find_same(const struct block_node *node, const struct variant *variant)
 {
-	const size_t cycles_size = (node->block.count + 1u) * sizeof(uint16_t);
+	const struct entries *entries = node->entries;
 
-	for (unsigned i = 0; i < node->variant_count; i++) {
-		struct variant *known = node->variants[i];
-
-		if (known->state == variant->state && known->cycles == variant->cycles &&
-		    known->fraction == variant->fraction &&
-		    memcmp(known->issue_cycles, variant->issue_cycles, cycles_size) == 0)
-			return known;
-	}
+	if (is_same(node->first, variant))
+		return node->first;
+	for (unsigned i = 0; entries && i < entries->size; i++)
+		if (entries->entries[i].variant && is_same(entries->entries[i].variant, variant))
+			return entries->entries[i].variant;
 	return NULL;
 }
 
@@ -169,15 +176,19 @@ static struct variant *
 find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_t state)
 {
 	const struct carried *states = blocks->states.states;
-	unsigned least = UINT32_MAX;
-	struct variant *nearest = node->variants[0];
+	unsigned least = carried_distance(&states[state], &states[0]);
+	struct variant *nearest = node->first;
 
-	for (unsigned i = 0; i < node->variant_count; i++) {
-		const unsigned distance = carried_distance(&states[state], &states[node->states[i]]);
+	for (unsigned i = 0; i < node->entries->size; i++) {
+		const struct entry *entry = &node->entries->entries[i];
+		unsigned distance;
 
+		if (!entry->variant || entry->is_near)
+			continue;
+		distance = carried_distance(&states[state], &states[entry->state]);
 		if (distance < least) {
 			least = distance;
-			nearest = node->variants[i];
+			nearest = entry->variant;
 		}
 	}
 	return nearest;
@@ -186,40 +197,62 @@ find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_
 static struct variant *
 make(struct blocks *blocks, struct block_node *node, uint32_t state)
 {
-	struct variant *variant = new_variant(blocks, &node->block), *same;
+	struct variant *variant = new_variant(blocks, &node->block);
 	int err;
 
 	if (!variant)
 		return NULL;
-	if (blocks->pipeline.kind == PIPELINE_KIND_IN_ORDER)
+	if (node->block.is_in_order)
 		err = schedule_in_order_from(blocks, node, state, variant);
 	else
 		err = schedule_out_of_order(blocks, node, state != 0, variant);
-	if (err)
+	return err ? NULL : variant;
+}
+
+/* Made, and kept unless there is the same already. */
+static struct variant *
+make_another(struct blocks *blocks, struct block_node *node, uint32_t state)
+{
+	struct variant *variant = make(blocks, node, state), *same;
+
+	if (!variant)
 		return NULL;
 	same = find_same(node, variant);
 	if (same)
 		return same;
-	node->states[node->variant_count] = state;
-	node->variants[node->variant_count++] = variant;
+	node->variant_count++;
 	blocks->variant_count++;
 	return variant;
+}
+
+int
+block_variant_first(struct blocks *blocks, struct block_node *node)
+{
+	node->first = make(blocks, node, 0);
+	if (!node->first)
+		return -ENOMEM;
+	node->variant_count++;
+	blocks->variant_count++;
+	return 0;
 }
 
 struct variant *
 block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state)
 {
-	struct variant *variant = block_variant_known(node, state);
+	struct entry entry = {.state = state, .variant = block_variant_known(node, state)};
 
-	if (variant)
-		return variant;
+	if (entry.variant)
+		return entry.variant;
+	if (!node->decoded)
+		return node->first;
 	if (reserve(blocks, node))
 		return NULL;
-	if (node->variant_count == BLOCK_VARIANTS_MAX)
-		variant = find_nearest(blocks, node, state);
+	entry.is_near = node->variant_count == BLOCK_VARIANTS_MAX;
+	if (entry.is_near)
+		entry.variant = find_nearest(blocks, node, state);
 	else
-		variant = make(blocks, node, state);
-	if (variant)
-		put(node->entries, state, variant);
-	return variant;
+		entry.variant = make_another(blocks, node, state);
+	if (entry.variant)
+		put(node->entries, entry);
+	return entry.variant;
 }
