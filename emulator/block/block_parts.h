@@ -55,6 +55,12 @@ struct block_node {
 	struct entries *entries; /* atomically; replaced when it is full; NULL: none */
 };
 
+/* Where a block is, and what it is looked for by. */
+struct node_place {
+	uint64_t hash; /* of bytes, address and number */
+	struct block_node *node;
+};
+
 struct blocks {
 	struct pipeline pipeline;
 	enum architecture architecture;
@@ -62,7 +68,7 @@ struct blocks {
 	pthread_mutex_t lock;
 	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX]; /* decoded, of the block that is made */
 	struct arena arena;
-	struct block_node **nodes;
+	struct node_place *nodes;
 	size_t node_count, node_capacity;
 	struct number_index index; /* of nodes, from 1 */
 	size_t variant_count;

@@ -89,19 +89,19 @@ node_hash(const struct block_node *node)
 static int
 reserve_node(struct blocks *blocks)
 {
-	struct block_node **grown;
+	struct node_place *grown;
 	bool is_new;
 	int err;
 
 	if (blocks->node_count >= UINT32_MAX / 2)
 		return -ENOMEM;
-	grown = array_grow(blocks->nodes, &blocks->node_capacity, blocks->node_count + 1, sizeof(struct block_node *));
+	grown = array_grow(blocks->nodes, &blocks->node_capacity, blocks->node_count + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	blocks->nodes = grown;
 	err = number_index_reserve(&blocks->index, &is_new);
 	for (uint32_t i = 0; !err && is_new && i < blocks->node_count; i++)
-		number_index_put(&blocks->index, node_hash(grown[i]), i + 1);
+		number_index_put(&blocks->index, grown[i].hash, i + 1);
 	return err;
 }
 
@@ -109,12 +109,13 @@ static struct block_node *
 find_node(const struct blocks *blocks, const struct block_node *like)
 {
 	const struct number_index *index = &blocks->index;
+	const uint64_t hash = node_hash(like);
 
-	for (uint32_t at = number_index_begin(index, node_hash(like)); index->numbers[at];
-	     at = number_index_next(index, at)) {
-		struct block_node *node = blocks->nodes[index->numbers[at] - 1];
+	for (uint32_t at = number_index_begin(index, hash); index->numbers[at]; at = number_index_next(index, at)) {
+		const struct node_place *place = &blocks->nodes[index->numbers[at] - 1];
+		struct block_node *node = place->node;
 
-		if (node->hash == like->hash && node->block.address == like->block.address &&
+		if (place->hash == hash && node->hash == like->hash && node->block.address == like->block.address &&
 		    node->block.number == like->block.number && node->block.size == like->block.size &&
 		    node->block.count == like->block.count)
 			return node;
@@ -161,7 +162,7 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 	block_group(blocks, node, bytes);
 	if (block_variant_first(blocks, node) || keep_decoded(blocks, node))
 		return NULL;
-	blocks->nodes[blocks->node_count++] = node;
+	blocks->nodes[blocks->node_count++] = (struct node_place){.hash = node_hash(node), .node = node};
 	number_index_put(&blocks->index, node_hash(node), (uint32_t)blocks->node_count);
 	return node;
 }
