@@ -68,6 +68,21 @@ time_in_family(struct clock *clock, const struct clock_progress *progress, int64
 }
 
 /*
+ * It came to wait for what had happened already; the host may have held it up before it could see that, while others
+ * went on. When it was at the earliest; SKEW_NONE: not known.
+ */
+static uint64_t
+time_of_change(struct clock *clock, unsigned vcpu)
+{
+	const uint64_t woken = futexes_last_wake(clock->futexes, clock->threads[vcpu].progress.call.arguments[0]);
+	const uint64_t slowest = skew_slowest(clock->skew, vcpu);
+
+	if (woken == SKEW_NONE || (slowest != SKEW_NONE && slowest > woken))
+		return slowest;
+	return woken;
+}
+
+/*
  * When a thread goes on that was away: at the time of who woke it, or when its time was over; else, when it has slept
  * on the host, not before all others, who have run since.
  */
@@ -89,6 +104,8 @@ clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 		return time_of_interruption(clock, progress);
 	if (woken == SKEW_NONE)
 		woken = time_in_family(clock, progress, result);
+	if (woken == SKEW_NONE && progress->waits_for_futex && result == RESULT_EAGAIN)
+		woken = time_of_change(clock, vcpu);
 	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
 		woken = skew_slowest(clock->skew, vcpu);
 	if (woken == SKEW_NONE || woken < progress->began)

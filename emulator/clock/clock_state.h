@@ -25,6 +25,7 @@
 #include "emulator/clock/skew.h"
 
 #define RESULT_EINTR     (-4)
+#define RESULT_EAGAIN    (-11)
 #define RESULT_EINVAL    (-22)
 #define RESULT_ETIMEDOUT (-110)
 #define RESULT_RESTART   (-512) /* QEMU's: a signal came, the call is made again */

@@ -152,6 +152,18 @@ futexes_waited(struct futexes *futexes, unsigned slot, bool was_woken)
 	return woken;
 }
 
+uint64_t
+futexes_last_wake(struct futexes *futexes, uint64_t address)
+{
+	const struct last_wake *last = last_wake_at(futexes, address);
+	uint64_t woken;
+
+	pthread_mutex_lock(&futexes->lock);
+	woken = last->address == address ? last->now : SKEW_NONE;
+	pthread_mutex_unlock(&futexes->lock);
+	return woken;
+}
+
 void
 futexes_wake(struct futexes *futexes, unsigned slot, const struct futex_wake *wake, uint64_t now)
 {

@@ -27,6 +27,9 @@ void futexes_wait(struct futexes *futexes, unsigned slot, uint64_t address);
 /* It returned, and was woken, or not. When: the time of who did; SKEW_NONE: not known. */
 uint64_t futexes_waited(struct futexes *futexes, unsigned slot, bool was_woken);
 
+/* When somebody woke others at this address for the last time; SKEW_NONE: not known. */
+uint64_t futexes_last_wake(struct futexes *futexes, uint64_t address);
+
 /* What a call does to those who wait: wake some, then move or wake some more at another address. */
 struct futex_wake {
 	uint64_t address;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "emulator/clock/locks.h"
 #include "emulator/follow.h"
 #include "emulator/places.h"
 #include "emulator/started.h"
@@ -27,6 +28,7 @@ static struct {
 	struct timing timing;
 	struct callbacks callbacks;
 	struct places *places;
+	struct locks *locks;
 	struct follow follow;
 	struct started started;
 	atomic_uint_fast64_t guest_base;
@@ -55,6 +57,37 @@ settle_delay(unsigned vcpu, void *data)
 {
 	(void)data;
 	clock_settle(state.timing.clock, vcpu, timing_thread(&state.timing, vcpu)->clock);
+}
+
+static bool
+is_zero(uint64_t address, unsigned size_shift)
+{
+	const void *place =
+		(const void *)(uintptr_t)(address + atomic_load_explicit(&state.guest_base, memory_order_relaxed));
+
+	return size_shift == 2   ? *(const volatile uint32_t *)place == 0
+	       : size_shift == 3 ? *(const volatile uint64_t *)place == 0
+	                         : *(const volatile uint8_t *)place == 0;
+}
+
+/* Others may have been there since: then who holds it is known by the next access. */
+static void
+atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = timing_thread(&state.timing, vcpu);
+	uint64_t now;
+
+	(void)data;
+	if (!qemu_plugin_mem_is_store(info))
+		return;
+	now = locks_access(state.locks, vcpu, address, thread->clock,
+	                   is_zero(address, qemu_plugin_mem_size_shift(info)));
+	if (now > thread->clock)
+		thread_step(thread, &(struct clock_step){
+					    .now = now,
+					    .limit = thread->next_turn,
+					    .blocked_cycles = now - thread->clock,
+				    });
 }
 
 /* Blocks alone. As long as there is one thread, the emulator counts by itself. */
@@ -87,6 +120,13 @@ register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index
 	                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)packed);
 }
 
+/* Threads that have a time each. */
+static bool
+can_meet(void)
+{
+	return (state.timing.parts & SETUP_CLOCK) && atomic_load_explicit(&state.has_threads, memory_order_relaxed);
+}
+
 static void
 register_block(struct qemu_plugin_tb *tb, struct code *code)
 {
@@ -101,6 +141,9 @@ register_block(struct qemu_plugin_tb *tb, struct code *code)
 		if (state.timing.setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,
 			                                       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		if (instruction->is_atomic && can_meet())
+			qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), atomic_done,
+			                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
 	}
 }
 
@@ -245,6 +288,7 @@ forked(void)
 	int err;
 
 	blocks_after_fork(state.timing.blocks);
+	locks_fork(state.locks);
 	err = timing_fork(&state.timing, calling);
 	/* dcpiemu may have ended, and its directory with it: then nobody wants to know. */
 	if (err && err != -ENOENT)
@@ -276,6 +320,9 @@ start(const char *target)
 	state.places = places_new(add_image, recording);
 	if (!state.places)
 		return -errno;
+	state.locks = locks_new();
+	if (!state.locks)
+		return -ENOMEM;
 	state.follow.not_followed = not_followed;
 	state.follow.context = recording;
 	state.follow.emulation = started_emulation(&state.started);

@@ -240,6 +240,24 @@ who_joins_a_thread_goes_on_when_it_has_ended(void **state)
 	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES);
 }
 
+/* Its wait was begun before, but the host was slow: the kernel finds the word changed, and says EAGAIN. */
+static void
+who_joins_a_thread_that_has_ended_meanwhile_goes_on_then_too(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tid = 1;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	begin(fixture, 1, 100, SYS_set_tid_address, (uintptr_t)&tid, 0, 0, 0);
+	clock_call_ended(fixture->clock, 1, 100, 1, &fixture->step);
+	begin(fixture, 0, 500, SYS_futex, (uintptr_t)&tid, FUTEX_WAIT, 1, 0);
+	begin(fixture, 1, 90000, SYS_exit, 0, 0, 0, 0);
+	clock_thread_end(fixture->clock, 1, 90000);
+	clock_call_ended(fixture->clock, 0, 500, -EAGAIN, &fixture->step);
+	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES);
+}
+
 static void
 the_guest_finds_the_target_s_processors(void **state)
 {
@@ -465,6 +483,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(cpu_time_leaves_out_what_a_thread_waited, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_begins_at_its_parent_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_woken_goes_on_at_its_waker_s_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_joins_a_thread_that_has_ended_meanwhile_goes_on_then_too, setup,
+	                                        teardown),
 		cmocka_unit_test_setup_teardown(who_joins_a_thread_goes_on_when_it_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_guest_finds_the_target_s_processors, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_is_pinned_to_a_core_that_the_host_does_not_have, setup,

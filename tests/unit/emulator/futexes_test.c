@@ -186,6 +186,17 @@ who_is_woken_from_outside_does_not_know_when(void **state)
 	assert_int_equal(futexes_waited(fixture->futexes, 1, true), SKEW_NONE);
 }
 
+static void
+the_last_wake_at_an_address_is_remembered(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin_wake(fixture, 0, 1, 400);
+	begin_wake(fixture, 0, 1, 700);
+	assert_int_equal(futexes_last_wake(fixture->futexes, LOCK), 700);
+	assert_int_equal(futexes_last_wake(fixture->futexes, OTHER), SKEW_NONE);
+}
+
 int
 main(void)
 {
@@ -200,6 +211,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(who_was_moved_is_woken_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_call_wakes_at_two_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_was_not_woken_takes_nobody_s_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_last_wake_at_an_address_is_remembered, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_woken_from_outside_does_not_know_when, setup, teardown),
 	};
 
