@@ -72,6 +72,14 @@ struct block_instruction {
 	uint64_t address_live; /* general registers (bit n), as they were when the block was entered, behind it */
 };
 
+/*
+ * What a value is made of: loads of the block (bit i: load i, < 64) and general registers as they were before it (bit
+ * n). What was loaded is made of its load, and of all that its address is made of.
+ */
+struct block_origin {
+	uint64_t loads, live;
+};
+
 struct block {
 	uint64_t address; /* in the guest */
 	uint64_t fall;    /* behind it, in the guest; where a branch that is not taken goes */
@@ -87,6 +95,7 @@ struct block {
 	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
 	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
+	struct block_origin *origins;           /* behind it, of the general registers that it writes, in their order */
 };
 
 /* A block as it is executed behind something. */
@@ -111,8 +120,8 @@ struct variant {
 uint16_t block_first_reader(const struct block *block, unsigned reg);
 
 /*
- * What general register `reg` is made of behind the block: loads of it (bit i: load i, < 64) and general registers as
- * they were before it (bit n). A register that it does not write is made of itself.
+ * What general register `reg` is made of behind the block: see struct block_origin. A register that it does not write
+ * is made of itself.
  */
 void block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live);
 

@@ -39,17 +39,11 @@ struct entries {
 	struct entry entries[];
 };
 
-/* What a register is made of: loads, and registers as they were at the block's beginning. */
-struct origin {
-	uint64_t loads, live;
-};
-
 /* A block and what only the makers of variants need. */
 struct block_node {
 	struct block block;
 	uint64_t hash;               /* of its bytes */
 	struct instruction *decoded; /* NULL: it has no other variant than the first */
-	struct origin *origins;      /* of the general registers that it writes, in their order */
 	unsigned variant_count;
 	struct variant *first;   /* of state 0 */
 	struct entries *entries; /* atomically; replaced when it is full; NULL: none */

@@ -58,17 +58,16 @@ find_uses(struct block *block)
 
 /* What registers are made of; of those that are not general, loads only. */
 static void
-trace_one(struct origin *origins, struct block_instruction *instruction, unsigned load)
+trace_one(struct block_origin *origins, struct block_instruction *instruction, unsigned load)
 {
 	const unsigned data = instruction->read_count - instruction->address_count;
-	struct origin result = {0, 0};
+	struct block_origin result = {0, 0};
 
 	for (unsigned i = data; i < instruction->read_count; i++) {
 		instruction->address_loads |= origins[instruction->reads[i]].loads;
 		instruction->address_live |= origins[instruction->reads[i]].live;
 	}
-	/* What is loaded waits for its load, and so for what is behind the address. */
-	for (unsigned i = 0; i < (instruction->loads ? data : instruction->read_count); i++) {
+	for (unsigned i = 0; i < instruction->read_count; i++) {
 		result.loads |= origins[instruction->reads[i]].loads;
 		result.live |= origins[instruction->reads[i]].live;
 	}
@@ -87,7 +86,7 @@ trace_one(struct origin *origins, struct block_instruction *instruction, unsigne
 }
 
 static void
-trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
+trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 {
 	unsigned load = 0;
 
@@ -104,24 +103,24 @@ trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
 }
 
 static int
-keep_origins(struct blocks *blocks, struct block_node *node, const struct origin origins[REGISTER_COUNT])
+keep_origins(struct blocks *blocks, struct block_node *node, const struct block_origin origins[REGISTER_COUNT])
 {
 	const uint32_t writes = (uint32_t)node->block.writes;
 	const size_t count = (size_t)__builtin_popcount(writes);
 	size_t kept = 0;
 
-	node->origins = arena_take(&blocks->arena, count * sizeof(origins[0]), _Alignof(struct origin));
-	for (unsigned i = 0; node->origins && i < GENERAL; i++)
+	node->block.origins = arena_take(&blocks->arena, count * sizeof(origins[0]), _Alignof(struct block_origin));
+	for (unsigned i = 0; node->block.origins && i < GENERAL; i++)
 		if (writes >> i & 1)
-			node->origins[kept++] = origins[i];
-	return node->origins ? 0 : -ENOMEM;
+			node->block.origins[kept++] = origins[i];
+	return node->block.origins ? 0 : -ENOMEM;
 }
 
 void
 block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live)
 {
 	const uint32_t writes = (uint32_t)block->writes;
-	const struct block_node *node;
+	const struct block_origin *origin;
 
 	*loads = *live = 0;
 	if (reg >= GENERAL)
@@ -129,9 +128,9 @@ block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t 
 	*live = UINT64_C(1) << reg;
 	if (!(writes >> reg & 1))
 		return;
-	node = (const struct block_node *)block;
-	*loads = node->origins[__builtin_popcount(writes & ((1u << reg) - 1))].loads;
-	*live = node->origins[__builtin_popcount(writes & ((1u << reg) - 1))].live;
+	origin = &block->origins[__builtin_popcount(writes & ((1u << reg) - 1))];
+	*loads = origin->loads;
+	*live = origin->live;
 }
 
 static void
@@ -162,7 +161,7 @@ find_live(struct block *block)
 int
 block_trace(struct blocks *blocks, struct block_node *node)
 {
-	struct origin origins[REGISTER_COUNT];
+	struct block_origin origins[REGISTER_COUNT];
 
 	find_uses(&node->block);
 	find_live(&node->block);

@@ -10,10 +10,10 @@
 static uint32_t
 lead_of(const struct thread *thread)
 {
-	const struct variant *variant = thread->variant;
-	const uint32_t lead = thread->timing->setup->pipeline.window * variant->cycles / variant->block->count;
+	const uint32_t window = thread->timing->setup->pipeline.window, least = thread->timing->lead_cycles;
+	const uint32_t cycles = thread->variant->cycles, count = thread->variant->block->count;
 
-	return lead > thread->timing->lead_cycles ? lead : thread->timing->lead_cycles;
+	return window * cycles <= least * count ? least : window * cycles / count;
 }
 
 static uint64_t

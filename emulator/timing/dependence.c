@@ -35,7 +35,7 @@ registers_ready(const struct dependence *dependence, uint64_t registers)
 {
 	uint64_t ready = 0;
 
-	for (uint64_t left = registers & dependence->registers; left; left &= left - 1) {
+	for (uint64_t left = registers; left; left &= left - 1) {
 		const uint64_t until = dependence->ready[__builtin_ctzll(left)];
 
 		ready = until > ready ? until : ready;
@@ -43,68 +43,55 @@ registers_ready(const struct dependence *dependence, uint64_t registers)
 	return ready;
 }
 
-static const struct block_instruction *
-load_of(const struct block *block, unsigned number)
-{
-	for (uint16_t i = 0; i < block->count; i++)
-		if (block->instructions[i].load == number)
-			return &block->instructions[i];
-	return NULL;
-}
-
-/* A load that missed of these: when it is ready; 0: it is none of them. */
+/* Loads of the block that missed, as bits. */
 static uint64_t
-missing_until(const struct dependence *dependence, struct part part, uint64_t number)
+loads_of(const struct dependence *dependence, struct part part)
 {
-	for (uint32_t i = part.first; i != part.end; i++)
-		if (dependence->missing[i % DEPENDENCE_MISSING].load == number)
-			return dependence->missing[i % DEPENDENCE_MISSING].ready;
-	return 0;
-}
+	uint64_t loads = 0;
 
-/* When a value is there that is made of these loads of the block and of registers before it: loads that hit wait for
- * their addresses. */
-static uint64_t
-value_ready(const struct dependence *dependence, const struct block *block, struct part part, uint64_t loads,
-            uint64_t live)
-{
-	uint64_t ready = 0;
+	for (uint32_t i = part.first; i != part.end; i++) {
+		const uint32_t load = dependence->missing[i % DEPENDENCE_MISSING].load;
 
-	if (part.first == part.end && !(dependence->registers & block->live_in))
-		loads = 0;
-	while (loads) {
-		const unsigned number = 63 - (unsigned)__builtin_clzll(loads);
-		const uint64_t until = missing_until(dependence, part, number);
-		const struct block_instruction *load = until ? NULL : load_of(block, number);
-
-		loads &= ~(UINT64_C(1) << number);
-		ready = until > ready ? until : ready;
-		if (load) {
-			loads |= load->address_loads & ~(UINT64_MAX << number);
-			live |= load->address_live;
-		}
+		loads |= load < 64 ? UINT64_C(1) << load : 0;
 	}
-	live = registers_ready(dependence, live);
-	return live > ready ? live : ready;
+	return loads;
+}
+
+/* When a value is there that is made of these loads of the block that missed and these registers before it. */
+static uint64_t
+value_ready(const struct dependence *dependence, struct part part, uint64_t loads, uint64_t live)
+{
+	uint64_t ready = registers_ready(dependence, live);
+
+	for (uint32_t i = part.first; loads && i != part.end; i++) {
+		const struct missing_load *load = &dependence->missing[i % DEPENDENCE_MISSING];
+
+		if (load->load < 64 && loads >> load->load & 1 && load->ready > ready)
+			ready = load->ready;
+	}
+	return ready;
 }
 
 /* The registers behind the block, which waited for something when it began or has loads that missed. */
 static void
 follow_registers(struct dependence *dependence, const struct block *block, struct part part, uint64_t issue)
 {
-	uint64_t ready[DEPENDENCE_REGISTERS], waiting = 0;
+	const uint64_t missing = loads_of(dependence, part), waiting = dependence->registers;
+	const struct block_origin *origin = block->origins;
+	uint64_t ready[DEPENDENCE_REGISTERS], behind = 0;
 
-	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1) {
+	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1, origin++) {
+		const uint64_t loads = origin->loads & missing, live = origin->live & waiting;
 		const unsigned reg = (unsigned)__builtin_ctzll(left);
-		uint64_t loads, live;
 
-		block_origin(block, reg, &loads, &live);
-		ready[reg] = value_ready(dependence, block, part, loads, live);
-		waiting |= (uint64_t)(ready[reg] > issue) << reg;
+		if (!(loads | live))
+			continue;
+		ready[reg] = value_ready(dependence, part, loads, live);
+		behind |= (uint64_t)(ready[reg] > issue) << reg;
 	}
-	dependence->registers = (dependence->registers & ~block->writes) | waiting;
-	for (; waiting; waiting &= waiting - 1)
-		dependence->ready[__builtin_ctzll(waiting)] = ready[__builtin_ctzll(waiting)];
+	dependence->registers = (waiting & ~block->writes) | behind;
+	for (; behind; behind &= behind - 1)
+		dependence->ready[__builtin_ctzll(behind)] = ready[__builtin_ctzll(behind)];
 }
 
 static void
@@ -145,8 +132,8 @@ dependence_ready(struct thread *thread, unsigned index, uint64_t issue)
 	if (!(instruction->address_loads | instruction->address_live))
 		return 0;
 	follow(thread, issue);
-	return value_ready(dependence, block, missing_of(dependence, thread->sequence), instruction->address_loads,
-	                   instruction->address_live);
+	return value_ready(dependence, missing_of(dependence, thread->sequence), instruction->address_loads,
+	                   instruction->address_live & dependence->registers);
 }
 
 void

@@ -113,6 +113,15 @@ store_line(struct thread *thread, const struct block *block, unsigned index, uin
 		core_store_missed(thread, index, &result);
 }
 
+static void
+access_line(struct thread *thread, const struct block *block, unsigned index, uint64_t address, bool is_store)
+{
+	if (is_store)
+		store_line(thread, block, index, address);
+	else
+		load_line(thread, block, index, address);
+}
+
 /* Each line of it that is no plain hit. */
 static void
 access_bytes(struct thread *thread, const struct block *block, unsigned index, uint64_t first, uint64_t end,
@@ -121,12 +130,8 @@ access_bytes(struct thread *thread, const struct block *block, unsigned index, u
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 
 	for (uint64_t address = first; address < end; address = (address | (line_bytes - 1)) + 1) {
-		if (is_plain(&thread->data_plain, address, is_store))
-			continue;
-		if (is_store)
-			store_line(thread, block, index, address);
-		else
-			load_line(thread, block, index, address);
+		if (!is_plain(&thread->data_plain, address, is_store))
+			access_line(thread, block, index, address, is_store);
 	}
 }
 
@@ -156,7 +161,10 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 	if (thread->code != access->code) /* a handler's return to the middle of a block that was left */
 		return;
 	if (!access->is_group) {
-		access_bytes(thread, block, access->index, address, address + size, is_store);
+		if ((address ^ (address + size - 1)) < thread->timing->setup->machine.line_bytes)
+			access_line(thread, block, access->index, address, is_store);
+		else
+			access_bytes(thread, block, access->index, address, address + size, is_store);
 		return;
 	}
 	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)

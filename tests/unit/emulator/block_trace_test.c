@@ -80,14 +80,14 @@ an_address_knows_the_loads_behind_it(void **state)
 	assert_int_equal(block->instructions[0].address_loads, 0);
 	assert_int_equal(block->instructions[0].address_live, 1 << RDI);
 	assert_int_equal(block->instructions[2].address_loads, 1);
-	assert_int_equal(block->instructions[2].address_live, 1 << RCX);
+	assert_int_equal(block->instructions[2].address_live, 1 << RCX | 1 << RDI);
 	assert_int_equal(block->instructions[3].address_live, 1 << RSI);
 	block_origin(block, RDX, &loads, &live);
 	assert_int_equal(loads, 1);
-	assert_int_equal(live, 1 << RCX);
+	assert_int_equal(live, 1 << RCX | 1 << RDI);
 	block_origin(block, RBX, &loads, &live);
-	assert_int_equal(loads, 2);
-	assert_int_equal(live, 0);
+	assert_int_equal(loads, 1 << 0 | 1 << 1);
+	assert_int_equal(live, 1 << RCX | 1 << RDI);
 	block_origin(block, RBP, &loads, &live);
 	assert_int_equal(loads, 0);
 	assert_int_equal(live, 1 << RBP);
