@@ -35,22 +35,41 @@ void predictor_fini(struct predictor *predictor);
 uint32_t predictor_site(const struct predictor *predictor, uint64_t address, uint64_t target);
 
 /*
- * The branch of `site` went one way: whether it was predicted wrongly. Of PREDICTOR_NO_SITE nothing happens, and never;
- * the host has no branch for either.
+ * Where the counter of a site is: at (history & *history_mask) ^ *index. Of PREDICTOR_NO_SITE one that nobody else has.
  */
+static inline void
+predictor_place(const struct predictor *predictor, uint32_t site, uint32_t *index, uint32_t *history_mask)
+{
+	const bool is_branch = site != PREDICTOR_NO_SITE;
+
+	*index = is_branch ? site & predictor->mask : predictor->mask + 1;
+	*history_mask = is_branch ? predictor->history_mask & predictor->mask : 0;
+}
+
+/*
+ * The branch of that place went one way: whether it was predicted wrongly. Where there is none (`is_branch` 0, else 1)
+ * nothing happens, and never; the host has no branch for either.
+ */
+static inline bool
+predictor_branch_at(struct predictor *predictor, uint32_t index, uint32_t history_mask, uint32_t is_branch, bool taken)
+{
+	const uint32_t history = predictor->history;
+	uint8_t *counter = &predictor->counters[(history & history_mask) ^ index];
+	const uint32_t before = *counter;
+
+	*counter = predictor->learn[before * 2 + taken];
+	predictor->history = (history << is_branch) | (taken & is_branch);
+	return is_branch & ((before >> 1) ^ taken);
+}
+
+/* The same of `site`. */
 static inline bool
 predictor_branch(struct predictor *predictor, uint32_t site, bool taken)
 {
-	uint32_t is_branch = site != PREDICTOR_NO_SITE;
-	uint32_t history = predictor->history;
-	uint32_t index = ((history & predictor->history_mask) ^ site) & predictor->mask;
-	uint32_t counter;
+	uint32_t index, history_mask;
 
-	index = is_branch ? index : predictor->mask + 1;
-	counter = predictor->counters[index];
-	predictor->counters[index] = predictor->learn[counter * 2 + taken];
-	predictor->history = is_branch ? history * 2 + taken : history;
-	return is_branch & ((counter >> 1) ^ taken);
+	predictor_place(predictor, site, &index, &history_mask);
+	return predictor_branch_at(predictor, index, history_mask, site != PREDICTOR_NO_SITE, taken);
 }
 
 /* A call that returns to `address`. */

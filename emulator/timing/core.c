@@ -41,8 +41,8 @@ stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum 
 
 	if (cycles == 0)
 		return;
+	core_remember_stall(thread, position);
 	thread_stall(thread, instruction, culprit, reason, cycles);
-	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, cycles};
 	begin_front(thread);
 }
 
@@ -98,8 +98,7 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	if (room > now) {
 		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
-		thread->stalls[thread->stall_count++ % THREAD_HISTORY] =
-			(struct past_stall){now - thread->other, room - now};
+		core_remember_stall(thread, now - thread->other);
 		thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER, room - now);
 	}
 	thread->store_done[at] = done > before ? done : before;

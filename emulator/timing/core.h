@@ -20,6 +20,13 @@ core_time(const struct thread *thread, unsigned index)
 /* When the store of instruction `index` asks for its line, should it miss: the write buffer has it by then. */
 uint64_t core_store_begins(const struct thread *thread, unsigned index);
 
+/* The program is about to stand still, at `position` on the static clock. */
+static inline void
+core_remember_stall(struct thread *thread, uint64_t position)
+{
+	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, thread->other};
+}
+
 /* Instruction `index` of the block that runs took longer than a hit: its load, or its store. */
 void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);

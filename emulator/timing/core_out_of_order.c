@@ -16,21 +16,30 @@ lead_of(const struct thread *thread)
 	return window * cycles <= least * count ? least : window * cycles / count;
 }
 
+/* The first stall, of those that are remembered, that came when what was at `position` had retired already. */
+static uint32_t
+first_stall_behind(struct thread *thread, uint64_t position)
+{
+	const uint32_t count = thread->stall_count;
+	const uint32_t oldest = count > THREAD_HISTORY ? count - THREAD_HISTORY : 0;
+	uint32_t at = thread->stall_found < oldest ? oldest : thread->stall_found;
+
+	while (at < count && thread->stalls[at % THREAD_HISTORY].position <= position)
+		at++;
+	while (at > oldest && thread->stalls[(at - 1) % THREAD_HISTORY].position > position)
+		at--;
+	thread->stall_found = at;
+	return at;
+}
+
 static uint64_t
-entry_time(const struct thread *thread, uint64_t position, uint64_t lead)
+entry_time(struct thread *thread, uint64_t position, uint64_t lead)
 {
 	const uint64_t entered = position > lead ? position - lead : 0;
-	const uint32_t count = thread->stall_count;
-	uint64_t other = thread->other, time;
+	const uint32_t stall = first_stall_behind(thread, entered);
+	uint64_t time = entered;
 
-	for (uint32_t i = 1; i <= count && i <= THREAD_HISTORY; i++) {
-		const struct past_stall *stall = &thread->stalls[(count - i) % THREAD_HISTORY];
-
-		if (stall->position <= entered)
-			break;
-		other -= stall->cycles;
-	}
-	time = entered + other;
+	time += stall == thread->stall_count ? thread->other : thread->stalls[stall % THREAD_HISTORY].other;
 	if (position < thread->front_position + lead) {
 		const uint64_t refilled = thread->front_time + (position - thread->front_position);
 
@@ -60,6 +69,6 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	dependence_add(thread, index, ready);
 	if (ready <= retires)
 		return;
+	core_remember_stall(thread, position);
 	core_stall_for_load(thread, number, number, ready - retires, &cost);
-	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, ready - retires};
 }

@@ -32,7 +32,7 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->published_static = 0;
 	thread->fraction = 0;
 	thread->waiting_count = 0;
-	thread->stall_count = thread->in_flight_count = thread->store_count = 0;
+	thread->stall_count = thread->stall_found = thread->in_flight_count = thread->store_count = 0;
 	memset(thread->in_flight, 0, sizeof(thread->in_flight));
 	memset(thread->store_done, 0, sizeof(thread->store_done));
 	thread->front_position = thread->front_time = 0;

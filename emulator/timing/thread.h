@@ -41,9 +41,9 @@ struct code {
 	uint64_t page;
 	uint64_t address, fall;
 	uint32_t number;
-	uint32_t site;     /* of its conditional branch (model/predictor.h) */
-	bool is_special;   /* it ends with what the predictor's stack or table is for */
-	struct code *same; /* with this number, at another address */
+	uint32_t site, history_mask, is_branch; /* of its conditional branch: predictor_place() */
+	bool is_special;                        /* it ends with what the predictor's stack or table is for */
+	struct code *same;                      /* with this number, at another address */
 	struct access accesses[];
 };
 
@@ -63,7 +63,7 @@ struct waiting_load {
 };
 
 struct past_stall {
-	uint64_t position, cycles;
+	uint64_t position, other; /* before it */
 };
 
 struct thread {
@@ -97,7 +97,7 @@ struct thread {
 	/* out of order */
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_HISTORY];
-	uint32_t stall_count;                /* so far */
+	uint32_t stall_count, stall_found;   /* so far; the one that was looked for last */
 	uint64_t front_position, front_time; /* when the front end began anew */
 	uint64_t in_flight[THREAD_HISTORY];  /* when misses are done */
 	uint32_t in_flight_count;
