@@ -27,6 +27,8 @@ static const struct {
 	[SETUP_EVENT_LAST_LEVEL] = {"cache-misses", SETUP_CACHES, 97},
 	[SETUP_EVENT_DATA_TLB] = {"dTLB-load-misses", SETUP_TLBS, 97},
 	[SETUP_EVENT_CODE_TLB] = {"iTLB-load-misses", SETUP_TLBS, 97},
+	[SETUP_EVENT_DATA_WALK] = {"dTLB-load-walks", SETUP_TLBS, 97},
+	[SETUP_EVENT_CODE_WALK] = {"iTLB-load-walks", SETUP_TLBS, 97},
 	[SETUP_EVENT_BRANCH] = {"branch-misses", SETUP_BRANCHES, 199},
 };
 

@@ -31,8 +31,10 @@ enum setup_event {
 	SETUP_EVENT_LEVEL1_CODE, /* L1-icache-load-misses */
 	SETUP_EVENT_LEVEL2,      /* l2-misses: of loads and code that reach it */
 	SETUP_EVENT_LAST_LEVEL,  /* cache-misses: that go to memory */
-	SETUP_EVENT_DATA_TLB,    /* dTLB-load-misses: walks */
+	SETUP_EVENT_DATA_TLB,    /* dTLB-load-misses: of the first level */
 	SETUP_EVENT_CODE_TLB,    /* iTLB-load-misses */
+	SETUP_EVENT_DATA_WALK,   /* dTLB-load-walks: of these, that missed the second level, too */
+	SETUP_EVENT_CODE_WALK,   /* iTLB-load-walks */
 	SETUP_EVENT_BRANCH,      /* branch-misses */
 	SETUP_EVENT_COUNT,
 };

@@ -37,10 +37,13 @@ count_load(struct thread *thread, uint32_t number, const struct access_result *r
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	counters->data_tlb_missed += result->tlb_missed;
+	if (result->tlb_missed) {
+		counters->data_tlb_missed++;
+		sample_count(thread, SETUP_EVENT_DATA_TLB, number);
+	}
 	if (result->walked) {
 		counters->data_walks++;
-		sample_count(thread, SETUP_EVENT_DATA_TLB, number);
+		sample_count(thread, SETUP_EVENT_DATA_WALK, number);
 	}
 	if (result->level == 0)
 		return;
@@ -66,10 +69,13 @@ count_fetch(struct thread *thread, uint32_t number, const struct access_result *
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	counters->code_tlb_missed += result->tlb_missed;
+	if (result->tlb_missed) {
+		counters->code_tlb_missed++;
+		sample_count(thread, SETUP_EVENT_CODE_TLB, number);
+	}
 	if (result->walked) {
 		counters->code_walks++;
-		sample_count(thread, SETUP_EVENT_CODE_TLB, number);
+		sample_count(thread, SETUP_EVENT_CODE_WALK, number);
 	}
 	if (result->level == 0)
 		return;

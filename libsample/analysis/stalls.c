@@ -61,6 +61,8 @@ stall_compare(const struct stall *one, const struct stall *other)
 		return one->low > other->low ? -1 : 1;
 	if (one->high != other->high)
 		return one->high > other->high ? -1 : 1;
+	if ((one->cause == CAUSE_WRITE_BUFFER) != (other->cause == CAUSE_WRITE_BUFFER)) /* the rarest */
+		return one->cause == CAUSE_WRITE_BUFFER ? 1 : -1;
 	return (one->cause > other->cause) - (one->cause < other->cause);
 }
 
@@ -137,6 +139,19 @@ told_cycles(const struct suspect suspects[CAUSE_COUNT])
 	return sum;
 }
 
+/* What events do not tell of is rather the way that was come from elsewhere than what was loaded there, or stores. */
+static double
+likely_cycles(const struct suspect *suspect, unsigned cause, double left)
+{
+	const double part = cause == CAUSE_WRITE_BUFFER                     ? left / 4
+	                    : suspect->is_open && cause != CAUSE_MISPREDICT ? left / 2
+	                                                                    : left;
+
+	if (suspect->evidence < 0)
+		return part;
+	return suspect->evidence + (suspect->is_open ? part : 0);
+}
+
 /* A reason's least is what the most of all others leaves. */
 static int
 explain(struct elimination *elimination, uint32_t block, uint32_t index)
@@ -166,7 +181,7 @@ explain(struct elimination *elimination, uint32_t block, uint32_t index)
 
 		if (!suspects[i].is_possible)
 			continue;
-		stall.likely = fmax(suspects[i].evidence >= 0 ? suspects[i].evidence : left, stall.low);
+		stall.likely = fmax(likely_cycles(&suspects[i], i, left), stall.low);
 		err = add_stall(elimination, &suspects[i], stall);
 		of->stall_count += !err;
 	}

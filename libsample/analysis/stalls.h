@@ -68,6 +68,8 @@ enum stall_event {
 	STALL_EVENT_DATA_CACHE, /* L1-dcache-load-misses */
 	STALL_EVENT_LAST_LEVEL, /* cache-misses: those that went to memory */
 	STALL_EVENT_DATA_TLB,   /* dTLB-load-misses */
+	STALL_EVENT_CODE_WALK,  /* iTLB-load-walks: of an emulation, those that the second level has not */
+	STALL_EVENT_DATA_WALK,  /* dTLB-load-walks */
 	STALL_EVENT_MISPREDICT, /* branch-misses */
 	STALL_EVENT_COUNT,
 };

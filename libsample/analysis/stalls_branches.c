@@ -6,6 +6,7 @@
 #define NEGLIGIBLE_CYCLES 0.5 /* an execution: no reason for a stall */
 #define SAMPLES_MIN       10  /* of a block that was certainly run */
 #define BLOCKS_MAX        3   /* between a branch and who waits for it */
+#define KNOWN_SHARE       0.5 /* of what a block runs: less is known to be wrong */
 #define WAYS_MAX          32  /* to a block, that are followed further */
 
 /* A fit may call a block never run that has samples: it ran, nobody knows how often. */
@@ -50,6 +51,27 @@ wrong_share(const struct elimination *elimination, uint32_t edge)
 	return fmin(1, 2 * others / frequencies[edge].value);
 }
 
+/*
+ * Frequencies of ways may be wrong where there are many. Where mispredictions were sampled exactly, only those that are
+ * well known rule others out.
+ */
+static bool
+ways_are_known(const struct elimination *elimination, uint32_t block)
+{
+	const struct flow_block *at = &elimination->graph->blocks[block];
+	double sum = 0;
+
+	if (!elimination->input->events[STALL_EVENT_MISPREDICT].is_exact)
+		return true;
+	for (uint32_t i = 0; i < at->in_count; i++) {
+		const uint32_t edge = elimination->graph->ins[at->in + i];
+
+		if (elimination->input->frequencies->edges[edge].confidence >= CONFIDENCE_MEDIUM)
+			sum += edge_share(elimination, edge, block);
+	}
+	return sum >= KNOWN_SHARE;
+}
+
 /* Edges from a branch that lead to `block`, directly or, in order, over blocks that are done within the penalty. */
 static void
 suspect_ways(const struct place *place, uint32_t block, double share, double cycles, unsigned depth)
@@ -57,10 +79,11 @@ suspect_ways(const struct place *place, uint32_t block, double share, double cyc
 	const struct elimination *elimination = place->elimination;
 	const struct flow_graph *graph = elimination->graph;
 	const struct flow_block *at = &graph->blocks[block];
+	const bool are_known = ways_are_known(elimination, block);
 
 	for (uint32_t i = 0; i < at->in_count; i++) {
 		const uint32_t edge = graph->ins[at->in + i], from = graph->edges[edge].from;
-		const double here = share * edge_share(elimination, edge, block);
+		const double here = are_known ? share * edge_share(elimination, edge, block) : share;
 		const double best = from == FLOW_OUTSIDE ? 0 : elimination->input->schedules[from].best_cycles;
 		uint32_t last;
 

@@ -7,6 +7,7 @@
 static const char *const event_names[STALL_EVENT_COUNT] = {
 	[STALL_EVENT_CODE_CACHE] = "L1-icache-load-misses", [STALL_EVENT_CODE_TLB] = "iTLB-load-misses",
 	[STALL_EVENT_DATA_CACHE] = "L1-dcache-load-misses", [STALL_EVENT_LAST_LEVEL] = "cache-misses",
+	[STALL_EVENT_CODE_WALK] = "iTLB-load-walks",        [STALL_EVENT_DATA_WALK] = "dTLB-load-walks",
 	[STALL_EVENT_DATA_TLB] = "dTLB-load-misses",        [STALL_EVENT_MISPREDICT] = "branch-misses",
 };
 
@@ -56,16 +57,55 @@ near_events(struct elimination *elimination, enum stall_event event, uint32_t bl
 	return sum;
 }
 
+/* Of an indirect jump's mispredictions those that led to `block`: as many as its jumps, no more than it ran. */
+static double
+share_of_jump(const struct elimination *elimination, uint32_t jump, uint32_t block)
+{
+	const struct frequencies *frequencies = elimination->input->frequencies;
+	const struct flow_graph *graph = elimination->graph;
+	const uint32_t from = flow_graph_block_at(graph, graph->instructions[jump].address);
+	double times = frequencies->blocks[block].value;
+
+	if (graph->instructions[jump].flow != FLOW_JUMP_INDIRECT || from == FLOW_OUTSIDE ||
+	    !(frequencies->blocks[from].value > 0))
+		return 1;
+	for (uint32_t i = 0; i < graph->blocks[from].out_count; i++) {
+		const uint32_t edge = graph->outs[graph->blocks[from].out + i];
+
+		if (graph->edges[edge].to == block && frequencies->edges[edge].value > 0)
+			times = frequencies->edges[edge].value;
+	}
+	return fmin(times / frequencies->blocks[from].value, 1);
+}
+
+/* Who runs more often made most of its events for others. */
+static double
+share_of_culprit(const struct elimination *elimination, uint32_t culprit, uint32_t block)
+{
+	const struct flow_graph *graph = elimination->graph;
+	const struct frequency *blocks = elimination->input->frequencies->blocks;
+	const uint32_t from = flow_graph_block_at(graph, graph->instructions[culprit].address);
+
+	if (from == FLOW_OUTSIDE || !(blocks[from].value > blocks[block].value))
+		return 1;
+	return blocks[block].value / blocks[from].value;
+}
+
 /* Where they lie on the instruction that made them. */
 static double
-exact_events(const struct elimination *elimination, enum stall_event event, uint32_t at, const struct suspect *suspect)
+exact_events(const struct elimination *elimination, enum stall_event event, uint32_t block, uint32_t at,
+             const struct suspect *suspect)
 {
 	const uint64_t *samples = elimination->input->events[event].samples;
 	bool is_seen = false;
 	double sum = 0;
 
 	for (uint32_t i = 0; i < suspect->culprit_count; i++) {
-		sum += (double)samples[suspect->culprits[i]];
+		const double share = event == STALL_EVENT_MISPREDICT
+		                             ? share_of_jump(elimination, suspect->culprits[i], block)
+		                             : share_of_culprit(elimination, suspect->culprits[i], block);
+
+		sum += share * (double)samples[suspect->culprits[i]];
 		is_seen |= suspect->culprits[i] == at;
 	}
 	if (!is_seen && (suspect->is_itself || suspect->culprit_count == 0))
@@ -79,9 +119,9 @@ struct looked_at {
 	uint32_t block, at;
 };
 
-/* Samples that may tell about the suspect; negative when they were not taken. */
+/* Samples that may tell about the suspect, of culprits that are not known, too, if `all`; negative: there are none. */
 static double
-events_of(const struct looked_at *looked_at, enum stall_event event, const struct suspect *suspect)
+events_of(const struct looked_at *looked_at, enum stall_event event, const struct suspect *suspect, bool all)
 {
 	struct elimination *elimination = looked_at->elimination;
 	const struct stalls_input *input = elimination->input;
@@ -90,8 +130,8 @@ events_of(const struct looked_at *looked_at, enum stall_event event, const struc
 	if (!counted->samples || !(counted->period > 0) || !(input->cycles_per_sample > 0) ||
 	    !(input->frequencies->blocks[looked_at->block].value > 0))
 		return -1;
-	if (counted->is_exact && !suspect->is_open)
-		return exact_events(elimination, event, looked_at->at, suspect);
+	if (counted->is_exact && !(all && suspect->is_open))
+		return exact_events(elimination, event, looked_at->block, looked_at->at, suspect);
 	return near_events(elimination, event, looked_at->block, suspect);
 }
 
@@ -105,13 +145,13 @@ cycles_of(const struct looked_at *looked_at, enum stall_event event, double samp
 	       input->frequencies->blocks[looked_at->block].value;
 }
 
-/* At most; INFINITY when they were not counted. */
+/* At most; INFINITY when they were not counted, or lie exactly where nobody knows. */
 static double
 event_bound(const struct looked_at *looked_at, enum stall_event event, const struct suspect *suspect, unsigned cycles)
 {
-	const double samples = events_of(looked_at, event, suspect);
+	const double samples = events_of(looked_at, event, suspect, true);
 
-	if (samples < 0)
+	if (samples < 0 || (suspect->is_open && looked_at->elimination->input->events[event].is_exact))
 		return INFINITY;
 	/* no more, in 19 of 20 cases */
 	return cycles_of(looked_at, event, samples + 2 * sqrt(samples) + 3, cycles);
@@ -128,7 +168,7 @@ lower(struct suspect *suspect, double bound)
 static void
 tell(const struct looked_at *looked_at, enum stall_event event, unsigned cycles, struct suspect *suspect)
 {
-	const double samples = suspect->is_possible ? events_of(looked_at, event, suspect) : -1;
+	const double samples = suspect->is_possible ? events_of(looked_at, event, suspect, false) : -1;
 
 	if (samples >= 0)
 		suspect->evidence = fmax(suspect->evidence, 0) + cycles_of(looked_at, event, samples, cycles);
@@ -147,6 +187,29 @@ last_level_bound(const struct looked_at *looked_at, const struct suspect *suspec
 	       (elimination->is_relative ? INFINITY : (double)accesses * near);
 }
 
+/* Misses that the second level has cost little. */
+static double
+walk_bound(const struct looked_at *looked_at, enum stall_event walks, const struct pipeline_tlb *tlb,
+           const struct suspect *suspect)
+{
+	const uint32_t accesses = (suspect->culprit_count ? suspect->culprit_count : 1) + 1; /* its own, too */
+
+	if (!tlb->near_cycles || looked_at->elimination->is_relative)
+		return INFINITY;
+	return event_bound(looked_at, walks, suspect, tlb->miss_cycles) + (double)accesses * tlb->near_cycles;
+}
+
+static void
+tell_tlb(const struct looked_at *looked_at, enum stall_event misses, enum stall_event walks,
+         const struct pipeline_tlb *tlb, struct suspect *suspect)
+{
+	const bool knows_walks = tlb->near_cycles && looked_at->elimination->input->events[walks].samples;
+
+	tell(looked_at, misses, knows_walks ? tlb->near_cycles : tlb->miss_cycles, suspect);
+	if (knows_walks)
+		tell(looked_at, walks, tlb->miss_cycles - tlb->near_cycles, suspect);
+}
+
 static void
 tell_all(const struct looked_at *looked_at, struct suspect suspects[CAUSE_COUNT])
 {
@@ -154,10 +217,12 @@ tell_all(const struct looked_at *looked_at, struct suspect suspects[CAUSE_COUNT]
 	const unsigned near = pipeline->data.level2_cycles, far = pipeline->data.memory_cycles;
 
 	tell(looked_at, STALL_EVENT_CODE_CACHE, pipeline->code.level2_cycles, &suspects[CAUSE_CODE_CACHE]);
-	tell(looked_at, STALL_EVENT_CODE_TLB, pipeline->code_tlb.miss_cycles, &suspects[CAUSE_CODE_TLB]);
+	tell_tlb(looked_at, STALL_EVENT_CODE_TLB, STALL_EVENT_CODE_WALK, &pipeline->code_tlb,
+	         &suspects[CAUSE_CODE_TLB]);
 	tell(looked_at, STALL_EVENT_DATA_CACHE, near, &suspects[CAUSE_DATA_CACHE]);
 	tell(looked_at, STALL_EVENT_LAST_LEVEL, far > near ? far - near : 0, &suspects[CAUSE_DATA_CACHE]);
-	tell(looked_at, STALL_EVENT_DATA_TLB, pipeline->data_tlb.miss_cycles, &suspects[CAUSE_DATA_TLB]);
+	tell_tlb(looked_at, STALL_EVENT_DATA_TLB, STALL_EVENT_DATA_WALK, &pipeline->data_tlb,
+	         &suspects[CAUSE_DATA_TLB]);
 	tell(looked_at, STALL_EVENT_MISPREDICT, pipeline->mispredict_cycles, &suspects[CAUSE_MISPREDICT]);
 }
 
@@ -184,5 +249,9 @@ suspects_bound(struct elimination *elimination, uint32_t block, uint32_t index, 
 		lower(suspect, event_bound(&looked_at, bounds[i].event, suspect, bounds[i].cycles));
 	}
 	lower(&suspects[CAUSE_DATA_CACHE], last_level_bound(&looked_at, &suspects[CAUSE_DATA_CACHE]));
+	lower(&suspects[CAUSE_CODE_TLB],
+	      walk_bound(&looked_at, STALL_EVENT_CODE_WALK, &pipeline->code_tlb, &suspects[CAUSE_CODE_TLB]));
+	lower(&suspects[CAUSE_DATA_TLB],
+	      walk_bound(&looked_at, STALL_EVENT_DATA_WALK, &pipeline->data_tlb, &suspects[CAUSE_DATA_TLB]));
 	tell_all(&looked_at, suspects);
 }

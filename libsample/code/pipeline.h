@@ -65,6 +65,7 @@ struct pipeline_memory {
 struct pipeline_tlb {
 	unsigned entries;     /* of the first level */
 	unsigned miss_cycles; /* of a walk, at most */
+	unsigned near_cycles; /* of a miss that the second level has; 0: not known. No file of a CPU tells */
 };
 
 /* One way to tell that a CPU is meant. */

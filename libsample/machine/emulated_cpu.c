@@ -39,12 +39,13 @@ emulated_cpu_describe(const struct machine *machine, char *text, size_t size)
 	const unsigned third = machine->level_count > 2 ? level_cycles(machine, machine->level_count - 1) : 0;
 
 	snprintf(text, size,
-	         "emulated %s: pipeline %s, line %u, code %u/%u/%u/%u, data %u/%u/%u/%u, page %u, itlb %u/%u, "
-	         "dtlb %u/%u, stores %u",
+	         "emulated %s: pipeline %s, line %u, code %u/%u/%u/%u, data %u/%u/%u/%u, page %u, itlb %u/%u/%u, "
+	         "dtlb %u/%u/%u, stores %u",
 	         machine->name, machine->pipeline_name, machine->line_bytes, (unsigned)machine->code.bytes, second,
 	         third, memory, (unsigned)machine->levels[0].bytes, second, third, memory, machine->page_bytes,
-	         machine->code_tlb.entries, walk_cycles(machine, &machine->code_tlb), machine->data_tlb.entries,
-	         walk_cycles(machine, &machine->data_tlb), machine->write_buffer_entries);
+	         machine->code_tlb.entries, machine->code_tlb.miss_cycles, walk_cycles(machine, &machine->code_tlb),
+	         machine->data_tlb.entries, machine->data_tlb.miss_cycles, walk_cycles(machine, &machine->data_tlb),
+	         machine->write_buffer_entries);
 }
 
 bool
@@ -61,6 +62,8 @@ is_sound(const struct pipeline *pipeline)
 	return line >= 16 && line <= 256 && page >= 4096 && page <= BYTES_MAX &&
 	       pipeline->code_cache_bytes <= BYTES_MAX && pipeline->data_cache_bytes <= BYTES_MAX &&
 	       pipeline->code.memory_cycles <= CYCLES_MAX && pipeline->data.memory_cycles <= CYCLES_MAX &&
+	       pipeline->code_tlb.near_cycles <= pipeline->code_tlb.miss_cycles &&
+	       pipeline->data_tlb.near_cycles <= pipeline->data_tlb.miss_cycles &&
 	       pipeline->code_tlb.miss_cycles <= CYCLES_MAX && pipeline->data_tlb.miss_cycles <= CYCLES_MAX &&
 	       pipeline->code.level3_cycles <= CYCLES_MAX && pipeline->code.level2_cycles <= CYCLES_MAX &&
 	       pipeline->data.level3_cycles <= CYCLES_MAX && pipeline->data.level2_cycles <= CYCLES_MAX;
@@ -74,13 +77,14 @@ emulated_cpu_apply(const char *text, struct pipeline *pipeline)
 	const int count =
 		sscanf(text,
 	               "emulated %*31[^: ]: pipeline %*31[^, ], line %9u, code %9u/%9u/%9u/%9u, data %9u/%9u/%9u/%9u, "
-	               "page %10u, itlb %9u/%9u, dtlb %9u/%9u, stores %9u",
+	               "page %10u, itlb %9u/%9u/%9u, dtlb %9u/%9u/%9u, stores %9u",
 	               &told.cache_line, &told.code_cache_bytes, &code->level2_cycles, &code->level3_cycles,
 	               &code->memory_cycles, &told.data_cache_bytes, &data->level2_cycles, &data->level3_cycles,
-	               &data->memory_cycles, &told.page_bytes, &told.code_tlb.entries, &told.code_tlb.miss_cycles,
-	               &told.data_tlb.entries, &told.data_tlb.miss_cycles, &told.write_buffer_entries);
+	               &data->memory_cycles, &told.page_bytes, &told.code_tlb.entries, &told.code_tlb.near_cycles,
+	               &told.code_tlb.miss_cycles, &told.data_tlb.entries, &told.data_tlb.near_cycles,
+	               &told.data_tlb.miss_cycles, &told.write_buffer_entries);
 
-	if (count != 15 || !is_sound(&told))
+	if (count != 17 || !is_sound(&told))
 		return -EINVAL;
 	told.skid = 0;
 	*pipeline = told;

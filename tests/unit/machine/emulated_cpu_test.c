@@ -37,7 +37,7 @@ a_text_tells_an_analysis_what_memory_costs_at_most(void **state)
 	emulated_cpu_describe(&three_levels, text, sizeof(text));
 	assert_string_equal(
 		text, "emulated big: pipeline intel-skylake, line 64, code 32768/12/50/650, data 49152/12/50/650, "
-		      "page 4096, itlb 128/37, dtlb 64/37, stores 42");
+		      "page 4096, itlb 128/7/37, dtlb 64/7/37, stores 42");
 	assert_int_equal(emulated_cpu_apply(text, &pipeline), 0);
 	assert_int_equal(pipeline.cache_line, 64);
 	assert_int_equal(pipeline.code_cache_bytes, 32768);
@@ -48,6 +48,7 @@ a_text_tells_an_analysis_what_memory_costs_at_most(void **state)
 	assert_int_equal(pipeline.code.memory_cycles, 650);
 	assert_int_equal(pipeline.data_tlb.entries, 64);
 	assert_int_equal(pipeline.data_tlb.miss_cycles, 37);
+	assert_int_equal(pipeline.data_tlb.near_cycles, 7);
 	assert_int_equal(pipeline.code_tlb.entries, 128);
 	assert_int_equal(pipeline.write_buffer_entries, 42);
 	assert_int_equal(pipeline.skid, 0);
@@ -92,12 +93,13 @@ what_makes_no_sense_changes_nothing(void **state)
 {
 	static const char *const texts[] = {
 		"emulated big: pipeline p, line 64, code 32768/12/50/650, data 49152/12/50/650, page 4096, itlb 128/37",
-		"emulated big: pipeline p, line 0, code 1/12/50/650, data 1/12/50/650, page 4096, itlb 1/3, dtlb 6/3, "
+		"emulated big: pipeline p, line 0, code 1/12/50/650, data 1/12/50/650, page 4096, itlb 1/1/3, dtlb "
+	        "6/1/3, "
 		"stores 4",
-		"emulated big: pipeline p, line 64, code 1/12/50/999999999, data 1/12/50/650, page 4096, itlb 1/3, "
-	        "dtlb "
-		"6/3, stores 4",
-		"emulated big: pipeline p, line 64, code 1/12/50/9, data 1/12/50/650, page 4, itlb 1/3, dtlb 6/3, "
+		"emulated big: pipeline p, line 64, code 1/12/50/999999999, data 1/12/50/650, page 4096, itlb 1/1/3, "
+		"dtlb "
+		"6/1/3, stores 4",
+		"emulated big: pipeline p, line 64, code 1/12/50/9, data 1/12/50/650, page 4, itlb 1/1/3, dtlb 6/1/3, "
 		"stores 4",
 		"",
 	};
