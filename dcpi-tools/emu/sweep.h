@@ -36,6 +36,7 @@ struct sweep_point {
 };
 
 struct sweep {
+	struct setup *setups;       /* by machine; points refer to their machines */
 	struct sweep_point *points; /* by machine, then by threads */
 	size_t count;
 	char *const *command;

@@ -1,22 +1,14 @@
 /* dcpiemu sweep: its options, and what it does with them. */
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/plot.h"
 #include "dcpi-tools/emu/command.h"
-#include "dcpi-tools/emu/emulation.h"
-#include "dcpi-tools/emu/model_options.h"
-#include "dcpi-tools/emu/report.h"
-#include "dcpi-tools/emu/sweep.h"
-#include "dcpi-tools/emu/thread_list.h"
+#include "dcpi-tools/emu/sweep_run.h"
 
 #define LABEL_MAX 20 /* the rest is a machine's name and a number */
 
@@ -29,18 +21,6 @@ enum key {
 	KEY_NO_DB,
 	KEY_SHOW_OUTPUT,
 	KEY_QUIET,
-};
-
-struct request {
-	struct options options;
-	struct model_options model;
-	const char *machines[SWEEP_MACHINES_MAX];
-	size_t machine_count;
-	struct thread_list threads;
-	bool has_threads, without_database, shows_output, is_quiet;
-	unsigned runs;
-	const char *plot, *label;
-	char **command;
 };
 
 static const struct argp_option entries[] = {
@@ -69,7 +49,7 @@ static const struct argp_child children[] = {
 };
 
 static void
-take_machine(const struct argp_state *state, struct request *request, const char *text)
+take_machine(const struct argp_state *state, struct sweep_request *request, const char *text)
 {
 	if (request->machine_count == SWEEP_MACHINES_MAX)
 		argp_error(state, "--machine can be given %d times at most", SWEEP_MACHINES_MAX);
@@ -77,7 +57,7 @@ take_machine(const struct argp_state *state, struct request *request, const char
 }
 
 static void
-take_threads(const struct argp_state *state, struct request *request, const char *text)
+take_threads(const struct argp_state *state, struct sweep_request *request, const char *text)
 {
 	if (thread_list_parse(text, &request->threads) < 0)
 		argp_error(state, "--threads takes numbers from 1 to %d and ranges of them: 1..18 or 1,2,4..8",
@@ -86,7 +66,7 @@ take_threads(const struct argp_state *state, struct request *request, const char
 }
 
 static void
-check(const struct argp_state *state, const struct request *request)
+check(const struct argp_state *state, const struct sweep_request *request)
 {
 	if (request->machine_count == 0)
 		argp_error(state, "as if on which machines? --machine NAME; 'dcpiemu machines' lists those described");
@@ -104,7 +84,7 @@ check(const struct argp_state *state, const struct request *request)
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct request *request = state->input;
+	struct sweep_request *request = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -160,162 +140,10 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* All machines that are swept, and the points that are to be found. */
-struct course {
-	struct request *request;
-	struct setup *setups; /* by machine */
-	struct sweep sweep;
-	size_t planned;
-};
-
 static int
-choose_machines(struct course *course)
+print(const struct sweep_request *request, const struct sweep *sweep)
 {
-	const struct request *request = course->request;
-	int status = STATUS_OK;
-
-	course->setups = calloc(request->machine_count, sizeof(*course->setups));
-	if (!course->setups)
-		return message_cannot(NULL, "begin", -ENOMEM, NULL);
-	for (size_t i = 0; i < request->machine_count && !status; i++) {
-		course->setups[i] = request->model.setup;
-		status = command_choose_machine(request->machines[i], &course->setups[i]);
-	}
-	return status;
-}
-
-static void
-plan_machine(struct course *course, const struct setup *setup)
-{
-	const struct request *request = course->request;
-	const struct machine *machine = &setup->machine;
-
-	for (unsigned threads = 1; threads <= machine->cores; threads++) {
-		struct sweep_point *point = &course->sweep.points[course->planned];
-
-		if (!request->threads.wanted[threads])
-			continue;
-		*point = (struct sweep_point){.machine = machine, .threads = threads};
-		snprintf(point->label, sizeof(point->label), "%s%s%s/%u", request->label ? request->label : "",
-		         request->label ? "/" : "", machine->name, threads);
-		course->planned++;
-	}
-	if (request->threads.most > machine->cores)
-		message_print(machine->name, "it has %u cores: more threads than that are left out", machine->cores);
-}
-
-static int
-plan(struct course *course)
-{
-	const struct request *request = course->request;
-	size_t most = 0;
-
-	for (size_t i = 0; i < request->machine_count; i++)
-		most += course->setups[i].machine.cores;
-	course->sweep.points = calloc(most, sizeof(*course->sweep.points));
-	if (!course->sweep.points)
-		return message_cannot(NULL, "begin", -ENOMEM, NULL);
-	for (size_t i = 0; i < request->machine_count; i++)
-		plan_machine(course, &course->setups[i]);
-	if (course->planned == 0)
-		message_print(NULL, "no machine has so many cores");
-	return course->planned ? STATUS_OK : STATUS_USAGE;
-}
-
-static const struct setup *
-setup_of(const struct course *course, const struct sweep_point *point)
-{
-	size_t i = 0;
-
-	while (&course->setups[i].machine != point->machine)
-		i++;
-	return &course->setups[i];
-}
-
-/* What a run found. Only one that ended well has a time to compare. */
-static int
-take_outcome(struct sweep_point *point, const struct setup *setup, const struct emulation_outcome *outcome)
-{
-	const struct emulation_report report = {.setup = setup, .outcome = outcome};
-	const int ended = outcome->run.status;
-
-	if (WIFSIGNALED(ended)) {
-		message_print(point->label, "the program was killed by signal %d", WTERMSIG(ended));
-		return STATUS_FAILURE;
-	}
-	if (WEXITSTATUS(ended) != 0) {
-		message_print(point->label, "the program ended with status %d", WEXITSTATUS(ended));
-		return STATUS_FAILURE;
-	}
-	point->seconds[point->runs++] = emulation_seconds(setup, outcome);
-	point->host_seconds += emulation_host_seconds(outcome);
-	point->cores_busy = report_cores_busy(&report);
-	point->bandwidth = 0;
-	for (unsigned i = 0; i < setup->machine.nodes; i++)
-		point->bandwidth += report_bandwidth(&report, i);
-	point->limit = report_bandwidth_limit(&report) * setup->machine.nodes;
-	point->epoch = outcome->epoch;
-	return STATUS_OK;
-}
-
-static int
-run_once(const struct course *course, struct sweep_point *point, struct setup *setup)
-{
-	const struct request *request = course->request;
-	char title[128];
-	const struct emulation_request emulation = {
-		.setup = setup,
-		.cpu = request->model.cpu,
-		.prefix = request->model.prefix,
-		.directory = course->sweep.database,
-		.label = point->label,
-		.title = title,
-		.command = request->command,
-		.sets_threads = true,
-		.is_quiet = request->is_quiet,
-		.is_silent = !request->shows_output,
-	};
-	struct emulation_outcome outcome;
-	int status;
-
-	snprintf(title, sizeof(title), "%s (%zu of %zu)", point->label, (size_t)(point - course->sweep.points) + 1,
-	         course->planned);
-	status = emulation_run(&emulation, &outcome);
-	if (!status)
-		status = take_outcome(point, setup, &outcome);
-	emulation_fini(&outcome);
-	return status;
-}
-
-static int
-run_all(struct course *course)
-{
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < course->planned && !status; i++) {
-		struct sweep_point *point = &course->sweep.points[i];
-		struct setup *setup = malloc(sizeof(*setup));
-
-		if (!setup)
-			return message_cannot(NULL, "begin", -ENOMEM, NULL);
-		*setup = *setup_of(course, point);
-		setup->threads = point->threads;
-		for (unsigned run = 0; run < course->request->runs && !status; run++) {
-			setup->seed = course->request->model.setup.seed + run;
-			status = run_once(course, point, setup);
-		}
-		free(setup);
-		if (point->runs)
-			course->sweep.count = i + 1;
-	}
-	return status;
-}
-
-static int
-print(const struct course *course)
-{
-	const struct options *options = &course->request->options;
-	const struct sweep *sweep = &course->sweep;
+	const struct options *options = &request->options;
 	struct output output;
 	int err, closed;
 
@@ -333,30 +161,29 @@ print(const struct course *course)
 
 /* What there is, is shown, also when a run failed. */
 static int
-sweep_all(struct course *course)
+run(const struct sweep_request *request)
 {
-	int status = choose_machines(course), shown = STATUS_OK;
+	struct sweep sweep = {
+		.command = request->command,
+		.plot = request->plot,
+		.database = request->without_database ? NULL : request->options.directory,
+	};
+	int status = sweep_run(request, &sweep), shown = STATUS_OK;
 
-	if (!status)
-		status = plan(course);
-	if (!status)
-		status = run_all(course);
-	if (course->sweep.count) {
-		sweep_settle(&course->sweep);
-		shown = print(course);
-		if (!shown && course->sweep.plot)
-			shown = sweep_plot(&course->sweep);
+	if (sweep.count) {
+		sweep_settle(&sweep);
+		shown = print(request, &sweep);
+		if (!shown && sweep.plot)
+			shown = sweep_plot(&sweep);
 	}
-	free(course->sweep.points);
-	free(course->setups);
+	sweep_run_fini(&sweep);
 	return status ? status : shown;
 }
 
 int
 sweep_main(int argc, char **argv)
 {
-	struct request *request = calloc(1, sizeof(*request));
-	struct course course = {.request = request};
+	struct sweep_request *request = calloc(1, sizeof(*request));
 	int status;
 
 	if (!request)
@@ -365,13 +192,10 @@ sweep_main(int argc, char **argv)
 	model_options_init(&request->model);
 	request->runs = 1;
 	status = command_parse(&argp, argc, argv, request);
-	course.sweep.command = request->command;
-	course.sweep.plot = request->plot;
-	course.sweep.database = request->without_database ? NULL : request->options.directory;
 	if (!status && request->plot)
 		status = plot_check(request->plot);
 	if (!status)
-		status = sweep_all(&course);
+		status = run(request);
 	options_fini(&request->options);
 	free(request);
 	return status;
