@@ -3,9 +3,13 @@
 static inline uint64_t
 known_address(struct hierarchy *hierarchy, uint64_t address)
 {
-	uint32_t region = page_map_recent_region(&hierarchy->regions, hierarchy->system->pages, address);
+	struct memory_system *system = hierarchy->system;
+	uint32_t region = page_map_recent_region(&hierarchy->regions, system->pages, address);
+	uint64_t known = page_map_number(region, address, 0);
 
-	return page_map_number(region, address, 0);
+	if (__builtin_expect(__atomic_load_n(&system->has_moved, __ATOMIC_RELAXED), 0))
+		known = page_map_follow(system->pages, known);
+	return known;
 }
 
 static void
@@ -66,7 +70,8 @@ translate(struct hierarchy *hierarchy, uint64_t address, bool is_data, struct ac
 	struct plain_hits *plain = is_data ? &hierarchy->data.hits : &hierarchy->code.hits;
 	struct tlb *tlb = is_data ? &hierarchy->data_tlb : &hierarchy->code_tlb;
 	uint64_t page = address >> plain->page_shift, left;
-	uint64_t number = known_address(hierarchy, address) >> hierarchy->page_shift;
+	uint32_t region = page_map_recent_region(&hierarchy->regions, hierarchy->system->pages, address);
+	uint64_t number = page_map_number(region, address, hierarchy->page_shift);
 	bool hit = tlb_access(tlb, number, &left);
 
 	if (left != CACHE_NO_LINE && hierarchy->pages_are_filters[!is_data])
@@ -152,4 +157,18 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	plain->lines[at] = line;
 	if (!(found.what & CACHE_HIT))
 		look_further(hierarchy, known, 0, now, result);
+}
+
+void
+hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes)
+{
+	struct plain_hits *plain = &hierarchy->data.hits;
+
+	if (!hierarchy->system->has_caches ||
+	    hierarchy->data_cache.set_count > 1u << (hierarchy->page_shift - hierarchy->line_shift))
+		return;
+	page_map_move(hierarchy->system->pages, from, to, bytes);
+	__atomic_store_n(&hierarchy->system->has_moved, true, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i <= plain->line_mask; i++)
+		plain->lines[i] = plain->written[i] = UINT64_MAX;
 }

@@ -2,9 +2,10 @@
  * hierarchy.h - where an access is served: TLBs, caches, prefetchers, memory controllers, page placement
  *
  * One struct memory_system for the process, one struct hierarchy for each core of the target that a thread runs on.
- * Guest addresses stand for physical ones. What misses is brought into each level that did not have it, also for a
- * store; levels neither include nor exclude each other. A line that was written goes back when it leaves: into the next
- * level that has it, else to memory, which moves bytes and holds nobody up. docs/emulation.md says more.
+ * Guest addresses stand for physical ones, until pages are moved. What misses is brought into each level that did not
+ * have it, also for a store; levels neither include nor exclude each other. A line that was written goes back when it
+ * leaves: into the next level that has it, else to memory, which moves bytes and holds nobody up. docs/emulation.md
+ * says more.
  *
  * A plain hit - the most recent way of its set, in cache and TLB alike - changes nothing in an LRU order, so that
  * returning early for it is exact; in a cache with another replacement a hit changes nothing at all.
@@ -66,6 +67,13 @@ void hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t inst
 void hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                      struct access_result *result);
 void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
+
+/*
+ * The guest moved its pages from `from` to `to`: caches have what they had of them, though its address is another now,
+ * where a way of level 1 is no larger than a page. Translations are new. By the thread that did it; other threads'
+ * plain hits are not taken back, as little as they are for memory that is gone.
+ */
+void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
 const struct hierarchy_traffic *hierarchy_traffic(const struct hierarchy *hierarchy);
 

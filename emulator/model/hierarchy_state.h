@@ -22,6 +22,7 @@ struct memory_system {
 	bool has_caches, has_tlbs;
 	uint64_t seed;
 	struct page_map *pages;
+	bool has_moved;           /* pages; atomically */
 	struct path *controllers; /* of each node in turn */
 	struct path *links;       /* from node * nodes + to; between two nodes */
 	struct load_curve curve;

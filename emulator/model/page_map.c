@@ -8,7 +8,8 @@
 struct page_map {
 	uint64_t keys[PAGE_MAP_REGIONS_MAX]; /* address >> PAGE_MAP_REGION_SHIFT, + 1; 0: free */
 	uint8_t *nodes[PAGE_MAP_REGIONS_MAX];
-	uint32_t limit; /* of regions */
+	uint32_t *moved[PAGE_MAP_REGIONS_MAX]; /* of each page, the number of the one it is, + 1; 0: itself */
+	uint32_t limit;                        /* of regions */
 	unsigned node_count, page_shift;
 	enum machine_placement placement;
 	unsigned placement_node;
@@ -31,78 +32,80 @@ region_limit(const struct machine *machine)
 struct page_map *
 page_map_new(const struct machine *machine)
 {
-	struct page_map *pages = calloc(1, sizeof(*pages));
+	struct page_map *map = calloc(1, sizeof(*map));
 
-	if (!pages)
+	if (!map)
 		return NULL;
-	pages->limit = region_limit(machine);
-	pages->node_count = machine->nodes;
-	pages->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
-	pages->placement = machine->placement;
-	pages->placement_node = machine->placement_node;
-	return pages;
+	map->limit = region_limit(machine);
+	map->node_count = machine->nodes;
+	map->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
+	map->placement = machine->placement;
+	map->placement_node = machine->placement_node;
+	return map;
 }
 
 void
-page_map_free(struct page_map *pages)
+page_map_free(struct page_map *map)
 {
-	if (!pages)
+	if (!map)
 		return;
-	for (uint32_t i = 0; i < PAGE_MAP_REGIONS_MAX; i++)
-		free(pages->nodes[i]);
-	free(pages);
+	for (uint32_t i = 0; i < PAGE_MAP_REGIONS_MAX; i++) {
+		free(map->nodes[i]);
+		free(map->moved[i]);
+	}
+	free(map);
 }
 
 uint32_t
-page_map_region(struct page_map *pages, uint64_t address)
+page_map_region(struct page_map *map, uint64_t address)
 {
 	uint64_t key = (address >> PAGE_MAP_REGION_SHIFT) + 1;
 
-	for (uint32_t i = 0; i < pages->limit; i++) {
-		uint64_t there = __atomic_load_n(&pages->keys[i], __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < map->limit; i++) {
+		uint64_t there = __atomic_load_n(&map->keys[i], __ATOMIC_ACQUIRE);
 
-		if (!there && __atomic_compare_exchange_n(&pages->keys[i], &there, key, false, __ATOMIC_ACQ_REL,
-		                                          __ATOMIC_ACQUIRE))
+		if (!there &&
+		    __atomic_compare_exchange_n(&map->keys[i], &there, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return i;
 		if (there == key)
 			return i;
 	}
-	return (uint32_t)(key % pages->limit);
+	return (uint32_t)(key % map->limit);
 }
 
 uint64_t
-page_map_region_address(const struct page_map *pages, uint32_t region)
+page_map_region_address(const struct page_map *map, uint32_t region)
 {
-	return (__atomic_load_n(&pages->keys[region], __ATOMIC_RELAXED) - 1) << PAGE_MAP_REGION_SHIFT;
+	return (__atomic_load_n(&map->keys[region], __ATOMIC_RELAXED) - 1) << PAGE_MAP_REGION_SHIFT;
 }
 
 /* A byte for each page of the region; NULL: no memory. */
 static uint8_t *
-nodes_of(struct page_map *pages, uint32_t region)
+nodes_of(struct page_map *map, uint32_t region)
 {
-	uint8_t *nodes = __atomic_load_n(&pages->nodes[region], __ATOMIC_ACQUIRE);
+	uint8_t *nodes = __atomic_load_n(&map->nodes[region], __ATOMIC_ACQUIRE);
 	uint8_t *made;
 
 	if (nodes)
 		return nodes;
-	made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - pages->page_shift), 1);
+	made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - map->page_shift), 1);
 	if (!made)
 		return NULL;
-	if (__atomic_compare_exchange_n(&pages->nodes[region], &nodes, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&map->nodes[region], &nodes, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return made;
 	free(made); /* somebody was first */
 	return nodes;
 }
 
 static unsigned
-first_touch(struct page_map *pages, uint32_t region, uint64_t address, unsigned toucher)
+first_touch(struct page_map *map, uint32_t region, uint64_t address, unsigned toucher)
 {
-	uint8_t *nodes = nodes_of(pages, region);
+	uint8_t *nodes = nodes_of(map, region);
 	uint8_t *node, known;
 
 	if (!nodes)
 		return toucher;
-	node = &nodes[(uint32_t)address >> pages->page_shift];
+	node = &nodes[(uint32_t)address >> map->page_shift];
 	known = __atomic_load_n(node, __ATOMIC_RELAXED);
 	if (known == NODE_UNKNOWN && __atomic_compare_exchange_n(node, &known, (uint8_t)(toucher + 1), false,
 	                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -111,15 +114,78 @@ first_touch(struct page_map *pages, uint32_t region, uint64_t address, unsigned 
 }
 
 unsigned
-page_map_node(struct page_map *pages, uint32_t region, uint64_t address, unsigned toucher)
+page_map_node(struct page_map *map, uint32_t region, uint64_t address, unsigned toucher)
 {
-	if (pages->node_count == 1)
+	if (map->node_count == 1)
 		return 0;
-	if (pages->placement == PLACEMENT_NODE)
-		return pages->placement_node;
-	if (pages->placement == PLACEMENT_INTERLEAVE)
-		return (unsigned)((address >> pages->page_shift) % pages->node_count);
-	return first_touch(pages, region, address, toucher);
+	if (map->placement == PLACEMENT_NODE)
+		return map->placement_node;
+	if (map->placement == PLACEMENT_INTERLEAVE)
+		return (unsigned)((address >> map->page_shift) % map->node_count);
+	return first_touch(map, region, address, toucher);
+}
+
+/* What the page of `address` is; NULL: no memory. */
+static uint32_t *
+moved_at(struct page_map *map, uint64_t address)
+{
+	uint32_t region = page_map_region(map, address);
+	uint32_t *moved = __atomic_load_n(&map->moved[region], __ATOMIC_ACQUIRE), *made;
+
+	if (!moved) {
+		made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - map->page_shift), sizeof(*made));
+		if (!made)
+			return NULL;
+		if (__atomic_compare_exchange_n(&map->moved[region], &moved, made, false, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_ACQUIRE))
+			moved = made;
+		else
+			free(made); /* somebody was first */
+	}
+	return &moved[(uint32_t)address >> map->page_shift];
+}
+
+/* The pages change places: what was at `to` is where nobody is any more, and no two addresses have one page. */
+static void
+exchange(struct page_map *map, uint64_t from, uint64_t to)
+{
+	uint32_t *one = moved_at(map, from), *other = moved_at(map, to), first, second;
+
+	if (!one || !other)
+		return;
+	first = __atomic_load_n(one, __ATOMIC_RELAXED);
+	second = __atomic_load_n(other, __ATOMIC_RELAXED);
+	if (!first)
+		first = (uint32_t)page_map_number(page_map_region(map, from), from, map->page_shift) + 1;
+	if (!second)
+		second = (uint32_t)page_map_number(page_map_region(map, to), to, map->page_shift) + 1;
+	__atomic_store_n(one, second, __ATOMIC_RELAXED);
+	__atomic_store_n(other, first, __ATOMIC_RELAXED);
+}
+
+void
+page_map_move(struct page_map *map, uint64_t from, uint64_t to, uint64_t bytes)
+{
+	uint64_t page = UINT64_C(1) << map->page_shift;
+
+	if (from % page || to % page)
+		return;
+	for (uint64_t at = 0; at < bytes; at += page)
+		exchange(map, from + at, to + at);
+}
+
+uint64_t
+page_map_follow(const struct page_map *map, uint64_t number)
+{
+	uint32_t region = (uint32_t)(number >> PAGE_MAP_REGION_SHIFT), page;
+	const uint32_t *moved = __atomic_load_n(&map->moved[region], __ATOMIC_ACQUIRE);
+
+	if (!moved)
+		return number;
+	page = __atomic_load_n(&moved[(uint32_t)number >> map->page_shift], __ATOMIC_RELAXED);
+	if (!page)
+		return number;
+	return (uint64_t)(page - 1) << map->page_shift | (number & ((UINT64_C(1) << map->page_shift) - 1));
 }
 
 void

@@ -6,7 +6,9 @@
  * than 64 sets; those past that share numbers, and lines there may be taken for each other. Where a line or page lies
  * in its stretch stays as it is.
  *
- * Thread rule: any thread; nothing locks.
+ * Pages that the guest moves (mremap) keep their numbers, as what a cache has of them stays in it.
+ *
+ * Thread rule: any thread; nothing locks. Who moves pages that others move at that moment gets any of the results.
  */
 #ifndef DCPI_EMULATOR_MODEL_PAGE_MAP_H
 #define DCPI_EMULATOR_MODEL_PAGE_MAP_H
@@ -30,26 +32,32 @@ struct page_map_recent {
 
 /* NULL and errno: ENOMEM. */
 struct page_map *page_map_new(const struct machine *machine);
-void page_map_free(struct page_map *pages);
+void page_map_free(struct page_map *map);
 
 /* The number of the region with `address`; the address that its number stands for. */
-uint32_t page_map_region(struct page_map *pages, uint64_t address);
-uint64_t page_map_region_address(const struct page_map *pages, uint32_t region);
+uint32_t page_map_region(struct page_map *map, uint64_t address);
+uint64_t page_map_region_address(const struct page_map *map, uint32_t region);
 
 /* The node whose memory has `address`, of `region`; touched by a core of node `toucher`. */
-unsigned page_map_node(struct page_map *pages, uint32_t region, uint64_t address, unsigned toucher);
+unsigned page_map_node(struct page_map *map, uint32_t region, uint64_t address, unsigned toucher);
+
+/* The pages from `from` on are at `to` from now on. */
+void page_map_move(struct page_map *map, uint64_t from, uint64_t to, uint64_t bytes);
+
+/* What a number of an address, of its region, is since pages were moved. */
+uint64_t page_map_follow(const struct page_map *map, uint64_t number);
 
 void page_map_recent_init(struct page_map_recent *recent);
 
 /* page_map_region(), for the most part without looking. */
 static inline uint32_t
-page_map_recent_region(struct page_map_recent *recent, struct page_map *pages, uint64_t address)
+page_map_recent_region(struct page_map_recent *recent, struct page_map *map, uint64_t address)
 {
 	uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
 	unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
 
 	if (__builtin_expect(recent->keys[at] != key, 0)) {
-		recent->regions[at] = page_map_region(pages, address);
+		recent->regions[at] = page_map_region(map, address);
 		recent->keys[at] = key;
 	}
 	return recent->regions[at];
@@ -64,12 +72,12 @@ page_map_number(uint32_t region, uint64_t address, unsigned shift)
 
 /* Back again: address >> shift. */
 static inline uint64_t
-page_map_address(const struct page_map *pages, uint64_t number, unsigned shift)
+page_map_address(const struct page_map *map, uint64_t number, unsigned shift)
 {
 	uint32_t region = (uint32_t)(number >> (PAGE_MAP_REGION_SHIFT - shift));
 	uint64_t within = number & ((UINT64_C(1) << (PAGE_MAP_REGION_SHIFT - shift)) - 1);
 
-	return page_map_region_address(pages, region) >> shift | within;
+	return page_map_region_address(map, region) >> shift | within;
 }
 
 #endif

@@ -38,6 +38,11 @@ static struct {
 
 static __thread struct thread *calling; /* of the system call that this thread makes */
 
+/* What the system call is about, when that is to move pages. */
+static __thread struct {
+	uint64_t from, bytes;
+} moving;
+
 static void
 pass_block(unsigned vcpu, void *data)
 {
@@ -245,6 +250,8 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	(void)a7;
 	(void)a8;
 	calling = timing_thread(&state.timing, vcpu);
+	moving.from = a1;
+	moving.bytes = a2 < a3 ? a2 : a3;
 	thread_call_began(calling, &call);
 	if (number == state.follow.calls->execve || number == state.follow.calls->execveat)
 		follow_call(&state.follow, number, call.arguments, call.base);
@@ -254,11 +261,14 @@ static void
 call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
 	const struct follow_calls *calls = state.follow.calls;
+	struct thread *thread = timing_thread(&state.timing, vcpu);
 
 	(void)id;
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
 		places_forget(state.places);
-	thread_call_ended(timing_thread(&state.timing, vcpu), result);
+	thread_call_ended(thread, result);
+	if (number == calls->mremap && result > 0 && (uint64_t)result != moving.from && thread->hierarchy)
+		hierarchy_move_pages(thread->hierarchy, moving.from, (uint64_t)result, moving.bytes);
 }
 
 static void

@@ -249,6 +249,23 @@ a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set(void **state
 }
 
 static void
+what_caches_have_of_pages_that_move_stays_theirs(void **state)
+{
+	const uint64_t there = HEAP + 0x200000;
+	struct access_result result;
+
+	(void)state;
+	begin(1);
+	store(0, HEAP);
+	load(0, there + 64);
+	hierarchy_move_pages(cores[0], HEAP, there, 4096);
+	result = load(0, there);
+	assert_int_equal(result.level, 0);
+	assert_int_equal(load(0, HEAP).level, HIERARCHY_MEMORY);
+	assert_int_equal(load(0, HEAP + 64).level, 0); /* what was there is where nobody looks */
+}
+
+static void
 what_is_not_modelled_is_always_a_plain_hit(void **state)
 {
 	struct plain_hits plain;
@@ -463,6 +480,7 @@ main(void)
 		TEST(a_page_is_where_it_was_touched_first),
 		TEST(what_was_written_goes_back_to_memory_once),
 		TEST(a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set),
+		TEST(what_caches_have_of_pages_that_move_stays_theirs),
 		TEST(what_is_not_modelled_is_always_a_plain_hit),
 		TEST(a_first_level_whose_sets_are_no_power_of_two_is_refused),
 		TEST(a_core_is_the_reference_access_for_access),

@@ -137,6 +137,44 @@ all_pages_are_on_the_node_that_was_asked_for(void **state)
 	assert_int_equal(node_of(UINT64_C(0x4000001000), 3), 2);
 }
 
+static uint64_t
+followed(uint64_t address)
+{
+	uint64_t number = page_map_follow(map, page_map_number(page_map_region(map, address), address, 0));
+
+	return page_map_address(map, number, 0);
+}
+
+/* As a heap's block that grows does; where it was comes another, which is not the same for that. */
+static void
+pages_that_move_are_the_same_elsewhere(void **state)
+{
+	const uint64_t one = UINT64_C(0x4002d63000), two = UINT64_C(0x4002e00000), three = UINT64_C(0x7f0000000000);
+
+	(void)state;
+	begin();
+	assert_int_equal(followed(one + 100), one + 100);
+	page_map_move(map, one, two, 3 * PAGE);
+	assert_int_equal(followed(two + 100), one + 100);
+	assert_int_equal(followed(two + 2 * PAGE + 7), one + 2 * PAGE + 7);
+	assert_int_equal(followed(two + 3 * PAGE), two + 3 * PAGE);
+	assert_int_equal(followed(one), two);
+	page_map_move(map, two, three, 2 * PAGE);
+	assert_int_equal(followed(three + PAGE), one + PAGE);
+	assert_int_equal(followed(two + 2 * PAGE), one + 2 * PAGE);
+	assert_int_not_equal(followed(two), followed(one));
+}
+
+static void
+what_is_no_whole_page_does_not_move(void **state)
+{
+	(void)state;
+	machine.page_bytes = 1 << 21;
+	begin();
+	page_map_move(map, UINT64_C(0x4002d63000), UINT64_C(0x4002e00000), 3 * PAGE);
+	assert_int_equal(followed(UINT64_C(0x4002e00000)), UINT64_C(0x4002e00000));
+}
+
 #define PAGES 100000
 
 struct toucher {
@@ -185,6 +223,8 @@ main(void)
 		TEST(who_touches_a_page_first_has_it),
 		TEST(pages_are_dealt_out_to_nodes_in_turn),
 		TEST(all_pages_are_on_the_node_that_was_asked_for),
+		TEST(pages_that_move_are_the_same_elsewhere),
+		TEST(what_is_no_whole_page_does_not_move),
 		TEST(threads_agree_who_was_first),
 	};
 
