@@ -12,6 +12,7 @@
 #define MOVE_ON     "48 83 c0 08" /* add $8,%rax */
 #define REPLACE     "48 89 d0"    /* mov %rdx,%rax */
 #define ADD_RDX     "48 01 d2"    /* add %rdx,%rdx: one a cycle */
+#define LOOP        "75 fb"       /* jne, to the addition */
 #define HIDDEN      10
 #define HIDDEN_PAIR 30 /* of a block of two that takes a cycle: the window lasts longer */
 #define LOAD        5
@@ -28,7 +29,7 @@ setup(void **state)
 	fixture->setup.pipeline.operations[CLASS_LOAD].latency = LOAD;
 	timing_fixture_begin(fixture, SETUP_CLOCK | SETUP_TRUTH);
 	/* the window is full when what is looked at begins */
-	chain = CODE_OF(fixture, ADD_RDX);
+	chain = CODE_OF(fixture, ADD_RDX, LOOP);
 	for (int i = 0; i < 100; i++)
 		execute(fixture, chain);
 	*state = fixture;
@@ -57,7 +58,7 @@ the_window_hides_what_it_holds(void **state)
 	execute(fixture, CODE_OF(fixture, LOAD_RAX));
 	miss(fixture, 0, MISS);
 	assert_int_equal(waited(fixture), LOAD + MISS - HIDDEN);
-	assert_int_equal(stalled(fixture, 2, 2, REASON_DATA_CACHE), LOAD + MISS - HIDDEN);
+	assert_int_equal(stalled(fixture, 3, 3, REASON_DATA_CACHE), LOAD + MISS - HIDDEN);
 }
 
 static void
@@ -85,7 +86,7 @@ static void
 a_window_later_nothing_overlaps(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *chain = CODE_OF(fixture, ADD_RDX), *load = CODE_OF(fixture, LOAD_RAX);
+	const struct code *chain = CODE_OF(fixture, ADD_RDX, LOOP), *load = CODE_OF(fixture, LOAD_RAX);
 
 	execute(fixture, load);
 	miss(fixture, 0, MISS);
