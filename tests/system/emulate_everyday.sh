@@ -55,7 +55,7 @@ children()
 {
 	local sum
 
-	same 'gcc compiles a file' $new 1 gcc -O2 -c -o "$scratch/made" "$scratch/small.c"
+	same 'gcc compiles a file' $new 1 /usr/bin/gcc -O2 -c -o "$scratch/made" "$scratch/small.c"
 	profiled 'the compiler that it executes is profiled' 30 image '/cc1$'
 	check_at_least 'so is the assembler' 0.01 "$(share image '/[a-z0-9_-]*as$')"
 	same 'a shell script with pipes' $plain 1 sh -c 'sort "$0" | uniq -c | sort -rn | head -n 5; false | cat; exit 4' \
@@ -91,3 +91,4 @@ interpreters
 compressors
 children
 other_architecture aarch64-linux-gnu-gcc aarch64
+other_architecture riscv64-linux-gnu-gcc riscv64
