@@ -195,6 +195,12 @@ the_model_of_a_cpu_is_found(void **state)
 	assert_chosen(NULL, "AMD EPYC 7763 64-Core Processor", "amd-zen3", "");
 	assert_chosen(NULL, "Intel(R) Xeon(R) Platinum 8175M (GenuineIntel family 6 model 85)", "intel-skylake", "");
 	assert_chosen(NULL, "Intel Xeon Processor (Icelake)", "intel-icelake", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) CPU E5-2603 0 @ 1.80GHz (GenuineIntel family 6 model 45)",
+	              "intel-sandybridge", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) CPU E5-2699 v3 @ 2.30GHz (GenuineIntel family 6 model 63)",
+	              "intel-haswell", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz (GenuineIntel family 6 model 79)",
+	              "intel-broadwell", "");
 	assert_chosen(NULL, "Intel(R) Xeon(R) Platinum 8488C (GenuineIntel family 6 model 143)", "intel-goldencove",
 	              "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd03", "arm-cortex-a53", "");
