@@ -98,10 +98,12 @@ start_and_wait(struct run *run, const struct run_request *request, const char **
 static int
 run_plan(struct run *run, const struct plan *plan, const struct run_request *request)
 {
-	char *texts = malloc(2 * PLUGIN_SIZE), *plugin = texts, *named = texts + PLUGIN_SIZE;
+	struct {
+		char plugin[PLUGIN_SIZE], named[PLUGIN_SIZE];
+	} *texts = calloc(1, sizeof(*texts));
 	const struct emulation emulation = {
 		.emulator = run->emulator,
-		.plugin = plugin,
+		.plugin = texts ? texts->plugin : "",
 		.cpu = plan->cpu,
 		.prefix = plan->prefix[0] ? plan->prefix : NULL,
 		.seed = request->seed,
@@ -110,9 +112,9 @@ run_plan(struct run *run, const struct plan *plan, const struct run_request *req
 	int status;
 
 	if (texts) {
-		name_plugin(run, plan, request, plugin, PLUGIN_SIZE);
+		name_plugin(run, plan, request, texts->plugin, sizeof(texts->plugin));
 		command = program_command(&emulation, plan->path, &plan->program, (const char *const *)request->command,
-		                          named, PLUGIN_SIZE);
+		                          texts->named, sizeof(texts->named));
 	}
 	status = command ? start_and_wait(run, request, command)
 	                 : message_cannot(request->command[0], "run it", -ENOMEM, NULL);
