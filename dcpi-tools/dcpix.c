@@ -126,15 +126,6 @@ static const struct argp argp = {
 };
 
 static int
-cannot_write(const char *directory, int err)
-{
-	return message_cannot(directory, "write the profile database", err,
-	                      err == -EACCES || err == -EPERM || err == -EROFS
-	                              ? "name one of your own with --db DIR; dcpiprof reads it as well"
-	                              : NULL);
-}
-
-static int
 print_report(const struct request *request, const struct x_report *report)
 {
 	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
@@ -176,7 +167,7 @@ keep_counts(const struct request *request, const struct run *run, struct counted
 		return STATUS_FAILURE;
 	}
 	err = counted_write(counted, directory, &description, &report.epoch);
-	return err ? cannot_write(directory, err) : print_report(request, &report);
+	return err ? database_cannot_write(directory, err) : print_report(request, &report);
 }
 
 static int
@@ -218,7 +209,7 @@ keep_bursts(const struct request *request, struct counted *counted, const struct
 	if (summary->steps > 0)
 		err = counted_write(counted, request->options.directory, &description, &epoch);
 	if (err)
-		return cannot_write(request->options.directory, err);
+		return database_cannot_write(request->options.directory, err);
 	err = print_bursts(request, counted, summary, epoch);
 	if (!err && summary->steps == 0) {
 		message_print(NULL, "nothing was counted: no thread of the process was found running");
@@ -237,7 +228,7 @@ run_bursts(struct request *request)
 	request->bursts.label = request->label ? request->label : "";
 	err = counted_can_write(request->options.directory);
 	if (err)
-		return cannot_write(request->options.directory, err);
+		return database_cannot_write(request->options.directory, err);
 	err = counted_init(&counted);
 	status = err ? message_cannot(NULL, "keep the counts", err, NULL)
 	             : bursts_run(&request->bursts, &counted, &summary);
@@ -263,7 +254,7 @@ run(const struct request *request)
 
 	err = counted_can_write(request->options.directory);
 	if (err)
-		return cannot_write(request->options.directory, err);
+		return database_cannot_write(request->options.directory, err);
 	status = run_program(&program, &run_request);
 	if (status) {
 		run_remove(&program);

@@ -142,3 +142,12 @@ database_close(struct database *database)
 	free(database->shown);
 	memset(database, 0, sizeof(*database));
 }
+
+int
+database_cannot_write(const char *directory, int err)
+{
+	return message_cannot(directory, "write the profile database", err,
+	                      err == -EACCES || err == -EPERM || err == -EROFS
+	                              ? "name one of your own with --db DIR; dcpiprof reads it as well"
+	                              : NULL);
+}

@@ -41,6 +41,9 @@ int database_read_each(struct profile *profile, const struct selection_request *
 /* Say that it cannot be read, for `err`, and what to do; the exit status. */
 int database_cannot_read(const struct database *database, int err);
 
+/* Say that the one in `directory` cannot be written, for `err`, and what to do; the exit status. */
+int database_cannot_write(const char *directory, int err);
+
 void database_close(struct database *database);
 
 #endif

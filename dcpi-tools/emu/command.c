@@ -1,6 +1,5 @@
 #include "dcpi-tools/emu/command.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -26,13 +25,4 @@ command_choose_machine(const char *choice, struct setup *setup)
 		return STATUS_OK;
 	message_print(NULL, "%s", why[0] ? why : error_text(err));
 	return error_exit_status(err);
-}
-
-int
-command_cannot_write(const char *directory, int err)
-{
-	return message_cannot(directory, "write the profile database", err,
-	                      err == -EACCES || err == -EPERM || err == -EROFS
-	                              ? "name one of your own with --db DIR; dcpiprof reads it as well"
-	                              : NULL);
 }

@@ -22,7 +22,4 @@ int command_parse(const struct argp *argp, int argc, char **argv, void *request)
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);
 
-/* Cannot write the database: an exit status after a message. */
-int command_cannot_write(const char *directory, int err);
-
 #endif

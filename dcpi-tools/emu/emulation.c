@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/profile.h"
 #include "dcpi-tools/emu/thread_count.h"
 #include "dcpi-tools/emulated/counted.h"
@@ -119,7 +119,7 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 	int err = emulated_profile_write(&profile, request->directory, &summary);
 
 	outcome->epoch = summary.epoch;
-	return err ? command_cannot_write(request->directory, err) : STATUS_OK;
+	return err ? database_cannot_write(request->directory, err) : STATUS_OK;
 }
 
 static int
@@ -151,7 +151,7 @@ emulation_run(const struct emulation_request *request, struct emulation_outcome 
 	memset(outcome, 0, sizeof(*outcome));
 	err = request->directory ? counted_can_write(request->directory) : 0;
 	if (err)
-		return command_cannot_write(request->directory, err);
+		return database_cannot_write(request->directory, err);
 	inserted = request->sets_threads ? thread_count_insert(request->command, request->setup->threads) : NULL;
 	if (request->sets_threads && !inserted)
 		status = message_cannot(NULL, "begin", -ENOMEM, NULL);
