@@ -103,6 +103,7 @@ help:
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
+	@echo 'make emulated-accuracy  what is inferred of emulated programs beside the truth (a minute) into docs/accuracy.md'
 	@echo 'make workloads        the programs that system tests sample'
 	@echo 'make lint             clang-format, clang-tidy, cppcheck, shellcheck'
 	@echo 'make install DESTDIR= install below DESTDIR'

@@ -30,6 +30,12 @@ ACCURACY_OPTIONS ?=
 accuracy: all $(ACCURACY_PROGRAMS) $(BUILD)/tests/accuracy/accuracy
 	tests/accuracy/measure --write docs/accuracy.md $(ACCURACY_OPTIONS)
 
+# What is inferred of emulated programs; a minute.
+EMULATED_PROGRAMS := $(addprefix $(BUILD)/accuracy/,kernels bzip2 lua sqlite zlib)
+.PHONY: emulated-accuracy
+emulated-accuracy: all $(EMULATED_PROGRAMS)
+	tests/accuracy/emulated --write docs/accuracy.md $(ACCURACY_OPTIONS)
+
 # What tests keep of it.
 $(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen_read.c)
 $(BUILD)/tests/unit/analysis/accuracy_specimen_test: $(call objects,tests/accuracy/specimen_read.c)

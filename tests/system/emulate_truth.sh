@@ -1,0 +1,56 @@
+#!/bin/bash
+# emulate_truth.sh - the profile of an emulated run: what every tool makes of it, and that what is inferred from its
+# samples is what happened, as far as docs/accuracy.md says
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=emulate_lib.sh
+. "$top/tests/system/emulate_lib.sh"
+
+emulator_or_skip 'an emulated run is profiled' || exit 0
+
+events=(--event cycles:503)
+for event in cache-misses L1-dcache-load-misses L1-icache-load-misses branch-misses dTLB-load-misses dTLB-load-walks \
+	iTLB-load-misses iTLB-load-walks; do
+	events+=(--event "$event:17")
+done
+
+# judged KERNEL REASON CULPRIT - of the stall cycles so many percent have the right reason, and culprit
+judged()
+{
+	rm -rf "$db"
+	emulate in-order-2 1 --label "$1" "${events[@]}" -- "$build/accuracy/kernels" "$1.1" 1
+	dcpitopstalls --db "$db" --check --json >"$scratch/check"
+	check "of $1 frequencies, reasons and culprits are inferred" json_holds "
+		.check | .within_5_percent >= 0.73 * .judged_samples and .within_10_percent >= 0.87 * .judged_samples and
+			.within_15_percent >= 0.92 * .judged_samples and
+			100 * .right_reason_cycles >= $2 * .stall_cycles and
+			100 * .right_culprit_cycles >= $3 * .stall_cycles" "$scratch/check"
+}
+
+judged heap 90 85
+judged tree 90 85
+judged hash 90 85
+
+check 'the database is sound' dcpictl --db "$db" check
+check 'time is the default event' json_holds '.events[0].name == "cycles"' <(dcpiprof --db "$db" --json)
+check 'what happened is no event to report' json_holds '[.events[].name | startswith("truth")] | any | not' \
+	<(dcpiprof --db "$db" --json)
+check 'the procedure is there' grep -q kernel_hash <(dcpiprof --db "$db")
+check 'the machine is the model' grep -q 'with the memory of in-order-2, which was emulated' \
+	<(dcpicalc --db "$db" kernel_hash)
+check 'what was counted is used' grep -q 'counted by dcpiemu in epoch 1' <(dcpicalc --db "$db" kernel_hash)
+check 'and compared with what is estimated' grep -q 'have the right reason first' \
+	<(dcpicalc --db "$db" --check kernel_hash)
+check 'each instruction can be judged' json_holds \
+	'.check.stalls | length > 0 and all(.cycles > 0 and (.reason | length > 0))' \
+	<(dcpicalc --db "$db" --check --json kernel_hash)
+check 'the listing has it' grep -q 'imul' <(dcpilist --db "$db" kernel_hash)
+check 'so has the summary of all' grep -q 'D-cache miss' <(dcpiwhatcg --db "$db")
+check 'counts are listed' grep -q '^event cycles' <(dcpicat --db "$db")
+check 'and exported' grep -q kernel_hash <(dcpiexport --db "$db" --folded=-)
+
+# The epochs of two runs, with their labels.
+emulate in-order-2 1 --label try2 "${events[@]}" -- "$build/accuracy/kernels" hash.2 1
+check 'runs are told apart by their labels' dcpidiff --db "$db" --label hash --label try2
+check 'so are they by their statistics' dcpistats --db "$db" --label hash --label try2
+[ $failures = 0 ]
