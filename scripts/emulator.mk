@@ -46,3 +46,10 @@ $(addprefix $(BUILD)/bench/,blocks_bench model_bench): $(BUILD)/bench/%: $(BUILD
 $(BUILD)/tests/fuzz/blocks_fuzz: $(BUILD)/obj/tests/fuzz/blocks_fuzz.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) -lpthread
+
+# Compares what blocks say of instructions with what the emulator does.
+BLOCKS_PLUGIN := $(BUILD)/tests/system/blocks_plugin.so
+$(BLOCKS_PLUGIN): $(call plugin_objects,tests/system/blocks_plugin.c $(call sources,emulator) $(call sources,emulator/block)) $(TIMING_INNER)
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,--as-needed $(LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lpthread
+workloads: $(BLOCKS_PLUGIN)

@@ -51,6 +51,7 @@ pair_access(uint32_t word, struct address_form *form)
 {
 	static const enum index_mode modes[4] = {INDEX_OFFSET, INDEX_POST, INDEX_OFFSET, INDEX_PRE};
 
+	form->is_pair = true;
 	indexed(form, base_of(word), field_signed(word, 15, 7) * (1 << pair_scale(word)), modes[word >> 23 & 3]);
 }
 

@@ -39,8 +39,9 @@ enum block_end {
  * An instruction, whatever the variant.
  *
  * What the emulator calls back for (QEMU 7.2): an access of 8 bytes or less once, one of 16 or 32 bytes once for each 8
- * bytes in ascending order, so do pairs of registers; one that loads and stores once for each, in that order, also of a
- * repeated string's element; a prefetch not at all.
+ * bytes in ascending order; a pair of registers for each of them, or each 8 bytes; one that loads and stores once for
+ * each, in that order, also of a repeated string's element; a prefetch not at all. A conditional store of a locked
+ * sequence loads as well. tests/system/blocks.sh compares all this with what the emulator does.
  *
  * Accesses of one group go to the same base, which does not change between them, or by amounts that are known; the
  * whole group is 64 bytes long at most (or a line of the cache, if that is shorter) and so touches two lines at most.
@@ -59,6 +60,7 @@ struct block_instruction {
 	uint8_t address_count;     /* how many of `reads`, at their end, only make an address */
 	uint8_t load_registers[2]; /* of `writes`, that wait for its load; REGISTER_NONE */
 	uint8_t access_size;       /* 0: none, or not known */
+	uint8_t callback_size;     /* bytes of each callback */
 	bool loads, stores, is_atomic;
 	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
 	uint16_t use;     /* index of the first instruction of the block that waits for what it loads, in order also to

@@ -78,10 +78,12 @@ place_of(const struct grouping *grouping, const struct address_form *form, int64
 	return place;
 }
 
-static unsigned
-callback_bytes(const struct block_instruction *instruction)
+static uint8_t
+callback_bytes(const struct block_instruction *instruction, const struct address_form *form)
 {
-	return instruction->access_size > CALLBACK_BYTES ? CALLBACK_BYTES : instruction->access_size;
+	const unsigned bytes = form->is_pair ? instruction->access_size / 2u : instruction->access_size;
+
+	return (uint8_t)(bytes > CALLBACK_BYTES ? CALLBACK_BYTES : bytes);
 }
 
 /* Its callbacks tell of the whole group in steps: what one tells is shorter by all the others. */
@@ -89,7 +91,7 @@ static void
 tell_group(const struct group *group, struct block_instruction *leader)
 {
 	leader->group_from = (int16_t)group->from;
-	leader->group_to = (int16_t)(group->to - leader->access_size + callback_bytes(leader));
+	leader->group_to = (int16_t)(group->to - leader->access_size + leader->callback_size);
 }
 
 static bool
@@ -156,8 +158,9 @@ block_group(const struct blocks *blocks, struct block_node *node, const uint8_t 
 		struct block_instruction *instruction = &node->block.instructions[i];
 		struct address_form form;
 
-		instruction->group_to = (int16_t)callback_bytes(instruction);
 		address_form_fill(blocks->architecture, bytes + instruction->offset, &node->decoded[i], &form);
+		instruction->callback_size = callback_bytes(instruction, &form);
+		instruction->group_to = instruction->callback_size;
 		if (instruction->is_blocking)
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
 		else if (instruction->loads || instruction->stores)

@@ -174,6 +174,9 @@ touch_special(struct instruction *instruction, const struct x86_encoding *encodi
 	}
 	if (encoding->kind == ENCODING_LEGACY && encoding->map == MAP_0F38 && takes_xmm0(encoding->opcode))
 		instruction_add_read(instruction, REGISTER_VECTOR);
+	/* comiss and comisd, which capstone takes for wider */
+	if (encoding->map == MAP_0F && encoding->opcode == 0x2f && encoding->has_memory)
+		instruction->access_size = encoding->prefix == 0x66 ? 8 : 4;
 	if (strcmp(name, "leave") == 0)
 		instruction->access_size = encoding->has_operand_size ? 2 : 8;
 	if (strstr(name, "pcmpestrm") || strstr(name, "pcmpistrm"))

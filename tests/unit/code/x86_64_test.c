@@ -151,6 +151,8 @@ the_stack_pointer_is_an_address_that_moves(void **state)
 		{"6a 05", "push $5", "store: [rsp] -> rsp, stores 8"},
 		{"ff 37", "pushq (%rdi)", "store: [rdi rsp] -> rsp, loads, stores 8"},
 		{"5b", "pop %rbx", "load: [rsp] -> rbx rsp, loads 8"},
+		{"66 0f 2f 00", "comisd (%rax),%xmm0", "float compare: v0 [rax] -> flags, loads 8"},
+		{"c5 f8 2f 00", "vcomiss (%rax),%xmm0", "float compare: v0 [rax] -> flags, loads 4"},
 		{"c9", "leave", "load: rbp -> rsp rbp, loads 8"},
 		{"9c", "pushfq", "store: flags [rsp] -> rsp, stores 8"},
 		{"9d", "popfq", "load: [rsp] -> rsp flags, loads 8"},

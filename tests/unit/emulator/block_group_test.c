@@ -170,6 +170,8 @@ arm_pairs_move_their_base(void **state)
 	/* ldr q0,[x0],#16; ldur q1,[x0,#-16]; str q0,[x0] */
 	assert_groups(BLOCK_OF(blocks, 3, "00 04 c1 3c", "01 00 df 3c", "00 00 80 3d"),
 	              "0:leads 0..24 1:of 0 at 0 2:of 0 at 16");
+	/* stp w1,w2,[x0]; str w3,[x0,#8]: 4 bytes a callback */
+	assert_groups(BLOCK_OF(blocks, 4, "01 08 00 29", "03 08 00 b9"), "0:leads 0..8 1:of 0 at 8");
 	blocks_free(blocks);
 }
 
