@@ -87,6 +87,8 @@ note_kind(struct clock *clock, unsigned vcpu)
 			family_write(clock->family, progress->pipe, progress->began);
 		return;
 	case CALL_EXIT_GROUP:
+		skew_open(clock->skew);
+		/* fall through */
 	case CALL_EXEC:
 		clock_busy(clock, &busy);
 		family_set_busy(clock->family, clock->process, &busy);

@@ -9,7 +9,7 @@
 static uint64_t
 read_interval(enum guest_call kind, const struct clock_call *call)
 {
-	struct timespec interval;
+	struct timespec interval = {0};
 
 	if (kind == CALL_ALARM ||
 	    !guest_read(call->arguments[kind == CALL_SETITIMER ? 1 : 2], call->base, &interval, sizeof(interval)))

@@ -26,7 +26,10 @@ host_sleeps(void)
 	return (uint64_t)usage.ru_nvcsw;
 }
 
-/* "PID (NAME) STATE ...": the name may hold anything. */
+/*
+ * "PID (NAME) STATE ...": the name may hold anything. One that waits for a page, or is stopped, goes on by itself: it
+ * does not sleep.
+ */
 bool
 host_thread_sleeps(int thread)
 {
@@ -45,5 +48,5 @@ host_thread_sleeps(int thread)
 		return true;
 	text[length] = '\0';
 	end = strrchr(text, ')');
-	return !end || end[1] != ' ' || end[2] != 'R';
+	return !end || end[1] != ' ' || end[2] == 'S' || end[2] == 'Z' || end[2] == 'X';
 }

@@ -11,7 +11,7 @@
 
 uint64_t host_now_ns(void); /* CLOCK_MONOTONIC */
 
-/* A thread of this process neither runs nor is ready to. */
+/* A thread of this process sleeps until somebody wakes it, or is gone. */
 bool host_thread_sleeps(int thread);
 
 /* How often the calling thread has slept by itself. */

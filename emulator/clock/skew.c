@@ -14,6 +14,7 @@
 #define SPIN_NS       20000
 #define LOOK_NS       1000000 /* until the slowest thread is looked at */
 #define UNBOUND_LOOKS 1000    /* at a thread that never began, until nobody waits for it */
+#define STUCK_LOOKS   1000    /* at one that sleeps, while others run */
 #define SLEEP_LOOKS   100     /* at one that sleeps: somebody may need us to leave meanwhile */
 
 enum slot_state {
@@ -42,6 +43,7 @@ struct skew {
 	atomic_uint highest; /* slot in use, and one */
 	atomic_uint running;
 	atomic_uint waiting;
+	atomic_bool is_open;  /* nobody waits any more */
 	pthread_mutex_t lock; /* of states and who waits */
 	struct slot *slots;
 };
@@ -135,7 +137,7 @@ wake_waiting(struct skew *skew)
 	for (unsigned i = 0; i < highest; i++) {
 		struct slot *slot = &skew->slots[i];
 
-		if (!atomic_load(&slot->is_waiting) || slot->wanted > clock)
+		if (!atomic_load(&slot->is_waiting) || (slot->wanted > clock && !atomic_load(&skew->is_open)))
 			continue;
 		atomic_store(&slot->is_waiting, false);
 		atomic_fetch_sub(&skew->waiting, 1);
@@ -232,6 +234,8 @@ is_near(const struct skew *skew, const struct slot *slot, uint64_t clock)
 {
 	uint64_t slowest;
 
+	if (atomic_load(&skew->is_open))
+		return true;
 	find_slowest(skew, slot, &slowest);
 	return slowest >= clock || clock - slowest <= skew->quantum;
 }
@@ -253,10 +257,50 @@ spin(const struct skew *skew, const struct slot *slot, uint64_t clock)
 	return false;
 }
 
+/* It is thought to run and sleeps: in a call that was not thought to block, or not back from one though it was woken.
+ */
+static bool
+is_mistaken(struct skew *skew, struct slot *slot, uint64_t clock)
+{
+	const unsigned state = atomic_load(&slot->state);
+	bool is_changed = false;
+
+	if (state != SLOT_WOKEN && !atomic_load(&slot->is_in_call))
+		return false;
+	pthread_mutex_lock(&skew->lock);
+	if (atomic_load(&slot->state) == state && atomic_load(&slot->clock) == clock) {
+		set_state(skew, slot, SLOT_LEFT, clock);
+		is_changed = true;
+	}
+	pthread_mutex_unlock(&skew->lock);
+	if (is_changed)
+		wake_waiting(skew);
+	return true;
+}
+
+/*
+ * No thread executes anything, or is about to: those that do not wait here all sleep. One of them waits in the emulator
+ * for the others to leave their blocks.
+ */
+static bool
+is_stuck(const struct skew *skew)
+{
+	const unsigned highest = atomic_load(&skew->highest);
+
+	for (unsigned i = 0; i < highest; i++) {
+		const struct slot *slot = &skew->slots[i];
+		const int thread = atomic_load(&slot->thread);
+
+		if (atomic_load(&slot->state) == SLOT_RUNS && !atomic_load(&slot->is_waiting) &&
+		    (thread == 0 || !host_thread_sleeps(thread)))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Nobody came for a while: is the slowest on its way? One that is ready to run is, however long the host lets it wait.
- * One that sleeps is not: in a system call that was thought not to block, or not back from one although it was woken,
- * it is waited for no longer; else it needs us to leave.
+ * One that sleeps may be waiting for a lock of the emulator's, whose owner runs; if nobody does, it needs us to leave.
  */
 static bool
 can_come(struct skew *skew, const struct slot *except, unsigned looks)
@@ -264,28 +308,16 @@ can_come(struct skew *skew, const struct slot *except, unsigned looks)
 	uint64_t clock;
 	struct slot *slowest = find_slowest(skew, except, &clock);
 	const int thread = slowest ? atomic_load(&slowest->thread) : 0;
-	unsigned state;
 
 	if (!slowest)
 		return true;
-	state = atomic_load(&slowest->state);
-	if (state == SLOT_SLEEPS)
+	if (atomic_load(&slowest->state) == SLOT_SLEEPS)
 		return looks < SLEEP_LOOKS;
 	if (thread == 0)
 		return looks < UNBOUND_LOOKS;
-	if (!host_thread_sleeps(thread))
+	if (looks < 2 || !host_thread_sleeps(thread) || is_mistaken(skew, slowest, clock))
 		return true;
-	/* woken meanwhile, and asleep for another reason: it had the time of a second look */
-	if (looks < 2 || atomic_load(&slowest->clock) != clock)
-		return true;
-	if (state != SLOT_WOKEN && !atomic_load(&slowest->is_in_call))
-		return atomic_load(&slowest->is_waiting);
-	pthread_mutex_lock(&skew->lock);
-	if (atomic_load(&slowest->state) == state && atomic_load(&slowest->clock) == clock)
-		set_state(skew, slowest, SLOT_LEFT, clock);
-	pthread_mutex_unlock(&skew->lock);
-	wake_waiting(skew);
-	return true;
+	return looks < STUCK_LOOKS && !is_stuck(skew);
 }
 
 static void
@@ -339,6 +371,13 @@ skew_reach(struct skew *skew, unsigned slot, uint64_t clock)
 	if (spin(skew, own, clock))
 		return SKEW_WAITED;
 	return wait_for_slowest(skew, own, clock);
+}
+
+void
+skew_open(struct skew *skew)
+{
+	atomic_store(&skew->is_open, true);
+	wake_waiting(skew);
 }
 
 void

@@ -51,6 +51,9 @@ enum skew_wait {
 /* Its clock is `clock` now; wait until that is near. */
 enum skew_wait skew_reach(struct skew *skew, unsigned slot, uint64_t clock);
 
+/* The process ends: nobody waits any more. */
+void skew_open(struct skew *skew);
+
 /* The slowest but for `slot`; SKEW_NONE. And how many run. */
 uint64_t skew_slowest(const struct skew *skew, unsigned slot);
 unsigned skew_running(const struct skew *skew);

@@ -230,6 +230,24 @@ a_call_that_blocks_unexpectedly_is_no_longer_waited_for(void **state)
 }
 
 static void
+when_the_process_ends_nobody_waits(void **state)
+{
+	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct walker walker = {.skew = skew, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
+	pthread_t thread;
+
+	(void)state;
+	skew_begin(skew, 0, 5000);
+	skew_begin(skew, 1, 0);
+	skew_bind(skew, 1);
+	assert_int_equal(pthread_create(&thread, NULL, walk, &walker), 0);
+	skew_open(skew);
+	pthread_join(thread, NULL);
+	assert_int_equal(walker.gave_up, 0);
+	skew_free(skew);
+}
+
+static void
 after_a_fork_only_the_child_is_there(void **state)
 {
 	struct skew *skew = skew_new(4, QUANTUM, 2);
@@ -257,6 +275,7 @@ main(void)
 		cmocka_unit_test(waking_one_that_runs_does_not_set_it_back),
 		cmocka_unit_test(a_thread_that_sleeps_in_the_emulator_is_given_up),
 		cmocka_unit_test(a_call_that_blocks_unexpectedly_is_no_longer_waited_for),
+		cmocka_unit_test(when_the_process_ends_nobody_waits),
 		cmocka_unit_test(after_a_fork_only_the_child_is_there),
 	};
 
