@@ -13,6 +13,7 @@
 
 #include "emulator/counts/counting.h"
 #include "emulator/follow.h"
+#include "emulator/forked_cpus.h"
 #include "emulator/places.h"
 #include "emulator/plugin_api.h"
 #include "emulator/started.h"
@@ -25,6 +26,7 @@ static struct {
 	struct counting *counting;
 	struct places *places;
 	struct follow follow;
+	struct forked_cpus forked;
 	atomic_uint_fast64_t guest_base;
 	bool is_x86;
 	struct started started;
@@ -111,8 +113,8 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	const struct follow_calls *calls = state.follow.calls;
 
 	(void)id;
-	(void)vcpu;
 	(void)result;
+	forked_cpus_forget(&state.forked, vcpu);
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
 		places_forget(state.places);
 }
@@ -120,6 +122,7 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 static void
 about_to_fork(void)
 {
+	forked_cpus_note(&state.forked, FORKED_CPUS_MAX);
 	counting_before_fork(state.counting);
 }
 
@@ -128,6 +131,7 @@ forked(void)
 {
 	int err = counting_fork(state.counting);
 
+	forked_cpus_begin(&state.forked);
 	/* dcpix may have ended, and its directory with it: then nobody wants to know. */
 	if (err && err != -ENOENT)
 		dprintf(STDERR_FILENO, "dcpix: what process %d executes is not counted: %s\n", (int)getpid(),

@@ -14,6 +14,7 @@
 
 #include "emulator/clock/locks.h"
 #include "emulator/follow.h"
+#include "emulator/forked_cpus.h"
 #include "emulator/places.h"
 #include "emulator/started.h"
 #include "emulator/timing/callbacks.h"
@@ -30,6 +31,7 @@ static struct {
 	struct places *places;
 	struct locks *locks;
 	struct follow follow;
+	struct forked_cpus forked;
 	struct started started;
 	atomic_uint_fast64_t guest_base;
 	atomic_bool has_threads; /* a second one began: all code is translated again */
@@ -231,7 +233,8 @@ static void
 thread_ended(qemu_plugin_id_t id, unsigned vcpu)
 {
 	(void)id;
-	thread_end(timing_thread(&state.timing, vcpu));
+	if (!state.forked.is_forgetting)
+		thread_end(timing_thread(&state.timing, vcpu));
 }
 
 /* As the emulator calls it. */
@@ -266,6 +269,7 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	(void)id;
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
 		places_forget(state.places);
+	forked_cpus_forget(&state.forked, vcpu);
 	thread_call_ended(thread, result);
 	if (number == calls->mremap && result > 0 && (uint64_t)result != moving.from && thread->hierarchy)
 		hierarchy_move_pages(thread->hierarchy, moving.from, (uint64_t)result, moving.bytes);
@@ -282,6 +286,7 @@ ended(qemu_plugin_id_t id, void *data)
 static void
 about_to_fork(void)
 {
+	forked_cpus_note(&state.forked, state.timing.thread_count);
 	blocks_before_fork(state.timing.blocks);
 	recording_before_fork(state.timing.recording);
 }
@@ -297,6 +302,7 @@ forked(void)
 {
 	int err;
 
+	forked_cpus_begin(&state.forked);
 	blocks_after_fork(state.timing.blocks);
 	locks_fork(state.locks);
 	err = timing_fork(&state.timing, calling);

@@ -98,6 +98,26 @@ print(round(time.monotonic() - begin, 1))'
 	check_equal '... as they say themselves' '0.3 0.5' "$(cat "$scratch/out")"
 }
 
+# All threads of the parent are there when it forks.
+children_with_threads()
+{
+	seen 'the child of a program with threads has threads of its own' 'child 3 0' 4 python3 -c 'import os, threading
+gate = threading.Event()
+for _ in range(3):
+    threading.Thread(target=gate.wait).start()
+child = os.fork()
+if child == 0:
+    done = []
+    threads = [threading.Thread(target=done.append, args=(1,)) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    os.write(1, b"child %d " % len(done))
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+gate.set()
+print(status)'
+}
+
 # A second there takes 40 here: the part that is timed is some 50 ms there.
 delay()
 {
@@ -114,4 +134,5 @@ chance
 times
 waits
 timers
+children_with_threads
 delay
