@@ -59,7 +59,11 @@ as_text()
 	dcpiemu run --machine in-order-2 --no-db --model counts --output text true
 	check_equal 'what was not modelled is left out' 3 "$(grep -c . text)"
 	check_equal 'quiet is quiet' '' "$(dcpiemu run --machine in-order-2 --no-db --quiet true 2>&1)"
-	script -qec 'dcpiemu run --machine in-order-2 --no-db -- sleep 2.5' /dev/null >terminal </dev/null
+	start script -qec "dcpiemu run --machine in-order-2 --no-db -- sh -c 'until [ -e enough ]; do :; done'" /dev/null \
+		>terminal </dev/null
+	wait_for 60 grep -q 's here' terminal
+	touch enough
+	wait "$started"
 	check 'on a terminal it says how far it is' grep -qE 'in-order-2: [0-9.]+ s in [0-9]+ s here' terminal
 }
 
