@@ -1,6 +1,7 @@
 #include "dcpi-tools/emu/command.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
@@ -23,6 +24,7 @@ command_choose_machine(const char *choice, struct setup *setup)
 
 	if (!err)
 		return STATUS_OK;
-	message_print(NULL, "%s", why[0] ? why : error_text(err));
+	message_print(NULL, "%s%s", why[0] ? why : error_text(err),
+	              strcmp(choice, "host") == 0 ? "; 'dcpiemu calibrate' describes this one as host" : "");
 	return error_exit_status(err);
 }

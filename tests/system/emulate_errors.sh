@@ -67,6 +67,8 @@ machines()
 	printf 'cores = {' >broken.conf
 	check_fails 'a file that is no description' 2 './broken.conf:1: ' dcpiemu run --machine ./broken.conf --no-db true
 	check_fails 'a name that is nearly one' 2 'e5-2699v3' dcpiemu run --machine e5-2699v --no-db true
+	check_fails 'this machine, before it was measured' 2 "'dcpiemu calibrate' describes this one" \
+		env XDG_CONFIG_HOME="$scratch" "$tool" run --machine host --no-db true
 	check_fails 'no machine' 2 "'dcpiemu machines' lists" dcpiemu run --no-db true
 	check_fails 'more threads than cores' 2 '--threads takes 1 to 4' emulate --threads 5 true
 	check_fails 'a sweep of none' 2 'no machine has so many cores' \
