@@ -63,7 +63,8 @@ analyze(struct reader *reader, struct database *database)
 
 		if (status)
 			return status;
-		err = recorded_read(database->profile, selection, selection->images[input.code->index].number, &reader->recorded);
+		err = recorded_read(database->profile, selection, selection->images[input.code->index].number,
+		                    &reader->recorded);
 		if (err)
 			return database_cannot_read(database, err);
 		input.pipeline = &reader->side->all.model.pipeline;

@@ -112,7 +112,7 @@ add_record(struct code_read *code, uint64_t log_size, uint64_t at, uint64_t *siz
 int
 code_read_init(struct code_read *code, int fd, uint64_t offset, uint64_t size, struct image_table *images)
 {
-	uint64_t length;
+	uint64_t length = 0;
 	int err;
 
 	memset(code, 0, sizeof(*code));

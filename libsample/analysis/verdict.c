@@ -92,9 +92,9 @@ sum_up(const struct verdict_truth *truths, size_t count, struct verdict *verdict
 		causes[truths[i].cause] += truths[i].cycles;
 		verdict->cycles += truths[i].cycles;
 	}
-	for (uint8_t cause = 0; cause < CAUSE_COUNT; cause++)
+	for (unsigned cause = 0; cause < CAUSE_COUNT; cause++)
 		if (causes[cause] > causes[verdict->cause])
-			verdict->cause = cause;
+			verdict->cause = (uint8_t)cause;
 	for (size_t i = 0; i < count; i++) {
 		if (truths[i].cause != verdict->cause || truths[i].cycles <= most)
 			continue;

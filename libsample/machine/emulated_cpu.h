@@ -11,8 +11,8 @@
 
 /*
  * The text that epoch.cpu has: "emulated in-order-2: pipeline in-order-2, line 64, code 32768/15/0/400, ...". Caches
- * are bytes, and cycles at most of the second and third level and of memory; a third of 0 is none. TLBs are entries, and
- * cycles of a miss that the second level has, and of one that it has not.
+ * are bytes, and cycles at most of the second and third level and of memory; a third of 0 is none. TLBs are entries,
+ * and cycles of a miss that the second level has, and of one that it has not.
  */
 void emulated_cpu_describe(const struct machine *machine, char *text, size_t size);
 

@@ -63,7 +63,8 @@ open_code(struct recording *recording)
 		if (!err)
 			err = code_image_read(&recording->code);
 		if (!err)
-			err = recorded_read(recording->profile, selection, selection->images[i].number, &recording->recorded);
+			err = recorded_read(recording->profile, selection, selection->images[i].number,
+			                    &recording->recorded);
 		return err ? fail(recording, recording->program, err) : 0;
 	}
 	return fail(recording, "the program has no samples", -ENOENT);

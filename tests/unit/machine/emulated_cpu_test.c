@@ -94,7 +94,7 @@ what_makes_no_sense_changes_nothing(void **state)
 	static const char *const texts[] = {
 		"emulated big: pipeline p, line 64, code 32768/12/50/650, data 49152/12/50/650, page 4096, itlb 128/37",
 		"emulated big: pipeline p, line 0, code 1/12/50/650, data 1/12/50/650, page 4096, itlb 1/1/3, dtlb "
-	        "6/1/3, "
+		"6/1/3, "
 		"stores 4",
 		"emulated big: pipeline p, line 64, code 1/12/50/999999999, data 1/12/50/650, page 4096, itlb 1/1/3, "
 		"dtlb "
