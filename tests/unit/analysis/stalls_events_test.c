@@ -231,6 +231,74 @@ what_events_leave_alone_is_sure(void **state)
 	scene_end(&scene);
 }
 
+/* On the instruction beside the load there are many, on the load itself none. */
+static void
+exact_events_of_others_are_not_the_culprits(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	scene.event_samples[1] = 1000000;
+	count_event(&scene, STALL_EVENT_DATA_CACHE, 0, PERIOD);
+	assert_letters(&scene, WHO, "dDw");
+	scene.input.events[STALL_EVENT_DATA_CACHE].is_exact = true;
+	scene_find(&scene);
+	assert_letters(&scene, WHO, "Dw");
+	scene.event_samples[0] = 1000000;
+	scene_find(&scene);
+	assert_letters(&scene, WHO, "dDw");
+	scene_end(&scene);
+}
+
+/* 500 samples of walks of 60 cycles, by as many cycles a sample as events: 30,000 of the 38,000 cycles. */
+static void
+the_reason_that_events_tell_of_stands_first(void **state)
+{
+	struct scene scene;
+	const struct stall *cache, *tlb, *buffer;
+
+	(void)state;
+	make_store(&scene);
+	scene.pipeline.data_tlb.miss_cycles = 60;
+	scene.pipeline.data.level2_cycles = 10;
+	count_event(&scene, STALL_EVENT_DATA_TLB, 500, PERIOD);
+	scene.input.events[STALL_EVENT_DATA_CACHE] =
+		(struct stall_event_samples){.samples = scene.event_samples, .period = PERIOD};
+	scene_find(&scene);
+	cache = scene_stall(&scene, WHO, CAUSE_DATA_CACHE);
+	tlb = scene_stall(&scene, WHO, CAUSE_DATA_TLB);
+	buffer = scene_stall(&scene, WHO, CAUSE_WRITE_BUFFER);
+	assert_about(tlb->likely * FREQUENCY, 30000, 1e-6);
+	assert_about(cache->likely * FREQUENCY, 5000, 1e-6);
+	assert_about(buffer->likely * FREQUENCY, 3000.0 / 4, 1e-6); /* of what they leave, a quarter */
+	assert_true(stall_compare(tlb, cache) < 0);
+	assert_true(stall_compare(buffer, cache) > 0);
+	assert_int_equal(stall_compare(tlb, tlb), 0);
+	scene_end(&scene);
+}
+
+/* 500 misses of the first level, 100 of both: 5 and 55 cycles. */
+static void
+a_miss_that_the_second_tlb_has_is_no_walk(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	make_store(&scene);
+	scene.pipeline.data_tlb.near_cycles = 5;
+	scene.pipeline.data_tlb.miss_cycles = 60;
+	memset(scene.input.events, 0, sizeof(scene.input.events));
+	scene.event_samples[0] = 100;
+	scene.input.events[STALL_EVENT_DATA_TLB] =
+		(struct stall_event_samples){.samples = scene.event_samples, .period = 5 * PERIOD};
+	scene.input.events[STALL_EVENT_DATA_WALK] =
+		(struct stall_event_samples){.samples = scene.event_samples, .period = PERIOD};
+	scene_find(&scene);
+	assert_about(scene_stall(&scene, WHO, CAUSE_DATA_TLB)->likely * FREQUENCY, 500 * 5 + 100 * 55, 1e-6);
+	scene_end(&scene);
+}
+
 static void
 events_are_known_by_their_names(void **state)
 {
@@ -256,6 +324,9 @@ main(void)
 		cmocka_unit_test(events_of_the_blocks_around_count_once),
 		cmocka_unit_test(an_unknown_period_rules_nothing_out),
 		cmocka_unit_test(what_events_leave_alone_is_sure),
+		cmocka_unit_test(exact_events_of_others_are_not_the_culprits),
+		cmocka_unit_test(the_reason_that_events_tell_of_stands_first),
+		cmocka_unit_test(a_miss_that_the_second_tlb_has_is_no_walk),
 		cmocka_unit_test(events_are_known_by_their_names),
 	};
 

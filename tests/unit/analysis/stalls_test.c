@@ -132,6 +132,52 @@ who_uses_what_was_computed_has_no_reason(void **state)
 	scene_end(&scene);
 }
 
+static void
+straight_line(struct scene *scene, const struct instruction line[3], unsigned who)
+{
+	scene_begin(scene, "in-order-2");
+	scene_block(scene, line, 3, 1000);
+	scene_edge(scene, FLOW_OUTSIDE, 0, EDGE_ENTRY, 1000);
+	scene_edge(scene, 0, FLOW_OUTSIDE, EDGE_EXIT, 1000);
+	scene->samples[who] = 41 * 1000;
+	scene_find(scene);
+}
+
+/* The addition has waited for it. */
+static void
+who_comes_after_the_first_use_does_not_wait(void **state)
+{
+	const struct instruction line[] = {
+		scene_load(0x1004, 1, 2),
+		scene_operation(0x1008, CLASS_INTEGER, 1, REGISTER_NONE, 3),
+		scene_store(0x100c, 1, 2),
+	};
+	struct scene scene;
+
+	(void)state;
+	straight_line(&scene, line, 2);
+	assert_letters(&scene, 2, "Dw"); /* its own page */
+	assert_culprit(&scene, 2, CAUSE_DATA_TLB, 0);
+	scene_end(&scene);
+}
+
+static void
+a_result_waits_for_the_load_into_its_register(void **state)
+{
+	const struct instruction line[] = {
+		scene_load(0x1004, 1, 2),
+		scene_operation(0x1008, CLASS_INTEGER, 2, REGISTER_NONE, 1),
+		scene_nop(0x100c),
+	};
+	struct scene scene;
+
+	(void)state;
+	straight_line(&scene, line, 1);
+	assert_letters(&scene, 1, "dD");
+	assert_culprit(&scene, 1, CAUSE_DATA_CACHE, 0x1004);
+	scene_end(&scene);
+}
+
 /* Nothing is known of what the caller did. */
 static void
 an_operand_of_the_caller_may_be_a_miss(void **state)
@@ -447,6 +493,8 @@ main(void)
 		cmocka_unit_test(the_copy_loop_of_the_paper_has_its_culprits),
 		cmocka_unit_test(who_uses_what_was_loaded_waits_for_the_cache),
 		cmocka_unit_test(who_uses_what_was_computed_has_no_reason),
+		cmocka_unit_test(who_comes_after_the_first_use_does_not_wait),
+		cmocka_unit_test(a_result_waits_for_the_load_into_its_register),
 		cmocka_unit_test(an_operand_of_the_caller_may_be_a_miss),
 		cmocka_unit_test(a_written_back_address_is_not_loaded),
 		cmocka_unit_test(a_store_waits_for_the_write_buffer_and_a_load_does_not),
