@@ -164,7 +164,7 @@ find_same(const struct block_node *node, const struct variant *variant)
 {
 	const struct entries *entries = node->entries;
 
-	if (is_same(node->first, variant))
+	if (node->first && is_same(node->first, variant))
 		return node->first;
 	for (unsigned i = 0; entries && i < entries->size; i++)
 		if (entries->entries[i].variant && is_same(entries->entries[i].variant, variant))

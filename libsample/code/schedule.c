@@ -60,7 +60,8 @@ is_written_back(const struct instruction *instruction, unsigned write)
 
 	if (!instruction->loads && !instruction->stores)
 		return false;
-	if (instruction->loads && write == 0)
+	/* What is loaded is written first; of a return it is no register. */
+	if (instruction->loads && write == 0 && instruction->class != CLASS_RETURN)
 		return false;
 	for (unsigned i = first_address; i < instruction->read_count; i++)
 		if (instruction->reads[i] == instruction->writes[write])

@@ -126,6 +126,16 @@ a_result_that_is_not_ready_carries_over(void **state)
 }
 
 static void
+a_return_does_not_hold_up_the_stack_pointer(void **state)
+{
+	/* ret; and behind the call pop %rbx */
+	const struct block *first = BLOCK_OF(*state, 1, "c3"), *second = BLOCK_OF(*state, 2, "5b");
+	struct variant *before = blocks_first_variant(*state, first);
+
+	assert_issues(blocks_find_variant(*state, before, second), "0 1");
+}
+
+static void
 states_that_make_no_difference_share_a_variant(void **state)
 {
 	/* mov (%rdi),%rax; jmp and mov (%rdi),%rcx; jmp */
@@ -248,6 +258,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(other_bytes_at_the_same_address_are_another_block, in_order, teardown),
 		cmocka_unit_test_setup_teardown(in_order_a_block_takes_what_its_schedule_says, in_order, teardown),
 		cmocka_unit_test_setup_teardown(a_result_that_is_not_ready_carries_over, in_order, teardown),
+		cmocka_unit_test_setup_teardown(a_return_does_not_hold_up_the_stack_pointer, in_order, teardown),
 		cmocka_unit_test_setup_teardown(states_that_make_no_difference_share_a_variant, in_order, teardown),
 		cmocka_unit_test_setup_teardown(the_next_of_two_successors_are_remembered, in_order, teardown),
 		cmocka_unit_test_setup_teardown(with_too_many_states_the_nearest_variant_is_taken, in_order, teardown),
