@@ -32,7 +32,8 @@ hot_predict(struct thread *thread, const struct code *code)
 
 	if (!HOT_LIKELY(!before->is_special))
 		slow_special(thread, code);
-	else if (!HOT_LIKELY(!predictor_branch_at(&thread->predictor, before->site, before->history_mask,
+	else if (!HOT_LIKELY(!predictor_branch_at(&thread->predictor, before->site,
+	                                          -(uint32_t)before->is_branch & thread->history_mask,
 	                                          before->is_branch, code->address != before->fall)))
 		slow_mispredicted(thread, code);
 }

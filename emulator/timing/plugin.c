@@ -121,6 +121,7 @@ register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index
 	access->is_group = instruction->leader == index;
 	for (unsigned i = index; access->is_group && i != BLOCK_NOT_USED; i = code->block->instructions[i].next_member)
 		may_store |= code->block->instructions[i].stores;
+	access->may_store = may_store;
 	packed = hot_access_pack(access, instruction->group_from,
 	                         instruction->group_to > 0 ? instruction->group_to - 1 : 0);
 	qemu_plugin_register_vcpu_mem_cb(insn, may_store ? state.callbacks.access : state.callbacks.load,

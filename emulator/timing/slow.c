@@ -158,6 +158,13 @@ access_member(struct thread *thread, const struct block *block, unsigned index, 
 		access_bytes(thread, block, index, first, end, true);
 }
 
+static bool
+is_plain_group(const struct thread *thread, const struct access *access, uint64_t first, uint64_t last)
+{
+	return is_plain(&thread->data_plain, first, access->may_store) &&
+	       is_plain(&thread->data_plain, last, access->may_store);
+}
+
 void
 slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store)
 {
@@ -173,8 +180,12 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 			access_bytes(thread, block, access->index, address, address + size, is_store);
 		return;
 	}
-	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
+	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
 		access_member(thread, block, i, address, leader);
+		if (is_plain_group(thread, access, address + (uint64_t)(int64_t)leader->group_from,
+		                   address + (uint64_t)(int64_t)leader->group_to - 1))
+			return; /* and so are those that follow */
+	}
 }
 
 /* The first instruction that has a byte in the line. */

@@ -9,6 +9,7 @@
 #define DCPI_EMULATOR_TIMING_THREAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "emulator/block/block.h"
@@ -31,19 +32,20 @@ struct code;
 struct access {
 	const struct code *code;
 	uint16_t index;
-	bool is_group;
+	bool is_group, may_store; /* of all its group */
 };
 
-/* A translated block, as its callback is told. */
+/* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
 struct code {
 	const struct block *block;
 	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
 	uint64_t page;
 	uint64_t address, fall;
 	uint32_t number;
-	uint32_t site, history_mask, is_branch; /* of its conditional branch: predictor_place() */
-	bool is_special;                        /* it ends with what the predictor's stack or table is for */
-	struct code *same;                      /* with this number, at another address */
+	uint32_t site;     /* of its conditional branch: predictor_place() */
+	uint8_t is_branch; /* 0 or 1 */
+	bool is_special;   /* it ends with what the predictor's stack or table is for */
+	struct code *same; /* with this number, at another address */
 	struct access accesses[];
 };
 
@@ -51,6 +53,8 @@ struct code {
 struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
+
+_Static_assert(offsetof(struct code, same) <= 64, "the hot part of it is one line");
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {
@@ -77,6 +81,7 @@ struct thread {
 	struct timing *timing;
 	struct plain_hits data_plain, code_plain;
 	struct predictor predictor;
+	uint32_t history_mask;                      /* of it, where a branch is */
 	const struct code *history[THREAD_HISTORY]; /* by sequence */
 
 	struct hierarchy *hierarchy;

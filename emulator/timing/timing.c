@@ -82,7 +82,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 {
 	const struct block_instruction *last = &block->instructions[block->count - 1];
 	struct code *known = timing->codes[block->number], *code = known;
-	uint32_t site = PREDICTOR_NO_SITE;
+	uint32_t site = PREDICTOR_NO_SITE, history_mask;
 
 	/* the same code at several addresses: a library that was mapped again */
 	while (code && code->block != block)
@@ -104,7 +104,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 	code->is_branch = block->end == BLOCK_BRANCHES;
 	if (code->is_branch)
 		site = predictor_site(&timing->sites, block->address + last->offset, block->target);
-	predictor_place(&timing->sites, site, &code->site, &code->history_mask);
+	predictor_place(&timing->sites, site, &code->site, &history_mask);
 	for (uint16_t i = 0; i < block->count; i++)
 		code->accesses[i] = (struct access){.code = code, .index = i};
 	timing->codes[block->number] = code;
