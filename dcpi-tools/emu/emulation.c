@@ -17,6 +17,7 @@
 #define ROOM_BYTES  (UINT64_C(128) << 20) /* that must be free for the record, and some for each core */
 #define CORE_BYTES  (UINT64_C(8) << 20)
 #define SECOND_NS   1e9
+#define DAMAGED     "the record of the run is damaged: the program wrote over it"
 
 /* What the callbacks of the run need. */
 struct course {
@@ -117,6 +118,10 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 	int err = emulated_profile_write(&profile, request->directory, &summary);
 
 	outcome->epoch = summary.epoch;
+	if (err == -DCPI_EDAMAGED) {
+		message_print(NULL, DAMAGED);
+		return STATUS_FAILURE;
+	}
 	return err ? database_cannot_write(request->directory, err) : STATUS_OK;
 }
 
@@ -129,8 +134,12 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 		err = executed_read(outcome->run.directory, &outcome->executed);
 	if (err)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
-	if (outcome->executed.instructions == 0) {
-		message_print(NULL, "nothing was executed: the emulator did not start the program");
+	outcome->has_run = outcome->executed.instructions > 0 || outcome->counters.elapsed_cycles > 0;
+	if (!outcome->has_run) {
+		message_print(NULL, "%s",
+		              outcome->counters.damaged
+		                      ? DAMAGED
+		                      : "nothing was executed: the emulator did not start the program");
 		return STATUS_FAILURE;
 	}
 	if (outcome->run.disk_filled)

@@ -30,6 +30,7 @@ struct emulation_outcome {
 	struct run run;
 	struct counters counters;
 	struct executed executed;
+	bool has_run;   /* something was executed */
 	uint32_t epoch; /* in the database; 0: none */
 };
 

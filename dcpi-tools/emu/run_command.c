@@ -191,7 +191,7 @@ run(struct request *request)
 	if (status)
 		return status;
 	status = emulation_run(&emulation, &outcome);
-	printed = outcome.executed.instructions ? print_report(request, &report) : STATUS_OK;
+	printed = outcome.has_run ? print_report(request, &report) : STATUS_OK;
 	if (outcome.counters.count)
 		status = run_exit_status(&outcome.run, status ? status : printed);
 	emulation_fini(&outcome);
