@@ -12,6 +12,7 @@
 #define CLUSTER_WIDTH 1.10 /* largest to smallest ratio, but for noise */
 #define CLUSTER_NOISE 2.0  /* standard deviations that two ratios of one cluster may be apart */
 #define CLUSTER_SHARE 4    /* one in so many issue points is enough for a cluster */
+#define HEAD_SHARE    0.10 /* of what others have: heads of blocks with less issue along with what is before */
 #define IGNORED_SHARE 0.05 /* of a class' least cycles: a cluster with fewer is not enough */
 
 /* An instruction that may start an issue group, with all that issues along with it. */
@@ -21,12 +22,15 @@ struct issue_point {
 	double minimum; /* cycles */
 	double own;     /* samples of the group alone: what a stall would be */
 	double own_minimum;
+	bool is_head; /* of a block: it may have issued along with the end of the one before, and have no samples then
+	               */
 };
 
 struct cluster {
 	size_t first, count;
 	double frequency;
 	double samples;
+	bool has_others; /* than heads of blocks */
 };
 
 static int
@@ -83,6 +87,7 @@ block_issue_points(const struct estimation *estimation, const struct flow_block 
 		if (point.minimum <= 0)
 			continue;
 		point.ratio = point.samples / point.minimum;
+		point.is_head = from == block->first && estimation->input->width > 1;
 		points[count++] = point;
 	}
 	return count;
@@ -106,6 +111,7 @@ cluster_at(const struct issue_point *points, size_t count, size_t first)
 	for (size_t i = first; i < count && points[i].ratio <= cluster_limit(&points[first], &points[i]); i++) {
 		cluster.samples += points[i].samples;
 		minimum += points[i].minimum;
+		cluster.has_others |= !points[i].is_head;
 		cluster.count++;
 	}
 	cluster.frequency = cluster.samples / minimum;
@@ -117,9 +123,10 @@ static struct cluster
 find_cluster(const struct estimation *estimation, const struct issue_point *points, size_t count)
 {
 	const size_t enough = (count + CLUSTER_SHARE - 1) / CLUSTER_SHARE;
-	double all = 0, longest = 0;
+	double all = 0, longest = 0, others = INFINITY;
 
 	for (size_t i = 0; i < count; i++) {
+		others = points[i].is_head ? others : fmin(others, points[i].ratio);
 		all += points[i].minimum;
 		longest = fmax(longest, points[i].own);
 	}
@@ -133,6 +140,7 @@ find_cluster(const struct estimation *estimation, const struct issue_point *poin
 		}
 		cluster = cluster_at(points, count, first);
 		if (cluster.count >= enough && cluster.frequency > 0 &&
+		    (cluster.has_others || !isfinite(others) || cluster.frequency >= HEAD_SHARE * others) &&
 		    cluster.samples >= IGNORED_SHARE * all * cluster.frequency &&
 		    longest <= cluster.frequency * estimation->longest_stall)
 			return cluster;
