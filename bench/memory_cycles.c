@@ -17,6 +17,7 @@
 #define LOADS      20000u
 #define ADDITIONS  80000u
 #define RUNS       200
+#define PAGE       4096u
 #define WALK_PAGES 12288u
 
 static double
@@ -58,6 +59,6 @@ main(void)
 	printf("level 2     %6.1f cycles\n", level2);
 	printf("level 3     %6.1f cycles\n", load_cycles(third / 8, CHASE_LINE));
 	printf("memory      %6.1f cycles\n", load_cycles(4 * third, CHASE_LINE));
-	printf("page walk   %6.1f cycles\n", load_cycles((size_t)WALK_PAGES * CHASE_PAGE, CHASE_PAGE) - level2);
+	printf("page walk   %6.1f cycles\n", load_cycles((size_t)WALK_PAGES * PAGE, PAGE) - level2);
 	return 0;
 }

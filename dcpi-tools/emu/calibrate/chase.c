@@ -45,7 +45,7 @@ shuffle(uint32_t *order, size_t count)
 static void *
 link_at(const struct chase *chase, size_t number, size_t stride)
 {
-	return chase->bytes + number * stride + (stride == CHASE_PAGE ? number % 64 * CHASE_LINE : 0);
+	return chase->bytes + number * stride + (stride == CHASE_LINE ? 0 : number % 64 * CHASE_LINE);
 }
 
 int

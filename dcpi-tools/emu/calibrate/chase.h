@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define CHASE_LINE        64u
-#define CHASE_PAGE        4096u
 #define CHASE_ABREAST_MAX 32
 
 struct chase {
@@ -22,7 +21,7 @@ struct chase {
 };
 
 /*
- * A single cycle in random order through one place of each `stride` bytes, CHASE_LINE or CHASE_PAGE: `size` of them
+ * A single cycle in random order through one place of each `stride` bytes, CHASE_LINE or a page: `size` of them
  * altogether. With lines, in huge pages if the kernel has some; with pages, in small ones, at another line of each.
  * 0 or -ENOMEM.
  */

@@ -127,12 +127,13 @@ tlb_of(unsigned entries, double miss_cycles)
 
 /* Of code only the model of the CPU tells, and its misses take what those of data do. */
 static void
-describe_tlbs(const struct measured_tlbs *tlbs, const struct pipeline *pipeline, struct machine *machine)
+describe_tlbs(const struct host *host, const struct measured_tlbs *tlbs, const struct pipeline *pipeline,
+              struct machine *machine)
 {
 	const double first = tlbs->shared_entries ? tlbs->hit_cycles : tlbs->walk_cycles;
 	const unsigned code = pipeline->code_tlb.entries;
 
-	machine->page_bytes = 4096;
+	machine->page_bytes = host->page_bytes;
 	if (tlbs->data_entries == 0)
 		return;
 	machine->data_tlb = tlb_of(tlbs->data_entries, first);
@@ -178,7 +179,7 @@ describe_machine(const struct host *host, const struct measurements *measured, c
 	machine->write_buffer_entries = pipeline->write_buffer_entries;
 	machine->call_cycles = round(fmin(measured->call_cycles.value, 1e6));
 	describe_caches(host, measured, machine);
-	describe_tlbs(&measured->tlbs, pipeline, machine);
+	describe_tlbs(host, &measured->tlbs, pipeline, machine);
 	describe_memory(host, measured, machine);
 	machine->predictor = PREDICTOR_GSHARE;
 	machine->predictor_entries = 16384;

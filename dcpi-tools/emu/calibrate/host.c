@@ -194,6 +194,7 @@ host_read(const char *sysfs, const char *procfs, struct host *host, char *why, s
 	snprintf(host->cpu, sizeof(host->cpu), "%s", epoch.cpu);
 	host->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
 	host->line_bytes = 64;
+	host->page_bytes = page > 0 ? (unsigned)page : 4096;
 	read_cores(sysfs, host);
 	read_nodes(sysfs, host);
 	for (unsigned i = 0; i < CACHES_MAX && read_cache(sysfs, i, host); i++)

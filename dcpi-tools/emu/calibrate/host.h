@@ -14,7 +14,7 @@ struct host {
 	char cpu[256];                    /* as an epoch has it */
 	uint32_t cpus[MACHINE_CORES_MAX]; /* one of each core that this process may use */
 	unsigned cores, nodes;            /* nodes divide cores */
-	unsigned line_bytes;
+	unsigned line_bytes, page_bytes;
 	unsigned level_count;
 	struct machine_cache code, levels[MACHINE_LEVELS_MAX]; /* but for their latencies */
 	uint64_t memory_bytes;

@@ -6,6 +6,7 @@
 #define RUNS        150
 #define LOADS       8192u
 #define ADDITIONS   8192u
+#define MOST_BYTES  ((size_t)256 << 20)
 #define FIRST_STEP  2.0 /* cycles that are no chance */
 #define SECOND_STEP 8.0
 
@@ -43,9 +44,13 @@ measure_pages(const struct host *host, struct measured_pages *pages)
 
 	pages->count = 0;
 	for (unsigned i = 0; i < PAGE_COUNTS && (page_counts[i] <= 2048 || page_counts[i] <= room); i++) {
+		const size_t size = (size_t)page_counts[i] * host->page_bytes;
 		double apart, together;
-		int err = load_cycles((size_t)page_counts[i] * CHASE_PAGE, CHASE_PAGE, &apart);
+		int err;
 
+		if (size > MOST_BYTES)
+			break;
+		err = load_cycles(size, host->page_bytes, &apart);
 		if (!err)
 			err = load_cycles((size_t)page_counts[i] * CHASE_LINE, CHASE_LINE, &together);
 		if (err)

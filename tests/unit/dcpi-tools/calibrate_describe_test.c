@@ -14,6 +14,7 @@ static const struct host host = {
 	.cores = 2,
 	.nodes = 1,
 	.line_bytes = 64,
+	.page_bytes = 4096,
 	.level_count = 3,
 	.code = {.bytes = 32768, .ways = 8, .cores = 1},
 	.levels = {{.bytes = 32768, .ways = 8, .cores = 1},
