@@ -63,6 +63,11 @@ if dcpiemu calibrate >"$scratch/found" 2>"$scratch/said"; then
 		/^clock_mhz/ { mhz = $3 + 0 }
 		/gb_s = 0/ { match($0, /latency_ns = [0-9.]+/); ns = substr($0, RSTART + 13, RLENGTH - 13) + 0 }
 		END { exit levels < 1 || ns * mhz / 1000 <= before }' "$calibrated"
+	if command -v qemu-x86_64 qemu-aarch64 >/dev/null; then
+		check 'programs run on it' dcpiemu run --machine host --no-db --quiet -- true
+	else
+		skip 'programs run on it' 'qemu-user is not installed'
+	fi
 	figure "$(sed -n '/^level\|^memory/p' "$scratch/found" | tr -s ' ' | tr '\n' ';')"
 else
 	check 'what cannot be measured is said, and nothing written' test -s "$scratch/said" -a ! -e "$calibrated"
