@@ -129,6 +129,30 @@ delay()
 	check_at_least 'a real delay stretches a sleep' "$(awk -v s="$there" 'BEGIN { print 40 * s * 0.95 }')" "$here"
 }
 
+# near A B - they are within 10 %
+near()
+{
+	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0.9 * b && a < 1.1 * b) }'
+}
+
+# One thread, two, and two that need one lock: the host takes as many times as long as the target, though the emulator
+# does no more in one case than in the other. A host that lets threads wait for long is asked again.
+proportions()
+{
+	local two locked two_here locked_here
+
+	for _ in 1 2 3 4 5 6; do
+		emulate e5-2603v1 2 --no-samples --quantum 10000 --delay real --dilation 1500 -- \
+			"$build/workloads/emulated/paced"
+		read -r two locked two_here locked_here <"$scratch/out"
+		near "$two" "$two_here" && near "$locked" "$locked_here" && break
+	done
+	check_at_least 'two threads are faster than one' 1.8 "$two"
+	check_at_most 'but not when they need one lock' 1.1 "$locked"
+	check "by as much on the host, with a real delay: $two, $two_here" near "$two" "$two_here"
+	check "with the lock, too: $locked, $locked_here" near "$locked" "$locked_here"
+}
+
 processors
 chance
 times
@@ -136,3 +160,4 @@ waits
 timers
 children_with_threads
 delay
+proportions
