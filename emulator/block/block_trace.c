@@ -10,7 +10,10 @@
 static bool
 has(const uint8_t *registers, unsigned count, unsigned reg)
 {
-	return memchr(registers, (int)reg, count) != NULL;
+	for (unsigned i = 0; i < count; i++)
+		if (registers[i] == reg)
+			return true;
+	return false;
 }
 
 static bool
@@ -37,7 +40,16 @@ first_use(const struct block *block, unsigned from, unsigned reg)
 uint16_t
 block_first_reader(const struct block *block, unsigned reg)
 {
-	return first_use(block, 0, reg);
+	uint64_t mentioned = block->live_in;
+	unsigned bit = reg;
+
+	if (block->is_in_order)
+		mentioned |= block->writes;
+	if (reg >= 64) {
+		mentioned = block->other_live_in | (block->is_in_order ? block->other_writes : 0u);
+		bit = reg - 64;
+	}
+	return mentioned >> bit & 1 ? first_use(block, 0, reg) : BLOCK_NOT_USED;
 }
 
 static void
