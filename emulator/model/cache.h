@@ -107,7 +107,8 @@ static inline __attribute__((always_inline)) struct cache_found
 cache_small_miss(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t tag, bool writes)
 {
 	uint64_t *ages = cache_small_ages(set);
-	uint32_t shift = ages_find(*ages, cache->age_oldest) * 8, way = shift / 8, bit = UINT32_C(1) << way;
+	uint32_t way = ages_find(*ages, cache->age_oldest) % CACHE_SMALL_WAYS, shift = way * 8,
+		 bit = UINT32_C(1) << way;
 	uint32_t left = set->tags[way], what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
 
 	set->tags[way] = tag;

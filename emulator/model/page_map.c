@@ -26,7 +26,9 @@ region_limit(const struct machine *machine)
 
 		least = bytes < least ? bytes : least;
 	}
-	return least > PAGE_MAP_REGIONS_MAX ? PAGE_MAP_REGIONS_MAX : (uint32_t)least - 1;
+	if (least > PAGE_MAP_REGIONS_MAX)
+		return PAGE_MAP_REGIONS_MAX;
+	return least > 1 ? (uint32_t)least - 1 : 1;
 }
 
 struct page_map *
@@ -70,7 +72,7 @@ page_map_region(struct page_map *map, uint64_t address)
 		if (there == key)
 			return i;
 	}
-	return (uint32_t)(key % map->limit);
+	return (uint32_t)((key * UINT32_C(0x9e3779b1) & UINT32_MAX) * map->limit >> 32);
 }
 
 uint64_t

@@ -105,15 +105,19 @@ a_random_victim_may_be_any_way(void **state)
 		assert_int_equal(found.left, CACHE_NO_LINE);
 	}
 	for (uint64_t i = 8; i < 8008; i++) {
-		unsigned way = 0;
+		bool was_there = false;
 
 		found = cache_access(&cache, i, false);
 		assert_false(found.what & CACHE_HIT);
-		while (way < 8 && lines[way] != found.left)
-			way++;
-		assert_in_range(way, 0, 7);
-		left[way]++;
-		lines[way] = i;
+		for (unsigned way = 0; way < 8; way++) {
+			if (lines[way] != found.left)
+				continue;
+			left[way]++;
+			lines[way] = i;
+			was_there = true;
+			break;
+		}
+		assert_true(was_there);
 		for (unsigned j = 0; j < 8; j++)
 			assert_true(cache_has(&cache, lines[j]));
 	}
