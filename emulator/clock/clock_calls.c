@@ -135,11 +135,17 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 		guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, 1, &thread->progress.deadline);
 	if (!guest_call_may_block(kind) || thread->progress.wakes_futex)
 		return;
-	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, stretch_of_waits(clock, vcpu, now),
-	                     &thread->progress.deadline);
-	thread->progress.sleeps = host_sleeps();
-	thread->progress.host_began = host_now_ns();
 	thread->progress.is_away = true;
+	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now,
+	                     kind == CALL_FUTEX ? stretch_of_waits(clock, vcpu, now) : 1, &thread->progress.deadline);
+	if (clock_is_sleep(kind))
+		thread->progress.host_began = host_now_ns();
+	/* what costs system calls, and is asked only for what others do meanwhile */
+	thread->progress.is_alone = atomic_load(&clock->highest) == 1;
+	if (!thread->progress.is_alone || thread->progress.pipe)
+		thread->progress.sleeps = host_sleeps();
+	if (thread->progress.is_alone)
+		return;
 	if (clock_is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
 		skew_sleep(clock->skew, vcpu, thread->progress.deadline.cycles);
 	else
@@ -185,7 +191,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	atomic_store(&thread->now, step->now);
 	clock_settle(clock, vcpu, step->now);
 	skew_call(clock->skew, vcpu, false);
-	if (progress->is_away)
+	if (progress->is_away && !progress->is_alone)
 		skew_return(clock->skew, vcpu, step->now);
 	guest_view_answer(clock, vcpu, result, step->now);
 	if (thread->has_pending_result)

@@ -43,8 +43,6 @@ child_of_information(const struct clock_call *call)
 static uint64_t
 time_in_family(struct clock *clock, const struct clock_progress *progress, int64_t result)
 {
-	const bool has_slept = host_sleeps() != progress->sleeps;
-
 	if (result < 0)
 		return SKEW_NONE;
 	switch (progress->kind) {
@@ -61,7 +59,7 @@ time_in_family(struct clock *clock, const struct clock_progress *progress, int64
 		if (!progress->pipe)
 			return SKEW_NONE;
 		family_wrote(clock->family, progress->pipe, progress->began, (uint64_t)result);
-		return has_slept ? family_room(clock->family, progress->pipe) : progress->began;
+		return host_sleeps() != progress->sleeps ? family_room(clock->family, progress->pipe) : progress->began;
 	default:
 		return SKEW_NONE;
 	}
@@ -106,7 +104,7 @@ clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 		woken = time_in_family(clock, progress, result);
 	if (woken == SKEW_NONE && progress->waits_for_futex && result == RESULT_EAGAIN)
 		woken = time_of_change(clock, vcpu);
-	if (woken == SKEW_NONE && host_sleeps() != progress->sleeps)
+	if (woken == SKEW_NONE && !progress->is_alone && host_sleeps() != progress->sleeps)
 		woken = skew_slowest(clock->skew, vcpu);
 	if (woken == SKEW_NONE || woken < progress->began)
 		return progress->began;

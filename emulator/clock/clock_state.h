@@ -38,10 +38,11 @@ struct clock_progress {
 	enum guest_call kind;
 	uint64_t began;         /* cycles */
 	uint64_t sleeps;        /* host_sleeps() then */
-	uint64_t host_began;    /* ns, of one that may block */
+	uint64_t host_began;    /* ns, of a sleep */
 	uint64_t child_address; /* of the thread that it makes */
 	bool waits_for_futex, wakes_futex;
-	bool is_away; /* others do not wait for it */
+	bool is_away;  /* others do not wait for it */
+	bool is_alone; /* there are none, and have never been */
 	struct guest_deadline deadline;
 	uint64_t pipe; /* that it reads from, or writes to; 0 */
 };
