@@ -214,7 +214,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test executed_test): $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
 
-EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile calibrate_describe calibrate_host machines executed
+EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile calibrate_describe calibrate_host chase machines executed
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
