@@ -58,6 +58,10 @@ ENTER_CALLBACK(enter_clock, SETUP_CLOCK)
 ENTER_CALLBACK(enter_caches_clock, SETUP_CACHES | SETUP_CLOCK)
 ENTER_CALLBACK(enter_branches_clock, SETUP_BRANCHES | SETUP_CLOCK)
 ENTER_CALLBACK(enter_all, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK)
+ENTER_CALLBACK(enter_clock_in_order, SETUP_CLOCK | HOT_IN_ORDER)
+ENTER_CALLBACK(enter_caches_clock_in_order, SETUP_CACHES | SETUP_CLOCK | HOT_IN_ORDER)
+ENTER_CALLBACK(enter_branches_clock_in_order, SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
+ENTER_CALLBACK(enter_all_in_order, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
 
 struct callbacks
 callbacks_choose(const struct timing *timing)
@@ -66,10 +70,16 @@ callbacks_choose(const struct timing *timing)
 		enter_counts, enter_caches,       enter_branches,       enter_caches_branches,
 		enter_clock,  enter_caches_clock, enter_branches_clock, enter_all,
 	};
+	static const qemu_plugin_vcpu_udata_cb_t in_order[] = {
+		enter_clock_in_order,
+		enter_caches_clock_in_order,
+		enter_branches_clock_in_order,
+		enter_all_in_order,
+	};
 	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
 	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
 	                    (timing->parts & SETUP_CLOCK ? 4 : 0);
-	struct callbacks callbacks = {.enter = enters[at]};
+	struct callbacks callbacks = {.enter = at >= 4 && timing->is_in_order ? in_order[at - 4] : enters[at]};
 
 	state.threads = timing->threads;
 	state.blocks = timing->blocks;

@@ -10,6 +10,7 @@
 
 #include "emulator/timing/slow.h"
 
+#define HOT_IN_ORDER  (UINT32_C(1) << 31) /* of `parts` */
 #define HOT_INLINE    static inline __attribute__((always_inline))
 #define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -17,11 +18,12 @@ HOT_INLINE bool
 hot_is_plain_code(const struct thread *thread, const struct code *code)
 {
 	const struct plain_hits *plain = &thread->code_plain;
+	const uint64_t page = code->address >> plain->page_shift;
 	uint64_t wrong;
 
 	wrong = plain->lines[code->first_line & plain->line_mask] ^ code->first_line;
 	wrong |= plain->lines[code->last_line & plain->line_mask] ^ code->last_line;
-	wrong |= plain->pages[code->page & plain->page_mask] ^ code->page;
+	wrong |= plain->pages[page & plain->page_mask] ^ page;
 	return wrong == 0;
 }
 
@@ -38,15 +40,27 @@ hot_predict(struct thread *thread, const struct code *code)
 		slow_mispredicted(thread, code);
 }
 
+/* How long it takes depends in order on what ran before, out of order on whether that was the same. */
+HOT_INLINE struct variant *
+hot_variant(struct thread *thread, struct code *code, struct blocks *blocks, const bool is_in_order)
+{
+	struct variant *variant;
+
+	if (is_in_order)
+		return variant_enter(blocks, thread->variant, code->block);
+	variant = code->variants[thread->code == code];
+	return HOT_LIKELY(variant != NULL) ? variant : slow_variant(thread, code);
+}
+
 HOT_INLINE void
-hot_enter(struct thread *thread, const struct code *code, struct blocks *blocks, const uint32_t parts)
+hot_enter(struct thread *thread, struct code *code, struct blocks *blocks, const uint32_t parts)
 {
 	struct variant *variant = NULL;
 	uint32_t fraction;
 
 	thread->executions[code->number]++;
 	if (parts & SETUP_CLOCK)
-		variant = variant_enter(blocks, thread->variant, code->block);
+		variant = hot_variant(thread, code, blocks, parts & HOT_IN_ORDER);
 	if (parts & SETUP_BRANCHES)
 		hot_predict(thread, code);
 	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_is_plain_code(thread, code)))

@@ -261,6 +261,19 @@ slow_special(struct thread *thread, const struct code *code)
 		mispredict(thread, code);
 }
 
+/* Two threads that make it at once make the same one. */
+struct variant *
+slow_variant(struct thread *thread, struct code *code)
+{
+	struct blocks *blocks = thread->timing->blocks;
+	struct variant *variant = blocks_first_variant(blocks, code->block);
+
+	if (thread->code == code)
+		variant = blocks_find_variant(blocks, variant, code->block);
+	__atomic_store_n(&code->variants[thread->code == code], variant, __ATOMIC_RELEASE);
+	return variant;
+}
+
 void
 slow_limit(struct thread *thread)
 {

@@ -17,6 +17,9 @@ void slow_mispredicted(struct thread *thread, const struct code *code);
 /* The block before ended with a call, a return or an indirect jump. */
 void slow_special(struct thread *thread, const struct code *code);
 
+/* Out of order: the variant that was not needed before. */
+struct variant *slow_variant(struct thread *thread, struct code *code);
+
 /* The clock has reached the limit, with the block that begins. */
 void slow_limit(struct thread *thread);
 

@@ -37,14 +37,14 @@ struct access {
 
 /* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
 struct code {
-	const struct block *block;
 	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
-	uint64_t page;
 	uint64_t address, fall;
+	struct variant *variants[2]; /* out of order: behind another block, and behind itself; NULL: not made yet */
 	uint32_t number;
 	uint32_t site;     /* of its conditional branch: predictor_place() */
 	uint8_t is_branch; /* 0 or 1 */
 	bool is_special;   /* it ends with what the predictor's stack or table is for */
+	const struct block *block;
 	struct code *same; /* with this number, at another address */
 	struct access accesses[];
 };
@@ -54,7 +54,7 @@ struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
 
-_Static_assert(offsetof(struct code, same) <= 64, "the hot part of it is one line");
+_Static_assert(offsetof(struct code, is_special) < 64, "the hot part of it is one line");
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {

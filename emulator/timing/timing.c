@@ -72,8 +72,7 @@ place_code(const struct timing *timing, struct code *code)
 
 	code->first_line = code->address >> line_shift;
 	code->last_line = last >> line_shift;
-	code->page = code->address >> page_shift;
-	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page)
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->address >> page_shift)
 		code->last_line = THREAD_NO_LINE;
 }
 

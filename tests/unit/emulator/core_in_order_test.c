@@ -29,8 +29,8 @@ static void
 the_first_user_of_a_missing_value_waits(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX, ADD_RBX);
-	const struct code *end = CODE_OF(fixture, NOP);
+	struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX, ADD_RBX);
+	struct code *end = CODE_OF(fixture, NOP);
 
 	execute(fixture, code);
 	miss(fixture, 0, 12);
@@ -44,8 +44,8 @@ static void
 what_is_issued_meanwhile_hides_the_miss(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX,
-	                                  ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RBX);
+	struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX, ADD_RCX,
+	                            ADD_RCX, ADD_RCX, ADD_RCX, ADD_RBX);
 
 	execute(fixture, code);
 	miss(fixture, 0, 12);
@@ -57,9 +57,9 @@ static void
 a_user_in_a_later_block_waits(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *load = CODE_OF(fixture, LOAD_RAX, NOP);
-	const struct code *between = CODE_OF(fixture, ADD_RCX);
-	const struct code *user = CODE_OF(fixture, NOP, ADD_RBX);
+	struct code *load = CODE_OF(fixture, LOAD_RAX, NOP);
+	struct code *between = CODE_OF(fixture, ADD_RCX);
+	struct code *user = CODE_OF(fixture, NOP, ADD_RBX);
 
 	execute(fixture, load);
 	miss(fixture, 0, 40);
@@ -75,7 +75,7 @@ static void
 a_value_that_came_meanwhile_is_not_waited_for(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *load = CODE_OF(fixture, LOAD_RAX), *between = CODE_OF(fixture, ADD_RCX);
+	struct code *load = CODE_OF(fixture, LOAD_RAX), *between = CODE_OF(fixture, ADD_RCX);
 
 	execute(fixture, load);
 	miss(fixture, 0, 10);
@@ -92,7 +92,7 @@ static void
 misses_overlap(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, ADD_RBX, ADD_RDX);
+	struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, ADD_RBX, ADD_RDX);
 
 	execute(fixture, code);
 	miss(fixture, 0, 100);
@@ -106,7 +106,7 @@ static void
 no_more_than_may_be_are_in_flight(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, NOP);
+	struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, NOP);
 
 	fixture->timing.misses_in_flight = 1;
 	execute(fixture, code);

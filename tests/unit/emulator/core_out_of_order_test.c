@@ -22,7 +22,7 @@ static int
 setup(void **state)
 {
 	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
-	const struct code *chain;
+	struct code *chain;
 
 	fixture->setup.pipeline.window = 60;
 	fixture->setup.pipeline.issue_width = 6;
@@ -86,7 +86,7 @@ static void
 a_window_later_nothing_overlaps(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *chain = CODE_OF(fixture, ADD_RDX, LOOP), *load = CODE_OF(fixture, LOAD_RAX);
+	struct code *chain = CODE_OF(fixture, ADD_RDX, LOOP), *load = CODE_OF(fixture, LOAD_RAX);
 
 	execute(fixture, load);
 	miss(fixture, 0, MISS);
@@ -159,7 +159,7 @@ static void
 a_pointer_chase_takes_its_latency_each_time(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *chase = CODE_OF(fixture, CHASE);
+	struct code *chase = CODE_OF(fixture, CHASE);
 	uint64_t begin;
 
 	execute(fixture, chase);
@@ -190,7 +190,7 @@ static void
 a_misprediction_empties_the_window(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *load = CODE_OF(fixture, LOAD_RAX);
+	struct code *load = CODE_OF(fixture, LOAD_RAX);
 
 	core_mispredicted(fixture->thread, 2, 1);
 	assert_int_equal(cycles_of(fixture, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);

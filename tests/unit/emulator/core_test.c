@@ -48,7 +48,7 @@ static void
 a_full_write_buffer_holds_up_the_next_store(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *store = CODE_OF(fixture, STORE);
+	struct code *store = CODE_OF(fixture, STORE);
 	uint64_t first, fifth;
 
 	execute(fixture, store);
@@ -83,17 +83,17 @@ static void
 the_target_of_a_mispredicted_branch_waits(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *branch = CODE_OF(fixture, NOP, BRANCH), *other = CODE_OF(fixture, NOP);
+	struct code *branch = CODE_OF(fixture, NOP, BRANCH), *other = CODE_OF(fixture, NOP);
 	struct code fall = *other;
 
 	fall.address = branch->fall;
 	for (int i = 0; i < 8; i++) {
-		hot_enter(fixture->thread, branch, fixture->timing.blocks, SETUP_CLOCK | SETUP_BRANCHES);
-		hot_enter(fixture->thread, &fall, fixture->timing.blocks, SETUP_CLOCK | SETUP_BRANCHES);
+		execute_with(fixture, branch, SETUP_BRANCHES);
+		execute_with(fixture, &fall, SETUP_BRANCHES);
 	}
 	assert_int_equal(fixture->thread->record->counters.mispredicted, 0);
-	hot_enter(fixture->thread, branch, fixture->timing.blocks, SETUP_CLOCK | SETUP_BRANCHES);
-	hot_enter(fixture->thread, other, fixture->timing.blocks, SETUP_CLOCK | SETUP_BRANCHES);
+	execute_with(fixture, branch, SETUP_BRANCHES);
+	execute_with(fixture, other, SETUP_BRANCHES);
 	assert_int_equal(fixture->thread->record->counters.mispredicted, 1);
 	assert_int_equal(stalled(fixture, 3, 2, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);
 }
@@ -103,7 +103,7 @@ static void
 an_access_to_two_lines_misses_twice(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *code = CODE_OF(fixture, LOAD_RAX);
+	struct code *code = CODE_OF(fixture, LOAD_RAX);
 
 	execute(fixture, code);
 	slow_access(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
@@ -123,20 +123,20 @@ sum_of_stalls(const struct record_vcpu *record)
 }
 
 static void
-run_at_random(struct timing_fixture *fixture, const struct code *const codes[], unsigned count, uint64_t *cycles,
+run_at_random(struct timing_fixture *fixture, struct code *const codes[], unsigned count, uint64_t *cycles,
               uint64_t *fractions)
 {
 	struct thread *thread = fixture->thread;
 	uint64_t random = 88172645463325252;
 
 	for (int i = 0; i < 20000; i++) {
-		const struct code *code;
+		struct code *code;
 
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
 		code = codes[random % count];
-		hot_enter(thread, code, fixture->timing.blocks, SETUP_CLOCK | SETUP_BRANCHES | SETUP_CACHES);
+		execute_with(fixture, code, SETUP_BRANCHES | SETUP_CACHES);
 		*cycles += thread->variant->cycles;
 		*fractions += thread->variant->fraction;
 		for (unsigned j = 0; j < code->block->count; j++)
@@ -153,7 +153,7 @@ static void
 no_cycle_is_lost(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	const struct code *codes[] = {
+	struct code *codes[] = {
 		CODE_OF(fixture, LOAD_RAX, ADD_RBX, ADD_RCX),
 		CODE_OF(fixture, LOAD_RAX, STORE, BRANCH),
 		CODE_OF(fixture, ADD_RBX),

@@ -26,7 +26,7 @@ static void
 each_period_of_cycles_is_a_sample(void **state)
 {
 	struct timing_fixture *fixture = fixture_with(PERIOD, 0);
-	const struct code *code = CODE_OF(fixture, ADD, ADD, ADD);
+	struct code *code = CODE_OF(fixture, ADD, ADD, ADD);
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -41,7 +41,7 @@ static void
 instructions_are_sampled_by_their_time_at_the_head(void **state)
 {
 	struct timing_fixture *fixture = fixture_with(PERIOD, 0);
-	const struct code *code = CODE_OF(fixture, ADD, ADD, ADD);
+	struct code *code = CODE_OF(fixture, ADD, ADD, ADD);
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -94,7 +94,7 @@ static void
 what_is_not_sampled_is_counted(void **state)
 {
 	struct timing_fixture *fixture = fixture_with(0, 0);
-	const struct code *code = CODE_OF(fixture, ADD);
+	struct code *code = CODE_OF(fixture, ADD);
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
@@ -112,7 +112,7 @@ static void
 long_periods_are_randomised(void **state)
 {
 	struct timing_fixture *fixture = fixture_with(1600, 0);
-	const struct code *code = CODE_OF(fixture, ADD);
+	struct code *code = CODE_OF(fixture, ADD);
 	uint64_t shortest = UINT64_MAX, longest = 0, before = 0;
 	unsigned count = 0;
 

@@ -67,7 +67,7 @@ timing_fixture_free(struct timing_fixture *fixture)
 }
 
 /* A block of these instructions, ended by NULL, at its own address. */
-static inline const struct code *
+static inline struct code *
 timing_fixture_code(struct timing_fixture *fixture, const char *const instructions[])
 {
 	struct block_bytes *code = calloc(1, sizeof(*code));
@@ -87,11 +87,19 @@ timing_fixture_code(struct timing_fixture *fixture, const char *const instructio
 
 #define CODE_OF(fixture, ...) timing_fixture_code(fixture, (const char *const[]){__VA_ARGS__, NULL})
 
+/* It is executed, with these parts and the clock. */
+static inline void
+execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
+{
+	parts |= SETUP_CLOCK | (fixture->timing.is_in_order ? HOT_IN_ORDER : 0);
+	hot_enter(fixture->thread, code, fixture->timing.blocks, parts);
+}
+
 /* It is executed; what it misses is told afterwards. */
 static inline void
-execute(struct timing_fixture *fixture, const struct code *code)
+execute(struct timing_fixture *fixture, struct code *code)
 {
-	hot_enter(fixture->thread, code, fixture->timing.blocks, SETUP_CLOCK);
+	execute_with(fixture, code, 0);
 }
 
 /* Its instruction `index` loads from the second level of the caches and further: so many cycles later than a hit. */
