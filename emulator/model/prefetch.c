@@ -3,8 +3,9 @@
 
 #include "emulator/model/prefetch.h"
 
-#define CONFIDENT 2 /* steps of one kind: three accesses */
-#define ENOUGH    0.999999
+#define CONFIDENT  2 /* steps of one kind: three accesses */
+#define NEAR_LINES 4 /* that the first ones of a stream are apart at most */
+#define ENOUGH     0.999999
 
 struct prefetch_entry {
 	uint64_t last; /* address */
@@ -45,7 +46,7 @@ prefetcher_fini(struct prefetcher *prefetcher)
 }
 
 /* Of `key`; `*is_new`: it was of another, or of none, until now. */
-static struct prefetch_entry *
+static inline __attribute__((always_inline)) struct prefetch_entry *
 find_entry(struct prefetcher *prefetcher, uint64_t key, bool *is_new)
 {
 	struct cache_found found = cache_access(&prefetcher->keys, key, false);
@@ -96,8 +97,10 @@ watch_stream(struct prefetcher *prefetcher, uint64_t address, uint64_t *lines)
 	bool is_new;
 	struct prefetch_entry *entry = find_entry(prefetcher, address >> prefetcher->page_shift, &is_new);
 	int64_t moved = (int64_t)(line - entry->last);
+	uint64_t near =
+		entry->confidence < CONFIDENT && reach > NEAR_LINES * line_bytes ? NEAR_LINES * line_bytes : reach;
 
-	if (is_new || (uint64_t)(moved < 0 ? -moved : moved) > reach) {
+	if (is_new || (uint64_t)(moved < 0 ? -moved : moved) > near) {
 		*entry = (struct prefetch_entry){.last = line, .next = line};
 		return 0;
 	}

@@ -2,10 +2,10 @@
  * prefetch.h - which lines a prefetcher asks for
  *
  * It sees each access that reaches its level, and names lines of the same page: behind one that missed or that was
- * prefetched (next line); ahead of three that follow each other (stream), up or down, by no more than its distance each
- * time; ahead of three of one instruction a constant distance apart (stride). Up to eight entries are found by their
- * page or instruction, more of them in sets of eight; who was not needed for the longest time makes room. Who asks
- * decides what becomes of them, and whether they are among those that help: prefetcher_next_is_right().
+ * prefetched (next line); ahead of three that follow each other closely (stream), up or down, by no more than its
+ * distance each time; ahead of three of one instruction a constant distance apart (stride). Up to eight entries are
+ * found by their page or instruction, more of them in sets of eight; who was not needed for the longest time makes
+ * room. Who asks decides what becomes of them, and whether they are among those that help: prefetcher_next_is_right().
  *
  * Thread rule: of one thread.
  */

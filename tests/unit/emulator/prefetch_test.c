@@ -110,6 +110,19 @@ what_jumps_farther_than_the_distance_is_no_stream(void **state)
 		assert_lines(watch(PAGE + i * 5 * LINE, CODE, true), 0, 0, 0);
 }
 
+static void
+a_stream_begins_with_lines_that_are_near(void **state)
+{
+	(void)state;
+	begin(PREFETCH_STREAM, 16, 1, 20);
+	for (unsigned i = 0; i < 12; i++)
+		assert_lines(watch(PAGE + i * 5 * LINE, CODE, true), 0, 0, 0);
+	watch(PAGE + 4096, CODE, true);
+	watch(PAGE + 4096 + 4 * LINE, CODE, true);
+	assert_lines(watch(PAGE + 4096 + 8 * LINE, CODE, true), 1, 64 + 9, 1);
+	assert_lines(watch(PAGE + 4096 + 20 * LINE, CODE, true), 1, 64 + 21, 1);
+}
+
 /* Of one page more than there are entries for, none is still known when it comes again. */
 static void
 so_many_streams_are_followed_at_once(void **state)
@@ -181,6 +194,7 @@ main(void)
 		TEST(a_stream_may_go_down),
 		TEST(what_goes_to_and_fro_is_no_stream),
 		TEST(what_jumps_farther_than_the_distance_is_no_stream),
+		TEST(a_stream_begins_with_lines_that_are_near),
 		TEST(so_many_streams_are_followed_at_once),
 		TEST(an_instruction_keeps_its_stride),
 		TEST(what_is_fetched_as_code_has_no_stride),
