@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "dcpi-tools/emulated/code_read.h"
 
 static bool
 read_at(int fd, void *bytes, size_t size, uint64_t offset)
@@ -17,11 +19,13 @@ read_at(int fd, void *bytes, size_t size, uint64_t offset)
 	return TEMP_FAILURE_RETRY(pread(fd, bytes, size, (off_t)offset)) == (ssize_t)size;
 }
 
-static bool
+/* 1, 0 when the record has not begun yet, -1 when it is none. */
+static int
 read_header(int fd, struct record_header *header)
 {
-	return read_at(fd, header, sizeof(*header), 0) && header->magic == RECORD_MAGIC &&
-	       header->vcpu_count <= RECORD_VCPUS_MAX;
+	if (!read_at(fd, header, sizeof(*header), 0) || header->magic == 0)
+		return 0;
+	return header->magic == RECORD_MAGIC && header->vcpu_count <= RECORD_VCPUS_MAX ? 1 : -1;
 }
 
 static void
@@ -64,21 +68,25 @@ read_vcpus(int fd, struct counters_program *program, size_t count)
 	return 0;
 }
 
-static int
-read_program(int fd, struct counters *counters, const char *name)
+static bool
+is_running(int pid)
 {
-	struct counters_program program = {0};
-	struct record_header header;
-	const char *dot = strrchr(name, '.');
-	int err;
+	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
 
-	if (!read_header(fd, &header)) {
-		counters->damaged++;
+static int
+read_program(int fd, struct counters *counters, int pid, int number)
+{
+	struct counters_program program = {.number = (unsigned)number};
+	struct record_header header;
+	int err, begun = read_header(fd, &header);
+
+	counters->running += number == 0 && is_running(pid);
+	counters->damaged += begun < 0;
+	if (begun <= 0)
 		return 0;
-	}
 	program.pid = header.pid;
 	program.parent = header.parent;
-	program.number = dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
 	memcpy(program.comm, header.comm, sizeof(program.comm) - 1);
 	program.start_cycles = header.start_cycles;
 	program.unfollowed = header.unfollowed;
@@ -131,9 +139,9 @@ add_up(struct counters *counters)
 }
 
 static int
-open_record(DIR *directory, const char *name)
+open_record(DIR *directory, const char *name, int *pid, int *number)
 {
-	if (strncmp(name, RECORD_PREFIX, strlen(RECORD_PREFIX)) != 0)
+	if (!code_read_name(name, RECORD_PREFIX, pid, number))
 		return -1;
 	return openat(dirfd(directory), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
@@ -151,14 +159,14 @@ counters_read(const char *directory, struct counters *counters)
 		return -errno;
 	while (!err && (entry = readdir(files))) {
 		struct counters_program *grown;
-		int fd = open_record(files, entry->d_name);
+		int pid, number, fd = open_record(files, entry->d_name, &pid, &number);
 
 		if (fd < 0)
 			continue;
 		grown = array_grow(counters->programs, &capacity, counters->count + 1, sizeof(*grown));
 		if (grown)
 			counters->programs = grown;
-		err = grown ? read_program(fd, counters, entry->d_name) : -ENOMEM;
+		err = grown ? read_program(fd, counters, pid, number) : -ENOMEM;
 		close(fd);
 	}
 	closedir(files);

@@ -28,6 +28,7 @@ struct counters {
 	struct counters_program *programs; /* in the order in which they began */
 	size_t count;
 	size_t damaged;             /* files that are none */
+	size_t running;             /* processes that have not ended */
 	struct record_counters sum; /* of all */
 	uint64_t elapsed_cycles;    /* from the first one's start to the last one's end */
 	uint64_t busy_cycles;       /* of all cores together: not blocked */

@@ -224,6 +224,7 @@ emulation_report_json(const struct emulation_report *report, FILE *stream)
 	err |= json_object_set_new(root, "events", samples_of(report, sum));
 	err |= json_object_set_new(root, "nodes", nodes_of(report));
 	err |= json_object_set_new(root, "programs", programs_of(report));
+	err |= json_object_set_new(root, "still_running", json_count(report->outcome->counters.running));
 	err |= json_object_set_new(root, "damaged", json_count(report->outcome->counters.damaged));
 	err |= json_object_set_new(root, "database", epoch ? json_shown(report->database) : json_null());
 	err |= json_object_set_new(root, "epoch", epoch ? json_count(epoch) : json_null());

@@ -128,6 +128,9 @@ print_what_is_missing(const struct emulation_report *report, FILE *stream)
 		        unfollowed);
 	if (unrecorded)
 		fprintf(stream, "Missing:   %" PRIu64 " blocks of code or stalls found no room\n", unrecorded);
+	if (counters->running)
+		fprintf(stream, "Missing:   %zu %s; what they do from now on is not in it\n", counters->running,
+		        counters->running == 1 ? "process still runs" : "processes still run");
 	if (counters->damaged)
 		fprintf(stream, "Missing:   the records of %zu processes are damaged\n", counters->damaged);
 	if (sum_of(report)->timeouts)

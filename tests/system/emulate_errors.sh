@@ -181,6 +181,8 @@ ends()
 	status=$?
 	check_equal 'a signal that dcpiemu gets is the program'"'"'s' 143 $status
 	check 'and its profile is there, too' grep -q /dash <(images told)
+	dcpiemu run --machine in-order-2 --no-db --output left sh -c 'sleep 15 </dev/null >/dev/null 2>&1 &'
+	check 'a process that outlives it is told' grep -q 'Missing:   1 process still runs' left
 	emulate --quiet sh -c 'exit 42'
 	check_equal 'the exit status is its own' 42 $?
 }

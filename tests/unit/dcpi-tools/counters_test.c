@@ -5,10 +5,16 @@
 #include "dcpi-tools/emu/counters.h"
 #include "tests/unit/dcpi-tools/record_made.h"
 
+#define NOBODY 2000000000 /* no process has such a number */
+
 static const struct record_header first = {
-	.magic = RECORD_MAGIC, .pid = 100, .parent = 7, .vcpu_count = 2, .comm = "parent"};
-static const struct record_header second = {
-	.magic = RECORD_MAGIC, .pid = 50, .parent = 100, .vcpu_count = 1, .start_cycles = 400, .comm = "child"};
+	.magic = RECORD_MAGIC, .pid = NOBODY, .parent = 7, .vcpu_count = 2, .comm = "parent"};
+static const struct record_header second = {.magic = RECORD_MAGIC,
+                                            .pid = NOBODY + 1,
+                                            .parent = NOBODY,
+                                            .vcpu_count = 1,
+                                            .start_cycles = 400,
+                                            .comm = "child"};
 
 static void
 threads_and_programs_are_added_up(void **state)
@@ -27,8 +33,8 @@ threads_and_programs_are_added_up(void **state)
 
 	(void)state;
 	record_made_directory(directory);
-	record_made_file(directory, "record.50.0", &second, &child);
-	record_made_file(directory, "record.100.0", &first, threads);
+	record_made_file(directory, "record.2000000001.0", &second, &child);
+	record_made_file(directory, "record.2000000000.0", &first, threads);
 	record_made_file(directory, "setup", &first, NULL);
 	assert_int_equal(counters_read(directory, &counters), 0);
 	assert_int_equal(counters.count, 2);
@@ -83,6 +89,43 @@ a_thread_that_has_no_record_yet_is_left_out(void **state)
 }
 
 static void
+a_process_that_has_not_ended_is_known(void **state)
+{
+	struct counters counters;
+	char directory[64], name[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.2000000000.0", &first, NULL);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "record.%d.%d", (int)getpid(), i);
+		record_made_file(directory, name, &first, NULL);
+	}
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.running, 1);
+	assert_int_equal(counters.count, 3);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
+static void
+a_record_that_has_not_begun_is_not_damaged(void **state)
+{
+	const struct record_header nothing = {0};
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.2000000000.0", &nothing, NULL);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.count, 0);
+	assert_int_equal(counters.damaged, 0);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
+static void
 a_directory_that_is_gone_is_an_error(void **state)
 {
 	struct counters counters;
@@ -100,6 +143,8 @@ main(void)
 		cmocka_unit_test(threads_and_programs_are_added_up),
 		cmocka_unit_test(what_is_no_record_is_counted_as_damaged),
 		cmocka_unit_test(a_thread_that_has_no_record_yet_is_left_out),
+		cmocka_unit_test(a_process_that_has_not_ended_is_known),
+		cmocka_unit_test(a_record_that_has_not_begun_is_not_damaged),
 		cmocka_unit_test(a_directory_that_is_gone_is_an_error),
 	};
 

@@ -34,7 +34,7 @@ static int
 set_up(void **state)
 {
 	static const struct record_header header = {
-		.magic = RECORD_MAGIC, .pid = 100, .vcpu_count = 2, .comm = "two", .unfollowed = 1};
+		.magic = RECORD_MAGIC, .pid = 2000000000, .vcpu_count = 2, .comm = "two", .unfollowed = 1};
 	static const struct record_counters threads[] = {
 		{
 			.clock = 2000000,
@@ -65,7 +65,7 @@ set_up(void **state)
 	char directory[64];
 
 	record_made_directory(directory);
-	record_made_file(directory, "record.100.0", &header, threads);
+	record_made_file(directory, "record.2000000000.0", &header, threads);
 	assert_int_equal(counters_read(directory, &stage->outcome.counters), 0);
 	record_made_remove(directory);
 	describe(&stage->setup);
@@ -119,8 +119,8 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"          200000          0.100    50.0% node 0 (0.2 GB/s)\n"
 		"\n"
 		"     busy cycles   exec   code   data branch  calls blocked thread\n"
-		"         2000000  50.0%   0.0%  50.0%   0.0%   0.0%    0.0% 0 of two, process 100\n"
-		"         1000000  75.0%   0.0%   0.0%   0.0%  25.0%   33.3% 1 of two, process 100\n"
+		"         2000000  50.0%   0.0%  50.0%   0.0%   0.0%    0.0% 0 of two, process 2000000000\n"
+		"         1000000  75.0%   0.0%   0.0%   0.0%  25.0%   33.3% 1 of two, process 2000000000\n"
 		"\n"
 		"Missing:   1 programs that were started could not be followed\n"
 		"Waits:     1 of 9 for slower threads ended without them\n"
