@@ -57,56 +57,82 @@ near_events(struct elimination *elimination, enum stall_event event, uint32_t bl
 	return sum;
 }
 
-/* Of an indirect jump's mispredictions those that led to `block`: as many as its jumps, no more than it ran. */
+/* How often a branch of block `from` led to `block`, as far as is known; at most, or as is likely. */
 static double
-share_of_jump(const struct elimination *elimination, uint32_t jump, uint32_t block)
+times_of_way(const struct elimination *elimination, uint32_t from, uint32_t block, bool at_most)
 {
 	const struct frequencies *frequencies = elimination->input->frequencies;
 	const struct flow_graph *graph = elimination->graph;
-	const uint32_t from = flow_graph_block_at(graph, graph->instructions[jump].address);
-	double times = frequencies->blocks[block].value;
 
-	if (graph->instructions[jump].flow != FLOW_JUMP_INDIRECT || from == FLOW_OUTSIDE ||
-	    !(frequencies->blocks[from].value > 0))
-		return 1;
 	for (uint32_t i = 0; i < graph->blocks[from].out_count; i++) {
 		const uint32_t edge = graph->outs[graph->blocks[from].out + i];
+		const struct frequency *way = &frequencies->edges[edge];
 
-		if (graph->edges[edge].to == block && frequencies->edges[edge].value > 0)
-			times = frequencies->edges[edge].value;
+		if (graph->edges[edge].to != block)
+			continue;
+		if (at_most ? way->confidence >= CONFIDENCE_MEDIUM
+		            : way->value > 0 || graph->edges[edge].kind != EDGE_TABLE)
+			return way->value;
+		return frequencies->blocks[block].value;
 	}
-	return fmin(times / frequencies->blocks[from].value, 1);
+	/* who came over a block between them waited there */
+	return at_most ? frequencies->blocks[block].value : 0;
 }
 
-/* Who runs more often made most of its events for others. */
+/* Of a branch's mispredictions those that led to `block`: no more than it came there, of an indirect jump as many. */
 static double
-share_of_culprit(const struct elimination *elimination, uint32_t culprit, uint32_t block)
+share_of_branch(const struct elimination *elimination, uint32_t branch, uint32_t block, bool at_most)
+{
+	const struct stalls_input *input = elimination->input;
+	const struct stall_event_samples *counted = &input->events[STALL_EVENT_MISPREDICT];
+	const struct flow_graph *graph = elimination->graph;
+	const uint32_t from = flow_graph_block_at(graph, graph->instructions[branch].address);
+	const double samples = (double)counted->samples[branch];
+	double times, runs;
+
+	if (from == FLOW_OUTSIDE)
+		return samples;
+	times = times_of_way(elimination, from, block, at_most);
+	runs = input->frequencies->blocks[from].value;
+	if (graph->instructions[branch].flow == FLOW_JUMP_INDIRECT)
+		return runs > 0 ? fmin(times / runs, 1) * samples : samples;
+	return fmin(samples, times * input->cycles_per_sample / counted->period);
+}
+
+/* Who runs more often made most of its events for others; what a call made of its own is not what it waits for. */
+static double
+share_of_load(const struct elimination *elimination, enum stall_event event, uint32_t culprit, uint32_t block)
 {
 	const struct flow_graph *graph = elimination->graph;
 	const struct frequency *blocks = elimination->input->frequencies->blocks;
+	const uint8_t flow = graph->instructions[culprit].flow;
+	const double samples = (double)elimination->input->events[event].samples[culprit];
 	const uint32_t from = flow_graph_block_at(graph, graph->instructions[culprit].address);
 
+	if (flow == FLOW_CALL || flow == FLOW_CALL_INDIRECT)
+		return 0;
 	if (from == FLOW_OUTSIDE || !(blocks[from].value > blocks[block].value))
-		return 1;
-	return blocks[block].value / blocks[from].value;
+		return samples;
+	return samples * blocks[block].value / blocks[from].value;
 }
 
-/* Where they lie on the instruction that made them. */
+/* Where they lie on the instruction that made them: at most so many of them, or as many as is likely. */
 static double
 exact_events(const struct elimination *elimination, enum stall_event event, uint32_t block, uint32_t at,
-             const struct suspect *suspect)
+             const struct suspect *suspect, bool at_most)
 {
 	const uint64_t *samples = elimination->input->events[event].samples;
 	bool is_seen = false;
 	double sum = 0;
 
 	for (uint32_t i = 0; i < suspect->culprit_count; i++) {
-		const double share = event == STALL_EVENT_MISPREDICT
-		                             ? share_of_jump(elimination, suspect->culprits[i], block)
-		                             : share_of_culprit(elimination, suspect->culprits[i], block);
+		const uint32_t culprit = suspect->culprits[i];
 
-		sum += share * (double)samples[suspect->culprits[i]];
-		is_seen |= suspect->culprits[i] == at;
+		if (event == STALL_EVENT_MISPREDICT)
+			sum += share_of_branch(elimination, culprit, block, at_most);
+		else
+			sum += at_most ? (double)samples[culprit] : share_of_load(elimination, event, culprit, block);
+		is_seen |= culprit == at;
 	}
 	if (!is_seen && (suspect->is_itself || suspect->culprit_count == 0))
 		sum += (double)samples[at];
@@ -131,7 +157,7 @@ events_of(const struct looked_at *looked_at, enum stall_event event, const struc
 	    !(input->frequencies->blocks[looked_at->block].value > 0))
 		return -1;
 	if (counted->is_exact && !(all && suspect->is_open))
-		return exact_events(elimination, event, looked_at->block, looked_at->at, suspect);
+		return exact_events(elimination, event, looked_at->block, looked_at->at, suspect, all);
 	return near_events(elimination, event, looked_at->block, suspect);
 }
 
