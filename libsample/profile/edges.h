@@ -5,10 +5,10 @@
  * Each goes from the last instruction of something that was executed in one go to the instruction that came next, also
  * when that is the one behind it; transfers to and from other images are not kept. What a branch recorder saw are two
  * events of one epoch: the edges of `branch-stacks` are branches that were taken; those of `branch-runs` are what was
- * executed between two of them, from the first instruction to the branch that ended it, that branch included. Offsets
- * are the image's, as of counts. The key is big-endian: slice, event, image, block, so that the edges that leave one
- * 4 KiB block are together.
- * Thread rule: the profile's.
+ * executed between two of them, from the first instruction to the branch that ended it, that branch included. Of an
+ * emulated run, `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/common/truth.h).
+ * Offsets are the image's, as of counts. The key is big-endian: slice, event, image, block, so that the edges that
+ * leave one 4 KiB block are together. Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_EDGES_H
 #define DCPI_PROFILE_EDGES_H
