@@ -77,8 +77,10 @@ delay_measure(struct delay *delay, uint64_t now, uint64_t cycles, uint64_t host_
 	if (all_ns < DELAY_WARM_NS) /* code is translated, caches are cold */
 		return;
 	spent_ns = atomic_fetch_add(&delay->host_ns, host_ns) + host_ns;
-	if (all_ns < DELAY_WARM_NS + DELAY_MEASURE_NS)
+	if (all_ns < DELAY_WARM_NS + DELAY_ENOUGH_NS)
 		return;
+	if (all_ns < DELAY_WARM_NS + DELAY_MEASURE_NS && guest_time_ns(delay->time, now) < DELAY_LONG_NS)
+		return; /* but for a program that mostly waits for memory */
 	dilation = (double)spent_ns / (double)(all_ns - DELAY_WARM_NS);
 	if (dilation > 0)
 		family_set_pace(delay->family, dilation,

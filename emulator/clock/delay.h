@@ -24,8 +24,10 @@
 
 #define DELAY_LEAST_NS   300      /* that is spent; less is left for the next time */
 #define DELAY_LATE_NS    50000000 /* that the emulator may be late before the origin moves */
-#define DELAY_WARM_NS    500000   /* of the target: before the slow-down is measured */
-#define DELAY_MEASURE_NS 2000000  /* and that is measured */
+#define DELAY_WARM_NS    200000   /* of execution there: before the slow-down is measured */
+#define DELAY_MEASURE_NS 2000000  /* and that is measured; */
+#define DELAY_LONG_NS    10000000 /* after so long, of whatever, this is enough: */
+#define DELAY_ENOUGH_NS  20000
 
 struct delay;
 

@@ -123,6 +123,18 @@ the_slow_down_is_the_emulator_s_own(void **state)
 }
 
 static void
+a_program_that_mostly_waits_is_measured_by_less(void **state)
+{
+	struct fixture *fixture = *state;
+
+	delay_measure(fixture->delay, 1000000, DELAY_WARM_NS, 100000);
+	delay_measure(fixture->delay, 9000000, DELAY_ENOUGH_NS, 40 * DELAY_ENOUGH_NS);
+	assert_true(delay_is_measuring(fixture->delay));
+	delay_measure(fixture->delay, 11000000, DELAY_ENOUGH_NS, 40 * DELAY_ENOUGH_NS);
+	assert_false(delay_is_measuring(fixture->delay));
+}
+
+static void
 a_spin_takes_the_time_that_was_asked_for(void **state)
 {
 	const double ns = spin_calibrate();
@@ -146,6 +158,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(who_is_far_behind_moves_the_origin, setup_given, teardown),
 		cmocka_unit_test_setup_teardown(without_a_delay_nothing_is_spent, setup_none, teardown),
 		cmocka_unit_test_setup_teardown(the_slow_down_is_the_emulator_s_own, setup_measured, teardown),
+		cmocka_unit_test_setup_teardown(a_program_that_mostly_waits_is_measured_by_less, setup_measured,
+	                                        teardown),
 		cmocka_unit_test(a_spin_takes_the_time_that_was_asked_for),
 	};
 
