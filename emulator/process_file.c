@@ -27,9 +27,11 @@ process_file_create(struct process_file *file)
 int
 process_file_open(const struct process_file *file)
 {
-	int fd = open(file->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	const int fd = open(file->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 /* What is mapped already must stay in it. */
