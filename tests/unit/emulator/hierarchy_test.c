@@ -248,6 +248,86 @@ a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set(void **state
 	assert_int_equal(plain.written[line & plain.line_mask], line);
 }
 
+/* Lines 0 to 2 miss; with the third, 3 and 4 are fetched, and with each that follows two more. */
+static void
+begin_with_prefetcher(unsigned level, double accuracy)
+{
+	machine.prefetcher_count = 1;
+	machine.prefetchers[0] = (struct machine_prefetcher){.kind = PREFETCH_STREAM,
+	                                                     .level = level,
+	                                                     .entries = 8,
+	                                                     .degree = 2,
+	                                                     .distance = 8,
+	                                                     .accuracy = accuracy};
+	begin(1);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(load(0, HEAP + i * 64).level, HIERARCHY_MEMORY);
+	assert_int_equal(hierarchy_traffic(cores[0])->prefetched, 2);
+	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[0], 5 * 64);
+}
+
+static void
+a_prefetched_line_is_where_it_was_brought(void **state)
+{
+	struct access_result result;
+
+	(void)state;
+	begin_with_prefetcher(2, 1);
+	result = load(0, HEAP + 3 * 64);
+	assert_int_equal(result.level, 1);
+	assert_int_equal(result.cycles, 8);
+	assert_true(result.used_prefetch);
+	assert_int_equal(hierarchy_traffic(cores[0])->prefetched_used, 1);
+	assert_false(load(0, HEAP + 3 * 64).used_prefetch);
+	assert_true(load(0, HEAP + 4 * 64).used_prefetch);
+}
+
+/* It was asked for at `asked`, and takes 196 cycles beyond a hit. */
+static void
+a_prefetched_line_that_is_late_is_waited_for(void **state)
+{
+	struct access_result result;
+	uint64_t asked;
+
+	(void)state;
+	begin_with_prefetcher(2, 1);
+	asked = now - LATER;
+	hierarchy_load(cores[0], HEAP + 3 * 64, CODE, asked + 50, &result);
+	assert_int_equal(result.level, 1);
+	assert_int_equal(result.cycles, 146);
+	hierarchy_load(cores[0], HEAP + 4 * 64, CODE, asked + 190, &result);
+	assert_int_equal(result.cycles, 8);
+}
+
+/* What comes into level 1 is the last of its set, and yet no plain hit: it has not been met. */
+static void
+level_1_can_be_prefetched_into(void **state)
+{
+	struct access_result result;
+	struct plain_hits plain;
+	uint64_t line = HEAP / 64 + 3;
+
+	(void)state;
+	begin_with_prefetcher(1, 1);
+	hierarchy_plain_data(cores[0], &plain);
+	assert_int_not_equal(plain.lines[line & plain.line_mask], line);
+	result = load(0, HEAP + 3 * 64);
+	assert_int_equal(result.level, 0);
+	assert_int_equal(result.cycles, 0);
+	assert_true(result.used_prefetch);
+	assert_int_equal(plain.lines[line & plain.line_mask], line);
+}
+
+/* Of two fetches one is right: the first is in vain, takes its way all the same, and its line still misses. */
+static void
+fetches_in_vain_move_bytes_and_bring_nothing(void **state)
+{
+	(void)state;
+	begin_with_prefetcher(2, 0.5);
+	assert_int_equal(load(0, HEAP + 3 * 64).level, HIERARCHY_MEMORY);
+	assert_int_equal(load(0, HEAP + 4 * 64).level, 1);
+}
+
 static void
 what_caches_have_of_pages_that_move_stays_theirs(void **state)
 {
@@ -480,6 +560,10 @@ main(void)
 		TEST(a_page_is_where_it_was_touched_first),
 		TEST(what_was_written_goes_back_to_memory_once),
 		TEST(a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set),
+		TEST(a_prefetched_line_is_where_it_was_brought),
+		TEST(a_prefetched_line_that_is_late_is_waited_for),
+		TEST(level_1_can_be_prefetched_into),
+		TEST(fetches_in_vain_move_bytes_and_bring_nothing),
 		TEST(what_caches_have_of_pages_that_move_stays_theirs),
 		TEST(what_is_not_modelled_is_always_a_plain_hit),
 		TEST(a_first_level_whose_sets_are_no_power_of_two_is_refused),
