@@ -17,8 +17,11 @@ thread_of(unsigned vcpu)
 static __attribute__((noinline)) void
 not_plain(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, uint64_t packed)
 {
-	slow_access(thread, hot_access_of(packed), address, 1u << qemu_plugin_mem_size_shift(info),
-	            qemu_plugin_mem_is_store(info));
+	const struct access *access = hot_access_of(packed);
+	const unsigned size = access->size ? access->size : 1u << qemu_plugin_mem_size_shift(info);
+
+	slow_access(thread, access, address, size,
+	            access->may_do_both ? qemu_plugin_mem_is_store(info) : access->may_store);
 }
 
 HOT_INLINE void

@@ -122,6 +122,8 @@ register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index
 	for (unsigned i = index; access->is_group && i != BLOCK_NOT_USED; i = code->block->instructions[i].next_member)
 		may_store |= code->block->instructions[i].stores;
 	access->may_store = may_store;
+	access->may_do_both = !access->is_group && instruction->loads == instruction->stores;
+	access->size = (uint8_t)(access->is_group ? 1 : instruction->group_to);
 	packed = hot_access_pack(access, instruction->group_from,
 	                         instruction->group_to > 0 ? instruction->group_to - 1 : 0);
 	qemu_plugin_register_vcpu_mem_cb(insn, may_store ? state.callbacks.access : state.callbacks.load,

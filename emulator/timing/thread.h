@@ -33,6 +33,8 @@ struct access {
 	const struct code *code;
 	uint16_t index;
 	bool is_group, may_store; /* of all its group */
+	bool may_do_both;         /* alone, it loads, stores, or both: the emulator must be asked which it is */
+	uint8_t size;             /* bytes; 0: the emulator must be asked */
 };
 
 /* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
