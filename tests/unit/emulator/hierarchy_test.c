@@ -193,6 +193,29 @@ another_nodes_memory_is_farther(void **state)
 	assert_int_equal(result.cycles, 256);
 }
 
+/* What the last of twenty lines, asked for at once, waits for. */
+static uint32_t
+wait_of_twenty(unsigned core)
+{
+	struct access_result result;
+
+	for (uint64_t i = 0; i < 20; i++)
+		hierarchy_load(cores[core], HEAP + i * 64, CODE, 1 << 20, &result);
+	return result.wait_cycles;
+}
+
+/* A line each 100 cycles: windows of 512, and the last is in the fourth of them; memory itself moves 20 in 64 cycles.
+ */
+static void
+a_link_between_nodes_has_a_limit_of_its_own(void **state)
+{
+	(void)state;
+	machine.remote_bandwidth_gb_s = 0.64;
+	begin(4);
+	assert_in_range(wait_of_twenty(0), 0, 100);
+	assert_int_equal(wait_of_twenty(2), 3 * 512);
+}
+
 static void
 a_page_is_where_it_was_touched_first(void **state)
 {
@@ -557,6 +580,7 @@ main(void)
 		TEST(translations_miss_at_two_levels),
 		TEST(cores_share_the_level_that_they_share),
 		TEST(another_nodes_memory_is_farther),
+		TEST(a_link_between_nodes_has_a_limit_of_its_own),
 		TEST(a_page_is_where_it_was_touched_first),
 		TEST(what_was_written_goes_back_to_memory_once),
 		TEST(a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set),
