@@ -4,8 +4,6 @@
 # Globals of bench/emulator, and its functions:
 # shellcheck disable=SC2154
 
-repeats=10 # of each cell: virtual time varies little, and that is what is looked for
-
 # emulated_seconds THREADS QUANTUM COMMAND... - sets $seconds, and $virtual: what the program's own clock said
 emulated_seconds()
 {
