@@ -50,5 +50,28 @@ dynamic_loop()
 	done
 }
 
+# taken THREADS REPETITIONS - "VIRTUAL HOST" seconds of a run with its stalls spent on the host, on a machine whose memory is
+# not enough for two; slower than any host needs
+taken()
+{
+	emulate "$scratch/narrow.conf" "$1" --no-samples --delay real --dilation 150 -- "$workloads/matvec" 384 "$2"
+	jq -r '"\(.seconds) \(.host_seconds)"' "$report"
+}
+
+# What three more repetitions take, for the emulator's start has no virtual time; three times, the one in the middle.
+real_delay()
+{
+	sed 's/{ gb_s = 4; .*/{ gb_s = 0.3; latency_ns = 187; },/; s/{ gb_s = 5; .*/{ gb_s = 0.35; latency_ns = 300; } );/' \
+		"$top/tests/system/machines/levels.conf" >"$scratch/narrow.conf"
+	for _ in 1 2 3; do
+		printf '%s %s %s %s\n' "$(taken 1 1)" "$(taken 1 4)" "$(taken 2 1)" "$(taken 2 4)"
+	done | awk '{ print ($3 - $1) / ($7 - $5), ($4 - $2) / ($8 - $6) }' | sort -g -k 2,2 | sed -n 2p >"$scratch/faster"
+	check_at_most 'two threads that need one memory are less than 1.8 times as fast as one' 1.8 \
+		"$(cut -d ' ' -f 1 "$scratch/faster")"
+	check_at_most "with real delay they are as much faster on the host's clock, within 10 %: $(cat "$scratch/faster")" 10 \
+		"$(awk '{ print 100 * ($1 > $2 ? $1 - $2 : $2 - $1) / $1 }' "$scratch/faster")"
+}
+
 critical_sections
 dynamic_loop
+real_delay
