@@ -21,11 +21,11 @@ time_event_ask(const struct selection *selection, const char *name, const char *
 	return STATUS_OK;
 }
 
-/* Of the newest epoch that was sampled: what dcpix counted has no CPU of its own. */
+/* Of the newest epoch with such samples: what dcpix counted has no CPU of its own. */
 static const char *
 sampled_cpu(const struct selection *selection)
 {
-	for (size_t i = selection->epoch_count; i-- > 0;) {
+	for (size_t i = selection_epochs_matched(selection); i-- > 0;) {
 		const struct epoch *epoch = &selection->epochs[i];
 
 		if (epoch->event_count == 0 || epoch->events[0].encoding.type != EVENT_TYPE_DCPIX)

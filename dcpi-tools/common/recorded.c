@@ -145,11 +145,12 @@ paths_free(const struct procedure_paths *paths)
 	free((void *)(uintptr_t)paths->runs);
 }
 
-/* The newest epoch, if it was emulated. */
+/* The newest epoch with samples that match, if it was emulated. */
 static uint32_t
 emulated_epoch(const struct selection *selection)
 {
-	const struct epoch *epoch = selection->epoch_count ? &selection->epochs[selection->epoch_count - 1] : NULL;
+	const size_t count = selection_epochs_matched(selection);
+	const struct epoch *epoch = count ? &selection->epochs[count - 1] : NULL;
 
 	return epoch && epoch->event_count > 0 && epoch->events[0].encoding.type == EVENT_TYPE_EMULATED ? epoch->id : 0;
 }

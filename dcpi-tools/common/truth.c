@@ -187,7 +187,7 @@ truth_judge(const struct truth *truth, const struct code_image *code, const stru
 uint32_t
 truth_epoch(const struct selection *selection)
 {
-	for (size_t i = selection->epoch_count; i-- > 0;)
+	for (size_t i = selection_epochs_matched(selection); i-- > 0;)
 		for (size_t k = 0; k < selection->epochs[i].event_count; k++)
 			if (selection->epochs[i].events[k].encoding.type == EVENT_TYPE_TRUTH)
 				return selection->epochs[i].id;

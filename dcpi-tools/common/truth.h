@@ -54,7 +54,7 @@ size_t truth_at(const struct truth *truth, uint64_t offset);
 int truth_judge(const struct truth *truth, const struct code_image *code, const struct procedure_analysis *analysis,
                 struct verdict **verdicts);
 
-/* The newest epoch of a selection that has the truth; 0: none. */
+/* The newest epoch of a selection, up to that with samples that match, that has the truth; 0: none. */
 uint32_t truth_epoch(const struct selection *selection);
 
 #endif

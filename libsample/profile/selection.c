@@ -26,6 +26,18 @@ selection_free(struct selection *selection)
 	free(selection);
 }
 
+size_t
+selection_epochs_matched(const struct selection *selection)
+{
+	size_t count = selection->epoch_count;
+
+	if (selection->match.last_epoch == 0)
+		return count;
+	while (count > 0 && selection->epochs[count - 1].id > selection->match.last_epoch)
+		count--;
+	return count;
+}
+
 /* What the selections that are read together share. */
 struct reading {
 	struct store *store;

@@ -93,6 +93,13 @@ int selection_read(struct profile *profile, const struct selection_request *requ
 void selection_free(struct selection *selection); /* NULL is allowed */
 
 /*
+ * How many of its epochs there are up to the newest that has a sample whose context matches; all when none has one.
+ * What is said of the machine is said of that: a label is looked for in all epochs, and later ones may be of another
+ * machine.
+ */
+size_t selection_epochs_matched(const struct selection *selection);
+
+/*
  * The same for several requests in one pass through the database; they are alike but for comm, cgroup and label, which
  * selection_is_beside() tells. selections[i] is NULL for one that matches nothing. 0, or an error without a sentence,
  * and no selection.

@@ -53,4 +53,11 @@ check 'and exported' grep -q kernel_hash <(dcpiexport --db "$db" --folded=-)
 emulate in-order-2 1 --label try2 "${events[@]}" -- "$build/accuracy/kernels" hash.2 1
 check 'runs are told apart by their labels' dcpidiff --db "$db" --label hash --label try2
 check 'so are they by their statistics' dcpistats --db "$db" --label hash --label try2
+# Later epochs, of another machine, are no business of a label.
+emulate e5-2699v3 1 --label elsewhere "${events[@]}" -- "$build/accuracy/kernels" hash.2 1
+check 'the machine is that of the label' grep -q 'with the memory of in-order-2, which was emulated' \
+	<(dcpicalc --db "$db" --label try2 kernel_hash)
+check 'so is what was counted' grep -q 'counted by dcpiemu in epoch' <(dcpicalc --db "$db" --label try2 kernel_hash)
+check 'so is the truth' test "$(dcpicalc --db "$db" --check --json --label try2 kernel_hash | jq -c .check.stalls)" = \
+	"$(dcpicalc --db "$db" --check --json --epoch try2 kernel_hash | jq -c .check.stalls)"
 [ $failures = 0 ]

@@ -318,6 +318,21 @@ a_label_is_looked_for_in_all_epochs(void **state)
 	profile_close(profile);
 }
 
+/* What comes after the last epoch with samples that match may be of another machine. */
+static void
+epochs_after_the_last_match_are_left_aside(void **state)
+{
+	struct epoch epochs[] = {{.id = 1}, {.id = 4}, {.id = 6}};
+	struct selection selection = {.epochs = epochs, .epoch_count = 3, .match = {.first_epoch = 1, .last_epoch = 4}};
+
+	(void)state;
+	assert_int_equal(selection_epochs_matched(&selection), 2);
+	selection.match.last_epoch = 6;
+	assert_int_equal(selection_epochs_matched(&selection), 3);
+	selection.match = (struct selection_match){0};
+	assert_int_equal(selection_epochs_matched(&selection), 3);
+}
+
 static void
 patterns_that_match_nothing_are_answered_with_what_there_is(void **state)
 {
@@ -368,6 +383,7 @@ main(void)
 		TEST(a_time_without_samples_is_answered_with_the_time_that_has_some),
 		TEST(a_context_pattern_leaves_out_the_counts_of_others),
 		TEST(a_label_is_looked_for_in_all_epochs),
+		TEST(epochs_after_the_last_match_are_left_aside),
 		TEST(patterns_that_match_nothing_are_answered_with_what_there_is),
 		TEST(a_selection_by_a_reader_is_the_writers),
 	};
