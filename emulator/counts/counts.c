@@ -14,6 +14,7 @@
 #include "emulator/counts/counting.h"
 #include "emulator/follow.h"
 #include "emulator/forked_cpus.h"
+#include "emulator/inherited_signals.h"
 #include "emulator/places.h"
 #include "emulator/plugin_api.h"
 #include "emulator/started.h"
@@ -28,6 +29,7 @@ static struct {
 	struct follow follow;
 	struct forked_cpus forked;
 	atomic_uint_fast64_t guest_base;
+	uint32_t ignored_signals;
 	bool is_x86;
 	struct started started;
 } state;
@@ -54,6 +56,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	uint32_t number = 0;
 
 	(void)id;
+	inherited_signals_ignore(&state.ignored_signals);
 	translation_read(tb, state.is_x86, &translation);
 	atomic_store_explicit(&state.guest_base, translation.guest_base, memory_order_relaxed);
 	if (translation.size > 0) {
@@ -155,6 +158,7 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 	if (!state.follow.calls)
 		return -ENOSYS;
 	state.is_x86 = strcmp(target, "x86_64") == 0;
+	state.ignored_signals = inherited_signals_read();
 	state.counting = counting_new(state.started.directory, state.started.comm);
 	if (!state.counting)
 		return -errno;

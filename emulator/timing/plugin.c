@@ -15,6 +15,7 @@
 #include "emulator/clock/locks.h"
 #include "emulator/follow.h"
 #include "emulator/forked_cpus.h"
+#include "emulator/inherited_signals.h"
 #include "emulator/places.h"
 #include "emulator/started.h"
 #include "emulator/timing/callbacks.h"
@@ -35,6 +36,7 @@ static struct {
 	struct started started;
 	atomic_uint_fast64_t guest_base;
 	atomic_bool has_threads; /* a second one began: all code is translated again */
+	uint32_t ignored_signals;
 	bool is_x86;
 } state;
 
@@ -192,6 +194,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	uint32_t number = 0, first = 0;
 
 	(void)id;
+	inherited_signals_ignore(&state.ignored_signals);
 	translation_read(tb, state.is_x86, &translation);
 	atomic_store_explicit(&state.guest_base, translation.guest_base, memory_order_relaxed);
 	if (translation.size > 0) {
@@ -359,6 +362,7 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 	if (!state.follow.calls)
 		return -ENOSYS;
 	state.is_x86 = strcmp(target, "x86_64") == 0;
+	state.ignored_signals = inherited_signals_read();
 	err = start(target);
 	if (!err)
 		err = -pthread_atfork(about_to_fork, forked_from, forked);

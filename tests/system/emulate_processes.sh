@@ -37,6 +37,9 @@ lives()
 	followed 'a program that is executed' 2 3 "$program" exec $turns
 	followed 'one that is executed after vfork' 2 3 "$program" vfork $turns
 	followed 'handlers of signals' 3 3 "$program" signals $turns
+	check_equal 'signals that the program found ignored are so in what it executes' alive "$(trap '' HUP PIPE USR1
+		dcpiemu run --machine in-order-2 --no-db --quiet -- \
+			bash -c '/bin/sh -c "kill -HUP \$\$; kill -PIPE \$\$; kill -USR1 \$\$; echo alive"; true')"
 	followed 'a static program' 1 3 "$program"_static one $turns
 }
 
