@@ -124,8 +124,8 @@ print_what_is_missing(const struct emulation_report *report, FILE *stream)
 		unrecorded += counters->programs[i].unrecorded;
 	}
 	if (unfollowed)
-		fprintf(stream, "Missing:   %" PRIu64 " programs that were started could not be followed\n",
-		        unfollowed);
+		fprintf(stream, "Missing:   %" PRIu64 " program%s that %s started could not be followed\n", unfollowed,
+		        unfollowed > 1 ? "s" : "", unfollowed > 1 ? "were" : "was");
 	if (unrecorded)
 		fprintf(stream, "Missing:   %" PRIu64 " blocks of code or stalls found no room\n", unrecorded);
 	if (counters->running)

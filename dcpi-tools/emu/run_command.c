@@ -131,22 +131,37 @@ static const struct argp argp = {
 	.children = children,
 };
 
+/* Before the program runs, for hours perhaps: who cannot write the report should be told at once. */
 static int
-print_report(const struct request *request, const struct emulation_report *report)
+open_report(const struct request *request, struct whole_file *file)
 {
-	struct whole_file file = {.stream = stderr};
+	int err;
+
+	*file = (struct whole_file){.stream = stderr};
+	if (!request->output)
+		return STATUS_OK;
+	err = whole_file_open(file, request->output);
+	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+static int
+print_report(const struct request *request, const struct emulation_report *report, struct whole_file *file)
+{
 	int err = 0;
 
 	if (request->is_quiet && !request->output)
 		return STATUS_OK;
+	if (!report->outcome->has_run)
+		err = -ECANCELED;
+	else if (request->json)
+		err = emulation_report_json(report, file->stream);
+	else
+		err = emulation_report_text(report, file->stream);
 	if (request->output)
-		err = whole_file_open(&file, request->output);
-	if (err)
-		return message_cannot(request->output, "write the report", err, NULL);
-	err = request->json ? emulation_report_json(report, file.stream) : emulation_report_text(report, file.stream);
-	if (request->output)
-		err = whole_file_close(&file, err);
-	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+		err = whole_file_close(file, err);
+	if (!err || !report->outcome->has_run)
+		return STATUS_OK;
+	return message_cannot(request->output ? request->output : "standard error", "write the report", err, NULL);
 }
 
 static int
@@ -186,12 +201,15 @@ run(struct request *request)
 		.label = request->label,
 		.by_process = request->by_process,
 	};
+	struct whole_file file;
 	int status = choose(request, setup), printed;
 
+	if (!status)
+		status = open_report(request, &file);
 	if (status)
 		return status;
 	status = emulation_run(&emulation, &outcome);
-	printed = outcome.has_run ? print_report(request, &report) : STATUS_OK;
+	printed = print_report(request, &report, &file);
 	if (outcome.counters.count)
 		status = run_exit_status(&outcome.run, status ? status : printed);
 	emulation_fini(&outcome);

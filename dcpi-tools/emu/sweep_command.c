@@ -7,6 +7,7 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/plot.h"
+#include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/sweep_run.h"
 
@@ -180,6 +181,22 @@ run(const struct sweep_request *request)
 	return status ? status : shown;
 }
 
+/* Before hours of runs. */
+static int
+check_plot(const char *path)
+{
+	struct whole_file file;
+	int status = plot_check(path), err;
+
+	if (status)
+		return status;
+	err = whole_file_open(&file, path);
+	if (err)
+		return message_cannot(path, "write the plot", err, NULL);
+	whole_file_close(&file, -ECANCELED);
+	return STATUS_OK;
+}
+
 int
 sweep_main(int argc, char **argv)
 {
@@ -193,7 +210,7 @@ sweep_main(int argc, char **argv)
 	request->runs = 1;
 	status = command_parse(&argp, argc, argv, request);
 	if (!status && request->plot)
-		status = plot_check(request->plot);
+		status = check_plot(request->plot);
 	if (!status)
 		status = run(request);
 	options_fini(&request->options);

@@ -77,6 +77,11 @@ machines()
 		dcpiemu sweep --machine in-order-2 --threads 4..1 --no-db true
 	check_fails 'a picture of a kind that is not drawn, before anything runs' 2 'ends in .svg' \
 		dcpiemu sweep --machine in-order-2 --threads 1 --no-db --plot curves.txt false
+	check_fails 'a report that cannot be written is refused before the program runs' 1 'cannot write the report' \
+		emulate --output nowhere/report touch ran
+	check_fails 'so is a picture' 1 'cannot write the plot' \
+		dcpiemu sweep --machine in-order-2 --threads 1 --no-db --plot nowhere/curves.svg touch ran
+	check_fails 'and it did not run' 1 '' test -e ran
 	check_fails 'what cannot happen is not sampled' 2 'event cycles cannot happen' emulate --model caches --event cycles true
 	check_fails 'a command that is none' 2 'did you mean sweep?' dcpiemu swep
 }
