@@ -6,7 +6,7 @@
 
 #define COUNT_WIDTH 7   /* that a count has at least */
 #define NAMES_WIDTH 40  /* that names of procedure and image should have */
-#define PIPE_WIDTH  200 /* of a line that no terminal limits */
+#define PIPE_WIDTH  132 /* of a line that no terminal limits */
 
 static bool
 is_sum(const struct selection *selection, const char *name)
@@ -22,6 +22,23 @@ is_sum(const struct selection *selection, const char *name)
 			return true;
 	}
 	return false;
+}
+
+/* Exact counts are always the most: that does not make them the most telling. */
+static bool
+is_counted(const struct columns_fit_request *request, size_t column)
+{
+	return strcmp(request->selection->events[request->columns->events[column]].name, "executions") == 0;
+}
+
+static bool
+is_hotter(const struct columns_fit_request *request, size_t column, size_t than)
+{
+	const uint16_t *events = request->columns->events;
+
+	if (is_counted(request, column) != is_counted(request, than))
+		return is_counted(request, than);
+	return request->totals[events[column]] > request->totals[events[than]];
 }
 
 static size_t
@@ -40,8 +57,7 @@ next_hottest(const struct columns_fit_request *request, const bool *taken)
 	size_t hottest = columns->count;
 
 	for (size_t i = 0; i < columns->count; i++)
-		if (!taken[i] && (hottest == columns->count ||
-		                  request->totals[columns->events[i]] > request->totals[columns->events[hottest]]))
+		if (!taken[i] && (hottest == columns->count || is_hotter(request, i, hottest)))
 			hottest = i;
 	return hottest;
 }

@@ -25,7 +25,7 @@ struct columns_fit {
 /*
  * What was asked for by name is shown, however wide. Else sums of periods (NAME.sum beside NAME, by dcpimport) are left
  * out, and where the others are wider than the terminal allows - with room for the names of procedures - those with the
- * fewest samples; elsewhere than on a terminal, lines of 200 columns are the aim.
+ * fewest samples, exact counts before those; elsewhere than on a terminal, lines of 132 columns are the aim.
  */
 void columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit);
 

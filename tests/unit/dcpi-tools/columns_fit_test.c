@@ -74,6 +74,25 @@ a_narrow_terminal_shows_the_events_with_most_samples(void **state)
 	assert_int_equal(fit.shown.events[1], 1); /* in the order they had */
 }
 
+/* Executions, which are counted and not sampled, have the most of all. */
+static void
+exact_counts_are_left_out_before_samples(void **state)
+{
+	static struct selection_event counted[] = {{.name = "cpu-one"}, {.name = "executions"}, {.name = "cpu-six"}};
+	const struct selection of_three = {.events = counted, .event_count = 3};
+	const struct columns columns = {.count = 3, .events = {0, 1, 2}};
+	const struct columns_fit_request request = {
+		.selection = &of_three, .columns = &columns, .totals = (uint64_t[]){1, 1000, 2}, .shares = 8};
+
+	(void)state;
+	columns_fit(&request, &(struct output){.width = 72}, &fit);
+	assert_int_equal(fit.shown.count, 2);
+	assert_int_equal(fit.shown.events[1], 2);
+	assert_int_equal(fit.left_out.events[0], 1);
+	columns_fit(&request, &(struct output){.width = 91}, &fit);
+	assert_int_equal(fit.shown.count, 3);
+}
+
 static void
 one_event_is_always_shown(void **state)
 {
@@ -91,6 +110,7 @@ main(void)
 		cmocka_unit_test(sums_beside_their_samples_are_left_out_and_named),
 		cmocka_unit_test(what_was_asked_for_is_shown_however_wide),
 		cmocka_unit_test(a_narrow_terminal_shows_the_events_with_most_samples),
+		cmocka_unit_test(exact_counts_are_left_out_before_samples),
 		cmocka_unit_test(one_event_is_always_shown),
 	};
 
