@@ -6,6 +6,9 @@
  * and a byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First
  * in first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
  *
+ * A simple cache may have stamps instead of ages: of each way, when it was used last, by a count that its owner keeps.
+ * Who knows where a line is may then write a stamp, and need not look it up.
+ *
  * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
  */
 #ifndef DCPI_EMULATOR_MODEL_CACHE_H
@@ -42,6 +45,8 @@ struct cache {
 	bool is_random; /* its victims */
 	bool locks;
 	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
+	uint64_t *stamps;    /* by slot; NULL: it has ages. Where there is no way: UINT64_MAX */
+	uint64_t *uses;      /* the count that stamps are of: the owner's */
 };
 
 #define CACHE_HIT            1u
@@ -58,6 +63,11 @@ struct cache_found {
 /* 0 or -ENOMEM. */
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
+
+#define CACHE_SLOTS_MAX 65536 /* of one with stamps */
+
+/* It has stamps from now on, if it may: a simple one, of two sets or more and CACHE_SLOTS_MAX slots. 0 or -ENOMEM. */
+int cache_begin_to_stamp(struct cache *cache, uint64_t *uses);
 
 /* From now on it is shared by threads. Nobody is in it. */
 void cache_begin_to_lock(struct cache *cache);
@@ -86,14 +96,17 @@ cache_small_ages(struct cache_set *set)
 }
 
 static inline __attribute__((always_inline)) struct cache_found
-cache_small_hit(struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
+cache_small_hit(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
 {
-	uint32_t bit = matches & -matches, shift = (uint32_t)__builtin_ctz(matches) * 8;
+	uint32_t bit = matches & -matches, way = (uint32_t)__builtin_ctz(matches), shift = way * 8;
 	uint32_t what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0);
 	uint64_t *ages = cache_small_ages(set);
 
-	what |= (index * CACHE_SMALL_WAYS + shift / 8) << CACHE_SLOT_SHIFT;
-	*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
+	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
+	if (cache->stamps)
+		cache->stamps[index * CACHE_SMALL_WAYS + way] = ++*cache->uses;
+	else
+		*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
 	if (writes)
 		set->written |= bit;
 	if (__builtin_expect(set->prefetched & bit, 0)) {
@@ -103,19 +116,34 @@ cache_small_hit(struct cache_set *set, uint32_t index, uint32_t matches, bool wr
 	return (struct cache_found){CACHE_NO_LINE, what};
 }
 
+/* The way that was used the longest ago, which is used now. */
+static inline __attribute__((always_inline)) uint32_t
+cache_small_oldest(const struct cache *cache, struct cache_set *set, uint32_t index)
+{
+	uint64_t *stamps = cache->stamps + (size_t)index * CACHE_SMALL_WAYS, *ages = cache_small_ages(set);
+	uint32_t way = 0;
+
+	if (cache->stamps) {
+		for (uint32_t i = 1; i < CACHE_SMALL_WAYS; i++)
+			way = stamps[i] < stamps[way] ? i : way;
+		stamps[way] = ++*cache->uses;
+		return way;
+	}
+	way = ages_find(*ages, cache->age_oldest) % CACHE_SMALL_WAYS;
+	*ages = (*ages + cache->age_step) & ~(UINT64_C(0xff) << way * 8);
+	return way;
+}
+
 static inline __attribute__((always_inline)) struct cache_found
 cache_small_miss(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t tag, bool writes)
 {
-	uint64_t *ages = cache_small_ages(set);
-	uint32_t way = ages_find(*ages, cache->age_oldest) % CACHE_SMALL_WAYS, shift = way * 8,
-		 bit = UINT32_C(1) << way;
+	uint32_t way = cache_small_oldest(cache, set, index), bit = UINT32_C(1) << way;
 	uint32_t left = set->tags[way], what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
 
 	set->tags[way] = tag;
 	set->written = (set->written & ~bit) | (writes ? bit : 0);
 	set->prefetched &= ~bit;
 	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
-	*ages = (*ages + cache->age_step) & ~(UINT64_C(0xff) << shift);
 	return (struct cache_found){left == TAG_NONE ? CACHE_NO_LINE : (uint64_t)left << cache->set_shift | index,
 	                            what};
 }
@@ -134,7 +162,7 @@ cache_access(struct cache *cache, uint64_t line, bool writes)
 	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
 	matches = tags_match(set->tags, tag, CACHE_SMALL_WAYS);
 	if (matches)
-		return cache_small_hit(set, index, matches, writes);
+		return cache_small_hit(cache, set, index, matches, writes);
 	return cache_small_miss(cache, set, index, tag, writes);
 }
 

@@ -17,22 +17,61 @@ forget_plain(struct hierarchy *hierarchy, uint64_t *table, uint32_t mask, uint64
 {
 	uint64_t number = page_map_address(hierarchy->system->pages, left, shift);
 
-	if (table[number & mask] == number)
+	if (table[number & mask] >> PLAIN_SLOT_BITS == number)
 		table[number & mask] = UINT64_MAX;
 }
 
+static inline uint16_t
+slot_of(struct cache_found found)
+{
+	return (uint16_t)(found.what >> CACHE_SLOT_SHIFT);
+}
+
+/* The line that had the slot is no plain hit any more. */
+static inline void
+clear_slot(struct plain_lines *plain, uint16_t slot)
+{
+	const uint32_t at = plain->slots[slot];
+
+	if ((uint16_t)plain->hits.lines[at] != slot)
+		return;
+	plain->hits.lines[at] = UINT64_MAX;
+	if (plain->hits.written)
+		plain->hits.written[at] = UINT64_MAX;
+}
+
 void
-hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, uint64_t left)
+hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, struct cache_found found)
 {
 	struct plain_hits *plain = &hierarchy->data.hits;
 
-	if (!hierarchy->data.is_filter) {
+	if (hierarchy->data.slots) {
+		clear_slot(&hierarchy->data, slot_of(found));
+	} else if (!hierarchy->data.is_filter) {
 		plain->lines[line & plain->line_mask] = UINT64_MAX;
 		plain->written[line & plain->line_mask] = UINT64_MAX;
-	} else if (left != CACHE_NO_LINE) {
-		forget_plain(hierarchy, plain->lines, plain->line_mask, left, hierarchy->line_shift);
-		forget_plain(hierarchy, plain->written, plain->line_mask, left, hierarchy->line_shift);
+	} else if (found.left != CACHE_NO_LINE) {
+		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
+		forget_plain(hierarchy, plain->written, plain->line_mask, found.left, hierarchy->line_shift);
 	}
+}
+
+/* `line`, a guest's, was used as `found` says and is a plain hit from now on: its entry. */
+static inline __attribute__((always_inline)) uint64_t
+put_plain(struct plain_lines *plain, uint64_t line, struct cache_found found)
+{
+	const uint32_t at = (uint32_t)line & plain->hits.line_mask;
+	uint64_t entry = line << PLAIN_SLOT_BITS;
+
+	if (plain->slots) {
+		const uint16_t slot = slot_of(found);
+
+		clear_slot(plain, slot);
+		plain->slots[slot] = at;
+		entry |= slot;
+	}
+	plain->hits.lines[at] = entry;
+	return entry;
 }
 
 /* What the first level did not have; of code, without `instruction`. */
@@ -76,7 +115,7 @@ translate(struct hierarchy *hierarchy, uint64_t address, bool is_data, struct ac
 
 	if (left != CACHE_NO_LINE && hierarchy->pages_are_filters[!is_data])
 		forget_plain(hierarchy, plain->pages, plain->page_mask, left, hierarchy->page_shift);
-	plain->pages[page & plain->page_mask] = page;
+	plain->pages[page & plain->page_mask] = page << PLAIN_SLOT_BITS | tlb->slot;
 	if (hit)
 		return;
 	result->tlb_missed = true;
@@ -89,29 +128,60 @@ translate(struct hierarchy *hierarchy, uint64_t address, bool is_data, struct ac
 		result->tlb_cycles += machine->shared_tlb.miss_cycles;
 }
 
+/* What leaves is found by its address, where there are no slots: not once pages have another than they had. */
+static inline bool
+can_be_plain(const struct hierarchy *hierarchy)
+{
+	return !hierarchy->data.is_filter || hierarchy->data.slots ||
+	       !__atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) void
+use_page(struct hierarchy *hierarchy, const struct plain_hits *plain, uint64_t address, bool is_data,
+         struct access_result *result)
+{
+	const uint64_t page = address >> plain->page_shift, entry = plain->pages[page & plain->page_mask];
+
+	if (entry >> PLAIN_SLOT_BITS != page)
+		translate(hierarchy, address, is_data, result);
+	else
+		plain->page_stamps[(uint16_t)entry] = ++*plain->uses;
+}
+
+static inline __attribute__((always_inline)) bool
+use_line(const struct plain_hits *plain, const uint64_t *lines, uint64_t line)
+{
+	const uint64_t entry = lines[line & plain->line_mask];
+
+	if (entry >> PLAIN_SLOT_BITS != line)
+		return false;
+	plain->line_stamps[(uint16_t)entry] = ++*plain->uses;
+	return true;
+}
+
 static inline __attribute__((always_inline)) void
 access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
             struct access_result *result)
 {
 	struct plain_hits *plain = &hierarchy->data.hits;
 	uint64_t line = address >> plain->line_shift, at = line & plain->line_mask;
-	uint64_t page = address >> plain->page_shift, known;
+	uint64_t entry = UINT64_MAX, known;
 	struct cache_found found;
 
 	*result = (struct access_result){.level = 0};
-	if (plain->pages[page & plain->page_mask] != page)
-		translate(hierarchy, address, true, result);
-	if ((writes ? plain->written : plain->lines)[at] == line)
+	use_page(hierarchy, plain, address, true, result);
+	if (use_line(plain, writes ? plain->written : plain->lines, line))
 		return;
 	known = known_address(hierarchy, address);
 	found = cache_access(&hierarchy->data_cache, known >> hierarchy->line_shift, writes);
-	if (__builtin_expect(hierarchy->data.is_filter, 0))
-		hierarchy_take_plain(hierarchy, known >> hierarchy->line_shift, found.left);
-	plain->lines[at] = line;
-	plain->written[at] = writes ? line : UINT64_MAX;
+	if (hierarchy->data.is_filter && !hierarchy->data.slots)
+		hierarchy_take_plain(hierarchy, known >> hierarchy->line_shift, found);
+	if (can_be_plain(hierarchy))
+		entry = put_plain(&hierarchy->data, line, found);
+	plain->written[at] = writes ? entry : UINT64_MAX;
 	if (found.what & CACHE_HIT) {
 		if (found.what & CACHE_WAS_WRITTEN)
-			plain->written[at] = line;
+			plain->written[at] = entry;
 		if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0)) {
 			hierarchy_meet(hierarchy, known >> hierarchy->line_shift, now, result);
 			hierarchy_prefetch(hierarchy, known, instruction, now, result);
@@ -141,20 +211,18 @@ void
 hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
 {
 	struct plain_hits *plain = &hierarchy->code.hits;
-	uint64_t line = address >> plain->line_shift, at = line & plain->line_mask;
-	uint64_t page = address >> plain->page_shift, known;
+	uint64_t line = address >> plain->line_shift, known;
 	struct cache_found found;
 
 	*result = (struct access_result){.level = 0};
-	if (plain->pages[page & plain->page_mask] != page)
-		translate(hierarchy, address, false, result);
-	if (plain->lines[at] == line)
+	use_page(hierarchy, plain, address, false, result);
+	if (use_line(plain, plain->lines, line))
 		return;
 	known = known_address(hierarchy, address);
 	found = cache_access(&hierarchy->code_cache, known >> hierarchy->line_shift, false);
-	if (__builtin_expect(hierarchy->code.is_filter && found.left != CACHE_NO_LINE, 0))
+	if (hierarchy->code.is_filter && !hierarchy->code.slots && found.left != CACHE_NO_LINE)
 		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
-	plain->lines[at] = line;
+	put_plain(&hierarchy->code, line, found);
 	if (!(found.what & CACHE_HIT))
 		look_further(hierarchy, known, 0, now, result);
 }

@@ -43,7 +43,8 @@ struct arrival {
 /* The plain hits of code or of data. */
 struct plain_lines {
 	struct plain_hits hits;
-	bool is_filter; /* not by set: what leaves is taken out */
+	bool is_filter;  /* not by set: what leaves is taken out */
+	uint32_t *slots; /* with stamps: where in the tables the line of each slot stands, if it does; else NULL */
 };
 
 struct hierarchy {
@@ -53,6 +54,7 @@ struct hierarchy {
 	struct plain_lines data, code;
 	bool pages_are_filters[2]; /* of data, of code */
 	struct page_map_recent regions;
+	uint64_t uses, ignored; /* the last stamp of level 1 and its TLBs; one that nobody looks at */
 	struct cache data_cache, code_cache;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* [0] is data_cache */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
@@ -79,8 +81,8 @@ void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned l
 void hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                         const struct access_result *result);
 
-/* `line` came into level 1 and is not the last that was used there, `left` made room: what is no plain hit any more. */
-void hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, uint64_t left);
+/* `line` came into level 1 of data and nobody used it yet, as `found` says: what is no plain hit any more. */
+void hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, struct cache_found found);
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);

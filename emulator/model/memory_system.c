@@ -150,6 +150,10 @@ make_levels(struct hierarchy *hierarchy)
 
 	if (!err)
 		err = cache_init(&hierarchy->data_cache, &machine->levels[0], machine->line_bytes, seed + 1);
+	if (!err)
+		err = cache_begin_to_stamp(&hierarchy->code_cache, &hierarchy->uses);
+	if (!err)
+		err = cache_begin_to_stamp(&hierarchy->data_cache, &hierarchy->uses);
 	hierarchy->levels[0] = &hierarchy->data_cache;
 	for (unsigned i = 1; !err && i < machine->level_count; i++) {
 		hierarchy->levels[i] = &hierarchy->own[i];
@@ -177,6 +181,10 @@ make_rest(struct hierarchy *hierarchy)
 
 	if (!err)
 		err = make_tlb(&hierarchy->code_tlb, &machine->code_tlb);
+	if (!err)
+		err = cache_begin_to_stamp(&hierarchy->data_tlb.cache, &hierarchy->uses);
+	if (!err)
+		err = cache_begin_to_stamp(&hierarchy->code_tlb.cache, &hierarchy->uses);
 	if (!err)
 		err = make_tlb(&hierarchy->shared_tlb, &machine->shared_tlb);
 	hierarchy->users = calloc(users, sizeof(*hierarchy->users));
@@ -216,7 +224,9 @@ make_plain_lines(struct hierarchy *hierarchy, struct plain_lines *plain, const s
 	bool is_used = hierarchy->system->has_caches;
 	uint32_t entries = 1;
 
-	plain->is_filter = !cache->reorders;
+	plain->is_filter = !cache->reorders || cache->stamps;
+	plain->hits.uses = &hierarchy->uses;
+	plain->hits.line_stamps = cache->stamps ? cache->stamps : &hierarchy->ignored;
 	if (is_used)
 		entries =
 			plain->is_filter ? filter_entries((uint64_t)cache->set_count * cache->ways) : cache->set_count;
@@ -224,7 +234,9 @@ make_plain_lines(struct hierarchy *hierarchy, struct plain_lines *plain, const s
 	plain->hits.written = writes ? new_table(entries, is_used) : NULL;
 	plain->hits.line_mask = entries - 1;
 	plain->hits.line_shift = is_used ? hierarchy->line_shift : 63;
-	return plain->hits.lines && (plain->hits.written || !writes) ? 0 : -ENOMEM;
+	if (cache->stamps)
+		plain->slots = calloc((size_t)cache->set_count * CACHE_SMALL_WAYS, sizeof(*plain->slots));
+	return plain->hits.lines && (plain->hits.written || !writes) && (plain->slots || !cache->stamps) ? 0 : -ENOMEM;
 }
 
 static int
@@ -233,7 +245,8 @@ make_plain_pages(struct hierarchy *hierarchy, struct plain_lines *plain, const s
 	bool is_used = hierarchy->system->has_tlbs && tlb_set_count(tlb);
 	uint32_t entries = 1;
 
-	*is_filter = !tlb_reorders(tlb);
+	*is_filter = !tlb_reorders(tlb) || tlb->cache.stamps;
+	plain->hits.page_stamps = tlb->cache.stamps ? tlb->cache.stamps : &hierarchy->ignored;
 	if (is_used)
 		entries = *is_filter ? filter_entries((uint64_t)tlb->set_count * tlb->ways) : tlb_set_count(tlb);
 	plain->hits.pages = new_table(entries, is_used);
@@ -317,6 +330,8 @@ hierarchy_free(struct hierarchy *hierarchy)
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
 	free(hierarchy->users);
+	free(hierarchy->data.slots);
+	free(hierarchy->code.slots);
 	free(hierarchy->data.hits.lines);
 	free(hierarchy->data.hits.written);
 	free(hierarchy->data.hits.pages);

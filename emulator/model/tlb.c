@@ -72,5 +72,6 @@ tlb_access(struct tlb *tlb, uint64_t page, uint64_t *left)
 		return access_first_in(tlb, page, left);
 	found = cache_access(&tlb->cache, page, false);
 	*left = found.left;
+	tlb->slot = (uint16_t)(found.what >> CACHE_SLOT_SHIFT);
 	return found.what & CACHE_HIT;
 }

@@ -20,6 +20,7 @@ struct tlb {
 	uint32_t *tags;     /* first in, first out: set_count times `slots`; else NULL */
 	uint16_t *next;     /* way of each set that leaves next */
 	uint32_t ways, slots, set_count;
+	uint16_t slot; /* where the page is that was asked for last, with stamps (cache.h) */
 	uint8_t set_shift;
 };
 

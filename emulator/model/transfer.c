@@ -124,7 +124,7 @@ fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t
 	prefetcher_count(prefetcher, true);
 	hierarchy->traffic.prefetched++;
 	if (level == 0)
-		hierarchy_take_plain(hierarchy, line, found.left);
+		hierarchy_take_plain(hierarchy, line, found);
 	if (cache_found_writes_back(found))
 		hierarchy_write_back(hierarchy, found.left, level + 1, now);
 	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};

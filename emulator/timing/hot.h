@@ -18,13 +18,9 @@ HOT_INLINE bool
 hot_is_plain_code(const struct thread *thread, const struct code *code)
 {
 	const struct plain_hits *plain = &thread->code_plain;
-	const uint64_t page = code->address >> plain->page_shift;
-	uint64_t wrong;
 
-	wrong = plain->lines[code->first_line & plain->line_mask] ^ code->first_line;
-	wrong |= plain->lines[code->last_line & plain->line_mask] ^ code->last_line;
-	wrong |= plain->pages[page & plain->page_mask] ^ page;
-	return wrong == 0;
+	return plain_hits_use(plain, plain->lines, code->first_line, code->last_line,
+	                      code->address >> plain->page_shift);
 }
 
 HOT_INLINE void
@@ -98,14 +94,10 @@ hot_is_plain(const struct plain_hits *plain, uint64_t first, uint64_t last, bool
 	const unsigned line_shift = is_common ? TIMING_LINE_SHIFT : plain->line_shift;
 	const unsigned page_shift = is_common ? TIMING_PAGE_SHIFT : plain->page_shift;
 	const uint64_t *lines = may_store ? plain->written : plain->lines;
-	const uint64_t first_line = first >> line_shift, last_line = last >> line_shift, page = first >> page_shift;
-	uint64_t wrong;
+	const uint64_t page = first >> page_shift;
 
-	wrong = lines[first_line & plain->line_mask] ^ first_line;
-	wrong |= lines[last_line & plain->line_mask] ^ last_line;
-	wrong |= plain->pages[page & plain->page_mask] ^ page;
-	wrong |= (last >> page_shift) ^ page;
-	return wrong == 0;
+	return HOT_LIKELY(last >> page_shift == page) &&
+	       plain_hits_use(plain, lines, first >> line_shift, last >> line_shift, page);
 }
 
 #endif

@@ -3,14 +3,14 @@
 #include "emulator/timing/core.h"
 #include "emulator/timing/sample.h"
 
-/* Whether the bytes are of a line, and of a page, that are plain hits. */
+/* Whether the bytes are of a line, and of a page, that are plain hits; they are used. */
 static bool
 is_plain(const struct plain_hits *plain, uint64_t address, bool is_store)
 {
-	const uint64_t line = address >> plain->line_shift, page = address >> plain->page_shift;
-	const uint64_t *lines = is_store ? plain->written : plain->lines;
+	const uint64_t line = address >> plain->line_shift;
 
-	return lines[line & plain->line_mask] == line && plain->pages[page & plain->page_mask] == page;
+	return plain_hits_use(plain, is_store ? plain->written : plain->lines, line, line,
+	                      address >> plain->page_shift);
 }
 
 static void

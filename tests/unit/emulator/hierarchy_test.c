@@ -248,27 +248,55 @@ what_was_written_goes_back_to_memory_once(void **state)
 	assert_int_equal(traffic->node_bytes[0], (1 + 8 + 152 + 1) * 64);
 }
 
+static bool
+is_plain(const struct plain_hits *plain, uint64_t address, bool writes)
+{
+	uint64_t line = address >> plain->line_shift;
+
+	return plain_hits_use(plain, writes ? plain->written : plain->lines, line, line, address >> plain->page_shift);
+}
+
 static void
-a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set(void **state)
+a_written_line_is_a_plain_store_until_it_leaves(void **state)
 {
 	struct plain_hits plain;
-	uint64_t line;
 
 	(void)state;
 	begin(1);
 	hierarchy_plain_data(cores[0], &plain);
-	line = HEAP >> plain.line_shift;
 	load(0, HEAP);
-	assert_int_equal(plain.lines[line & plain.line_mask], line);
-	assert_int_not_equal(plain.written[line & plain.line_mask], line);
-	assert_int_equal(plain.pages[(HEAP >> plain.page_shift) & plain.page_mask], HEAP >> plain.page_shift);
+	assert_true(is_plain(&plain, HEAP, false));
+	assert_false(is_plain(&plain, HEAP, true));
 	store(0, HEAP);
-	assert_int_equal(plain.written[line & plain.line_mask], line);
-	load(0, HEAP + 4096);
-	assert_int_not_equal(plain.lines[line & plain.line_mask], line);
-	assert_int_not_equal(plain.written[line & plain.line_mask], line);
+	assert_true(is_plain(&plain, HEAP, true));
+	for (uint64_t i = 1; i <= 7; i++)
+		load(0, HEAP + i * 4096);          /* of the same set */
+	assert_true(is_plain(&plain, HEAP, true)); /* and the last that was used */
+	load(0, HEAP + UINT64_C(8) * 4096);
+	assert_true(is_plain(&plain, HEAP, false));
+	assert_false(is_plain(&plain, HEAP + 4096, false));
+	for (uint64_t i = 9; i <= 16; i++)
+		load(0, HEAP + i * 4096);
+	assert_false(is_plain(&plain, HEAP, false));
+	assert_false(is_plain(&plain, HEAP, true));
+}
+
+/* More ways than there are stamps for. */
+static void
+of_many_ways_the_last_one_is_a_plain_hit(void **state)
+{
+	struct plain_hits plain;
+
+	(void)state;
+	machine.levels[0] = (struct machine_cache){.bytes = 49152, .ways = 12, .latency_cycles = 5, .cores = 1};
+	begin(1);
+	hierarchy_plain_data(cores[0], &plain);
 	load(0, HEAP);
-	assert_int_equal(plain.written[line & plain.line_mask], line);
+	assert_true(is_plain(&plain, HEAP, false));
+	load(0, HEAP + 4096);
+	assert_false(is_plain(&plain, HEAP, false));
+	assert_true(is_plain(&plain, HEAP + 4096, false));
+	assert_int_equal(load(0, HEAP).level, 0);
 }
 
 /* Lines 0 to 2 miss; with the third, 3 and 4 are fetched, and with each that follows two more. */
@@ -328,17 +356,16 @@ level_1_can_be_prefetched_into(void **state)
 {
 	struct access_result result;
 	struct plain_hits plain;
-	uint64_t line = HEAP / 64 + 3;
 
 	(void)state;
 	begin_with_prefetcher(1, 1);
 	hierarchy_plain_data(cores[0], &plain);
-	assert_int_not_equal(plain.lines[line & plain.line_mask], line);
+	assert_false(is_plain(&plain, HEAP + 3 * 64, false));
 	result = load(0, HEAP + 3 * 64);
 	assert_int_equal(result.level, 0);
 	assert_int_equal(result.cycles, 0);
 	assert_true(result.used_prefetch);
-	assert_int_equal(plain.lines[line & plain.line_mask], line);
+	assert_true(is_plain(&plain, HEAP + 3 * 64, false));
 }
 
 /* Of two fetches one is right: the first is in vain, takes its way all the same, and its line still misses. */
@@ -366,6 +393,24 @@ what_caches_have_of_pages_that_move_stays_theirs(void **state)
 	assert_int_equal(result.level, 0);
 	assert_int_equal(load(0, HEAP).level, HIERARCHY_MEMORY);
 	assert_int_equal(load(0, HEAP + 64).level, 0); /* what was there is where nobody looks */
+}
+
+static void
+a_line_of_pages_that_moved_leaves_as_any_other(void **state)
+{
+	const uint64_t there = HEAP + UINT64_C(0x10000000);
+	struct plain_hits plain;
+
+	(void)state;
+	begin(1);
+	hierarchy_plain_data(cores[0], &plain);
+	load(0, HEAP);
+	hierarchy_move_pages(cores[0], HEAP, there, 4096);
+	load(0, there);
+	assert_true(is_plain(&plain, there, false));
+	for (uint64_t i = 1; i <= 8; i++)
+		load(0, HEAP + i * 4096); /* of its set */
+	assert_false(is_plain(&plain, there, false));
 }
 
 static void
@@ -473,15 +518,6 @@ reference_translate(struct reference *reference, struct reference_cache *first, 
 	return reference_access(&reference->shared_tlb, page, false).hit ? 1 : 2;
 }
 
-static bool
-is_plain(const struct plain_hits *plain, uint64_t address, bool writes)
-{
-	uint64_t line = address >> plain->line_shift, page = address >> plain->page_shift;
-
-	return (writes ? plain->written : plain->lines)[line & plain->line_mask] == line &&
-	       plain->pages[page & plain->page_mask] == page;
-}
-
 struct trace_access {
 	uint64_t address;
 	char kind; /* 'l', 's' or 'f': load, store, fetch */
@@ -583,12 +619,14 @@ main(void)
 		TEST(a_link_between_nodes_has_a_limit_of_its_own),
 		TEST(a_page_is_where_it_was_touched_first),
 		TEST(what_was_written_goes_back_to_memory_once),
-		TEST(a_written_line_is_a_plain_store_until_it_is_not_the_last_of_its_set),
+		TEST(a_written_line_is_a_plain_store_until_it_leaves),
+		TEST(of_many_ways_the_last_one_is_a_plain_hit),
 		TEST(a_prefetched_line_is_where_it_was_brought),
 		TEST(a_prefetched_line_that_is_late_is_waited_for),
 		TEST(level_1_can_be_prefetched_into),
 		TEST(fetches_in_vain_move_bytes_and_bring_nothing),
 		TEST(what_caches_have_of_pages_that_move_stays_theirs),
+		TEST(a_line_of_pages_that_moved_leaves_as_any_other),
 		TEST(what_is_not_modelled_is_always_a_plain_hit),
 		TEST(a_first_level_whose_sets_are_no_power_of_two_is_refused),
 		TEST(a_core_is_the_reference_access_for_access),
