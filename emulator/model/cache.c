@@ -84,7 +84,7 @@ cache_begin_to_stamp(struct cache *cache, uint64_t *uses)
 	if (!cache->stamps)
 		return -ENOMEM;
 	for (size_t i = 0; i < slots; i++)
-		cache->stamps[i] = i % CACHE_SMALL_WAYS < cache->ways ? 0 : UINT64_MAX;
+		cache->stamps[i] = i % CACHE_SMALL_WAYS < cache->ways ? 0 : CACHE_STAMP_NEVER;
 	cache->uses = uses;
 	return 0;
 }

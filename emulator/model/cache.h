@@ -45,7 +45,7 @@ struct cache {
 	bool is_random; /* its victims */
 	bool locks;
 	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
-	uint64_t *stamps;    /* by slot; NULL: it has ages. Where there is no way: UINT64_MAX */
+	uint64_t *stamps;    /* by slot; NULL: it has ages. Where there is no way: CACHE_STAMP_NEVER */
 	uint64_t *uses;      /* the count that stamps are of: the owner's */
 };
 
@@ -64,7 +64,8 @@ struct cache_found {
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
 
-#define CACHE_SLOTS_MAX 65536 /* of one with stamps */
+#define CACHE_SLOTS_MAX   65536 /* of one with stamps */
+#define CACHE_STAMP_NEVER (UINT64_C(1) << 60)
 
 /* It has stamps from now on, if it may: a simple one, of two sets or more and CACHE_SLOTS_MAX slots. 0 or -ENOMEM. */
 int cache_begin_to_stamp(struct cache *cache, uint64_t *uses);
@@ -124,8 +125,15 @@ cache_small_oldest(const struct cache *cache, struct cache_set *set, uint32_t in
 	uint32_t way = 0;
 
 	if (cache->stamps) {
-		for (uint32_t i = 1; i < CACHE_SMALL_WAYS; i++)
-			way = stamps[i] < stamps[way] ? i : way;
+		uint64_t oldest = stamps[0] * CACHE_SMALL_WAYS; /* and the way, below: the host has no branch for it */
+
+#pragma GCC unroll 8
+		for (uint32_t i = 1; i < CACHE_SMALL_WAYS; i++) {
+			const uint64_t stamp = stamps[i] * CACHE_SMALL_WAYS + i;
+
+			oldest = stamp < oldest ? stamp : oldest;
+		}
+		way = oldest % CACHE_SMALL_WAYS;
 		stamps[way] = ++*cache->uses;
 		return way;
 	}
