@@ -121,10 +121,11 @@ cache_small_hit(const struct cache *cache, struct cache_set *set, uint32_t index
 static inline __attribute__((always_inline)) uint32_t
 cache_small_oldest(const struct cache *cache, struct cache_set *set, uint32_t index)
 {
-	uint64_t *stamps = cache->stamps + (size_t)index * CACHE_SMALL_WAYS, *ages = cache_small_ages(set);
+	uint64_t *ages = cache_small_ages(set);
 	uint32_t way = 0;
 
 	if (cache->stamps) {
+		uint64_t *stamps = cache->stamps + (size_t)index * CACHE_SMALL_WAYS;
 		uint64_t oldest = stamps[0] * CACHE_SMALL_WAYS; /* and the way, below: the host has no branch for it */
 
 #pragma GCC unroll 8

@@ -552,14 +552,17 @@ static void
 compare_access(struct reference *reference, const struct trace_access *access)
 {
 	struct access_result result = {.level = 0};
-	struct plain_hits plain;
+	struct plain_hits plain = {NULL};
 	bool is_code = access->kind == 'f', writes = access->kind == 's';
 	unsigned pages = reference_translate(reference, is_code ? &reference->code_tlb : &reference->data_tlb,
 	                                     access->address / 4096);
 	unsigned level = reference_access_all(reference, is_code ? &reference->code : &reference->data,
 	                                      access->address / 64, writes);
 
-	(is_code ? hierarchy_plain_code : hierarchy_plain_data)(cores[0], &plain);
+	if (is_code)
+		hierarchy_plain_code(cores[0], &plain);
+	else
+		hierarchy_plain_data(cores[0], &plain);
 	if (is_plain(&plain, access->address, writes))
 		now += 2; /* what a program does with it */
 	else if (is_code)
