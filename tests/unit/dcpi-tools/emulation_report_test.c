@@ -122,7 +122,7 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"         2000000  50.0%   0.0%  50.0%   0.0%   0.0%    0.0% 0 of two, process 2000000000\n"
 		"         1000000  75.0%   0.0%   0.0%   0.0%  25.0%   33.3% 1 of two, process 2000000000\n"
 		"\n"
-		"Missing:   1 programs that were started could not be followed\n"
+		"Missing:   1 program that was started could not be followed\n"
 		"Waits:     1 of 9 for slower threads ended without them\n"
 		"Profile:   epoch 3 of /tmp/db, label try1\n";
 	struct stage *stage = *state;
@@ -146,7 +146,7 @@ what_was_not_modelled_is_not_reported(void **state)
 				       "        accesses         misses     hits per 1000 of\n"
 				       "            1000             25   97.50%    0.042 branches\n"
 				       "\n"
-				       "Missing:   1 programs that were started could not be followed\n"
+				       "Missing:   1 program that was started could not be followed\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
 	struct stage *stage = *state;
 	char *text = NULL;
