@@ -58,6 +58,12 @@ capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
 	entry->due_ns = now_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
 }
 
+bool
+capture_entry_is_at_risk(const struct capture_entry *entry)
+{
+	return entry->is_volatile && (!entry->has_names || (entry->fresh && !entry->known_count));
+}
+
 static bool
 is_of_kernel(const struct capture_entry *entry)
 {
@@ -78,7 +84,7 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 		return 0;
 	if (capturer->kernel_is_closed && is_of_kernel(entry))
 		return 0;
-	if (entry->is_volatile && !entry->has_names)
+	if (capture_entry_is_at_risk(entry))
 		return RANK_VOLATILE;
 	if (!entry->has_extent)
 		return 0;
@@ -171,6 +177,7 @@ ask(struct capture_set *set, struct capture_entry *entry, struct byte_writer *wr
 		result->image = *entry->image;
 		result->image.path = result->path;
 		result->had_extent = entry->has_extent;
+		result->had_places = request.place_count > 0;
 		if (capture_request_encode(&request, writer) == 0) {
 			free(places);
 			entry->is_busy = true;
@@ -419,8 +426,8 @@ is_urgent(const struct capturer *capturer, uint64_t now_ns)
 		for (size_t i = 0; i < set->count; i++) {
 			const struct capture_entry *entry = &set->entries[i];
 
-			if (!entry->is_volatile || !entry->is_wanted || entry->has_names || entry->is_given_up ||
-			    entry->is_answered)
+			if (!entry->is_wanted || entry->is_given_up || entry->is_answered ||
+			    !capture_entry_is_at_risk(entry))
 				continue;
 			if (entry->is_busy || (entry->due_ns <= now_ns && may_ask(capturer, now_ns)))
 				return true;

@@ -44,6 +44,7 @@ struct capture_result {
 	struct image image; /* its path is `path` */
 	char *path;
 	bool had_extent; /* the question said what there was */
+	bool had_places; /* and where samples were */
 	unsigned tries;  /* to store it */
 	struct capture_outcome outcome;
 };
@@ -75,6 +76,9 @@ struct capture_entry *capturer_find_entry(struct capturer *capturer, const struc
                                           struct capture_set **set);
 
 void capture_result_free(struct capture_result *result);
+
+/* Its file may soon be gone, and the database has no names of it, or no text where samples are. */
+bool capture_entry_is_at_risk(const struct capture_entry *entry);
 
 /* When `entry` may be asked about next. */
 void capturer_postpone(struct capture_entry *entry, uint64_t now_ns);

@@ -178,8 +178,12 @@ note_stored(struct capturer *capturer, const struct capture_result *result, int 
 		return;
 	entry->is_busy = entry->is_answered = false;
 	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
-	if (!err)
+	if (!err) {
 		take_extent(entry, extent);
+		/* At first sight nobody knows where samples will be: what is wanted of its text is known now. */
+		if (!result->had_places && !entry->known_count)
+			entry->due_ns = 0;
+	}
 	if (err || is_refused) {
 		place_table_unask(&set->places, (uint32_t)(entry - set->entries));
 		entry->fresh = 1;

@@ -93,6 +93,17 @@ check 'and explained, instruction by instruction' wait_for 20 explained deleted_
 check 'its indirect jump is followed: the table was captured' \
 	bash -c "! dcpicalc --db '$db' deleted_way | grep -qi 'not resolved\|could not be followed'"
 
+# Of a large one text is taken where samples were, after its names.
+cp "$build/workloads/shares_static" "$bin/large"
+start "$bin/large" 100
+large=$started
+sleep 0.5
+rm "$bin/large"
+check 'a large program that was deleted while it ran is explained' wait_for 60 bash -c \
+	"dcpictl --db '$db' flush && dcpicalc --db '$db' --image large share_of_60"
+stop "$large" KILL 2>/dev/null
+check 'also when it is over' explained share_of_60
+
 # It runs 2 s and is gone at once, before any flush.
 make_program "$bin/brief" brief_way
 start timeout 2 "$bin/brief"

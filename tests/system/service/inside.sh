@@ -124,9 +124,11 @@ test_capture()
 	rm /var/tmp/doomed
 	check 'a program that was deleted while it ran has its names' wait_for 40 bash -c '
 		dcpictl flush && dcpiprof --image doomed | grep -w share_of_60'
+	# of a large program text is taken where samples were: its names came with the flush that told where
+	check 'its code is explained' wait_for 40 bash -c 'dcpictl flush && dcpicalc --image doomed share_of_60'
 	pkill -x doomed
 	stop "$started" 2>/dev/null
-	check 'its code is explained' dcpicalc --image doomed share_of_60
+	check 'and when it is over, too' dcpicalc --image doomed share_of_60
 }
 
 test_kill()

@@ -107,32 +107,55 @@ add_message(struct byte_writer *writer, enum capture_message kind, const void *d
 	write_bytes(writer, data, size);
 }
 
-/* A program that says that there is one function, and one block: number 1. */
+/* One function, and perhaps one block: number 1. */
 static void
-set_good_program(struct stage *stage)
+write_reply(const char *path, bool has_text)
 {
 	static const struct profile_symbol name = {0x1000, "captured_way", 64};
 	static uint8_t page[CAPTURED_BLOCK_SIZE];
 	const struct captured_block block = {1, page};
 	const struct captured_layout layout = {.machine = 62};
 	struct byte_writer reply = BYTE_WRITER_INIT, value = BYTE_WRITER_INIT;
-	char commands[256];
 
 	assert_int_equal(captured_symbols_encode(&name, 1, &value), 0);
 	add_message(&reply, MESSAGE_SYMBOLS, value.data, value.size);
 	writer_reset(&value);
 	assert_int_equal(captured_layout_encode(&layout, &value), 0);
 	add_message(&reply, MESSAGE_LAYOUT, value.data, value.size);
-	writer_reset(&value);
-	write_bytes(&value, "\0\0\0\1", 4);
-	assert_int_equal(captured_parcel_encode(&block, 1, &value), 0);
-	add_message(&reply, MESSAGE_PARCEL, value.data, value.size);
+	if (has_text) {
+		writer_reset(&value);
+		write_bytes(&value, "\0\0\0\1", 4);
+		assert_int_equal(captured_parcel_encode(&block, 1, &value), 0);
+		add_message(&reply, MESSAGE_PARCEL, value.data, value.size);
+	}
 	add_message(&reply, MESSAGE_END, "\0", 1);
-	write_file(stage->reply, reply.data, reply.size, 0600);
-	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
-	set_program(stage, commands);
+	write_file(path, reply.data, reply.size, 0600);
 	writer_fini(&reply);
 	writer_fini(&value);
+}
+
+static void
+set_good_program(struct stage *stage)
+{
+	char commands[256];
+
+	write_reply(stage->reply, true);
+	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
+	set_program(stage, commands);
+}
+
+/* Its text only to those who ask again: a large one, of which nobody knew at first where samples would be. */
+static void
+set_large_program(struct stage *stage)
+{
+	char commands[1024], names[160];
+
+	snprintf(names, sizeof(names), "%s.names", stage->reply);
+	write_reply(names, false);
+	write_reply(stage->reply, true);
+	snprintf(commands, sizeof(commands), "cat >/dev/null; [ -e '%s' ] && cat '%s' && rm '%s' || cat '%s'", names,
+	         names, names, stage->reply);
+	set_program(stage, commands);
 }
 
 static void
@@ -243,6 +266,49 @@ a_build_is_captured_at_first_sight(void **state)
 	assert_int_equal(stats.taken, 1);
 	assert_int_equal(stats.failed, 0);
 	assert_true(stats.bytes > 0);
+}
+
+/* Its file may be gone ten seconds later, when it would be asked about again. */
+static void
+text_of_a_build_is_asked_for_as_soon_as_samples_tell_where(void **state)
+{
+	struct stage *stage = *state;
+	struct profile_symbol *symbols;
+	uint32_t number;
+	size_t count;
+
+	set_large_program(stage);
+	start_capturer(stage, 1 << 20);
+	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_hurry(stage->capturer, HURRY_NS);
+	assert_int_equal(runs(stage), 1);
+	sample(stage, &built);
+	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), 0);
+	profile_free_symbols(symbols);
+	capturer_hurry(stage->capturer, HURRY_NS);
+	assert_int_equal(runs(stage), 2);
+	settle(stage);
+	assert_captured(stage);
+}
+
+/* Text that cannot be had is no reason to ask all the time. */
+static void
+text_that_was_not_given_is_asked_for_again_later(void **state)
+{
+	struct stage *stage = *state;
+	char commands[256];
+
+	write_reply(stage->reply, false);
+	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
+	set_program(stage, commands);
+	start_capturer(stage, 1 << 20);
+	sample(stage, &built);
+	for (int i = 0; i < 4; i++) {
+		capturer_hurry(stage->capturer, HURRY_NS);
+		settle(stage);
+	}
+	assert_in_range(runs(stage), 1, 2); /* the first may have been at first sight */
 }
 
 static void
@@ -379,6 +445,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_build_is_captured_at_first_sight),
+		CASE(text_of_a_build_is_asked_for_as_soon_as_samples_tell_where),
+		CASE(text_that_was_not_given_is_asked_for_again_later),
 		CASE(a_package_is_captured_when_it_is_in_the_database),
 		CASE(blocks_that_are_there_are_not_stored_again),
 		CASE(who_dies_is_named_once_and_left_alone),
