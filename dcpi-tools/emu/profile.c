@@ -172,7 +172,7 @@ add_stall(void *context, const struct record_stall *stall)
 		edge.to = edge.from;
 	else if (image_of(adding, stall->culprit) != image)
 		edge.to = TRUTH_ELSEWHERE;
-	return counted_add_edge(adding->counted, &edge);
+	return edge_list_gather(&adding->counted->edges, &edge);
 }
 
 static int

@@ -13,6 +13,7 @@
 
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "profile/edge_list.h"
 #include "profile/profile.h"
 #include "tally/tally.h"
 
@@ -20,9 +21,7 @@ struct counted {
 	struct image_table *images;
 	struct context_table *contexts;
 	struct tally *tally;
-	struct profile_edge *edges; /* of the session's images */
-	size_t edge_count, edge_capacity;
-	size_t edge_settled; /* of those, sorted and each once */
+	struct edge_list edges; /* of the session's images: edge_list_gather() */
 	/* Of each event of the epoch: */
 	uint64_t totals[EVENTS_MAX];    /* all that follows included */
 	uint64_t anonymous[EVENTS_MAX]; /* in memory that is no file's */
@@ -33,11 +32,7 @@ void counted_fini(struct counted *counted); /* a zeroed one is allowed */
 
 /* Of an event of the epoch, by its number there. 0, -ENOMEM, -ENOSPC. */
 int counted_add(struct counted *counted, const struct sample_key *key, uint64_t count);
-int counted_add_edge(struct counted *counted, const struct profile_edge *edge);
 void counted_add_anonymous(struct counted *counted, uint16_t event, uint64_t count);
-
-/* Sort the edges, each once. */
-void counted_settle(struct counted *counted);
 
 struct counted_epoch {
 	const char *label;

@@ -139,10 +139,10 @@ counted_write(struct counted *counted, const char *directory, const struct count
 	struct profile_batch entries = {0};
 	int err = -ESTALE;
 
-	counted_settle(counted);
+	edge_list_merge(&counted->edges);
 	entries.entries = tally_sort(counted->tally, &entries.entry_count);
-	entries.edges = counted->edges;
-	entries.edge_count = counted->edge_count;
+	entries.edges = counted->edges.edges;
+	entries.edge_count = counted->edges.count;
 	for (int i = 0; i < WRITE_TRIES && err == -ESTALE; i++)
 		err = write_once(counted, directory, description, &entries, epoch);
 	return err;

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "dcpi-tools/import/kernel_symbols.h"
 
-#define KEYS_FULL    ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
-#define KEYS_MAX     (KEYS_FULL + 4096) /* a sample has several */
-#define EDGES_FULL   ((size_t)1 << 20)
-#define TABLE_FULL   ((size_t)2 << 20) /* bytes; beyond IMAGE_TABLE_BYTES_MAX they take nothing */
-#define SETTLE_FIRST ((size_t)1 << 18) /* edges */
+#define KEYS_FULL  ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
+#define KEYS_MAX   (KEYS_FULL + 4096) /* a sample has several */
+#define EDGES_FULL ((size_t)1 << 20)
+#define TABLE_FULL ((size_t)2 << 20) /* bytes; beyond IMAGE_TABLE_BYTES_MAX they take nothing */
 
 static int
 make_tables(struct pending *pending)
@@ -35,63 +33,23 @@ pending_fini(struct pending *pending)
 	image_table_free(pending->images);
 	context_table_free(pending->contexts);
 	tally_free(pending->tally);
-	free(pending->edges);
+	edge_list_fini(&pending->edges);
 	memset(pending, 0, sizeof(*pending));
 }
 
 bool
 pending_is_full(const struct pending *pending)
 {
-	return tally_size(pending->tally) >= KEYS_FULL || pending->edge_settled >= EDGES_FULL ||
+	return tally_size(pending->tally) >= KEYS_FULL || pending->edges.merged >= EDGES_FULL ||
 	       image_table_bytes(pending->images) >= TABLE_FULL || context_table_bytes(pending->contexts) >= TABLE_FULL;
-}
-
-static int
-edge_compare(const void *left, const void *right)
-{
-	const struct profile_edge *a = left, *b = right;
-
-	if (a->event != b->event)
-		return a->event < b->event ? -1 : 1;
-	if (a->image != b->image)
-		return a->image < b->image ? -1 : 1;
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
-	return (a->to > b->to) - (a->to < b->to);
-}
-
-static void
-settle(struct pending *pending)
-{
-	struct profile_edge *edges = pending->edges;
-	size_t count = 0;
-
-	if (pending->edge_count == 0)
-		return;
-	qsort(edges, pending->edge_count, sizeof(*edges), edge_compare);
-	for (size_t i = 0; i < pending->edge_count; i++) {
-		if (count > 0 && edge_compare(&edges[count - 1], &edges[i]) == 0)
-			edges[count - 1].count += edges[i].count;
-		else
-			edges[count++] = edges[i];
-	}
-	pending->edge_count = pending->edge_settled = count;
 }
 
 int
 pending_add_edge(struct pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to)
 {
-	struct profile_edge *grown;
-
-	if (pending->edge_count >= SETTLE_FIRST && pending->edge_count >= 2 * pending->edge_settled)
-		settle(pending);
-	grown = array_grow(pending->edges, &pending->edge_capacity, pending->edge_count + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	pending->edges = grown;
-	grown[pending->edge_count++] =
-		(struct profile_edge){.from = from, .to = to, .count = 1, .image = image, .event = event};
-	return 0;
+	return edge_list_gather(
+		&pending->edges,
+		&(struct profile_edge){.from = from, .to = to, .count = 1, .image = image, .event = event});
 }
 
 /* Copies of what the table has, with the build-ids that are known by now. NULL: no memory. */
@@ -113,8 +71,8 @@ flush(struct pending *pending)
 	const uint32_t image_count = image_table_count(pending->images);
 	const uint32_t context_count = context_table_count(pending->contexts);
 	struct profile_batch batch = {
-		.edges = pending->edges,
-		.edge_count = pending->edge_count,
+		.edges = pending->edges.edges,
+		.edge_count = pending->edges.count,
 		.image_count = image_count,
 		.context_count = context_count,
 		.slice = &pending->slice,
@@ -155,7 +113,7 @@ renew(struct pending *pending)
 	image_table_free(images);
 	context_table_free(contexts);
 	tally_clear(pending->tally);
-	pending->edge_count = pending->edge_settled = 0;
+	edge_list_clear(&pending->edges);
 	memset(pending->slice.events, 0, sizeof(pending->slice.events));
 	pending->slice.sideband_lost = 0;
 	return err;
@@ -166,7 +124,7 @@ pending_write(struct pending *pending)
 {
 	int err = 0;
 
-	settle(pending);
+	edge_list_merge(&pending->edges);
 	if (pending->epoch.id == 0)
 		err = profile_begin_epoch(pending->profile, &pending->epoch);
 	pending->slice.epoch = pending->epoch.id;

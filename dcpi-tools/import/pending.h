@@ -13,6 +13,7 @@
 
 #include "dcpi-tools/import/build_ids.h"
 #include "process/attribution.h"
+#include "profile/edge_list.h"
 #include "profile/profile.h"
 #include "tally/tally.h"
 
@@ -23,11 +24,9 @@ struct pending {
 	struct image_table *images;
 	struct context_table *contexts;
 	struct tally *tally;
-	struct profile_edge *edges; /* of the session's images */
-	size_t edge_count, edge_capacity;
-	size_t edge_settled; /* of those, sorted and each once */
-	struct epoch epoch;  /* its id is 0 until it is in the database */
-	struct slice slice;  /* what was counted since the last writing */
+	struct edge_list edges; /* of the session's images */
+	struct epoch epoch;     /* its id is 0 until it is in the database */
+	struct slice slice;     /* what was counted since the last writing */
 	uint64_t images_written;
 };
 

@@ -84,7 +84,7 @@ bursts_print_json(const struct bursts_request *request, const struct bursts_summ
 	err |= json_object_set_new(root, "steps", json_count(summary->steps));
 	err |= json_object_set_new(root, "ends", json_ends(summary));
 	err |= json_object_set_new(root, "without_file", json_count(counted->anonymous[0]));
-	err |= json_object_set_new(root, "edges", json_count(counted->edge_count));
+	err |= json_object_set_new(root, "edges", json_count(counted->edges.count));
 	err |= json_object_set_new(root, "seconds", json_real((double)summary->elapsed_ns / (double)SECOND_NS));
 	err |= json_object_set_new(root, "stopped_percent",
 	                           json_real(share_percent(summary->stopped_ns, summary->elapsed_ns)));

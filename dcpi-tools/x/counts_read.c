@@ -42,7 +42,7 @@ add_edge(struct reading *reading, uint32_t from_number, uint32_t to_number, uint
 	edge.image = to->image - 1;
 	edge.from = from->last;
 	edge.to = to->offset;
-	return counted_add_edge(reading->counted, &edge);
+	return edge_list_gather(&reading->counted->edges, &edge);
 }
 
 static int

@@ -125,7 +125,7 @@ count_step(struct process_code *map, uint64_t from_address, uint64_t to_address)
 	if (err || !to || to->image != from->image)
 		return err;
 	edge.to = to_address - to->start + to->offset;
-	return counted_add_edge(map->counted, &edge);
+	return edge_list_gather(&map->counted->edges, &edge);
 }
 
 int

@@ -64,7 +64,7 @@ x_report_print_text(const struct x_report *report, FILE *stream)
 	        " images, %zu edges; %.2f s, %.0f million instructions/s\n",
 	        report->counted->totals[0], report->summary->processes,
 	        report->summary->processes == 1 ? "process" : "processes", image_table_count(report->counted->images),
-	        report->counted->edge_count, seconds_of(report->run), speed_of(report) / 1e6);
+	        report->counted->edges.count, seconds_of(report->run), speed_of(report) / 1e6);
 	print_what_is_missing(report, stream);
 	fprintf(stream, "dcpix: epoch %" PRIu32 " of %s, event executions\n", report->epoch, database ? database : "?");
 	free(database);
@@ -97,7 +97,7 @@ x_report_print_json(const struct x_report *report, FILE *stream)
 	err |= json_object_set_new(root, "not_followed", json_count(summary->unfollowed));
 	err |= json_object_set_new(root, "damaged", json_count(summary->damaged));
 	err |= json_object_set_new(root, "images", json_count(image_table_count(report->counted->images)));
-	err |= json_object_set_new(root, "edges", json_count(report->counted->edge_count));
+	err |= json_object_set_new(root, "edges", json_count(report->counted->edges.count));
 	err |= json_object_set_new(root, "seconds", json_real(seconds_of(report->run)));
 	err |= json_object_set_new(root, "instructions_per_second", json_real(speed_of(report)));
 	err |= json_object_set_new(root, "program", json_status(report->run->status));

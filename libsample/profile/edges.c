@@ -1,11 +1,8 @@
 #include "profile/edges.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/grow.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/handle.h"
@@ -67,16 +64,6 @@ edges_encode(const struct edge_list *list, const struct edges_key *key, struct b
 	}
 }
 
-static int
-edge_compare(const void *left, const void *right)
-{
-	const struct profile_edge *a = left, *b = right;
-
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
-	return (a->to > b->to) - (a->to < b->to);
-}
-
 int
 edges_decode(const void *data, size_t size, const struct edges_key *key, struct edge_list *list)
 {
@@ -87,48 +74,19 @@ edges_decode(const void *data, size_t size, const struct edges_key *key, struct 
 	reader_init(&reader, data, size);
 	read_format(&reader);
 	while (!reader.failed && reader_left(&reader) >= EDGE_BYTES_MIN) {
-		struct profile_edge *grown = array_grow(list->edges, &list->capacity, list->count + 1, sizeof(*grown));
 		struct profile_edge edge = {.image = key->image, .event = key->event};
 
-		if (!grown)
-			return -ENOMEM;
-		list->edges = grown;
 		edge.from = last + read_varint_below(&reader, COUNTS_BLOCK_SIZE);
 		edge.to = edge.from + unfold(read_varint(&reader));
 		edge.count = read_varint(&reader);
 		last = edge.from;
 		if (edge.count == 0 || edge.to > COUNTS_OFFSET_MAX || edge.from >> EDGES_BLOCK_SHIFT != key->block ||
-		    (list->count > before && edge_compare(&grown[list->count - 1], &edge) >= 0))
+		    (list->count > before && edge_compare(&list->edges[list->count - 1], &edge) >= 0))
 			return -DCPI_EDAMAGED;
-		grown[list->count++] = edge;
+		if (edge_list_add(list, &edge) < 0)
+			return -ENOMEM;
 	}
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
-}
-
-void
-edge_list_fini(struct edge_list *list)
-{
-	free(list->edges);
-	*list = (struct edge_list){0};
-}
-
-void
-edge_list_merge(struct edge_list *list)
-{
-	size_t count = 0;
-
-	if (list->count == 0)
-		return;
-	qsort(list->edges, list->count, sizeof(*list->edges), edge_compare);
-	for (size_t i = 0; i < list->count; i++) {
-		struct profile_edge *last = count > 0 ? &list->edges[count - 1] : NULL;
-
-		if (last && edge_compare(last, &list->edges[i]) == 0)
-			last->count = add_saturating(last->count, list->edges[i].count);
-		else
-			list->edges[count++] = list->edges[i];
-	}
-	list->count = count;
 }
 
 /* Store the list under `key`, with what is there already. */
@@ -177,19 +135,13 @@ edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const str
 			.block = (uint32_t)(edges[at].from >> EDGES_BLOCK_SHIFT),
 		};
 
-		list.count = 0;
-		for (end = at; end < count && is_same_block(&edges[at], &edges[end]); end++) {
-			struct profile_edge *grown =
-				array_grow(list.edges, &list.capacity, list.count + 1, sizeof(*grown));
+		edge_list_clear(&list);
+		for (end = at; !err && end < count && is_same_block(&edges[at], &edges[end]); end++) {
+			struct profile_edge edge = edges[end];
 
-			if (!grown)
-				err = -ENOMEM;
-			if (err)
-				break;
-			list.edges = grown;
-			if (edges[end].count > 0 && edges[end].from <= COUNTS_OFFSET_MAX &&
-			    edges[end].to <= COUNTS_OFFSET_MAX)
-				grown[list.count++] = edges[end];
+			edge.image = key.image; /* as of those that are there already */
+			if (edge.count > 0 && edge.from <= COUNTS_OFFSET_MAX && edge.to <= COUNTS_OFFSET_MAX)
+				err = edge_list_add(&list, &edge);
 		}
 		if (!err && key.image == 0)
 			err = -EINVAL;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "profile/edge_list.h"
 #include "profile/profile.h"
 #include "profile/store.h"
 
@@ -53,17 +54,11 @@ struct edges_key {
 void edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE]);
 int edges_key_decode(const void *data, size_t size, struct edges_key *key); /* 0 or -DCPI_EDAMAGED */
 
-struct edge_list {
-	struct profile_edge *edges; /* of one block, ascending by from and to, each once */
-	size_t count, capacity;
-};
-
+/* `list`: of one block, merged. */
 void edges_encode(const struct edge_list *list, const struct edges_key *key, struct byte_writer *writer);
 
 /* Appended to the list; 0, -DCPI_EDAMAGED, -ENOMEM. */
 int edges_decode(const void *data, size_t size, const struct edges_key *key, struct edge_list *list);
-void edge_list_merge(struct edge_list *list); /* sort; what is there twice becomes one */
-void edge_list_fini(struct edge_list *list);
 
 /* Add a batch's edges to `slice`. 0 or an error. */
 int edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const struct profile_edge *edges,

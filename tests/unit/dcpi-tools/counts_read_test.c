@@ -77,7 +77,7 @@ static void
 read_counts(struct fixture *fixture)
 {
 	assert_int_equal(counts_read(fixture->directory, "", &fixture->counted, &fixture->summary), 0);
-	counted_settle(&fixture->counted);
+	edge_list_merge(&fixture->counted.edges);
 }
 
 /* Of the image with this number, in the order in which they were added. */
@@ -96,8 +96,8 @@ count_of(struct fixture *fixture, uint32_t image, uint64_t offset)
 static uint64_t
 edge_of(const struct fixture *fixture, uint32_t image, uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; i < fixture->counted.edge_count; i++) {
-		const struct profile_edge *edge = &fixture->counted.edges[i];
+	for (size_t i = 0; i < fixture->counted.edges.count; i++) {
+		const struct profile_edge *edge = &fixture->counted.edges.edges[i];
 
 		if (edge->image == image && edge->from == from && edge->to == to)
 			return edge->count;
@@ -161,7 +161,7 @@ threads_are_added_up_and_transfers_between_images_are_left_out(void **state)
 	read_counts(fixture);
 	assert_int_equal(count_of(fixture, 0, 0x100), 2);
 	assert_int_equal(count_of(fixture, 1, 0x100), 2);
-	assert_int_equal(fixture->counted.edge_count, 0);
+	assert_int_equal(fixture->counted.edges.count, 0);
 	assert_int_equal(fixture->summary.uncounted, 2);
 }
 

@@ -54,10 +54,10 @@ steps_are_counted_where_their_file_has_them(void **state)
 	assert_int_equal(process_code_count(&code, places, 2), 0);
 	assert_int_equal(counted.totals[0], 2);
 	assert_int_equal(counted.anonymous[0], 0);
-	counted_settle(&counted);
-	assert_int_equal(counted.edge_count, 2);
+	edge_list_merge(&counted.edges);
+	assert_int_equal(counted.edges.count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct profile_edge *edge = &counted.edges[i];
+		const struct profile_edge *edge = &counted.edges.edges[i];
 		const bool is_forth = edge->from == offset_of((const void *)(uintptr_t)offset_of);
 
 		assert_int_equal(edge->from, offset_of((const void *)(uintptr_t)(is_forth ? from : to)));
@@ -75,7 +75,7 @@ what_is_no_code_has_no_place(void **state)
 	(void)state;
 	assert_int_equal(process_code_count(&code, places, 1), 0);
 	assert_int_equal(counted.anonymous[0], 1);
-	assert_int_equal(counted.edge_count, 0);
+	assert_int_equal(counted.edges.count, 0);
 }
 
 static void
@@ -87,7 +87,7 @@ a_step_into_another_file_is_no_edge(void **state)
 	assert_int_equal(process_code_count(&code, places, 2), 0);
 	assert_int_equal(counted.totals[0], 2);
 	assert_int_equal(counted.anonymous[0], 0);
-	assert_int_equal(counted.edge_count, 0);
+	assert_int_equal(counted.edges.count, 0);
 }
 
 static void

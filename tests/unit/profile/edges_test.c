@@ -32,13 +32,12 @@ begin_counted_epoch(struct profile *profile, const char *label)
 	return id;
 }
 
-/* A slice of `epoch` with one count of each of the two images, and these edges. */
+/* One count of each of the two images, and these edges, into a slice of the epoch. */
 static int
-flush_edges(struct profile *profile, uint32_t epoch, bool first, const struct profile_edge *edges, size_t count)
+flush_into(struct profile *profile, struct slice *slice, bool first, const struct profile_edge *edges, size_t count)
 {
 	static const struct tally_entry entries[] = {{.offset = 0x1000, .count = 5, .image = 0},
 	                                             {.offset = 0x2000, .count = 7, .image = 1}};
-	struct slice slice = {.epoch = epoch, .start_ns = 100 * SECOND_NS, .end_ns = 110 * SECOND_NS, .event_count = 1};
 	const struct profile_batch batch = {
 		.entries = entries,
 		.entry_count = 2,
@@ -50,11 +49,20 @@ flush_edges(struct profile *profile, uint32_t epoch, bool first, const struct pr
 		.first_context = first ? 0 : 2,
 		.context_count = first ? 2 : 0,
 		.contexts = two_contexts,
-		.slice = &slice,
+		.slice = slice,
 	};
 
-	slice.events[0].samples = 12;
+	slice->start_ns = 100 * SECOND_NS;
+	slice->end_ns = 110 * SECOND_NS;
+	slice->event_count = 1;
+	slice->events[0].samples = 12;
 	return profile_flush(profile, &batch);
+}
+
+static int
+flush_edges(struct profile *profile, uint32_t epoch, bool first, const struct profile_edge *edges, size_t count)
+{
+	return flush_into(profile, &(struct slice){.epoch = epoch}, first, edges, count);
 }
 
 /* Back and forth within a block, into another block, and in the other image. */
@@ -139,6 +147,27 @@ slices_of_one_epoch_add_up_and_the_newest_epoch_is_taken(void **state)
 	assert_int_equal(edges_read(profile, 2, "executions", &set), 0);
 	assert_int_equal(set.epoch, epoch - 1);
 	edge_set_fini(&set);
+	profile_close(profile);
+}
+
+/* Though the session calls the images otherwise than the database. */
+static void
+edges_that_come_later_into_a_slice_add_up(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct slice slice = {.epoch = begin_counted_epoch(profile, "dcpix")};
+	struct edge_set set;
+
+	assert_int_equal(flush_into(profile, &slice, true, four_edges, 4), 0);
+	assert_int_equal(flush_into(profile, &slice, false, four_edges, 2), 0);
+	assert_int_equal(edges_read(profile, 1, "executions", &set), 0);
+	assert_int_equal(set.count, 3);
+	assert_edge(&set.edges[0], 0x1010, 0x1000, 198);
+	assert_edge(&set.edges[1], 0x1010, 0x1014, 2);
+	assert_edge(&set.edges[2], 0x1ffe, 0x123456, 3);
+	edge_set_fini(&set);
+	assert_int_equal(complaints(profile), 0);
 	profile_close(profile);
 }
 
@@ -346,6 +375,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(edges_are_read_as_they_were_written),
 		TEST(slices_of_one_epoch_add_up_and_the_newest_epoch_is_taken),
+		TEST(edges_that_come_later_into_a_slice_add_up),
 		TEST(edges_go_with_their_slice),
 		TEST(edges_of_merged_slices_add_up),
 		cmocka_unit_test(an_edge_that_breaks_the_order_is_damage),
