@@ -157,12 +157,17 @@ emulated_epoch(const struct selection *selection)
 
 /* What was executed while it was sampled; of that there are no edges. */
 static int
-read_emulated(struct profile *profile, uint32_t number, uint32_t epoch, struct recorded_event *recorded)
+read_emulated(struct profile *profile, const struct selection *selection, uint32_t number, uint32_t epoch,
+              struct recorded_event *recorded)
 {
 	int err;
 
 	recorded->epoch = epoch;
-	err = read_visits(profile, number, "executions", recorded);
+	recorded->paths.is_sampled_run = selection->match.first_epoch == epoch;
+	if (recorded->paths.is_sampled_run)
+		err = copy_visits(selection, number, "executions", &recorded->paths);
+	else
+		err = read_visits(profile, number, "executions", recorded);
 	if ((err && err != -DCPI_ENOSELECTION) || recorded->paths.visit_count > 0)
 		return err;
 	recorded->epoch = 0;
@@ -177,7 +182,7 @@ recorded_read(struct profile *profile, const struct selection *selection, uint32
 
 	memset(recorded, 0, sizeof(*recorded));
 	if (emulated)
-		err = read_emulated(profile, number, emulated, &recorded->exact);
+		err = read_emulated(profile, selection, number, emulated, &recorded->exact);
 	recorded->is_emulated = !err;
 	if (err == -ENOENT) {
 		paths_free(&recorded->exact.paths);

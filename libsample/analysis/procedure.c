@@ -143,16 +143,19 @@ recordings_fini(struct recordings *recordings)
 	path_counts_fini(&recordings->bursts);
 }
 
+/* Of one run, samples and counts are of the same executions: nothing has to be guessed. */
 static int
-estimate_exactly(struct frequency_input *known, struct procedure_analysis *analysis)
+estimate_exactly(const struct procedure_input *input, struct frequency_input *known,
+                 struct procedure_analysis *analysis)
 {
-	const bool is_relative = analysis->frequencies.is_relative;
+	const bool is_absolute = input->exact->is_sampled_run && analysis->cycles_per_sample > 0;
+	const bool is_relative = analysis->frequencies.is_relative && !is_absolute;
 	int err;
 
 	err = block_counts(analysis, &analysis->block_counts);
 	if (err)
 		return err;
-	known->executions_per_unit = executions_per_frequency(analysis);
+	known->executions_per_unit = is_absolute ? analysis->cycles_per_sample : executions_per_frequency(analysis);
 	known->block_counts = analysis->block_counts;
 	known->edge_counts = analysis->edge_counts;
 	frequencies_fini(&analysis->frequencies);
@@ -193,7 +196,7 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 	if (!err)
 		err = frequencies_estimate(&known, &analysis->frequencies);
 	if (!err && analysis->executions && !input->ignore_exact)
-		err = estimate_exactly(&known, analysis);
+		err = estimate_exactly(input, &known, analysis);
 	recordings_fini(&recordings);
 	minima_fini(&minima);
 	return err;

@@ -7,6 +7,8 @@
 #ifndef DCPI_ANALYSIS_PROCEDURE_H
 #define DCPI_ANALYSIS_PROCEDURE_H
 
+#include <stdbool.h>
+
 #include "analysis/code_image.h"
 #include "analysis/frequency.h"
 #include "analysis/stalls.h"
@@ -14,7 +16,7 @@
 #include "code/pipeline.h"
 #include "code/schedule.h"
 
-/* What was counted in another run (dcpix), or seen in recordings. */
+/* What was counted in another run (dcpix) or in that which was sampled (dcpiemu), or seen in recordings. */
 struct procedure_edge {
 	uint64_t from, to; /* offsets in the image */
 	uint64_t count;
@@ -31,6 +33,8 @@ struct procedure_paths {
 	const struct procedure_edge *runs;     /* what was executed from `from` up to and with `to`, no branch taken;
 	                                          ascending by `from` */
 	size_t run_count;
+	bool is_sampled_run; /* visits are all of the run that the samples are of, and of no other: periods tell cycles
+	                      */
 };
 
 struct procedure_input {
@@ -43,7 +47,7 @@ struct procedure_input {
 	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 
 	/* All of this image; NULL or empty: there is nothing. */
-	const struct procedure_paths *exact;    /* counts of another run */
+	const struct procedure_paths *exact;    /* counts */
 	const struct procedure_paths *branches; /* of a branch recorder: edges that were taken, and runs between them */
 	const struct procedure_paths *bursts;   /* of single steps */
 	bool ignore_exact;                      /* keep them (executions below), but estimate without */

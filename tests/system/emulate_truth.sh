@@ -27,6 +27,15 @@ judged()
 			100 * .right_culprit_cycles >= $3 * .stall_cycles" "$scratch/check"
 }
 
+# Counts and samples are of one run: 1 GHz, so that the nanoseconds of a turn, which the program itself has measured, are
+# the cycles that its loop takes by the samples.
+emulate in-order-2 1 --event cycles:503 -- "$build/workloads/emulated/chase" 4194304 64 100000 time
+check 'cycles are by the periods of the samples' json_holds '
+	[.blocks[] | select(.frequency.executions > 100000)] | length == 1 and
+		(.[0].actual_cycles / $took | . > 0.98 and . < 1.02)' \
+	<(dcpicalc --db "$db" --json chase) --argjson took "$(sed -n 's/ ns$//p' "$scratch/err")"
+check 'and that is said' grep -q 'epoch 1, cycles (CPI) by the samples' <(dcpicalc --db "$db" chase)
+
 judged heap 90 85
 judged tree 90 85
 judged hash 90 85
@@ -58,6 +67,8 @@ emulate e5-2699v3 1 --label elsewhere "${events[@]}" -- "$build/accuracy/kernels
 check 'the machine is that of the label' grep -q 'with the memory of in-order-2, which was emulated' \
 	<(dcpicalc --db "$db" --label try2 kernel_hash)
 check 'so is what was counted' grep -q 'counted by dcpiemu in epoch' <(dcpicalc --db "$db" --label try2 kernel_hash)
+check 'samples of other runs are not taken for those of the counts' grep -q 'what a cycle is in samples is not known' \
+	<(dcpicalc --db "$db" --epoch all kernel_hash)
 check 'so is the truth' test "$(dcpicalc --db "$db" --check --json --label try2 kernel_hash | jq -c .check.stalls)" = \
 	"$(dcpicalc --db "$db" --check --json --epoch try2 kernel_hash | jq -c .check.stalls)"
 [ $failures = 0 ]
