@@ -70,7 +70,8 @@ announce_events(const struct log *log, const struct epoch *epoch)
 	bool has_clock = false;
 	char text[512];
 
-	log_write(log, LOG_LEVEL_INFO, "%zu events on %" PRIu32 " CPUs:", epoch->event_count, epoch->cpu_count);
+	log_write(log, LOG_LEVEL_INFO, "%zu event%s on %" PRIu32 " CPU%s:", epoch->event_count,
+	          epoch->event_count == 1 ? "" : "s", epoch->cpu_count, epoch->cpu_count == 1 ? "" : "s");
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		const struct event *event = &epoch->events[i];
 

@@ -113,6 +113,12 @@ text_print(const char *text, FILE *stream)
 }
 
 const char *
+text_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+const char *
 text_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

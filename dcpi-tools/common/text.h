@@ -8,6 +8,7 @@
 #define DCPI_TOOLS_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Use the user's LC_CTYPE when it is UTF-8, C.UTF-8 otherwise. Nothing else of the locale is used: numbers stay plain.
@@ -27,6 +28,8 @@ char *text_shown(const char *text);
 
 /* Print it escaped. 0, or -ENOMEM: only what is longer than any path needs memory. */
 int text_print(const char *text, FILE *stream);
+
+const char *text_plural(uint64_t count); /* what a noun ends with: "" for one, else "s" */
 
 const char *text_basename(const char *path); /* what follows the last slash; a part of `path` */
 

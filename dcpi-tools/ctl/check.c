@@ -40,9 +40,10 @@ print_contents(const char *shown, const struct profile_stats *stats)
 {
 	char epochs[NUMBER_TEXT_SIZE], slices[NUMBER_TEXT_SIZE], images[NUMBER_TEXT_SIZE], blocks[NUMBER_TEXT_SIZE];
 
-	printf("%s: %s epochs, %s slices, %s images, %s blocks: no damage found\n", shown,
-	       count_format(stats->epochs, epochs), count_format(stats->slices, slices),
-	       count_format(stats->images, images), count_format(stats->blocks, blocks));
+	printf("%s: %s epoch%s, %s slice%s, %s image%s, %s block%s: no damage found\n", shown,
+	       count_format(stats->epochs, epochs), text_plural(stats->epochs), count_format(stats->slices, slices),
+	       text_plural(stats->slices), count_format(stats->images, images), text_plural(stats->images),
+	       count_format(stats->blocks, blocks), text_plural(stats->blocks));
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 

@@ -248,7 +248,8 @@ report_print_threads(const struct emulation_report *report, FILE *stream)
 	}
 	err = finish(table, stream);
 	if (!err && shown < all)
-		fprintf(stream, "%zu further threads are not shown; --json has all\n\n", all - shown);
+		fprintf(stream, "%zu further thread%s not shown; --json has all\n\n", all - shown,
+		        all - shown == 1 ? " is" : "s are");
 	return err;
 }
 

@@ -19,8 +19,8 @@ print_time(const struct emulation_report *report, FILE *stream)
 	const double there = emulation_seconds(setup, report->outcome), here = emulation_host_seconds(report->outcome);
 	char *title = text_shown(setup->machine.title);
 
-	fprintf(stream, "Machine:   %s (%s), %g MHz, %u of its %u cores\n", title ? title : "?", setup->machine.name,
-	        setup->machine.clock_mhz, setup->threads, setup->machine.cores);
+	fprintf(stream, "Machine:   %s (%s), %g MHz, %u of its %u core%s\n", title ? title : "?", setup->machine.name,
+	        setup->machine.clock_mhz, setup->threads, setup->machine.cores, text_plural(setup->machine.cores));
 	free(title);
 	if (setup->parts & SETUP_CLOCK)
 		fprintf(stream,
@@ -127,12 +127,15 @@ print_what_is_missing(const struct emulation_report *report, FILE *stream)
 		fprintf(stream, "Missing:   %" PRIu64 " program%s that %s started could not be followed\n", unfollowed,
 		        unfollowed > 1 ? "s" : "", unfollowed > 1 ? "were" : "was");
 	if (unrecorded)
-		fprintf(stream, "Missing:   %" PRIu64 " blocks of code or stalls found no room\n", unrecorded);
+		fprintf(stream, "Missing:   %" PRIu64 " block%s of code or stalls found no room\n", unrecorded,
+		        text_plural(unrecorded));
 	if (counters->running)
-		fprintf(stream, "Missing:   %zu %s; what they do from now on is not in it\n", counters->running,
-		        counters->running == 1 ? "process still runs" : "processes still run");
+		fprintf(stream, "Missing:   %zu %s from now on is not in it\n", counters->running,
+		        counters->running == 1 ? "process still runs; what it does"
+		                               : "processes still run; what they do");
 	if (counters->damaged)
-		fprintf(stream, "Missing:   the records of %zu processes are damaged\n", counters->damaged);
+		fprintf(stream, "Missing:   the records of %zu process%s damaged\n", counters->damaged,
+		        counters->damaged == 1 ? " are" : "es are");
 	if (sum_of(report)->timeouts)
 		fprintf(stream, "Waits:     %" PRIu64 " of %" PRIu64 " for slower threads ended without them\n",
 		        sum_of(report)->timeouts, sum_of(report)->waits);

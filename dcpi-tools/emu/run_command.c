@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulation.h"
@@ -174,8 +175,8 @@ choose(const struct request *request, struct setup *setup)
 	setup->threads = request->threads ? request->threads : setup->machine.cores;
 	if (setup->threads <= setup->machine.cores)
 		return STATUS_OK;
-	message_print(request->machine, "it has %u cores: --threads takes 1 to %u", setup->machine.cores,
-	              setup->machine.cores);
+	message_print(request->machine, "it has %u core%s: --threads takes 1 to %u", setup->machine.cores,
+	              text_plural(setup->machine.cores), setup->machine.cores);
 	return STATUS_USAGE;
 }
 

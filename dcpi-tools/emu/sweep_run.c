@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulation.h"
 #include "dcpi-tools/emu/report.h"
@@ -50,7 +51,8 @@ plan_machine(struct course *course, const struct setup *setup)
 		course->planned++;
 	}
 	if (request->threads.most > machine->cores)
-		message_print(machine->name, "it has %u cores: more threads than that are left out", machine->cores);
+		message_print(machine->name, "it has %u core%s: more threads than that are left out", machine->cores,
+		              text_plural(machine->cores));
 }
 
 static int

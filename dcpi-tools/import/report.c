@@ -90,12 +90,13 @@ import_report_print(const struct perf_import_report *report, const char *file, c
 	int err;
 
 	text_print(file, stream);
-	fprintf(stream, ": %" PRIu64 " samples in %s", report->samples, duration_format(report->duration_ns, duration));
+	fprintf(stream, ": %" PRIu64 " sample%s in %s", report->samples, text_plural(report->samples),
+	        duration_format(report->duration_ns, duration));
 	if (epoch->host[0]) {
 		fputs(" on ", stream);
 		text_print(epoch->host, stream);
 	}
-	fprintf(stream, ", %" PRIu64 " images, %s epoch %" PRIu32 "%s\n", report->images,
+	fprintf(stream, ", %" PRIu64 " image%s, %s epoch %" PRIu32 "%s\n", report->images, text_plural(report->images),
 	        report->is_known ? "known as" : "into", epoch->id, report->is_known ? ": nothing was added" : "");
 	err = print_events(report, output);
 	print_unknown(report, stream);

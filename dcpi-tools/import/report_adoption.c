@@ -9,11 +9,13 @@
 int
 adoption_print(const struct adoption *adoption, const char *directory, const struct output *output)
 {
+	const uint64_t epochs = adoption->epochs + adoption->updated;
 	FILE *stream = output->stream;
 
 	text_print(directory, stream);
-	fprintf(stream, ": %" PRIu64 " epochs, %" PRIu64 " slices, %" PRIu64 " images (%" PRIu64 " of them new)",
-	        adoption->epochs + adoption->updated, adoption->slices, adoption->images, adoption->new_images);
+	fprintf(stream, ": %" PRIu64 " epoch%s, %" PRIu64 " slice%s, %" PRIu64 " image%s (%" PRIu64 " of them new)",
+	        epochs, text_plural(epochs), adoption->slices, text_plural(adoption->slices), adoption->images,
+	        text_plural(adoption->images), adoption->new_images);
 	if (adoption->first)
 		fprintf(stream, ", into epoch%s %" PRIu32, adoption->first == adoption->last ? "" : "s",
 		        adoption->first);
@@ -21,10 +23,11 @@ adoption_print(const struct adoption *adoption, const char *directory, const str
 		fprintf(stream, " to %" PRIu32, adoption->last);
 	fputc('\n', stream);
 	if (adoption->updated)
-		fprintf(stream, "Went on:  %" PRIu64 " epochs that were here have taken the place of what was here\n",
-		        adoption->updated);
+		fprintf(stream, "Went on:  %" PRIu64 " epoch%s taken the place of what was here\n", adoption->updated,
+		        adoption->updated == 1 ? " that was here has" : "s that were here have");
 	if (adoption->known)
-		fprintf(stream, "Known:    %" PRIu64 " epochs are here already\n", adoption->known);
+		fprintf(stream, "Known:    %" PRIu64 " epoch%s here already\n", adoption->known,
+		        adoption->known == 1 ? " is" : "s are");
 	return ferror(stream) ? -EIO : 0;
 }
 

@@ -40,31 +40,34 @@ print_what_is_missing(const struct x_report *report, FILE *stream)
 		        "have, and have no place\n",
 		        counted->anonymous[0], share_percent(counted->anonymous[0], counted->totals[0]));
 	if (summary->unfollowed)
-		fprintf(stream,
-		        "dcpix: %" PRIu64 " programs that were started could not be followed, and are not counted\n",
-		        summary->unfollowed);
+		fprintf(stream, "dcpix: %" PRIu64 " program%s could not be followed, and %s not counted\n",
+		        summary->unfollowed, summary->unfollowed == 1 ? " that was started" : "s that were started",
+		        summary->unfollowed == 1 ? "is" : "are");
 	if (summary->running)
-		fprintf(stream, "dcpix: %" PRIu64 " processes still run; what they do from now on is not counted\n",
-		        summary->running);
+		fprintf(stream, "dcpix: %" PRIu64 " %s from now on is not counted\n", summary->running,
+		        summary->running == 1 ? "process still runs; what it does"
+		                              : "processes still run; what they do");
 	if (summary->uncounted)
-		fprintf(stream, "dcpix: %" PRIu64 " blocks of instructions found no room, and are not counted\n",
-		        summary->uncounted);
+		fprintf(stream, "dcpix: %" PRIu64 " block%s of instructions found no room, and %s not counted\n",
+		        summary->uncounted, text_plural(summary->uncounted), summary->uncounted == 1 ? "is" : "are");
 	if (summary->damaged)
-		fprintf(stream, "dcpix: the counts of %" PRIu64 " processes were damaged and are incomplete\n",
-		        summary->damaged);
+		fprintf(stream, "dcpix: the counts of %" PRIu64 " %s were damaged and are incomplete\n",
+		        summary->damaged, summary->damaged == 1 ? "process" : "processes");
 }
 
 int
 x_report_print_text(const struct x_report *report, FILE *stream)
 {
+	const uint32_t images = image_table_count(report->counted->images);
 	char *database = text_shown(report->database);
 
 	fprintf(stream,
 	        "dcpix: %" PRIu64 " instructions, %" PRIu64 " %s, %" PRIu32
-	        " images, %zu edges; %.2f s, %.0f million instructions/s\n",
+	        " image%s, %zu edge%s; %.2f s, %.0f million instructions/s\n",
 	        report->counted->totals[0], report->summary->processes,
-	        report->summary->processes == 1 ? "process" : "processes", image_table_count(report->counted->images),
-	        report->counted->edges.count, seconds_of(report->run), speed_of(report) / 1e6);
+	        report->summary->processes == 1 ? "process" : "processes", images, text_plural(images),
+	        report->counted->edges.count, text_plural(report->counted->edges.count), seconds_of(report->run),
+	        speed_of(report) / 1e6);
 	print_what_is_missing(report, stream);
 	fprintf(stream, "dcpix: epoch %" PRIu32 " of %s, event executions\n", report->epoch, database ? database : "?");
 	free(database);

@@ -161,9 +161,9 @@ proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visi
 		result = scan_all(&scan, directory);
 	if (scan.refused)
 		log_write(log, LOG_LEVEL_WARNING,
-		          "%s: not allowed to read the mappings of %u processes (CAP_SYS_PTRACE): samples of what they "
+		          "%s: not allowed to read the mappings of %u process%s (CAP_SYS_PTRACE): samples of what they "
 		          "mapped before now will be unknown",
-		          procfs, scan.refused);
+		          procfs, scan.refused, scan.refused == 1 ? "" : "es");
 	free(scan.maps.lines);
 	file_identities_free(scan.maps.files);
 	closedir(directory);

@@ -42,7 +42,7 @@ clear_dead(const struct store *store)
 	int dead;
 
 	if (mdb_reader_check(store->env, &dead) == 0 && dead > 0)
-		log_write(store->log, LOG_LEVEL_INFO, "cleared the slots of %d readers that are gone", dead);
+		log_write(store->log, LOG_LEVEL_INFO, "cleared the slots of readers that are gone: %d", dead);
 }
 
 void

@@ -213,9 +213,12 @@ look_at_merging()
 	dcpimport --no-sums --db "$one" --host web1 "$recorded/lost_samples-4.4.data" >/dev/null
 	dcpimport --no-sums --db "$other" --host web2 "$recorded/remmap-3.2.data" "$recorded/lost_samples-4.4.data" >/dev/null
 	check_equal 'databases become one, images of one build-id one image' \
-		"$one: 1 epochs, 1 slices, 5 images (5 of them new), into epoch 1
+		"$one: 1 epoch, 1 slice, 5 images (5 of them new), into epoch 1
 $other: 2 epochs, 2 slices, 8 images (3 of them new), into epochs 2 to 3" "$(dcpimport --db "$all" "$one" "$other")"
-	check 'it is sound' dcpictl --db "$all" check
+	check_equal 'it is sound' "$all: 3 epochs, 3 slices, 8 images: no damage found" \
+		"$(dcpictl --db "$all" check | sed 's/, [0-9]* blocks//')"
+	check_equal 'what there is one of is said so' "$one: 1 epoch, 1 slice, 5 images: no damage found" \
+		"$(dcpictl --db "$one" check | sed 's/, [0-9]* blocks//')"
 	check_equal 'it has the epochs and samples of both' '[3,574]' "$(holds "$all")"
 	check_equal 'each host has its own' '188 386' "$(for host in web1 web2; do
 		dcpiprof --db "$all" --epoch all --host $host -i --json | jq '[.rows[].counts[]] | add'

@@ -2,6 +2,7 @@
 
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
 
 #define INDENT 9 /* columns of the severity */
@@ -25,12 +26,6 @@ print_finding(const struct finding *finding, const struct output *output)
 		fprintf(output->stream, "%*s-> %s\n", INDENT, "", finding->mend);
 }
 
-static const char *
-plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 /* The last line: is there anything to do? */
 static void
 print_verdict(const struct findings *findings, const struct output *output)
@@ -43,9 +38,9 @@ print_verdict(const struct findings *findings, const struct output *output)
 	        output_plain(output, style));
 	if (problems)
 		fprintf(output->stream, "something is in the way: %zu problem%s, %zu warning%s\n", problems,
-		        plural(problems), warnings, plural(warnings));
+		        text_plural(problems), warnings, text_plural(warnings));
 	else if (warnings)
-		fprintf(output->stream, "nothing is in the way; %zu warning%s\n", warnings, plural(warnings));
+		fprintf(output->stream, "nothing is in the way; %zu warning%s\n", warnings, text_plural(warnings));
 	else
 		fprintf(output->stream, "all is well\n");
 }

@@ -207,8 +207,8 @@ check_cost(const json_t *status, struct findings *findings)
 	}
 	if (lost > 0) {
 		findings_add(findings, SEVERITY_WARNING, "records",
-		             "%.0f records on processes and mappings were lost: samples after them may be unknown",
-		             lost);
+		             "%.0f record%s on processes and mappings %s lost: samples after that may be unknown", lost,
+		             lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
 		findings_mend(findings, "set sideband_ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
 		              2 * number_of(json_object_get(status, "rings"), "sideband_bytes") / 1024);
 	}

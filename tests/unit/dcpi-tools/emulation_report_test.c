@@ -161,6 +161,38 @@ what_was_not_modelled_is_not_reported(void **state)
 	free(text);
 }
 
+/* A core, a block, a record: what there is one of is not told as several. */
+static void
+one_of_a_thing_is_told_as_one(void **state)
+{
+	static const char expected[] = "Machine:   A small one (small), 1000 MHz, 1 of its 1 core\n"
+				       "Time:      not modelled; 0.02 s here\n"
+				       "Executed:  1 process, 1 program, 2 threads, 600000 instructions\n"
+				       "\n"
+				       "        accesses         misses     hits per 1000 of\n"
+				       "            1000             25   97.50%    0.042 branches\n"
+				       "\n"
+				       "Missing:   1 program that was started could not be followed\n"
+				       "Missing:   1 block of code or stalls found no room\n"
+				       "Missing:   1 process still runs; what it does from now on is not in it\n"
+				       "Missing:   the records of 1 process are damaged\n"
+				       "Waits:     1 of 9 for slower threads ended without them\n";
+	struct stage *stage = *state;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	stage->setup.parts = SETUP_COUNTS | SETUP_BRANCHES;
+	stage->setup.threads = stage->setup.machine.cores = 1;
+	stage->outcome.counters.programs[0].unrecorded = 1;
+	stage->outcome.counters.running = stage->outcome.counters.damaged = 1;
+	stage->outcome.epoch = 0;
+	assert_int_equal(emulation_report_text(&stage->report, stream), 0);
+	fclose(stream);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
 static void
 json_has_all_of_it(void **state)
 {
@@ -192,6 +224,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_report_is_as_worked_out_by_hand, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_was_not_modelled_is_not_reported, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_of_a_thing_is_told_as_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(json_has_all_of_it, set_up, tear_down),
 	};
 
