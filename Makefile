@@ -212,7 +212,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
-$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test executed_test): $(filter-out %/places.o %/program.o,$(EMULATOR_OBJECTS))
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test executed_test): $(EMULATOR_OBJECTS)
 
 EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile calibrate_describe calibrate_host chase machines executed
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)

@@ -1,0 +1,149 @@
+#include "emulator/timing/instrument.h"
+
+#include <stdatomic.h>
+
+#include "emulator/timing/callbacks.h"
+#include "emulator/timing/core.h"
+#include "emulator/timing/hot.h"
+
+/* Callbacks have no place for a context. */
+static struct {
+	struct timing *timing;
+	const struct guest *guest;
+	struct locks *locks;
+	struct callbacks callbacks;
+	atomic_bool has_threads; /* a second one began: all code is translated again */
+} state;
+
+void
+instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks)
+{
+	state.timing = timing;
+	state.guest = guest;
+	state.locks = locks;
+	state.callbacks = callbacks_choose(timing);
+}
+
+void
+instrument_thread_began(unsigned vcpu)
+{
+	if (vcpu > 0)
+		atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
+}
+
+static void
+pass_block(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	(void)data;
+	recording_pass(state.timing->recording);
+}
+
+static void
+count_block(unsigned vcpu, void *data)
+{
+	timing_thread(state.timing, vcpu)->executions[(uintptr_t)data]++;
+}
+
+static void
+settle_delay(unsigned vcpu, void *data)
+{
+	(void)data;
+	clock_settle(state.timing->clock, vcpu, timing_thread(state.timing, vcpu)->clock);
+}
+
+static bool
+is_zero(uint64_t address, unsigned size_shift)
+{
+	const void *place = (const void *)(uintptr_t)(address + guest_base(state.guest));
+
+	return size_shift == 2   ? *(const volatile uint32_t *)place == 0
+	       : size_shift == 3 ? *(const volatile uint64_t *)place == 0
+	                         : *(const volatile uint8_t *)place == 0;
+}
+
+/* Others may have been there since: then who holds it is known by the next access. */
+static void
+atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = timing_thread(state.timing, vcpu);
+	uint64_t now;
+
+	(void)data;
+	if (!qemu_plugin_mem_is_store(info))
+		return;
+	now = locks_access(state.locks, vcpu, address, thread->clock,
+	                   is_zero(address, qemu_plugin_mem_size_shift(info)));
+	if (now > thread->clock)
+		thread_step(thread, &(struct clock_step){
+					    .now = now,
+					    .limit = thread->next_turn,
+					    .blocked_cycles = now - thread->clock,
+				    });
+}
+
+/* Blocks alone. As long as there is one thread, the emulator counts by itself. */
+void
+instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
+{
+	const struct thread *first = timing_thread(state.timing, 0);
+
+	if (!atomic_load_explicit(&state.has_threads, memory_order_relaxed))
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &first->executions[number], 1);
+	else
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, QEMU_PLUGIN_CB_NO_REGS,
+		                                     (void *)(uintptr_t)number);
+}
+
+static void
+register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index)
+{
+	const struct block_instruction *instruction = &code->block->instructions[index];
+	struct access *access = &code->accesses[index];
+	bool may_store = instruction->stores || !instruction->loads;
+	uint64_t packed;
+
+	access->is_group = instruction->leader == index;
+	for (unsigned i = index; access->is_group && i != BLOCK_NOT_USED; i = code->block->instructions[i].next_member)
+		may_store |= code->block->instructions[i].stores;
+	access->may_store = may_store;
+	access->may_do_both = !access->is_group && instruction->loads == instruction->stores;
+	access->size = (uint8_t)(access->is_group ? 1 : instruction->group_to);
+	packed = hot_access_pack(access, instruction->group_from,
+	                         instruction->group_to > 0 ? instruction->group_to - 1 : 0);
+	qemu_plugin_register_vcpu_mem_cb(insn, may_store ? state.callbacks.access : state.callbacks.load,
+	                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)packed);
+}
+
+/* Threads that have a time each. */
+static bool
+can_meet(void)
+{
+	return (state.timing->parts & SETUP_CLOCK) && atomic_load_explicit(&state.has_threads, memory_order_relaxed);
+}
+
+void
+instrument_block(struct qemu_plugin_tb *tb, struct code *code)
+{
+	const struct block *block = code->block;
+
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, state.callbacks.enter, QEMU_PLUGIN_CB_NO_REGS, code);
+	for (uint16_t i = 0; i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+
+		if (state.callbacks.access && (instruction->leader == i || instruction->leader == BLOCK_ALONE))
+			register_access(qemu_plugin_tb_get_insn(tb, i), code, i);
+		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
+			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,
+			                                       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		if (instruction->is_atomic && can_meet())
+			qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), atomic_done,
+			                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+	}
+}
+
+void
+instrument_passed(struct qemu_plugin_tb *tb)
+{
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, pass_block, QEMU_PLUGIN_CB_NO_REGS, NULL);
+}

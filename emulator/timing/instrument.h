@@ -1,0 +1,25 @@
+/*
+ * instrument.h - what the emulator is asked to call in a block of code that it translates
+ *
+ * Calls the emulator: of the plugin only. Thread rule: as the emulator translates, one thread at a time.
+ */
+#ifndef DCPI_EMULATOR_TIMING_INSTRUMENT_H
+#define DCPI_EMULATOR_TIMING_INSTRUMENT_H
+
+#include "emulator/clock/locks.h"
+#include "emulator/guest.h"
+#include "emulator/plugin_api.h"
+#include "emulator/timing/timing.h"
+
+/* Once, before anything else here. All three are borrowed from then on. */
+void instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks);
+
+/* A second thread makes more necessary in what is translated from then on; the emulator translates all again. */
+void instrument_thread_began(unsigned vcpu);
+
+/* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */
+void instrument_block(struct qemu_plugin_tb *tb, struct code *code);
+void instrument_counts(struct qemu_plugin_tb *tb, uint32_t number);
+void instrument_passed(struct qemu_plugin_tb *tb);
+
+#endif

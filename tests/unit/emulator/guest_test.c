@@ -1,0 +1,205 @@
+/* Tests of emulator/guest.h. This program stands for the emulator, and its memory is the guest's. */
+#include "emulator/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/test.h"
+
+#define EXECVE_X86_64 59
+#define MMAP_X86_64   9
+
+struct told {
+	unsigned images, not_followed;
+	char path[PATH_MAX]; /* of the image that came last */
+};
+
+static int
+add_image(void *context, const struct record_mmap *file)
+{
+	struct told *told = context;
+
+	told->images++;
+	snprintf(told->path, sizeof(told->path), "%s", file->path);
+	return 0;
+}
+
+static void
+not_followed(void *context)
+{
+	struct told *told = context;
+
+	told->not_followed++;
+}
+
+static int
+self(void)
+{
+	return 1;
+}
+
+static struct guest *
+make_guest(const char *target, struct told *told)
+{
+	struct guest *guest = calloc(1, sizeof(*guest));
+
+	assert_non_null(guest);
+	assert_int_equal(guest_init(guest, target, 0, NULL, (const void *)(uintptr_t)self), 0);
+	assert_int_equal(guest_tell(guest, add_image, not_followed, told), 0);
+	return guest;
+}
+
+static uint32_t
+image_of(struct guest *guest, const void *bytes, size_t size, uint64_t *offset)
+{
+	static struct translation translation;
+
+	translation = (struct translation){.bytes = bytes, .size = size, .guest_base = 0x5000};
+	guest_take_block(guest, &translation);
+	*offset = translation.block.offset;
+	return translation.block.image;
+}
+
+/* A page in the file `name`, mapped. */
+static const uint8_t *
+map_page(char *name, uint8_t byte)
+{
+	uint8_t page[4096];
+	void *mapped;
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0);
+	memset(page, byte, sizeof(page));
+	assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
+	mapped = mmap(NULL, sizeof(page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	close(fd);
+	return mapped;
+}
+
+static void
+a_target_that_is_not_known_is_refused(void **state)
+{
+	static struct guest guest;
+
+	(void)state;
+	assert_int_equal(guest_init(&guest, "m68k", 0, NULL, (const void *)(uintptr_t)self), -ENOSYS);
+}
+
+static void
+only_x86_64_is_x86(void **state)
+{
+	struct told told = {0};
+	struct guest *guest = make_guest("x86_64", &told);
+
+	(void)state;
+	assert_true(guest->is_x86);
+	free(guest);
+	guest = make_guest("riscv64", &told);
+	assert_false(guest->is_x86);
+	free(guest);
+}
+
+static void
+a_block_gets_the_file_and_offset_of_its_code(void **state)
+{
+	char name[] = "/tmp/guest_test.XXXXXX";
+	struct told told = {0};
+	const uint8_t *page = map_page(name, 0x90);
+	struct guest *guest = make_guest("x86_64", &told);
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(image_of(guest, page + 0x123, 5, &offset), 1);
+	assert_int_equal(offset, 0x123);
+	assert_string_equal(told.path, name);
+	assert_int_equal(guest_base(guest), 0x5000);
+	assert_int_equal(image_of(guest, page + 0x200, 5, &offset), 1);
+	assert_int_equal(told.images, 1);
+	unlink(name);
+	free(guest);
+}
+
+static void
+code_that_was_changed_is_no_file_s(void **state)
+{
+	char name[] = "/tmp/guest_test.XXXXXX";
+	struct told told = {0};
+	uint8_t *page = (uint8_t *)(uintptr_t)map_page(name, 0x90);
+	struct guest *guest = make_guest("x86_64", &told);
+	uint64_t offset;
+
+	(void)state;
+	page[0x124] = 0xcc;
+	assert_int_equal(image_of(guest, page + 0x123, 5, &offset), 0);
+	assert_int_equal(offset, 0);
+	unlink(name);
+	free(guest);
+}
+
+static void
+what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
+{
+	char first_name[] = "/tmp/guest_test.XXXXXX", later_name[] = "/tmp/guest_test.XXXXXX";
+	struct told told = {0};
+	const uint8_t *first = map_page(first_name, 0x90), *later;
+	struct guest *guest = make_guest("x86_64", &told);
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(image_of(guest, first, 5, &offset), 1);
+	later = map_page(later_name, 0xc3);
+	guest_call_ended(guest, 0, MMAP_X86_64 + 1);
+	assert_int_equal(image_of(guest, later, 5, &offset), 0);
+	guest_call_ended(guest, 0, MMAP_X86_64);
+	assert_int_equal(image_of(guest, later, 5, &offset), 2);
+	assert_string_equal(told.path, later_name);
+	unlink(first_name);
+	unlink(later_name);
+	free(guest);
+}
+
+/* Nothing that the emulator could execute: the kernel tries. */
+static void
+a_program_that_leaves_the_emulator_is_told_of(void **state)
+{
+	char name[] = "/tmp/guest_test.XXXXXX";
+	struct told told = {0};
+	struct guest *guest = make_guest("x86_64", &told);
+	const uint64_t arguments[5] = {(uintptr_t)name};
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "nothing", 7), 7);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	close(fd);
+	guest_call_began(guest, EXECVE_X86_64 + 1, arguments);
+	assert_int_equal(told.not_followed, 0);
+	guest_call_began(guest, EXECVE_X86_64, arguments);
+	assert_int_equal(told.not_followed, 1);
+	unlink(name);
+	free(guest);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_target_that_is_not_known_is_refused),
+		cmocka_unit_test(only_x86_64_is_x86),
+		cmocka_unit_test(a_block_gets_the_file_and_offset_of_its_code),
+		cmocka_unit_test(code_that_was_changed_is_no_file_s),
+		cmocka_unit_test(what_is_mapped_later_is_found_when_the_call_has_ended),
+		cmocka_unit_test(a_program_that_leaves_the_emulator_is_told_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
