@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "emulator/counts/counts_file.h"
+#include "process/context_table.h"
 
 #define FIXED_ARGUMENTS 16 /* of the emulator's own, and an interpreter's */
 
@@ -152,7 +152,7 @@ name_plugin(const struct emulation *emulation, const char *path, char *plugin, s
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	int length = snprintf(plugin, size, "%s,comm=", emulation->plugin);
 
-	for (size_t i = 0; i < COUNTS_COMM_SIZE - 1 && name[i] && length > 0 && (size_t)length < size; i++)
+	for (size_t i = 0; i < COMM_SIZE - 1 && name[i] && length > 0 && (size_t)length < size; i++)
 		length += snprintf(plugin + length, size - (size_t)length, "%02x", (unsigned char)name[i]);
 }
 

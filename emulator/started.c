@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 static void
-read_comm(const char *digits, char comm[STARTED_COMM_SIZE])
+read_comm(const char *digits, char comm[COMM_SIZE])
 {
 	unsigned byte;
 	size_t i = 0;
 
-	for (; i < STARTED_COMM_SIZE - 1 && sscanf(digits + 2 * i, "%2x", &byte) == 1; i++) {
+	for (; i < COMM_SIZE - 1 && sscanf(digits + 2 * i, "%2x", &byte) == 1; i++) {
 		comm[i] = (char)byte;
 		if (!digits[2 * i + 1] || !digits[2 * i + 2]) {
 			i++;

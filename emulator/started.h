@@ -10,12 +10,11 @@
 #include <limits.h>
 
 #include "emulator/program.h"
-
-#define STARTED_COMM_SIZE 16
+#include "process/context_table.h"
 
 struct started {
 	char directory[PATH_MAX]; /* of the run */
-	char comm[STARTED_COMM_SIZE];
+	char comm[COMM_SIZE];
 	char emulator[PATH_MAX];
 	char plugin[2 * PATH_MAX + 256]; /* with its options but for comm */
 	char cpu[64], prefix[PATH_MAX], seed[32];

@@ -17,7 +17,7 @@
 struct counters_program {
 	int32_t pid, parent;
 	unsigned number; /* of the process' programs, from 0 on */
-	char comm[RECORD_COMM_SIZE];
+	char comm[COMM_SIZE];
 	uint64_t start_cycles, unfollowed, unrecorded;
 	struct record_counters sum; /* of its virtual CPUs; clock: the last one's, began: the first one's */
 	struct record_counters *vcpus;

@@ -7,7 +7,7 @@
 static int
 move_to_file(struct counting *counting, int fd)
 {
-	char comm[COUNTS_COMM_SIZE];
+	char comm[COMM_SIZE];
 	int err;
 
 	memcpy(comm, counting->header->comm, sizeof(comm));

@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 #include "emulator/code_log.h"
+#include "process/context_table.h"
 
 #define COUNTS_MAGIC       UINT64_C(0x31746e6369706364) /* "dcpicnt1" */
 #define COUNTS_PREFIX      "counts."                    /* of the file's name; process id and a number follow */
-#define COUNTS_COMM_SIZE   16
 #define COUNTS_HEADER_SIZE 4096
 #define COUNTS_VCPUS_MAX   4096
 #define COUNTS_EDGES_MAX   (UINT32_C(1) << 22)
@@ -31,10 +31,10 @@ struct counts_header {
 	uint64_t magic;
 	int32_t pid;
 	uint32_t vcpu_count;
-	uint64_t log_size;           /* bytes of the log in use */
-	uint64_t unfollowed;         /* programs that were executed without the emulator */
-	uint64_t uncounted;          /* blocks entered, or translated, that found no room here */
-	char comm[COUNTS_COMM_SIZE]; /* of the program, as the kernel would call it */
+	uint64_t log_size;    /* bytes of the log in use */
+	uint64_t unfollowed;  /* programs that were executed without the emulator */
+	uint64_t uncounted;   /* blocks entered, or translated, that found no room here */
+	char comm[COMM_SIZE]; /* of the program, as the kernel would call it */
 };
 
 /* A block, by the blocks it was entered from; 0 is none. */

@@ -19,10 +19,10 @@
 #include "emulator/code_log.h"
 #include "emulator/setup.h"
 #include "machine/machine.h"
+#include "process/context_table.h"
 
-#define RECORD_MAGIC            UINT64_C(0x3164726f63657264)
-#define RECORD_PREFIX           "record." /* of the file's name; process id and a number follow */
-#define RECORD_COMM_SIZE        16
+#define RECORD_MAGIC            UINT64_C(0x3164726f63657264) /* "drecord1" */
+#define RECORD_PREFIX           "record."                    /* of the file's name; process id and a number follow */
 #define RECORD_HEADER_SIZE      4096
 #define RECORD_VCPUS_MAX        4096
 #define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
@@ -53,7 +53,7 @@ struct record_header {
 	uint64_t unrecorded;   /* blocks or stalls that found no room here */
 	uint64_t start_cycles; /* virtual time when this process began; in an exec's, and a fork's, the one before goes
 	                          on */
-	char comm[RECORD_COMM_SIZE];
+	char comm[COMM_SIZE];
 };
 
 /* A stall: instruction `stalled` waited, because of `culprit` (its own number when it is itself); 0 in `stalled`: free.

@@ -132,7 +132,7 @@ static int
 move_to_file(struct recording *recording, int fd, uint64_t start_cycles)
 {
 	const int32_t parent = recording->header->pid;
-	char comm[RECORD_COMM_SIZE];
+	char comm[COMM_SIZE];
 	int err;
 
 	memcpy(comm, recording->header->comm, sizeof(comm));
