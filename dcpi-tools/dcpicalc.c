@@ -34,7 +34,7 @@ static const struct argp_option entries[] = {
          "Frequencies from exact counts, branches, instructions, bursts or samples (default: the best there is)", 1},
 	{"summary", KEY_SUMMARY, NULL, 0, "Only where the cycles went, no instructions", 1},
 	{"cutoff", KEY_CUTOFF, "PERCENT", 0, "Leave out blocks with less of the procedure's time", 1},
-	{"check", KEY_CHECK, NULL, 0, "Compare the estimated executions with those that dcpix counted", 1},
+	{"check", KEY_CHECK, NULL, 0, "Compare the estimated executions with those that dcpix or dcpiemu counted", 1},
 	{"graph", KEY_GRAPH, "FILE", 0, "Draw the flow graph into FILE (.svg, .png, .pdf or .dot) instead", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
 	{NULL, 0, NULL, 0, "How it is shown:", 3},

@@ -37,20 +37,28 @@ wanted(const struct report *report, enum report_from from, const struct recorded
 	return report->request->from == FROM_BEST || report->request->from == from ? &recorded->paths : NULL;
 }
 
+/* Who takes exact counts, where the samples are from. */
+static const char *
+who_counts(const struct report *report)
+{
+	return recorded_emulated_epoch(report->selection)
+	               ? "'dcpiemu run' takes them, unless --model leaves 'counts' out"
+	               : "'dcpix -- PROGRAM' takes them";
+}
+
 /* Where one source was asked for: is it there? */
 static int
 check_source(const struct report *report)
 {
-	static const struct {
+	const struct {
 		enum frequency_method method;
-		const char *missing;
+		const char *missing, *who;
 	} sources[] = {
-		[FROM_EXACT] = {FREQUENCY_COUNTED, "there are no exact counts of it: 'dcpix -- PROGRAM' takes them"},
-		[FROM_BRANCHES] = {FREQUENCY_BRANCHES, "there are no branch stacks of it"},
-		[FROM_INSTRUCTIONS] = {FREQUENCY_RETIRED,
-	                               "there are no samples of instructions of it: dcpid takes them, where the "
-	                               "machine counts these"},
-		[FROM_BURSTS] = {FREQUENCY_BURSTS, "there are no bursts of it: 'dcpix --bursts -p PID' takes them"},
+		[FROM_EXACT] = {FREQUENCY_COUNTED, "exact counts", who_counts(report)},
+		[FROM_BRANCHES] = {FREQUENCY_BRANCHES, "branch stacks", NULL},
+		[FROM_INSTRUCTIONS] = {FREQUENCY_RETIRED, "samples of instructions",
+	                               "dcpid takes them, where the machine counts these"},
+		[FROM_BURSTS] = {FREQUENCY_BURSTS, "bursts", "'dcpix --bursts -p PID' takes them"},
 	};
 	const enum report_from from = report->request->from;
 	uint32_t epoch;
@@ -58,7 +66,8 @@ check_source(const struct report *report)
 	if (from == FROM_BEST || from == FROM_SAMPLES ||
 	    frequency_source(report->analysis, &report->recorded, &epoch) == sources[from].method)
 		return STATUS_OK;
-	message_print(report->request->procedure.name, "%s", sources[from].missing);
+	message_print(report->request->procedure.name, "there are no %s of it%s%s", sources[from].missing,
+	              sources[from].who ? ": " : "", sources[from].who ? sources[from].who : "");
 	return STATUS_EMPTY;
 }
 
@@ -83,8 +92,8 @@ analyze(struct report *report)
 	if (!err && (!report->request->check || report->analysis->executions))
 		return check_source(report);
 	if (!err) {
-		message_print(report->request->procedure.name, "there are no exact counts of it to compare with: "
-		                                               "'dcpix -- PROGRAM' takes them, and dcpiemu does");
+		message_print(report->request->procedure.name, "there are no exact counts of it to compare with: %s",
+		              who_counts(report));
 		return STATUS_EMPTY;
 	}
 	return message_cannot(report->request->procedure.name, "analyse the procedure", err,

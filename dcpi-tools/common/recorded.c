@@ -145,9 +145,8 @@ paths_free(const struct procedure_paths *paths)
 	free((void *)(uintptr_t)paths->runs);
 }
 
-/* The newest epoch with samples that match, if it was emulated. */
-static uint32_t
-emulated_epoch(const struct selection *selection)
+uint32_t
+recorded_emulated_epoch(const struct selection *selection)
 {
 	const size_t count = selection_epochs_matched(selection);
 	const struct epoch *epoch = count ? &selection->epochs[count - 1] : NULL;
@@ -177,7 +176,7 @@ read_emulated(struct profile *profile, const struct selection *selection, uint32
 int
 recorded_read(struct profile *profile, const struct selection *selection, uint32_t number, struct recorded *recorded)
 {
-	const uint32_t emulated = emulated_epoch(selection);
+	const uint32_t emulated = recorded_emulated_epoch(selection);
 	int err = -ENOENT;
 
 	memset(recorded, 0, sizeof(*recorded));

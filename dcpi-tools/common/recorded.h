@@ -29,4 +29,7 @@ int recorded_read(struct profile *profile, const struct selection *selection, ui
                   struct recorded *recorded);
 void recorded_fini(struct recorded *recorded); /* a zeroed one is allowed */
 
+/* The newest epoch of a selection with samples that match, if dcpiemu made it; else 0. */
+uint32_t recorded_emulated_epoch(const struct selection *selection);
+
 #endif

@@ -71,4 +71,11 @@ check 'samples of other runs are not taken for those of the counts' grep -q 'wha
 	<(dcpicalc --db "$db" --epoch all kernel_hash)
 check 'so is the truth' test "$(dcpicalc --db "$db" --check --json --label try2 kernel_hash | jq -c .check.stalls)" = \
 	"$(dcpicalc --db "$db" --check --json --epoch try2 kernel_hash | jq -c .check.stalls)"
+# What is missing is said with who takes it.
+rm -rf "$db"
+emulate in-order-2 1 --label uncounted --model caches,clock,samples --event cycles:503 -- \
+	"$build/accuracy/kernels" hash.2 1
+check_fails 'what an emulation did not count, another one can' 4 \
+	"there are no exact counts of it: 'dcpiemu run' takes them, unless --model leaves 'counts' out" \
+	dcpicalc --db "$db" --label uncounted --from exact kernel_hash
 [ $failures = 0 ]
