@@ -58,6 +58,7 @@ begin_parts(struct reading *reading, struct selection_parts *parts, const struct
 	parts->store = reading->store;
 	parts->txn = reading->txn;
 	parts->scope = &reading->scope;
+	parts->is_labelled = request->label != NULL;
 	err = context_filter_init(reading->store, reading->txn, request, &parts->filter, why, size);
 	if (err == -DCPI_ENOSELECTION && !reading->must_match) {
 		parts->is_passed = true;
@@ -84,8 +85,10 @@ copy_out(struct reading *reading, const struct selection_request *const *request
 	if (!err)
 		err = selection_read_blocks(reading->parts, reading->count);
 	for (size_t i = 0; !err && i < reading->count; i++)
-		if (!reading->parts[i].is_passed)
+		if (!reading->parts[i].is_passed) {
 			err = selection_read_slices(&reading->parts[i]);
+			err = err ? err : selection_narrow(&reading->parts[i]);
+		}
 	return err;
 }
 

@@ -25,7 +25,8 @@ struct selection_request {
 	uint64_t until_ns;  /* 0: no bound */
 	const char *comm;   /* fnmatch(3) pattern; NULL: any */
 	const char *cgroup; /* fnmatch(3) pattern, or a path that also matches everything below it; NULL: any */
-	const char *label;  /* fnmatch(3) pattern; NULL: any */
+	const char *label; /* fnmatch(3) pattern; NULL: any. Epochs, slices and events without such samples are left out
+	                      then, and count in no total */
 };
 
 /* An event over all selected epochs: those with the same name are one. */

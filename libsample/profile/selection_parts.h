@@ -27,6 +27,7 @@ struct selection_parts {
 	const struct scope *scope;
 	struct context_filter filter;
 	bool is_passed;                                        /* no context matches: nothing is read */
+	bool is_labelled;                                      /* what has nothing under the label is left out */
 	struct event_map *event_maps;                          /* one for each epoch of the selection */
 	size_t event_capacity, image_capacity, count_capacity; /* of the selection's arrays */
 	struct block_list blocks;                              /* of the image that is read */
@@ -37,6 +38,9 @@ struct selection_parts {
 int selection_read_epochs(struct selection_parts *parts);               /* and events */
 int selection_read_blocks(struct selection_parts *parts, size_t count); /* of all: into counts and images */
 int selection_read_slices(struct selection_parts *parts); /* totals and times, also of those that had a match */
+
+int selection_merge_events(struct selection_parts *parts); /* of the epochs that there are */
+int selection_narrow(struct selection_parts *parts);       /* at last: epochs and events to those of a label */
 
 /* The place of epoch `id` among the selected ones, which must have it. */
 size_t selection_epoch_index(const struct selection *selection, uint32_t id);

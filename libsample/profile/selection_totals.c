@@ -95,6 +95,17 @@ merge_events(struct selection_parts *parts, size_t index)
 }
 
 int
+selection_merge_events(struct selection_parts *parts)
+{
+	int err = 0;
+
+	/* The newest epoch first: it decides on order, names and notes. */
+	for (size_t i = parts->selection->epoch_count; !err && i-- > 0;)
+		err = merge_events(parts, i);
+	return err;
+}
+
+int
 selection_read_epochs(struct selection_parts *parts)
 {
 	struct selection *selection = parts->selection;
@@ -106,13 +117,9 @@ selection_read_epochs(struct selection_parts *parts)
 	if (!selection->epochs || !parts->event_maps)
 		return -ENOMEM;
 	selection->epoch_count = count;
-	/* The newest epoch first: it decides on order, names and notes. */
-	for (size_t i = count; !err && i-- > 0;) {
+	for (size_t i = 0; !err && i < count; i++)
 		err = read_epoch(parts, i);
-		if (!err)
-			err = merge_events(parts, i);
-	}
-	return err;
+	return err ? err : selection_merge_events(parts);
 }
 
 static void
@@ -174,6 +181,8 @@ selection_read_slices(struct selection_parts *parts)
 		struct slice slice;
 		MDB_val value;
 
+		if (parts->is_labelled && !parts->matched[i])
+			continue;
 		err = store_get(parts->store, parts->txn, TABLE_SLICES, chosen->id, &value);
 		if (!err)
 			err = slice_decode(chosen->id, value.mv_data, value.mv_size, &slice);

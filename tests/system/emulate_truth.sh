@@ -66,6 +66,10 @@ check 'so are they by their statistics' dcpistats --db "$db" --label hash --labe
 emulate e5-2699v3 1 --label elsewhere "${events[@]}" -- "$build/accuracy/kernels" hash.2 1
 check 'the machine is that of the label' grep -q 'with the memory of in-order-2, which was emulated' \
 	<(dcpicalc --db "$db" --label try2 kernel_hash)
+check_equal 'times and events are those of the label' "$(dcpiprof --db "$db" --epoch try2 --json | jq -c '[.start, .end, .epochs, .events]')" \
+	"$(dcpiprof --db "$db" --label try2 --json | jq -c '[.start, .end, .epochs, .events]')"
+check_equal 'also in the head of a procedure' "$(dcpicalc --db "$db" --epoch try2 kernel_hash)" \
+	"$(dcpicalc --db "$db" --label try2 kernel_hash)"
 check 'so is what was counted' grep -q 'counted by dcpiemu in epoch' <(dcpicalc --db "$db" --label try2 kernel_hash)
 check 'samples of other runs are not taken for those of the counts' grep -q 'what a cycle is in samples is not known' \
 	<(dcpicalc --db "$db" --epoch all kernel_hash)
