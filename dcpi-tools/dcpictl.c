@@ -5,11 +5,9 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "collectord/config.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
@@ -41,18 +39,7 @@ static const char *const commands[] = {"status", "flush",   "epoch", "label",   
 static void
 take_command(struct argp_state *state, struct request *request, const char *text)
 {
-	const char *near = suggest_name(text, commands, COMMAND_COUNT);
-	char *shown;
-
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (strcmp(commands[i], text) == 0)
-			request->command = commands[i];
-	if (request->command)
-		return;
-	shown = text_shown(text);
-	argp_error(state, "there is no command '%s'%s%s%s", shown ? shown : "?", near ? " (did you mean " : "",
-	           near ? near : "", near ? "?)" : "");
-	free(shown);
+	request->command = commands[options_choice(state, "command", text, commands, COMMAND_COUNT)];
 }
 
 static bool
@@ -74,8 +61,7 @@ take_argument(struct argp_state *state, struct request *request, char *text)
 	} else if (!request->label) {
 		request->label = text;
 	} else {
-		request->program = &state->argv[state->next - 1];
-		state->next = state->argc;
+		request->program = options_program(state);
 	}
 }
 
@@ -142,7 +128,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->label = text;
 		return 0;
 	case KEY_PID:
-		request->pid = (unsigned)options_number(state, "--pid", text, 1, INT32_MAX);
+		request->pid = (unsigned)options_whole(state, "--pid", text, 1, INT32_MAX);
 		return 0;
 	case KEY_JSON:
 		request->json = true;

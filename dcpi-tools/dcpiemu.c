@@ -4,16 +4,12 @@
  * Its commands are in dcpi-tools/emu/, the model is in emulator/, and man/dcpiemu.1.scd describes it.
  */
 #include <argp.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/suggest.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
 
@@ -34,20 +30,11 @@ static const struct {
 static size_t
 find_command(const struct argp_state *state, const char *text)
 {
-	const char *names[COMMAND_COUNT], *near;
-	char *shown;
+	const char *names[COMMAND_COUNT];
 
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		names[i] = commands[i].name;
-		if (strcmp(commands[i].name, text) == 0)
-			return i;
-	}
-	near = suggest_name(text, names, COMMAND_COUNT);
-	shown = text_shown(text);
-	argp_error(state, "there is no command '%s'%s%s%s", shown ? shown : "?", near ? " (did you mean " : "",
-	           near ? near : "", near ? "?)" : "");
-	free(shown);
-	return 0;
+	return options_choice(state, "command", text, names, COMMAND_COUNT);
 }
 
 struct choice {

@@ -115,8 +115,7 @@ parse_option(int key, char *text, struct argp_state *state)
 			take_name(state, series, text);
 			return 0;
 		}
-		series->program = &state->argv[state->next - 1];
-		state->next = state->argc;
+		series->program = options_program(state);
 		return 0;
 	case ARGP_KEY_END:
 		check(state, series);

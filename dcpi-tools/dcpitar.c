@@ -81,7 +81,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->images = false;
 		return 0;
 	case KEY_LIMIT:
-		request->limit_bytes = (uint64_t)options_number(state, "--limit", text, 1, 1 << 30) << 20;
+		request->limit_bytes = options_whole(state, "--limit", text, 1, 1 << 30) << 20;
 		return 0;
 	case KEY_JSON:
 		request->options.format = FORMAT_JSON;

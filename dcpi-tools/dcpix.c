@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/guard.h"
@@ -76,9 +75,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		state->child_inputs[0] = &request->options;
 		return 0;
 	case KEY_LABEL:
-		if (!*text || strlen(text) >= EPOCH_LABEL_SIZE)
-			argp_error(state, "--label takes 1 to %d bytes", EPOCH_LABEL_SIZE - 1);
-		request->label = text;
+		request->label = options_label(state, text, EPOCH_LABEL_SIZE - 1);
 		return 0;
 	case KEY_JSON:
 		request->json = true;
@@ -90,7 +87,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->is_bursts = true;
 		return 0;
 	case 'p':
-		request->bursts.pid = (pid_t)options_number(state, "--pid", text, 1, INT32_MAX);
+		request->bursts.pid = (pid_t)options_whole(state, "--pid", text, 1, INT32_MAX);
 		return 0;
 	case KEY_BUDGET:
 		request->bursts.budget_percent = options_number(state, "--budget", text, 0.1, 50);
@@ -99,8 +96,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->bursts.seconds = options_number(state, "--seconds", text, 0.1, 1e6);
 		return 0;
 	case ARGP_KEY_ARG: /* what follows is the program's */
-		request->command = &state->argv[state->next - 1];
-		state->next = state->argc;
+		request->command = options_program(state);
 		return 0;
 	case ARGP_KEY_END:
 		if (request->is_bursts ? !request->bursts.pid || request->command : !!request->bursts.pid)

@@ -1,10 +1,12 @@
 #include "dcpi-tools/common/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 
@@ -191,6 +193,22 @@ options_number(const struct argp_state *state, const char *option, const char *t
 	return least;
 }
 
+uint64_t
+options_whole(const struct argp_state *state, const char *option, const char *text, uint64_t least, uint64_t most)
+{
+	char expected[80], *end;
+	double number;
+
+	errno = 0;
+	number = strtod(text, &end); /* 1e6 is one, too */
+	if (!errno && end != text && !*end && number >= (double)least && number <= (double)most &&
+	    (double)(uint64_t)number == number)
+		return (uint64_t)number;
+	snprintf(expected, sizeof(expected), "a whole number from %" PRIu64 " to %" PRIu64, least, most);
+	refuse(state, option, text, expected);
+	return least;
+}
+
 size_t
 options_count(const struct argp_state *state, const char *option, const char *text)
 {
@@ -202,4 +220,39 @@ options_count(const struct argp_state *state, const char *option, const char *te
 	if (errno || end == text || *end || number < 1 || text[0] == '-')
 		refuse(state, option, text, "a whole number from 1 on");
 	return (size_t)number;
+}
+
+size_t
+options_choice(const struct argp_state *state, const char *what, const char *text, const char *const *names,
+               size_t count)
+{
+	const char *near;
+	char *shown;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], text) == 0)
+			return i;
+	near = suggest_name(text, names, count);
+	shown = text_shown(text);
+	argp_error(state, "there is no %s '%s'%s%s%s", what, shown ? shown : "?", near ? " (did you mean " : "",
+	           near ? near : "", near ? "?)" : "");
+	free(shown);
+	return 0;
+}
+
+const char *
+options_label(const struct argp_state *state, const char *text, size_t max)
+{
+	if (!*text || strlen(text) > max)
+		argp_error(state, "--label takes 1 to %zu bytes", max);
+	return text;
+}
+
+char **
+options_program(struct argp_state *state)
+{
+	char **program = &state->argv[state->next - 1];
+
+	state->next = state->argc;
+	return program;
 }

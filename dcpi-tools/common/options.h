@@ -10,6 +10,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/output.h"
@@ -65,6 +66,18 @@ error_t options_parse(int key, char *text, struct argp_state *state);
 
 /* A number between `least` and `most`; else the program ends with a sentence that names `option`. */
 double options_number(const struct argp_state *state, const char *option, const char *text, double least, double most);
+uint64_t options_whole(const struct argp_state *state, const char *option, const char *text, uint64_t least,
+                       uint64_t most);
 size_t options_count(const struct argp_state *state, const char *option, const char *text); /* a whole one, from 1 on */
+
+/* Which of `names` it is; else the program ends with a sentence: there is no `what` of this name. */
+size_t options_choice(const struct argp_state *state, const char *what, const char *text, const char *const *names,
+                      size_t count);
+
+/* A label of at most `max` bytes. */
+const char *options_label(const struct argp_state *state, const char *text, size_t max);
+
+/* At ARGP_KEY_ARG: a program, whose arguments are all that follows. */
+char **options_program(struct argp_state *state);
 
 #endif

@@ -1,16 +1,13 @@
 #include "dcpi-tools/emu/model_options.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/text.h"
 
-#define PERIOD_MAX  1e12
-#define QUANTUM_MAX 1e12
+#define PERIOD_MAX  UINT64_C(1000000000000)
+#define QUANTUM_MAX UINT64_C(1000000000000)
 #define CPU_SIZE    64 /* the plugin's, which hands it on */
 
 enum key {
@@ -46,29 +43,14 @@ static const struct argp_option entries[] = {
 	{0},
 };
 
-static void
-refuse_name(const struct argp_state *state, const char *what, const char *text, const char *const *names, size_t count)
-{
-	const char *near = suggest_name(text, names, count);
-	char *shown = text_shown(text);
-
-	argp_error(state, "there is no %s '%s'%s%s%s", what, shown ? shown : "?", near ? " (did you mean " : "",
-	           near ? near : "", near ? "?)" : "");
-	free(shown);
-}
-
 static uint32_t
 part_of(const struct argp_state *state, const char *word)
 {
 	const char *names[SETUP_PART_COUNT];
 
-	for (unsigned i = 0; i < SETUP_PART_COUNT; i++) {
+	for (unsigned i = 0; i < SETUP_PART_COUNT; i++)
 		names[i] = setup_part_name(i);
-		if (strcmp(word, names[i]) == 0)
-			return UINT32_C(1) << i;
-	}
-	refuse_name(state, "part of the model", word, names, SETUP_PART_COUNT);
-	return 0;
+	return UINT32_C(1) << options_choice(state, "part of the model", word, names, SETUP_PART_COUNT);
 }
 
 static void
@@ -92,13 +74,9 @@ event_of(const struct argp_state *state, const char *name)
 {
 	const char *names[SETUP_EVENT_COUNT];
 
-	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++) {
+	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
 		names[i] = setup_event_name(i);
-		if (strcmp(name, names[i]) == 0)
-			return i;
-	}
-	refuse_name(state, "event", name, names, SETUP_EVENT_COUNT);
-	return 0;
+	return options_choice(state, "event", name, names, SETUP_EVENT_COUNT);
 }
 
 static void
@@ -119,8 +97,7 @@ take_event(const struct argp_state *state, struct model_options *options, const 
 	options->events_chosen = true;
 	options->setup.periods[event] = setup_event_period(event);
 	if (colon)
-		options->setup.periods[event] =
-			(uint64_t)options_number(state, "--event's period", colon + 1, 1, PERIOD_MAX);
+		options->setup.periods[event] = options_whole(state, "--event's period", colon + 1, 1, PERIOD_MAX);
 	free(name);
 }
 
@@ -185,10 +162,10 @@ parse_option(int key, char *text, struct argp_state *state)
 		setup->parts &= ~(uint32_t)SETUP_SAMPLES;
 		return 0;
 	case KEY_QUANTUM:
-		setup->quantum_cycles = (uint64_t)options_number(state, "--quantum", text, 0, QUANTUM_MAX);
+		setup->quantum_cycles = options_whole(state, "--quantum", text, 0, QUANTUM_MAX);
 		return 0;
 	case KEY_SEED:
-		setup->seed = (uint64_t)options_number(state, "--seed", text, 0, UINT32_MAX);
+		setup->seed = options_whole(state, "--seed", text, 0, UINT32_MAX);
 		return 0;
 	case KEY_DELAY:
 		take_delay(state, setup, text);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
@@ -58,14 +57,6 @@ static const struct argp_child children[] = {
 	{0},
 };
 
-static const char *
-label_of(const struct argp_state *state, const char *text)
-{
-	if (!*text || strlen(text) >= EPOCH_LABEL_SIZE)
-		argp_error(state, "--label takes 1 to %d bytes", EPOCH_LABEL_SIZE - 1);
-	return text;
-}
-
 static void
 check(const struct argp_state *state, const struct request *request)
 {
@@ -91,10 +82,10 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->machine = text;
 		return 0;
 	case KEY_THREADS:
-		request->threads = (unsigned)options_number(state, "--threads", text, 1, MACHINE_CORES_MAX);
+		request->threads = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
 		return 0;
 	case KEY_LABEL:
-		request->label = label_of(state, text);
+		request->label = options_label(state, text, EPOCH_LABEL_SIZE - 1);
 		return 0;
 	case KEY_NO_DB:
 		request->without_database = true;
@@ -112,8 +103,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->is_quiet = true;
 		return 0;
 	case ARGP_KEY_ARG: /* what follows is the program's */
-		request->command = &state->argv[state->next - 1];
-		state->next = state->argc;
+		request->command = options_program(state);
 		return 0;
 	case ARGP_KEY_END:
 		check(state, request);

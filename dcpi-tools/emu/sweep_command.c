@@ -1,7 +1,6 @@
 /* dcpiemu sweep: its options, and what it does with them. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
@@ -100,15 +99,13 @@ parse_option(int key, char *text, struct argp_state *state)
 		take_threads(state, request, text);
 		return 0;
 	case KEY_RUNS:
-		request->runs = (unsigned)options_number(state, "--runs", text, 1, SWEEP_RUNS_MAX);
+		request->runs = (unsigned)options_whole(state, "--runs", text, 1, SWEEP_RUNS_MAX);
 		return 0;
 	case KEY_PLOT:
 		request->plot = text;
 		return 0;
 	case KEY_LABEL:
-		if (!*text || strlen(text) > LABEL_MAX)
-			argp_error(state, "--label takes 1 to %d bytes", LABEL_MAX);
-		request->label = text;
+		request->label = options_label(state, text, LABEL_MAX);
 		return 0;
 	case KEY_NO_DB:
 		request->without_database = true;
@@ -120,8 +117,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		request->is_quiet = true;
 		return 0;
 	case ARGP_KEY_ARG: /* what follows is the program's */
-		request->command = &state->argv[state->next - 1];
-		state->next = state->argc;
+		request->command = options_program(state);
 		return 0;
 	case ARGP_KEY_END:
 		check(state, request);

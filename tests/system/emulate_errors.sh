@@ -71,6 +71,7 @@ machines()
 		env XDG_CONFIG_HOME="$scratch" "$tool" run --machine host --no-db true
 	check_fails 'no machine' 2 "'dcpiemu machines' lists" dcpiemu run --no-db true
 	check_fails 'more threads than cores' 2 '--threads takes 1 to 4' emulate --threads 5 true
+	check_fails 'a part of a thread' 2 "--threads '1.5' is not a whole number from 1 to" emulate --threads 1.5 true
 	check_fails 'a sweep of none' 2 'no machine has so many cores' \
 		dcpiemu sweep --machine in-order-2 --threads 5..6 --no-db true
 	check_fails 'a list of threads that is none' 2 'ranges of them' \
