@@ -54,3 +54,16 @@ $(BLOCKS_PLUGIN): $(call plugin_objects,tests/system/blocks_plugin.c $(call sour
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,--as-needed $(LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lpthread
 workloads: $(BLOCKS_PLUGIN)
+
+# What a program fetches, loads and stores, and whether the model's caches and TLBs are the reference on it.
+TRACE_PLUGIN := $(BUILD)/tests/system/trace_plugin.so
+$(TRACE_PLUGIN): $(call plugin_objects,tests/system/trace_plugin.c)
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,--as-needed $(LDFLAGS) -o $@ $^
+workloads: $(TRACE_PLUGIN)
+
+COMPARE_TRACE := $(BUILD)/tests/system/compare_trace
+$(COMPARE_TRACE): $(BUILD)/obj/tests/system/compare_trace.o $(EMULATOR_OBJECTS) $(call archives,$(TIMING_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lpthread
+workloads: $(COMPARE_TRACE)

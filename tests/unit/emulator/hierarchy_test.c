@@ -6,7 +6,7 @@
 
 #include "emulator/model/hierarchy.h"
 #include "emulator/setup.h"
-#include "tests/unit/emulator/reference_cache.h"
+#include "tests/unit/emulator/reference_core.h"
 
 #define ALL_PARTS (SETUP_CACHES | SETUP_TLBS)
 #define HEAP      UINT64_C(0x4000001000)
@@ -444,80 +444,6 @@ a_first_level_whose_sets_are_no_power_of_two_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* The whole of a core, slowly. */
-struct reference {
-	struct reference_cache code, data, levels[2], code_tlb, data_tlb, shared_tlb;
-	uint64_t written_back;
-};
-
-static struct reference
-reference_of_machine(bool first_in)
-{
-	return (struct reference){
-		.code = reference_new(64, 4, first_in),
-		.data = reference_new(64, 8, first_in),
-		.levels = {reference_new(512, 8, first_in), reference_new(1024, 20, first_in)},
-		.code_tlb = reference_new(16, 4, false),
-		.data_tlb = reference_new(16, 4, false),
-		.shared_tlb = reference_new(128, 4, false),
-	};
-}
-
-static void
-reference_end(struct reference *reference)
-{
-	reference_free(&reference->code);
-	reference_free(&reference->data);
-	reference_free(&reference->levels[0]);
-	reference_free(&reference->levels[1]);
-	reference_free(&reference->code_tlb);
-	reference_free(&reference->data_tlb);
-	reference_free(&reference->shared_tlb);
-}
-
-static void
-reference_left(struct reference *reference, const struct reference_found *found, unsigned level)
-{
-	if (found->left == REFERENCE_NONE || !found->was_written)
-		return;
-	for (; level < 2; level++) {
-		struct reference_way *way = reference_find(&reference->levels[level], found->left);
-
-		if (way) {
-			way->written = true;
-			return;
-		}
-	}
-	reference->written_back++;
-}
-
-/* The level that has it: 0 to 2, or HIERARCHY_MEMORY. */
-static unsigned
-reference_access_all(struct reference *reference, struct reference_cache *first, uint64_t line, bool writes)
-{
-	struct reference_found found = reference_access(first, line, writes);
-
-	if (found.hit)
-		return 0;
-	reference_left(reference, &found, 0);
-	for (unsigned level = 0; level < 2; level++) {
-		found = reference_access(&reference->levels[level], line, false);
-		if (found.hit)
-			return level + 1;
-		reference_left(reference, &found, level + 1);
-	}
-	return HIERARCHY_MEMORY;
-}
-
-/* 0: the first TLB has it; 1: the second; 2: it is walked. */
-static unsigned
-reference_translate(struct reference *reference, struct reference_cache *first, uint64_t page)
-{
-	if (reference_access(first, page, false).hit)
-		return 0;
-	return reference_access(&reference->shared_tlb, page, false).hit ? 1 : 2;
-}
-
 struct trace_access {
 	uint64_t address;
 	char kind; /* 'l', 's' or 'f': load, store, fetch */
@@ -549,15 +475,12 @@ next_access(uint64_t *random, uint64_t *scan)
 }
 
 static void
-compare_access(struct reference *reference, const struct trace_access *access)
+compare_access(struct reference_core *reference, const struct trace_access *access)
 {
+	const struct reference_result expected = reference_core_access(reference, access->address, access->kind);
 	struct access_result result = {.level = 0};
 	struct plain_hits plain = {NULL};
 	bool is_code = access->kind == 'f', writes = access->kind == 's';
-	unsigned pages = reference_translate(reference, is_code ? &reference->code_tlb : &reference->data_tlb,
-	                                     access->address / 4096);
-	unsigned level = reference_access_all(reference, is_code ? &reference->code : &reference->data,
-	                                      access->address / 64, writes);
 
 	if (is_code)
 		hierarchy_plain_code(cores[0], &plain);
@@ -569,15 +492,15 @@ compare_access(struct reference *reference, const struct trace_access *access)
 		result = fetch(0, access->address);
 	else
 		result = writes ? store(0, access->address) : load(0, access->address);
-	assert_int_equal(result.level, level);
-	assert_int_equal(result.tlb_missed, pages > 0);
-	assert_int_equal(result.walked, pages > 1);
+	assert_int_equal(result.level, expected.level);
+	assert_int_equal(result.tlb_missed, expected.tlb_missed);
+	assert_int_equal(result.walked, expected.walked);
 }
 
 static void
-compare_trace(bool first_in)
+compare_trace(void)
 {
-	struct reference reference = reference_of_machine(first_in);
+	struct reference_core reference = reference_core_new(&machine);
 	uint64_t random = 1, scan = 0;
 
 	begin(1);
@@ -588,14 +511,14 @@ compare_trace(bool first_in)
 	}
 	assert_int_equal(hierarchy_traffic(cores[0])->written_back, reference.written_back);
 	assert_in_range(reference.written_back, 1000, 300000);
-	reference_end(&reference);
+	reference_core_free(&reference);
 }
 
 static void
 a_core_is_the_reference_access_for_access(void **state)
 {
 	(void)state;
-	compare_trace(false);
+	compare_trace();
 }
 
 static void
@@ -605,7 +528,7 @@ first_in_first_out_is_the_reference_too(void **state)
 	machine.code.replacement = REPLACEMENT_FIFO;
 	for (unsigned i = 0; i < 3; i++)
 		machine.levels[i].replacement = REPLACEMENT_FIFO;
-	compare_trace(true);
+	compare_trace();
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
