@@ -30,6 +30,7 @@ judged()
 # Counts and samples are of one run: 1 GHz, so that the nanoseconds of a turn, which the program itself has measured, are
 # the cycles that its loop takes by the samples.
 emulate in-order-2 1 --event cycles:503 -- "$build/workloads/emulated/chase" 4194304 64 100000 time
+# shellcheck disable=SC2016 # jq's variables
 check 'cycles are by the periods of the samples' json_holds '
 	[.blocks[] | select(.frequency.executions > 100000)] | length == 1 and
 		(.[0].actual_cycles / $took | . > 0.98 and . < 1.02)' \
