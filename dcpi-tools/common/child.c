@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/ending.h"
 #include "dcpi-tools/common/time_text.h"
 
 /* A signal that somebody sent to us is meant for the program; from the terminal it has one of its own. */
@@ -18,6 +19,24 @@ pass_on(pid_t pid, const siginfo_t *info)
 {
 	if (info->si_code <= 0 && info->si_pid != pid)
 		kill(pid, info->si_signo);
+}
+
+static void
+note_asked(struct child *child, int signal_number)
+{
+	if (!child->asked && ending_is_asked(signal_number))
+		child->asked = signal_number;
+}
+
+/* What the terminal sent to us and to the program, which has ended by it before we heard of it. */
+static void
+take_rest(struct child *child, const sigset_t *signals)
+{
+	static const struct timespec now = {0};
+	int taken;
+
+	while ((taken = sigtimedwait(signals, NULL, &now)) > 0)
+		note_asked(child, taken);
 }
 
 static uint64_t
@@ -38,6 +57,7 @@ wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 
 		if (ended == pid) {
 			child->cpu_ns = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
+			take_rest(child, signals);
 			return 0;
 		}
 		if (ended < 0 && errno != EINTR)
@@ -47,6 +67,7 @@ wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 				child->tick(child->tick_context, time_now() - child->start_ns);
 			continue;
 		}
+		note_asked(child, info.si_signo);
 		if (info.si_signo != SIGCHLD)
 			pass_on(pid, &info);
 	}
@@ -91,6 +112,8 @@ become(const struct child *child, char *const *command, const struct signals_bef
 	int reason = child->begin ? child->begin(child->begin_context) : 0;
 
 	restore_signals(before);
+	if (child->mask)
+		sigprocmask(SIG_SETMASK, child->mask, NULL);
 	if (!reason) {
 		if (child->is_quiet)
 			send_output_nowhere();
@@ -149,6 +172,7 @@ child_run(struct child *child, char *const *command)
 
 	child->status = 0;
 	child->cpu_ns = 0;
+	child->asked = 0;
 	collect_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &before.mask);
 	sigaction(SIGCHLD, &normal, &before.of_children); /* who ignores it hears of no child */
@@ -160,14 +184,7 @@ child_run(struct child *child, char *const *command)
 int
 child_exit_status(int status, int failed)
 {
-	const struct rlimit no_core = {0};
-	int signal_number;
-
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : failed;
-	signal_number = WTERMSIG(status);
-	setrlimit(RLIMIT_CORE, &no_core);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-	return 128 + signal_number;
+	return ending_by(WTERMSIG(status));
 }

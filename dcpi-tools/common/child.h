@@ -7,6 +7,7 @@
 #ifndef DCPI_TOOLS_CHILD_H
 #define DCPI_TOOLS_CHILD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,12 +18,14 @@ struct child {
 	void *begin_context;
 	void (*tick)(void *context, uint64_t elapsed_ns); /* about once a second while it runs; NULL: nobody asks */
 	void *tick_context;
-	bool is_quiet; /* its output goes nowhere; what it says of errors stays */
+	bool is_quiet;        /* its output goes nowhere; what it says of errors stays */
+	const sigset_t *mask; /* signals that it finds blocked; NULL: those that we have blocked */
 
 	/* what became of it */
 	int status;                /* of the program, as waitpid(2) gives it */
 	uint64_t start_ns, end_ns; /* since 1970: when it was executed, when it ended */
 	uint64_t cpu_ns;           /* processor time, children that it waited for included */
+	int asked;                 /* the first signal that asked us to end meanwhile (ending.h); 0: none */
 };
 
 /*

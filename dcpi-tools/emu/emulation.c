@@ -95,6 +95,7 @@ run_command(const struct emulation_request *request, char *const *command, struc
 		.tick = wants_progress(request) ? show_progress : NULL,
 		.context = &course,
 		.is_quiet = request->is_silent,
+		.mask = request->mask,
 	};
 	int status;
 

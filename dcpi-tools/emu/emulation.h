@@ -21,9 +21,10 @@ struct emulation_request {
 	const char *label;         /* of epoch and processes; NULL: none */
 	const char *title;         /* in the line of progress; NULL: the machine's name */
 	char *const *command;
-	bool sets_threads; /* the environment says setup->threads to who asks it, and %t in arguments is that */
-	bool is_quiet;     /* no progress */
-	bool is_silent;    /* nothing of the output of the program */
+	const sigset_t *mask; /* signals that it finds blocked; NULL: as we have them */
+	bool sets_threads;    /* the environment says setup->threads to who asks it, and %t in arguments is that */
+	bool is_quiet;        /* no progress */
+	bool is_silent;       /* nothing of the output of the program */
 };
 
 struct emulation_outcome {

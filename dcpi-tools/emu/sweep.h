@@ -42,6 +42,7 @@ struct sweep {
 	char *const *command;
 	const char *plot;
 	const char *database; /* NULL: none */
+	int asked;            /* the signal that ended it early; 0: none */
 };
 
 void sweep_settle(struct sweep *sweep);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/ending.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/plot.h"
@@ -174,6 +175,8 @@ run(const struct sweep_request *request)
 			shown = sweep_plot(&sweep);
 	}
 	sweep_run_fini(&sweep);
+	if (sweep.asked)
+		return ending_by(sweep.asked);
 	return status ? status : shown;
 }
 

@@ -1,10 +1,12 @@
 #include "dcpi-tools/emu/sweep_run.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/ending.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
@@ -16,6 +18,7 @@ struct course {
 	const struct sweep_request *request;
 	struct sweep *sweep;
 	size_t planned;
+	sigset_t mask; /* what was blocked before signals were held */
 };
 
 static int
@@ -83,6 +86,27 @@ setup_of(const struct course *course, const struct sweep_point *point)
 	return &course->sweep->setups[i];
 }
 
+/* Somebody wants us to end, while the program ran or after it. */
+static bool
+is_asked(struct sweep *sweep, const struct run *run)
+{
+	const int later = ending_take();
+
+	sweep->asked = run->asked ? run->asked : later;
+	return sweep->asked != 0;
+}
+
+static void
+say_interrupted(const struct sweep_point *point, const struct emulation_outcome *outcome)
+{
+	if (outcome->epoch)
+		message_print(point->label,
+		              "interrupted: it is not in the table; what it did until then is epoch %" PRIu32,
+		              outcome->epoch);
+	else
+		message_print(point->label, "interrupted: it is not in the table");
+}
+
 /* What a run found. Only one that ended well has a time to compare. */
 static int
 take_outcome(struct sweep_point *point, const struct setup *setup, const struct emulation_outcome *outcome)
@@ -110,7 +134,7 @@ take_outcome(struct sweep_point *point, const struct setup *setup, const struct 
 }
 
 static int
-run_once(const struct course *course, struct sweep_point *point, struct setup *setup)
+run_once(struct course *course, struct sweep_point *point, struct setup *setup)
 {
 	const struct sweep_request *request = course->request;
 	char title[128];
@@ -122,6 +146,7 @@ run_once(const struct course *course, struct sweep_point *point, struct setup *s
 		.label = point->label,
 		.title = title,
 		.command = request->command,
+		.mask = &course->mask,
 		.sets_threads = true,
 		.is_quiet = request->is_quiet,
 		.is_silent = !request->shows_output,
@@ -132,8 +157,14 @@ run_once(const struct course *course, struct sweep_point *point, struct setup *s
 	snprintf(title, sizeof(title), "%s (%zu of %zu)", point->label, (size_t)(point - course->sweep->points) + 1,
 	         course->planned);
 	status = emulation_run(&emulation, &outcome);
-	if (!status)
+	if (!status && outcome.run.asked) {
+		say_interrupted(point, &outcome);
+		status = STATUS_FAILURE;
+	} else if (!status) {
 		status = take_outcome(point, setup, &outcome);
+	}
+	if (is_asked(course->sweep, &outcome.run))
+		status = STATUS_FAILURE;
 	emulation_fini(&outcome);
 	return status;
 }
@@ -162,6 +193,16 @@ run_all(struct course *course)
 	return status;
 }
 
+static void
+say_what_is_left(const struct course *course)
+{
+	size_t whole = 0;
+
+	for (size_t i = 0; i < course->sweep->count; i++)
+		whole += course->sweep->points[i].runs == course->request->runs;
+	message_print(NULL, "ended early: %zu of %zu points are whole", whole, course->planned);
+}
+
 int
 sweep_run(const struct sweep_request *request, struct sweep *sweep)
 {
@@ -170,7 +211,14 @@ sweep_run(const struct sweep_request *request, struct sweep *sweep)
 
 	if (!status)
 		status = plan(&course);
-	return status ? status : run_all(&course);
+	if (status)
+		return status;
+	ending_hold(&course.mask); /* what was finished is not lost */
+	status = run_all(&course);
+	if (sweep->asked)
+		say_what_is_left(&course);
+	ending_release(&course.mask);
+	return status;
 }
 
 void

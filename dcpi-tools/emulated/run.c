@@ -84,10 +84,12 @@ start_and_wait(struct run *run, const struct run_request *request, const char **
 		.tick = request->tick,
 		.tick_context = request->context,
 		.is_quiet = request->is_quiet,
+		.mask = request->mask,
 	};
 	int err = child_run(&child, (char *const *)command);
 
 	run->status = child.status;
+	run->asked = child.asked;
 	run->start_ns = child.start_ns;
 	run->end_ns = child.end_ns;
 	run->disk_filled =

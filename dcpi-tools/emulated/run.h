@@ -8,6 +8,7 @@
 #define DCPI_TOOLS_EMULATED_RUN_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,12 +27,14 @@ struct run_request {
 	void (*tick)(void *context, uint64_t elapsed_ns); /* NULL: nobody asks */
 	void *context;
 	bool is_quiet;
+	const sigset_t *mask; /* as child.h has it */
 };
 
 struct run {
 	char directory[PATH_MAX]; /* private, with what the plugin left; run_remove() */
 	char emulator[PATH_MAX];
 	int status;                /* of the program, as waitpid(2) gives it */
+	int asked;                 /* as child.h has it */
 	uint64_t start_ns, end_ns; /* since 1970 */
 	bool disk_filled;          /* the directory's disk has no room left: what the plugin left is not all */
 };

@@ -89,8 +89,28 @@ sweep()
 	holds 'and each run is in it' '.schema == "dcpiemu-sweep/1" and (.points[0].runs_seconds | length) == 2' both
 }
 
+# A sweep that takes too long: with two threads the program says that it runs, and waits.
+interrupted_sweep()
+{
+	local status=0
+
+	# shellcheck disable=SC2016 # the program's own
+	start env --default-signal=INT dcpiemu sweep --machine in-order-2 --threads 1..4 --db cut --csv -- sh -c \
+		'[ "$1" = 1 ] && exit; echo $$ >begun; until [ -e enough.sweep ]; do :; done' sh %t >cut.csv 2>cut.err
+	wait_for 60 test -s begun
+	kill -INT "$started"
+	wait "$started" || status=$?
+	check_equal 'a sweep that is interrupted ends so' 130 $status
+	check_equal 'what was finished is in the table' 'in-order-2,1' "$(sed 1d cut.csv | cut -d , -f 1,2)"
+	check 'and in the database' dcpiprof --db cut --epoch in-order-2/1
+	check_equal 'the rest is told of' 'dcpiemu: in-order-2/2: interrupted: it is not in the table; what it did until then is epoch 2
+dcpiemu: ended early: 1 of 4 points are whole' "$(cat cut.err)"
+	check_equal 'and nothing of it is left' '' "$(ls "$TMPDIR")"
+}
+
 of_one_thread
 of_threads
 as_text
 sweep
+interrupted_sweep
 [ $failures = 0 ]

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dcpi-tools/common/child.h"
+#include "dcpi-tools/common/ending.h"
 
 static int
 run_shell(struct child *child, const char *script)
@@ -168,6 +169,38 @@ a_signal_that_is_sent_to_us_goes_to_it(void **state)
 	assert_int_equal(WEXITSTATUS(child.status), 9);
 }
 
+/* Whether the program hears of it or not; a signal that asks for something else is none. */
+static void
+that_we_were_asked_to_end_is_known(void **state)
+{
+	struct child child = {0};
+
+	(void)state;
+	assert_int_equal(run_shell(&child, "trap '' TERM; kill -USR1 $PPID; kill -TERM $PPID; exit 0"), 0);
+	assert_int_equal(child.asked, SIGTERM);
+	assert_int_equal(run_shell(&child, "trap '' USR1; kill -USR1 $PPID; exit 0"), 0);
+	assert_int_equal(child.asked, 0);
+}
+
+static void
+what_we_block_is_not_blocked_for_it(void **state)
+{
+	char program[] = "grep", quiet[] = "-q", file[] = "/proc/self/status",
+	     blocked[] = "^SigBlk:.*0000000000000000$";
+	char *const blocks[] = {program, quiet, blocked, file, NULL};
+	struct child child = {0};
+	sigset_t before;
+
+	(void)state;
+	ending_hold(&before);
+	assert_int_equal(child_run(&child, blocks), 0);
+	assert_int_equal(WEXITSTATUS(child.status), 1);
+	child.mask = &before;
+	assert_int_equal(child_run(&child, blocks), 0);
+	assert_int_equal(child.status, 0);
+	ending_release(&before);
+}
+
 static void
 count_tick(void *context, uint64_t elapsed_ns)
 {
@@ -199,6 +232,8 @@ main(void)
 		cmocka_unit_test(it_ends_also_where_children_are_ignored),
 		cmocka_unit_test(the_program_finds_signals_as_they_were),
 		cmocka_unit_test(a_signal_that_is_sent_to_us_goes_to_it),
+		cmocka_unit_test(that_we_were_asked_to_end_is_known),
+		cmocka_unit_test(what_we_block_is_not_blocked_for_it),
 		cmocka_unit_test(a_run_of_seconds_is_told_of),
 	};
 
