@@ -1,17 +1,13 @@
 #include "dcpi-tools/emu/counters.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "dcpi-tools/emulated/code_read.h"
+#include "dcpi-tools/emulated/run_files.h"
 
 static bool
 read_at(int fd, void *bytes, size_t size, uint64_t offset)
@@ -68,34 +64,46 @@ read_vcpus(int fd, struct counters_program *program, size_t count)
 	return 0;
 }
 
-static bool
-is_running(int pid)
+static int
+read_program(struct counters_program *program, const struct run_file *file, const struct record_header *header)
 {
-	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+	*program = (struct counters_program){
+		.pid = header->pid,
+		.parent = header->parent,
+		.number = (unsigned)file->number,
+		.start_cycles = header->start_cycles,
+		.unfollowed = header->unfollowed,
+		.unrecorded = header->unrecorded,
+	};
+	memcpy(program->comm, header->comm, sizeof(program->comm) - 1);
+	return read_vcpus(file->fd, program, header->vcpu_count);
 }
 
-static int
-read_program(int fd, struct counters *counters, int pid, int number)
-{
-	struct counters_program program = {.number = (unsigned)number};
-	struct record_header header;
-	int err, begun = read_header(fd, &header);
+struct counters_reading {
+	struct counters *counters;
+	size_t capacity;
+};
 
-	counters->running += number == 0 && is_running(pid);
+static int
+read_file(void *context, const struct run_file *file)
+{
+	struct counters_reading *reading = context;
+	struct counters *counters = reading->counters;
+	struct counters_program *grown;
+	struct record_header header;
+	int err, begun = file->fd < 0 ? -1 : read_header(file->fd, &header);
+
+	counters->running += run_file_is_running(file);
 	counters->damaged += begun < 0;
 	if (begun <= 0)
 		return 0;
-	program.pid = header.pid;
-	program.parent = header.parent;
-	memcpy(program.comm, header.comm, sizeof(program.comm) - 1);
-	program.start_cycles = header.start_cycles;
-	program.unfollowed = header.unfollowed;
-	program.unrecorded = header.unrecorded;
-	err = read_vcpus(fd, &program, header.vcpu_count);
-	if (err)
-		return err;
-	counters->programs[counters->count++] = program;
-	return 0;
+	grown = array_grow(counters->programs, &reading->capacity, counters->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	counters->programs = grown;
+	err = read_program(&grown[counters->count], file, &header);
+	counters->count += err == 0;
+	return err;
 }
 
 static int
@@ -138,38 +146,14 @@ add_up(struct counters *counters)
 	counters->busy_cycles = counters_busy(&counters->sum);
 }
 
-static int
-open_record(DIR *directory, const char *name, int *pid, int *number)
-{
-	if (!code_read_name(name, RECORD_PREFIX, pid, number))
-		return -1;
-	return openat(dirfd(directory), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-}
-
 int
 counters_read(const char *directory, struct counters *counters)
 {
-	DIR *files = opendir(directory);
-	const struct dirent *entry;
-	size_t capacity = 0;
-	int err = 0;
+	struct counters_reading reading = {.counters = counters};
+	int err;
 
 	memset(counters, 0, sizeof(*counters));
-	if (!files)
-		return -errno;
-	while (!err && (entry = readdir(files))) {
-		struct counters_program *grown;
-		int pid, number, fd = open_record(files, entry->d_name, &pid, &number);
-
-		if (fd < 0)
-			continue;
-		grown = array_grow(counters->programs, &capacity, counters->count + 1, sizeof(*grown));
-		if (grown)
-			counters->programs = grown;
-		err = grown ? read_program(fd, counters, pid, number) : -ENOMEM;
-		close(fd);
-	}
-	closedir(files);
+	err = run_files_each(directory, RECORD_PREFIX, read_file, &reading);
 	if (!err && counters->count)
 		add_up(counters);
 	return err;

@@ -115,10 +115,8 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 		.start_ns = outcome->run.start_ns,
 		.end_ns = outcome->run.end_ns,
 	};
-	struct emulated_summary summary;
-	int err = emulated_profile_write(&profile, request->directory, &summary);
+	int err = emulated_profile_write(&profile, request->directory, &outcome->epoch);
 
-	outcome->epoch = summary.epoch;
 	if (err == -DCPI_EDAMAGED) {
 		message_print(NULL, DAMAGED);
 		return STATUS_FAILURE;

@@ -1,14 +1,12 @@
 #include "dcpi-tools/emu/executed.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/emu/record_read.h"
+#include "dcpi-tools/emulated/run_files.h"
 
 static int
 add_blocks(const struct record_reading *reading, struct executed *executed)
@@ -27,14 +25,23 @@ add_blocks(const struct record_reading *reading, struct executed *executed)
 	return err;
 }
 
-static int
-add_file(int fd, struct image_table *images, struct executed *executed)
-{
-	struct record_reading reading;
-	int err = record_reading_init(&reading, fd, images);
+struct summing {
+	struct image_table *images;
+	struct executed *executed;
+};
 
+static int
+add_file(void *context, const struct run_file *file)
+{
+	const struct summing *summing = context;
+	struct record_reading reading;
+	int err;
+
+	if (file->fd < 0)
+		return 0;
+	err = record_reading_init(&reading, file->fd, summing->images);
 	if (!err)
-		err = add_blocks(&reading, executed);
+		err = add_blocks(&reading, summing->executed);
 	record_reading_fini(&reading);
 	return err == -DCPI_EDAMAGED ? 0 : err;
 }
@@ -42,25 +49,11 @@ add_file(int fd, struct image_table *images, struct executed *executed)
 int
 executed_read(const char *directory, struct executed *executed)
 {
-	struct image_table *images = image_table_new();
-	DIR *files = images ? opendir(directory) : NULL;
-	const struct dirent *entry;
-	int err = files ? 0 : -errno;
+	struct summing summing = {.images = image_table_new(), .executed = executed};
+	int err;
 
 	memset(executed, 0, sizeof(*executed));
-	while (!err && (entry = readdir(files))) {
-		int fd, pid, number;
-
-		if (!code_read_name(entry->d_name, RECORD_PREFIX, &pid, &number))
-			continue;
-		fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		err = add_file(fd, images, executed);
-		close(fd);
-	}
-	if (files)
-		closedir(files);
-	image_table_free(images);
+	err = summing.images ? run_files_each(directory, RECORD_PREFIX, add_file, &summing) : -ENOMEM;
+	image_table_free(summing.images);
 	return err;
 }

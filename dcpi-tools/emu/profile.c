@@ -1,19 +1,15 @@
 #include "dcpi-tools/emu/profile.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/truth.h"
 #include "dcpi-tools/emu/profile_events.h"
 #include "dcpi-tools/emu/record_read.h"
 #include "dcpi-tools/emulated/counted.h"
+#include "dcpi-tools/emulated/run_files.h"
 #include "machine/emulated_cpu.h"
 
 /* A file on its way. */
@@ -189,60 +185,43 @@ add_all(struct adding *adding)
 	return err ? err : record_read_stalls(&adding->reading, add_stall, adding);
 }
 
-static int
-add_file(int directory, const char *name, const char *label, struct adding *adding, struct emulated_summary *summary)
-{
-	int pid, number, err, fd;
+struct filling {
+	const struct profile_events *events;
+	struct counted *counted;
+	const char *label;
+	size_t programs;
+};
 
-	if (!code_read_name(name, RECORD_PREFIX, &pid, &number))
+/* One that is damaged is left out: counters.h tells of it. */
+static int
+add_file(void *context, const struct run_file *file)
+{
+	struct filling *filling = context;
+	struct adding adding = {.events = filling->events, .counted = filling->counted};
+	int err;
+
+	if (file->fd < 0)
 		return 0;
-	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	err = adding_init(adding, fd, label);
+	err = adding_init(&adding, file->fd, filling->label);
 	if (!err)
-		err = add_all(adding);
-	close(fd);
-	if (err == -DCPI_EDAMAGED) {
-		summary->damaged++;
-		return 0;
-	}
-	summary->programs++;
-	summary->processes += number == 0;
-	summary->running += number == 0 && (kill(pid, 0) == 0 || errno == EPERM);
-	summary->unfollowed += adding->reading.header.unfollowed;
-	summary->unrecorded += adding->reading.header.unrecorded;
-	return err;
-}
-
-static int
-add_files(const struct emulated_profile *profile, const struct profile_events *events, struct counted *counted,
-          struct emulated_summary *summary)
-{
-	DIR *files = opendir(profile->records);
-	const struct dirent *entry;
-	int err = 0;
-
-	if (!files)
-		return -errno;
-	while (!err && (entry = readdir(files))) {
-		struct adding adding = {.events = events, .counted = counted};
-
-		err = add_file(dirfd(files), entry->d_name, profile->label ? profile->label : "", &adding, summary);
-		adding_fini(&adding);
-	}
-	closedir(files);
-	return err;
+		err = add_all(&adding);
+	adding_fini(&adding);
+	filling->programs += err == 0;
+	return err == -DCPI_EDAMAGED ? 0 : err;
 }
 
 int
-emulated_profile_write(const struct emulated_profile *profile, const char *directory, struct emulated_summary *summary)
+emulated_profile_write(const struct emulated_profile *profile, const char *directory, uint32_t *epoch)
 {
-	const struct machine *machine = &profile->setup->machine;
-	char cpu[EPOCH_TEXT_SIZE];
 	struct profile_events *events = calloc(1, sizeof(*events));
 	struct counted counted = {0};
-	struct counted_epoch epoch = {
+	struct filling filling = {
+		.events = events,
+		.counted = &counted,
+		.label = profile->label ? profile->label : "",
+	};
+	char cpu[EPOCH_TEXT_SIZE];
+	struct counted_epoch description = {
 		.label = profile->label ? profile->label : "dcpiemu",
 		.start_ns = profile->start_ns,
 		.end_ns = profile->end_ns,
@@ -251,23 +230,18 @@ emulated_profile_write(const struct emulated_profile *profile, const char *direc
 	};
 	int err = events ? counted_init(&counted) : -ENOMEM;
 
-	memset(summary, 0, sizeof(*summary));
-	emulated_cpu_describe(machine, cpu, sizeof(cpu));
+	*epoch = 0;
+	emulated_cpu_describe(&profile->setup->machine, cpu, sizeof(cpu));
 	if (!err) {
 		profile_events_init(events, profile->setup);
-		epoch.events = events->events;
-		epoch.event_count = events->count;
-		err = add_files(profile, events, &counted, summary);
+		description.events = events->events;
+		description.event_count = events->count;
+		err = run_files_each(profile->records, RECORD_PREFIX, add_file, &filling);
 	}
-	if (!err && summary->programs == 0)
+	if (!err && filling.programs == 0)
 		err = -DCPI_EDAMAGED;
 	if (!err)
-		err = counted_write(&counted, directory, &epoch, &summary->epoch);
-	if (!err) {
-		summary->images = image_table_count(counted.images);
-		summary->samples = counted.totals[0];
-		summary->anonymous = counted.anonymous[0];
-	}
+		err = counted_write(&counted, directory, &description, epoch);
 	counted_fini(&counted);
 	free(events);
 	return err;

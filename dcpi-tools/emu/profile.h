@@ -19,24 +19,11 @@ struct emulated_profile {
 	uint64_t start_ns, end_ns; /* since 1970 */
 };
 
-struct emulated_summary {
-	uint32_t epoch;      /* 0: nothing was written */
-	uint64_t processes;  /* that were begun */
-	uint64_t programs;   /* that ran in them */
-	uint64_t running;    /* processes that had not ended */
-	uint64_t damaged;    /* files that were not what they should be */
-	uint64_t unfollowed; /* programs executed without the emulator */
-	uint64_t unrecorded; /* blocks or stalls that found no room */
-	uint64_t samples;    /* of cycles */
-	uint64_t anonymous;  /* of them, in memory that is no file's */
-	uint32_t images;
-};
-
 /*
- * Write it into the database in `directory`, also while a dcpid writes there. 0, -DCPI_EDAMAGED when nothing could be
- * read, -ENOMEM, -errno of the records' directory, or an error of profile_open() and profile_flush().
+ * Write it into the database in `directory`, also while a dcpid writes there. 0 with the epoch's number (else 0),
+ * -DCPI_EDAMAGED when nothing could be read, -ENOMEM, -errno of the records' directory, or an error of profile_open()
+ * and profile_flush().
  */
-int emulated_profile_write(const struct emulated_profile *profile, const char *directory,
-                           struct emulated_summary *summary);
+int emulated_profile_write(const struct emulated_profile *profile, const char *directory, uint32_t *epoch);
 
 #endif

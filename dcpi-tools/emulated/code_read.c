@@ -137,10 +137,3 @@ code_read_fini(struct code_read *code)
 	free(code->images);
 	memset(code, 0, sizeof(*code));
 }
-
-bool
-code_read_name(const char *name, const char *prefix, int *pid, int *number)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0 && sscanf(name + strlen(prefix), "%d.%d", pid, number) == 2 &&
-	       *pid > 0 && *number >= 0;
-}

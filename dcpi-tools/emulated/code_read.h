@@ -39,7 +39,4 @@ int code_read_at(int fd, void *data, size_t size, uint64_t offset);
 int code_read_init(struct code_read *code, int fd, uint64_t offset, uint64_t size, struct image_table *images);
 void code_read_fini(struct code_read *code); /* a zeroed one is allowed */
 
-/* "PREFIXpid.number": true with both. */
-bool code_read_name(const char *name, const char *prefix, int *pid, int *number);
-
 #endif

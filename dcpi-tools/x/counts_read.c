@@ -1,15 +1,12 @@
 #include "dcpi-tools/x/counts_read.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/emulated/code_read.h"
+#include "dcpi-tools/emulated/run_files.h"
 #include "emulator/counts/counts_file.h"
 
 struct reading {
@@ -155,39 +152,35 @@ counts_read_file(int fd, const char *label, struct counted *counted, struct coun
 	return err;
 }
 
-static int
-read_named(int directory, const char *name, const char *label, struct counted *counted, struct counts_summary *summary)
-{
-	int pid, number, fd, err;
+struct summing {
+	const char *label;
+	struct counted *counted;
+	struct counts_summary *summary;
+};
 
-	if (!code_read_name(name, COUNTS_PREFIX, &pid, &number))
-		return 0;
-	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	err = counts_read_file(fd, label, counted, summary);
-	close(fd);
+static int
+read_named(void *context, const struct run_file *file)
+{
+	const struct summing *summing = context;
+	struct counts_summary *summary = summing->summary;
+	int err = -DCPI_EDAMAGED;
+
+	if (file->fd >= 0)
+		err = counts_read_file(file->fd, summing->label, summing->counted, summary);
 	if (err == -DCPI_EDAMAGED) {
 		summary->damaged++;
 		return 0;
 	}
-	summary->processes += number == 0;
-	summary->running += number == 0 && (kill(pid, 0) == 0 || errno == EPERM);
+	summary->processes += file->number == 0;
+	summary->running += run_file_is_running(file);
 	return err;
 }
 
 int
 counts_read(const char *directory, const char *label, struct counted *counted, struct counts_summary *summary)
 {
-	DIR *files = opendir(directory);
-	const struct dirent *entry;
-	int err = 0;
+	struct summing summing = {.label = label, .counted = counted, .summary = summary};
 
 	memset(summary, 0, sizeof(*summary));
-	if (!files)
-		return -errno;
-	while (!err && (entry = readdir(files)))
-		err = read_named(dirfd(files), entry->d_name, label, counted, summary);
-	closedir(files);
-	return err;
+	return run_files_each(directory, COUNTS_PREFIX, read_named, &summing);
 }

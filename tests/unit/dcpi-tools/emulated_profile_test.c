@@ -25,7 +25,7 @@ struct fixture {
 	struct record_vcpu *vcpu;
 	struct setup setup;
 	uint32_t program_block, program_first, library_block, library_first;
-	struct emulated_summary summary;
+	uint32_t epoch;
 	struct profile *profile;
 	struct selection *selection;
 };
@@ -105,7 +105,7 @@ keep(struct fixture *fixture)
 	const struct selection_request request = {.epoch = "latest"};
 	char why[256];
 
-	assert_int_equal(emulated_profile_write(&profile, fixture->database, &fixture->summary), 0);
+	assert_int_equal(emulated_profile_write(&profile, fixture->database, &fixture->epoch), 0);
 	assert_int_equal(profile_open(fixture->database, &options, &fixture->profile), 0);
 	assert_int_equal(profile_check(fixture->profile, complain, NULL), 0);
 	assert_int_equal(selection_read(fixture->profile, &request, &fixture->selection, why, sizeof(why)), 0);
@@ -165,8 +165,6 @@ samples_and_executions_are_at_their_instructions(void **state)
 	assert_int_equal(count_of(fixture, "executions", &library, LIBRARY_OFFSET + 4), 7);
 	assert_int_equal(count_of(fixture, "cycles", &program, PROGRAM_OFFSET + 4), 23);
 	assert_int_equal(count_of(fixture, "branch-misses", &library, LIBRARY_OFFSET), 2);
-	assert_int_equal(fixture->summary.samples, 23);
-	assert_int_equal(fixture->summary.programs, 1);
 }
 
 static void
@@ -206,8 +204,8 @@ truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 	record_stall_add(fixture->vcpu, first + 1, 0, REASON_CODE_CACHE, 7);
 	keep(fixture);
 	assert_int_equal(truth_read(fixture->profile,
-	                            fixture->selection->images[image_number(fixture, &program)].number,
-	                            fixture->summary.epoch, &truth),
+	                            fixture->selection->images[image_number(fixture, &program)].number, fixture->epoch,
+	                            &truth),
 	                 0);
 	assert_int_equal(truth.count, 3);
 	assert_int_equal(truth.cycles[0].from, PROGRAM_OFFSET + 4);
@@ -256,8 +254,7 @@ code_without_a_file_is_unknown(void **state)
 	fixture->vcpu->samples[SETUP_EVENT_CYCLES][first] = 6;
 	fixture->vcpu->samples[SETUP_EVENT_CYCLES][fixture->program_first] = 1;
 	keep(fixture);
-	assert_int_equal(fixture->summary.samples, 7);
-	assert_int_equal(fixture->summary.anonymous, 6);
+	assert_int_equal(fixture->selection->events[0].totals.samples, 7);
 	assert_int_equal(fixture->selection->events[0].totals.unknown[UNKNOWN_ADDRESS], 6);
 }
 
@@ -281,8 +278,6 @@ children_are_contexts_of_their_own_beside_their_parents(void **state)
 	assert_int_equal(status, 0);
 	keep(fixture);
 	assert_int_equal(count_of(fixture, "cycles", &program, PROGRAM_OFFSET), 11);
-	assert_int_equal(fixture->summary.processes, 2);
-	assert_int_equal(fixture->summary.running, 1);
 }
 
 /* What the guest may do to the file that it has open. */
