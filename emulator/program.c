@@ -144,6 +144,15 @@ program_search(const char *name, char path[PATH_MAX])
 	return -ENOENT;
 }
 
+void
+program_plugin(const struct emulation *emulation, const char *path, char *plugin, size_t size)
+{
+	const char *cpu = emulation->cpu, *prefix = emulation->prefix, *seed = emulation->seed;
+
+	snprintf(plugin, size, "%s%s%s%s%s%s%s", path, cpu ? ",cpu=" : "", cpu ? cpu : "", prefix ? ",prefix=" : "",
+	         prefix ? prefix : "", seed ? ",seed=" : "", seed ? seed : "");
+}
+
 /* The name that the kernel gives the process: the file's, also when it is a script. In hexadecimal, for -plugin splits
  * at commas. */
 static void

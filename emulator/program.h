@@ -44,6 +44,9 @@ struct emulation {
 	const char *seed;   /* of its random numbers; NULL: none */
 };
 
+/* A plugin at `path`, with what of the emulation programs that are executed later need, as emulation.plugin has it. */
+void program_plugin(const struct emulation *emulation, const char *path, char *plugin, size_t size);
+
 /*
  * The emulator's arguments for `path`, which was examined, and its `arguments` (argv of execve(), may be NULL), ended
  * by a NULL. `plugin` is memory for one of them. Free the array, not what is in it; NULL when memory ends.

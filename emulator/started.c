@@ -35,17 +35,10 @@ read_option(struct started *started, const char *option)
 		snprintf(started->seed, sizeof(started->seed), "%s", option + 5);
 }
 
-static void
-name_plugin(struct started *started)
-{
-	snprintf(started->plugin, sizeof(started->plugin), "%s%s%s%s%s%s%s", started->directory,
-	         started->cpu[0] ? ",cpu=" : "", started->cpu, started->prefix[0] ? ",prefix=" : "", started->prefix,
-	         started->seed[0] ? ",seed=" : "", started->seed);
-}
-
 int
 started_read(struct started *started, int argc, char **argv, const void *self)
 {
+	struct emulation emulation;
 	ssize_t length;
 	char *slash;
 	Dl_info info;
@@ -60,7 +53,8 @@ started_read(struct started *started, int argc, char **argv, const void *self)
 	if (!dladdr(self, &info))
 		return -ENOENT;
 	snprintf(started->directory, sizeof(started->directory), "%s", info.dli_fname);
-	name_plugin(started);
+	emulation = started_emulation(started);
+	program_plugin(&emulation, started->directory, started->plugin, sizeof(started->plugin));
 	slash = strrchr(started->directory, '/');
 	if (!slash)
 		return -ENOENT;

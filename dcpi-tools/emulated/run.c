@@ -65,16 +65,6 @@ link_plugin(const struct run *run, const char *name)
 	return STATUS_OK;
 }
 
-/* The plugin keeps the emulator's choices for the programs that are executed later. */
-static void
-name_plugin(const struct run *run, const struct plan *plan, const struct run_request *request, char *plugin,
-            size_t size)
-{
-	snprintf(plugin, size, "%s/%s%s%s%s%s%s%s", run->directory, request->plugin, plan->cpu ? ",cpu=" : "",
-	         plan->cpu ? plan->cpu : "", plan->prefix[0] ? ",prefix=" : "", plan->prefix,
-	         request->seed ? ",seed=" : "", request->seed ? request->seed : "");
-}
-
 static int
 start_and_wait(struct run *run, const struct run_request *request, const char **command)
 {
@@ -101,7 +91,7 @@ static int
 run_plan(struct run *run, const struct plan *plan, const struct run_request *request)
 {
 	struct {
-		char plugin[PLUGIN_SIZE], named[PLUGIN_SIZE];
+		char path[PLUGIN_SIZE], plugin[PLUGIN_SIZE], named[PLUGIN_SIZE];
 	} *texts = calloc(1, sizeof(*texts));
 	const struct emulation emulation = {
 		.emulator = run->emulator,
@@ -114,7 +104,8 @@ run_plan(struct run *run, const struct plan *plan, const struct run_request *req
 	int status;
 
 	if (texts) {
-		name_plugin(run, plan, request, texts->plugin, sizeof(texts->plugin));
+		snprintf(texts->path, sizeof(texts->path), "%s/%s", run->directory, request->plugin);
+		program_plugin(&emulation, texts->path, texts->plugin, sizeof(texts->plugin));
 		command = program_command(&emulation, plan->path, &plan->program, (const char *const *)request->command,
 		                          texts->named, sizeof(texts->named));
 	}

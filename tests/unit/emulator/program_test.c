@@ -180,6 +180,22 @@ the_emulator_gets_the_name_and_the_arguments(void **state)
 	assert_command(program_command(&emulation, "/bin/go", &program, arguments, plugin, sizeof(plugin)), script);
 }
 
+static void
+a_plugin_has_what_later_programs_need(void **state)
+{
+	struct emulation emulation = {.emulator = "/q/qemu"};
+	char plugin[128];
+
+	(void)state;
+	program_plugin(&emulation, "/d/p.so", plugin, sizeof(plugin));
+	assert_string_equal(plugin, "/d/p.so");
+	emulation.cpu = "max";
+	emulation.prefix = "/usr/there";
+	emulation.seed = "7";
+	program_plugin(&emulation, "/d/p.so", plugin, sizeof(plugin));
+	assert_string_equal(plugin, "/d/p.so,cpu=max,prefix=/usr/there,seed=7");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -191,6 +207,7 @@ main(void)
 		TEST(this_program_names_its_dynamic_linker),
 		TEST(what_may_not_be_executed_is_refused_with_the_reason),
 		TEST(one_that_becomes_another_user_is_privileged),
+		cmocka_unit_test(a_plugin_has_what_later_programs_need),
 		cmocka_unit_test(the_emulator_gets_the_name_and_the_arguments),
 	};
 
