@@ -53,8 +53,7 @@ struct setup {
 	uint64_t seed;                       /* of everything random, also what the guest asks the kernel for */
 	uint32_t delay;                      /* enum setup_delay */
 	uint32_t reserved;
-	double dilation;         /* DELAY_REAL: host time for target time; 0: by the emulator's own slow-down */
-	double host_ns_per_spin; /* DELAY_REAL: as calibrated */
+	double dilation; /* DELAY_REAL: host time for target time; 0: by the emulator's own slow-down */
 	struct machine machine;
 	struct pipeline pipeline;
 };

@@ -27,7 +27,7 @@ delay_new(const struct setup *setup, const struct guest_time *time, struct famil
 	delay->family = family;
 	if (!delay->is_real)
 		return delay;
-	delay->ns_per_spin = setup->host_ns_per_spin > 0 ? setup->host_ns_per_spin : spin_calibrate();
+	delay->ns_per_spin = spin_calibrate();
 	if (setup->dilation > 0)
 		family_set_pace(family, setup->dilation, (int64_t)host_now_ns());
 	return delay;

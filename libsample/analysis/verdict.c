@@ -6,8 +6,9 @@
 
 const double verdict_limits[VERDICT_LIMITS] = {5, 10, 15};
 
-uint32_t
-verdict_first_reason(const struct stalls *stalls, uint32_t instruction)
+/* The one that stands first among those of an instruction: the index of a stall, or UINT32_MAX when it has none. */
+static uint32_t
+first_reason(const struct stalls *stalls, uint32_t instruction)
 {
 	const struct instruction_stalls *late = &stalls->instructions[instruction];
 	uint32_t first = UINT32_MAX;
@@ -66,7 +67,7 @@ static void
 judge(const struct procedure_analysis *analysis, uint32_t instruction, struct verdict *verdict)
 {
 	const struct stalls *stalls = &analysis->stalls;
-	const uint32_t first = verdict_first_reason(stalls, instruction);
+	const uint32_t first = first_reason(stalls, instruction);
 	const struct stall *stall;
 
 	if (first == UINT32_MAX)

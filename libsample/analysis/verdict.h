@@ -35,9 +35,6 @@ struct verdict {
 int verdicts_make(const struct procedure_analysis *analysis, const struct verdict_truth *truths, size_t count,
                   struct verdict **verdicts);
 
-/* The reason that stands first among those of an instruction: the index of a stall, or UINT32_MAX when it has none. */
-uint32_t verdict_first_reason(const struct stalls *stalls, uint32_t instruction);
-
 /*
  * The executions that a frequency of 1 stands for: of the same run, absolutely where that is known; else
  * executions_per_frequency().

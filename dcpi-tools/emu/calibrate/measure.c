@@ -130,7 +130,7 @@ measure_memory(const struct host *host, struct measurements *measured)
 	return 0;
 }
 
-int
+static int
 measure_levels(const struct host *host, struct measurements *measured)
 {
 	for (unsigned i = 0; i < host->level_count; i++) {
@@ -146,7 +146,7 @@ measure_levels(const struct host *host, struct measurements *measured)
 	return measure_memory(host, measured);
 }
 
-void
+static void
 measure_call(const struct figure *clock_mhz, struct figure *call_cycles)
 {
 	double runs[RUNS];

@@ -49,10 +49,8 @@ struct measurements {
 /* All of it, in some seconds. 0; -ENOMEM, -errno of a thread that cannot be started. */
 int measure_host(const struct host *host, struct measurements *measured);
 
-/* Its parts. */
-int measure_levels(const struct host *host, struct measurements *measured);
+/* Its parts that are files of their own. */
 int measure_pages(const struct host *host, struct measured_pages *pages);
-void measure_call(const struct figure *clock_mhz, struct figure *call_cycles);
 int measure_load(const struct host *host, struct measurements *measured);
 
 /* What steps the cost of many pages has. */
