@@ -70,6 +70,27 @@ print_frame(const struct sweep *sweep, FILE *stream)
 	        first, first == 1 ? "thread" : "threads", most, most <= 24 ? "set xtics 1" : "");
 }
 
+/* How a machine's curve looks. */
+static void
+print_style(size_t machine, FILE *stream)
+{
+	fprintf(stream, " with linespoints linewidth 2 pointtype %zu pointsize 0.8 linecolor rgb '%s'",
+	        4 + machine % 10, colors[machine % COLORS]);
+}
+
+/* The points of the machine that begin at `at`. */
+static void
+print_curve(const struct sweep *sweep, size_t at, size_t machine, FILE *stream)
+{
+	if (sweep->points[at].runs > 1)
+		fprintf(stream, ", \\\n  $machine%zu using 1:2:3:4 with yerrorbars linecolor rgb '%s' notitle", machine,
+		        colors[machine % COLORS]);
+	fprintf(stream, ", \\\n  $machine%zu using 1:2", machine);
+	print_style(machine, stream);
+	fputs(" notitle", stream);
+}
+
+/* Long curves first: a short one on the same points would not be seen below them. The key has the order of machines. */
 static void
 print_curves(const struct sweep *sweep, FILE *stream)
 {
@@ -77,16 +98,17 @@ print_curves(const struct sweep *sweep, FILE *stream)
 
 	fprintf(stream, "plot x/%u with lines dashtype 2 linecolor rgb '#808080' title 'perfect scale'",
 	        sweep->points[0].first);
-	for (size_t i = 0; i < sweep->count; i = next_machine(sweep, i), machine++) {
-		const char *color = colors[machine % COLORS];
-
-		if (sweep->points[i].runs > 1)
-			fprintf(stream, ", \\\n  $machine%zu using 1:2:3:4 with yerrorbars linecolor rgb '%s' notitle",
-			        machine, color);
-		fprintf(stream,
-		        ", \\\n  $machine%zu using 1:2 with linespoints linewidth 2 pointtype %zu pointsize 0.8 "
-		        "linecolor rgb '%s' title '",
-		        machine, 4 + machine % 10, color);
+	for (size_t length = sweep->count; length > 0; length--) {
+		machine = 0;
+		for (size_t i = 0; i < sweep->count; i = next_machine(sweep, i), machine++)
+			if (next_machine(sweep, i) - i == length)
+				print_curve(sweep, i, machine, stream);
+	}
+	machine = 0;
+	for (size_t i = 0; i < sweep->count; i = next_machine(sweep, i)) {
+		fputs(", \\\n  keyentry", stream);
+		print_style(machine++, stream);
+		fputs(" title '", stream);
 		plot_print_title(sweep->points[i].machine->title, stream);
 		fputc('\'', stream);
 	}

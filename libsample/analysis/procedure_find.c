@@ -92,6 +92,43 @@ match_names(struct search *search, const struct code_image *code, bool demangled
 	return err;
 }
 
+/* What a compiler made of it besides: "NAME._omp_fn.0", "NAME.constprop.0", "NAME [clone .part.0]". */
+static bool
+is_made_of(const struct symbol *symbol, const char *name)
+{
+	const size_t length = strlen(name);
+	char *readable;
+	bool is_clone;
+
+	if (!symbol->name)
+		return false;
+	if (strncmp(symbol->name, name, length) == 0 && symbol->name[length] == '.')
+		return true;
+	readable = symbol_demangle(symbol->name);
+	is_clone = readable && strncmp(readable, name, length) == 0 && strncmp(readable + length, " [clone ", 8) == 0;
+	free(readable);
+	return is_clone;
+}
+
+/* Where the procedure has no samples itself: those of its clones that have. */
+static int
+match_clones(struct search *search, const struct code_image *code, size_t before)
+{
+	const size_t count = symbol_table_size(code->symbols);
+	int err = 0;
+
+	for (size_t i = before; i < search->count; i++)
+		if (search->matches[i].samples > 0)
+			return 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct symbol *symbol = symbol_table_at(code->symbols, i);
+
+		if (procedure_search_samples(search, code, symbol) > 0 && is_made_of(symbol, search->query->name))
+			err = add_match(search, code, symbol);
+	}
+	return err;
+}
+
 static int
 match_address(struct search *search, const struct code_image *code)
 {
@@ -131,6 +168,8 @@ search_image(struct search *search, const struct code_image *code)
 	err = match_names(search, code, false);
 	if (!err && search->count == before)
 		err = match_names(search, code, true);
+	if (!err)
+		err = match_clones(search, code, before);
 	if (!err && search->count == before)
 		err = match_place(search, code);
 	return err || search->count ? err : procedure_search_near(search, code);

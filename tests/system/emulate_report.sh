@@ -44,6 +44,8 @@ of_threads()
 	holds 'and together they are the whole' \
 		'([.programs[].threads[].busy_cycles] | add) == .busy_cycles and ([.programs[].busy_cycles] | add) == .busy_cycles'
 	holds 'cores are busy' '.cores_busy > 1 and .cores_busy <= 3.001'
+	check 'its loop is found by the name of the procedure that it stands in' json_holds '.procedure == "matvec._omp_fn.0"' \
+		<(dcpicalc --db "$db" --json matvec "$matvec")
 	check 'the epoch has the label' dcpiprof --db "$db" --epoch three --label three
 }
 

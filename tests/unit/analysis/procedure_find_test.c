@@ -110,6 +110,41 @@ a_procedure_is_found_by_its_name_and_by_an_address_in_it(void **state)
 	code_image_close(&found.code);
 }
 
+/* As of an OpenMP loop, whose samples are all in what gcc made of it. */
+static void
+a_procedure_without_samples_is_the_clone_that_has_them(void **state)
+{
+	struct procedure_found found;
+	struct stage stage;
+	char why[256];
+
+	need_tool("objcopy");
+	set_stage(*state, &stage);
+	assert_true(run_in(*state, "objcopy --redefine-sym busy=idle._omp_fn.0 program"));
+	assert_int_equal(find(&stage, "idle", &found, why), 0);
+	assert_string_equal(found.symbol->name, "idle._omp_fn.0");
+	assert_int_equal(found.samples, 500);
+	code_image_close(&found.code);
+	assert_refused(&stage, "idl", -DCPI_ENOSELECTION, "no procedure is called that; did you mean idle?");
+	assert_refused(&stage, "main", -DCPI_ENOSELECTION,
+	               "it has no samples of cycles in what was selected; 'dcpiprof' shows which have");
+}
+
+static void
+a_demangled_name_is_its_clones_too(void **state)
+{
+	struct procedure_found found;
+	struct stage stage;
+	char why[256];
+
+	need_tool("objcopy");
+	set_stage(*state, &stage);
+	assert_true(run_in(*state, "objcopy --redefine-sym busy=_Z3fooi.constprop.0 program"));
+	assert_int_equal(find(&stage, "foo", &found, why), 0);
+	assert_string_equal(found.symbol->name, "_Z3fooi.constprop.0");
+	code_image_close(&found.code);
+}
+
 static void
 what_is_not_there_is_refused_with_what_is_near(void **state)
 {
@@ -208,6 +243,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_procedure_is_found_by_its_name_and_by_an_address_in_it, folder_setup,
 	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(a_procedure_without_samples_is_the_clone_that_has_them, folder_setup,
+	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(a_demangled_name_is_its_clones_too, folder_setup, folder_teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_with_what_is_near, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(a_place_in_a_file_stands_for_its_procedure, folder_setup,

@@ -8,7 +8,7 @@
 #define PAGE_BYTES 4096
 
 void matrix_fill(double *matrix, double *vector, size_t size);
-void multiply(const double *matrix, const double *vector, double *result, size_t size);
+void matvec(const double *matrix, const double *vector, double *result, size_t size);
 
 /* A value in each page: what is measured is the product, and zeros take as long. */
 __attribute__((noinline)) void
@@ -23,7 +23,7 @@ matrix_fill(double *matrix, double *vector, size_t size)
 }
 
 __attribute__((noinline)) void
-multiply(const double *matrix, const double *vector, double *result, size_t size)
+matvec(const double *matrix, const double *vector, double *result, size_t size)
 {
 #pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < size; i++) {
@@ -48,7 +48,7 @@ main(int argc, char **argv)
 	matrix_fill(matrix, vector, size);
 	begin = now_s();
 	for (size_t i = 0; i < repetitions; i++)
-		multiply(matrix, vector, result, size);
+		matvec(matrix, vector, result, size);
 	seconds = now_s() - begin;
 	for (size_t i = 0; i < size; i++)
 		sum += result[i];
