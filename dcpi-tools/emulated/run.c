@@ -1,12 +1,11 @@
 #include "dcpi-tools/emulated/run.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -16,7 +15,9 @@
 #include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/installed.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/emulated/abandoned.h"
 #include "dcpi-tools/emulated/plan.h"
+#include "dcpi-tools/emulated/run_directory.h"
 
 #define ELSEWHERE   "TMPDIR names another place"
 #define FULL_BYTES  (UINT64_C(1) << 20) /* with less than that free, a disk is full */
@@ -30,25 +31,34 @@ free_bytes(const char *directory)
 	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
 }
 
-/* A directory that only we read. Processes that become other users make their files in it, too. */
-static int
-make_directory(struct run *run, uint64_t room_bytes)
+static const char *
+parent_directory(void)
 {
 	const char *parent = getenv("TMPDIR");
 
-	if (!parent || parent[0] != '/' || strchr(parent, ',')) /* which the emulator would cut at */
-		parent = "/tmp";
-	if (snprintf(run->directory, sizeof(run->directory) - 64, "%s/%s.XXXXXX", parent,
-	             program_invocation_short_name) >= (int)sizeof(run->directory) - 64 ||
-	    !mkdtemp(run->directory)) {
+	return !parent || parent[0] != '/' || strchr(parent, ',') /* which the emulator would cut at */ ? "/tmp"
+	                                                                                                : parent;
+}
+
+/* Processes that become other users make their files in it, too. */
+static int
+make_directory(struct run *run, uint64_t room_bytes)
+{
+	const char *parent = parent_directory(), *name = program_invocation_short_name;
+	int err;
+
+	run_directory_clean(parent, name);
+	err = run_directory_make(parent, name, run->directory, sizeof(run->directory) - 64, &run->lock);
+	if (err) {
 		run->directory[0] = '\0';
-		return message_cannot(parent, "make a directory for the counts", -errno, ELSEWHERE);
+		return message_cannot(parent, "make a directory for the counts", err, ELSEWHERE);
 	}
 	if (geteuid() == 0 && chmod(run->directory, 01733) < 0)
 		return message_cannot(run->directory, "open it to all users", -errno, NULL);
 	if (free_bytes(run->directory) < room_bytes)
 		return message_cannot(parent, "keep counts there", -ENOSPC, ELSEWHERE);
-	return STATUS_OK;
+	err = keeper_start(&run->keeper, run->directory, run->lock);
+	return err ? message_cannot(NULL, "start a process", err, NULL) : STATUS_OK;
 }
 
 static int
@@ -65,12 +75,31 @@ link_plugin(const struct run *run, const char *name)
 	return STATUS_OK;
 }
 
+/* What begins must know. */
+struct beginning {
+	const struct run_request *request;
+	pid_t tool;
+};
+
+/* It ends with us, also when the keeper was killed, too; its children do not, for that is forgotten by them. */
+static int
+begin(void *context)
+{
+	const struct beginning *beginning = context;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != beginning->tool)
+		return STATUS_FAILURE;
+	return beginning->request->begin ? beginning->request->begin(beginning->request->context) : STATUS_OK;
+}
+
 static int
 start_and_wait(struct run *run, const struct run_request *request, const char **command)
 {
+	struct beginning beginning = {.request = request, .tool = getpid()};
 	struct child child = {
-		.begin = request->begin,
-		.begin_context = request->context,
+		.begin = begin,
+		.begin_context = &beginning,
 		.tick = request->tick,
 		.tick_context = request->context,
 		.is_quiet = request->is_quiet,
@@ -139,17 +168,14 @@ run_program(struct run *run, const struct run_request *request)
 }
 
 void
-run_remove(const struct run *run)
+run_remove(struct run *run)
 {
-	DIR *files = run->directory[0] ? opendir(run->directory) : NULL;
-	const struct dirent *entry;
-
-	while (files && (entry = readdir(files)))
-		(void)unlinkat(dirfd(files), entry->d_name, 0);
-	if (files)
-		closedir(files);
-	if (run->directory[0])
-		(void)rmdir(run->directory);
+	if (!run->directory[0])
+		return;
+	abandoned_remove(run->directory);
+	run->directory[0] = '\0';
+	keeper_dismiss(&run->keeper);
+	close(run->lock);
 }
 
 int

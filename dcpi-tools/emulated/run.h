@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dcpi-tools/emulated/keeper.h"
+
 struct run_request {
 	char *const *command; /* found as a shell would */
 	const char *plugin;   /* its file in lib/dcpi */
@@ -32,6 +34,8 @@ struct run_request {
 
 struct run {
 	char directory[PATH_MAX]; /* private, with what the plugin left; run_remove() */
+	int lock;                 /* of it */
+	struct keeper keeper;     /* for when we are killed */
 	char emulator[PATH_MAX];
 	int status;                /* of the program, as waitpid(2) gives it */
 	int asked;                 /* as child.h has it */
@@ -44,7 +48,7 @@ struct run {
  * after it.
  */
 int run_program(struct run *run, const struct run_request *request);
-void run_remove(const struct run *run);
+void run_remove(struct run *run);
 
 /* End as the program did: with its exit status, or by its signal. `failed`: with ours when it ended well. */
 int run_exit_status(const struct run *run, int failed);

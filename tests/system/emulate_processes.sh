@@ -67,6 +67,46 @@ killed_from_outside()
 	check 'the database is sound' dcpictl check --db "$db"
 }
 
+# emulators - the processes of the last run that is not over
+emulators()
+{
+	pgrep -f -- "-plugin $TMPDIR/"
+}
+
+no_emulators()
+{
+	! emulators >/dev/null
+}
+
+# A program with children, which would run for hours, until it and what it executed are there.
+start_family()
+{
+	rm -rf "$scratch"/begun*
+	start dcpiemu run --machine in-order-2 --no-db --quiet -- sh -c \
+		"(echo >$scratch/begun1; while :; do :; done) & sh -c 'echo >$scratch/begun2; while :; do :; done' & wait"
+	wait_for 60 test -e "$scratch/begun1" -a -e "$scratch/begun2"
+	check_equal 'three emulators run' 3 "$(emulators | wc -l)"
+}
+
+killed_tool()
+{
+	start_family
+	kill -KILL "$started"
+	wait "$started"
+	check 'when dcpiemu is killed, all that it emulates ends' wait_for 60 no_emulators
+	check 'and what was recorded is removed' wait_for 60 rmdir "$TMPDIR"
+	mkdir "$TMPDIR"
+	start_family
+	pkill -KILL -P "$started" -x emulators-end
+	kill -KILL "$started"
+	wait "$started"
+	check 'killed with its keeper, it leaves a directory' test -n "$(ls "$TMPDIR")"
+	dcpiemu run --machine in-order-2 --no-db --quiet -- true
+	check 'which the next one removes' test -z "$(ls "$TMPDIR")"
+	check 'with what still ran' no_emulators
+}
+
 lives
 deaths
 killed_from_outside
+killed_tool

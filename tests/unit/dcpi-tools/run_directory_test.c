@@ -1,0 +1,123 @@
+#include "tests/unit/dcpi-tools/abandoned.h"
+
+#include <errno.h>
+
+#include "dcpi-tools/emulated/abandoned.h"
+#include "dcpi-tools/emulated/run_directory.h"
+
+#define PATH_SIZE 256
+
+static void
+only_we_read_it(void **state)
+{
+	char parent[MADE_SIZE], path[PATH_SIZE];
+	struct stat status;
+	int lock;
+
+	(void)state;
+	made_directory(parent);
+	assert_int_equal(run_directory_make(parent, "dcpitest", path, sizeof(path), &lock), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+	close(lock);
+	abandoned_remove(path);
+	assert_int_equal(rmdir(parent), 0);
+}
+
+static void
+what_nobody_holds_is_removed_with_its_emulators(void **state)
+{
+	char parent[MADE_SIZE], path[PATH_SIZE];
+	int lock;
+	pid_t pid;
+
+	(void)state;
+	made_directory(parent);
+	assert_int_equal(run_directory_make(parent, "dcpitest", path, sizeof(path), &lock), 0);
+	made_file(path, "record.1.0");
+	pid = made_emulator(path, "-plugin"); /* which has not inherited the lock */
+	run_directory_clean(parent, "dcpitest");
+	assert_true(made_is_there(path));
+	assert_true(made_runs(pid));
+	close(lock);
+	run_directory_clean(parent, "dcpitest");
+	assert_false(made_is_there(path));
+	assert_int_equal(made_end(pid), SIGKILL);
+	assert_int_equal(rmdir(parent), 0);
+}
+
+static void
+a_copy_of_the_lock_holds_it(void **state)
+{
+	char parent[MADE_SIZE], path[PATH_SIZE];
+	int lock, copy;
+
+	(void)state;
+	made_directory(parent);
+	assert_int_equal(run_directory_make(parent, "dcpitest", path, sizeof(path), &lock), 0);
+	copy = dup(lock);
+	close(lock);
+	run_directory_clean(parent, "dcpitest");
+	assert_true(made_is_there(path));
+	close(copy);
+	abandoned_remove(path);
+	assert_int_equal(rmdir(parent), 0);
+}
+
+/* Of another tool, of a version that knows no locks, what is called alike, what leads elsewhere. */
+static void
+what_is_not_ours_is_left_alone(void **state)
+{
+	static const char *const names[] = {"other.XAbcde", "dcpitest.longer7", "dcpitest.old123", "dcpitestxAbcdef"};
+	char parent[MADE_SIZE], path[PATH_SIZE], link[PATH_SIZE], elsewhere[MADE_SIZE];
+
+	(void)state;
+	made_directory(parent);
+	made_directory(elsewhere);
+	made_file(elsewhere, "lock");
+	snprintf(link, sizeof(link), "%s/dcpitest.abcdef", parent);
+	assert_int_equal(symlink(elsewhere, link), 0);
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", parent, names[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+		if (i != 2)
+			made_file(path, "lock");
+	}
+	run_directory_clean(parent, "dcpitest");
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", parent, names[i]);
+		assert_true(made_is_there(path));
+		abandoned_remove(path);
+	}
+	assert_true(made_is_there(elsewhere));
+	assert_int_equal(unlink(link), 0);
+	abandoned_remove(elsewhere);
+	assert_int_equal(rmdir(parent), 0);
+}
+
+static void
+where_it_cannot_be_made_is_said(void **state)
+{
+	char path[PATH_SIZE];
+	int lock;
+
+	(void)state;
+	assert_int_equal(run_directory_make("/nowhere", "dcpitest", path, sizeof(path), &lock), -ENOENT);
+	assert_int_equal(run_directory_make("/tmp", "dcpitest", path, 12, &lock), -ENAMETOOLONG);
+	run_directory_clean("/nowhere", "dcpitest");
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_we_read_it),
+		cmocka_unit_test(what_nobody_holds_is_removed_with_its_emulators),
+		cmocka_unit_test(a_copy_of_the_lock_holds_it),
+		cmocka_unit_test(what_is_not_ours_is_left_alone),
+		cmocka_unit_test(where_it_cannot_be_made_is_said),
+	};
+
+	made_emulator_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
