@@ -11,6 +11,12 @@
 #define CPUINFO "/proc/cpuinfo"
 #define KEY     "processor"
 
+size_t
+guest_cpus_mask_size(unsigned cpus)
+{
+	return (cpus + 63) / 64 * 8;
+}
+
 void
 guest_cpus_mask(uint8_t *mask, size_t size, unsigned cpus)
 {

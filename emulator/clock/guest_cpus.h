@@ -12,6 +12,9 @@
 
 #define GUEST_CPUS_PATH_MAX 64 /* of the files that are answered for, with the end */
 
+/* What a kernel of so many needs for a mask: whole words of eight bytes. */
+size_t guest_cpus_mask_size(unsigned cpus);
+
 /* The first `cpus` bits of a mask of that size. */
 void guest_cpus_mask(uint8_t *mask, size_t size, unsigned cpus);
 

@@ -56,14 +56,26 @@ subject_of(const struct clock_thread *caller)
 	return number ? number : caller->host_thread;
 }
 
-/* sched_getaffinity(thread, size, mask): the kernel wrote `result` bytes. */
+/*
+ * sched_getaffinity(thread, size, mask): the kernel wrote `result` bytes, enough for the host's processors. For the
+ * target's there may be more, or no room, which programs are told so that they ask with more.
+ */
 static void
-answer_affinity(const struct clock *clock, const struct clock_thread *caller, int64_t result)
+answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t result)
 {
 	const struct clock_call *call = &caller->progress.call;
+	const size_t needed = guest_cpus_mask_size(clock->setup.threads);
 	uint8_t mask[FAMILY_AFFINITY_SIZE];
-	const size_t size = (size_t)result < sizeof(mask) ? (size_t)result : sizeof(mask);
+	size_t size = (size_t)result < sizeof(mask) ? (size_t)result : sizeof(mask);
 
+	if (call->arguments[1] < needed) {
+		guest_view_change_result(caller, RESULT_EINVAL);
+		return;
+	}
+	if (size < needed) {
+		size = needed;
+		guest_view_change_result(caller, (int64_t)needed);
+	}
 	if (!family_affinity(clock->family, subject_of(caller), mask))
 		guest_cpus_mask(mask, sizeof(mask), clock->setup.threads);
 	guest_write(call->arguments[2], call->base, mask, size);

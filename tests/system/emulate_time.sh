@@ -33,6 +33,9 @@ processors()
 	seen 'nproc counts the cores of the target' 3 3 env -u OMP_NUM_THREADS nproc
 	seen 'so does the C library, and the kernel is asked' '3 3' 3 sh -c \
 		'echo "$(getconf _NPROCESSORS_ONLN) $(grep -c ^processor /proc/cpuinfo)"'
+	sed 's/^cores = 4;/cores = 1024;/; s/^name = .*/name = "large";/' "$top/config/machines/in-order-2.conf" >"$scratch/large.conf"
+	emulate "$scratch/large.conf" 1000 --no-db -- sh -c 'echo "$(env -u OMP_NUM_THREADS nproc) $(nproc --all)"'
+	check_equal 'also more than the host has room for' '1000 1000' "$(cat "$scratch/out")"
 	seen 'a program may be pinned to cores that are not here' '2 0,1' 4 sh -c \
 		'echo "$(taskset -c 2,3 env -u OMP_NUM_THREADS nproc) $(taskset -cp 0,1 $$ >/dev/null; taskset -cp $$ | sed "s/.*: //")"'
 }

@@ -277,6 +277,33 @@ the_guest_finds_the_target_s_processors(void **state)
 	assert_int_equal(node, 0);
 }
 
+/* The host, whose kernel needs 32 bytes, has no say in it. */
+static void
+a_thousand_processors_need_a_larger_mask(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t mask[136];
+
+	clock_free(fixture->clock);
+	fixture->setup.threads = fixture->setup.machine.cores = 1000;
+	fixture->clock = clock_new(&fixture->setup, "/nonexistent", HERE);
+	clock_thread_begin(fixture->clock, 0, NULL);
+	memset(mask, 0xaa, sizeof(mask));
+	begin(fixture, 0, 100, SYS_sched_getaffinity, 0, sizeof(mask), (uintptr_t)mask, 0);
+	clock_call_ended(fixture->clock, 0, 100, 32, &fixture->step);
+	assert_int_equal(fixture->step.limit, fixture->step.now); /* the result is changed then: to 128 */
+	for (unsigned i = 0; i < 125; i++)
+		assert_int_equal(mask[i], 0xff);
+	assert_int_equal(mask[125] | mask[126] | mask[127], 0);
+	assert_int_equal(mask[128], 0xaa);
+	clock_reached(fixture->clock, 0, fixture->step.now, &fixture->step);
+	memset(mask, 0xaa, sizeof(mask));
+	begin(fixture, 0, 1000, SYS_sched_getaffinity, 0, 32, (uintptr_t)mask, 0);
+	clock_call_ended(fixture->clock, 0, 1000, 32, &fixture->step);
+	assert_int_equal(fixture->step.limit, fixture->step.now); /* to EINVAL */
+	assert_int_equal(mask[0], 0xaa);
+}
+
 static void
 a_thread_is_pinned_to_a_core_that_the_host_does_not_have(void **state)
 {
@@ -487,6 +514,7 @@ main(void)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(who_joins_a_thread_goes_on_when_it_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_guest_finds_the_target_s_processors, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thousand_processors_need_a_larger_mask, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_is_pinned_to_a_core_that_the_host_does_not_have, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(random_numbers_are_the_seed_s, setup, teardown),

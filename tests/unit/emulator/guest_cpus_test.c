@@ -19,6 +19,10 @@ a_mask_has_a_bit_for_each_processor(void **state)
 	assert_memory_equal(mask, "\xff\xff\x03\x00", 4);
 	guest_cpus_mask(mask, sizeof(mask), 1000);
 	assert_memory_equal(mask, "\xff\xff\xff\xff", 4);
+	assert_int_equal(guest_cpus_mask_size(1), 8);
+	assert_int_equal(guest_cpus_mask_size(64), 8);
+	assert_int_equal(guest_cpus_mask_size(65), 16);
+	assert_int_equal(guest_cpus_mask_size(1024), 128);
 }
 
 static void
