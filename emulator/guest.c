@@ -33,6 +33,13 @@ guest_tell(struct guest *guest, places_visit *add_image, void (*not_followed)(vo
 }
 
 void
+guest_fini(struct guest *guest)
+{
+	places_free(guest->places);
+	guest->places = NULL;
+}
+
+void
 guest_take_block(struct guest *guest, struct translation *translation)
 {
 	struct code_block *block = &translation->block;

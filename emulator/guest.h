@@ -36,6 +36,8 @@ int guest_init(struct guest *guest, const char *target, int argc, char **argv, c
 /* Who is told of files with code, and of programs that leave the emulator, with `context`. 0 or -ENOMEM. */
 int guest_tell(struct guest *guest, places_visit *add_image, void (*not_followed)(void *context), void *context);
 
+void guest_fini(struct guest *guest); /* also one that was not told anything */
+
 /* A block is being translated: it gets its image and offset; image 0: it is no file's. */
 void guest_take_block(struct guest *guest, struct translation *translation);
 

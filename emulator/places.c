@@ -67,6 +67,20 @@ drop_places(struct places *places)
 	places->count = 0;
 }
 
+void
+places_free(struct places *places)
+{
+	if (!places)
+		return;
+	drop_places(places);
+	for (size_t i = 0; i < places->file_count; i++)
+		if (places->files[i].content)
+			munmap((void *)(uintptr_t)places->files[i].content, places->files[i].size);
+	free(places->files);
+	free(places->places);
+	free(places);
+}
+
 static int
 add_place(struct places *places, const struct record_mmap *mmap)
 {

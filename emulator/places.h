@@ -20,6 +20,7 @@ struct places;
 typedef int places_visit(void *context, const struct record_mmap *file);
 
 struct places *places_new(places_visit *visit, void *context); /* NULL and errno (ENOMEM) */
+void places_free(struct places *places);                       /* NULL is allowed */
 
 void places_forget(struct places *places); /* something was mapped or unmapped */
 

@@ -56,6 +56,13 @@ make_guest(const char *target, struct told *told)
 	return guest;
 }
 
+static void
+end_guest(struct guest *guest)
+{
+	guest_fini(guest);
+	free(guest);
+}
+
 static uint32_t
 image_of(struct guest *guest, const void *bytes, size_t size, uint64_t *offset)
 {
@@ -101,10 +108,10 @@ only_x86_64_is_x86(void **state)
 
 	(void)state;
 	assert_true(guest->is_x86);
-	free(guest);
+	end_guest(guest);
 	guest = make_guest("riscv64", &told);
 	assert_false(guest->is_x86);
-	free(guest);
+	end_guest(guest);
 }
 
 static void
@@ -124,7 +131,7 @@ a_block_gets_the_file_and_offset_of_its_code(void **state)
 	assert_int_equal(image_of(guest, page + 0x200, 5, &offset), 1);
 	assert_int_equal(told.images, 1);
 	unlink(name);
-	free(guest);
+	end_guest(guest);
 }
 
 static void
@@ -141,7 +148,7 @@ code_that_was_changed_is_no_file_s(void **state)
 	assert_int_equal(image_of(guest, page + 0x123, 5, &offset), 0);
 	assert_int_equal(offset, 0);
 	unlink(name);
-	free(guest);
+	end_guest(guest);
 }
 
 static void
@@ -163,7 +170,7 @@ what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 	assert_string_equal(told.path, later_name);
 	unlink(first_name);
 	unlink(later_name);
-	free(guest);
+	end_guest(guest);
 }
 
 /* Nothing that the emulator could execute: the kernel tries. */
@@ -186,7 +193,7 @@ a_program_that_leaves_the_emulator_is_told_of(void **state)
 	guest_call_began(guest, EXECVE_X86_64, arguments);
 	assert_int_equal(told.not_followed, 1);
 	unlink(name);
-	free(guest);
+	end_guest(guest);
 }
 
 int
