@@ -161,6 +161,36 @@ overwritten_record()
 	check 'and the database is sound' dcpictl check --db overwritten
 }
 
+# So it can with the emulator, and all that the plugin holds in memory: it dies of that, as programs do.
+overwritten_emulator()
+{
+	local status
+
+	cat >smother.c <<-'END'
+	#include <stdio.h>
+	#include <string.h>
+	__attribute__((noinline)) int work(int n) { int s = 0; for (volatile int i = 0; i < n; i++) s += i; return s; }
+	int main(void) { FILE *maps = fopen("/proc/thread-self/maps", "r"); char line[600], mode[5];
+		unsigned long from[4000], to[4000]; int count = 0, found = 0; work(300000); setvbuf(maps, NULL, _IONBF, 0);
+		while (maps && count < 4000 && fgets(line, sizeof(line), maps))
+			if (sscanf(line, "%lx-%lx %4s", &from[count], &to[count], mode) == 3 && mode[1] == 'w' &&
+				(strstr(line, "dcpi-timing.so") || strstr(line, "[heap]"))) count++;
+		for (int i = 0; i < count; i++) { memset((void *)from[i], 0xff, to[i] - from[i]); found = 1; }
+		return found ? work(300000) && 0 : 42; }
+	END
+	gcc -O1 -w -o smother smother.c
+	timeout 120 dcpiemu run --machine in-order-2 --quiet --db smothered ./smother >/dev/null 2>err
+	status=$?
+	if [ $status = 42 ]; then
+		skip 'a program that writes over the emulator ends badly' 'it does not find the emulator'
+		return
+	fi
+	check 'a program that writes over the emulator ends badly' test $status != 0 -a $status != 124
+	check 'what it did before is kept' test "$(dcpiprof --db smothered --json | jq \
+		'[.rows[] | select(.procedure == "work") | .counts.executions] | add')" -ge 900000
+	check 'and that database is sound, too' dcpictl check --db smothered
+}
+
 # The program's end is its own, and its profile is there.
 ends()
 {
@@ -200,4 +230,5 @@ small_disks
 filling_disk
 ends
 overwritten_record
+overwritten_emulator
 [ $failures = 0 ]

@@ -43,6 +43,21 @@ lives()
 	followed 'a static program' 1 3 "$program"_static one $turns
 }
 
+# Opened while the program runs, closed again, and another one opened in its place.
+libraries()
+{
+	local dir=$build/workloads name
+
+	followed 'libraries that are opened one after the other in the same place' 2 3 "$dir/same_place" $turns \
+		"$(nm "$dir/libexecutions_a.so" | awk '$3 == "loop" { print $1 }')" "$dir"/libexecutions_{a,b}.so
+	for name in a b; do
+		check_equal "each has its own: $name" $once "$(dcpiprof --db "$db" --event executions --json |
+			jq --arg image "libexecutions_$name.so" '[.rows[] |
+				select(.procedure == "loop" and (.image | endswith($image))) | .counts.executions] | add')"
+		check_at_least '... and its cycles' 30 "$(share image "libexecutions_$name.so")"
+	done
+}
+
 deaths()
 {
 	followed 'a program that a signal ends keeps its profile' 1 139 "$program" segv $turns
@@ -107,6 +122,7 @@ killed_tool()
 }
 
 lives
+libraries
 deaths
 killed_from_outside
 killed_tool
