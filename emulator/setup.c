@@ -20,7 +20,7 @@ static const struct {
 	uint32_t parts;
 	uint64_t period;
 } events[SETUP_EVENT_COUNT] = {
-	[SETUP_EVENT_CYCLES] = {"cycles", SETUP_CLOCK, 20011},
+	[SETUP_EVENT_CYCLES] = {"cycles", SETUP_CLOCK, 5003},
 	[SETUP_EVENT_LEVEL1_DATA] = {"L1-dcache-load-misses", SETUP_CACHES, 499},
 	[SETUP_EVENT_LEVEL1_CODE] = {"L1-icache-load-misses", SETUP_CACHES, 499},
 	[SETUP_EVENT_LEVEL2] = {"l2-misses", SETUP_CACHES, 199},
