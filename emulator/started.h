@@ -3,6 +3,7 @@
  *
  * Options of the plugins: comm=HEX, the program's name; cpu=MODEL, prefix=PATH and seed=N, what the emulator was
  * started with, for programs that are executed later. The plugin lies, or is linked to, in the directory of a run.
+ * Thread rule: one thread; constant once read.
  */
 #ifndef DCPI_EMULATOR_STARTED_H
 #define DCPI_EMULATOR_STARTED_H

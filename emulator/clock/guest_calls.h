@@ -1,7 +1,7 @@
 /*
  * guest_calls.h - which system call a number is, by the guest's architecture
  *
- * Only those that the clock is about; all others are CALL_PLAIN.
+ * Only those that the clock is about; all others are CALL_PLAIN. Thread rule: constant once made, for any thread.
  */
 #ifndef DCPI_EMULATOR_GUEST_CALLS_H
 #define DCPI_EMULATOR_GUEST_CALLS_H

@@ -1,10 +1,10 @@
 /*
  * machine.h - what a computer is, as far as its speed goes: cores, caches, TLBs, prefetchers, memory
  *
- * One file per machine, config/machines/NAME.conf, in libconfig's form; docs/emulation.md says what each value means.
- * A value that is missing where it is needed, unknown, or out of range is refused with file, line and reason. Plain
- * data without pointers once it is loaded: any thread, and may be written to a file for another process of the same
- * build. Fuzzed by tests/fuzz/machine_fuzz.c.
+ * One file per machine, config/machines/NAME.conf, in libconfig's form; dcpi-machine.conf(5) says what each value
+ * means. A value that is missing where it is needed, unknown, or out of range is refused with file, line and reason.
+ * Plain data without pointers once it is loaded: any thread, and may be written to a file for another process of the
+ * same build. Fuzzed by tests/fuzz/machine_fuzz.c.
  */
 #ifndef DCPI_MACHINE_MACHINE_H
 #define DCPI_MACHINE_MACHINE_H
