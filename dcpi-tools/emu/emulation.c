@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/profile.h"
 #include "dcpi-tools/emu/thread_count.h"
 #include "dcpi-tools/emulated/counted.h"
@@ -55,9 +57,12 @@ show_progress(void *context, uint64_t elapsed_ns)
 	const double there =
 		(double)counters_elapsed(course->directory) / (course->request->setup->machine.clock_mhz * 1e6);
 	const double here = (double)elapsed_ns / SECOND_NS;
+	char *title =
+		text_shown(course->request->title ? course->request->title : course->request->setup->machine.name);
 
-	fprintf(stderr, "\r\033[K%s: %s: %.3f s in %.0f s here", program_invocation_short_name,
-	        course->request->title ? course->request->title : course->request->setup->machine.name, there, here);
+	fprintf(stderr, "\r\033[K%s: %s: %.3f s in %.0f s here", program_invocation_short_name, title ? title : "?",
+	        there, here);
+	free(title);
 	if (there > 0)
 		fprintf(stderr, ", %.1f times as long", here / there);
 	course->is_shown = true;

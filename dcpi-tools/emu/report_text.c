@@ -144,7 +144,7 @@ print_what_is_missing(const struct emulation_report *report, FILE *stream)
 int
 emulation_report_text(const struct emulation_report *report, FILE *stream)
 {
-	char *database;
+	char *database, *label;
 	int err;
 
 	print_time(report, stream);
@@ -155,9 +155,11 @@ emulation_report_text(const struct emulation_report *report, FILE *stream)
 		return err;
 	print_what_is_missing(report, stream);
 	database = report->database ? text_shown(report->database) : NULL;
+	label = report->label ? text_shown(report->label) : NULL;
 	if (report->outcome->epoch)
 		fprintf(stream, "Profile:   epoch %" PRIu32 " of %s%s%s\n", report->outcome->epoch,
-		        database ? database : "?", report->label ? ", label " : "", report->label ? report->label : "");
+		        database ? database : "?", label ? ", label " : "", label ? label : "");
+	free(label);
 	free(database);
 	return fflush(stream) == 0 && !ferror(stream) ? 0 : -EIO;
 }

@@ -83,7 +83,7 @@ point_of(const struct sweep_point *point)
 	err |= json_object_set_new(object, "gb_per_second", json_real(point->bandwidth));
 	err |= json_object_set_new(object, "limit_gb_per_second", json_real(point->limit));
 	err |= json_object_set_new(object, "host_seconds", json_real(point->host_seconds));
-	err |= json_object_set_new(object, "label", point->epoch ? json_string(point->label) : json_null());
+	err |= json_object_set_new(object, "label", point->epoch ? json_shown(point->label) : json_null());
 	err |= json_object_set_new(object, "epoch", point->epoch ? json_count(point->epoch) : json_null());
 	return json_kept(object, err);
 }

@@ -90,14 +90,23 @@ read_text(const struct config_source *source, const config_setting_t *root, cons
 	return err;
 }
 
+/* It becomes a part of labels and file names, and is shown as it is. */
+static bool
+is_plain_name(const char *name)
+{
+	while (*name > ' ' && *name < 0x7f && *name != '/')
+		name++;
+	return *name == '\0';
+}
+
 static int
 read_texts(const struct config_source *source, const config_setting_t *root, struct machine *machine)
 {
 	int err = read_text(source, root, "name", machine->name, sizeof(machine->name));
 
-	if (!err && strpbrk(machine->name, "/ "))
+	if (!err && !is_plain_name(machine->name))
 		err = config_refuse(source, config_setting_get_member(root, "name"),
-		                    "name must have neither a space nor a slash");
+		                    "name must be letters, digits and signs, without a space or a slash");
 	if (!err)
 		err = read_text(source, root, "title", machine->title, sizeof(machine->title));
 	if (!err)

@@ -19,7 +19,12 @@ fill(struct sweep *sweep, struct sweep_point points[4])
 	const struct sweep_point given[4] = {
 		{.machine = &small, .threads = 1, .runs = 1, .seconds = {4}, .cores_busy = 1, .host_seconds = 10},
 		{.machine = &small, .threads = 2, .runs = 1, .seconds = {2}, .bandwidth = 3, .limit = 12},
-		{.machine = &large, .threads = 2, .runs = 3, .seconds = {3, 1, 2}, .epoch = 4, .label = "large/2"},
+		{.machine = &large,
+	         .threads = 2,
+	         .runs = 3,
+	         .seconds = {3, 1, 2},
+	         .epoch = 4,
+	         .label = "a\xff/large/2"},
 		{.machine = &large, .threads = 8, .runs = 2, .seconds = {1.5, 0.5}},
 	};
 
@@ -77,7 +82,7 @@ csv_and_json_have_the_same(void **state)
 	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
 	point = json_array_get(json_object_get(root, "points"), 2);
-	assert_string_equal(json_text(point, "label"), "large/2");
+	assert_string_equal(json_text(point, "label"), "a\\xff/large/2");
 	assert_int_equal(json_array_size(json_object_get(point, "runs_seconds")), 3);
 	assert_true(json_real_value(json_object_get(point, "seconds")) == 2.0);
 	json_decref(root);

@@ -158,7 +158,12 @@ what_is_no_configuration_is_refused_with_its_line(void **state)
 	(void)state;
 	assert_refused(NAMES "clock_mhz = = 2;", "small.conf:2: syntax error");
 	assert_refused("name = 3;", "small.conf:1: name must be a string, in \"...\"");
-	assert_refused("name = \"a b\"; title = \"\";", "small.conf:1: name must have neither a space nor a slash");
+	assert_refused("name = \"a b\"; title = \"\";",
+	               "small.conf:1: name must be letters, digits and signs, without a space or a slash");
+	assert_refused("name = \"a/b\"; title = \"\";",
+	               "small.conf:1: name must be letters, digits and signs, without a space or a slash");
+	assert_refused("name = \"a\\xffb\"; title = \"\";",
+	               "small.conf:1: name must be letters, digits and signs, without a space or a slash");
 }
 
 static void
