@@ -97,7 +97,7 @@ analyze(struct report *report)
 		return STATUS_EMPTY;
 	}
 	return message_cannot(report->request->procedure.name, "analyse the procedure", err,
-	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+	                      err == -ENOENT ? CODE_IMAGE_NO_TEXT : NULL);
 }
 
 /* An exit status. */

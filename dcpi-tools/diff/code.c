@@ -73,7 +73,7 @@ analyze(struct reader *reader, struct database *database)
 	if (!err)
 		return STATUS_OK;
 	return message_cannot(reader->request->name, "compare the procedure", err,
-	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+	                      err == -ENOENT ? CODE_IMAGE_NO_TEXT : NULL);
 }
 
 static int

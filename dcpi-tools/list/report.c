@@ -90,7 +90,7 @@ count(struct report *report, struct database *database)
 	if (!err)
 		return STATUS_OK;
 	return message_cannot(report->request->procedure.name, "list the procedure", err,
-	                      err == -ENOENT ? "its code is not in the image's file" : NULL);
+	                      err == -ENOENT ? CODE_IMAGE_NO_TEXT : NULL);
 }
 
 static int

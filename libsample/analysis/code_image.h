@@ -35,6 +35,9 @@ int code_image_open(struct code_image *code, const struct selection *selection, 
 int code_image_read(struct code_image *code);
 void code_image_close(struct code_image *code); /* a zeroed one is allowed */
 
+/* Why its procedure cannot be analysed (-ENOENT), as a sentence. */
+#define CODE_IMAGE_NO_TEXT "its code is neither in the image's file nor captured"
+
 /* Why an image could not be opened or read, as an end of a sentence: "another build lies there now". */
 const char *code_image_trouble(const struct image *image, int err);
 

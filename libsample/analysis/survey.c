@@ -31,7 +31,7 @@ struct survey {
 };
 
 static const char no_procedure[] = "no procedure is known there";
-static const char no_text[] = "its code is not in the image's file";
+static const char no_text[] = CODE_IMAGE_NO_TEXT;
 static const char overlapping[] = "it overlaps another procedure";
 static const char too_large[] = "it is larger than any real procedure";
 
