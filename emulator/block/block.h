@@ -65,8 +65,9 @@ struct block_instruction {
 	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
 	uint16_t use;     /* index of the first instruction of the block that waits for what it loads, in order also to
 	                     write the same register; BLOCK_NOT_USED: none */
-	uint16_t load;    /* its place among the block's loads; BLOCK_NOT_USED: it does not load */
-	uint16_t leader;  /* of its group: its own index if it leads; BLOCK_ALONE */
+	bool is_used_first;           /* `use` comes before any other access to memory, or is one */
+	uint16_t load;                /* its place among the block's loads; BLOCK_NOT_USED: it does not load */
+	uint16_t leader;              /* of its group: its own index if it leads; BLOCK_ALONE */
 	uint16_t next_member;         /* the next of its group, in the block's order; BLOCK_NOT_USED: it is the last */
 	int16_t displacement;         /* of a member: from the leader's address */
 	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */

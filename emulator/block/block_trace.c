@@ -52,6 +52,17 @@ block_first_reader(const struct block *block, unsigned reg)
 	return mentioned >> bit & 1 ? first_use(block, 0, reg) : BLOCK_NOT_USED;
 }
 
+/* Whether there is a use, and no access to memory from instruction `from` on until then. */
+static bool
+is_used_first(const struct block *block, unsigned from, uint16_t use)
+{
+	if (use == BLOCK_NOT_USED)
+		return false;
+	while (from < use && !block->instructions[from].loads && !block->instructions[from].stores)
+		from++;
+	return from == use;
+}
+
 static void
 find_uses(struct block *block)
 {
@@ -65,6 +76,7 @@ find_uses(struct block *block)
 			if (use < instruction->use)
 				instruction->use = use;
 		}
+		instruction->is_used_first = is_used_first(block, i + 1, instruction->use);
 	}
 }
 

@@ -115,11 +115,9 @@ lock_set(struct cache_set *set)
 	}
 }
 
-/* The line's set, locked when it must be. */
 static struct cache_set *
-enter(struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
+find_set(const struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
 {
-	struct cache_set *set;
 	uint64_t quotient;
 
 	if (!cache->reciprocal) {
@@ -130,7 +128,25 @@ enter(struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
 		*index = (uint32_t)(line - quotient * cache->set_count);
 		*tag = (uint32_t)quotient;
 	}
-	set = (struct cache_set *)(cache->sets + (size_t)*index * cache->set_bytes);
+	return (struct cache_set *)(cache->sets + (size_t)*index * cache->set_bytes);
+}
+
+void
+cache_fetch_set(const struct cache *cache, uint64_t line)
+{
+	uint32_t tag, index;
+	const char *set = (const char *)find_set(cache, line, &tag, &index);
+
+	for (uint32_t i = 0; i < cache->set_bytes; i += HOST_LINE)
+		__builtin_prefetch(set + i, 1);
+}
+
+/* The line's set, locked when it must be. */
+static struct cache_set *
+enter(struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
+{
+	struct cache_set *set = find_set(cache, line, tag, index);
+
 	if (cache->locks)
 		lock_set(set);
 	return set;

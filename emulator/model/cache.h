@@ -73,6 +73,9 @@ int cache_begin_to_stamp(struct cache *cache, uint64_t *uses);
 /* From now on it is shared by threads. Nobody is in it. */
 void cache_begin_to_lock(struct cache *cache);
 
+/* The line will be asked for: its set is fetched into the host's cache meanwhile. */
+void cache_fetch_set(const struct cache *cache, uint64_t line);
+
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 

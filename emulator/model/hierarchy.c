@@ -93,8 +93,13 @@ look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 				hierarchy_meet(hierarchy, line, now, result);
 			break;
 		}
-		if (cache_found_writes_back(found))
-			hierarchy_write_back(hierarchy, found.left, level + 1, now);
+		if (!cache_found_writes_back(found))
+			continue;
+		if (level + 1 < hierarchy->level_count) { /* what is large is not in the host's cache: both at once */
+			cache_fetch_set(hierarchy->levels[level + 1], line);
+			cache_fetch_set(hierarchy->levels[level + 1], found.left);
+		}
+		hierarchy_write_back(hierarchy, found.left, level + 1, now);
 	}
 	if (level == hierarchy->level_count)
 		hierarchy_fill(hierarchy, line, now, latencies, result);

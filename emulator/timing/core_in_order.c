@@ -69,35 +69,54 @@ wait_for_room(struct thread *thread, uint32_t number, uint64_t *issue)
 	*issue = done;
 }
 
-void
-in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+/* Nothing else is waited for before it: the wait is known at once. */
+static void
+wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t ready, const struct load_cost *cost)
 {
-	const struct block *block = thread->variant->block;
-	const struct block_instruction *instruction = &block->instructions[index];
-	const uint32_t number = block->first + index;
-	struct waiting_load load = {
-		.culprit = number,
-		.user_index = instruction->use,
-		.registers = {instruction->load_registers[0], instruction->load_registers[1]},
-		.cost = core_load_cost(thread, result),
-	};
-	const uint64_t told = thread->clock;
-	uint64_t issue;
+	const uint64_t now = core_time(thread, use);
 
-	settle_up_to(thread, index);
-	issue = core_time(thread, index);
-	wait_for_room(thread, number, &issue);
-	core_issue_later(&load.cost, result, told, issue);
-	load.ready = issue + thread->timing->load_cycles + core_cycles(&load.cost);
-	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = load.ready;
+	if (ready > now)
+		core_stall_for_load(thread, thread->variant->block->first + use, number, ready - now, cost);
+}
+
+/* Its value is waited for later. */
+static void
+begin_waiting(struct thread *thread, const struct block_instruction *instruction, struct waiting_load load)
+{
+	load.registers[0] = instruction->load_registers[0];
+	load.registers[1] = instruction->load_registers[1];
+	load.user_index = instruction->use;
 	if (instruction->use != BLOCK_NOT_USED) {
-		load.user = block->first + instruction->use;
+		load.user = thread->variant->block->first + instruction->use;
 		load.user_position = position_of(thread, instruction->use);
 	}
 	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
 		thread->waiting[0] = thread->waiting[--thread->waiting_count];
 	thread->waiting[thread->waiting_count++] = load;
 	thread->limit = 0;
+}
+
+void
+in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	const struct block *block = thread->variant->block;
+	const struct block_instruction *instruction = &block->instructions[index];
+	const uint32_t number = block->first + index;
+	struct load_cost cost = core_load_cost(thread, result);
+	const uint64_t told = thread->clock;
+	uint64_t issue, ready;
+
+	settle_up_to(thread, index);
+	issue = core_time(thread, index);
+	wait_for_room(thread, number, &issue);
+	core_issue_later(&cost, result, told, issue);
+	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
+	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = ready;
+	if (instruction->is_used_first && thread->waiting_count == 0)
+		wait_at_once(thread, number, instruction->use, ready, &cost);
+	else
+		begin_waiting(thread, instruction,
+		              (struct waiting_load){.ready = ready, .culprit = number, .cost = cost});
 }
 
 /* Whether the block that begins needs a register of the load, and from which instruction on. */
