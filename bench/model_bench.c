@@ -38,11 +38,11 @@ static void
 access_one(struct bench *bench, uint64_t address)
 {
 	const struct plain_hits *plain = &bench->plain;
-	uint64_t line = address >> plain->line_shift, page = address >> plain->page_shift;
+	const uint64_t line = address >> plain->line_shift;
 	struct access_result result;
 
 	bench->now += GAP;
-	if ((plain->lines[line & plain->line_mask] == line) & (plain->pages[page & plain->page_mask] == page)) {
+	if (plain_hits_use(plain, plain->lines, line, line, address >> plain->page_shift)) {
 		bench->plain_hits++;
 		return;
 	}
