@@ -304,11 +304,11 @@ text_that_was_not_given_is_asked_for_again_later(void **state)
 	set_program(stage, commands);
 	start_capturer(stage, 1 << 20);
 	sample(stage, &built);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 8; i++) {
 		capturer_hurry(stage->capturer, HURRY_NS);
 		settle(stage);
 	}
-	assert_in_range(runs(stage), 1, 2); /* the first may have been at first sight */
+	assert_in_range(runs(stage), 1, 4); /* the first may have been at first sight; the machine may be slow */
 }
 
 static void
