@@ -22,7 +22,7 @@ $(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 # What the system test needs.
-workloads: $(addprefix $(BUILD)/accuracy/,kernels gigahertz) $(BUILD)/tests/accuracy/accuracy
+workloads: $(addprefix $(BUILD)/accuracy/,kernels gigahertz zlib) $(BUILD)/tests/accuracy/accuracy
 
 # Twenty minutes.
 ACCURACY_OPTIONS ?=

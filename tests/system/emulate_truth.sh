@@ -14,17 +14,17 @@ for event in cache-misses L1-dcache-load-misses L1-icache-load-misses branch-mis
 	events+=(--event "$event:17")
 done
 
-# judged KERNEL REASON CULPRIT - of the stall cycles so many percent have the right reason, and culprit
+# judged NAME PROGRAM INPUT - of the samples of time and the stall cycles so many percent are estimated and explained
+# rightly: DCPI's own figures for frequencies, 90 for the reason, 85 for the culprit
 judged()
 {
 	rm -rf "$db"
-	emulate in-order-2 1 --label "$1" "${events[@]}" -- "$build/accuracy/kernels" "$1.1" 1
+	emulate in-order-2 1 --label "$1" "${events[@]}" -- "$build/accuracy/$2" "$3" 1
 	dcpitopstalls --db "$db" --check --json >"$scratch/check"
-	check "of $1 frequencies, reasons and culprits are inferred" json_holds "
+	check "of $1 frequencies, reasons and culprits are inferred" json_holds '
 		.check | .within_5_percent >= 0.73 * .judged_samples and .within_10_percent >= 0.87 * .judged_samples and
-			.within_15_percent >= 0.92 * .judged_samples and
-			100 * .right_reason_cycles >= $2 * .stall_cycles and
-			100 * .right_culprit_cycles >= $3 * .stall_cycles" "$scratch/check"
+			.within_15_percent >= 0.92 * .judged_samples and .stall_cycles > 0 and
+			.right_reason_cycles >= 0.90 * .stall_cycles and .right_culprit_cycles >= 0.85 * .stall_cycles' "$scratch/check"
 }
 
 # Counts and samples are of one run: 1 GHz, so that the nanoseconds of a turn, which the program itself has measured, are
@@ -37,9 +37,10 @@ check 'cycles are by the periods of the samples' json_holds '
 	<(dcpicalc --db "$db" --json chase) --argjson took "$(sed -n 's/ ns$//p' "$scratch/err")"
 check 'and that is said' grep -q 'epoch 1, cycles (CPI) by the samples' <(dcpicalc --db "$db" chase)
 
-judged heap 90 85
-judged tree 90 85
-judged hash 90 85
+judged zlib zlib text
+for kernel in quicksort heap tree sieve search lexer distance machine life hash; do # the last one is looked at below
+	judged $kernel kernels $kernel.1
+done
 
 check 'the database is sound' dcpictl --db "$db" check
 check 'time is the default event' json_holds '.events[0].name == "cycles"' <(dcpiprof --db "$db" --json)
