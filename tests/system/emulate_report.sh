@@ -71,6 +71,8 @@ as_text()
 
 sweep()
 {
+	local plot=()
+
 	dcpiemu sweep --machine in-order-2 --machine e5-2603v1 --threads 1,2,6 --db swept --plot curves.svg --csv -- \
 		"$matvec" 512 >table.csv 2>err
 	check_equal 'a sweep has a row for each machine and number of threads' \
@@ -82,12 +84,15 @@ sweep()
 		dcpiprof --db swept --epoch $epoch --label $epoch --json; done | jq -s 'map(select(.events[0].samples > 0)) | length')"
 	if command -v gnuplot >/dev/null; then
 		check 'the curves are drawn' grep -q 'perfect scale' curves.svg
+		plot=(--plot curves.png)
 	else
 		skip 'the curves are drawn' 'gnuplot is not installed'
 	fi
-	dcpiemu sweep --machine in-order-2 --threads 1 --runs 2 --no-db --quiet --json --show-output -- echo '%t threads' >both
+	dcpiemu sweep --machine in-order-2 --threads 1 --runs 2 --no-db --quiet --json --show-output "${plot[@]}" -- \
+		echo '%t threads' >both
 	check_equal 'the output of the program is shown if that is wished' '1 threads 1 threads' "$(head -2 both | paste -sd ' ')"
 	sed -i 1,2d both
+	[ ${#plot[@]} = 0 ] || check_equal 'also as pixels' PNG "$(head -c 4 curves.png | tail -c 3)"
 	holds 'and each run is in it' '.schema == "dcpiemu-sweep/1" and (.points[0].runs_seconds | length) == 2' both
 }
 
