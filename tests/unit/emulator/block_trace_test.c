@@ -33,6 +33,22 @@ a_load_is_used_by_who_reads_its_register_first(void **state)
 }
 
 static void
+a_load_is_used_first_unless_memory_is_accessed_before(void **state)
+{
+	/* mov (%rdi),%rax; add %rcx,%rdx; add %rax,(%rdx) */
+	const struct block *at_once = BLOCK_OF(*state, 1, "48 8b 07", "48 01 ca", "48 01 02");
+	/* mov (%rdi),%rax; push %rdx; add %rax,%rcx */
+	const struct block *between = BLOCK_OF(*state, 2, "48 8b 07", "52", "48 01 c1");
+	/* mov (%rdi),%rax; ret */
+	const struct block *later = BLOCK_OF(*state, 3, "48 8b 07", "c3");
+
+	assert_true(at_once->instructions[0].is_used_first);
+	assert_int_equal(between->instructions[0].use, 2);
+	assert_false(between->instructions[0].is_used_first);
+	assert_false(later->instructions[0].is_used_first);
+}
+
+static void
 in_order_who_overwrites_a_load_waits_for_it(void **state)
 {
 	/* mov (%rdi),%rax; xor %eax,%eax */
@@ -143,6 +159,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_load_is_used_by_who_reads_its_register_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_load_is_used_first_unless_memory_is_accessed_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_order_who_overwrites_a_load_waits_for_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_comparison_with_memory_is_used_by_its_branch, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_stack_pointer_does_not_wait_for_what_is_popped, setup, teardown),

@@ -39,6 +39,23 @@ the_first_user_of_a_missing_value_waits(void **state)
 	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 12);
 }
 
+/* Nothing else accesses memory before its user: no need to wait for the next block to know. */
+static void
+a_user_before_any_other_access_waits_at_once(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX, LOAD_RDX, ADD_RDX);
+
+	execute(fixture, code);
+	miss(fixture, 0, 12);
+	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_CACHE), 12);
+	assert_int_equal(fixture->thread->waiting_count, 0);
+	miss(fixture, 2, 20);
+	assert_int_equal(stalled(fixture, 4, 3, REASON_DATA_CACHE), 20);
+	execute(fixture, CODE_OF(fixture, NOP));
+	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 32);
+}
+
 /* The load is issued in cycle 0 and its value ready in 15; its user could be issued in 9, with the tenth addition. */
 static void
 what_is_issued_meanwhile_hides_the_miss(void **state)
@@ -136,6 +153,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_first_user_of_a_missing_value_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_user_before_any_other_access_waits_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_issued_meanwhile_hides_the_miss, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_user_in_a_later_block_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_value_that_came_meanwhile_is_not_waited_for, setup, teardown),
