@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ keeper_start(struct keeper *keeper, const char *directory, int lock)
 	int line[2], err = 0;
 
 	*keeper = (struct keeper){.line = -1};
-	if (pipe2(line, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line))
 		return -errno;
 	keeper->pid = fork();
 	if (keeper->pid == 0) {
@@ -83,8 +84,8 @@ keeper_dismiss(struct keeper *keeper)
 
 	if (keeper->pid == 0)
 		return;
-	while (write(keeper->line, &word, sizeof(word)) < 0 && errno == EINTR)
-		;
+	/* it may have been killed: that must not be our end */
+	(void)TEMP_FAILURE_RETRY(send(keeper->line, &word, sizeof(word), MSG_NOSIGNAL));
 	close(keeper->line);
 	(void)TEMP_FAILURE_RETRY(waitpid(keeper->pid, NULL, 0));
 	*keeper = (struct keeper){.line = -1};

@@ -75,6 +75,26 @@ who_dismisses_it_keeps_all(void **state)
 	keeper_dismiss(&keeper);
 }
 
+static void
+one_that_was_killed_is_dismissed_as_well(void **state)
+{
+	char parent[MADE_SIZE], directory[MADE_SIZE + 32];
+	struct keeper keeper;
+	siginfo_t end;
+	int lock;
+
+	(void)state;
+	made_directory(parent);
+	assert_int_equal(run_directory_make(parent, "run", directory, sizeof(directory), &lock), 0);
+	assert_int_equal(keeper_start(&keeper, directory, lock), 0);
+	kill(keeper.pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)keeper.pid, &end, WEXITED | WNOWAIT), 0);
+	keeper_dismiss(&keeper);
+	close(lock);
+	abandoned_remove(directory);
+	assert_int_equal(rmdir(parent), 0);
+}
+
 /* Who reads what we write waits for its end: the keeper must not have it open. */
 static void
 standard_output_is_not_held_open(void **state)
@@ -108,6 +128,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_killed_leaves_nothing),
 		cmocka_unit_test(who_dismisses_it_keeps_all),
+		cmocka_unit_test(one_that_was_killed_is_dismissed_as_well),
 		cmocka_unit_test(standard_output_is_not_held_open),
 	};
 
