@@ -64,7 +64,7 @@ times()
 # A notice of a condition after 50 ms, a timeout of 100, one of poll() of 30: each at its time, to 2 ms.
 waits()
 {
-	emulate in-order-2 4 "${options[@]}" -- python3 -c '
+	emulate in-order-2 4 "${options[@]}" -- /usr/bin/python3 -c '
 import select, threading, time
 condition = threading.Condition()
 begin = time.monotonic()
@@ -90,7 +90,7 @@ print(*[round((t - begin) * 100) for t in times])'
 # An alarm of 1 s; a timer of 0.3 s; one of a descriptor, until a time, then twice.
 timers()
 {
-	seen 'an alarm ends a wait' 1.0 1 python3 -c 'import signal, time
+	seen 'an alarm ends a wait' 1.0 1 /usr/bin/python3 -c 'import signal, time
 begin = time.monotonic()
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.alarm(1)
@@ -104,7 +104,7 @@ print(round(time.monotonic() - begin, 1))'
 # All threads of the parent are there when it forks.
 children_with_threads()
 {
-	seen 'the child of a program with threads has threads of its own' 'child 3 0' 4 python3 -c 'import os, threading
+	seen 'the child of a program with threads has threads of its own' 'child 3 0' 4 /usr/bin/python3 -c 'import os, threading
 gate = threading.Event()
 for _ in range(3):
     threading.Thread(target=gate.wait).start()
