@@ -6,6 +6,7 @@
 
 #include "tests/unit/test.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,21 @@ blocks_for(const char *cpu, uint16_t machine)
 	free(pipeline);
 	assert_non_null(blocks);
 	return blocks;
+}
+
+/* A test's setup: blocks of a pipeline in order. And its end, of any. */
+static inline int
+blocks_setup(void **state)
+{
+	*state = blocks_for("in-order-2", EM_X86_64);
+	return 0;
+}
+
+static inline int
+blocks_teardown(void **state)
+{
+	blocks_free(*state);
+	return 0;
 }
 
 #endif

@@ -1,21 +1,5 @@
 /* Tests of emulator/block/block_group.c: accesses that go to one base, and address_*.c. */
-#include <elf.h>
-
 #include "tests/unit/emulator/block_fixture.h"
-
-static int
-setup(void **state)
-{
-	*state = blocks_for("in-order-2", EM_X86_64);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	blocks_free(*state);
-	return 0;
-}
 
 /* "0:alone 1:leads -8..8 2:of 1 at 16" */
 static void
@@ -209,26 +193,28 @@ groups_are_no_longer_than_short_lines(void **state)
 	blocks_free(blocks);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, blocks_setup, blocks_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(pushes_are_one_group, setup, teardown),
-		cmocka_unit_test_setup_teardown(pops_and_the_return_are_one_group, setup, teardown),
-		cmocka_unit_test_setup_teardown(leave_takes_the_frame_for_the_stack, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_popped_into_a_register_is_another_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_group_is_no_longer_than_a_line, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_index_is_part_of_the_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_shorter_addition_makes_another_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_segment_is_part_of_the_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(addresses_relative_to_the_code_are_known, setup, teardown),
-		cmocka_unit_test_setup_teardown(wide_accesses_call_back_in_steps, setup, teardown),
-		cmocka_unit_test_setup_teardown(locked_and_masked_accesses_are_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_instruction_with_two_places_is_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_bit_of_a_string_is_somewhere_else, setup, teardown),
-		cmocka_unit_test_setup_teardown(arm_pairs_move_their_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_frame_of_riscv_is_one_group, setup, teardown),
-		cmocka_unit_test_setup_teardown(groups_are_no_longer_than_short_lines, setup, teardown),
+		TEST(pushes_are_one_group),
+		TEST(pops_and_the_return_are_one_group),
+		TEST(leave_takes_the_frame_for_the_stack),
+		TEST(what_is_popped_into_a_register_is_another_base),
+		TEST(a_group_is_no_longer_than_a_line),
+		TEST(an_index_is_part_of_the_base),
+		TEST(a_shorter_addition_makes_another_base),
+		TEST(a_segment_is_part_of_the_base),
+		TEST(addresses_relative_to_the_code_are_known),
+		TEST(wide_accesses_call_back_in_steps),
+		TEST(locked_and_masked_accesses_are_alone),
+		TEST(an_instruction_with_two_places_is_alone),
+		TEST(a_bit_of_a_string_is_somewhere_else),
+		TEST(arm_pairs_move_their_base),
+		TEST(a_frame_of_riscv_is_one_group),
+		TEST(groups_are_no_longer_than_short_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,23 +1,7 @@
 /* Tests of emulator/block/block_trace.c: what a block's instructions make of registers. */
-#include <elf.h>
-
 #include "tests/unit/emulator/block_fixture.h"
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
-
-static int
-setup(void **state)
-{
-	*state = blocks_for("in-order-2", EM_X86_64);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	blocks_free(*state);
-	return 0;
-}
 
 static void
 a_load_is_used_by_who_reads_its_register_first(void **state)
@@ -154,19 +138,21 @@ a_pair_of_registers_is_loaded_at_once(void **state)
 	blocks_free(blocks);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, blocks_setup, blocks_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_load_is_used_by_who_reads_its_register_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_load_is_used_first_unless_memory_is_accessed_before, setup, teardown),
-		cmocka_unit_test_setup_teardown(in_order_who_overwrites_a_load_waits_for_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_comparison_with_memory_is_used_by_its_branch, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_stack_pointer_does_not_wait_for_what_is_popped, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_address_knows_the_loads_behind_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_block_reads_first_is_live_in, setup, teardown),
-		cmocka_unit_test_setup_teardown(system_calls_and_locks_hold_up_what_follows, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pair_of_registers_is_loaded_at_once, setup, teardown),
+		TEST(a_load_is_used_by_who_reads_its_register_first),
+		TEST(a_load_is_used_first_unless_memory_is_accessed_before),
+		TEST(in_order_who_overwrites_a_load_waits_for_it),
+		TEST(a_comparison_with_memory_is_used_by_its_branch),
+		TEST(the_stack_pointer_does_not_wait_for_what_is_popped),
+		TEST(an_address_knows_the_loads_behind_it),
+		TEST(what_a_block_reads_first_is_live_in),
+		TEST(system_calls_and_locks_hold_up_what_follows),
+		TEST(a_pair_of_registers_is_loaded_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

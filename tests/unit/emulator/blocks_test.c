@@ -1,27 +1,12 @@
 /* Tests of emulator/block/blocks.c and variants.c. */
-#include <elf.h>
 #include <errno.h>
 
 #include "tests/unit/emulator/block_fixture.h"
 
 static int
-in_order(void **state)
-{
-	*state = blocks_for("in-order-2", EM_X86_64);
-	return 0;
-}
-
-static int
 out_of_order(void **state)
 {
 	*state = blocks_for("intel-skylake", EM_X86_64);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	blocks_free(*state);
 	return 0;
 }
 
@@ -247,24 +232,26 @@ a_repeated_string_goes_on_quickly(void **state)
 	assert_ptr_not_equal(blocks_first_variant(*state, rest), first);
 }
 
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, blocks_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_decoder_is_told),
-		cmocka_unit_test_setup_teardown(no_block_is_none, in_order, teardown),
-		cmocka_unit_test_setup_teardown(the_longest_block_has_all_its_instructions, in_order, teardown),
-		cmocka_unit_test_setup_teardown(the_same_block_is_added_once, in_order, teardown),
-		cmocka_unit_test_setup_teardown(other_bytes_at_the_same_address_are_another_block, in_order, teardown),
-		cmocka_unit_test_setup_teardown(in_order_a_block_takes_what_its_schedule_says, in_order, teardown),
-		cmocka_unit_test_setup_teardown(a_result_that_is_not_ready_carries_over, in_order, teardown),
-		cmocka_unit_test_setup_teardown(a_return_does_not_hold_up_the_stack_pointer, in_order, teardown),
-		cmocka_unit_test_setup_teardown(states_that_make_no_difference_share_a_variant, in_order, teardown),
-		cmocka_unit_test_setup_teardown(the_next_of_two_successors_are_remembered, in_order, teardown),
-		cmocka_unit_test_setup_teardown(with_too_many_states_the_nearest_variant_is_taken, in_order, teardown),
-		cmocka_unit_test_setup_teardown(out_of_order_fractions_of_cycles_are_kept, out_of_order, teardown),
-		cmocka_unit_test_setup_teardown(out_of_order_a_loop_waits_for_its_chain, out_of_order, teardown),
-		cmocka_unit_test_setup_teardown(a_repeated_string_goes_on_quickly, out_of_order, teardown),
+		TEST(no_block_is_none, blocks_setup),
+		TEST(the_longest_block_has_all_its_instructions, blocks_setup),
+		TEST(the_same_block_is_added_once, blocks_setup),
+		TEST(other_bytes_at_the_same_address_are_another_block, blocks_setup),
+		TEST(in_order_a_block_takes_what_its_schedule_says, blocks_setup),
+		TEST(a_result_that_is_not_ready_carries_over, blocks_setup),
+		TEST(a_return_does_not_hold_up_the_stack_pointer, blocks_setup),
+		TEST(states_that_make_no_difference_share_a_variant, blocks_setup),
+		TEST(the_next_of_two_successors_are_remembered, blocks_setup),
+		TEST(with_too_many_states_the_nearest_variant_is_taken, blocks_setup),
+		TEST(out_of_order_fractions_of_cycles_are_kept, out_of_order),
+		TEST(out_of_order_a_loop_waits_for_its_chain, out_of_order),
+		TEST(a_repeated_string_goes_on_quickly, out_of_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,18 +11,7 @@
 static int
 setup(void **state)
 {
-	struct timing_fixture *fixture = timing_fixture_new("in-order-2");
-
-	timing_fixture_begin(fixture, SETUP_CLOCK | SETUP_TRUTH);
-	*state = fixture;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	timing_fixture_free(*state);
-	return 0;
+	return timing_setup(state, "in-order-2", SETUP_CLOCK | SETUP_TRUTH);
 }
 
 static void
@@ -148,18 +137,20 @@ a_stall_is_told_by_what_it_is_for(void **state)
 	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_TLB), 50);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_user_of_a_missing_value_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_user_before_any_other_access_waits_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_issued_meanwhile_hides_the_miss, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_user_in_a_later_block_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_value_that_came_meanwhile_is_not_waited_for, setup, teardown),
-		cmocka_unit_test_setup_teardown(misses_overlap, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_more_than_may_be_are_in_flight, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_stall_is_told_by_what_it_is_for, setup, teardown),
+		TEST(the_first_user_of_a_missing_value_waits),
+		TEST(a_user_before_any_other_access_waits_at_once),
+		TEST(what_is_issued_meanwhile_hides_the_miss),
+		TEST(a_user_in_a_later_block_waits),
+		TEST(a_value_that_came_meanwhile_is_not_waited_for),
+		TEST(misses_overlap),
+		TEST(no_more_than_may_be_are_in_flight),
+		TEST(a_stall_is_told_by_what_it_is_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

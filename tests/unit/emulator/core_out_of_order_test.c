@@ -36,13 +36,6 @@ setup(void **state)
 	return 0;
 }
 
-static int
-teardown(void **state)
-{
-	timing_fixture_free(*state);
-	return 0;
-}
-
 /* Cycles from here on that are no execution. */
 static uint64_t
 waited(const struct timing_fixture *fixture)
@@ -199,23 +192,23 @@ a_misprediction_empties_the_window(void **state)
 	assert_int_equal(waited(fixture), LOAD + MISS);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_window_hides_what_it_holds, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_the_window_hides_whole_costs_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(independent_misses_overlap, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_window_later_nothing_overlaps, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_address_that_was_loaded_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_address_made_of_what_was_loaded_waits_in_a_later_block, setup,
-	                                        teardown),
-		cmocka_unit_test_setup_teardown(an_address_waits_through_a_load_that_hits, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_register_that_was_written_again_is_not_waited_for, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pointer_chase_takes_its_latency_each_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_miss_in_flight_at_a_time_makes_them_follow_each_other, setup,
-	                                        teardown),
-		cmocka_unit_test_setup_teardown(a_misprediction_empties_the_window, setup, teardown),
+		TEST(the_window_hides_what_it_holds),
+		TEST(what_the_window_hides_whole_costs_nothing),
+		TEST(independent_misses_overlap),
+		TEST(a_window_later_nothing_overlaps),
+		TEST(an_address_that_was_loaded_waits),
+		TEST(an_address_made_of_what_was_loaded_waits_in_a_later_block),
+		TEST(an_address_waits_through_a_load_that_hits),
+		TEST(a_register_that_was_written_again_is_not_waited_for),
+		TEST(a_pointer_chase_takes_its_latency_each_time),
+		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
+		TEST(a_misprediction_empties_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

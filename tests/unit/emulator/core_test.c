@@ -11,28 +11,13 @@
 static int
 in_order(void **state)
 {
-	struct timing_fixture *fixture = timing_fixture_new("in-order-2");
-
-	timing_fixture_begin(fixture, SETUP_EVERYTHING);
-	*state = fixture;
-	return 0;
+	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
 }
 
 static int
 out_of_order(void **state)
 {
-	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
-
-	timing_fixture_begin(fixture, SETUP_EVERYTHING);
-	*state = fixture;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	timing_fixture_free(*state);
-	return 0;
+	return timing_setup(state, "e5-2690v4", SETUP_EVERYTHING);
 }
 
 static void
@@ -172,17 +157,18 @@ no_cycle_is_lost(void **state)
 	assert_int_equal(counters->clock, fixture->thread->clock);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, in_order, timing_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_full_write_buffer_holds_up_the_next_store, in_order, teardown),
-		cmocka_unit_test_setup_teardown(code_that_is_not_there_holds_up_its_first_instruction, in_order,
-	                                        teardown),
-		cmocka_unit_test_setup_teardown(the_target_of_a_mispredicted_branch_waits, in_order, teardown),
-		cmocka_unit_test_setup_teardown(an_access_to_two_lines_misses_twice, in_order, teardown),
-		{"no_cycle_is_lost_in_order", no_cycle_is_lost, in_order, teardown, NULL},
-		{"no_cycle_is_lost_out_of_order", no_cycle_is_lost, out_of_order, teardown, NULL},
+		TEST(a_full_write_buffer_holds_up_the_next_store),
+		TEST(code_that_is_not_there_holds_up_its_first_instruction),
+		TEST(the_target_of_a_mispredicted_branch_waits),
+		TEST(an_access_to_two_lines_misses_twice),
+		{"no_cycle_is_lost_in_order", no_cycle_is_lost, in_order, timing_teardown, NULL},
+		{"no_cycle_is_lost_out_of_order", no_cycle_is_lost, out_of_order, timing_teardown, NULL},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

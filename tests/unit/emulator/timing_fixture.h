@@ -66,6 +66,24 @@ timing_fixture_free(struct timing_fixture *fixture)
 	free(fixture);
 }
 
+/* A test's setup: a whole fixture. And its end. */
+static inline int
+timing_setup(void **state, const char *machine, uint32_t parts)
+{
+	struct timing_fixture *fixture = timing_fixture_new(machine);
+
+	timing_fixture_begin(fixture, parts);
+	*state = fixture;
+	return 0;
+}
+
+static inline int
+timing_teardown(void **state)
+{
+	timing_fixture_free(*state);
+	return 0;
+}
+
 /* A block of these instructions, ended by NULL, at its own address. */
 static inline struct code *
 timing_fixture_code(struct timing_fixture *fixture, const char *const instructions[])

@@ -8,18 +8,7 @@
 static int
 setup(void **state)
 {
-	struct timing_fixture *fixture = timing_fixture_new("in-order-2");
-
-	timing_fixture_begin(fixture, SETUP_EVERYTHING);
-	*state = fixture;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	timing_fixture_free(*state);
-	return 0;
+	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
 }
 
 static void
@@ -95,16 +84,15 @@ a_thread_too_many_is_refused(void **state)
 	assert_int_equal(thread_begin(&fixture->timing, RECORD_VCPUS_MAX), -ENOSPC);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_setup_is_found_as_it_was_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_setup_is_an_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_setup_of_another_build_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(code_that_is_translated_again_is_the_same, setup, teardown),
-		cmocka_unit_test_setup_teardown(code_at_another_address_is_another, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_thread_too_many_is_refused, setup, teardown),
+		TEST(a_setup_is_found_as_it_was_written),  TEST(no_setup_is_an_error),
+		TEST(a_setup_of_another_build_is_refused), TEST(code_that_is_translated_again_is_the_same),
+		TEST(code_at_another_address_is_another),  TEST(a_thread_too_many_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
