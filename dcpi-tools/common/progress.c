@@ -2,20 +2,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/monotonic.h"
 
 #define FIRST_NS 500000000u
 #define NEXT_NS  100000000u
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void
 progress_begin(struct progress *progress, const char *what)
@@ -23,7 +15,7 @@ progress_begin(struct progress *progress, const char *what)
 	*progress = (struct progress){
 		.what = what,
 		.is_terminal = isatty(STDERR_FILENO) == 1,
-		.next_ns = now_ns() + FIRST_NS,
+		.next_ns = monotonic_ns() + FIRST_NS,
 	};
 }
 
@@ -34,7 +26,7 @@ progress_show(struct progress *progress, uint64_t done, uint64_t all)
 
 	if (!progress->is_terminal || !all)
 		return;
-	now = now_ns();
+	now = monotonic_ns();
 	if (now < progress->next_ns)
 		return;
 	fprintf(stderr, "\r%s: %3.0f%% %s", program_invocation_short_name, 100 * (double)done / (double)all,

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/monotonic.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/progress.h"
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/x/bursts_refusal.h"
 #include "dcpi-tools/x/process_code.h"
-#include "dcpi-tools/x/monotonic.h"
 #include "dcpi-tools/x/replica_run.h"
 #include "dcpi-tools/x/running.h"
 

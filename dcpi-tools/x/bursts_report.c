@@ -1,4 +1,5 @@
 /* What dcpix --bursts says at its end: see bursts.h. */
+#include "base/monotonic.h"
 #include "dcpi-tools/x/bursts.h"
 
 #include <errno.h>
@@ -8,8 +9,6 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-
-#include "dcpi-tools/x/monotonic.h"
 
 static double
 step_us(const struct bursts_summary *summary)

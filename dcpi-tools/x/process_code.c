@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "dcpi-tools/x/monotonic.h"
+#include "base/monotonic.h"
 
 #define EXEC_TRIES    20
 #define EXEC_PAUSE_US 5000

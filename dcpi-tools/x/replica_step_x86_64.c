@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "dcpi-tools/x/monotonic.h"
+#include "base/monotonic.h"
 #include "dcpi-tools/x/replica_state.h"
 
 int

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/host_thread.h"
 
@@ -119,20 +120,11 @@ clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now)
 		clock->threads[vcpu].counters->timeouts++;
 }
 
-static uint64_t
-host_cpu_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
-}
-
 /* By what its owner has counted as execution. */
 static void
 measure_slow_down(struct clock *clock, struct clock_thread *thread, uint64_t now)
 {
-	const uint64_t cycles = thread->counters->cycles[REASON_EXECUTION], ns = host_cpu_ns();
+	const uint64_t cycles = thread->counters->cycles[REASON_EXECUTION], ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (cycles > thread->measured_cycles && ns > thread->measured_ns && thread->measured_ns > 0)
 		delay_measure(clock->delay, now, cycles - thread->measured_cycles, ns - thread->measured_ns);

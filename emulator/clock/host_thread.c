@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/monotonic.h"
 
 uint64_t
 host_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 uint64_t

@@ -5,19 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "base/monotonic.h"
 
 #define HUGE_BYTES (2u << 20)
 #define UNROLLED   16
-
-uint64_t
-chase_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t
 random_next(uint64_t *state)
@@ -103,14 +95,14 @@ uint64_t
 chase_walk_ns(struct chase *chase, size_t loads)
 {
 	void *at = chase->at;
-	const uint64_t begin = chase_clock_ns();
+	const uint64_t begin = monotonic_ns();
 
 	for (size_t i = 0; i < loads; i++) {
 		at = *(void **)at;
 		__asm__ volatile("" : "+r"(at));
 	}
 	chase->at = at;
-	return chase_clock_ns() - begin;
+	return monotonic_ns() - begin;
 }
 
 uint64_t
@@ -120,13 +112,13 @@ chase_walk_abreast_ns(struct chase *chase, unsigned abreast, size_t loads)
 	uint64_t begin, end;
 
 	memcpy(at, chase->abreast, sizeof(at));
-	begin = chase_clock_ns();
+	begin = monotonic_ns();
 	for (size_t i = 0; i < loads; i++)
 		for (unsigned j = 0; j < abreast; j++) {
 			at[j] = *(void **)at[j];
 			__asm__ volatile("" : "+m"(at[j]));
 		}
-	end = chase_clock_ns();
+	end = monotonic_ns();
 	memcpy(chase->abreast, at, sizeof(at));
 	return end - begin;
 }
@@ -135,7 +127,7 @@ uint64_t
 chase_additions_ns(size_t additions)
 {
 	uint64_t sum = 1;
-	const uint64_t begin = chase_clock_ns();
+	const uint64_t begin = monotonic_ns();
 
 	for (size_t i = 0; i < additions / UNROLLED; i++) {
 #if defined(__x86_64__)
@@ -144,5 +136,5 @@ chase_additions_ns(size_t additions)
 		__asm__ volatile(".rept 16; add %0, %0, %0; .endr" : "+r"(sum));
 #endif
 	}
-	return chase_clock_ns() - begin;
+	return monotonic_ns() - begin;
 }

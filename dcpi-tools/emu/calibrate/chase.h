@@ -31,8 +31,6 @@ void chase_fini(struct chase *chase);
 /* Whether most of it came to lie in huge pages. */
 bool chase_is_huge(const struct chase *chase);
 
-uint64_t chase_clock_ns(void); /* CLOCK_MONOTONIC */
-
 /* Time of so many loads. */
 uint64_t chase_walk_ns(struct chase *chase, size_t loads);
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
 
 #define RUNS            300 /* short ones, so that some are undisturbed */
@@ -152,11 +153,11 @@ measure_call(const struct figure *clock_mhz, struct figure *call_cycles)
 	double runs[RUNS];
 
 	for (unsigned i = 0; i < RUNS; i++) {
-		const uint64_t begin = chase_clock_ns();
+		const uint64_t begin = monotonic_ns();
 
 		for (unsigned call = 0; call < CALLS; call++)
 			(void)syscall(SYS_getppid);
-		runs[i] = (double)(chase_clock_ns() - begin) / CALLS;
+		runs[i] = (double)(monotonic_ns() - begin) / CALLS;
 	}
 	*call_cycles = figure_least(runs, RUNS);
 	call_cycles->value *= clock_mhz->value / 1000;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/monotonic.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
 #include "dcpi-tools/emu/calibrate/measure.h"
 
@@ -144,11 +145,11 @@ measure_threads(const struct host *host, unsigned threads, double *gb_s)
 		return err;
 	*gb_s = 0;
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		const uint64_t bytes = loaders_bytes(&loaders), begin = chase_clock_ns();
+		const uint64_t bytes = loaders_bytes(&loaders), begin = monotonic_ns();
 		double rate;
 
 		nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
-		rate = (double)(loaders_bytes(&loaders) - bytes) / (double)(chase_clock_ns() - begin);
+		rate = (double)(loaders_bytes(&loaders) - bytes) / (double)(monotonic_ns() - begin);
 		*gb_s = rate > *gb_s ? rate : *gb_s;
 	}
 	return loaders_stop(&loaders);
@@ -184,9 +185,9 @@ measure_points(const struct host *host, struct chase *chase, unsigned additions,
 	if (err)
 		return err;
 	for (unsigned i = 0; i < CHASES && measured->point_count < MEASURE_POINTS_MAX; i++) {
-		const uint64_t bytes = loaders_bytes(&loaders), begin = chase_clock_ns();
+		const uint64_t bytes = loaders_bytes(&loaders), begin = monotonic_ns();
 		const double load_ns = (double)chase_walk_ns(chase, CHASE_LOADS) / CHASE_LOADS;
-		const double gb_s = (double)(loaders_bytes(&loaders) - bytes) / (double)(chase_clock_ns() - begin);
+		const double gb_s = (double)(loaders_bytes(&loaders) - bytes) / (double)(monotonic_ns() - begin);
 
 		measured->points[measured->point_count++] =
 			(struct machine_load){.bandwidth_gb_s = gb_s + CHASE_LINE / load_ns, .latency_ns = load_ns};

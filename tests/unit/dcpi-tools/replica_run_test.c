@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dcpi-tools/x/monotonic.h"
+#include "base/monotonic.h"
 #include "dcpi-tools/x/replica_run.h"
 #include "dcpi-tools/x/running.h"
 

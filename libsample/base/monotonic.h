@@ -1,8 +1,8 @@
 /*
- * monotonic.h - times of CLOCK_MONOTONIC in nanoseconds
+ * monotonic.h - times of CLOCK_MONOTONIC, and other clocks, in nanoseconds
  */
-#ifndef DCPI_TOOLS_X_MONOTONIC_H
-#define DCPI_TOOLS_X_MONOTONIC_H
+#ifndef DCPI_BASE_MONOTONIC_H
+#define DCPI_BASE_MONOTONIC_H
 
 #include <stdint.h>
 #include <time.h>
