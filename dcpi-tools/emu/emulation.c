@@ -186,11 +186,3 @@ emulation_seconds(const struct setup *setup, const struct emulation_outcome *out
 {
 	return (double)outcome->counters.elapsed_cycles / (setup->machine.clock_mhz * 1e6);
 }
-
-double
-emulation_host_seconds(const struct emulation_outcome *outcome)
-{
-	const struct run *run = &outcome->run;
-
-	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / SECOND_NS : 0;
-}

@@ -42,8 +42,7 @@ struct emulation_outcome {
 int emulation_run(const struct emulation_request *request, struct emulation_outcome *outcome);
 void emulation_fini(struct emulation_outcome *outcome);
 
-/* How long it took there and here, s. */
+/* How long it took there, s; here, run_seconds(). */
 double emulation_seconds(const struct setup *setup, const struct emulation_outcome *outcome);
-double emulation_host_seconds(const struct emulation_outcome *outcome);
 
 #endif

@@ -188,7 +188,7 @@ static int
 add_time(json_t *root, const struct emulation_report *report)
 {
 	const double there = emulation_seconds(report->setup, report->outcome);
-	const double here = emulation_host_seconds(report->outcome);
+	const double here = run_seconds(&report->outcome->run);
 	int err = 0;
 
 	err |= json_object_set_new(root, "elapsed_cycles", json_count(report->outcome->counters.elapsed_cycles));

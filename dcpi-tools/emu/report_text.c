@@ -16,7 +16,7 @@ print_time(const struct emulation_report *report, FILE *stream)
 {
 	const struct setup *setup = report->setup;
 	const struct counters *counters = &report->outcome->counters;
-	const double there = emulation_seconds(setup, report->outcome), here = emulation_host_seconds(report->outcome);
+	const double there = emulation_seconds(setup, report->outcome), here = run_seconds(&report->outcome->run);
 	char *title = text_shown(setup->machine.title);
 
 	fprintf(stream, "Machine:   %s (%s), %g MHz, %u of its %u core%s\n", title ? title : "?", setup->machine.name,

@@ -123,7 +123,7 @@ take_outcome(struct sweep_point *point, const struct setup *setup, const struct 
 		return STATUS_FAILURE;
 	}
 	point->seconds[point->runs++] = emulation_seconds(setup, outcome);
-	point->host_seconds += emulation_host_seconds(outcome);
+	point->host_seconds += run_seconds(&outcome->run);
 	point->cores_busy = report_cores_busy(&report);
 	point->bandwidth = 0;
 	for (unsigned i = 0; i < setup->machine.nodes; i++)

@@ -178,6 +178,12 @@ run_remove(struct run *run)
 	close(run->lock);
 }
 
+double
+run_seconds(const struct run *run)
+{
+	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / 1e9 : 0;
+}
+
 int
 run_exit_status(const struct run *run, int failed)
 {

@@ -50,6 +50,8 @@ struct run {
 int run_program(struct run *run, const struct run_request *request);
 void run_remove(struct run *run);
 
+double run_seconds(const struct run *run); /* that it took */
+
 /* End as the program did: with its exit status, or by its signal. `failed`: with ours when it ended well. */
 int run_exit_status(const struct run *run, int failed);
 

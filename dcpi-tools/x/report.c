@@ -11,19 +11,11 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 
-#define SECOND_NS 1e9
-
-static double
-seconds_of(const struct run *run)
-{
-	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / SECOND_NS : 0;
-}
-
 /* Instructions a second: how fast the emulator was. */
 static double
 speed_of(const struct x_report *report)
 {
-	const double seconds = seconds_of(report->run);
+	const double seconds = run_seconds(report->run);
 
 	return seconds > 0 ? (double)report->counted->totals[0] / seconds : 0;
 }
@@ -66,7 +58,7 @@ x_report_print_text(const struct x_report *report, FILE *stream)
 	        " image%s, %zu edge%s; %.2f s, %.0f million instructions/s\n",
 	        report->counted->totals[0], report->summary->processes,
 	        report->summary->processes == 1 ? "process" : "processes", images, text_plural(images),
-	        report->counted->edges.count, text_plural(report->counted->edges.count), seconds_of(report->run),
+	        report->counted->edges.count, text_plural(report->counted->edges.count), run_seconds(report->run),
 	        speed_of(report) / 1e6);
 	print_what_is_missing(report, stream);
 	fprintf(stream, "dcpix: epoch %" PRIu32 " of %s, event executions\n", report->epoch, database ? database : "?");
@@ -101,7 +93,7 @@ x_report_print_json(const struct x_report *report, FILE *stream)
 	err |= json_object_set_new(root, "damaged", json_count(summary->damaged));
 	err |= json_object_set_new(root, "images", json_count(image_table_count(report->counted->images)));
 	err |= json_object_set_new(root, "edges", json_count(report->counted->edges.count));
-	err |= json_object_set_new(root, "seconds", json_real(seconds_of(report->run)));
+	err |= json_object_set_new(root, "seconds", json_real(run_seconds(report->run)));
 	err |= json_object_set_new(root, "instructions_per_second", json_real(speed_of(report)));
 	err |= json_object_set_new(root, "program", json_status(report->run->status));
 	if (err) {
