@@ -7,6 +7,8 @@
 #include "analysis/procedure_search.h"
 #include "base/error.h"
 
+#define CLONE_TIMES 10 /* as many samples: a procedure that only starts its loop is not what is asked for */
+
 static bool
 is_hexadecimal(const char *text, uint64_t *value)
 {
@@ -110,23 +112,29 @@ is_made_of(const struct symbol *symbol, const char *name)
 	return is_clone;
 }
 
-/* Where the procedure has no samples itself: those of its clones that have. */
+/* Its clones instead, if they have nearly all samples: the matches from `before` on are those of the name itself. */
 static int
 match_clones(struct search *search, const struct code_image *code, size_t before)
 {
-	const size_t count = symbol_table_size(code->symbols);
+	const size_t count = symbol_table_size(code->symbols), own_count = search->count - before;
+	uint64_t own = 0;
 	int err = 0;
 
-	for (size_t i = before; i < search->count; i++)
-		if (search->matches[i].samples > 0)
-			return 0;
+	for (size_t i = before; i < before + own_count; i++)
+		own += search->matches[i].samples;
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct symbol *symbol = symbol_table_at(code->symbols, i);
 
-		if (procedure_search_samples(search, code, symbol) > 0 && is_made_of(symbol, search->query->name))
+		if (procedure_search_samples(search, code, symbol) > CLONE_TIMES * own &&
+		    is_made_of(symbol, search->query->name))
 			err = add_match(search, code, symbol);
 	}
-	return err;
+	if (err || search->count == before + own_count)
+		return err;
+	search->count -= own_count;
+	for (size_t i = before; i < search->count; i++)
+		search->matches[i] = search->matches[i + own_count];
+	return 0;
 }
 
 static int

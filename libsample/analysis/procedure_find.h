@@ -22,10 +22,10 @@ struct procedure_found {
 };
 
 /*
- * Where several procedures have the name, the only one with samples is meant; where none that has it has samples, a
- * compiler's clone of it that has ("NAME.constprop.0"). 0; -DCPI_ENOSELECTION with a sentence in
- * `why`: none has the name (which are near), several have it (where they are), it has no samples; the error of the
- * image when it cannot be opened or read; -ENOMEM.
+ * Where several procedures have the name, the only one with samples is meant; where a compiler's clone of it
+ * ("NAME.constprop.0") has more than ten times its samples, the clone. 0; -DCPI_ENOSELECTION with a sentence in `why`:
+ * none has the name (which are near), several have it (where they are), it has no samples; the error of the image when
+ * it cannot be opened or read; -ENOMEM.
  */
 int procedure_find(const struct procedure_query *query, struct procedure_found *found, char *why, size_t size);
 

@@ -130,6 +130,39 @@ a_procedure_without_samples_is_the_clone_that_has_them(void **state)
 	               "it has no samples of cycles in what was selected; 'dcpiprof' shows which have");
 }
 
+/* Of its 500 samples, and `own` of the procedure itself, which only starts the loop. */
+static void
+assert_meant(struct stage *stage, uint64_t own, const char *name)
+{
+	const struct layout layout = layout_of(stage->path);
+	struct selection_count counts[2] = {
+		stage->count, {.offset = code_offset(&layout, address_of(stage->path, "idle")), .count = own}};
+	struct procedure_found found;
+	char why[256];
+
+	if (counts[0].offset > counts[1].offset) {
+		counts[0] = counts[1];
+		counts[1] = stage->count;
+	}
+	stage->selection.counts = counts;
+	stage->selection.count_count = 2;
+	assert_int_equal(find(stage, "idle", &found, why), 0);
+	assert_string_equal(found.symbol->name, name);
+	code_image_close(&found.code);
+}
+
+static void
+a_clone_is_meant_when_it_has_nearly_all_samples(void **state)
+{
+	struct stage stage;
+
+	need_tool("objcopy");
+	set_stage(*state, &stage);
+	assert_true(run_in(*state, "objcopy --redefine-sym busy=idle._omp_fn.0 program"));
+	assert_meant(&stage, 49, "idle._omp_fn.0");
+	assert_meant(&stage, 50, "idle");
+}
+
 static void
 a_demangled_name_is_its_clones_too(void **state)
 {
@@ -244,6 +277,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_procedure_is_found_by_its_name_and_by_an_address_in_it, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(a_procedure_without_samples_is_the_clone_that_has_them, folder_setup,
+	                                        folder_teardown),
+		cmocka_unit_test_setup_teardown(a_clone_is_meant_when_it_has_nearly_all_samples, folder_setup,
 	                                        folder_teardown),
 		cmocka_unit_test_setup_teardown(a_demangled_name_is_its_clones_too, folder_setup, folder_teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_with_what_is_near, folder_setup,
