@@ -64,11 +64,15 @@ hot_enter(struct thread *thread, struct code *code, struct blocks *blocks, const
 	thread->code = code;
 	if (!(parts & SETUP_CLOCK))
 		return;
-	thread->history[++thread->sequence % THREAD_HISTORY] = code;
 	thread->variant = variant;
-	fraction = thread->fraction + variant->fraction;
-	thread->clock += variant->cycles + (fraction < thread->fraction);
-	thread->fraction = fraction;
+	if (parts & HOT_IN_ORDER) {
+		thread->clock += variant->cycles;
+	} else { /* the history is for what addresses are made of; only there are cycles no whole numbers */
+		thread->history[++thread->sequence % THREAD_HISTORY] = code;
+		fraction = thread->fraction + variant->fraction;
+		thread->clock += variant->cycles + (fraction < thread->fraction);
+		thread->fraction = fraction;
+	}
 	if (!HOT_LIKELY(thread->clock < thread->limit))
 		slow_limit(thread);
 }

@@ -174,7 +174,7 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 	if (thread->code != access->code) /* a handler's return to the middle of a block that was left */
 		return;
 	if (!access->is_group) {
-		if ((address ^ (address + size - 1)) < thread->timing->setup->machine.line_bytes)
+		if ((address ^ (address + size - 1)) >> thread->data_plain.line_shift == 0)
 			access_line(thread, block, access->index, address, is_store);
 		else
 			access_bytes(thread, block, access->index, address, address + size, is_store);
