@@ -17,7 +17,7 @@ EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sourc
 	$(TIMING_PARTS)))
 
 # What is done at each access crosses files: optimized as a whole, programs are emulated an eighth faster.
-PLUGIN_FLAGS := -O3 $(if $(findstring clang,$(CC)),,-flto)
+PLUGIN_FLAGS := -O3 $(if $(findstring clang,$(CC)),,-flto=auto)
 
 $(BUILD)/plugin/%.o: %.c
 	@mkdir -p $(@D)
