@@ -255,14 +255,14 @@ a_match_is_where_samples_are(void **state)
 
 	assert_int_equal(selection_read(made->profile, &request, &selection, why, sizeof(why)), 0);
 	event = &selection->events[0];
-	assert_int_equal(selection->epoch_count, 3);
+	assert_int_equal(selection->epoch_count, 2); /* the third has nothing of it */
 	assert_int_equal(selection->match.first_epoch, 1);
 	assert_int_equal(selection->match.last_epoch, 2);
 	assert_int_equal(selection->match.start_ns, 100 * SECOND_NS);
 	assert_int_equal(selection->match.end_ns, 260 * SECOND_NS);
 	assert_int_equal(selection->match.covered_ns, 120 * SECOND_NS);
 	assert_int_equal(event->matched.lost, 1 + 2);
-	assert_int_equal(event->totals.lost, 1 + 2 + 3);
+	assert_int_equal(event->totals.lost, 1 + 2);
 	assert_int_equal((uint64_t)event->selected_events,
 	                 1000 * epoch_sum(&made->samples, 0, 5) + 3000 * epoch_sum(&made->samples, 1, 5));
 	selection_free(selection);
