@@ -129,7 +129,7 @@ look_into_files(struct report *report, struct database *database)
 	guard_enter(&guard);
 	status = choose_procedure(report);
 	if (!status)
-		status = model_ask(report->selection, report->request->cpu, &report->model);
+		status = model_ask(report->selection, report->request->cpu, report->event, &report->model);
 	if (!status)
 		status = read_recorded(report, database);
 	if (!status)

@@ -1,5 +1,7 @@
 #include "dcpi-tools/common/model_choice.h"
 
+#include <string.h>
+
 #include "analysis/procedure.h"
 #include "base/error.h"
 #include "dcpi-tools/common/json.h"
@@ -35,7 +37,7 @@ sampled_cpu(const struct selection *selection)
 }
 
 int
-model_ask(const struct selection *selection, const char *name, struct model *model)
+model_ask(const struct selection *selection, const char *name, uint16_t event, struct model *model)
 {
 	const char *cpu = sampled_cpu(selection);
 	char directory[4096], machine[MACHINE_NAME_SIZE], pipeline[PIPELINE_NAME_SIZE];
@@ -47,6 +49,8 @@ model_ask(const struct selection *selection, const char *name, struct model *mod
 	                      sizeof(model->note));
 	if (!err && is_emulated && !emulated_cpu_apply(cpu, &model->pipeline))
 		snprintf(model->note, sizeof(model->note), "with the memory of %s, which was emulated", machine);
+	if (!err && strcmp(selection->events[event].name, "executions") == 0)
+		model->pipeline.skid = 0;
 	if (!err)
 		return STATUS_OK;
 	message_print(NULL, "%s", model->note);

@@ -20,9 +20,11 @@ struct model {
 /* The event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
 int time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event);
 
-/* The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled. 0, or an exit status after
- * a message. */
-int model_ask(const struct selection *selection, const char *name, struct model *model);
+/*
+ * The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled; for samples of `event`:
+ * what was counted lies where it is. 0, or an exit status after a message.
+ */
+int model_ask(const struct selection *selection, const char *name, uint16_t event, struct model *model);
 
 /* A line for the head of a report, and the note below it. */
 void model_print(const struct model *model, const struct output *output);

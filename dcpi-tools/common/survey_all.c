@@ -126,7 +126,7 @@ survey_all_open(struct survey_all *survey, const struct survey_request *request,
 	if (!status)
 		status = time_event_ask(survey->selection, request->event, database->directory, &survey->event);
 	if (!status)
-		status = model_ask(survey->selection, request->cpu, &survey->model);
+		status = model_ask(survey->selection, request->cpu, survey->event, &survey->model);
 	if (!status)
 		status = choose_images(survey, request);
 	if (status)

@@ -59,7 +59,8 @@ analyze(struct reader *reader, struct database *database)
 	int err;
 
 	if (reader->request->side->analyze) {
-		const int status = model_ask(selection, reader->request->side->cpu, &reader->side->all.model);
+		const int status = model_ask(selection, reader->request->side->cpu, reader->side->all.event,
+		                             &reader->side->all.model);
 
 		if (status)
 			return status;

@@ -183,7 +183,7 @@ analyze(struct reader *reader, const struct profile_set_visit *visit)
 {
 	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
 	struct survey_all *all = &reader->side->all;
-	int status = model_ask(all->selection, reader->request->cpu, &all->model);
+	int status = model_ask(all->selection, reader->request->cpu, all->event, &all->model);
 
 	if (status)
 		return status;

@@ -55,7 +55,7 @@ prepare_frequencies(struct report *report, struct database *database, uint16_t *
 
 	status = time_event_ask(report->selection, NULL, database->directory, event);
 	if (!status)
-		status = model_ask(report->selection, report->request->cpu, &report->model);
+		status = model_ask(report->selection, report->request->cpu, *event, &report->model);
 	if (status)
 		return status;
 	err = recorded_read(database->profile, report->selection, number, &report->recorded);

@@ -72,6 +72,9 @@ libraries()
 by_hand()
 {
 	counted 'a loop is counted exactly' 1 3 "$program" one $turns
+	dcpicalc --db "$db" --event executions --json loop >"$scratch/calc"
+	check 'what was counted lies where it is' json_holds \
+		'[.blocks[].instructions[] | .samples.executions == .executions] | length > 3 and all' "$scratch/calc"
 	check_equal 'so are the edges of its branch' "back $((turns - 1)) on 1" "$(edges_of_branch)"
 	counted 'threads are counted exactly' 8 3 "$program" threads $turns
 	counted 'children of fork are counted exactly' 4 3 "$program" fork $turns
