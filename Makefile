@@ -116,12 +116,13 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/replica/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(WARNINGS) -O2 -g -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns \
+	$(CC) -std=gnu11 $(WARNINGS) -O2 -g -ffreestanding -fno-stack-protector \
+		$(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) \
 		-mgeneral-regs-only -fPIE -D_GNU_SOURCE -Ilibsample -I. -MMD -MP -c -o $@ $<
 
 $(REPLICA): $(patsubst %.c,$(BUILD)/replica/%.o,$(REPLICA_SOURCES))
 	@mkdir -p $(@D)
-	$(CC) -static -no-pie -nostdlib -Wl,--no-relax,-Ttext-segment=$(REPLICA_START),-z,noexecstack -o $@ $^
+	$(CC) -static -nostdlib -Wl,--no-relax,-Ttext-segment=$(REPLICA_START),-z,noexecstack -o $@ $^
 
 $(CAPTURE): $(call objects,$(call sources,capture)) $(call archives,$(CAPTURE_ROOMS))
 	@mkdir -p $(@D)

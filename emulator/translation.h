@@ -12,12 +12,12 @@
 #include "emulator/plugin_api.h"
 
 struct translation {
-	struct code_block block; /* without a place */
-	uint64_t address;        /* in the guest */
-	const uint8_t *bytes;    /* of all instructions, where the emulator has them */
-	size_t size;             /* of all of them; 0: no block that could be counted */
+	uint64_t address;     /* in the guest */
+	const uint8_t *bytes; /* of all instructions, where the emulator has them */
+	size_t size;          /* of all of them; 0: no block that could be counted */
 	uint64_t guest_base;
 	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];
+	struct code_block block; /* without a place */
 };
 
 void translation_read(const struct qemu_plugin_tb *tb, bool is_x86, struct translation *translation);

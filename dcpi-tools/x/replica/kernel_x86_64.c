@@ -55,7 +55,7 @@ void
 kernel_give_up_calls(void)
 {
 	/* clang-format off */
-	struct sock_filter filter[] = {
+	static const struct sock_filter filter[] = {
 		LOAD(arch),
 		UNLESS(AUDIT_ARCH_X86_64, 23), /* to KILL */
 		LOAD(nr),
@@ -70,7 +70,7 @@ kernel_give_up_calls(void)
 		KILL,
 	};
 	/* clang-format on */
-	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), (void *)(uintptr_t)filter};
 
 	if (kernel_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) ||
 	    kernel_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (uintptr_t)&program, 0, 0, 0))
