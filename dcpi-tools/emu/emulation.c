@@ -129,6 +129,16 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 	return err ? database_cannot_write(request->directory, err) : STATUS_OK;
 }
 
+static const char *
+why_nothing(const struct emulation_outcome *outcome)
+{
+	if (outcome->counters.damaged)
+		return DAMAGED;
+	if (outcome->run.asked)
+		return "interrupted before anything was executed";
+	return "nothing was executed: the emulator did not start the program";
+}
+
 static int
 keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 {
@@ -140,10 +150,7 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
 	outcome->has_run = outcome->executed.instructions > 0 || outcome->counters.elapsed_cycles > 0;
 	if (!outcome->has_run) {
-		message_print(NULL, "%s",
-		              outcome->counters.damaged
-		                      ? DAMAGED
-		                      : "nothing was executed: the emulator did not start the program");
+		message_print(NULL, "%s", why_nothing(outcome));
 		return STATUS_FAILURE;
 	}
 	if (outcome->run.disk_filled)

@@ -201,7 +201,7 @@ run(struct request *request)
 		return status;
 	status = emulation_run(&emulation, &outcome);
 	printed = print_report(request, &report, &file);
-	if (outcome.counters.count)
+	if (outcome.counters.count || outcome.run.asked)
 		status = run_exit_status(&outcome.run, status ? status : printed);
 	emulation_fini(&outcome);
 	return status;

@@ -217,6 +217,14 @@ ends()
 	status=$?
 	check_equal 'a signal that dcpiemu gets is the program'"'"'s' 143 $status
 	check 'and its profile is there, too' grep -q /dash <(images told)
+	mkdir late
+	printf '#!/bin/sh\necho >begun\nexec sleep 100\n' >late/qemu-x86_64
+	chmod 755 late/qemu-x86_64
+	start env PATH="$scratch/late:$PATH" "$tool" run --machine in-order-2 --db early true 2>err
+	wait_for 60 test -e begun
+	stop "$started" TERM
+	check_equal 'also before it has begun' 143 $?
+	check_equal 'which is said' 'dcpiemu: interrupted before anything was executed' "$(cat err)"
 	dcpiemu run --machine in-order-2 --no-db --output left sh -c 'sleep 15 </dev/null >/dev/null 2>&1 &'
 	check 'a process that outlives it is told' grep -q 'Missing:   1 process still runs' left
 	emulate --quiet sh -c 'exit 42'
