@@ -94,7 +94,7 @@ print_executions(const struct report *report, const struct output *output)
 	};
 	const struct flow_graph *graph = report->analysis->graph;
 	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	const double factor = verdict_unit(report->analysis, report->recorded.is_emulated);
+	const double factor = verdict_unit(report->analysis, report->recorded.exact.paths.is_sampled_run);
 	int err = table ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < graph->block_count && !err; i++)
@@ -184,7 +184,7 @@ print_stalls(const struct report *report, const struct output *output)
 		        report->truth_epoch);
 		err = table_print(table, output, true);
 	}
-	verdict_sum_add(&sum, report->analysis, report->recorded.is_emulated, report->verdicts);
+	verdict_sum_add(&sum, report->analysis, report->recorded.exact.paths.is_sampled_run, report->verdicts);
 	if (!err)
 		fprintf(output->stream,
 		        "\nOf the stall cycles, so many have the right reason first: %.1f%%, and the right culprit: "
@@ -240,7 +240,7 @@ check_json(const struct report *report)
 	int failed = !none || !within;
 
 	if (none)
-		verdict_sum_add(&sum, analysis, report->recorded.is_emulated,
+		verdict_sum_add(&sum, analysis, report->recorded.exact.paths.is_sampled_run,
 		                report->verdicts ? report->verdicts : none);
 	free(none);
 	for (size_t i = 0; !failed && i < VERDICT_LIMITS; i++) {
@@ -248,7 +248,7 @@ check_json(const struct report *report)
 		failed |= json_object_set_new(within, name, json_real(sum.within[i]));
 	}
 	object = json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:o}", "executions_per_frequency",
-	                   verdict_unit(analysis, report->recorded.is_emulated), "samples", sum.samples,
+	                   verdict_unit(analysis, report->recorded.exact.paths.is_sampled_run), "samples", sum.samples,
 	                   "within_percent", within, "stall_cycles", sum.stall_cycles, "right_reason_cycles",
 	                   sum.causes, "right_culprit_cycles", sum.culprits, "stalls", stalls_json(report));
 	return json_kept(object, failed);

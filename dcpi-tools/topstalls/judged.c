@@ -29,6 +29,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 		.offset = input->symbol->offset,
 		.name = input->symbol->name,
 	};
+	const bool is_sampled_run = input->exact && input->exact->is_sampled_run;
 	struct judged_procedure *grown;
 	struct verdict *verdicts = NULL;
 	int err = take_truth(judged, input);
@@ -37,7 +38,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 		err = truth_judge(&judged->truth, input->code, analysis, &verdicts);
 	if (err)
 		return err;
-	verdict_sum_add(&judged->sum, analysis, judged->epoch != 0, verdicts);
+	verdict_sum_add(&judged->sum, analysis, is_sampled_run, verdicts);
 	grown = array_grow(judged->procedures, &judged->capacity, judged->count + 1, sizeof(*grown));
 	if (grown) {
 		judged->procedures = grown;
@@ -48,7 +49,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 			.samples = analysis->time_samples,
 		};
 		judged->count += grown->title != NULL;
-		verdict_sum_add(&grown->sum, analysis, judged->epoch != 0, verdicts);
+		verdict_sum_add(&grown->sum, analysis, is_sampled_run, verdicts);
 	}
 	free(verdicts);
 	return grown && grown->title ? 0 : -ENOMEM;

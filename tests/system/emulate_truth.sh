@@ -77,6 +77,18 @@ check 'samples of other runs are not taken for those of the counts' grep -q 'wha
 	<(dcpicalc --db "$db" --epoch all kernel_hash)
 check 'so is the truth' test "$(dcpicalc --db "$db" --check --json --label try2 kernel_hash | jq -c .check.stalls)" = \
 	"$(dcpicalc --db "$db" --check --json --epoch try2 kernel_hash | jq -c .check.stalls)"
+# Of two runs there are twice as many samples as of the one whose counts are taken: that is no error of the estimates.
+rm -rf "$db"
+for _ in 1 2; do
+	emulate in-order-2 1 --label both --event cycles:503 -- "$build/accuracy/kernels" hash.2 1
+done
+for tool in 'dcpicalc --check --json kernel_hash' 'dcpitopstalls --check --json'; do
+	read -ra words <<<"$tool"
+	check "two runs are judged as one is: ${words[0]}" json_holds '
+		.check | (.within_percent."15" // .within_15_percent) >= 0.92 * (.samples // .judged_samples)' \
+		<("${words[@]}" --db "$db" --label both)
+done
+
 # What is missing is said with who takes it.
 rm -rf "$db"
 emulate in-order-2 1 --label uncounted --model caches,clock,samples --event cycles:503 -- \
