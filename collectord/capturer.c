@@ -426,10 +426,11 @@ is_urgent(const struct capturer *capturer, uint64_t now_ns)
 		for (size_t i = 0; i < set->count; i++) {
 			const struct capture_entry *entry = &set->entries[i];
 
-			if (!entry->is_wanted || entry->is_given_up || entry->is_answered ||
-			    !capture_entry_is_at_risk(entry))
+			if (!entry->is_wanted || entry->is_given_up || entry->is_answered)
 				continue;
-			if (entry->is_busy || (entry->due_ns <= now_ns && may_ask(capturer, now_ns)))
+			if (entry->is_busy && entry->is_volatile)
+				return true; /* what it was asked for is not fresh any more */
+			if (capture_entry_is_at_risk(entry) && entry->due_ns <= now_ns && may_ask(capturer, now_ns))
 				return true;
 		}
 	return false;
