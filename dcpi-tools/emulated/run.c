@@ -31,22 +31,29 @@ free_bytes(const char *directory)
 	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
 }
 
-static const char *
-parent_directory(void)
+/* One spelling for one place: emulators are known by it. */
+static void
+find_parent(char parent[PATH_MAX])
 {
-	const char *parent = getenv("TMPDIR");
+	const char *named = getenv("TMPDIR");
 
-	return !parent || parent[0] != '/' || strchr(parent, ',') /* which the emulator would cut at */ ? "/tmp"
-	                                                                                                : parent;
+	if (!named || named[0] != '/')
+		named = "/tmp";
+	if (!realpath(named, parent))
+		snprintf(parent, PATH_MAX, "%s", named);
+	if (strchr(parent, ',')) /* which the emulator would cut at */
+		snprintf(parent, PATH_MAX, "/tmp");
 }
 
 /* Processes that become other users make their files in it, too. */
 static int
 make_directory(struct run *run, uint64_t room_bytes)
 {
-	const char *parent = parent_directory(), *name = program_invocation_short_name;
+	const char *name = program_invocation_short_name;
+	char parent[PATH_MAX];
 	int err;
 
+	find_parent(parent);
 	run_directory_clean(parent, name);
 	err = run_directory_make(parent, name, run->directory, sizeof(run->directory) - 64, &run->lock);
 	if (err) {

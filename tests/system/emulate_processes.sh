@@ -93,11 +93,12 @@ no_emulators()
 	! emulators >/dev/null
 }
 
-# A program with children, which would run for hours, until it and what it executed are there.
+# start_family [COMMAND...] - a program with children, which would run for hours, until it and what it executed are there;
+# COMMAND executes dcpiemu
 start_family()
 {
 	rm -rf "$scratch"/begun*
-	start dcpiemu run --machine in-order-2 --no-db --quiet -- sh -c \
+	start "$@" dcpiemu run --machine in-order-2 --no-db --quiet -- sh -c \
 		"(echo >$scratch/begun1; while :; do :; done) & sh -c 'echo >$scratch/begun2; while :; do :; done' & wait"
 	wait_for 60 test -e "$scratch/begun1" -a -e "$scratch/begun2"
 	check_equal 'three emulators run' 3 "$(emulators | wc -l)"
@@ -111,7 +112,7 @@ killed_tool()
 	check 'when dcpiemu is killed, all that it emulates ends' wait_for 60 no_emulators
 	check 'and what was recorded is removed' wait_for 60 rmdir "$TMPDIR"
 	mkdir "$TMPDIR"
-	start_family
+	start_family env TMPDIR="$TMPDIR/" # the next one spells it otherwise
 	pkill -KILL -P "$started" -x emulators-end
 	kill -KILL "$started"
 	wait "$started"
