@@ -76,7 +76,7 @@ print_threads()
 		-v p1="$(median mv-plain 1 seconds)" -v p2="$(median mv-plain 2 seconds)" 'BEGIN {
 		printf "\nMatrix times vector, full model, two threads on two CPUs beside one: %.2f times as fast on the\nclock" \
 			" (%.2f s, %.2f s), %.2f times in virtual time. Native they are %.2f times as fast, under\n" \
-			"qemu-user alone %.2f times: that is what these CPUs give.\n", \
+			"qemu-user alone %.2f times.\n", \
 			one / two, one, two, v1 / v2, n1 / n2, p1 / p2 }'
 	cat <<-END
 
