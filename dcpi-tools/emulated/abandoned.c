@@ -54,7 +54,7 @@ is_emulator_of(const char *pid, const char *directory)
 static bool
 kill_emulator(const char *pid, const char *directory)
 {
-	const int process = (int)syscall(SYS_pidfd_open, atol(pid), 0);
+	const int process = (int)syscall(SYS_pidfd_open, strtol(pid, NULL, 10), 0);
 	const bool is_one = process >= 0 && is_emulator_of(pid, directory);
 
 	if (is_one)
