@@ -91,6 +91,19 @@ tear_down(void **state)
 }
 
 static void
+assert_text(const struct stage *stage, const char *expected)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_int_equal(emulation_report_text(&stage->report, stream), 0);
+	fclose(stream);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void
 the_report_is_as_worked_out_by_hand(void **state)
 {
 	static const char expected[] =
@@ -125,15 +138,8 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"Missing:   1 program that was started could not be followed\n"
 		"Waits:     1 of 9 for slower threads ended without them\n"
 		"Profile:   epoch 3 of /tmp/db, label try1\n";
-	struct stage *stage = *state;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&text, &size);
 
-	assert_int_equal(emulation_report_text(&stage->report, stream), 0);
-	fclose(stream);
-	assert_string_equal(text, expected);
-	free(text);
+	assert_text(*state, expected);
 }
 
 static void
@@ -149,16 +155,10 @@ what_was_not_modelled_is_not_reported(void **state)
 				       "Missing:   1 program that was started could not be followed\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
 	struct stage *stage = *state;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&text, &size);
 
 	stage->setup.parts = SETUP_COUNTS | SETUP_BRANCHES;
 	stage->outcome.epoch = 0;
-	assert_int_equal(emulation_report_text(&stage->report, stream), 0);
-	fclose(stream);
-	assert_string_equal(text, expected);
-	free(text);
+	assert_text(stage, expected);
 }
 
 /* A core, a block, a record: what there is one of is not told as several. */
@@ -178,19 +178,13 @@ one_of_a_thing_is_told_as_one(void **state)
 				       "Missing:   the records of 1 process are damaged\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
 	struct stage *stage = *state;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&text, &size);
 
 	stage->setup.parts = SETUP_COUNTS | SETUP_BRANCHES;
 	stage->setup.threads = stage->setup.machine.cores = 1;
 	stage->outcome.counters.programs[0].unrecorded = 1;
 	stage->outcome.counters.running = stage->outcome.counters.damaged = 1;
 	stage->outcome.epoch = 0;
-	assert_int_equal(emulation_report_text(&stage->report, stream), 0);
-	fclose(stream);
-	assert_string_equal(text, expected);
-	free(text);
+	assert_text(stage, expected);
 }
 
 static void
