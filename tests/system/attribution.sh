@@ -15,12 +15,7 @@ early_work=0.8
 # variant NAME [PROGRAM] - a build of its own of a program, whose command name is NAME: the same code, another build-id
 variant()
 {
-	local from=$workloads/${2:-lives} note=$scratch/note bytes
-
-	bytes=$(printf '%s' "$1 $RANDOM" | sha1sum | cut -c 1-40 | sed 's/../\\x&/g')
-	objcopy -O binary --only-section=.note.gnu.build-id "$from" "$note" &&
-		{ head -c 16 "$note" && printf '%b' "$bytes"; } >"$note.new" &&
-		objcopy --update-section .note.gnu.build-id="$note.new" "$from" "$scratch/bin/$1"
+	build_of_its_own "$workloads/${2:-lives}" "$scratch/bin/$1"
 }
 
 build_id()

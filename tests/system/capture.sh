@@ -54,10 +54,10 @@ named()
 	flush && dcpiprof --db "$db" | grep -qE "[0-9]% +$1 "
 }
 
-# explained FUNCTION - does dcpicalc list its instructions, with samples on them?
+# explained [--image IMAGE] FUNCTION - does dcpicalc list its instructions, with samples on them?
 explained()
 {
-	dcpicalc --db "$db" "$1" >"$scratch/listing" 2>&1 && grep -qE '^[0-9a-f]+ +[a-z]+ .* [1-9][0-9]* ' "$scratch/listing"
+	dcpicalc --db "$db" "$@" >"$scratch/listing" 2>&1 && grep -qE '^[0-9a-f]+ +[a-z]+ .* [1-9][0-9]* ' "$scratch/listing"
 }
 
 captured()
@@ -94,7 +94,7 @@ check 'its indirect jump is followed: the table was captured' \
 	bash -c "! dcpicalc --db '$db' deleted_way | grep -qi 'not resolved\|could not be followed'"
 
 # Of a large one text is taken where samples were, after its names.
-cp "$build/workloads/shares_static" "$bin/large"
+build_of_its_own "$build/workloads/shares_static" "$bin/large"
 start "$bin/large" 100
 large=$started
 sleep 0.5
@@ -102,7 +102,7 @@ rm "$bin/large"
 check 'a large program that was deleted while it ran is explained' wait_for 60 bash -c \
 	"dcpictl --db '$db' flush && dcpicalc --db '$db' --image large share_of_60"
 stop "$large" KILL 2>/dev/null
-check 'also when it is over' explained share_of_60
+check 'also when it is over' explained --image large share_of_60
 
 # It runs 2 s and is gone at once, before any flush.
 make_program "$bin/brief" brief_way

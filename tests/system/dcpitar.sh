@@ -156,14 +156,15 @@ look_at_signals()
 look_at_this_machine()
 {
 	may_sample_or_skip 'a profile of this machine goes elsewhere' || return
-	cp "$build/workloads/shares" "$scratch/away"
-	start "$scratch/away" 20
+	build_of_its_own "$build/workloads/shares" "$scratch/away"
+	start "$scratch/away" 600
 	dcpid --foreground --db "$scratch/live" --seconds 3 2>"$scratch/live.log" || {
 		not_ok 'this machine is sampled' "$(cat "$scratch/live.log")"
 		return
 	}
 	stop "$started" 2>/dev/null
 	dcpicalc --db "$scratch/live" --image away share_of_60 >"$scratch/before"
+	check 'a procedure of a program that is there is explained' grep -qw share_of_60 "$scratch/before"
 	check 'a profile of this machine is packed' dcpitar --db "$scratch/live" live.tar.zst
 	rm "$scratch/away"
 	dcpitar -x live.tar.zst --to there >/dev/null

@@ -92,7 +92,7 @@ test_stripped_image()
 {
 	local image=$scratch/no_names expected
 
-	strip -o "$image" "$build/workloads/shares"
+	build_of_its_own "$build/workloads/shares" "$image" && strip "$image"
 	"$image" 2
 	dcpictl --db "$db" flush
 	examine "$db"

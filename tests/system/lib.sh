@@ -191,6 +191,16 @@ may_sample_or_skip()
 	}
 }
 
+# build_of_its_own FROM TO - the same code with another build-id. Copies of one build are one image, under the path that is
+# seen first: where a report is asked for the copy, and anybody may run the original meanwhile, a copy is not enough.
+build_of_its_own()
+{
+	objcopy -O binary --only-section=.note.gnu.build-id "$1" "$2.note" &&
+		{ head -c 16 "$2.note" && head -c 20 /dev/urandom; } >"$2.new" &&
+		objcopy --update-section .note.gnu.build-id="$2.new" "$1" "$2" &&
+		rm "$2.note" "$2.new"
+}
+
 # machine_files COUNT - so many ELF files of /usr/bin and the libraries, evenly chosen by name, each once; libc always
 machine_files()
 {
