@@ -154,17 +154,24 @@ struct variant *blocks_find_variant(struct blocks *blocks, struct variant *befor
 /* How many variants there are, of all blocks. */
 size_t blocks_variant_count(const struct blocks *blocks);
 
+/* `block` behind `before`, if it is one of those that were behind it most recently; else NULL. */
 static inline struct variant *
-variant_enter(struct blocks *blocks, struct variant *before, const struct block *block)
+variant_known(const struct variant *before, const struct block *block)
 {
 	struct variant *next = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED);
 
 	if (__builtin_expect(next && next->block == block, 1))
 		return next;
 	next = __atomic_load_n(&before->next[1], __ATOMIC_RELAXED);
-	if (next && next->block == block)
-		return next;
-	return blocks_find_variant(blocks, before, block);
+	return next && next->block == block ? next : NULL;
+}
+
+static inline struct variant *
+variant_enter(struct blocks *blocks, struct variant *before, const struct block *block)
+{
+	struct variant *known = variant_known(before, block);
+
+	return known ? known : blocks_find_variant(blocks, before, block);
 }
 
 #endif

@@ -116,6 +116,22 @@ plain_hits_use(const struct plain_hits *plain, const uint64_t *lines, uint64_t f
 	return true;
 }
 
+/* The same of one line. */
+static inline __attribute__((always_inline)) bool
+plain_hits_use_one(const struct plain_hits *plain, const uint64_t *lines, uint64_t line, uint64_t page)
+{
+	const uint64_t entry = lines[line & plain->line_mask];
+	const uint64_t translation = plain->pages[page & plain->page_mask];
+	uint64_t use;
+
+	if (__builtin_expect(entry >> PLAIN_SLOT_BITS != line || translation >> PLAIN_SLOT_BITS != page, 0))
+		return false;
+	use = ++*plain->uses;
+	plain->line_stamps[(uint16_t)entry] = use;
+	plain->page_stamps[(uint16_t)translation] = use;
+	return true;
+}
+
 void hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain);
 void hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain);
 

@@ -7,10 +7,6 @@
 #define WEAKLY_NOT_TAKEN    1
 #define TARGET_HISTORY_BITS 20
 
-/* Counters: 0 and 1 say not taken, 2 and 3 taken. */
-static const uint8_t saturating[8] = {0, 1, 0, 2, 1, 3, 2, 3};
-static const uint8_t constant[8] = {0, 0, 1, 1, 2, 2, 3, 3};
-
 static uint64_t
 mix(uint64_t value)
 {
@@ -25,11 +21,13 @@ set_counters(struct predictor *predictor, const struct machine *machine)
 	predictor->is_static = machine->predictor == PREDICTOR_STATIC;
 	predictor->has_history = machine->predictor == PREDICTOR_GSHARE;
 	if (predictor->has_history)
-		predictor->history_mask = (UINT32_C(1) << machine->history_bits) - 1;
-	memcpy(predictor->learn, predictor->is_static ? constant : saturating, sizeof(predictor->learn));
-	memset(predictor->counters, WEAKLY_NOT_TAKEN, (size_t)predictor->mask + 2);
-	if (predictor->is_static) /* site 0: forward; site 1: backward */
+		predictor->history_mask = ((UINT32_C(1) << machine->history_bits) - 1) & predictor->mask;
+	if (!predictor->is_static) {
+		memset(predictor->counters, WEAKLY_NOT_TAKEN, (size_t)predictor->mask + 1);
+	} else { /* site 0: forward; site 1: backward */
+		predictor->counters[0] = 0;
 		predictor->counters[1] = 3;
+	}
 }
 
 int
@@ -39,7 +37,7 @@ predictor_init(struct predictor *predictor, const struct machine *machine)
 
 	*predictor = (struct predictor){.mask = entries - 1, .return_count = machine->return_stack};
 	predictor->target_mask = machine->target_entries ? machine->target_entries - 1 : UINT64_MAX;
-	predictor->counters = malloc((size_t)entries + 1);
+	predictor->counters = malloc(entries);
 	predictor->targets = calloc(machine->target_entries ? machine->target_entries : 1, sizeof(*predictor->targets));
 	predictor->returns = calloc(machine->return_stack ? machine->return_stack : 1, sizeof(*predictor->returns));
 	if (!predictor->counters || !predictor->targets || !predictor->returns) {
@@ -64,7 +62,7 @@ predictor_site(const struct predictor *predictor, uint64_t address, uint64_t tar
 {
 	if (predictor->is_static)
 		return target <= address;
-	return (uint32_t)mix(address) & INT32_MAX;
+	return (uint32_t)mix(address) & predictor->mask;
 }
 
 bool

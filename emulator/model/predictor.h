@@ -13,13 +13,10 @@
 
 #include "machine/machine.h"
 
-#define PREDICTOR_NO_SITE UINT32_MAX /* of a block that ends with no conditional branch */
-
 struct predictor {
-	uint8_t *counters; /* mask + 1, and one for what is no branch */
+	uint8_t *counters; /* mask + 1; 0 and 1 say not taken, 2 and 3 taken */
 	uint32_t mask;
 	uint32_t history, history_mask;
-	uint8_t learn[8]; /* counter * 2 + taken: the counter then */
 	uint64_t *targets;
 	uint64_t target_mask, target_history; /* mask: UINT64_MAX when there is no table */
 	uint64_t *returns;
@@ -34,42 +31,45 @@ void predictor_fini(struct predictor *predictor);
 /* What stands for the conditional branch at `address` to `target`; to be kept with its block. */
 uint32_t predictor_site(const struct predictor *predictor, uint64_t address, uint64_t target);
 
-/*
- * Where the counter of a site is: at (history & *history_mask) ^ *index. Of PREDICTOR_NO_SITE one that nobody else has.
- */
-static inline void
-predictor_place(const struct predictor *predictor, uint32_t site, uint32_t *index, uint32_t *history_mask)
+static inline uint8_t *
+predictor_counter(const struct predictor *predictor, uint32_t site)
 {
-	const bool is_branch = site != PREDICTOR_NO_SITE;
-
-	*index = is_branch ? site & predictor->mask : predictor->mask + 1;
-	*history_mask = is_branch ? predictor->history_mask & predictor->mask : 0;
+	return &predictor->counters[(predictor->history & predictor->history_mask) ^ site];
 }
 
-/*
- * The branch of that place went one way: whether it was predicted wrongly. Where there is none (`is_branch` 0, else 1)
- * nothing happens, and never; the host has no branch for either.
+/* The branch of `site` went one way. When that was predicted: true. Else nothing changes: see predictor_branch_wrong().
  */
 static inline bool
-predictor_branch_at(struct predictor *predictor, uint32_t index, uint32_t history_mask, uint32_t is_branch, bool taken)
+predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
 {
-	const uint32_t history = predictor->history;
-	uint8_t *counter = &predictor->counters[(history & history_mask) ^ index];
-	const uint32_t before = *counter;
+	uint8_t *counter = predictor_counter(predictor, site);
+	const uint32_t says_taken = *counter >> 1;
 
-	*counter = predictor->learn[before * 2 + taken];
-	predictor->history = (history << is_branch) | (taken & is_branch);
-	return is_branch & ((before >> 1) ^ taken);
+	if (__builtin_expect(says_taken != taken, 0))
+		return false;
+	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
+	predictor->history = predictor->history << 1 | taken;
+	return true;
 }
 
-/* The same of `site`. */
+static inline void
+predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
+{
+	uint8_t *counter = predictor_counter(predictor, site);
+
+	if (!predictor->is_static)
+		*counter = (uint8_t)(taken ? *counter + 1 : *counter - 1);
+	predictor->history = predictor->history << 1 | taken;
+}
+
+/* Whether it was predicted wrongly. */
 static inline bool
 predictor_branch(struct predictor *predictor, uint32_t site, bool taken)
 {
-	uint32_t index, history_mask;
-
-	predictor_place(predictor, site, &index, &history_mask);
-	return predictor_branch_at(predictor, index, history_mask, site != PREDICTOR_NO_SITE, taken);
+	if (predictor_branch_right(predictor, site, taken))
+		return false;
+	predictor_branch_wrong(predictor, site, taken);
+	return true;
 }
 
 /* A call that returns to `address`. */

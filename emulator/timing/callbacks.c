@@ -5,7 +5,6 @@
 /* Callbacks have no place for a context. */
 static struct {
 	uint8_t *threads;
-	struct blocks *blocks;
 } state;
 
 HOT_INLINE struct thread *
@@ -14,43 +13,100 @@ thread_of(unsigned vcpu)
 	return (struct thread *)(state.threads + ((uint64_t)vcpu << THREAD_SHIFT));
 }
 
-static __attribute__((noinline)) void
-not_plain(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, uint64_t packed)
+static const struct access *
+access_of(void *data)
 {
-	const struct access *access = hot_access_of(packed);
-	const unsigned size = access->size ? access->size : 1u << qemu_plugin_mem_size_shift(info);
+	return (const struct access *)(uintptr_t)((uint64_t)(uintptr_t)data & UINT64_C(0xffffffffffff));
+}
 
-	slow_access(thread, access, address, size,
-	            access->may_do_both ? qemu_plugin_mem_is_store(info) : access->may_store);
+/* The first and the last byte that are touched. */
+static inline uint64_t
+first_of(uint64_t address, const void *data)
+{
+	return address + (uint64_t)(int64_t)(int8_t)((uint64_t)(uintptr_t)data >> 48);
+}
+
+static inline uint64_t
+last_of(uint64_t address, const void *data)
+{
+	return address + (uint64_t)((int64_t)(uintptr_t)data >> 56);
+}
+
+static __attribute__((noinline)) void
+ask(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	slow_access(thread, access_of(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	            qemu_plugin_mem_is_store(info));
 }
 
 HOT_INLINE void
-access_memory(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, bool may_store, bool is_common)
+access_one(unsigned vcpu, uint64_t address, void *data, bool writes)
 {
-	const uint64_t packed = (uint64_t)(uintptr_t)data;
 	struct thread *thread = thread_of(vcpu);
-	const uint64_t first = address + (uint64_t)(int64_t)(int8_t)(packed >> 48);
-	const uint64_t last = address + (uint64_t)((int64_t)packed >> 56);
+	const uint64_t last = last_of(address, data);
 
-	if (!HOT_LIKELY(hot_is_plain(&thread->data_plain, first, last, may_store, is_common)))
-		not_plain(thread, info, address, packed);
+	if (!HOT_LIKELY(hot_use_line(&thread->data_plain, address, last, writes)))
+		slow_access(thread, access_of(data), address, (unsigned)(last - address) + 1, writes);
 }
 
-#define ACCESS_CALLBACK(name, may_store, is_common)                                                                    \
-	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
-	{                                                                                                              \
-		access_memory(vcpu, info, address, data, may_store, is_common);                                        \
-	}
+static void
+load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_one(vcpu, address, data, false);
+}
 
-ACCESS_CALLBACK(load_common, false, true)
-ACCESS_CALLBACK(access_common, true, true)
-ACCESS_CALLBACK(load_any, false, false)
-ACCESS_CALLBACK(access_any, true, false)
+static void
+store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_one(vcpu, address, data, true);
+}
+
+/* One of a line that was written needs no question. */
+static void
+load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	if (!HOT_LIKELY(hot_use_line(&thread->data_plain, address, last_of(address, data), true)))
+		ask(thread, info, address, data);
+}
+
+static void
+load_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	if (!HOT_LIKELY(hot_use_lines(&thread->data_plain, first_of(address, data), last_of(address, data), false)))
+		slow_group(thread, access_of(data), address);
+}
+
+static void
+access_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	if (!HOT_LIKELY(hot_use_lines(&thread->data_plain, first_of(address, data), last_of(address, data), true)))
+		slow_group(thread, access_of(data), address);
+}
+
+/* Lines and pages have any size. */
+static void
+access_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (access_of(data)->is_group)
+		slow_group(thread_of(vcpu), access_of(data), address);
+	else
+		ask(thread_of(vcpu), info, address, data);
+}
 
 #define ENTER_CALLBACK(name, parts)                                                                                    \
 	static void name(unsigned vcpu, void *data)                                                                    \
 	{                                                                                                              \
-		hot_enter(thread_of(vcpu), data, state.blocks, parts);                                                 \
+		hot_enter(thread_of(vcpu), data, parts);                                                               \
 	}
 
 ENTER_CALLBACK(enter_counts, 0)
@@ -79,16 +135,19 @@ callbacks_choose(const struct timing *timing)
 		enter_branches_clock_in_order,
 		enter_all_in_order,
 	};
+	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {load, store, load_or_store, load_group,
+	                                                              access_group};
+	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {access_any, access_any, access_any, access_any,
+	                                                            access_any};
 	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
 	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
 	                    (timing->parts & SETUP_CLOCK ? 4 : 0);
 	struct callbacks callbacks = {.enter = at >= 4 && timing->is_in_order ? in_order[at - 4] : enters[at]};
 
 	state.threads = timing->threads;
-	state.blocks = timing->blocks;
-	if (timing->memory) {
-		callbacks.load = timing->is_common ? load_common : load_any;
-		callbacks.access = timing->is_common ? access_common : access_any;
-	}
+	if (timing->memory && timing->is_common)
+		callbacks.accesses = usual;
+	else if (timing->memory)
+		callbacks.accesses = any;
 	return callbacks;
 }

@@ -1,9 +1,9 @@
 /*
  * hot.h - what is done at each block and each access
  *
- * Made once for each choice of what is modelled (`parts`, SETUP_...) and for the usual sizes of lines and pages
- * (`is_common`), which are constants where it is called: what is not asked for is not there. A plain hit changes
- * nothing in a cache or TLB (model/hierarchy.h): nothing is lost by going on.
+ * Made once for each choice of what is modelled (`parts`, SETUP_...), which is a constant where it is called, and for
+ * the usual sizes of lines and pages: what is not asked for is not there. A plain hit changes nothing in a cache or TLB
+ * but when it was used last (model/hierarchy.h): nothing is lost by going on.
  */
 #ifndef DCPI_EMULATOR_TIMING_HOT_H
 #define DCPI_EMULATOR_TIMING_HOT_H
@@ -14,53 +14,51 @@
 #define HOT_INLINE    static inline __attribute__((always_inline))
 #define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
 
+/*
+ * Whether code of a block that begins is a plain hit; it is used. That of the line that was used last needs no look: it
+ * and its page are the most recent ones already.
+ */
 HOT_INLINE bool
-hot_is_plain_code(const struct thread *thread, const struct code *code)
+hot_use_code(struct thread *thread, const struct code *code)
 {
 	const struct plain_hits *plain = &thread->code_plain;
 
-	return plain_hits_use(plain, plain->lines, code->first_line, code->last_line,
-	                      code->address >> plain->page_shift);
+	if (code->only_line == thread->last_line)
+		return true;
+	if (!HOT_LIKELY(plain_hits_use(plain, plain->lines, code->first_line, code->first_line + code->more_lines,
+	                               code->address >> plain->page_shift)))
+		return false;
+	thread->last_line = code->first_line + code->more_lines;
+	return true;
 }
 
-HOT_INLINE void
-hot_predict(struct thread *thread, const struct code *code)
+/* Whether the block before was predicted to go on here, and that is all there is to it. */
+HOT_INLINE bool
+hot_is_predicted(struct thread *thread, const struct code *code)
 {
 	const struct code *before = thread->code;
 
-	if (!HOT_LIKELY(!before->is_special))
-		slow_special(thread, code);
-	else if (!HOT_LIKELY(!predictor_branch_at(&thread->predictor, before->site,
-	                                          -(uint32_t)before->is_branch & thread->history_mask,
-	                                          before->is_branch, code->address != before->fall)))
-		slow_mispredicted(thread, code);
+	if (before->ending == CODE_ENDS_PLAINLY)
+		return true;
+	return HOT_LIKELY(before->ending == CODE_BRANCHES) &&
+	       HOT_LIKELY(predictor_branch_right(&thread->predictor, before->site,
+	                                         (uint32_t)code->address != before->fall));
 }
 
-/* How long it takes depends in order on what ran before, out of order on whether that was the same. */
+/* How long it takes depends in order on what ran before, out of order on whether that was the same. NULL: not known. */
 HOT_INLINE struct variant *
-hot_variant(struct thread *thread, struct code *code, struct blocks *blocks, const bool is_in_order)
+hot_variant(const struct thread *thread, const struct code *code, const bool is_in_order)
 {
-	struct variant *variant;
-
 	if (is_in_order)
-		return variant_enter(blocks, thread->variant, code->block);
-	variant = code->variants[thread->code == code];
-	return HOT_LIKELY(variant != NULL) ? variant : slow_variant(thread, code);
+		return variant_known(thread->variant, code->block);
+	return code->variants[thread->code == code];
 }
 
 HOT_INLINE void
-hot_enter(struct thread *thread, struct code *code, struct blocks *blocks, const uint32_t parts)
+hot_advance(struct thread *thread, const struct code *code, struct variant *variant, const uint32_t parts)
 {
-	struct variant *variant = NULL;
 	uint32_t fraction;
 
-	thread->executions[code->number]++;
-	if (parts & SETUP_CLOCK)
-		variant = hot_variant(thread, code, blocks, parts & HOT_IN_ORDER);
-	if (parts & SETUP_BRANCHES)
-		hot_predict(thread, code);
-	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_is_plain_code(thread, code)))
-		slow_fetch(thread, code);
 	thread->code = code;
 	if (!(parts & SETUP_CLOCK))
 		return;
@@ -75,6 +73,28 @@ hot_enter(struct thread *thread, struct code *code, struct blocks *blocks, const
 	}
 	if (!HOT_LIKELY(thread->clock < thread->limit))
 		slow_limit(thread);
+}
+
+/* Nothing has happened that is not undone by nothing happening again when it is left to slow_enter(). */
+HOT_INLINE void
+hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
+{
+	struct variant *variant = NULL;
+
+	thread->executions[code->number]++;
+	if (parts & SETUP_CLOCK) {
+		variant = hot_variant(thread, code, parts & HOT_IN_ORDER);
+		if (!HOT_LIKELY(variant != NULL)) {
+			slow_enter(thread, code, parts);
+			return;
+		}
+	}
+	if ((parts & SETUP_CACHES && !hot_use_code(thread, code)) ||
+	    (parts & SETUP_BRANCHES && !hot_is_predicted(thread, code))) {
+		slow_enter(thread, code, parts);
+		return;
+	}
+	hot_advance(thread, code, variant, parts);
 }
 
 /* What the callback of an access is given: where its struct access is, and which bytes are touched, from its address
@@ -92,16 +112,26 @@ hot_access_of(uint64_t packed)
 	return (const struct access *)(uintptr_t)(packed & UINT64_C(0xffffffffffff));
 }
 
+/* Whether the bytes are of one line that is a plain hit, with its page; it is used. */
 HOT_INLINE bool
-hot_is_plain(const struct plain_hits *plain, uint64_t first, uint64_t last, bool may_store, bool is_common)
+hot_use_line(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
-	const unsigned line_shift = is_common ? TIMING_LINE_SHIFT : plain->line_shift;
-	const unsigned page_shift = is_common ? TIMING_PAGE_SHIFT : plain->page_shift;
-	const uint64_t *lines = may_store ? plain->written : plain->lines;
-	const uint64_t page = first >> page_shift;
+	return HOT_LIKELY((first ^ last) >> TIMING_LINE_SHIFT == 0) &&
+	       plain_hits_use_one(plain, writes ? plain->written : plain->lines, first >> TIMING_LINE_SHIFT,
+	                          first >> TIMING_PAGE_SHIFT);
+}
 
-	return HOT_LIKELY(last >> page_shift == page) &&
-	       plain_hits_use(plain, lines, first >> line_shift, last >> line_shift, page);
+/* The same of two lines of a page, or one. */
+HOT_INLINE bool
+hot_use_lines(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
+{
+	const uint64_t *lines = writes ? plain->written : plain->lines;
+	const uint64_t line = first >> TIMING_LINE_SHIFT, page = first >> TIMING_PAGE_SHIFT;
+
+	if ((first ^ last) >> TIMING_LINE_SHIFT == 0)
+		return plain_hits_use_one(plain, lines, line, page);
+	return HOT_LIKELY(last >> TIMING_PAGE_SHIFT == page) &&
+	       plain_hits_use(plain, lines, line, last >> TIMING_LINE_SHIFT, page);
 }
 
 #endif

@@ -95,24 +95,34 @@ instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 		                                     (void *)(uintptr_t)number);
 }
 
+static enum access_kind
+kind_of(const struct block *block, uint16_t index)
+{
+	const struct block_instruction *instruction = &block->instructions[index];
+	bool stores = false;
+
+	if (instruction->leader != index)
+		return instruction->loads == instruction->stores || instruction->group_to == 0 ? ACCESS_ASKED
+		       : instruction->stores                                                   ? ACCESS_STORE
+		                                                                               : ACCESS_LOAD;
+	for (uint16_t i = index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
+		stores |= block->instructions[i].stores;
+	return stores ? ACCESS_GROUP_STORES : ACCESS_GROUP_LOADS;
+}
+
 static void
 register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index)
 {
 	const struct block_instruction *instruction = &code->block->instructions[index];
+	const enum access_kind kind = kind_of(code->block, index);
 	struct access *access = &code->accesses[index];
-	bool may_store = instruction->stores || !instruction->loads;
-	uint64_t packed;
 
-	access->is_group = instruction->leader == index;
-	for (unsigned i = index; access->is_group && i != BLOCK_NOT_USED; i = code->block->instructions[i].next_member)
-		may_store |= code->block->instructions[i].stores;
-	access->may_store = may_store;
-	access->may_do_both = !access->is_group && instruction->loads == instruction->stores;
-	access->size = (uint8_t)(access->is_group ? 1 : instruction->group_to);
-	packed = hot_access_pack(access, instruction->group_from,
-	                         instruction->group_to > 0 ? instruction->group_to - 1 : 0);
-	qemu_plugin_register_vcpu_mem_cb(insn, may_store ? state.callbacks.access : state.callbacks.load,
-	                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)packed);
+	access->is_group = kind >= ACCESS_GROUP_LOADS;
+	access->may_store = kind == ACCESS_GROUP_STORES;
+	qemu_plugin_register_vcpu_mem_cb(insn, state.callbacks.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
+	                                 QEMU_PLUGIN_MEM_RW,
+	                                 callback_data(access, instruction->group_from,
+	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }
 
 /* Threads that have a time each. */
@@ -131,7 +141,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 
-		if (state.callbacks.access && (instruction->leader == i || instruction->leader == BLOCK_ALONE))
+		if (state.callbacks.accesses && (instruction->leader == i || instruction->leader == BLOCK_ALONE))
 			register_access(qemu_plugin_tb_get_insn(tb, i), code, i);
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,

@@ -1,6 +1,7 @@
 #include "emulator/timing/slow.h"
 
 #include "emulator/timing/core.h"
+#include "emulator/timing/hot.h"
 #include "emulator/timing/sample.h"
 
 /* Whether the bytes are of a line, and of a page, that are plain hits; they are used. */
@@ -165,21 +166,34 @@ is_plain_group(const struct thread *thread, const struct access *access, uint64_
 	       is_plain(&thread->data_plain, last, access->may_store);
 }
 
+/* A handler may return to the middle of a block that was left. */
+static inline bool
+is_left(const struct thread *thread, const struct access *access)
+{
+	return thread->code != access->code;
+}
+
 void
 slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store)
 {
 	const struct block *block = access->code->block;
+
+	if (is_left(thread, access))
+		return;
+	if ((address ^ (address + size - 1)) >> thread->data_plain.line_shift == 0)
+		access_line(thread, block, access->index, address, is_store);
+	else
+		access_bytes(thread, block, access->index, address, address + size, is_store);
+}
+
+void
+slow_group(struct thread *thread, const struct access *access, uint64_t address)
+{
+	const struct block *block = access->code->block;
 	const struct block_instruction *leader = &block->instructions[access->index];
 
-	if (thread->code != access->code) /* a handler's return to the middle of a block that was left */
+	if (is_left(thread, access))
 		return;
-	if (!access->is_group) {
-		if ((address ^ (address + size - 1)) >> thread->data_plain.line_shift == 0)
-			access_line(thread, block, access->index, address, is_store);
-		else
-			access_bytes(thread, block, access->index, address, address + size, is_store);
-		return;
-	}
 	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
 		access_member(thread, block, i, address, leader);
 		if (is_plain_group(thread, access, address + (uint64_t)(int64_t)leader->group_from,
@@ -200,8 +214,8 @@ instruction_in(const struct block *block, uint64_t line_address)
 	return block->first + i;
 }
 
-void
-slow_fetch(struct thread *thread, const struct code *code)
+static void
+fetch(struct thread *thread, const struct code *code)
 {
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 	const struct block *block = code->block;
@@ -237,14 +251,8 @@ mispredict(struct thread *thread, const struct code *code)
 		core_mispredicted(thread, code->block->first, branch);
 }
 
-void
-slow_mispredicted(struct thread *thread, const struct code *code)
-{
-	mispredict(thread, code);
-}
-
-void
-slow_special(struct thread *thread, const struct code *code)
+static void
+end_specially(struct thread *thread, const struct code *code)
 {
 	const struct code *before = thread->code;
 	const struct block *block = before->block;
@@ -256,22 +264,53 @@ slow_special(struct thread *thread, const struct code *code)
 	else if (block->end == BLOCK_JUMPS_INDIRECT || block->end == BLOCK_CALLS_INDIRECT)
 		is_wrong = predictor_indirect(&thread->predictor, address, code->address);
 	if (block->end == BLOCK_CALLS || block->end == BLOCK_CALLS_INDIRECT)
-		predictor_call(&thread->predictor, before->fall);
+		predictor_call(&thread->predictor, block->fall);
 	if (is_wrong)
 		mispredict(thread, code);
 }
 
-/* Two threads that make it at once make the same one. */
-struct variant *
-slow_variant(struct thread *thread, struct code *code)
+static void
+predict(struct thread *thread, const struct code *code)
+{
+	const struct code *before = thread->code;
+
+	if (before->ending == CODE_ENDS_SPECIALLY)
+		end_specially(thread, code);
+	else if (before->ending == CODE_BRANCHES &&
+	         predictor_branch(&thread->predictor, before->site, (uint32_t)code->address != before->fall))
+		mispredict(thread, code);
+}
+
+/* Out of order, two threads that make it at once make the same one. */
+static struct variant *
+variant_of(const struct thread *thread, struct code *code)
 {
 	struct blocks *blocks = thread->timing->blocks;
-	struct variant *variant = blocks_first_variant(blocks, code->block);
+	struct variant *variant = code->variants[thread->code == code];
 
+	if (thread->timing->is_in_order)
+		return variant_enter(blocks, thread->variant, code->block);
+	if (variant)
+		return variant;
+	variant = blocks_first_variant(blocks, code->block);
 	if (thread->code == code)
 		variant = blocks_find_variant(blocks, variant, code->block);
 	__atomic_store_n(&code->variants[thread->code == code], variant, __ATOMIC_RELEASE);
 	return variant;
+}
+
+void
+slow_enter(struct thread *thread, struct code *code, uint32_t parts)
+{
+	struct variant *variant = parts & SETUP_CLOCK ? variant_of(thread, code) : NULL;
+
+	if (parts & SETUP_BRANCHES)
+		predict(thread, code);
+	if (parts & SETUP_CACHES && !hot_use_code(thread, code)) {
+		fetch(thread, code);
+		thread->last_line = code->first_line + code->more_lines;
+	}
+	hot_advance(thread, code, variant, parts);
 }
 
 void

@@ -8,22 +8,16 @@
 
 #include "emulator/timing/timing.h"
 
-/* Code of a block that begins, some of which is no plain hit. */
-void slow_fetch(struct thread *thread, const struct code *code);
-
-/* The block before was predicted wrongly to go on elsewhere. */
-void slow_mispredicted(struct thread *thread, const struct code *code);
-
-/* The block before ended with a call, a return or an indirect jump. */
-void slow_special(struct thread *thread, const struct code *code);
-
-/* Out of order: the variant that was not needed before. */
-struct variant *slow_variant(struct thread *thread, struct code *code);
+/* A block begins, and it is not as usual: all of it but that it is counted. `parts`: see hot.h. */
+void slow_enter(struct thread *thread, struct code *code, uint32_t parts);
 
 /* The clock has reached the limit, with the block that begins. */
 void slow_limit(struct thread *thread);
 
-/* An access to `size` bytes, some of which is no plain hit perhaps: an instruction's own, or a group's first. */
+/* An instruction's own access to `size` bytes, some of which is no plain hit perhaps. */
 void slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store);
+
+/* The same of a group, whose first is at `address`. */
+void slow_group(struct thread *thread, const struct access *access, uint64_t address);
 
 #endif

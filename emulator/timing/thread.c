@@ -19,7 +19,7 @@ make_core(struct timing *timing, struct thread *thread)
 		hierarchy_plain_code(thread->hierarchy, &thread->code_plain);
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
-	thread->history_mask = thread->predictor.history_mask & thread->predictor.mask;
+	thread->last_line = THREAD_NO_LINE;
 	if (err)
 		hierarchy_free(thread->hierarchy);
 	return err;

@@ -32,22 +32,31 @@ struct code;
 struct access {
 	const struct code *code;
 	uint16_t index;
-	bool is_group, may_store; /* of all its group */
-	bool may_do_both;         /* alone, it loads, stores, or both: the emulator must be asked which it is */
-	uint8_t size;             /* bytes; 0: the emulator must be asked */
+	bool is_group, may_store; /* some of its group */
+};
+
+#define CODE_SEVERAL_LINES (UINT64_MAX - 2) /* is never a last line */
+
+/* What the predictor has to do with a block's end. */
+enum code_ending {
+	CODE_ENDS_PLAINLY,
+	CODE_BRANCHES,
+	CODE_ENDS_SPECIALLY, /* with what its stack or table is for */
 };
 
 /* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
 struct code {
-	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
-	uint64_t address, fall;
-	struct variant *variants[2]; /* out of order: behind another block, and behind itself; NULL: not made yet */
-	uint32_t number;
-	uint32_t site;     /* of its conditional branch: predictor_place() */
-	uint8_t is_branch; /* 0 or 1 */
-	bool is_special;   /* it ends with what the predictor's stack or table is for */
+	uint64_t address;
+	uint64_t only_line;  /* that it is on; CODE_SEVERAL_LINES */
+	uint64_t first_line; /* THREAD_NO_LINE: to be looked at each time */
 	const struct block *block;
-	struct code *same; /* with this number, at another address */
+	struct variant *variants[2]; /* out of order: behind another block, and behind itself; NULL: not made yet */
+	uint32_t fall;               /* where a branch that is not taken goes: as much of it as tells it from others */
+	uint32_t number;
+	uint32_t site;      /* of its conditional branch, for the predictor */
+	uint8_t more_lines; /* behind the first: 0 or 1 */
+	uint8_t ending;     /* enum code_ending */
+	struct code *same;  /* with this number, at another address */
 	struct access accesses[];
 };
 
@@ -56,7 +65,7 @@ struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
 
-_Static_assert(offsetof(struct code, is_special) < 64, "the hot part of it is one line");
+_Static_assert(offsetof(struct code, ending) < 64, "the hot part of it is one line");
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {
@@ -83,7 +92,7 @@ struct thread {
 	struct timing *timing;
 	struct plain_hits data_plain, code_plain;
 	struct predictor predictor;
-	uint32_t history_mask;                      /* of it, where a branch is */
+	uint64_t last_line;                         /* of code, that was used last; THREAD_NO_LINE */
 	const struct code *history[THREAD_HISTORY]; /* by sequence */
 
 	struct hierarchy *hierarchy;

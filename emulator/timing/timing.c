@@ -71,9 +71,10 @@ place_code(const struct timing *timing, struct code *code)
 	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 
 	code->first_line = code->address >> line_shift;
-	code->last_line = last >> line_shift;
-	if (code->last_line > code->first_line + 1 || last >> page_shift != code->address >> page_shift)
-		code->last_line = THREAD_NO_LINE;
+	code->more_lines = last >> line_shift != code->first_line;
+	code->only_line = code->more_lines ? CODE_SEVERAL_LINES : code->first_line;
+	if (last >> line_shift > code->first_line + 1 || last >> page_shift != code->address >> page_shift)
+		code->first_line = THREAD_NO_LINE;
 }
 
 struct code *
@@ -81,7 +82,6 @@ timing_add_code(struct timing *timing, const struct block *block)
 {
 	const struct block_instruction *last = &block->instructions[block->count - 1];
 	struct code *known = timing->codes[block->number], *code = known;
-	uint32_t site = PREDICTOR_NO_SITE, history_mask;
 
 	/* the same code at several addresses: a library that was mapped again */
 	while (code && code->block != block)
@@ -94,16 +94,16 @@ timing_add_code(struct timing *timing, const struct block *block)
 	*code = (struct code){
 		.block = block,
 		.address = block->address,
-		.fall = block->fall,
+		.fall = (uint32_t)block->fall,
 		.number = block->number,
 		.same = known,
-		.is_special = block->end >= BLOCK_JUMPS_INDIRECT,
+		.ending = block->end == BLOCK_BRANCHES         ? CODE_BRANCHES
+	                  : block->end >= BLOCK_JUMPS_INDIRECT ? CODE_ENDS_SPECIALLY
+	                                                       : CODE_ENDS_PLAINLY,
 	};
 	place_code(timing, code);
-	code->is_branch = block->end == BLOCK_BRANCHES;
-	if (code->is_branch)
-		site = predictor_site(&timing->sites, block->address + last->offset, block->target);
-	predictor_place(&timing->sites, site, &code->site, &history_mask);
+	if (code->ending == CODE_BRANCHES)
+		code->site = predictor_site(&timing->sites, block->address + last->offset, block->target);
 	for (uint16_t i = 0; i < block->count; i++)
 		code->accesses[i] = (struct access){.code = code, .index = i};
 	timing->codes[block->number] = code;

@@ -71,7 +71,7 @@ the_target_of_a_mispredicted_branch_waits(void **state)
 	struct code *branch = CODE_OF(fixture, NOP, BRANCH), *other = CODE_OF(fixture, NOP);
 	struct code fall = *other;
 
-	fall.address = branch->fall;
+	fall.address = branch->block->fall;
 	for (int i = 0; i < 8; i++) {
 		execute_with(fixture, branch, SETUP_BRANCHES);
 		execute_with(fixture, &fall, SETUP_BRANCHES);

@@ -110,7 +110,7 @@ static inline void
 execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 {
 	parts |= SETUP_CLOCK | (fixture->timing.is_in_order ? HOT_IN_ORDER : 0);
-	hot_enter(fixture->thread, code, fixture->timing.blocks, parts);
+	hot_enter(fixture->thread, code, parts);
 }
 
 /* It is executed; what it misses is told afterwards. */
