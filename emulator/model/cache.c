@@ -73,27 +73,10 @@ cache_init(struct cache *cache, const struct machine_cache *model, unsigned line
 	return 0;
 }
 
-int
-cache_begin_to_stamp(struct cache *cache, uint64_t *uses)
-{
-	const size_t slots = (size_t)cache->set_count * CACHE_SMALL_WAYS;
-
-	if (!cache->is_simple || cache->set_count < 2 || slots > CACHE_SLOTS_MAX)
-		return 0;
-	cache->stamps = malloc(slots * sizeof(*cache->stamps));
-	if (!cache->stamps)
-		return -ENOMEM;
-	for (size_t i = 0; i < slots; i++)
-		cache->stamps[i] = i % CACHE_SMALL_WAYS < cache->ways ? 0 : CACHE_STAMP_NEVER;
-	cache->uses = uses;
-	return 0;
-}
-
 void
 cache_fini(struct cache *cache)
 {
 	free(cache->sets);
-	free(cache->stamps);
 	*cache = (struct cache){.sets = NULL};
 }
 

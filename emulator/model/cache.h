@@ -6,9 +6,6 @@
  * and a byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First
  * in first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
  *
- * A simple cache may have stamps instead of ages: of each way, when it was used last, by a count that its owner keeps.
- * Who knows where a line is may then write a stamp, and need not look it up.
- *
  * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
  */
 #ifndef DCPI_EMULATOR_MODEL_CACHE_H
@@ -45,8 +42,6 @@ struct cache {
 	bool is_random; /* its victims */
 	bool locks;
 	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
-	uint64_t *stamps;    /* by slot; NULL: it has ages. Where there is no way: CACHE_STAMP_NEVER */
-	uint64_t *uses;      /* the count that stamps are of: the owner's */
 };
 
 #define CACHE_HIT            1u
@@ -63,12 +58,6 @@ struct cache_found {
 /* 0 or -ENOMEM. */
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
-
-#define CACHE_SLOTS_MAX   65536 /* of one with stamps */
-#define CACHE_STAMP_NEVER (UINT64_C(1) << 60)
-
-/* It has stamps from now on, if it may: a simple one, of two sets or more and CACHE_SLOTS_MAX slots. 0 or -ENOMEM. */
-int cache_begin_to_stamp(struct cache *cache, uint64_t *uses);
 
 /* From now on it is shared by threads. Nobody is in it. */
 void cache_begin_to_lock(struct cache *cache);
@@ -100,17 +89,14 @@ cache_small_ages(struct cache_set *set)
 }
 
 static inline __attribute__((always_inline)) struct cache_found
-cache_small_hit(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
+cache_small_hit(struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
 {
 	uint32_t bit = matches & -matches, way = (uint32_t)__builtin_ctz(matches), shift = way * 8;
 	uint32_t what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0);
 	uint64_t *ages = cache_small_ages(set);
 
 	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
-	if (cache->stamps)
-		cache->stamps[index * CACHE_SMALL_WAYS + way] = ++*cache->uses;
-	else
-		*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
+	*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
 	if (writes)
 		set->written |= bit;
 	if (__builtin_expect(set->prefetched & bit, 0)) {
@@ -122,25 +108,11 @@ cache_small_hit(const struct cache *cache, struct cache_set *set, uint32_t index
 
 /* The way that was used the longest ago, which is used now. */
 static inline __attribute__((always_inline)) uint32_t
-cache_small_oldest(const struct cache *cache, struct cache_set *set, uint32_t index)
+cache_small_oldest(const struct cache *cache, struct cache_set *set)
 {
 	uint64_t *ages = cache_small_ages(set);
-	uint32_t way = 0;
+	uint32_t way;
 
-	if (cache->stamps) {
-		uint64_t *stamps = cache->stamps + (size_t)index * CACHE_SMALL_WAYS;
-		uint64_t oldest = stamps[0] * CACHE_SMALL_WAYS; /* and the way, below: the host has no branch for it */
-
-#pragma GCC unroll 8
-		for (uint32_t i = 1; i < CACHE_SMALL_WAYS; i++) {
-			const uint64_t stamp = stamps[i] * CACHE_SMALL_WAYS + i;
-
-			oldest = stamp < oldest ? stamp : oldest;
-		}
-		way = oldest % CACHE_SMALL_WAYS;
-		stamps[way] = ++*cache->uses;
-		return way;
-	}
 	way = ages_find(*ages, cache->age_oldest) % CACHE_SMALL_WAYS;
 	*ages = (*ages + cache->age_step) & ~(UINT64_C(0xff) << way * 8);
 	return way;
@@ -149,7 +121,7 @@ cache_small_oldest(const struct cache *cache, struct cache_set *set, uint32_t in
 static inline __attribute__((always_inline)) struct cache_found
 cache_small_miss(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t tag, bool writes)
 {
-	uint32_t way = cache_small_oldest(cache, set, index), bit = UINT32_C(1) << way;
+	uint32_t way = cache_small_oldest(cache, set), bit = UINT32_C(1) << way;
 	uint32_t left = set->tags[way], what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
 
 	set->tags[way] = tag;
@@ -174,7 +146,7 @@ cache_access(struct cache *cache, uint64_t line, bool writes)
 	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
 	matches = tags_match(set->tags, tag, CACHE_SMALL_WAYS);
 	if (matches)
-		return cache_small_hit(cache, set, index, matches, writes);
+		return cache_small_hit(set, index, matches, writes);
 	return cache_small_miss(cache, set, index, tag, writes);
 }
 

@@ -1,77 +1,35 @@
 #include "emulator/model/hierarchy_state.h"
 
+/* What an address is known by since pages were moved. */
 static inline uint64_t
-known_address(struct hierarchy *hierarchy, uint64_t address)
+followed(const struct memory_system *system, uint64_t known)
 {
-	struct memory_system *system = hierarchy->system;
-	uint32_t region = page_map_recent_region(&hierarchy->regions, system->pages, address);
-	uint64_t known = page_map_number(region, address, 0);
-
 	if (__builtin_expect(__atomic_load_n(&system->has_moved, __ATOMIC_RELAXED), 0))
-		known = page_map_follow(system->pages, known);
+		return page_map_follow(system->pages, known);
 	return known;
 }
 
-static void
-forget_plain(struct hierarchy *hierarchy, uint64_t *table, uint32_t mask, uint64_t left, unsigned shift)
+bool
+hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line)
 {
-	uint64_t number = page_map_address(hierarchy->system->pages, left, shift);
-
-	if (table[number & mask] >> PLAIN_SLOT_BITS == number)
-		table[number & mask] = UINT64_MAX;
+	return first_level_has(&hierarchy->data, line);
 }
 
-static inline uint16_t
-slot_of(struct cache_found found)
+bool
+hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
-	return (uint16_t)(found.what >> CACHE_SLOT_SHIFT);
-}
+	struct first_level *level = &hierarchy->data;
+	struct first_found found;
+	bool was_written;
 
-/* The line that had the slot is no plain hit any more. */
-static inline void
-clear_slot(struct plain_lines *plain, uint16_t slot)
-{
-	const uint32_t at = plain->slots[slot];
-
-	if ((uint16_t)plain->hits.lines[at] != slot)
-		return;
-	plain->hits.lines[at] = UINT64_MAX;
-	if (plain->hits.written)
-		plain->hits.written[at] = UINT64_MAX;
-}
-
-void
-hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, struct cache_found found)
-{
-	struct plain_hits *plain = &hierarchy->data.hits;
-
-	if (hierarchy->data.slots) {
-		clear_slot(&hierarchy->data, slot_of(found));
-	} else if (!hierarchy->data.is_filter) {
-		plain->lines[line & plain->line_mask] = UINT64_MAX;
-		plain->written[line & plain->line_mask] = UINT64_MAX;
-	} else if (found.left != CACHE_NO_LINE) {
-		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
-		forget_plain(hierarchy, plain->written, plain->line_mask, found.left, hierarchy->line_shift);
-	}
-}
-
-/* `line`, a guest's, was used as `found` says and is a plain hit from now on: its entry. */
-static inline __attribute__((always_inline)) uint64_t
-put_plain(struct plain_lines *plain, uint64_t line, struct cache_found found)
-{
-	const uint32_t at = (uint32_t)line & plain->hits.line_mask;
-	uint64_t entry = line << PLAIN_SLOT_BITS;
-
-	if (plain->slots) {
-		const uint16_t slot = slot_of(found);
-
-		clear_slot(plain, slot);
-		plain->slots[slot] = at;
-		entry |= slot;
-	}
-	plain->hits.lines[at] = entry;
-	return entry;
+	if (first_level_has(level, line))
+		return false;
+	found = first_level_use_any(level, line, hierarchy->uses += PLAIN_USE);
+	was_written = found.place->key & PLAIN_WRITTEN;
+	found.place->key = PLAIN_PREFETCHED;
+	if (was_written)
+		hierarchy_write_back(hierarchy, first_level_left(level, line, found.left), 1, now);
+	return true;
 }
 
 /* What the first level did not have; of code, without `instruction`. */
@@ -107,60 +65,35 @@ look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 }
 
+/* A page that is no plain hit; `known`: its address. */
 static __attribute__((noinline)) void
-translate(struct hierarchy *hierarchy, uint64_t address, bool is_data, struct access_result *result)
+translate(struct hierarchy *hierarchy, struct first_level *level, const struct machine_tlb *model, uint64_t page,
+          uint64_t known, struct access_result *result)
 {
-	const struct machine *machine = &hierarchy->system->machine;
-	struct plain_hits *plain = is_data ? &hierarchy->data.hits : &hierarchy->code.hits;
-	struct tlb *tlb = is_data ? &hierarchy->data_tlb : &hierarchy->code_tlb;
-	uint64_t page = address >> plain->page_shift, left;
-	uint32_t region = page_map_recent_region(&hierarchy->regions, hierarchy->system->pages, address);
-	uint64_t number = page_map_number(region, address, hierarchy->page_shift);
-	bool hit = tlb_access(tlb, number, &left);
+	const struct machine_tlb *shared = &hierarchy->system->machine.shared_tlb;
+	const uint64_t number = known >> hierarchy->page_shift;
+	const struct first_found found = first_level_use(level, number, hierarchy->uses += PLAIN_USE);
 
-	if (left != CACHE_NO_LINE && hierarchy->pages_are_filters[!is_data])
-		forget_plain(hierarchy, plain->pages, plain->page_mask, left, hierarchy->page_shift);
-	plain->pages[page & plain->page_mask] = page << PLAIN_SLOT_BITS | tlb->slot;
-	if (hit)
+	first_level_put(level, found.place, page, false);
+	if (found.hit)
 		return;
 	result->tlb_missed = true;
-	result->tlb_cycles = is_data ? machine->data_tlb.miss_cycles : machine->code_tlb.miss_cycles;
+	result->tlb_cycles = model->miss_cycles;
 	result->walked = true;
-	if (!machine->shared_tlb.entries)
+	if (!shared->entries)
 		return;
-	result->walked = !tlb_access(&hierarchy->shared_tlb, number, &left);
+	result->walked = !tlb_access(&hierarchy->shared_tlb, number);
 	if (result->walked)
-		result->tlb_cycles += machine->shared_tlb.miss_cycles;
+		result->tlb_cycles += shared->miss_cycles;
 }
 
-/* What leaves is found by its address, where there are no slots: not once pages have another than they had. */
-static inline bool
-can_be_plain(const struct hierarchy *hierarchy)
-{
-	return !hierarchy->data.is_filter || hierarchy->data.slots ||
-	       !__atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
-}
-
-static inline __attribute__((always_inline)) void
-use_page(struct hierarchy *hierarchy, const struct plain_hits *plain, uint64_t address, bool is_data,
-         struct access_result *result)
-{
-	const uint64_t page = address >> plain->page_shift, entry = plain->pages[page & plain->page_mask];
-
-	if (entry >> PLAIN_SLOT_BITS != page)
-		translate(hierarchy, address, is_data, result);
-	else
-		plain->page_stamps[(uint16_t)entry] = ++*plain->uses;
-}
-
+/* Whether it is a plain hit, which is then used. */
 static inline __attribute__((always_inline)) bool
-use_line(const struct plain_hits *plain, const uint64_t *lines, uint64_t line)
+use_place(struct hierarchy *hierarchy, struct plain_place *place, uint64_t number, bool writes)
 {
-	const uint64_t entry = lines[line & plain->line_mask];
-
-	if (entry >> PLAIN_SLOT_BITS != line)
+	if (plain_place_differs(place, number, writes))
 		return false;
-	plain->line_stamps[(uint16_t)entry] = ++*plain->uses;
+	place->stamp = hierarchy->uses += PLAIN_USE;
 	return true;
 }
 
@@ -168,34 +101,32 @@ static inline __attribute__((always_inline)) void
 access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
             struct access_result *result)
 {
-	struct plain_hits *plain = &hierarchy->data.hits;
-	uint64_t line = address >> plain->line_shift, at = line & plain->line_mask;
-	uint64_t entry = UINT64_MAX, known;
-	struct cache_found found;
+	struct memory_system *system = hierarchy->system;
+	struct plain_hits *plain = &hierarchy->plain_data;
+	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
+	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address), line, key;
+	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
-	use_page(hierarchy, plain, address, true, result);
-	if (use_line(plain, writes ? plain->written : plain->lines, line))
+	if (!use_place(hierarchy, plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]), page,
+	               false))
+		translate(hierarchy, &hierarchy->data_pages, &system->machine.data_tlb, page, known, result);
+	if (use_place(hierarchy, plain_place_at(plain->line_places, plain->lines[guest_line & plain->line_mask]),
+	              guest_line, writes))
 		return;
-	known = known_address(hierarchy, address);
-	found = cache_access(&hierarchy->data_cache, known >> hierarchy->line_shift, writes);
-	if (hierarchy->data.is_filter && !hierarchy->data.slots)
-		hierarchy_take_plain(hierarchy, known >> hierarchy->line_shift, found);
-	if (can_be_plain(hierarchy))
-		entry = put_plain(&hierarchy->data, line, found);
-	plain->written[at] = writes ? entry : UINT64_MAX;
-	if (found.what & CACHE_HIT) {
-		if (found.what & CACHE_WAS_WRITTEN)
-			plain->written[at] = entry;
-		if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0)) {
-			hierarchy_meet(hierarchy, known >> hierarchy->line_shift, now, result);
-			hierarchy_prefetch(hierarchy, known, instruction, now, result);
-		}
-		return;
+	known = followed(system, known);
+	line = known >> hierarchy->line_shift;
+	found = first_level_use(&hierarchy->data, line, hierarchy->uses += PLAIN_USE);
+	key = found.place->key;
+	first_level_put(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
+	if (!found.hit) {
+		if (key & PLAIN_WRITTEN)
+			hierarchy_write_back(hierarchy, first_level_left(&hierarchy->data, line, found.left), 1, now);
+		look_further(hierarchy, known, instruction, now, result);
+	} else if (__builtin_expect(key == PLAIN_PREFETCHED, 0)) {
+		hierarchy_meet(hierarchy, line, now, result);
+		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 	}
-	if (found.what & CACHE_WAS_WRITTEN)
-		hierarchy_write_back(hierarchy, found.left, 1, now);
-	look_further(hierarchy, known, instruction, now, result);
 }
 
 void
@@ -215,33 +146,33 @@ hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruct
 void
 hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
 {
-	struct plain_hits *plain = &hierarchy->code.hits;
-	uint64_t line = address >> plain->line_shift, known;
-	struct cache_found found;
+	struct memory_system *system = hierarchy->system;
+	struct plain_hits *plain = &hierarchy->plain_code;
+	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
+	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address);
+	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
-	use_page(hierarchy, plain, address, false, result);
-	if (use_line(plain, plain->lines, line))
+	if (!use_place(hierarchy, plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]), page,
+	               false))
+		translate(hierarchy, &hierarchy->code_pages, &system->machine.code_tlb, page, known, result);
+	if (use_place(hierarchy, plain_place_at(plain->line_places, plain->lines[guest_line & plain->line_mask]),
+	              guest_line, false))
 		return;
-	known = known_address(hierarchy, address);
-	found = cache_access(&hierarchy->code_cache, known >> hierarchy->line_shift, false);
-	if (hierarchy->code.is_filter && !hierarchy->code.slots && found.left != CACHE_NO_LINE)
-		forget_plain(hierarchy, plain->lines, plain->line_mask, found.left, hierarchy->line_shift);
-	put_plain(&hierarchy->code, line, found);
-	if (!(found.what & CACHE_HIT))
+	known = followed(system, known);
+	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, hierarchy->uses += PLAIN_USE);
+	first_level_put(&hierarchy->code, found.place, guest_line, false);
+	if (!found.hit)
 		look_further(hierarchy, known, 0, now, result);
 }
 
 void
 hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes)
 {
-	struct plain_hits *plain = &hierarchy->data.hits;
-
 	if (!hierarchy->system->has_caches ||
-	    hierarchy->data_cache.set_count > 1u << (hierarchy->page_shift - hierarchy->line_shift))
+	    hierarchy->data.set_mask >= 1u << (hierarchy->page_shift - hierarchy->line_shift))
 		return;
 	page_map_move(hierarchy->system->pages, from, to, bytes);
 	__atomic_store_n(&hierarchy->system->has_moved, true, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i <= plain->line_mask; i++)
-		plain->lines[i] = plain->written[i] = UINT64_MAX;
+	first_level_forget(&hierarchy->data);
 }

@@ -7,10 +7,8 @@
  * leaves: into the next level that has it, else to memory, which moves bytes and holds nobody up. docs/emulation.md
  * says more.
  *
- * A plain hit - of a line that is known to be in level 1, of a page that its TLB has - changes nothing but, in the
- * order of LRU, when they were used last, which is stamped: returning early for it is exact. Of a cache whose ways are
- * too many for stamps, only the most recent way of each set is a plain hit; with another replacement a hit changes
- * nothing.
+ * A plain hit (plain.h) - of a line that is known to be in level 1, of a page that its TLB has - changes nothing but
+ * when they were used last, which is stamped: returning early for it is exact.
  *
  * Thread rule: a hierarchy belongs to the thread that runs on its core; levels that cores share, and controllers, lock
  * by themselves. Nobody is in an access while the second hierarchy is made, nor in a fork. Times are virtual, in
@@ -22,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emulator/model/plain.h"
 #include "machine/machine.h"
 
 #define HIERARCHY_MEMORY MACHINE_LEVELS_MAX /* level of what no cache had */
@@ -79,59 +78,8 @@ void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t t
 
 const struct hierarchy_traffic *hierarchy_traffic(const struct hierarchy *hierarchy);
 
-/*
- * The tables of plain hits, for who asks at each access: a load of line `address >> line_shift` is a plain hit when it
- * stands in lines[line & line_mask], a store when it stands in written[line & line_mask] (the line was written since
- * it came: nothing changes), of either page `address >> page_shift` in pages[page & page_mask]. Their entries have the
- * place of the line's, or page's, stamp in their lower bits: a plain hit is a use, and is stamped. What is not
- * modelled always is one: its table has room and its shift is 63. Of code there is no `written`: NULL.
- */
-#define PLAIN_SLOT_BITS 16
-
-struct plain_hits {
-	uint64_t *lines, *written, *pages;
-	uint64_t *line_stamps, *page_stamps; /* by slot; one that nobody looks at where there are none */
-	uint64_t *uses;                      /* the last stamp */
-	uint32_t line_mask, page_mask;
-	uint8_t line_shift, page_shift;
-};
-
-/* From `first` to `last`, of one page and at most two lines: whether all is a plain hit, which is then stamped. */
-static inline __attribute__((always_inline)) bool
-plain_hits_use(const struct plain_hits *plain, const uint64_t *lines, uint64_t first_line, uint64_t last_line,
-               uint64_t page)
-{
-	const uint64_t first = lines[first_line & plain->line_mask], last = lines[last_line & plain->line_mask];
-	const uint64_t translation = plain->pages[page & plain->page_mask];
-	uint64_t wrong = (first >> PLAIN_SLOT_BITS ^ first_line) | (last >> PLAIN_SLOT_BITS ^ last_line);
-	uint64_t use;
-
-	wrong |= translation >> PLAIN_SLOT_BITS ^ page;
-	if (__builtin_expect(wrong != 0, 0))
-		return false;
-	use = ++*plain->uses;
-	plain->line_stamps[(uint16_t)first] = use;
-	plain->line_stamps[(uint16_t)last] = use;
-	plain->page_stamps[(uint16_t)translation] = use;
-	return true;
-}
-
-/* The same of one line. */
-static inline __attribute__((always_inline)) bool
-plain_hits_use_one(const struct plain_hits *plain, const uint64_t *lines, uint64_t line, uint64_t page)
-{
-	const uint64_t entry = lines[line & plain->line_mask];
-	const uint64_t translation = plain->pages[page & plain->page_mask];
-	uint64_t use;
-
-	if (__builtin_expect(entry >> PLAIN_SLOT_BITS != line || translation >> PLAIN_SLOT_BITS != page, 0))
-		return false;
-	use = ++*plain->uses;
-	plain->line_stamps[(uint16_t)entry] = use;
-	plain->page_stamps[(uint16_t)translation] = use;
-	return true;
-}
-
+/* Where the plain hits are, for who asks at each access: plain_hits_use() and plain_hits_use_one(). Of code, too, no
+ * line is written. */
 void hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain);
 void hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain);
 

@@ -10,6 +10,7 @@
 
 #include "emulator/model/cache.h"
 #include "emulator/model/controller.h"
+#include "emulator/model/first_level.h"
 #include "emulator/model/hierarchy.h"
 #include "emulator/model/page_map.h"
 #include "emulator/model/prefetch.h"
@@ -40,25 +41,17 @@ struct arrival {
 	uint64_t line, ready;
 };
 
-/* The plain hits of code or of data. */
-struct plain_lines {
-	struct plain_hits hits;
-	bool is_filter;  /* not by set: what leaves is taken out */
-	uint32_t *slots; /* with stamps: where in the tables the line of each slot stands, if it does; else NULL */
-};
-
 struct hierarchy {
 	struct memory_system *system;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
-	struct plain_lines data, code;
-	bool pages_are_filters[2]; /* of data, of code */
+	uint64_t uses; /* the last stamp of level 1 and its TLBs */
+	struct first_level data, data_pages, code, code_pages;
+	struct plain_hits plain_data, plain_code;
 	struct page_map_recent regions;
-	uint64_t uses, ignored; /* the last stamp of level 1 and its TLBs; one that nobody looks at */
-	struct cache data_cache, code_cache;
-	struct cache *levels[MACHINE_LEVELS_MAX]; /* [0] is data_cache */
+	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
-	struct tlb data_tlb, code_tlb, shared_tlb;
+	struct tlb shared_tlb;
 	unsigned prefetcher_count;
 	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
 	struct arrival arrivals[ARRIVALS];
@@ -81,8 +74,9 @@ void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned l
 void hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                         const struct access_result *result);
 
-/* `line` came into level 1 of data and nobody used it yet, as `found` says: what is no plain hit any more. */
-void hierarchy_take_plain(struct hierarchy *hierarchy, uint64_t line, struct cache_found found);
+/* Level 1 of data has the line; it is brought there, but that what was written goes back: whether it was not there. */
+bool hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line);
+bool hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);

@@ -5,9 +5,8 @@
 #include "emulator/model/hierarchy_state.h"
 #include "emulator/setup.h"
 
-#define NS_PER_US   1000.0
-#define GB_PER_US   1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
-#define FILTER_MOST 4096   /* entries of a table of plain hits that is not by set */
+#define NS_PER_US 1000.0
+#define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 static unsigned
 path_count_of(const struct machine *machine)
@@ -146,15 +145,8 @@ make_levels(struct hierarchy *hierarchy)
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
 	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
-	int err = cache_init(&hierarchy->code_cache, &machine->code, machine->line_bytes, seed);
+	int err = 0;
 
-	if (!err)
-		err = cache_init(&hierarchy->data_cache, &machine->levels[0], machine->line_bytes, seed + 1);
-	if (!err)
-		err = cache_begin_to_stamp(&hierarchy->code_cache, &hierarchy->uses);
-	if (!err)
-		err = cache_begin_to_stamp(&hierarchy->data_cache, &hierarchy->uses);
-	hierarchy->levels[0] = &hierarchy->data_cache;
 	for (unsigned i = 1; !err && i < machine->level_count; i++) {
 		hierarchy->levels[i] = &hierarchy->own[i];
 		if (machine->levels[i].cores > 1)
@@ -166,9 +158,30 @@ make_levels(struct hierarchy *hierarchy)
 }
 
 static int
-make_tlb(struct tlb *tlb, const struct machine_tlb *model)
+make_first_lines(struct hierarchy *hierarchy)
 {
-	return model->entries ? tlb_init(tlb, model) : 0;
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	int err;
+
+	if (!system->has_caches) {
+		err = first_level_init_plain(&hierarchy->code);
+		return err ? err : first_level_init_plain(&hierarchy->data);
+	}
+	err = first_level_init(&hierarchy->code, &machine->code, machine->line_bytes, seed);
+	return err ? err : first_level_init(&hierarchy->data, &machine->levels[0], machine->line_bytes, seed + 1);
+}
+
+static int
+make_first_pages(struct first_level *level, const struct machine_tlb *model, bool is_used)
+{
+	struct machine_cache cache;
+
+	if (!is_used || !model->entries)
+		return first_level_init_plain(level);
+	cache = tlb_as_cache(model);
+	return first_level_init(level, &cache, 1, 0);
 }
 
 static int
@@ -177,16 +190,14 @@ make_rest(struct hierarchy *hierarchy)
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
 	size_t users = path_count_of(machine) + (size_t)machine->nodes * machine->nodes;
-	int err = make_tlb(&hierarchy->data_tlb, &machine->data_tlb);
+	int err = make_first_lines(hierarchy);
 
 	if (!err)
-		err = make_tlb(&hierarchy->code_tlb, &machine->code_tlb);
+		err = make_first_pages(&hierarchy->data_pages, &machine->data_tlb, system->has_tlbs);
 	if (!err)
-		err = cache_begin_to_stamp(&hierarchy->data_tlb.cache, &hierarchy->uses);
-	if (!err)
-		err = cache_begin_to_stamp(&hierarchy->code_tlb.cache, &hierarchy->uses);
-	if (!err)
-		err = make_tlb(&hierarchy->shared_tlb, &machine->shared_tlb);
+		err = make_first_pages(&hierarchy->code_pages, &machine->code_tlb, system->has_tlbs);
+	if (!err && machine->shared_tlb.entries)
+		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
 	hierarchy->users = calloc(users, sizeof(*hierarchy->users));
 	if (!hierarchy->users)
 		err = -ENOMEM;
@@ -197,62 +208,24 @@ make_rest(struct hierarchy *hierarchy)
 	return err;
 }
 
-/* A table of `entries` that has nothing, or when it is not for anything, everything. */
-static uint64_t *
-new_table(uint32_t entries, bool is_used)
+static bool
+is_modelled(const struct first_level *level)
 {
-	uint64_t *table = malloc(entries * sizeof(*table));
-
-	for (uint32_t i = 0; table && i < entries; i++)
-		table[i] = is_used ? UINT64_MAX : 0;
-	return table;
+	return level->table_mask > 0;
 }
 
-static uint32_t
-filter_entries(uint64_t held)
+static struct plain_hits
+plain_hits_of(struct hierarchy *hierarchy, const struct first_level *lines, const struct first_level *pages)
 {
-	uint64_t entries = 64;
-
-	while (entries < held * 2 && entries < FILTER_MOST)
-		entries *= 2;
-	return (uint32_t)entries;
-}
-
-static int
-make_plain_lines(struct hierarchy *hierarchy, struct plain_lines *plain, const struct cache *cache, bool writes)
-{
-	bool is_used = hierarchy->system->has_caches;
-	uint32_t entries = 1;
-
-	plain->is_filter = !cache->reorders || cache->stamps;
-	plain->hits.uses = &hierarchy->uses;
-	plain->hits.line_stamps = cache->stamps ? cache->stamps : &hierarchy->ignored;
-	if (is_used)
-		entries =
-			plain->is_filter ? filter_entries((uint64_t)cache->set_count * cache->ways) : cache->set_count;
-	plain->hits.lines = new_table(entries, is_used);
-	plain->hits.written = writes ? new_table(entries, is_used) : NULL;
-	plain->hits.line_mask = entries - 1;
-	plain->hits.line_shift = is_used ? hierarchy->line_shift : 63;
-	if (cache->stamps)
-		plain->slots = calloc((size_t)cache->set_count * CACHE_SMALL_WAYS, sizeof(*plain->slots));
-	return plain->hits.lines && (plain->hits.written || !writes) && (plain->slots || !cache->stamps) ? 0 : -ENOMEM;
-}
-
-static int
-make_plain_pages(struct hierarchy *hierarchy, struct plain_lines *plain, const struct tlb *tlb, bool *is_filter)
-{
-	bool is_used = hierarchy->system->has_tlbs && tlb_set_count(tlb);
-	uint32_t entries = 1;
-
-	*is_filter = !tlb_reorders(tlb) || tlb->cache.stamps;
-	plain->hits.page_stamps = tlb->cache.stamps ? tlb->cache.stamps : &hierarchy->ignored;
-	if (is_used)
-		entries = *is_filter ? filter_entries((uint64_t)tlb->set_count * tlb->ways) : tlb_set_count(tlb);
-	plain->hits.pages = new_table(entries, is_used);
-	plain->hits.page_mask = entries - 1;
-	plain->hits.page_shift = is_used ? hierarchy->page_shift : 63;
-	return plain->hits.pages ? 0 : -ENOMEM;
+	return (struct plain_hits){.lines = lines->table,
+	                           .pages = pages->table,
+	                           .line_places = lines->places,
+	                           .page_places = pages->places,
+	                           .uses = &hierarchy->uses,
+	                           .line_mask = lines->table_mask,
+	                           .page_mask = pages->table_mask,
+	                           .line_shift = is_modelled(lines) ? hierarchy->line_shift : 63,
+	                           .page_shift = is_modelled(pages) ? hierarchy->page_shift : 63};
 }
 
 static int
@@ -262,16 +235,9 @@ fill(struct hierarchy *hierarchy)
 
 	if (!err)
 		err = make_rest(hierarchy);
-	if (!err)
-		err = make_plain_lines(hierarchy, &hierarchy->data, &hierarchy->data_cache, true);
-	if (!err)
-		err = make_plain_lines(hierarchy, &hierarchy->code, &hierarchy->code_cache, false);
-	if (!err)
-		err = make_plain_pages(hierarchy, &hierarchy->data, &hierarchy->data_tlb,
-		                       &hierarchy->pages_are_filters[0]);
-	if (!err)
-		err = make_plain_pages(hierarchy, &hierarchy->code, &hierarchy->code_tlb,
-		                       &hierarchy->pages_are_filters[1]);
+	hierarchy->uses = PLAIN_FIRST_USE;
+	hierarchy->plain_data = plain_hits_of(hierarchy, &hierarchy->data, &hierarchy->data_pages);
+	hierarchy->plain_code = plain_hits_of(hierarchy, &hierarchy->code, &hierarchy->code_pages);
 	return err;
 }
 
@@ -320,23 +286,16 @@ hierarchy_free(struct hierarchy *hierarchy)
 {
 	if (!hierarchy)
 		return;
-	cache_fini(&hierarchy->code_cache);
-	cache_fini(&hierarchy->data_cache);
 	for (unsigned i = 1; i < MACHINE_LEVELS_MAX; i++)
 		cache_fini(&hierarchy->own[i]);
-	tlb_fini(&hierarchy->data_tlb);
-	tlb_fini(&hierarchy->code_tlb);
 	tlb_fini(&hierarchy->shared_tlb);
+	first_level_fini(&hierarchy->data);
+	first_level_fini(&hierarchy->data_pages);
+	first_level_fini(&hierarchy->code);
+	first_level_fini(&hierarchy->code_pages);
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
 	free(hierarchy->users);
-	free(hierarchy->data.slots);
-	free(hierarchy->code.slots);
-	free(hierarchy->data.hits.lines);
-	free(hierarchy->data.hits.written);
-	free(hierarchy->data.hits.pages);
-	free(hierarchy->code.hits.lines);
-	free(hierarchy->code.hits.pages);
 	free(hierarchy);
 }
 
@@ -349,11 +308,11 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 void
 hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain)
 {
-	*plain = hierarchy->data.hits;
+	*plain = hierarchy->plain_data;
 }
 
 void
 hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain)
 {
-	*plain = hierarchy->code.hits;
+	*plain = hierarchy->plain_code;
 }

@@ -26,8 +26,9 @@ struct page_map;
 
 /* The regions that one thread looked for last. */
 struct page_map_recent {
-	uint64_t keys[PAGE_MAP_RECENT];
-	uint32_t regions[PAGE_MAP_RECENT];
+	struct {
+		uint64_t key, offset; /* of the region's numbers from its addresses */
+	} regions[PAGE_MAP_RECENT];
 };
 
 /* NULL and errno: ENOMEM. */
@@ -49,18 +50,18 @@ uint64_t page_map_follow(const struct page_map *map, uint64_t number);
 
 void page_map_recent_init(struct page_map_recent *recent);
 
-/* page_map_region(), for the most part without looking. */
-static inline uint32_t
-page_map_recent_region(struct page_map_recent *recent, struct page_map *map, uint64_t address)
+/* The number of an address, of its region; for the most part without looking. */
+static inline uint64_t
+page_map_recent_number(struct page_map_recent *recent, struct page_map *map, uint64_t address)
 {
 	uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
 	unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
 
-	if (__builtin_expect(recent->keys[at] != key, 0)) {
-		recent->regions[at] = page_map_region(map, address);
-		recent->keys[at] = key;
+	if (__builtin_expect(recent->regions[at].key != key, 0)) {
+		recent->regions[at].offset = ((uint64_t)page_map_region(map, address) - key) << PAGE_MAP_REGION_SHIFT;
+		recent->regions[at].key = key;
 	}
-	return recent->regions[at];
+	return address + recent->regions[at].offset;
 }
 
 /* The number of what `address` is in, of 2^shift bytes: a line or a page. */

@@ -7,19 +7,35 @@
 #ifndef DCPI_EMULATOR_MODEL_TAGS_H
 #define DCPI_EMULATOR_MODEL_TAGS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#define TAG_NONE UINT32_MAX
+#define TAG_NONE     UINT32_MAX
+#define STAMP_STRIDE 2 /* words */
 
 #define AGE_BYTES UINT64_C(0x0101010101010101)
 #define AGE_TOPS  UINT64_C(0x8080808080808080)
 #define AGE_NEVER 0x7f
 
-/* Bit n: tags[n] is `tag`. `slots`: a multiple of four, at most 32. */
+#ifdef __SSE2__
+static inline __attribute__((always_inline)) __m128i
+tags_match_four(const uint32_t *tags, __m128i wanted)
+{
+	return _mm_cmpeq_epi32(_mm_load_si128((const __m128i *)(const void *)tags), wanted);
+}
+
+static inline __attribute__((always_inline)) __m128i
+tags_match_eight(const uint32_t *tags, __m128i wanted)
+{
+	return _mm_packs_epi32(tags_match_four(tags, wanted), tags_match_four(tags + 4, wanted));
+}
+#endif
+
+/* Bit n: tags[n] is `tag`. `slots`: a multiple of four, at most 32. `tags`: at a multiple of 16 bytes. */
 static inline __attribute__((always_inline)) uint32_t
 tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 {
@@ -27,18 +43,58 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 
 #ifdef __SSE2__
 	const __m128i wanted = _mm_set1_epi32((int)tag);
+	unsigned i = 0;
 
-#pragma GCC unroll 2
-	for (unsigned i = 0; i < slots; i += 4) {
-		__m128i four = _mm_loadu_si128((const __m128i *)(const void *)(tags + i));
-
-		matches |= (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted))) << i;
-	}
+	if (slots == 8)
+		return (uint32_t)_mm_movemask_epi8(
+			_mm_packs_epi16(tags_match_eight(tags, wanted), _mm_setzero_si128()));
+	for (; i + 16 <= slots; i += 16)
+		matches |= (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(tags_match_eight(tags + i, wanted),
+		                                                       tags_match_eight(tags + i + 8, wanted)))
+		           << i;
+	for (; i < slots; i += 4)
+		matches |= (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(tags_match_four(tags + i, wanted))) << i;
 #else
 	for (unsigned i = 0; i < slots; i++)
 		matches |= (uint32_t)(tags[i] == tag) << i;
 #endif
 	return matches;
+}
+
+#ifdef __SSE2__
+/* Stamps of two ways, with their numbers. */
+static inline __attribute__((always_inline)) __m128d
+stamps_of_two(const uint64_t *stamps, unsigned way)
+{
+	const uint64_t *first = stamps + (size_t)way * STAMP_STRIDE;
+	const __m128i two = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)first),
+	                                       _mm_loadl_epi64((const __m128i *)(const void *)(first + STAMP_STRIDE)));
+
+	return _mm_castsi128_pd(_mm_or_si128(two, _mm_set_epi64x(way + 1, way)));
+}
+#endif
+
+/*
+ * The way whose stamp, each STAMP_STRIDE from the last, is the least. `ways`: a multiple of four, at most 32. Stamps
+ * are multiples of 32, from 2^52 on and less than 2^62: as floating point numbers they are in the same order.
+ */
+static inline __attribute__((always_inline)) uint32_t
+stamps_oldest(const uint64_t *stamps, unsigned ways)
+{
+#ifdef __SSE2__
+	__m128d oldest = _mm_min_pd(stamps_of_two(stamps, 0), stamps_of_two(stamps, 2));
+
+	for (unsigned i = 4; i < ways; i += 4)
+		oldest = _mm_min_pd(oldest, _mm_min_pd(stamps_of_two(stamps, i), stamps_of_two(stamps, i + 2)));
+	oldest = _mm_min_sd(oldest, _mm_unpackhi_pd(oldest, oldest));
+	return (uint32_t)_mm_cvtsi128_si32(_mm_castpd_si128(oldest)) % 32;
+#else
+	uint32_t oldest = 0;
+
+	for (unsigned i = 1; i < ways; i++)
+		oldest = stamps[i * STAMP_STRIDE] < stamps[oldest * STAMP_STRIDE] ? i : oldest;
+	return oldest;
+#endif
 }
 
 /* A word's ages, those that are less than `age` one more. */

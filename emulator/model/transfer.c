@@ -102,7 +102,7 @@ fetch_in_vain(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64
 	unsigned level = prefetcher->model.level - 1;
 	struct access_result nobody;
 
-	if (cache_has(hierarchy->levels[level], line))
+	if (level == 0 ? hierarchy_first_has(hierarchy, line) : cache_has(hierarchy->levels[level], line))
 		return;
 	prefetcher_count(prefetcher, false);
 	hierarchy->traffic.prefetched++;
@@ -117,14 +117,13 @@ static void
 fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
 	unsigned level = prefetcher->model.level - 1;
-	struct cache_found found = cache_prefetch(hierarchy->levels[level], line);
+	struct cache_found found = {.what = 0};
 
-	if (found.what & CACHE_HIT)
+	if (level == 0 ? !hierarchy_first_prefetch(hierarchy, line, now)
+	               : (found = cache_prefetch(hierarchy->levels[level], line)).what & CACHE_HIT)
 		return;
 	prefetcher_count(prefetcher, true);
 	hierarchy->traffic.prefetched++;
-	if (level == 0)
-		hierarchy_take_plain(hierarchy, line, found);
 	if (cache_found_writes_back(found))
 		hierarchy_write_back(hierarchy, found.left, level + 1, now);
 	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};

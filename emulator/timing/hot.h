@@ -25,7 +25,7 @@ hot_use_code(struct thread *thread, const struct code *code)
 
 	if (code->only_line == thread->last_line)
 		return true;
-	if (!HOT_LIKELY(plain_hits_use(plain, plain->lines, code->first_line, code->first_line + code->more_lines,
+	if (!HOT_LIKELY(plain_hits_use(plain, false, code->first_line, code->first_line + code->more_lines,
 	                               code->address >> plain->page_shift)))
 		return false;
 	thread->last_line = code->first_line + code->more_lines;
@@ -117,21 +117,19 @@ HOT_INLINE bool
 hot_use_line(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
 	return HOT_LIKELY((first ^ last) >> TIMING_LINE_SHIFT == 0) &&
-	       plain_hits_use_one(plain, writes ? plain->written : plain->lines, first >> TIMING_LINE_SHIFT,
-	                          first >> TIMING_PAGE_SHIFT);
+	       plain_hits_use_one(plain, writes, first >> TIMING_LINE_SHIFT, first >> TIMING_PAGE_SHIFT);
 }
 
 /* The same of two lines of a page, or one. */
 HOT_INLINE bool
 hot_use_lines(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
-	const uint64_t *lines = writes ? plain->written : plain->lines;
 	const uint64_t line = first >> TIMING_LINE_SHIFT, page = first >> TIMING_PAGE_SHIFT;
 
 	if ((first ^ last) >> TIMING_LINE_SHIFT == 0)
-		return plain_hits_use_one(plain, lines, line, page);
+		return plain_hits_use_one(plain, writes, line, page);
 	return HOT_LIKELY(last >> TIMING_PAGE_SHIFT == page) &&
-	       plain_hits_use(plain, lines, line, last >> TIMING_LINE_SHIFT, page);
+	       plain_hits_use(plain, writes, line, last >> TIMING_LINE_SHIFT, page);
 }
 
 #endif

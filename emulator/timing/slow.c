@@ -10,8 +10,7 @@ is_plain(const struct plain_hits *plain, uint64_t address, bool is_store)
 {
 	const uint64_t line = address >> plain->line_shift;
 
-	return plain_hits_use(plain, is_store ? plain->written : plain->lines, line, line,
-	                      address >> plain->page_shift);
+	return plain_hits_use(plain, is_store, line, line, address >> plain->page_shift);
 }
 
 static void

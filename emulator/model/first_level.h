@@ -1,0 +1,103 @@
+/*
+ * first_level.h - level 1 of data or code, or its TLB: what it has, and where the plain hits of it are
+ *
+ * As in cache.h, lines and pages are known by short numbers, and a set has 32 bits of each. What else is to be known of
+ * a way is in its place (plain.h). In the order of LRU the way leaves whose stamp is the least; first in, first out and
+ * at random a set knows its next one. Sets are a power of two.
+ *
+ * Thread rule: of one thread.
+ */
+#ifndef DCPI_EMULATOR_MODEL_FIRST_LEVEL_H
+#define DCPI_EMULATOR_MODEL_FIRST_LEVEL_H
+
+#include "emulator/model/plain.h"
+#include "emulator/model/tags.h"
+#include "machine/machine.h"
+
+struct first_level {
+	uint32_t *tags; /* of each set, `slots` */
+	struct plain_place *places;
+	uint32_t *table; /* where the place of a guest's line or page may be */
+	uint32_t table_mask, set_mask;
+	uint8_t set_shift;
+	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; else 0 */
+	enum machine_replacement replacement;
+	uint32_t ways, slots; /* slots: ways, and up to three more in which nothing ever is */
+	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
+	                       * next; at random, the state of its generator */
+};
+
+/* What was found. */
+struct first_found {
+	struct plain_place *place; /* its key is still that of whom it was until now */
+	uint32_t left;             /* with a miss: the tag of what made room */
+	bool hit;
+};
+
+/* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. */
+int first_level_init(struct first_level *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
+
+/* Nothing is modelled: all is a plain hit. 0 or -ENOMEM. */
+int first_level_init_plain(struct first_level *level);
+
+void first_level_fini(struct first_level *level);
+
+/* No line is known to be a plain hit. */
+void first_level_forget(struct first_level *level);
+
+/* first_level_use() of whatever level; `stamp`: of this use. */
+struct first_found first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp);
+
+/* Whether it has the line; changes nothing. */
+bool first_level_has(const struct first_level *level, uint64_t number);
+
+/* The place is of a guest's line or page from now on, which was used. */
+static inline void
+first_level_put(struct first_level *level, struct plain_place *place, uint64_t guest_number, bool is_written)
+{
+	place->key = guest_number << 1 | is_written;
+	level->table[guest_number & level->table_mask] = (uint32_t)((char *)place - (char *)level->places);
+}
+
+static inline __attribute__((always_inline)) struct first_found
+first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots)
+{
+	const uint32_t tag = (uint32_t)(number >> level->set_shift);
+	const size_t set = ((uint32_t)number & level->set_mask) * (size_t)slots;
+	uint32_t *tags = level->tags + set;
+	struct plain_place *places = level->places + set;
+	const uint32_t matches = tags_match(tags, tag, slots);
+	struct first_found found = {.hit = matches != 0};
+	uint32_t way;
+
+	if (found.hit) {
+		way = (uint32_t)__builtin_ctz(matches);
+	} else {
+		way = stamps_oldest(&places->stamp, slots);
+		found.left = tags[way];
+		tags[way] = tag;
+	}
+	found.place = places + way;
+	found.place->stamp = stamp;
+	return found;
+}
+
+/* It is asked for: afterwards it is there. */
+static inline __attribute__((always_inline)) struct first_found
+first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
+{
+	if (level->usual_slots == 8)
+		return first_level_use_usual(level, number, stamp, 8);
+	if (level->usual_slots == 4)
+		return first_level_use_usual(level, number, stamp, 4);
+	return first_level_use_any(level, number, stamp);
+}
+
+/* The number of what left the set of `number`. */
+static inline uint64_t
+first_level_left(const struct first_level *level, uint64_t number, uint32_t left)
+{
+	return (uint64_t)left << level->set_shift | (number & level->set_mask);
+}
+
+#endif

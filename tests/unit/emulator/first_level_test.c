@@ -1,0 +1,156 @@
+/* Tests of emulator/model/first_level.h. */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "emulator/model/first_level.h"
+#include "tests/unit/emulator/reference_cache.h"
+
+#define LINE 64
+#define FAR  UINT64_C(0x400000000) /* of the guest's numbers from ours */
+
+static uint64_t uses;
+
+static uint64_t
+next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+static struct first_level
+new_level(unsigned sets, unsigned ways, enum machine_replacement replacement)
+{
+	const struct machine_cache model = {
+		.bytes = (uint64_t)sets * ways * LINE, .ways = ways, .cores = 1, .replacement = replacement};
+	struct first_level level;
+
+	uses = PLAIN_FIRST_USE;
+	assert_int_equal(first_level_init(&level, &model, LINE, 7), 0);
+	return level;
+}
+
+static bool
+is_plain(const struct first_level *level, uint64_t line)
+{
+	const struct plain_place *place = plain_place_at(level->places, level->table[(line + FAR) & level->table_mask]);
+
+	return !plain_place_differs(place, line + FAR, false);
+}
+
+static struct first_found
+use(struct first_level *level, uint64_t line)
+{
+	struct first_found found = first_level_use(level, line, uses += PLAIN_USE);
+
+	first_level_put(level, found.place, line + FAR, false);
+	return found;
+}
+
+/* Every other plain hit is only stamped. */
+static void
+compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement replacement)
+{
+	struct first_level level = new_level(sets, ways, replacement);
+	struct reference_cache reference = reference_new(sets, ways, replacement == REPLACEMENT_FIFO);
+	uint64_t random = sets * 100 + ways, lines = (uint64_t)sets * ways * 3 / 2 + 1;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t line = next_random(&random) % lines;
+		struct reference_found wanted = reference_access(&reference, line, false);
+		struct first_found found;
+
+		if (is_plain(&level, line)) {
+			assert_true(wanted.hit);
+			if (i % 2) {
+				plain_place_at(level.places, level.table[(line + FAR) & level.table_mask])->stamp =
+					uses += PLAIN_USE;
+				continue;
+			}
+		}
+		assert_int_equal(first_level_has(&level, line), wanted.hit);
+		found = use(&level, line);
+		assert_int_equal(found.hit, wanted.hit);
+		if (!found.hit)
+			assert_int_equal(found.left == TAG_NONE ? REFERENCE_NONE
+			                                        : first_level_left(&level, line, found.left),
+			                 wanted.left);
+		assert_true(is_plain(&level, line));
+	}
+	reference_free(&reference);
+	first_level_fini(&level);
+}
+
+static const unsigned way_counts[] = {1, 2, 3, 4, 5, 8, 11, 12, 16, 31, 32};
+static const unsigned set_counts[] = {1, 8, 64, 512};
+
+static void
+each_access_finds_what_the_reference_finds(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		for (size_t j = 0; j < sizeof(set_counts) / sizeof(*set_counts); j++) {
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_LRU);
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_FIFO);
+		}
+	}
+}
+
+static void
+first_in_first_out_it_may_have_any_number_of_ways(void **state)
+{
+	(void)state;
+	compare_with_reference(1, 64, REPLACEMENT_FIFO);
+	compare_with_reference(1, 72, REPLACEMENT_FIFO);
+	compare_with_reference(4, 1024, REPLACEMENT_FIFO);
+}
+
+/* Each of the ways about as often, and none while there is room. */
+static void
+a_random_victim_may_be_any_way(void **state)
+{
+	struct first_level level = new_level(1, 8, REPLACEMENT_RANDOM);
+	unsigned left[8] = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(use(&level, i).left, TAG_NONE);
+	for (uint64_t i = 8; i < 8008; i++) {
+		struct first_found found = use(&level, i);
+
+		assert_false(found.hit);
+		left[found.place - level.places]++;
+	}
+	for (unsigned i = 0; i < 8; i++)
+		assert_in_range(left[i], 850, 1150);
+	first_level_fini(&level);
+}
+
+static void
+what_is_forgotten_is_there_and_no_plain_hit(void **state)
+{
+	struct first_level level = new_level(64, 8, REPLACEMENT_LRU);
+
+	(void)state;
+	use(&level, 5);
+	assert_true(is_plain(&level, 5));
+	first_level_forget(&level);
+	assert_false(is_plain(&level, 5));
+	assert_true(first_level_has(&level, 5));
+	assert_true(use(&level, 5).hit);
+	assert_true(is_plain(&level, 5));
+	first_level_fini(&level);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_access_finds_what_the_reference_finds),
+		cmocka_unit_test(first_in_first_out_it_may_have_any_number_of_ways),
+		cmocka_unit_test(a_random_victim_may_be_any_way),
+		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
