@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/model/cache.h"
 #include "machine/machine.h"
 
 #define PREFETCH_LINES_MAX 32       /* that one access makes it ask for */
+#define PREFETCH_RECENT    64       /* keys that are found without looking; a power of two */
 #define PREFETCH_CREDIT    0.999999 /* for one that is right; 1 but for what sums of fractions lose */
 
 struct prefetch_entry; /* a stream, or an instruction */
@@ -26,9 +26,12 @@ struct prefetch_entry; /* a stream, or an instruction */
 struct prefetcher {
 	struct machine_prefetcher model;
 	unsigned line_shift, page_shift; /* of bytes */
-	struct cache keys;               /* pages, or instructions, of the entries */
-	struct prefetch_entry *entries;
-	double credit; /* of fetches that are right */
+	uint64_t reach, near;            /* bytes: a stream's distance; how far apart its first ones are at most */
+	struct prefetch_entry *entries;  /* sets of `ways` */
+	uint32_t set_mask, ways;
+	uint64_t uses;
+	uint16_t recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
+	double credit;                    /* of fetches that are right */
 };
 
 struct prefetch_access {
