@@ -108,6 +108,7 @@ struct variant {
 	uint32_t cycles;         /* that one execution takes, without dynamic stalls; out of order rounded down, */
 	uint32_t fraction;       /* and this much more, in 2^-32 cycles; in order 0 */
 	uint32_t state;          /* what it leaves to the next, a number */
+	uint32_t lead;           /* out of order: how long the window lasts at its speed, in cycles */
 	/*
 	 * Of each instruction: cycles from the block's beginning until it issues (in order), or retires (out of order);
 	 * ascending. count + 1 of them, the last is `cycles`. At the head of the queue in cycle n, from 0 on, is the

@@ -108,6 +108,16 @@ fill_out_of_order(const struct schedule *schedule, double cycles, struct variant
 	variant->issue_cycles[schedule->count] = whole_cycles(cycles);
 }
 
+/* No less than at full speed. */
+static uint32_t
+lead_of(const struct pipeline *pipeline, const struct variant *variant)
+{
+	const uint32_t least = pipeline->issue_width ? pipeline->window / pipeline->issue_width : 0;
+	const uint32_t lead = pipeline->window * variant->cycles / variant->block->count;
+
+	return lead > least ? lead : least;
+}
+
 /* Cycles of an element behind the first of a string that is moved or stored. */
 static double
 string_cycles(const struct block_node *node, double cycles)
@@ -147,6 +157,7 @@ schedule_out_of_order(const struct blocks *blocks, const struct block_node *node
 		return err;
 	fill_out_of_order(&schedule, is_again ? string_cycles(node, schedule.best_cycles) : schedule.best_cycles,
 	                  variant);
+	variant->lead = lead_of(&blocks->pipeline, variant);
 	schedule_fini(&schedule);
 	return 0;
 }
