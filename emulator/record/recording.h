@@ -58,18 +58,32 @@ record_stall_place(uint32_t stalled, uint32_t culprit, uint32_t reason)
 	return (stalled * 2 + ((stalled - culprit) * 5 + reason * 3) % 8) & (RECORD_STALLS - 1);
 }
 
-/* Instruction `stalled` waited so long because of `culprit`. False when it found no room: tell recording_pass(). */
+/* Instruction `stalled` waited so long because of `culprit`. False: that is not where it is looked for first. */
+static inline bool
+record_stall_add_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
+                       uint64_t cycles)
+{
+	struct record_stall *stall = &vcpu->stalls[record_stall_place(stalled, culprit, reason)];
+
+	if (__builtin_expect(stall->stalled != stalled || stall->culprit != culprit || stall->reason != reason, 0))
+		return false;
+	stall->times++;
+	stall->cycles += cycles;
+	return true;
+}
+
+/* The same wherever it is. False when it found no room: tell recording_pass(). */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                  uint64_t cycles)
 {
-	struct record_stall *stall = &vcpu->stalls[record_stall_place(stalled, culprit, reason)];
+	struct record_stall *stall;
 
-	if (__builtin_expect(stall->stalled != stalled || stall->culprit != culprit || stall->reason != reason, 0)) {
-		stall = record_stall_find(vcpu, stalled, culprit, reason);
-		if (!stall)
-			return false;
-	}
+	if (record_stall_add_first(vcpu, stalled, culprit, reason, cycles))
+		return true;
+	stall = record_stall_find(vcpu, stalled, culprit, reason);
+	if (!stall)
+		return false;
 	stall->times++;
 	stall->cycles += cycles;
 	return true;

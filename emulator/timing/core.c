@@ -11,19 +11,31 @@ core_load_missed(struct thread *thread, unsigned index, const struct access_resu
 		out_of_order_load_missed(thread, index, result);
 }
 
-void
-core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
-                    const struct load_cost *cost)
+/* By itself: it is not the usual, and who stalls once has nothing to save for it. */
+static __attribute__((noinline)) void
+stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
 {
-	const uint64_t waiting = cycles < cost->wait_cycles ? cycles : cost->wait_cycles;
-	const uint64_t left = cycles - waiting;
-	uint64_t translating = left > cost->cache_cycles ? left - cost->cache_cycles : 0;
+	const uint64_t waiting = cycles < cost.wait_cycles ? cycles : cost.wait_cycles, left = cycles - waiting;
+	const uint64_t most = left > cost.cache_cycles ? left - cost.cache_cycles : 0;
+	const uint64_t translating = most < cost.tlb_cycles ? most : cost.tlb_cycles;
 
-	if (translating > cost->tlb_cycles)
-		translating = cost->tlb_cycles;
-	thread_stall(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
-	thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
-	thread_stall(thread, stalled, culprit, REASON_DATA_TLB, translating);
+	if (waiting)
+		thread_stall(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
+	if (left > translating)
+		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
+	if (translating)
+		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, translating);
+}
+
+void
+core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
+{
+	if (cost.wait_cycles == 0 && cycles <= cost.cache_cycles)
+		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, cycles);
+	else if (cost.wait_cycles == 0 && cost.cache_cycles == 0 && cycles <= cost.tlb_cycles)
+		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, cycles);
+	else
+		stall_for_several(thread, stalled, culprit, cycles, cost);
 }
 
 /* The front end begins anew: what comes now was not in the window before. */
@@ -66,18 +78,7 @@ core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch)
 static uint64_t
 done_before(const struct thread *thread, uint32_t distance)
 {
-	return thread->store_count < distance ? 0
-	                                      : thread->store_done[(thread->store_count - distance) % THREAD_STORES];
-}
-
-uint64_t
-core_store_begins(const struct thread *thread, unsigned index)
-{
-	const struct timing *timing = thread->timing;
-	const uint64_t now = core_time(thread, index), room = done_before(thread, timing->write_buffer_entries);
-	const uint64_t turn = done_before(thread, timing->misses_in_flight), begins = now > room ? now : room;
-
-	return begins > turn ? begins : turn;
+	return thread->store_done[(thread->store_count - distance) % THREAD_STORES];
 }
 
 /*
@@ -91,19 +92,21 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	const uint32_t number = thread->variant->block->first + index;
 	const uint32_t at = thread->store_count % THREAD_STORES;
 	const uint64_t now = core_time(thread, index), before = done_before(thread, 1);
-	const uint64_t room = done_before(thread, timing->write_buffer_entries);
 	const struct load_cost cost = core_load_cost(thread, result);
 	const uint64_t done = core_store_begins(thread, index) + core_cycles(&cost);
 
-	if (room > now) {
+	if (thread->store_room > now) {
 		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
 		core_remember_stall(thread, now - thread->other);
-		thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER, room - now);
+		thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
+		             thread->store_room - now);
 	}
 	thread->store_done[at] = done > before ? done : before;
 	thread->store_culprits[at] = number;
 	thread->store_count++;
+	thread->store_room = done_before(thread, timing->write_buffer_entries);
+	thread->store_turn = done_before(thread, timing->misses_in_flight);
 }
 
 void

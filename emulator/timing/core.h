@@ -18,7 +18,13 @@ core_time(const struct thread *thread, unsigned index)
 }
 
 /* When the store of instruction `index` asks for its line, should it miss: the write buffer has it by then. */
-uint64_t core_store_begins(const struct thread *thread, unsigned index);
+static inline uint64_t
+core_store_begins(const struct thread *thread, unsigned index)
+{
+	const uint64_t now = core_time(thread, index), begins = now > thread->store_room ? now : thread->store_room;
+
+	return begins > thread->store_turn ? begins : thread->store_turn;
+}
 
 /* The program is about to stand still, at `position` on the static clock. */
 static inline void
@@ -51,7 +57,7 @@ void out_of_order_load_missed(struct thread *thread, unsigned index, const struc
 
 /* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
 void core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
-                         const struct load_cost *cost);
+                         struct load_cost cost);
 
 /* What a load that missed takes beyond a hit as the schedules have it. */
 static inline struct load_cost
@@ -66,13 +72,32 @@ core_load_cost(const struct thread *thread, const struct access_result *result)
 	};
 }
 
+/* When the next load that misses may be in flight, and that it is until `ready`. */
+static inline uint64_t
+core_flight_turn(const struct thread *thread)
+{
+	return thread->in_flight[thread->in_flight_oldest];
+}
+
+static inline void
+core_flight_add(struct thread *thread, uint64_t ready)
+{
+	const uint32_t next = thread->in_flight_oldest + 1;
+
+	thread->in_flight[thread->in_flight_oldest] = ready;
+	thread->in_flight_oldest = next < thread->timing->misses_in_flight ? next : 0;
+}
+
 /* Memory was told at `told`, and it is issued at `issue`: when that is later, its turn comes no later for it. */
 static inline void
 core_issue_later(struct load_cost *cost, const struct access_result *result, uint64_t told, uint64_t issue)
 {
-	const uint64_t later = issue > told ? issue - told : 0;
-	const uint64_t left = result->wait_cycles > later ? result->wait_cycles - later : 0;
+	uint64_t later, left;
 
+	if (!result->wait_cycles)
+		return;
+	later = issue > told ? issue - told : 0;
+	left = result->wait_cycles > later ? result->wait_cycles - later : 0;
 	cost->wait_cycles = left > result->load_cycles ? (uint32_t)left : result->load_cycles;
 }
 

@@ -13,7 +13,7 @@ wait_for(struct thread *thread, const struct waiting_load *load)
 	const uint64_t now = load->user_position + thread->other;
 
 	if (load->ready > now)
-		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, &load->cost);
+		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, load->cost);
 }
 
 /* The first of those whose user is at `index` of the block that runs, or before; -1: none. */
@@ -53,25 +53,20 @@ core_settle(struct thread *thread)
 }
 
 /* As many as may be in flight: the next one waits for the first to be done. */
-static void
-wait_for_room(struct thread *thread, uint32_t number, uint64_t *issue)
+static uint64_t
+wait_for_room(struct thread *thread, uint32_t number, uint64_t issue)
 {
-	const unsigned most = thread->timing->misses_in_flight;
-	const uint32_t count = thread->in_flight_count;
-	uint64_t done;
+	const uint64_t turn = core_flight_turn(thread);
 
-	if (count < most)
-		return;
-	done = thread->in_flight[(count - most) % THREAD_HISTORY];
-	if (done <= *issue)
-		return;
-	thread_stall(thread, number, number, REASON_DATA_CACHE, done - *issue);
-	*issue = done;
+	if (turn <= issue)
+		return issue;
+	thread_stall(thread, number, number, REASON_DATA_CACHE, turn - issue);
+	return turn;
 }
 
 /* Nothing else is waited for before it: the wait is known at once. */
 static void
-wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t ready, const struct load_cost *cost)
+wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t ready, struct load_cost cost)
 {
 	const uint64_t now = core_time(thread, use);
 
@@ -106,14 +101,14 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	const uint64_t told = thread->clock;
 	uint64_t issue, ready;
 
-	settle_up_to(thread, index);
-	issue = core_time(thread, index);
-	wait_for_room(thread, number, &issue);
+	if (thread->waiting_count)
+		settle_up_to(thread, index);
+	issue = wait_for_room(thread, number, core_time(thread, index));
 	core_issue_later(&cost, result, told, issue);
 	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
-	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = ready;
+	core_flight_add(thread, ready);
 	if (instruction->is_used_first && thread->waiting_count == 0)
-		wait_at_once(thread, number, instruction->use, ready, &cost);
+		wait_at_once(thread, number, instruction->use, ready, cost);
 	else
 		begin_waiting(thread, instruction,
 		              (struct waiting_load){.ready = ready, .culprit = number, .cost = cost});

@@ -6,16 +6,6 @@
  */
 #include "emulator/timing/core.h"
 
-/* How long the window lasts at the speed of the block that runs. */
-static uint32_t
-lead_of(const struct thread *thread)
-{
-	const uint32_t window = thread->timing->setup->pipeline.window, least = thread->timing->lead_cycles;
-	const uint32_t cycles = thread->variant->cycles, count = thread->variant->block->count;
-
-	return window * cycles <= least * count ? least : window * cycles / count;
-}
-
 /* The first stall, of those that are remembered, that came when what was at `position` had retired already. */
 static uint32_t
 first_stall_behind(struct thread *thread, uint64_t position)
@@ -55,20 +45,18 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	const struct block *block = thread->variant->block;
 	struct load_cost cost = core_load_cost(thread, result);
 	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
-	const uint32_t number = block->first + index, count = thread->in_flight_count;
-	uint64_t issue = entry_time(thread, position, lead_of(thread));
+	const uint32_t number = block->first + index;
+	uint64_t issue = entry_time(thread, position, thread->variant->lead);
 	uint64_t ready = dependence_ready(thread, index, issue);
 
 	issue = ready > issue ? ready : issue;
-	if (count >= timing->misses_in_flight &&
-	    thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY] > issue)
-		issue = thread->in_flight[(count - timing->misses_in_flight) % THREAD_HISTORY];
+	issue = core_flight_turn(thread) > issue ? core_flight_turn(thread) : issue;
 	core_issue_later(&cost, result, thread->clock, issue);
 	ready = issue + timing->load_cycles + core_cycles(&cost);
-	thread->in_flight[thread->in_flight_count++ % THREAD_HISTORY] = ready;
+	core_flight_add(thread, ready);
 	dependence_add(thread, index, ready);
 	if (ready <= retires)
 		return;
 	core_remember_stall(thread, position);
-	core_stall_for_load(thread, number, number, ready - retires, &cost);
+	core_stall_for_load(thread, number, number, ready - retires, cost);
 }

@@ -59,7 +59,7 @@ sample_begin(struct thread *thread)
 		thread->countdowns[i] = next_period(thread, i);
 }
 
-void
+__attribute__((noinline)) void
 sample_stall(struct thread *thread, uint32_t stalled)
 {
 	while (thread->clock > thread->next_sample)

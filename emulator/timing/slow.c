@@ -13,12 +13,12 @@ is_plain(const struct plain_hits *plain, uint64_t address, bool is_store)
 	return plain_hits_use(plain, is_store, line, line, address >> plain->page_shift);
 }
 
-static void
+/* What the first level missed, as most do that one, is counted at once. */
+static inline void
 count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
 {
-	const unsigned levels = timing->setup->machine.level_count;
-
-	for (unsigned i = 0; i < level && i < levels; i++)
+	missed[0]++;
+	for (unsigned i = 1; i < level && i < timing->setup->machine.level_count; i++)
 		missed[i]++;
 }
 
@@ -59,6 +59,8 @@ count_store(struct thread *thread, uint32_t number, const struct access_result *
 
 	counters->data_tlb_missed += result->tlb_missed;
 	counters->data_walks += result->walked;
+	if (result->level == 0)
+		return;
 	count_levels(thread->timing, counters->stores_missed, result->level);
 	if (result->level == HIERARCHY_MEMORY)
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);

@@ -33,7 +33,8 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->published_static = 0;
 	thread->fraction = 0;
 	thread->waiting_count = 0;
-	thread->stall_count = thread->stall_found = thread->in_flight_count = thread->store_count = 0;
+	thread->stall_count = thread->stall_found = thread->in_flight_oldest = thread->store_count = 0;
+	thread->store_room = thread->store_turn = 0;
 	memset(thread->in_flight, 0, sizeof(thread->in_flight));
 	memset(thread->store_done, 0, sizeof(thread->store_done));
 	thread->front_position = thread->front_time = 0;
@@ -122,17 +123,26 @@ thread_set_limit(struct thread *thread)
 		thread->limit = 0; /* at the next block */
 }
 
+/* By itself, so that who looks once has nothing to save for it. */
+static __attribute__((noinline)) void
+record_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles))
+		recording_pass(thread->timing->recording);
+	if (thread->clock > thread->next_sample)
+		sample_stall(thread, stalled);
+}
+
 void
 thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	if (cycles == 0)
-		return;
 	thread->clock += cycles;
 	thread->other += cycles;
 	thread->record->counters.cycles[reason] += cycles;
-	if (thread->timing->parts & SETUP_TRUTH && !record_stall_add(thread->record, stalled, culprit, reason, cycles))
-		recording_pass(thread->timing->recording);
-	if (thread->clock > thread->next_sample)
+	if (thread->timing->parts & SETUP_TRUTH &&
+	    !record_stall_add_first(thread->record, stalled, culprit, reason, cycles))
+		record_elsewhere(thread, stalled, culprit, reason, cycles);
+	else if (__builtin_expect(thread->clock > thread->next_sample, 0))
 		sample_stall(thread, stalled);
 }
 

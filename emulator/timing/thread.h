@@ -115,13 +115,16 @@ struct thread {
 	struct past_stall stalls[THREAD_HISTORY];
 	uint32_t stall_count, stall_found;   /* so far; the one that was looked for last */
 	uint64_t front_position, front_time; /* when the front end began anew */
-	uint64_t in_flight[THREAD_HISTORY];  /* when misses are done */
-	uint32_t in_flight_count;
+
+	/* the last loads that missed, as many as may be in flight: when they are done */
+	uint64_t in_flight[THREAD_HISTORY];
+	uint32_t in_flight_oldest;
 
 	/* stores that missed */
 	uint64_t store_done[THREAD_STORES];
 	uint32_t store_culprits[THREAD_STORES];
 	uint32_t store_count;
+	uint64_t store_room, store_turn; /* for the next: when the write buffer has room; when it may be in flight */
 };
 
 _Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");
@@ -137,7 +140,7 @@ void thread_publish(struct thread *thread);
 /* `limit` anew. */
 void thread_set_limit(struct thread *thread);
 
-/* Instruction `stalled` holds up everything for `cycles`, because of `culprit`. */
+/* Instruction `stalled` holds up everything for `cycles`, not 0, because of `culprit`. */
 void thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                   uint64_t cycles);
 

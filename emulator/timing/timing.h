@@ -25,7 +25,6 @@ struct timing {
 	unsigned thread_count; /* highest that there was, and one */
 	unsigned load_cycles;  /* of a hit in level 1, as the schedules have it */
 	int level1_difference; /* what the machine says more than the pipeline */
-	unsigned lead_cycles;  /* out of order: that the window holds at full speed */
 	unsigned misses_in_flight, write_buffer_entries;
 	bool is_in_order;
 	bool is_common;         /* lines and pages of the usual sizes: callbacks are made for them */
