@@ -11,36 +11,46 @@
 struct prefetch_entry {
 	uint64_t key;  /* page, or instruction */
 	uint64_t used; /* when it was last, in uses of all; 0: not yet */
-	uint64_t last; /* address */
-	uint64_t next; /* address up to which was asked for */
-	int64_t step;  /* bytes; of a stream: a line up or down */
+	uint64_t last; /* where */
+	uint64_t next; /* up to where was asked for */
+	int64_t step;  /* of a stream: a line up or down */
 	unsigned confidence;
 };
 
-int
-prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *model, const struct machine *machine)
+static int
+make_entries(struct prefetcher *prefetcher, unsigned entries)
 {
 	uint32_t sets = 1, count;
 
-	*prefetcher = (struct prefetcher){.model = *model, .ways = model->entries < WAYS ? model->entries : WAYS};
-	prefetcher->line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
-	prefetcher->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
-	prefetcher->reach = (uint64_t)model->distance << prefetcher->line_shift;
-	prefetcher->near = (uint64_t)NEAR_LINES << prefetcher->line_shift;
-	if (prefetcher->near > prefetcher->reach)
-		prefetcher->near = prefetcher->reach;
-	if (model->kind == PREFETCH_NEXT_LINE)
-		return 0;
-	while (sets * 2 * WAYS <= model->entries)
+	while (sets * 2 * WAYS <= entries)
 		sets *= 2;
-	count = sets * prefetcher->ways;
+	prefetcher->ways = entries < WAYS ? entries : WAYS;
 	prefetcher->set_mask = sets - 1;
+	count = sets * prefetcher->ways;
 	prefetcher->entries = calloc(count, sizeof(*prefetcher->entries));
 	if (!prefetcher->entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		prefetcher->entries[i].key = NO_KEY;
+	for (unsigned i = 0; i < PREFETCH_RECENT; i++)
+		prefetcher->recent[i] = prefetcher->entries;
 	return 0;
+}
+
+int
+prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *model, const struct machine *machine)
+{
+	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
+	const bool is_stream = model->kind == PREFETCH_STREAM;
+
+	*prefetcher = (struct prefetcher){.model = *model, .level = model->level - 1};
+	prefetcher->degree = model->degree < PREFETCH_LINES_MAX ? model->degree : PREFETCH_LINES_MAX;
+	prefetcher->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
+	prefetcher->unit_shift = is_stream ? line_shift : 0;
+	prefetcher->line_shift = is_stream ? 0 : line_shift;
+	prefetcher->page_mask = (machine->page_bytes >> prefetcher->unit_shift) - 1;
+	prefetcher->near = model->distance < NEAR_LINES ? model->distance : NEAR_LINES;
+	return model->kind == PREFETCH_NEXT_LINE ? 0 : make_entries(prefetcher, model->entries);
 }
 
 void
@@ -50,140 +60,122 @@ prefetcher_fini(struct prefetcher *prefetcher)
 	prefetcher->entries = NULL;
 }
 
-/* Which entry of its set is the key's: who was not needed for the longest time makes room. */
-static __attribute__((noinline)) uint16_t
-look_for(struct prefetcher *prefetcher, uint64_t key)
+/* Which entry of its set is the key's: who was not needed for the longest time makes room, and it begins at `at`. */
+static __attribute__((noinline)) struct prefetch_entry *
+look_for(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
 	const uint32_t first = ((uint32_t)key & prefetcher->set_mask) * prefetcher->ways;
-	struct prefetch_entry *entries = prefetcher->entries;
-	uint32_t oldest = first;
+	struct prefetch_entry *oldest = &prefetcher->entries[first], *end = oldest + prefetcher->ways;
 
-	for (uint32_t i = first; i < first + prefetcher->ways; i++) {
-		if (entries[i].key == key)
-			return (uint16_t)i;
-		if (entries[i].used < entries[oldest].used)
-			oldest = i;
+	for (struct prefetch_entry *entry = oldest; entry < end; entry++) {
+		if (entry->key == key)
+			return entry;
+		if (entry->used < oldest->used)
+			oldest = entry;
 	}
-	entries[oldest] = (struct prefetch_entry){.key = key};
-	return (uint16_t)oldest;
+	*oldest = (struct prefetch_entry){.key = key, .last = at, .next = at};
+	return oldest;
 }
 
-/* Of `key`; `*is_new`: it was of another, or of none, until now. */
 static inline struct prefetch_entry *
-find_entry(struct prefetcher *prefetcher, uint64_t key, bool *is_new)
+find_entry(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
-	uint16_t *recent = &prefetcher->recent[key % PREFETCH_RECENT];
-	struct prefetch_entry *entry = &prefetcher->entries[*recent];
+	struct prefetch_entry **recent = &prefetcher->recent[key % PREFETCH_RECENT], *entry = *recent;
 
-	if (entry->key != key) {
-		*recent = look_for(prefetcher, key);
-		entry = &prefetcher->entries[*recent];
-	}
-	*is_new = !entry->used;
+	if (__builtin_expect(entry->key != key, 0))
+		*recent = entry = look_for(prefetcher, key, at);
 	entry->used = ++prefetcher->uses;
 	return entry;
 }
 
-/* One that begins anew at `address`. */
-static inline void
-begin(struct prefetch_entry *entry, uint64_t address)
-{
-	entry->last = entry->next = address;
-	entry->step = 0;
-	entry->confidence = 0;
-}
+#define APART static __attribute__((noinline)) /* a small one needs few of the host's registers, and saves none */
 
-/* Lines from `entry->next` on, at most `degree` of them and `reach` bytes ahead, in the page. */
-static unsigned
-ask(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t address, uint64_t reach, uint64_t *lines)
+/* Lines from `entry->next` on, at most `degree` of them and `reach` ahead, in the page. */
+APART unsigned
+ask(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint64_t reach)
 {
-	const uint64_t step = (uint64_t)entry->step;
+	const bool is_up = entry->step > 0;
+	const uint64_t step = (uint64_t)entry->step, width = is_up ? step : -step;
+	const uint64_t in_page = (is_up ? ~at : at) & prefetcher->page_mask;
+	const uint64_t most = in_page < reach ? in_page : reach;
+	uint64_t next = entry->next, ahead = is_up ? next - at : at - next;
 	unsigned count = 0;
 
-	while (count < prefetcher->model.degree && count < PREFETCH_LINES_MAX) {
-		const uint64_t next = entry->next + step;
-		const uint64_t ahead = entry->step > 0 ? next - address : address - next;
-
-		if (ahead > reach || (next ^ address) >> prefetcher->page_shift)
-			break;
-		entry->next = next;
-		if ((next ^ address) >> prefetcher->line_shift)
-			lines[count++] = next >> prefetcher->line_shift;
+	while (count < prefetcher->degree && ahead + width <= most) {
+		next += step;
+		ahead += width;
+		if ((next ^ at) >> prefetcher->line_shift)
+			prefetcher->lines[count++] = next >> prefetcher->line_shift;
 	}
+	entry->next = next;
 	return count;
 }
 
 /* One that goes on as before: whether it did. `entry->next` is never behind it. */
-static bool
-follow(struct prefetch_entry *entry, uint64_t address, int64_t step)
+static inline bool
+follow(struct prefetch_entry *entry, uint64_t at, int64_t step)
 {
-	bool goes_on = entry->step == step;
+	const bool goes_on = entry->step == step;
 
 	entry->confidence = goes_on ? entry->confidence + 1 : 1;
 	entry->step = step;
-	entry->last = address;
-	if (!goes_on || (step > 0 ? entry->next < address : entry->next > address))
-		entry->next = address;
+	entry->last = at;
+	if (!goes_on || (step > 0 ? entry->next < at : entry->next > at))
+		entry->next = at;
 	return entry->confidence >= CONFIDENT;
 }
 
-static unsigned
-watch_stream(struct prefetcher *prefetcher, uint64_t address, uint64_t *lines)
+APART unsigned
+follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
 {
-	const int64_t line_bytes = INT64_C(1) << prefetcher->line_shift;
-	const uint64_t line = address & -(uint64_t)line_bytes;
-	bool is_new;
-	struct prefetch_entry *entry = find_entry(prefetcher, address >> prefetcher->page_shift, &is_new);
-	const int64_t moved = (int64_t)(line - entry->last);
-	const uint64_t most = entry->confidence < CONFIDENT ? prefetcher->near : prefetcher->reach;
+	const uint64_t reach = prefetcher->model.distance;
+	const uint64_t most = entry->confidence < CONFIDENT ? prefetcher->near : reach;
+	const int64_t moved = (int64_t)(at - entry->last);
 
-	if (is_new || (uint64_t)(moved < 0 ? -moved : moved) > most) {
-		begin(entry, line);
+	if (!moved)
+		return 0;
+	if ((uint64_t)(moved < 0 ? -moved : moved) > most) { /* it begins anew */
+		entry->last = at;
+		entry->next = at;
+		entry->step = 0;
+		entry->confidence = 0;
 		return 0;
 	}
-	if (!moved || !follow(entry, line, moved > 0 ? line_bytes : -line_bytes))
-		return 0;
-	return ask(prefetcher, entry, line, prefetcher->reach, lines);
+	return follow(entry, at, moved > 0 ? 1 : -1) ? ask(prefetcher, entry, at, reach) : 0;
 }
 
-static unsigned
-watch_stride(struct prefetcher *prefetcher, uint64_t instruction, uint64_t address, uint64_t *lines)
+APART unsigned
+follow_stride(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
 {
-	bool is_new;
-	struct prefetch_entry *entry = find_entry(prefetcher, instruction, &is_new);
-	const int64_t moved = (int64_t)(address - entry->last);
+	const int64_t moved = (int64_t)(at - entry->last);
 
-	if (is_new) {
-		begin(entry, address);
+	if (!moved || !follow(entry, at, moved))
 		return 0;
-	}
-	if (!moved || !follow(entry, address, moved))
-		return 0;
-	return ask(prefetcher, entry, address, (uint64_t)(moved < 0 ? -moved : moved) * prefetcher->model.distance,
-	           lines);
+	return ask(prefetcher, entry, at, (uint64_t)(moved < 0 ? -moved : moved) * prefetcher->model.distance);
 }
 
-static unsigned
-watch_misses(struct prefetcher *prefetcher, const struct prefetch_access *access, uint64_t *lines)
+APART unsigned
+follow_miss(struct prefetcher *prefetcher, uint64_t at)
 {
-	struct prefetch_entry entry = {.next = access->address, .step = (int64_t)1 << prefetcher->line_shift};
+	struct prefetch_entry entry = {.next = at, .step = INT64_C(1) << prefetcher->line_shift};
 
-	if (!access->missed)
-		return 0;
-	return ask(prefetcher, &entry, access->address, UINT64_MAX, lines);
+	return ask(prefetcher, &entry, at, UINT64_MAX);
 }
 
 unsigned
-prefetcher_watch(struct prefetcher *prefetcher, const struct prefetch_access *access,
-                 uint64_t lines[static PREFETCH_LINES_MAX])
+prefetcher_watch(struct prefetcher *prefetcher, struct prefetch_access access)
 {
+	const uint64_t at = access.address >> prefetcher->unit_shift, page = access.address >> prefetcher->page_shift;
+
 	switch (prefetcher->model.kind) {
 	case PREFETCH_NEXT_LINE:
-		return watch_misses(prefetcher, access, lines);
+		return access.missed ? follow_miss(prefetcher, at) : 0;
 	case PREFETCH_STREAM:
-		return watch_stream(prefetcher, access->address, lines);
+		return follow_stream(prefetcher, find_entry(prefetcher, page, at), at);
 	case PREFETCH_STRIDE:
-		return access->instruction ? watch_stride(prefetcher, access->instruction, access->address, lines) : 0;
+		if (!access.instruction)
+			return 0;
+		return follow_stride(prefetcher, find_entry(prefetcher, access.instruction, at), at);
 	}
 	return 0;
 }

@@ -25,13 +25,18 @@ struct prefetch_entry; /* a stream, or an instruction */
 
 struct prefetcher {
 	struct machine_prefetcher model;
-	unsigned line_shift, page_shift; /* of bytes */
-	uint64_t reach, near;            /* bytes: a stream's distance; how far apart its first ones are at most */
+	unsigned level, degree; /* index of the level; lines that an access makes it ask for at most */
+	/* Places are in units: a stream's in lines, else in bytes. */
+	unsigned unit_shift, page_shift; /* of bytes */
+	unsigned line_shift;             /* of units */
+	uint64_t page_mask;              /* of units */
+	uint64_t near;                   /* how far apart the first ones of a stream are at most */
 	struct prefetch_entry *entries;  /* sets of `ways` */
 	uint32_t set_mask, ways;
 	uint64_t uses;
-	uint16_t recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
-	double credit;                    /* of fetches that are right */
+	struct prefetch_entry *recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
+	double credit;                                  /* of fetches that are right */
+	uint64_t lines[PREFETCH_LINES_MAX];
 };
 
 struct prefetch_access {
@@ -45,9 +50,8 @@ int prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetch
                     const struct machine *machine);
 void prefetcher_fini(struct prefetcher *prefetcher);
 
-/* An access: the numbers of the lines that are wanted then; their count, at most PREFETCH_LINES_MAX. */
-unsigned prefetcher_watch(struct prefetcher *prefetcher, const struct prefetch_access *access,
-                          uint64_t lines[static PREFETCH_LINES_MAX]);
+/* An access: how many lines are wanted then, whose numbers are in prefetcher->lines. */
+unsigned prefetcher_watch(struct prefetcher *prefetcher, struct prefetch_access access);
 
 /* Whether the next fetch is right; of those counted so far model.accuracy were, evenly. */
 static inline bool

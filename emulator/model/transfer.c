@@ -99,7 +99,7 @@ bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 static void
 fetch_in_vain(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	unsigned level = prefetcher->model.level - 1;
+	unsigned level = prefetcher->level;
 	struct access_result nobody;
 
 	if (level == 0 ? hierarchy_first_has(hierarchy, line) : cache_has(hierarchy->levels[level], line))
@@ -116,7 +116,7 @@ fetch_in_vain(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64
 static void
 fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	unsigned level = prefetcher->model.level - 1;
+	unsigned level = prefetcher->level;
 	struct cache_found found = {.what = 0};
 
 	if (level == 0 ? !hierarchy_first_prefetch(hierarchy, line, now)
@@ -129,25 +129,35 @@ fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t
 	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};
 }
 
+/* By itself: mostly nothing is wanted. */
+static __attribute__((noinline)) void
+fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, uint64_t now)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (prefetcher_next_is_right(prefetcher))
+			fetch_ahead(hierarchy, prefetcher, prefetcher->lines[i], now);
+		else
+			fetch_in_vain(hierarchy, prefetcher, prefetcher->lines[i], now);
+	}
+}
+
 void
 hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                    const struct access_result *result)
 {
-	uint64_t lines[PREFETCH_LINES_MAX];
+	const unsigned reached = result->level;
+	const bool used_prefetch = result->used_prefetch;
 
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++) {
 		struct prefetcher *prefetcher = &hierarchy->prefetchers[i];
-		unsigned level = prefetcher->model.level - 1;
-		const struct prefetch_access access = {address, instruction,
-		                                       result->level > level ||
-		                                               (result->level == level && result->used_prefetch)};
+		const unsigned level = prefetcher->level;
 		unsigned count;
 
-		if (result->level < level || (level == 0 && !instruction))
+		if (reached < level || (level == 0 && !instruction))
 			continue;
-		count = prefetcher_watch(prefetcher, &access, lines);
-		for (unsigned j = 0; j < count; j++)
-			(prefetcher_next_is_right(prefetcher) ? fetch_ahead : fetch_in_vain)(hierarchy, prefetcher,
-			                                                                     lines[j], now);
+		count = prefetcher_watch(
+			prefetcher, (struct prefetch_access){address, instruction, reached > level || used_prefetch});
+		if (count)
+			fetch(hierarchy, prefetcher, count, now);
 	}
 }

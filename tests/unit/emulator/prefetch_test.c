@@ -9,7 +9,6 @@
 
 static const struct machine machine = {.line_bytes = 64, .page_bytes = 4096};
 static struct prefetcher prefetcher;
-static uint64_t lines[PREFETCH_LINES_MAX];
 
 static int
 teardown(void **state)
@@ -31,7 +30,7 @@ begin(enum machine_prefetch kind, unsigned entries, unsigned degree, unsigned di
 static unsigned
 watch(uint64_t address, uint64_t instruction, bool missed)
 {
-	return prefetcher_watch(&prefetcher, &(struct prefetch_access){address, instruction, missed}, lines);
+	return prefetcher_watch(&prefetcher, (struct prefetch_access){address, instruction, missed});
 }
 
 /* Lines of PAGE from `first` on, `step` apart, and no others. */
@@ -40,7 +39,7 @@ assert_lines(unsigned count, unsigned wanted, int first, int step)
 {
 	assert_int_equal(count, wanted);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(lines[i], (int64_t)(PAGE / LINE) + first + step * (int)i);
+		assert_int_equal(prefetcher.lines[i], (int64_t)(PAGE / LINE) + first + step * (int)i);
 }
 
 static void
