@@ -32,19 +32,6 @@ hot_use_code(struct thread *thread, const struct code *code)
 	return true;
 }
 
-/* Whether the block before was predicted to go on here, and that is all there is to it. */
-HOT_INLINE bool
-hot_is_predicted(struct thread *thread, const struct code *code)
-{
-	const struct code *before = thread->code;
-
-	if (before->ending == CODE_ENDS_PLAINLY)
-		return true;
-	return HOT_LIKELY(before->ending == CODE_BRANCHES) &&
-	       HOT_LIKELY(predictor_branch_right(&thread->predictor, before->site,
-	                                         (uint32_t)code->address != before->fall));
-}
-
 /* How long it takes depends in order on what ran before, out of order on whether that was the same. NULL: not known. */
 HOT_INLINE struct variant *
 hot_variant(const struct thread *thread, const struct code *code, const bool is_in_order)
@@ -75,41 +62,42 @@ hot_advance(struct thread *thread, const struct code *code, struct variant *vari
 		slow_limit(thread);
 }
 
-/* Nothing has happened that is not undone by nothing happening again when it is left to slow_enter(). */
+HOT_INLINE void
+hot_fetch(struct thread *thread, struct code *code, struct variant *variant, const uint32_t parts)
+{
+	if (parts & SETUP_CACHES && !hot_use_code(thread, code))
+		slow_fetch(thread, code, variant, parts);
+	else
+		hot_advance(thread, code, variant, parts);
+}
+
+/* Straight on, as long as all is as usual; what is not goes on in slow.c, with the same next steps. */
 HOT_INLINE void
 hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 {
+	const struct code *before = thread->code;
 	struct variant *variant = NULL;
 
 	thread->executions[code->number]++;
 	if (parts & SETUP_CLOCK) {
 		variant = hot_variant(thread, code, parts & HOT_IN_ORDER);
 		if (!HOT_LIKELY(variant != NULL)) {
-			slow_enter(thread, code, parts);
+			slow_variant(thread, code, parts);
 			return;
 		}
 	}
-	if ((parts & SETUP_CACHES && !hot_use_code(thread, code)) ||
-	    (parts & SETUP_BRANCHES && !hot_is_predicted(thread, code))) {
-		slow_enter(thread, code, parts);
-		return;
+	if (parts & SETUP_BRANCHES && before->ending != CODE_ENDS_PLAINLY) {
+		if (!HOT_LIKELY(before->ending == CODE_BRANCHES)) {
+			slow_ending(thread, code, variant, parts);
+			return;
+		}
+		if (!HOT_LIKELY(predictor_branch_right(&thread->predictor, before->site,
+		                                       (uint32_t)code->address != before->fall))) {
+			slow_branch(thread, code, variant, parts);
+			return;
+		}
 	}
-	hot_advance(thread, code, variant, parts);
-}
-
-/* What the callback of an access is given: where its struct access is, and which bytes are touched, from its address
- * on. */
-HOT_INLINE uint64_t
-hot_access_pack(const struct access *access, int from, int last)
-{
-	return ((uint64_t)(uintptr_t)access & UINT64_C(0xffffffffffff)) | (uint64_t)(uint8_t)from << 48 |
-	       (uint64_t)(uint8_t)last << 56;
-}
-
-HOT_INLINE const struct access *
-hot_access_of(uint64_t packed)
-{
-	return (const struct access *)(uintptr_t)(packed & UINT64_C(0xffffffffffff));
+	hot_fetch(thread, code, variant, parts);
 }
 
 /* Whether the bytes are of one line that is a plain hit, with its page; it is used. */

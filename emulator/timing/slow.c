@@ -215,24 +215,43 @@ instruction_in(const struct block *block, uint64_t line_address)
 	return block->first + i;
 }
 
-static void
-fetch(struct thread *thread, const struct code *code)
+static inline void
+fetch_line(struct thread *thread, const struct block *block, uint64_t address)
+{
+	struct access_result result;
+	uint32_t number;
+
+	hierarchy_fetch(thread->hierarchy, address, thread->clock, &result);
+	if (is_free(&result))
+		return;
+	number = instruction_in(block, address);
+	count_fetch(thread, number, &result);
+	if (thread->timing->parts & SETUP_CLOCK)
+		core_fetch_missed(thread, number, &result);
+}
+
+/* Each line of it that is no plain hit. */
+static __attribute__((noinline)) void
+fetch_lines(struct thread *thread, const struct code *code)
 {
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
-	const struct block *block = code->block;
-	const uint64_t end = code->address + block->size;
-	struct access_result result;
+	const uint64_t end = code->address + code->block->size;
 
 	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
-		if (is_plain(&thread->code_plain, address, false))
-			continue;
-		hierarchy_fetch(thread->hierarchy, address, thread->clock, &result);
-		if (is_free(&result))
-			continue;
-		count_fetch(thread, instruction_in(block, address), &result);
-		if (thread->timing->parts & SETUP_CLOCK)
-			core_fetch_missed(thread, instruction_in(block, address), &result);
+		if (!is_plain(&thread->code_plain, address, false))
+			fetch_line(thread, code->block, address);
 	}
+}
+
+void
+slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+{
+	if (code->only_line == CODE_SEVERAL_LINES)
+		fetch_lines(thread, code);
+	else
+		fetch_line(thread, code->block, code->address);
+	thread->last_line = code->first_line + code->more_lines;
+	hot_advance(thread, code, variant, parts);
 }
 
 static uint32_t
@@ -270,16 +289,21 @@ end_specially(struct thread *thread, const struct code *code)
 		mispredict(thread, code);
 }
 
-static void
-predict(struct thread *thread, const struct code *code)
+void
+slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+{
+	end_specially(thread, code);
+	hot_fetch(thread, code, variant, parts);
+}
+
+void
+slow_branch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
 	const struct code *before = thread->code;
 
-	if (before->ending == CODE_ENDS_SPECIALLY)
-		end_specially(thread, code);
-	else if (before->ending == CODE_BRANCHES &&
-	         predictor_branch(&thread->predictor, before->site, (uint32_t)code->address != before->fall))
-		mispredict(thread, code);
+	predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
+	mispredict(thread, code);
+	hot_fetch(thread, code, variant, parts);
 }
 
 /* Out of order, two threads that make it at once make the same one. */
@@ -301,17 +325,17 @@ variant_of(const struct thread *thread, struct code *code)
 }
 
 void
-slow_enter(struct thread *thread, struct code *code, uint32_t parts)
+slow_variant(struct thread *thread, struct code *code, uint32_t parts)
 {
-	struct variant *variant = parts & SETUP_CLOCK ? variant_of(thread, code) : NULL;
+	const struct code *before = thread->code;
+	struct variant *variant = variant_of(thread, code);
 
-	if (parts & SETUP_BRANCHES)
-		predict(thread, code);
-	if (parts & SETUP_CACHES && !hot_use_code(thread, code)) {
-		fetch(thread, code);
-		thread->last_line = code->first_line + code->more_lines;
-	}
-	hot_advance(thread, code, variant, parts);
+	if (parts & SETUP_BRANCHES && before->ending == CODE_ENDS_SPECIALLY)
+		end_specially(thread, code);
+	else if (parts & SETUP_BRANCHES && before->ending == CODE_BRANCHES &&
+	         predictor_branch(&thread->predictor, before->site, (uint32_t)code->address != before->fall))
+		mispredict(thread, code);
+	hot_fetch(thread, code, variant, parts);
 }
 
 void

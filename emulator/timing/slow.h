@@ -8,8 +8,15 @@
 
 #include "emulator/timing/timing.h"
 
-/* A block begins, and it is not as usual: all of it but that it is counted. `parts`: see hot.h. */
-void slow_enter(struct thread *thread, struct code *code, uint32_t parts);
+/*
+ * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_enter(). In turn:
+ * its variant is not known; the block before did not end plainly, nor with a branch; or with one, which was predicted
+ * wrongly; its code is no plain hit.
+ */
+void slow_variant(struct thread *thread, struct code *code, uint32_t parts);
+void slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+void slow_branch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+void slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
 
 /* The clock has reached the limit, with the block that begins. */
 void slow_limit(struct thread *thread);
