@@ -14,7 +14,7 @@
 #include "emulator/block/block.h"
 #include "emulator/number_index.h"
 
-/* What a block leaves to the next, in order: struct schedule_state without addresses, cut off at 255 cycles. */
+/* What a block leaves to the next, in order: struct schedule_times, cut off at 255 cycles. */
 struct carried {
 	uint8_t ready[REGISTER_COUNT];
 	uint8_t busy[PIPELINE_UNITS_MAX];
@@ -89,8 +89,8 @@ struct variant *block_variant_add(struct blocks *blocks, struct block_node *node
 int carried_number(struct carried_states *states, const struct carried *carried, uint32_t *number);
 void carried_states_fini(struct carried_states *states);
 
-void carried_of(const struct schedule_state *state, struct carried *carried);
-void carried_into(const struct carried *carried, struct schedule_state *state);
+void carried_of(const struct schedule_times *times, struct carried *carried);
+void carried_into(const struct carried *carried, struct schedule_times *times);
 
 /* How far they are apart: the sum of the differences. */
 unsigned carried_distance(const struct carried *one, const struct carried *other);

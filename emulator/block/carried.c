@@ -12,22 +12,21 @@ cut_off(unsigned cycles)
 }
 
 void
-carried_of(const struct schedule_state *state, struct carried *carried)
+carried_of(const struct schedule_times *times, struct carried *carried)
 {
 	for (unsigned i = 0; i < REGISTER_COUNT; i++)
-		carried->ready[i] = cut_off(state->ready[i]);
+		carried->ready[i] = cut_off(times->ready[i]);
 	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++)
-		carried->busy[i] = cut_off(state->busy[i]);
+		carried->busy[i] = cut_off(times->busy[i]);
 }
 
 void
-carried_into(const struct carried *carried, struct schedule_state *state)
+carried_into(const struct carried *carried, struct schedule_times *times)
 {
-	memset(state, 0, sizeof(*state));
 	for (unsigned i = 0; i < REGISTER_COUNT; i++)
-		state->ready[i] = carried->ready[i];
+		times->ready[i] = carried->ready[i];
 	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++)
-		state->busy[i] = carried->busy[i];
+		times->busy[i] = carried->busy[i];
 }
 
 unsigned

@@ -78,20 +78,6 @@ whole_cycles(double cycles)
 	return cycles < CYCLES_MAX ? (uint16_t)cycles : CYCLES_MAX;
 }
 
-/* In order: the sum of all M up to an instruction is one more than the cycle in which it issues. */
-static void
-fill_in_order(const struct schedule *schedule, struct variant *variant)
-{
-	double issued = -1;
-
-	for (size_t i = 0; i < schedule->count; i++) {
-		issued += schedule->lines[i].minimum_cycles;
-		variant->issue_cycles[i] = whole_cycles(issued);
-	}
-	variant->cycles = (uint32_t)schedule->best_cycles;
-	variant->issue_cycles[schedule->count] = whole_cycles(schedule->best_cycles);
-}
-
 /* Out of order: each retires when its share of the best case is over. */
 static void
 fill_out_of_order(const struct schedule *schedule, double cycles, struct variant *variant)
@@ -131,18 +117,17 @@ string_cycles(const struct block_node *node, double cycles)
 static int
 schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uint32_t state, struct variant *variant)
 {
-	struct schedule_state before, after;
-	struct schedule schedule;
+	const uint16_t count = node->block.count;
+	unsigned cycles[BLOCK_INSTRUCTIONS_MAX];
+	struct schedule_times times;
 	struct carried carried;
-	int err;
 
-	carried_into(&blocks->states.states[state], &before);
-	err = schedule_block(&blocks->pipeline, node->decoded, node->block.count, false, &before, &after, &schedule);
-	if (err)
-		return err;
-	fill_in_order(&schedule, variant);
-	schedule_fini(&schedule);
-	carried_of(&after, &carried);
+	carried_into(&blocks->states.states[state], &times);
+	variant->cycles = schedule_issue(&blocks->pipeline, node->decoded, count, &times, cycles);
+	for (unsigned i = 0; i < count; i++)
+		variant->issue_cycles[i] = whole_cycles(cycles[i]);
+	variant->issue_cycles[count] = whole_cycles(variant->cycles);
+	carried_of(&times, &carried);
 	return carried_number(&blocks->states, &carried, &variant->state);
 }
 

@@ -40,14 +40,14 @@ void
 schedule_state_meet(struct schedule_state *state, const struct schedule_state *other)
 {
 	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
-		if (other->ready[i] < state->ready[i]) {
-			state->ready[i] = other->ready[i];
+		if (other->times.ready[i] < state->times.ready[i]) {
+			state->times.ready[i] = other->times.ready[i];
 			state->writer[i] = other->writer[i];
 		}
 	}
 	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++) {
-		if (other->busy[i] < state->busy[i]) {
-			state->busy[i] = other->busy[i];
+		if (other->times.busy[i] < state->times.busy[i]) {
+			state->times.busy[i] = other->times.busy[i];
 			state->user[i] = other->user[i];
 		}
 	}

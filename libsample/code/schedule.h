@@ -79,10 +79,15 @@ struct schedule {
 	size_t stall_count;
 };
 
+/* In cycles after the block's end. */
+struct schedule_times {
+	unsigned ready[REGISTER_COUNT];    /* when it can be read */
+	unsigned busy[PIPELINE_UNITS_MAX]; /* when the unit is free */
+};
+
 /* What a block leaves to the one behind it, in order. All zero: everything is ready. */
 struct schedule_state {
-	unsigned ready[REGISTER_COUNT];    /* cycles after the block's end, when it can be read */
-	unsigned busy[PIPELINE_UNITS_MAX]; /* and when the unit is free */
+	struct schedule_times times;
 	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of who makes it so */
 };
 
@@ -96,6 +101,14 @@ int schedule_block(const struct pipeline *pipeline, const struct instruction *in
                    bool follows_itself, const struct schedule_state *before, struct schedule_state *after,
                    struct schedule *schedule);
 void schedule_fini(struct schedule *schedule);
+
+/*
+ * Only when instructions issue, in order: cycles[i] of each of `count` (1 or more) behind a block that left `times`,
+ * from 0 on; `times` becomes what these leave. How many cycles they take. It is what schedule_block() says, in less
+ * time.
+ */
+unsigned schedule_issue(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
+                        struct schedule_times *times, unsigned *cycles);
 
 /* For states that meet: what is ready after one of them is ready (the best case). */
 void schedule_state_meet(struct schedule_state *state, const struct schedule_state *other);

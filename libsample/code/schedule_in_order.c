@@ -16,29 +16,30 @@ operand_reason(const struct instruction *instruction, unsigned read)
 }
 
 static void
-wait_until(struct wait *wait, unsigned cycle, enum stall_reason reason, struct source culprit)
+wait_until(struct wait *wait, unsigned cycle, enum stall_reason reason, unsigned reg)
 {
 	if (cycle > wait->cycle)
-		*wait = (struct wait){.cycle = cycle, .reason = reason, .culprit = culprit};
+		*wait = (struct wait){.cycle = cycle, .reason = reason, .reg = reg};
 }
 
 static struct wait
 wait_for_operands(const struct issue *issue, const struct instruction *instruction, const struct work *work)
 {
+	const unsigned *ready = issue->times.ready;
 	struct wait wait = {.cycle = issue->cycle};
 	unsigned latency = work->load_latency + work->latency;
 
 	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++) {
 		unsigned reg = instruction->reads[i];
 
-		wait_until(&wait, issue->ready[reg], operand_reason(instruction, i), issue->writer[reg]);
+		wait_until(&wait, ready[reg], operand_reason(instruction, i), reg);
 	}
 	for (unsigned i = 0; i < instruction->write_count; i++) {
 		unsigned reg = instruction->writes[i];
 
 		/* Results are written in order. */
-		if (issue->ready[reg] > latency)
-			wait_until(&wait, issue->ready[reg] - latency, STALL_RC, issue->writer[reg]);
+		if (ready[reg] > latency)
+			wait_until(&wait, ready[reg] - latency, STALL_RC, reg);
 	}
 	return wait;
 }
@@ -56,9 +57,20 @@ write_results(struct issue *issue, const struct instruction *instruction, const 
 		else if (is_upper_half(instruction, i))
 			latency = work->load_latency + work->upper_latency;
 
-		issue->ready[reg] = cycle + latency;
-		issue->writer[reg] = self;
+		issue->times.ready[reg] = cycle + latency;
+		if (issue->sources)
+			issue->sources->writer[reg] = self;
 	}
+}
+
+static int
+tell(struct issue *issue, uint32_t index, const struct wait *wait, unsigned busy_cycles, struct source user)
+{
+	int err = issue_tell_stalls(issue, index, wait, busy_cycles, user);
+
+	issue->next_half = issue_half_cycle(issue) + 1;
+	issue->schedule->lines[index].dual = issue->taken > 1;
+	return err;
 }
 
 static int
@@ -66,22 +78,20 @@ issue_instruction(struct issue *issue, uint32_t index)
 {
 	const struct instruction *instruction = &issue->instructions[index];
 	const struct source self = {.index = index, .address = instruction->address};
-	const struct pipeline_operation *operation = pipeline_operation(issue->pipeline, instruction);
-	unsigned units[WORK_USES_MAX], unit = 0, busy_cycles = 0;
+	unsigned units[WORK_USES_MAX], unit = 0, busy_cycles = 0, cycle;
 	struct source user = self;
-	unsigned before = issue->cycle, cycle;
 	enum verdict verdict;
 	struct wait wait;
 	struct work work;
-	int err;
+	int err = 0;
 
 	work_of(issue->pipeline, instruction, NULL, &work);
 	wait = wait_for_operands(issue, instruction, &work);
 	cycle = wait.cycle;
 	while ((verdict = issue_try_cycle(issue, instruction, &work, cycle, units, &unit)) != ISSUES) {
 		busy_cycles += verdict == BUSY;
-		if (verdict == BUSY)
-			user = issue->user[unit];
+		if (verdict == BUSY && issue->sources)
+			user = issue->sources->user[unit];
 		cycle++;
 	}
 	if (cycle != issue->cycle) {
@@ -90,63 +100,95 @@ issue_instruction(struct issue *issue, uint32_t index)
 	}
 	issue->cycle = cycle;
 	issue->taken++;
-	issue->never_with |= operation->never_with;
-	err = issue_tell_stalls(issue, index, &wait, busy_cycles, user);
-	issue->next_half = issue_half_cycle(issue) + 1;
-	issue->schedule->lines[index].dual = issue->taken > 1;
-	issue->schedule->lines[index].minimum_cycles = index ? cycle - before : cycle + 1;
+	issue->never_with |= pipeline_operation(issue->pipeline, instruction)->never_with;
+	if (issue->sources)
+		err = tell(issue, index, &wait, busy_cycles, user);
 	issue_occupy(issue, &work, units, cycle, self);
 	write_results(issue, instruction, &work, cycle, self);
 	return err;
 }
 
+static unsigned
+cycles_behind(unsigned cycle, unsigned end)
+{
+	return cycle > end ? cycle - end : 0;
+}
+
+/* What is left of them behind the block. */
+static void
+end_times(struct schedule_times *times, unsigned end)
+{
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		times->ready[i] = cycles_behind(times->ready[i], end);
+	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++)
+		times->busy[i] = cycles_behind(times->busy[i], end);
+}
+
 static void
 carry_in(struct issue *issue, const struct schedule_state *before)
 {
-	for (unsigned i = 0; before && i < REGISTER_COUNT; i++) {
-		issue->ready[i] = before->ready[i];
-		issue->writer[i] = (struct source){.index = SCHEDULE_BEFORE, .address = before->writer[i]};
-	}
-	for (unsigned i = 0; before && i < PIPELINE_UNITS_MAX; i++) {
-		issue->busy[i] = before->busy[i];
-		issue->user[i] = (struct source){.index = SCHEDULE_BEFORE, .address = before->user[i]};
-	}
+	issue->times = before->times;
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		issue->sources->writer[i] = (struct source){.index = SCHEDULE_BEFORE, .address = before->writer[i]};
+	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++)
+		issue->sources->user[i] = (struct source){.index = SCHEDULE_BEFORE, .address = before->user[i]};
 }
 
 static void
 carry_out(const struct issue *issue, struct schedule_state *after)
 {
-	unsigned end = issue->cycle + 1;
-
-	memset(after, 0, sizeof(*after));
-	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
-		after->ready[i] = issue->ready[i] > end ? issue->ready[i] - end : 0;
-		after->writer[i] = issue->writer[i].address;
-	}
-	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++) {
-		after->busy[i] = issue->busy[i] > end ? issue->busy[i] - end : 0;
-		after->user[i] = issue->user[i].address;
-	}
+	after->times = issue->times;
+	end_times(&after->times, issue->cycle + 1);
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		after->writer[i] = issue->sources->writer[i].address;
+	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++)
+		after->user[i] = issue->sources->user[i].address;
 }
 
 static int
 issue_block(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
             const struct schedule_state *before, struct schedule_state *after, struct schedule *schedule)
 {
-	struct issue issue = {.pipeline = pipeline, .instructions = instructions, .schedule = schedule};
+	struct issue_sources sources = {0};
+	struct issue issue = {
+		.pipeline = pipeline,
+		.instructions = instructions,
+		.sources = &sources,
+		.next_half = pipeline->issue_width == 1,
+		.schedule = schedule,
+	};
 	int err = 0;
 
 	free(schedule->stalls);
 	schedule->stalls = NULL;
 	schedule->stall_count = 0;
-	issue.next_half = pipeline->issue_width == 1;
-	carry_in(&issue, before);
-	for (size_t i = 0; !err && i < count; i++)
+	if (before)
+		carry_in(&issue, before);
+	for (size_t i = 0; !err && i < count; i++) {
+		const unsigned cycle = issue.cycle;
+
 		err = issue_instruction(&issue, (uint32_t)i);
+		schedule->lines[i].minimum_cycles = i ? issue.cycle - cycle : issue.cycle + 1;
+	}
 	schedule->best_cycles = issue.cycle + 1;
 	schedule->bound = BOUND_ISSUE;
 	carry_out(&issue, after);
 	return err;
+}
+
+unsigned
+schedule_issue(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
+               struct schedule_times *times, unsigned *cycles)
+{
+	struct issue issue = {.pipeline = pipeline, .instructions = instructions, .times = *times};
+
+	for (size_t i = 0; i < count; i++) {
+		issue_instruction(&issue, (uint32_t)i); /* who does not ask has no errors */
+		cycles[i] = issue.cycle;
+	}
+	*times = issue.times;
+	end_times(times, issue.cycle + 1);
+	return issue.cycle + 1;
 }
 
 int

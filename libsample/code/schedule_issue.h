@@ -14,17 +14,22 @@ struct source {
 	uint64_t address;
 };
 
+/* Who made all of them so: for who asks what stalls are due to. */
+struct issue_sources {
+	struct source writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX];
+};
+
 /* The instructions of a block as they issue. */
 struct issue {
 	const struct pipeline *pipeline;
 	const struct instruction *instructions;
 	unsigned cycle, taken; /* where the last one issued, and how many issued there */
 	uint64_t never_with;   /* what does not issue behind those */
-	unsigned next_half;    /* the half-cycle in which the next one could issue, if nothing held it up */
-	unsigned ready[REGISTER_COUNT], busy[PIPELINE_UNITS_MAX];
+	struct schedule_times times;
 	unsigned used[PIPELINE_UNITS_MAX];  /* the cycle in which a unit was taken last, plus one */
 	uint32_t could[PIPELINE_UNITS_MAX]; /* the units that would have done as well */
-	struct source writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX];
+	struct issue_sources *sources;      /* NULL: nobody asks, and what follows is not used */
+	unsigned next_half; /* the half-cycle in which the next one could issue, if nothing held it up */
 	struct schedule *schedule;
 	size_t capacity;
 };
@@ -33,7 +38,7 @@ struct issue {
 struct wait {
 	unsigned cycle;
 	enum stall_reason reason;
-	struct source culprit;
+	unsigned reg; /* that it is */
 };
 
 enum verdict {

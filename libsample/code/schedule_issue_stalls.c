@@ -50,7 +50,7 @@ issue_tell_stalls(struct issue *issue, uint32_t index, const struct wait *wait, 
 
 	if (waited > lost)
 		waited = lost;
-	err = add_stall(issue, index, wait->reason, waited, wait->culprit);
+	err = add_stall(issue, index, wait->reason, waited, issue->sources->writer[wait->reg]);
 	lost -= waited;
 	waited = 2 * busy_cycles < lost ? 2 * busy_cycles : lost;
 	if (!err)

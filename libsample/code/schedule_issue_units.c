@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include "code/schedule_issue.h"
 
 /* Let what took `unit` in this cycle take another one that it can have. */
@@ -11,13 +9,14 @@ move_away(struct issue *issue, unsigned unit, unsigned cycle, uint32_t chosen)
 	for (unsigned u = 0; u < issue->pipeline->unit_count; u++) {
 		if (!((issue->could[unit] & ~chosen) >> u & 1))
 			continue;
-		if (issue->busy[u] > cycle)
+		if (issue->times.busy[u] > cycle)
 			continue;
-		issue->busy[u] = issue->busy[unit];
+		issue->times.busy[u] = issue->times.busy[unit];
 		issue->used[u] = issue->used[unit];
-		issue->user[u] = issue->user[unit];
+		if (issue->sources)
+			issue->sources->user[u] = issue->sources->user[unit];
 		issue->could[u] = issue->could[unit];
-		issue->busy[unit] = issue->used[unit] = 0;
+		issue->times.busy[unit] = issue->used[unit] = 0;
 		return true;
 	}
 	return false;
@@ -33,9 +32,9 @@ choose_unit(struct issue *issue, uint32_t wanted, unsigned cycle, uint32_t chose
 		if (!(wanted >> u & 1))
 			continue;
 		*unit = u;
-		if (issue->busy[u] <= cycle)
+		if (issue->times.busy[u] <= cycle)
 			return ISSUES;
-		if (issue->used[u] == cycle + 1 && issue->busy[u] == cycle + 1)
+		if (issue->used[u] == cycle + 1 && issue->times.busy[u] == cycle + 1)
 			verdict = TOGETHER;
 	}
 	for (unsigned u = 0; u < issue->pipeline->unit_count; u++) {
@@ -79,17 +78,26 @@ issue_try_cycle(struct issue *issue, const struct instruction *instruction, cons
 	return choose_units(issue, work, cycle, units, unit);
 }
 
+static unsigned
+begun_cycles(double cycles)
+{
+	const unsigned whole = (unsigned)cycles;
+
+	return whole + (whole < cycles);
+}
+
 void
 issue_occupy(struct issue *issue, const struct work *work, const unsigned *units, unsigned cycle, struct source self)
 {
 	for (unsigned i = 0; i < work->use_count; i++) {
 		unsigned unit = units[i];
 
-		if (issue->busy[unit] < cycle)
-			issue->busy[unit] = cycle;
-		issue->busy[unit] += (unsigned)ceil(work->uses[i].cycles);
+		if (issue->times.busy[unit] < cycle)
+			issue->times.busy[unit] = cycle;
+		issue->times.busy[unit] += begun_cycles(work->uses[i].cycles);
 		issue->used[unit] = cycle + 1;
 		issue->could[unit] = work->uses[i].units;
-		issue->user[unit] = self;
+		if (issue->sources)
+			issue->sources->user[unit] = self;
 	}
 }

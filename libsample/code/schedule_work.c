@@ -1,3 +1,4 @@
+#include <stddef.h>
 #include <string.h>
 
 #include "code/schedule_parts.h"
@@ -83,7 +84,7 @@ work_of(const struct pipeline *pipeline, const struct instruction *instruction, 
 {
 	const struct pipeline_operation *operation = pipeline_operation(pipeline, instruction);
 
-	memset(work, 0, sizeof(*work));
+	memset(work, 0, offsetof(struct work, uses));
 	if (is_eliminated(pipeline, instruction)) {
 		work->micro_operations = 1;
 		return;

@@ -277,6 +277,28 @@ what_a_block_leaves_holds_up_the_next_one(void **state)
 	schedule_fini(&schedule);
 }
 
+/* As above: what waits for the division issues in cycle 19 behind it. */
+static void
+cycles_alone_are_those_of_the_whole_schedule(void **state)
+{
+	const struct instruction first[] = {operation(0x10, CLASS_DIVIDE, 1, 2, 3)};
+	const struct instruction second[] = {operation(0x20, CLASS_INTEGER, 4, 5, 6),
+	                                     operation(0x24, CLASS_INTEGER, 3, 4, 5)};
+	struct schedule_times times = {{0}};
+	struct pipeline pipeline;
+	unsigned cycles[2];
+
+	(void)state;
+	get_model("in-order-2", &pipeline);
+	assert_int_equal(schedule_issue(&pipeline, first, 1, &times, cycles), 1);
+	assert_int_equal(cycles[0], 0);
+	assert_int_equal(times.ready[3], 19);
+	assert_int_equal(schedule_issue(&pipeline, second, 2, &times, cycles), 20);
+	assert_int_equal(cycles[0], 0);
+	assert_int_equal(cycles[1], 19);
+	assert_int_equal(times.ready[3], 0);
+}
+
 /* The addition may go to the second pipeline, so that the store, which may not, has the first. */
 static void
 what_may_go_elsewhere_makes_room(void **state)
@@ -338,6 +360,7 @@ main(void)
 		cmocka_unit_test(a_unit_that_is_busy_is_waited_for),
 		cmocka_unit_test(a_loop_waits_for_its_last_iteration),
 		cmocka_unit_test(what_a_block_leaves_holds_up_the_next_one),
+		cmocka_unit_test(cycles_alone_are_those_of_the_whole_schedule),
 		cmocka_unit_test(what_may_go_elsewhere_makes_room),
 		cmocka_unit_test(one_instruction_may_need_a_unit_twice),
 		cmocka_unit_test(half_cycles_add_up),
