@@ -14,7 +14,7 @@
 struct form;
 
 #define MEMO_SIZE   16384u /* a power of two */
-#define FORMS_KNOWN 512u   /* a power of two */
+#define FORMS_KNOWN 4096u  /* a power of two */
 #define FORM_NAME   24u
 #define MEMO_KEY    16u
 

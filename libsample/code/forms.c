@@ -1,14 +1,24 @@
 #include "code/forms.h"
 
-#include <string.h>
+#include <stdint.h>
 
-/* How well the word of `length` characters names `name`: 0 not at all, more for more of it, most for all. */
+/* How well the word at *words names `name`: 0 not at all, more for more of it, most for all. *words: behind it. */
 static size_t
-match(const char *word, size_t length, const char *name)
+match(const char **words, const char *name)
 {
-	if (word[length - 1] == '*')
-		return strncmp(word, name, length - 1) == 0 ? length : 0;
-	return strncmp(word, name, length) == 0 && name[length] == '\0' ? SIZE_MAX : 0;
+	const char *word = *words, *at = word;
+	size_t same = 0;
+
+	while (name[same] && name[same] != ' ' && word[same] == name[same])
+		same++;
+	for (at += same; *at && *at != ' '; at++)
+		;
+	*words = at + (*at == ' ');
+	if (at == word)
+		return 0;
+	if (at[-1] == '*')
+		return same + 1 >= (size_t)(at - word) ? (size_t)(at - word) : 0;
+	return same == (size_t)(at - word) && !name[same] ? SIZE_MAX : 0;
 }
 
 static size_t
@@ -17,12 +27,10 @@ best_match(const char *names, const char *name)
 	size_t best = 0;
 
 	while (*names) {
-		size_t length = strcspn(names, " ");
-		size_t matched = length ? match(names, length, name) : 0;
+		size_t matched = match(&names, name);
 
 		if (matched > best)
 			best = matched;
-		names += length + (names[length] == ' ');
 	}
 	return best;
 }

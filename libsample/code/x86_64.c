@@ -92,10 +92,9 @@ static bool
 identify(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
          const struct x86_encoding *encoding, struct instruction_detail *detail)
 {
-	bool is_newer = x86_64_newer_detail(encoding, address, detail);
-
 	/* Capstone gets EVEX's short displacements wrong. */
-	if (encoding->kind == ENCODING_EVEX && is_newer && strcmp(detail->mnemonic, X86_64_UNKNOWN_NAME) != 0)
+	if (encoding->kind == ENCODING_EVEX && x86_64_newer_detail(encoding, address, detail) &&
+	    strcmp(detail->mnemonic, X86_64_UNKNOWN_NAME) != 0)
 		return true;
 	if (decoder_disassemble(decoder, bytes, length, address) && decoder->scratch->size == encoding->size) {
 		x86_64_operands_fill(decoder, encoding, address, detail);
