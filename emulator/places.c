@@ -36,6 +36,7 @@ struct places {
 	atomic_bool is_stale;
 	struct place *places;
 	size_t count, capacity;
+	size_t latest; /* that was asked for: the next block often lies there, too */
 	struct place_file *files;
 	size_t file_count, file_capacity;
 };
@@ -64,7 +65,7 @@ drop_places(struct places *places)
 {
 	for (size_t i = 0; i < places->count; i++)
 		free((char *)places->places[i].mmap.path);
-	places->count = 0;
+	places->count = places->latest = 0;
 }
 
 void
@@ -131,20 +132,21 @@ read_places(struct places *places)
 }
 
 static struct place *
-find_place(const struct places *places, uint64_t address, size_t size)
+find_place(struct places *places, uint64_t address, size_t size)
 {
-	size_t low = 0, high = places->count;
+	size_t low = 0, high = places->count, middle = places->latest;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	for (; low < high; middle = low + (high - low) / 2) {
 		struct place *place = &places->places[middle];
 
-		if (address < place->start)
+		if (address < place->start) {
 			high = middle;
-		else if (address >= place->end)
+		} else if (address >= place->end) {
 			low = middle + 1;
-		else
+		} else {
+			places->latest = middle;
 			return size <= place->end - address ? place : NULL;
+		}
 	}
 	return NULL;
 }

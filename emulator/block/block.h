@@ -63,16 +63,16 @@ struct block_instruction {
 	uint8_t callback_size;     /* bytes of each callback */
 	bool loads, stores, is_atomic;
 	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
-	uint16_t use;     /* index of the first instruction of the block that waits for what it loads, in order also to
-	                     write the same register; BLOCK_NOT_USED: none */
-	bool is_used_first;           /* `use` comes before any other access to memory, or is one */
-	uint16_t load;                /* its place among the block's loads; BLOCK_NOT_USED: it does not load */
+	uint16_t use;     /* in order: index of the first instruction of the block that waits for what it loads, to read
+	                     or to write the same register; BLOCK_NOT_USED: none */
+	bool is_used_first;           /* in order: `use` comes before any other access to memory, or is one */
+	uint16_t load;                /* out of order: its place among the block's loads; BLOCK_NOT_USED */
 	uint16_t leader;              /* of its group: its own index if it leads; BLOCK_ALONE */
 	uint16_t next_member;         /* the next of its group, in the block's order; BLOCK_NOT_USED: it is the last */
 	int16_t displacement;         /* of a member: from the leader's address */
 	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */
-	uint64_t address_loads;       /* bit i: load i of the block is behind its address (i < 64) */
-	uint64_t address_live; /* general registers (bit n), as they were when the block was entered, behind it */
+	uint64_t address_loads;       /* out of order, bit i: load i of the block is behind its address (i < 64) */
+	uint64_t address_live;        /* and general registers (bit n), as they were when the block was entered */
 };
 
 /*
@@ -98,7 +98,8 @@ struct block {
 	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
 	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
-	struct block_origin *origins;           /* behind it, of the general registers that it writes, in their order */
+	struct block_origin *origins; /* out of order: behind it, of the general registers that it writes, in their
+	                                 order */
 };
 
 /* A block as it is executed behind something. */
@@ -118,14 +119,14 @@ struct variant {
 };
 
 /*
- * The first instruction that waits for what register `reg` (code/instruction.h) held before the block: who reads it or,
- * in order, writes it; BLOCK_NOT_USED.
+ * In order, the first instruction that waits for what register `reg` (code/instruction.h) held before the block: who
+ * reads or writes it; BLOCK_NOT_USED.
  */
 uint16_t block_first_reader(const struct block *block, unsigned reg);
 
 /*
- * What general register `reg` is made of behind the block: see struct block_origin. A register that it does not write
- * is made of itself.
+ * Out of order, what general register `reg` is made of behind the block: see struct block_origin. A register that it
+ * does not write is made of itself.
  */
 void block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live);
 

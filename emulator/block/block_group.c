@@ -145,6 +145,27 @@ add_access(struct grouping *grouping, uint16_t index, const struct address_form 
 	group->place = place;
 }
 
+/* Whether its address, or what it makes of registers that others' addresses may be made of, is to be known. */
+static bool
+has_form(const struct block_instruction *instruction)
+{
+	bool is_wanted = instruction->loads || instruction->stores;
+
+	for (unsigned i = 0; i < instruction->write_count; i++)
+		is_wanted |= instruction->writes[i] < 32;
+	return is_wanted;
+}
+
+static uint16_t
+behind_last_access(const struct block *block)
+{
+	uint16_t end = block->count;
+
+	while (end > 0 && !block->instructions[end - 1].loads && !block->instructions[end - 1].stores)
+		end--;
+	return end;
+}
+
 void
 block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
 {
@@ -154,16 +175,18 @@ block_group(const struct blocks *blocks, struct block_node *node, const uint8_t 
 		grouping.bytes = blocks->pipeline.cache_line;
 	for (unsigned i = 0; i < 32; i++)
 		grouping.values[i].root = grouping.roots++;
-	for (uint16_t i = 0; i < node->block.count; i++) {
+	for (uint16_t i = 0, end = behind_last_access(&node->block); i < end; i++) {
 		struct block_instruction *instruction = &node->block.instructions[i];
 		struct address_form form;
 
+		if (instruction->is_blocking)
+			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
+		if (!has_form(instruction))
+			continue;
 		address_form_fill(blocks->architecture, bytes + instruction->offset, &node->decoded[i], &form);
 		instruction->callback_size = callback_bytes(instruction, &form);
 		instruction->group_to = instruction->callback_size;
-		if (instruction->is_blocking)
-			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
-		else if (instruction->loads || instruction->stores)
+		if (!instruction->is_blocking && (instruction->loads || instruction->stores))
 			add_access(&grouping, i, &form);
 		change_values(&grouping, instruction, &form);
 	}

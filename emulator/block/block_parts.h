@@ -42,17 +42,12 @@ struct entries {
 /* A block and what only the makers of variants need. */
 struct block_node {
 	struct block block;
+	struct block_node *same;     /* with this number: at another address, or of other bytes */
 	uint64_t hash;               /* of its bytes */
 	struct instruction *decoded; /* NULL: it has no other variant than the first */
 	unsigned variant_count;
 	struct variant *first;   /* of state 0 */
 	struct entries *entries; /* atomically; replaced when it is full; NULL: none */
-};
-
-/* Where a block is, and what it is looked for by. */
-struct node_place {
-	uint64_t hash; /* of bytes, address and number */
-	struct block_node *node;
 };
 
 struct blocks {
@@ -62,9 +57,8 @@ struct blocks {
 	pthread_mutex_t lock;
 	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX]; /* decoded, of the block that is made */
 	struct arena arena;
-	struct node_place *nodes;
-	size_t node_count, node_capacity;
-	struct number_index index; /* of nodes, from 1 */
+	struct block_node **nodes; /* by number, `node_count` */
+	size_t node_count;
 	size_t variant_count;
 	struct carried_states states;
 };

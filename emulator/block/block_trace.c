@@ -17,39 +17,28 @@ has(const uint8_t *registers, unsigned count, unsigned reg)
 }
 
 static bool
-waits_for(const struct block *block, const struct block_instruction *instruction, unsigned reg)
+waits_for(const struct block_instruction *instruction, unsigned reg)
 {
 	return has(instruction->reads, instruction->read_count, reg) ||
-	       (block->is_in_order && has(instruction->writes, instruction->write_count, reg));
+	       has(instruction->writes, instruction->write_count, reg);
 }
 
 static uint16_t
 first_use(const struct block *block, unsigned from, unsigned reg)
 {
-	for (unsigned i = from; i < block->count; i++) {
-		const struct block_instruction *instruction = &block->instructions[i];
-
-		if (waits_for(block, instruction, reg))
+	for (unsigned i = from; i < block->count; i++)
+		if (waits_for(&block->instructions[i], reg))
 			return (uint16_t)i;
-		if (has(instruction->writes, instruction->write_count, reg))
-			break;
-	}
 	return BLOCK_NOT_USED;
 }
 
 uint16_t
 block_first_reader(const struct block *block, unsigned reg)
 {
-	uint64_t mentioned = block->live_in;
-	unsigned bit = reg;
+	const bool is_mentioned = reg < 64 ? (block->live_in | block->writes) >> reg & 1
+	                                   : (block->other_live_in | block->other_writes) >> (reg - 64) & 1;
 
-	if (block->is_in_order)
-		mentioned |= block->writes;
-	if (reg >= 64) {
-		mentioned = block->other_live_in | (block->is_in_order ? block->other_writes : 0u);
-		bit = reg - 64;
-	}
-	return mentioned >> bit & 1 ? first_use(block, 0, reg) : BLOCK_NOT_USED;
+	return is_mentioned ? first_use(block, 0, reg) : BLOCK_NOT_USED;
 }
 
 /* Whether there is a use, and no access to memory from instruction `from` on until then. */
@@ -69,7 +58,9 @@ find_uses(struct block *block)
 	for (unsigned i = 0; i < block->count; i++) {
 		struct block_instruction *instruction = &block->instructions[i];
 
-		for (unsigned k = 0; instruction->loads && k < 2; k++) {
+		if (!instruction->loads)
+			continue;
+		for (unsigned k = 0; k < 2; k++) {
 			const uint8_t reg = instruction->load_registers[k];
 			const uint16_t use = reg == REGISTER_NONE ? BLOCK_NOT_USED : first_use(block, i + 1, reg);
 
@@ -187,8 +178,11 @@ block_trace(struct blocks *blocks, struct block_node *node)
 {
 	struct block_origin origins[REGISTER_COUNT];
 
-	find_uses(&node->block);
 	find_live(&node->block);
+	if (node->block.is_in_order) {
+		find_uses(&node->block);
+		return 0;
+	}
 	trace_origins(&node->block, origins);
 	return keep_origins(blocks, node, origins);
 }

@@ -47,7 +47,6 @@ blocks_free(struct blocks *blocks)
 		return;
 	decoder_free(blocks->decoder);
 	carried_states_fini(&blocks->states);
-	number_index_fini(&blocks->index);
 	free(blocks->nodes);
 	arena_fini(&blocks->arena);
 	pthread_mutex_destroy(&blocks->lock);
@@ -80,47 +79,33 @@ hash_bytes(const uint8_t *bytes, size_t size)
 	return number_index_mix(hash ^ word);
 }
 
-static uint64_t
-node_hash(const struct block_node *node)
-{
-	return number_index_mix(node->hash ^ node->block.address ^ (uint64_t)node->block.number << 40);
-}
-
+/* Room for nodes of this number. */
 static int
-reserve_node(struct blocks *blocks)
+reserve_node(struct blocks *blocks, uint32_t number)
 {
-	struct node_place *grown;
-	bool is_new;
-	int err;
+	size_t count = blocks->node_count;
+	struct block_node **grown;
 
-	if (blocks->node_count >= UINT32_MAX / 2)
-		return -ENOMEM;
-	grown = array_grow(blocks->nodes, &blocks->node_capacity, blocks->node_count + 1, sizeof(*grown));
+	if (number < count)
+		return 0;
+	grown = array_grow(blocks->nodes, &count, (size_t)number + 1, sizeof(struct block_node *));
 	if (!grown)
 		return -ENOMEM;
+	memset(grown + blocks->node_count, 0, (count - blocks->node_count) * sizeof(struct block_node *));
 	blocks->nodes = grown;
-	err = number_index_reserve(&blocks->index, &is_new);
-	for (uint32_t i = 0; !err && is_new && i < blocks->node_count; i++)
-		number_index_put(&blocks->index, grown[i].hash, i + 1);
-	return err;
+	blocks->node_count = count;
+	return 0;
 }
 
 static struct block_node *
 find_node(const struct blocks *blocks, const struct block_node *like)
 {
-	const struct number_index *index = &blocks->index;
-	const uint64_t hash = node_hash(like);
+	struct block_node *node = blocks->nodes[like->block.number];
 
-	for (uint32_t at = number_index_begin(index, hash); index->numbers[at]; at = number_index_next(index, at)) {
-		const struct node_place *place = &blocks->nodes[index->numbers[at] - 1];
-		struct block_node *node = place->node;
-
-		if (place->hash == hash && node->hash == like->hash && node->block.address == like->block.address &&
-		    node->block.number == like->block.number && node->block.size == like->block.size &&
-		    node->block.count == like->block.count)
-			return node;
-	}
-	return NULL;
+	while (node && (node->hash != like->hash || node->block.address != like->block.address ||
+	                node->block.size != like->block.size || node->block.count != like->block.count))
+		node = node->same;
+	return node;
 }
 
 /* What more variants are made of: in order any block may have some, out of order who may follow itself. */
@@ -162,8 +147,8 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 	block_group(blocks, node, bytes);
 	if (block_variant_first(blocks, node) || keep_decoded(blocks, node))
 		return NULL;
-	blocks->nodes[blocks->node_count++] = (struct node_place){.hash = node_hash(node), .node = node};
-	number_index_put(&blocks->index, node_hash(node), (uint32_t)blocks->node_count);
+	node->same = blocks->nodes[block->number];
+	blocks->nodes[block->number] = node;
 	return node;
 }
 
@@ -184,7 +169,7 @@ blocks_add(struct blocks *blocks, uint64_t address, const uint8_t *bytes, const 
 	like.block.fall = address + size;
 	like.hash = hash_bytes(bytes, size);
 	pthread_mutex_lock(&blocks->lock);
-	if (!reserve_node(blocks)) {
+	if (!reserve_node(blocks, number)) {
 		node = find_node(blocks, &like);
 		if (!node)
 			node = make_node(blocks, &like, bytes, sizes);

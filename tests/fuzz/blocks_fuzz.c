@@ -50,15 +50,19 @@ check_block(const struct block *block)
 		require(instruction->class < CLASS_COUNT && instruction->offset + instruction->size <= block->size);
 		require(instruction->use == BLOCK_NOT_USED ||
 		        (instruction->use > i && instruction->use < block->count));
-		require((instruction->load == BLOCK_NOT_USED) == !instruction->loads);
+		require(block->is_in_order || (instruction->load == BLOCK_NOT_USED) == !instruction->loads);
 		check_group(block, i);
 	}
 	for (unsigned reg = 0; reg < REGISTER_COUNT; reg++) {
 		uint64_t loads, live;
-		const uint16_t reader = block_first_reader(block, reg);
 
-		require(reader == BLOCK_NOT_USED || reader < block->count);
-		block_origin(block, reg, &loads, &live);
+		if (block->is_in_order) {
+			const uint16_t reader = block_first_reader(block, reg);
+
+			require(reader == BLOCK_NOT_USED || reader < block->count);
+		} else {
+			block_origin(block, reg, &loads, &live);
+		}
 	}
 }
 
