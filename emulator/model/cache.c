@@ -10,35 +10,65 @@
 #define HOST_LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static uint64_t *
-ages_of(const struct cache *cache, struct cache_set *set)
+static uint32_t *
+tags_of(uint8_t *set)
 {
-	return (uint64_t *)(set->tags + cache->slots);
+	return (uint32_t *)(void *)set;
+}
+
+/* Of a small set, or of one with random victims: in the place of the order, which it has not. */
+static uint64_t *
+order_of(const struct cache *cache, uint8_t *set)
+{
+	return (uint64_t *)(void *)(set + cache->order_at);
+}
+
+static uint32_t *
+lock_of(const struct cache *cache, uint8_t *set)
+{
+	return (uint32_t *)(void *)(set + cache->lock_at);
+}
+
+static bool
+is_small(const struct cache *cache)
+{
+	return cache->slots == CACHE_SMALL_WAYS;
 }
 
 static void
-empty_set(const struct cache *cache, struct cache_set *set, uint32_t random)
+empty_set(const struct cache *cache, uint8_t *set, uint32_t random)
 {
-	uint8_t *ages = (uint8_t *)ages_of(cache, set);
+	memset(set, 0, cache->set_bytes);
+	memset(set, 0xff, cache->slots * sizeof(uint32_t));
+	if (cache->is_random) {
+		*order_of(cache, set) = random;
+	} else if (is_small(cache)) {
+		*order_of(cache, set) = order_first(cache->ways);
+	} else {
+		memset(set + cache->order_at, ORDER_NEVER, cache->order_bytes);
+		for (uint8_t i = 0; i < cache->ways; i++)
+			set[cache->order_at + i] = (uint8_t)(cache->ways - 1 - i);
+	}
+}
 
-	*set = (struct cache_set){.random = random};
-	for (unsigned i = 0; i < cache->slots; i++)
-		set->tags[i] = TAG_NONE;
-	memset(ages, AGE_NEVER, cache->age_words * sizeof(uint64_t));
-	for (uint8_t i = 0; i < cache->ways; i++)
-		ages[i] = (uint8_t)(cache->ways - 1 - i);
+/* What a set of 20 ways consists of has 128 bytes. */
+static void
+set_layout(struct cache *cache)
+{
+	cache->slots = (uint8_t)(cache->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (cache->ways + 3) & ~3u);
+	cache->order_bytes = (uint8_t)(is_small(cache) ? ORDER_WAYS : (cache->slots + 7) & ~7);
+	cache->order_at = cache->slots * (uint32_t)sizeof(uint32_t);
+	cache->flags_at = cache->order_at + cache->order_bytes;
+	cache->lock_at = cache->flags_at + cache->slots;
+	cache->set_bytes = (cache->lock_at + (uint32_t)sizeof(uint32_t) + 31) & ~31u;
+	cache->present = order_present(cache->ways <= CACHE_SMALL_WAYS ? cache->ways : 0);
 }
 
 static void
 set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_bytes)
 {
-	size_t bytes;
-
 	cache->ways = (uint8_t)model->ways;
-	cache->slots = (uint8_t)(model->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (model->ways + 3) & ~3u);
-	cache->age_words = (uint8_t)(model->ways <= 8 ? 1 : model->ways <= 16 ? 2 : 4);
-	cache->age_oldest = (model->ways - 1) * AGE_BYTES;
-	cache->age_step = model->ways >= 8 ? AGE_BYTES : AGE_BYTES >> (8 - model->ways) * 8;
+	set_layout(cache);
 	cache->reorders = model->replacement == REPLACEMENT_LRU;
 	cache->is_random = model->replacement == REPLACEMENT_RANDOM;
 	cache->set_count = (uint32_t)(model->bytes / line_bytes / model->ways);
@@ -46,10 +76,7 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
 	else
 		cache->set_shift = (uint8_t)__builtin_ctz(cache->set_count);
-	/* Slots are in fours, and the head has 16 bytes: words of ages are aligned. */
-	bytes = sizeof(struct cache_set) + cache->slots * sizeof(uint32_t) + cache->age_words * sizeof(uint64_t);
-	cache->set_bytes = (uint32_t)(bytes <= HOST_LINE ? HOST_LINE : (bytes + 31) & ~(size_t)31);
-	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->reorders && !cache->reciprocal;
+	cache->is_simple = is_small(cache) && cache->reorders && !cache->reciprocal;
 }
 
 int
@@ -68,7 +95,7 @@ cache_init(struct cache *cache, const struct machine_cache *model, unsigned line
 	if (alignment == HUGE_PAGE)
 		madvise(cache->sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
 	for (uint32_t i = 0; i < cache->set_count; i++)
-		empty_set(cache, (struct cache_set *)(cache->sets + (size_t)i * cache->set_bytes),
+		empty_set(cache, cache->sets + (size_t)i * cache->set_bytes,
 		          (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32));
 	return 0;
 }
@@ -88,17 +115,17 @@ cache_begin_to_lock(struct cache *cache)
 }
 
 static void
-lock_set(struct cache_set *set)
+lock_set(uint32_t *lock)
 {
 	unsigned spins = 0;
 
-	while (__atomic_exchange_n(&set->lock, 1, __ATOMIC_ACQUIRE)) {
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) {
 		if (++spins % SPINS_MAX == 0)
 			sched_yield();
 	}
 }
 
-static struct cache_set *
+static uint8_t *
 find_set(const struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
 {
 	uint64_t quotient;
@@ -111,52 +138,52 @@ find_set(const struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *inde
 		*index = (uint32_t)(line - quotient * cache->set_count);
 		*tag = (uint32_t)quotient;
 	}
-	return (struct cache_set *)(cache->sets + (size_t)*index * cache->set_bytes);
+	return cache->sets + (size_t)*index * cache->set_bytes;
 }
 
 void
 cache_fetch_set(const struct cache *cache, uint64_t line)
 {
 	uint32_t tag, index;
-	const char *set = (const char *)find_set(cache, line, &tag, &index);
+	const uint8_t *set = find_set(cache, line, &tag, &index);
 
 	for (uint32_t i = 0; i < cache->set_bytes; i += HOST_LINE)
 		__builtin_prefetch(set + i, 1);
 }
 
 /* The line's set, locked when it must be. */
-static struct cache_set *
+static inline uint8_t *
 enter(struct cache *cache, uint64_t line, uint32_t *tag, uint32_t *index)
 {
-	struct cache_set *set = find_set(cache, line, tag, index);
+	uint8_t *set = find_set(cache, line, tag, index);
 
 	if (cache->locks)
-		lock_set(set);
+		lock_set(lock_of(cache, set));
 	return set;
 }
 
-static void
-leave(const struct cache *cache, struct cache_set *set)
+static inline void
+leave(const struct cache *cache, uint8_t *set)
 {
 	if (cache->locks)
-		__atomic_store_n(&set->lock, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(lock_of(cache, set), 0, __ATOMIC_RELEASE);
 }
 
 /* The way that has the line, its set locked; -1: none. */
 static int
-find(struct cache *cache, uint64_t line, struct cache_set **set)
+find(struct cache *cache, uint64_t line, uint8_t **set)
 {
 	uint32_t tag, index, matches;
 
 	*set = enter(cache, line, &tag, &index);
-	matches = tags_match((*set)->tags, tag, cache->slots);
+	matches = tags_match(tags_of(*set), tag, cache->slots);
 	return matches ? __builtin_ctz(matches) : -1;
 }
 
 bool
 cache_has(struct cache *cache, uint64_t line)
 {
-	struct cache_set *set;
+	uint8_t *set;
 	int way = find(cache, line, &set);
 
 	leave(cache, set);
@@ -164,71 +191,88 @@ cache_has(struct cache *cache, uint64_t line)
 }
 
 bool
-cache_mark_written(struct cache *cache, uint64_t line)
+cache_mark_written_any(struct cache *cache, uint64_t line)
 {
-	struct cache_set *set;
+	uint8_t *set;
 	int way = find(cache, line, &set);
 
 	if (way >= 0)
-		set->written |= UINT32_C(1) << way;
+		set[cache->flags_at + (uint32_t)way] |= CACHE_WAS_WRITTEN;
 	leave(cache, set);
 	return way >= 0;
 }
 
+/* As long as there is room, the first that is free. */
 static uint32_t
-victim(const struct cache *cache, struct cache_set *set)
+random_victim(const struct cache *cache, uint8_t *set)
 {
-	const uint64_t *ages = ages_of(cache, set);
-	uint32_t way = 0;
+	const uint32_t room = (uint32_t)__builtin_ctz(tags_match(tags_of(set), TAG_NONE, cache->slots) | 1u << 31);
+	uint64_t *state = order_of(cache, set);
 
-	for (unsigned i = 0; i < cache->age_words; i++) {
-		uint32_t at = ages_find(ages[i], cache->age_oldest);
-
-		if (at < 8)
-			way = i * 8 + at;
-	}
-	if (!cache->is_random || set->tags[way] == TAG_NONE)
-		return way;
-	set->random = set->random * UINT32_C(1664525) + UINT32_C(1013904223);
-	return (uint32_t)(((uint64_t)(set->random >> 8) * cache->ways) >> 24);
+	if (tags_of(set)[room] == TAG_NONE && room < cache->ways)
+		return room;
+	*state = (uint32_t)*state * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (uint32_t)(((*state >> 8) * cache->ways) >> 24);
 }
 
-/* Puts the tag where another leaves; its bit. */
-static uint32_t
-replace(const struct cache *cache, struct cache_set *set, uint32_t tag, uint32_t index, struct cache_found *found)
+static inline uint32_t
+victim(const struct cache *cache, uint8_t *set)
 {
-	uint32_t way = victim(cache, set), bit = UINT32_C(1) << way, left = set->tags[way];
+	if (cache->is_random)
+		return random_victim(cache, set);
+	if (is_small(cache))
+		return order_oldest(*order_of(cache, set), cache->present);
+	return order_bytes_oldest(set + cache->order_at, cache->order_bytes, cache->ways);
+}
+
+/* It is the youngest. */
+static inline void
+renew(const struct cache *cache, uint8_t *set, uint32_t way)
+{
+	if (is_small(cache))
+		*order_of(cache, set) = order_used(*order_of(cache, set), way);
+	else
+		order_bytes_use(set + cache->order_at, cache->order_bytes, way);
+}
+
+/* Puts the tag where another leaves. */
+static struct cache_found
+replace(const struct cache *cache, uint8_t *set, uint32_t tag, uint32_t index, uint8_t flags)
+{
+	const uint32_t way = victim(cache, set), left = tags_of(set)[way];
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = set[cache->flags_at + way] & CACHE_WAS_WRITTEN};
 
 	if (left != TAG_NONE)
-		found->left = (uint64_t)left * cache->set_count + index;
-	found->what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
-	set->tags[way] = tag;
-	set->written &= ~bit;
-	set->prefetched &= ~bit;
-	ages_renew(ages_of(cache, set), cache->age_words, way);
-	return bit;
+		found.left = (uint64_t)left * cache->set_count + index;
+	tags_of(set)[way] = tag;
+	set[cache->flags_at + way] = flags;
+	if (!cache->is_random)
+		renew(cache, set, way);
+	return found;
+}
+
+static struct cache_found
+use(const struct cache *cache, uint8_t *set, uint32_t way, bool writes)
+{
+	uint8_t *flags = set + cache->flags_at + way;
+	const struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT | *flags};
+
+	*flags = (uint8_t)((*flags & CACHE_WAS_WRITTEN) | (writes ? CACHE_WAS_WRITTEN : 0));
+	if (cache->reorders)
+		renew(cache, set, way);
+	return found;
 }
 
 struct cache_found
 cache_access_any(struct cache *cache, uint64_t line, bool writes)
 {
-	struct cache_found found = {.left = CACHE_NO_LINE};
-	uint32_t tag, index, matches, bit;
-	struct cache_set *set = enter(cache, line, &tag, &index);
+	struct cache_found found;
+	uint32_t tag, index, matches;
+	uint8_t *set = enter(cache, line, &tag, &index);
 
-	matches = tags_match(set->tags, tag, cache->slots);
-	if (matches) {
-		bit = matches & -matches;
-		found.what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0) |
-		             (set->prefetched & bit ? CACHE_WAS_PREFETCHED : 0);
-		set->prefetched &= ~bit;
-		if (cache->reorders)
-			ages_renew(ages_of(cache, set), cache->age_words, (uint32_t)__builtin_ctz(matches));
-	} else {
-		bit = replace(cache, set, tag, index, &found);
-	}
-	if (writes)
-		set->written |= bit;
+	matches = tags_match(tags_of(set), tag, cache->slots);
+	found = matches ? use(cache, set, (uint32_t)__builtin_ctz(matches), writes)
+	                : replace(cache, set, tag, index, writes ? CACHE_WAS_WRITTEN : 0);
 	leave(cache, set);
 	return found;
 }
@@ -236,12 +280,12 @@ cache_access_any(struct cache *cache, uint64_t line, bool writes)
 struct cache_found
 cache_prefetch_any(struct cache *cache, uint64_t line)
 {
-	struct cache_found found = {CACHE_NO_LINE, CACHE_HIT};
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
 	uint32_t tag, index;
-	struct cache_set *set = enter(cache, line, &tag, &index);
+	uint8_t *set = enter(cache, line, &tag, &index);
 
-	if (!tags_match(set->tags, tag, cache->slots))
-		set->prefetched |= replace(cache, set, tag, index, &found);
+	if (!tags_match(tags_of(set), tag, cache->slots))
+		found = replace(cache, set, tag, index, CACHE_WAS_PREFETCHED);
 	leave(cache, set);
 	return found;
 }

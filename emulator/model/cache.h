@@ -2,9 +2,9 @@
  * cache.h - one cache: which lines are in it, which leaves next, which were written
  *
  * Lines are known by their numbers, less than 2^32 - 1 times the sets (page_map.h makes them). A set is one piece of
- * memory, 64 bytes with up to eight ways: what was written, what was prefetched, a lock, 32 bits of each line's number,
- * and a byte for each way that says how many ways were used after it - which is the exact order of LRU, in place. First
- * in first out is the same order when a hit does not change it; a random victim comes from a generator of its set.
+ * memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact order of LRU (order.h), whether each
+ * was written or prefetched, a lock. First in first out is the same order when a hit does not change it; a random
+ * victim comes from a generator of its set.
  *
  * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
  */
@@ -15,17 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emulator/model/order.h"
 #include "emulator/model/tags.h"
 #include "machine/machine.h"
 
 #define CACHE_NO_LINE    UINT64_MAX
 #define CACHE_SMALL_WAYS 8
-#define CACHE_SMALL_SET  6 /* log2 of its bytes */
 
-struct cache_set {
-	uint32_t written, prefetched; /* bit n: way n */
-	uint32_t lock, random;
-	uint32_t tags[]; /* of `slots` ways, then their ages: `age_words` of 64 bits */
+#define CACHE_HIT            1u
+#define CACHE_WAS_PREFETCHED 2u /* it, and nobody had asked for it */
+#define CACHE_WAS_WRITTEN    4u /* it, or with a miss the line that left */
+
+/* A set of up to eight ways. Others have the same in this order, each for `slots` ways. */
+struct cache_small {
+	uint32_t tags[CACHE_SMALL_WAYS];
+	uint64_t order;                  /* or the state of a generator */
+	uint8_t flags[CACHE_SMALL_WAYS]; /* CACHE_WAS_... */
+	uint32_t lock, unused[3];
 };
 
 struct cache {
@@ -33,26 +39,21 @@ struct cache {
 	uint32_t set_count; /* a power of two, unless `reciprocal` */
 	uint8_t set_shift;  /* of a power of two */
 	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	uint8_t slots;      /* for tags: 8, or more than that the ways and up to three more */
-	uint8_t age_words;
-	uint64_t age_oldest, age_step; /* in each byte of a word: the last age; 1, but 0 where there is no way */
-	uint32_t set_bytes;
-	uint8_t ways;
-	bool reorders;  /* on a hit: LRU */
-	bool is_random; /* its victims */
+	bool reorders;      /* on a hit: LRU */
+	bool is_random;     /* its victims */
 	bool locks;
-	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
+	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
+	uint8_t order_bytes;
+	uint32_t order_at, flags_at, lock_at, set_bytes; /* in a set */
+	uint64_t present;                                /* order_present() of a small set */
+	uint64_t reciprocal;                             /* 2^64 / set_count, when that is no power of two; else 0 */
 };
-
-#define CACHE_HIT            1u
-#define CACHE_WAS_PREFETCHED 2u /* it, and nobody had asked for it */
-#define CACHE_WAS_WRITTEN    4u /* it, or with a miss the line that left */
-#define CACHE_SLOT_SHIFT     8  /* above: where it is now, set * 8 + way; of a simple cache only */
 
 /* What an access found; small, to be handed back in registers. */
 struct cache_found {
 	uint64_t left; /* with a miss: the line that made room; CACHE_NO_LINE */
 	uint32_t what; /* CACHE_... */
+	uint32_t slot; /* where it is now, set * 8 + way; of a simple cache only */
 };
 
 /* 0 or -ENOMEM. */
@@ -68,12 +69,10 @@ void cache_fetch_set(const struct cache *cache, uint64_t line);
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 
-/* Marks a line that it has as written; false: it does not have it. */
-bool cache_mark_written(struct cache *cache, uint64_t line);
-
-/* cache_access() and cache_prefetch() of whatever cache. */
+/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
+bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
 /* A line that was written left. */
 static inline bool
@@ -82,90 +81,99 @@ cache_found_writes_back(struct cache_found found)
 	return !(found.what & CACHE_HIT) && (found.what & CACHE_WAS_WRITTEN);
 }
 
-static inline uint64_t *
-cache_small_ages(struct cache_set *set)
+static inline uint32_t
+cache_small_index(const struct cache *cache, uint64_t line)
 {
-	return (uint64_t *)(set->tags + CACHE_SMALL_WAYS);
+	return (uint32_t)line & (cache->set_count - 1);
 }
 
-static inline __attribute__((always_inline)) struct cache_found
-cache_small_hit(struct cache_set *set, uint32_t index, uint32_t matches, bool writes)
+static inline struct cache_small *
+cache_small_set(const struct cache *cache, uint64_t line)
 {
-	uint32_t bit = matches & -matches, way = (uint32_t)__builtin_ctz(matches), shift = way * 8;
-	uint32_t what = CACHE_HIT | (set->written & bit ? CACHE_WAS_WRITTEN : 0);
-	uint64_t *ages = cache_small_ages(set);
-
-	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
-	*ages = ages_younger_renewed(*ages, *ages >> shift & 0xff) & ~(UINT64_C(0xff) << shift);
-	if (writes)
-		set->written |= bit;
-	if (__builtin_expect(set->prefetched & bit, 0)) {
-		set->prefetched &= ~bit;
-		what |= CACHE_WAS_PREFETCHED;
-	}
-	return (struct cache_found){CACHE_NO_LINE, what};
+	return (struct cache_small *)(void *)cache->sets + cache_small_index(cache, line);
 }
 
-/* The way that was used the longest ago, which is used now. */
+/* What has the line: the lowest bit is its way; 0: nothing. */
 static inline __attribute__((always_inline)) uint32_t
-cache_small_oldest(const struct cache *cache, struct cache_set *set)
+cache_small_find(const struct cache *cache, const struct cache_small *set, uint64_t line)
 {
-	uint64_t *ages = cache_small_ages(set);
-	uint32_t way;
-
-	way = ages_find(*ages, cache->age_oldest) % CACHE_SMALL_WAYS;
-	*ages = (*ages + cache->age_step) & ~(UINT64_C(0xff) << way * 8);
-	return way;
+	return tags_match(set->tags, (uint32_t)(line >> cache->set_shift), CACHE_SMALL_WAYS);
 }
 
-static inline __attribute__((always_inline)) struct cache_found
-cache_small_miss(const struct cache *cache, struct cache_set *set, uint32_t index, uint32_t tag, bool writes)
+/* What is in the way is used: its flags until now. */
+static inline __attribute__((always_inline)) uint32_t
+cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 {
-	uint32_t way = cache_small_oldest(cache, set), bit = UINT32_C(1) << way;
-	uint32_t left = set->tags[way], what = set->written & bit ? CACHE_WAS_WRITTEN : 0;
+	const uint32_t flags = set->flags[way];
 
-	set->tags[way] = tag;
-	set->written = (set->written & ~bit) | (writes ? bit : 0);
-	set->prefetched &= ~bit;
-	what |= (index * CACHE_SMALL_WAYS + way) << CACHE_SLOT_SHIFT;
-	return (struct cache_found){left == TAG_NONE ? CACHE_NO_LINE : (uint64_t)left << cache->set_shift | index,
-	                            what};
+	set->order = order_used(set->order, way);
+	if (writes || __builtin_expect(flags & CACHE_WAS_PREFETCHED, 0))
+		set->flags[way] = (uint8_t)((flags & CACHE_WAS_WRITTEN) | (writes ? CACHE_WAS_WRITTEN : 0));
+	return flags;
+}
+
+/* The line comes in. */
+static inline __attribute__((always_inline)) struct cache_found
+cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
+{
+	const uint32_t way = order_oldest(set->order, cache->present), index = cache_small_index(cache, line);
+	const uint32_t left = set->tags[way];
+	struct cache_found found = {CACHE_NO_LINE, set->flags[way] & CACHE_WAS_WRITTEN, index * CACHE_SMALL_WAYS + way};
+
+	if (left != TAG_NONE)
+		found.left = (uint64_t)left << cache->set_shift | index;
+	set->tags[way] = (uint32_t)(line >> cache->set_shift);
+	set->flags[way] = flags;
+	set->order = order_used(set->order, way);
+	return found;
 }
 
 /* Somebody asks for the line: afterwards it is there. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_access(struct cache *cache, uint64_t line, bool writes)
 {
-	uint32_t index, tag, matches;
-	struct cache_set *set;
+	struct cache_small *set;
+	uint32_t matches, way;
 
 	if (__builtin_expect(!cache->is_simple, 0))
 		return cache_access_any(cache, line, writes);
-	index = (uint32_t)line & (cache->set_count - 1);
-	tag = (uint32_t)(line >> cache->set_shift);
-	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
-	matches = tags_match(set->tags, tag, CACHE_SMALL_WAYS);
-	if (matches)
-		return cache_small_hit(set, index, matches, writes);
-	return cache_small_miss(cache, set, index, tag, writes);
+	set = cache_small_set(cache, line);
+	matches = cache_small_find(cache, set, line);
+	if (!matches)
+		return cache_small_replace(cache, set, line, writes ? CACHE_WAS_WRITTEN : 0);
+	way = (uint32_t)__builtin_ctz(matches);
+	return (struct cache_found){CACHE_NO_LINE, CACHE_HIT | cache_small_use(set, way, writes),
+	                            cache_small_index(cache, line) * CACHE_SMALL_WAYS + way};
 }
 
-/* The line without anybody having asked for it; with a hit nothing changes. */
-static inline struct cache_found
+/* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
+static inline __attribute__((always_inline)) struct cache_found
 cache_prefetch(struct cache *cache, uint64_t line)
 {
-	uint32_t index = (uint32_t)line & (cache->set_count - 1), tag = (uint32_t)(line >> cache->set_shift);
-	struct cache_found found = {CACHE_NO_LINE, CACHE_HIT};
-	struct cache_set *set;
+	struct cache_small *set;
 
 	if (!cache->is_simple)
 		return cache_prefetch_any(cache, line);
-	set = (struct cache_set *)(cache->sets + ((size_t)index << CACHE_SMALL_SET));
-	if (tags_match(set->tags, tag, CACHE_SMALL_WAYS))
-		return found;
-	found = cache_small_miss(cache, set, index, tag, false);
-	set->prefetched |= UINT32_C(1) << (found.what >> CACHE_SLOT_SHIFT) % CACHE_SMALL_WAYS;
-	return found;
+	set = cache_small_set(cache, line);
+	if (cache_small_find(cache, set, line))
+		return (struct cache_found){CACHE_NO_LINE, CACHE_HIT, 0};
+	return cache_small_replace(cache, set, line, CACHE_WAS_PREFETCHED);
+}
+
+/* Marks a line that it has as written; false: it does not have it. */
+static inline __attribute__((always_inline)) bool
+cache_mark_written(struct cache *cache, uint64_t line)
+{
+	struct cache_small *set;
+	uint32_t matches;
+
+	if (__builtin_expect(!cache->is_simple, 0))
+		return cache_mark_written_any(cache, line);
+	set = cache_small_set(cache, line);
+	matches = cache_small_find(cache, set, line);
+	if (matches)
+		set->flags[__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
+	return matches != 0;
 }
 
 #endif

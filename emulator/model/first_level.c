@@ -8,7 +8,7 @@
 #define TABLE_LEAST   512  /* entries */
 #define TABLE_MOST    8192 /* of few more than lines there are */
 #define AT_ONCE       16   /* tags */
-#define LINE_OF_TABLE 4    /* entries for a line that is held */
+#define LINE_OF_TABLE 8    /* entries for a line that is held */
 
 static uint32_t
 table_entries(uint64_t held)
@@ -39,7 +39,7 @@ make_arrays(struct first_level *level, uint32_t entries)
 
 	level->table_mask = entries - 1;
 	level->tags = new_array(slots, sizeof(*level->tags));
-	level->places = new_array(slots + 1, sizeof(*level->places));
+	level->places = new_array(slots, sizeof(*level->places));
 	level->table = new_array(entries, sizeof(*level->table));
 	level->next = new_array((size_t)level->set_mask + 1, sizeof(*level->next));
 	if (level->tags && level->places && level->table && level->next)
@@ -52,7 +52,7 @@ int
 first_level_init(struct first_level *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
 	const uint32_t sets = (uint32_t)(model->bytes / line_bytes / model->ways);
-	uint32_t slots;
+	size_t slots;
 	int err;
 
 	*level = (struct first_level){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
@@ -63,15 +63,14 @@ first_level_init(struct first_level *level, const struct machine_cache *model, u
 	err = make_arrays(level, table_entries((uint64_t)sets * model->ways));
 	if (err)
 		return err;
-	slots = sets * level->slots;
+	slots = (size_t)sets * level->slots;
 	memset(level->tags, 0xff, slots * sizeof(*level->tags));
-	for (uint32_t i = 0; i <= slots; i++) {
+	for (size_t i = 0; i < slots; i++) {
 		level->places[i].key = PLAIN_NOTHING;
 		level->places[i].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
 	}
 	for (uint32_t i = 0; model->replacement == REPLACEMENT_RANDOM && i < sets; i++)
 		level->next[i] = (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-	first_level_forget(level);
 	return 0;
 }
 
@@ -100,11 +99,12 @@ first_level_fini(struct first_level *level)
 void
 first_level_forget(struct first_level *level)
 {
-	/* The place past the last one has nothing. */
-	const uint32_t nowhere = (level->set_mask + 1) * level->slots * (uint32_t)sizeof(*level->places);
+	const size_t slots = ((size_t)level->set_mask + 1) * level->slots;
 
-	for (uint32_t i = 0; i <= level->table_mask; i++)
-		level->table[i] = nowhere;
+	for (size_t i = 0; i < slots; i++) {
+		if (level->places[i].key != PLAIN_PREFETCHED)
+			level->places[i].key |= PLAIN_NOTHING;
+	}
 }
 
 /* The way with the tag; `slots`: none. */

@@ -17,7 +17,7 @@
 struct first_level {
 	uint32_t *tags; /* of each set, `slots` */
 	struct plain_place *places;
-	uint32_t *table; /* where the place of a guest's line or page may be */
+	uint16_t *table; /* where the place of a guest's line or page may be */
 	uint32_t table_mask, set_mask;
 	uint8_t set_shift;
 	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; else 0 */
@@ -56,7 +56,7 @@ static inline void
 first_level_put(struct first_level *level, struct plain_place *place, uint64_t guest_number, bool is_written)
 {
 	place->key = guest_number << 1 | is_written;
-	level->table[guest_number & level->table_mask] = (uint32_t)((char *)place - (char *)level->places);
+	level->table[guest_number & level->table_mask] = plain_place_to(level->places, place);
 }
 
 static inline __attribute__((always_inline)) struct first_found

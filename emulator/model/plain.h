@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #define PLAIN_WRITTEN    1u               /* of a key */
-#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line: nobody asked for what is there, or nothing is */
-#define PLAIN_PREFETCHED (UINT64_MAX - 3)
+#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line: nobody knows what is there, written or not; */
+#define PLAIN_PREFETCHED (UINT64_MAX - 3) /* nobody asked for what is there */
 
 /* A stamp has the number of a way in its lower bits when stamps are compared, all at once as floating point numbers. */
 #define PLAIN_USE       32
@@ -29,17 +29,24 @@ struct plain_place {
 
 /* What is not modelled always is a plain hit: its table has one entry, and its shift is 63. */
 struct plain_hits {
-	uint32_t *lines, *pages; /* by the lower bits of a number: the place, in bytes */
+	uint16_t *lines, *pages; /* by the lower bits of a number: plain_place_at() */
 	struct plain_place *line_places, *page_places;
 	uint64_t *uses; /* the last stamp */
 	uint32_t line_mask, page_mask;
 	uint8_t line_shift, page_shift; /* of an address, for its number */
 };
 
-static inline __attribute__((always_inline)) struct plain_place *
-plain_place_at(struct plain_place *places, uint32_t at)
+/* Where a place is, in words. Of one that is far up it is another's, and never what is looked for. */
+static inline uint16_t
+plain_place_to(const struct plain_place *places, const struct plain_place *place)
 {
-	return (struct plain_place *)(void *)((char *)places + at);
+	return (uint16_t)((const uint64_t *)place - (const uint64_t *)places);
+}
+
+static inline __attribute__((always_inline)) struct plain_place *
+plain_place_at(struct plain_place *places, uint16_t at)
+{
+	return (struct plain_place *)((uint64_t *)places + at);
 }
 
 /* Not 0: it is not what is in the place, or must have been written and was not. */

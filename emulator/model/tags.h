@@ -1,7 +1,6 @@
 /*
- * tags.h - all ways of a set at once: which has a tag, which was used the longest ago
+ * tags.h - all ways of a set at once: which has a tag, whose stamp is the oldest
  *
- * A way's age is a byte, eight to a word: how many ways were used after it. Where there is no way it is AGE_NEVER.
  * Thread rule: stateless.
  */
 #ifndef DCPI_EMULATOR_MODEL_TAGS_H
@@ -16,10 +15,6 @@
 
 #define TAG_NONE     UINT32_MAX
 #define STAMP_STRIDE 2 /* words */
-
-#define AGE_BYTES UINT64_C(0x0101010101010101)
-#define AGE_TOPS  UINT64_C(0x8080808080808080)
-#define AGE_NEVER 0x7f
 
 #ifdef __SSE2__
 static inline __attribute__((always_inline)) __m128i
@@ -95,36 +90,6 @@ stamps_oldest(const uint64_t *stamps, unsigned ways)
 		oldest = stamps[i * STAMP_STRIDE] < stamps[oldest * STAMP_STRIDE] ? i : oldest;
 	return oldest;
 #endif
-}
-
-/* A word's ages, those that are less than `age` one more. */
-static inline uint64_t
-ages_younger_renewed(uint64_t ages, uint64_t age)
-{
-	uint64_t younger = ~((ages | AGE_TOPS) - age * AGE_BYTES) & AGE_TOPS;
-
-	return ages + (younger >> 7);
-}
-
-/* The first of a word that is `pattern`'s, each byte of which is the same; 8: none is. */
-static inline uint32_t
-ages_find(uint64_t ages, uint64_t pattern)
-{
-	uint64_t differs = ages ^ pattern;
-	uint64_t equal = (differs - AGE_BYTES) & ~differs & AGE_TOPS;
-
-	return equal ? (uint32_t)__builtin_ctzll(equal) / 8 : 8;
-}
-
-/* `way` was used: it is the youngest, and who was younger ages by one. */
-static inline void
-ages_renew(uint64_t *ages, unsigned words, uint32_t way)
-{
-	const uint64_t age = ages[way / 8] >> (way % 8 * 8) & 0xff;
-
-	for (unsigned i = 0; i < words; i++)
-		ages[i] = ages_younger_renewed(ages[i], age);
-	ages[way / 8] &= ~(UINT64_C(0xff) << (way % 8 * 8));
 }
 
 #endif
