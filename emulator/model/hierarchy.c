@@ -32,13 +32,11 @@ hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t no
 	return true;
 }
 
-/* What the first level did not have; of code, without `instruction`. */
+/* In level 2 and on, and in memory. */
 static __attribute__((noinline)) void
-look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
+look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
              struct access_result *result)
 {
-	const uint32_t *latencies = instruction ? hierarchy->system->data_cycles : hierarchy->system->code_cycles;
-	uint64_t line = known >> hierarchy->line_shift;
 	unsigned level = 1;
 
 	for (; level < hierarchy->level_count; level++) {
@@ -49,7 +47,7 @@ look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 			result->cycles = latencies[level];
 			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
 				hierarchy_meet(hierarchy, line, now, result);
-			break;
+			return;
 		}
 		if (!cache_found_writes_back(found))
 			continue;
@@ -59,8 +57,50 @@ look_further(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 		}
 		hierarchy_write_back(hierarchy, found.left, level + 1, now);
 	}
-	if (level == hierarchy->level_count)
-		hierarchy_fill(hierarchy, line, now, latencies, result);
+	hierarchy_fill(hierarchy, line, now, latencies, result);
+}
+
+/* For the most part level 2 has it. */
+static inline void
+first_writes_back(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
+{
+	if (!hierarchy->levels[1]->is_simple || !cache_mark_written(hierarchy->levels[1], left))
+		hierarchy_write_back(hierarchy, left, 1, now);
+}
+
+/* Whether it simply is in level 2. */
+static inline __attribute__((always_inline)) bool
+is_in_second(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+             struct access_result *result)
+{
+	const struct cache *cache = hierarchy->levels[1];
+	struct cache_small *set;
+	uint32_t matches, flags;
+
+	if (!cache->is_simple)
+		return false;
+	set = cache_small_set(cache, line);
+	matches = cache_small_find(cache, set, line);
+	if (!matches)
+		return false;
+	flags = cache_small_use(set, (uint32_t)__builtin_ctz(matches), false);
+	result->level = 1;
+	result->cycles = latencies[1];
+	if (__builtin_expect(flags & CACHE_WAS_PREFETCHED, 0))
+		hierarchy_meet(hierarchy, line, now, result);
+	return true;
+}
+
+/* What the first level did not have; of code, without `instruction`. */
+static inline __attribute__((always_inline)) void
+first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
+             struct access_result *result)
+{
+	const uint32_t *latencies = instruction ? hierarchy->system->data_cycles : hierarchy->system->code_cycles;
+	const uint64_t line = known >> hierarchy->line_shift;
+
+	if (!is_in_second(hierarchy, line, latencies, now, result))
+		look_further(hierarchy, line, latencies, now, result);
 	if (hierarchy->prefetcher_count)
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 }
@@ -121,8 +161,8 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	first_level_put(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
 	if (!found.hit) {
 		if (key & PLAIN_WRITTEN)
-			hierarchy_write_back(hierarchy, first_level_left(&hierarchy->data, line, found.left), 1, now);
-		look_further(hierarchy, known, instruction, now, result);
+			first_writes_back(hierarchy, first_level_left(&hierarchy->data, line, found.left), now);
+		first_missed(hierarchy, known, instruction, now, result);
 	} else if (__builtin_expect(key == PLAIN_PREFETCHED, 0)) {
 		hierarchy_meet(hierarchy, line, now, result);
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
@@ -163,7 +203,7 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, hierarchy->uses += PLAIN_USE);
 	first_level_put(&hierarchy->code, found.place, guest_line, false);
 	if (!found.hit)
-		look_further(hierarchy, known, 0, now, result);
+		first_missed(hierarchy, known, 0, now, result);
 }
 
 void

@@ -147,6 +147,7 @@ make_levels(struct hierarchy *hierarchy)
 	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
 	int err = 0;
 
+	hierarchy->levels[1] = &hierarchy->own[1]; /* is asked what it is, and may be none */
 	for (unsigned i = 1; !err && i < machine->level_count; i++) {
 		hierarchy->levels[i] = &hierarchy->own[i];
 		if (machine->levels[i].cores > 1)
