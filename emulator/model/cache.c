@@ -36,18 +36,31 @@ is_small(const struct cache *cache)
 }
 
 static void
-empty_set(const struct cache *cache, uint8_t *set, uint32_t random)
+empty_first_set(const struct cache *cache, uint8_t *set)
 {
 	memset(set, 0, cache->set_bytes);
 	memset(set, 0xff, cache->slots * sizeof(uint32_t));
-	if (cache->is_random) {
-		*order_of(cache, set) = random;
-	} else if (is_small(cache)) {
+	if (is_small(cache)) {
 		*order_of(cache, set) = order_first(cache->ways);
 	} else {
 		memset(set + cache->order_at, ORDER_NEVER, cache->order_bytes);
 		for (uint8_t i = 0; i < cache->ways; i++)
 			set[cache->order_at + i] = (uint8_t)(cache->ways - 1 - i);
+	}
+}
+
+/* A large cache has 10^5 of them, and many a program is short. */
+static void
+empty_sets(struct cache *cache, uint64_t seed)
+{
+	empty_first_set(cache, cache->sets);
+	for (uint32_t i = 0; i < cache->set_count; i++) {
+		uint8_t *set = cache->sets + (size_t)i * cache->set_bytes;
+
+		if (i)
+			memcpy(set, cache->sets, cache->set_bytes);
+		if (cache->is_random)
+			*order_of(cache, set) = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	}
 }
 
@@ -94,9 +107,7 @@ cache_init(struct cache *cache, const struct machine_cache *model, unsigned line
 		return -ENOMEM;
 	if (alignment == HUGE_PAGE)
 		madvise(cache->sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
-	for (uint32_t i = 0; i < cache->set_count; i++)
-		empty_set(cache, cache->sets + (size_t)i * cache->set_bytes,
-		          (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32));
+	empty_sets(cache, seed);
 	return 0;
 }
 

@@ -53,7 +53,6 @@ struct cache {
 struct cache_found {
 	uint64_t left; /* with a miss: the line that made room; CACHE_NO_LINE */
 	uint32_t what; /* CACHE_... */
-	uint32_t slot; /* where it is now, set * 8 + way; of a simple cache only */
 };
 
 /* 0 or -ENOMEM. */
@@ -118,7 +117,7 @@ cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t
 {
 	const uint32_t way = order_oldest(set->order, cache->present), index = cache_small_index(cache, line);
 	const uint32_t left = set->tags[way];
-	struct cache_found found = {CACHE_NO_LINE, set->flags[way] & CACHE_WAS_WRITTEN, index * CACHE_SMALL_WAYS + way};
+	struct cache_found found = {CACHE_NO_LINE, set->flags[way] & CACHE_WAS_WRITTEN};
 
 	if (left != TAG_NONE)
 		found.left = (uint64_t)left << cache->set_shift | index;
@@ -142,8 +141,7 @@ cache_access(struct cache *cache, uint64_t line, bool writes)
 	if (!matches)
 		return cache_small_replace(cache, set, line, writes ? CACHE_WAS_WRITTEN : 0);
 	way = (uint32_t)__builtin_ctz(matches);
-	return (struct cache_found){CACHE_NO_LINE, CACHE_HIT | cache_small_use(set, way, writes),
-	                            cache_small_index(cache, line) * CACHE_SMALL_WAYS + way};
+	return (struct cache_found){CACHE_NO_LINE, CACHE_HIT | cache_small_use(set, way, writes)};
 }
 
 /* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
@@ -156,7 +154,7 @@ cache_prefetch(struct cache *cache, uint64_t line)
 		return cache_prefetch_any(cache, line);
 	set = cache_small_set(cache, line);
 	if (cache_small_find(cache, set, line))
-		return (struct cache_found){CACHE_NO_LINE, CACHE_HIT, 0};
+		return (struct cache_found){CACHE_NO_LINE, CACHE_HIT};
 	return cache_small_replace(cache, set, line, CACHE_WAS_PREFETCHED);
 }
 
