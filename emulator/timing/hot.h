@@ -14,24 +14,6 @@
 #define HOT_INLINE    static inline __attribute__((always_inline))
 #define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
 
-/*
- * Whether code of a block that begins is a plain hit; it is used. That of the line that was used last needs no look: it
- * and its page are the most recent ones already.
- */
-HOT_INLINE bool
-hot_use_code(struct thread *thread, const struct code *code)
-{
-	const struct plain_hits *plain = &thread->code_plain;
-
-	if (code->only_line == thread->last_line)
-		return true;
-	if (!HOT_LIKELY(plain_hits_use(plain, false, code->first_line, code->first_line + code->more_lines,
-	                               code->address >> plain->page_shift)))
-		return false;
-	thread->last_line = code->first_line + code->more_lines;
-	return true;
-}
-
 /* How long it takes depends in order on what ran before, out of order on whether that was the same. NULL: not known. */
 HOT_INLINE struct variant *
 hot_variant(const struct thread *thread, const struct code *code, const bool is_in_order)
@@ -62,13 +44,18 @@ hot_advance(struct thread *thread, const struct code *code, struct variant *vari
 		slow_limit(thread);
 }
 
+/* Code of the line that was used last needs no look: it and its page are the most recent ones already. */
 HOT_INLINE void
 hot_fetch(struct thread *thread, struct code *code, struct variant *variant, const uint32_t parts)
 {
-	if (parts & SETUP_CACHES && !hot_use_code(thread, code))
-		slow_fetch(thread, code, variant, parts);
-	else
-		hot_advance(thread, code, variant, parts);
+	if (parts & SETUP_CACHES && code->only_line != thread->last_line) {
+		if (!plain_hits_use_one(&thread->code_plain, false, code->only_line, code->page)) {
+			slow_fetch(thread, code, variant, parts);
+			return;
+		}
+		thread->last_line = code->only_line;
+	}
+	hot_advance(thread, code, variant, parts);
 }
 
 /* Straight on, as long as all is as usual; what is not goes on in slow.c, with the same next steps. */

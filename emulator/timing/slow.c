@@ -230,13 +230,14 @@ fetch_line(struct thread *thread, const struct block *block, uint64_t address)
 		core_fetch_missed(thread, number, &result);
 }
 
-/* Each line of it that is no plain hit. */
-static __attribute__((noinline)) void
+static void
 fetch_lines(struct thread *thread, const struct code *code)
 {
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 	const uint64_t end = code->address + code->block->size;
 
+	if (plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page))
+		return;
 	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
 		if (!is_plain(&thread->code_plain, address, false))
 			fetch_line(thread, code->block, address);
@@ -250,7 +251,7 @@ slow_fetch(struct thread *thread, struct code *code, struct variant *variant, ui
 		fetch_lines(thread, code);
 	else
 		fetch_line(thread, code->block, code->address);
-	thread->last_line = code->first_line + code->more_lines;
+	thread->last_line = code->last_line;
 	hot_advance(thread, code, variant, parts);
 }
 

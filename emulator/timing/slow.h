@@ -8,18 +8,21 @@
 
 #include "emulator/timing/timing.h"
 
+/* Inlined, they would make the usual way save registers. */
+#define SLOW __attribute__((noinline))
+
 /*
  * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_enter(). In turn:
  * its variant is not known; the block before did not end plainly, nor with a branch; or with one, which was predicted
- * wrongly; its code is no plain hit.
+ * wrongly; its code is no plain hit of one line.
  */
-void slow_variant(struct thread *thread, struct code *code, uint32_t parts);
-void slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
-void slow_branch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
-void slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+SLOW void slow_variant(struct thread *thread, struct code *code, uint32_t parts);
+SLOW void slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+SLOW void slow_branch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+SLOW void slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
 
 /* The clock has reached the limit, with the block that begins. */
-void slow_limit(struct thread *thread);
+SLOW void slow_limit(struct thread *thread);
 
 /* An instruction's own access to `size` bytes, some of which is no plain hit perhaps. */
 void slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store);

@@ -46,17 +46,16 @@ enum code_ending {
 
 /* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
 struct code {
-	uint64_t address;
-	uint64_t only_line;  /* that it is on; CODE_SEVERAL_LINES */
-	uint64_t first_line; /* THREAD_NO_LINE: to be looked at each time */
+	uint64_t address, page;
+	uint64_t only_line; /* that it is on; CODE_SEVERAL_LINES */
 	const struct block *block;
 	struct variant *variants[2]; /* out of order: behind another block, and behind itself; NULL: not made yet */
 	uint32_t fall;               /* where a branch that is not taken goes: as much of it as tells it from others */
 	uint32_t number;
-	uint32_t site;      /* of its conditional branch, for the predictor */
-	uint8_t more_lines; /* behind the first: 0 or 1 */
-	uint8_t ending;     /* enum code_ending */
-	struct code *same;  /* with this number, at another address */
+	uint32_t site;                  /* of its conditional branch, for the predictor */
+	uint8_t ending;                 /* enum code_ending */
+	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
+	struct code *same;              /* with this number, at another address */
 	struct access accesses[];
 };
 

@@ -69,11 +69,12 @@ place_code(const struct timing *timing, struct code *code)
 	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
 	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 
+	code->page = code->address >> page_shift;
 	code->first_line = code->address >> line_shift;
-	code->more_lines = last >> line_shift != code->first_line;
-	code->only_line = code->more_lines ? CODE_SEVERAL_LINES : code->first_line;
-	if (last >> line_shift > code->first_line + 1 || last >> page_shift != code->address >> page_shift)
-		code->first_line = THREAD_NO_LINE;
+	code->last_line = last >> line_shift;
+	code->only_line = code->first_line == code->last_line ? code->first_line : CODE_SEVERAL_LINES;
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page)
+		code->last_line = THREAD_NO_LINE;
 }
 
 struct code *
