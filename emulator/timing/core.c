@@ -30,7 +30,7 @@ stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uin
 void
 core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
 {
-	if (cost.wait_cycles == 0 && cycles <= cost.cache_cycles)
+	if (cost.wait_cycles == 0 && (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles))
 		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, cycles);
 	else if (cost.wait_cycles == 0 && cost.cache_cycles == 0 && cycles <= cost.tlb_cycles)
 		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, cycles);

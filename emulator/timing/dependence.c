@@ -57,60 +57,100 @@ value_ready(const struct dependence *dependence, struct part part, uint64_t load
 	return ready;
 }
 
-/* The registers behind the block, which waited for something when it began or has loads that missed. */
-static inline void
-follow_registers(struct dependence *dependence, const struct block *block, struct part part, uint64_t issue)
+/*
+ * The registers that wait behind a block, of which `registers` waited before it. Of those it reads one at most did,
+ * `waiting`, and one of its loads missed at most: nothing is read here that was written here.
+ */
+static inline uint64_t
+follow_one(struct dependence *dependence, const struct block *block, struct part part, uint64_t registers,
+           uint64_t waiting, uint64_t issue)
 {
+	const uint64_t loaded = dependence->missing[part.first % DEPENDENCE_MISSING].ready;
+	const uint64_t until = waiting ? dependence->ready[__builtin_ctzll(waiting)] : 0;
 	const struct block_origin *origin = block->origins;
-	const uint64_t waiting = dependence->registers;
+
+	registers &= ~block->writes;
+	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1, origin++) {
+		const uint64_t live = origin->live & waiting ? until : 0;
+		const uint64_t load = origin->loads & part.loads ? loaded : 0;
+		const uint64_t ready = live > load ? live : load;
+
+		if (ready <= issue)
+			continue;
+		registers |= left & -left;
+		dependence->ready[__builtin_ctzll(left)] = ready;
+	}
+	return registers;
+}
+
+/* The same of any block; `first` of what is left are its loads. */
+static __attribute__((noinline)) uint64_t
+follow_several(struct dependence *dependence, const struct code *code, uint32_t sequence, uint32_t first,
+               uint64_t registers, uint64_t issue)
+{
+	const struct part part = missing_of(dependence, sequence, first);
+	const struct block *block = code->block;
+	const struct block_origin *origin = block->origins;
 	uint64_t behind = 0;
 
 	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1, origin++) {
-		const uint64_t loads = origin->loads & part.loads, live = origin->live & waiting;
 		const unsigned reg = (unsigned)__builtin_ctzll(left);
 
-		if (!(loads | live))
-			continue;
-		dependence->behind[reg] = value_ready(dependence, part, loads, live);
+		dependence->behind[reg] =
+			value_ready(dependence, part, origin->loads & part.loads, origin->live & registers);
 		behind |= (uint64_t)(dependence->behind[reg] > issue) << reg;
 	}
-	dependence->registers = (waiting & ~block->writes) | behind;
-	for (; behind; behind &= behind - 1)
-		dependence->ready[__builtin_ctzll(behind)] = dependence->behind[__builtin_ctzll(behind)];
+	for (uint64_t left = behind; left; left &= left - 1)
+		dependence->ready[__builtin_ctzll(left)] = dependence->behind[__builtin_ctzll(left)];
+	return (registers & ~block->writes) | behind;
 }
 
 static inline void
-follow(struct thread *thread, uint64_t issue)
+follow(struct dependence *dependence, const struct code *const *history, uint32_t sequence, uint64_t issue)
 {
-	struct dependence *dependence = &thread->dependence;
+	uint64_t registers = dependence->registers;
+	uint32_t first = dependence->first;
 
-	if (thread->sequence - dependence->followed >= THREAD_HISTORY ||
-	    dependence->count - dependence->first > DEPENDENCE_MISSING) {
-		const uint64_t until = dependence->until;
+	for (uint32_t i = dependence->followed; i != sequence; i++) {
+		const struct block *block = history[i % THREAD_HISTORY]->block;
+		const struct part part = missing_of(dependence, i, first);
+		const uint64_t waiting = registers & block->live_in;
 
-		dependence_reset(dependence, thread->sequence);
-		dependence->until = until;
-	}
-	for (; dependence->followed != thread->sequence; dependence->followed++) {
-		const struct block *block = thread->history[dependence->followed % THREAD_HISTORY]->block;
-		const struct part part = missing_of(dependence, dependence->followed, dependence->first);
-
-		if (part.loads | (dependence->registers & block->live_in))
-			follow_registers(dependence, block, part, issue);
+		if (!(part.loads | waiting))
+			registers &= ~block->writes;
+		else if (part.end - part.first <= 1 && !(waiting & (waiting - 1)))
+			registers = follow_one(dependence, block, part, registers, waiting, issue);
 		else
-			dependence->registers &= ~block->writes;
-		dependence->first = part.end;
+			registers = follow_several(dependence, history[i % THREAD_HISTORY], i, first, registers, issue);
+		first = part.end;
 	}
+	dependence->registers = registers;
+	dependence->first = first;
+	dependence->followed = sequence;
+}
+
+/* What is not known any more is ready. */
+static void
+forget_lost(struct dependence *dependence, uint32_t sequence)
+{
+	const uint64_t until = dependence->until;
+
+	if (sequence - dependence->followed < THREAD_HISTORY &&
+	    dependence->count - dependence->first <= DEPENDENCE_MISSING)
+		return;
+	dependence_reset(dependence, sequence);
+	dependence->until = until;
 }
 
 /* By itself: who is not made of anything that is missing has nothing to save for it. */
 static __attribute__((noinline)) uint64_t
 address_ready(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
 {
-	const struct dependence *dependence = &thread->dependence;
+	struct dependence *dependence = &thread->dependence;
 	struct part part;
 
-	follow(thread, issue);
+	forget_lost(dependence, thread->sequence);
+	follow(dependence, thread->history, thread->sequence, issue);
 	part = missing_of(dependence, thread->sequence, dependence->first);
 	return value_ready(dependence, part, instruction->address_loads & part.loads,
 	                   instruction->address_live & dependence->registers);
