@@ -92,6 +92,18 @@ cache_small_set(const struct cache *cache, uint64_t line)
 	return (struct cache_small *)(void *)cache->sets + cache_small_index(cache, line);
 }
 
+/* The line that has to make room for this one, if it is written; else CACHE_NO_LINE. */
+static inline uint64_t
+cache_next_written(const struct cache *cache, uint64_t line)
+{
+	const struct cache_small *set = cache_small_set(cache, line);
+	const uint32_t way = order_oldest(set->order, cache->present);
+
+	if (!(set->flags[way] & CACHE_WAS_WRITTEN))
+		return CACHE_NO_LINE;
+	return (uint64_t)set->tags[way] << cache->set_shift | cache_small_index(cache, line);
+}
+
 /* What has the line: the lowest bit is its way; 0: nothing. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_find(const struct cache *cache, const struct cache_small *set, uint64_t line)

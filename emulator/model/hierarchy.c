@@ -105,6 +105,24 @@ first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 }
 
+/*
+ * Who goes to another page may well go to the last level, whose set takes the host as long as the guest's line does:
+ * both are fetched at once, and the set of what may leave the level before.
+ */
+static __attribute__((noinline)) void
+fetch_far_sets(const struct hierarchy *hierarchy, uint64_t line)
+{
+	const struct cache *before = hierarchy->levels[hierarchy->level_count - 2];
+	uint64_t left;
+
+	cache_fetch_set(hierarchy->far, line);
+	if (!before->is_simple)
+		return;
+	left = cache_next_written(before, line);
+	if (left != CACHE_NO_LINE)
+		cache_fetch_set(hierarchy->far, left);
+}
+
 /* A page that is no plain hit; `known`: its address. */
 static __attribute__((noinline)) void
 translate(struct hierarchy *hierarchy, struct first_level *level, const struct machine_tlb *model, uint64_t page,
@@ -112,8 +130,11 @@ translate(struct hierarchy *hierarchy, struct first_level *level, const struct m
 {
 	const struct machine_tlb *shared = &hierarchy->system->machine.shared_tlb;
 	const uint64_t number = known >> hierarchy->page_shift;
-	const struct first_found found = first_level_use(level, number, hierarchy->uses += PLAIN_USE);
+	struct first_found found;
 
+	if (hierarchy->far)
+		fetch_far_sets(hierarchy, followed(hierarchy->system, known) >> hierarchy->line_shift);
+	found = first_level_use(level, number, hierarchy->uses += PLAIN_USE);
 	first_level_put(level, found.place, page, false);
 	if (found.hit)
 		return;

@@ -51,6 +51,7 @@ struct hierarchy {
 	struct page_map_recent regions;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
+	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
 	struct tlb shared_tlb;
 	unsigned prefetcher_count;
 	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];

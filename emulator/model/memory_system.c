@@ -6,6 +6,7 @@
 #include "emulator/setup.h"
 
 #define NS_PER_US 1000.0
+#define FAR_BYTES ((uint64_t)512 << 10)
 #define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 static unsigned
@@ -158,6 +159,17 @@ make_levels(struct hierarchy *hierarchy)
 	return err;
 }
 
+/* What is asked for seldom and not found in the host's caches then. */
+static const struct cache *
+far_level(const struct hierarchy *hierarchy)
+{
+	const struct cache *last = hierarchy->levels[hierarchy->level_count - 1];
+
+	if (hierarchy->level_count < 3 || (uint64_t)last->set_count * last->set_bytes < FAR_BYTES)
+		return NULL;
+	return last;
+}
+
 static int
 make_first_lines(struct hierarchy *hierarchy)
 {
@@ -236,6 +248,7 @@ fill(struct hierarchy *hierarchy)
 
 	if (!err)
 		err = make_rest(hierarchy);
+	hierarchy->far = far_level(hierarchy);
 	hierarchy->uses = PLAIN_FIRST_USE;
 	hierarchy->plain_data = plain_hits_of(hierarchy, &hierarchy->data, &hierarchy->data_pages);
 	hierarchy->plain_code = plain_hits_of(hierarchy, &hierarchy->code, &hierarchy->code_pages);
