@@ -94,4 +94,16 @@ plain_hits_use_one(const struct plain_hits *plain, bool writes, uint64_t line, u
 	return true;
 }
 
+/* It is read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
+static inline __attribute__((always_inline)) bool
+plain_hits_access_one(const struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
+{
+	if (!plain_hits_use_one(plain, false, line, page))
+		return false;
+	if (writes)
+		plain_place_at(plain->line_places, plain->lines[line & plain->line_mask])->key =
+			line << 1 | PLAIN_WRITTEN;
+	return true;
+}
+
 #endif

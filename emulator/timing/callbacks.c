@@ -45,7 +45,7 @@ access_one(unsigned vcpu, uint64_t address, void *data, bool writes)
 	struct thread *thread = thread_of(vcpu);
 	const uint64_t last = last_of(address, data);
 
-	if (!HOT_LIKELY(hot_use_line(&thread->data_plain, address, last, writes)))
+	if (!HOT_LIKELY(hot_access_line(&thread->data_plain, address, last, writes)))
 		slow_access(thread, access_of(data), address, (unsigned)(last - address) + 1, writes);
 }
 
@@ -63,13 +63,13 @@ store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 	access_one(vcpu, address, data, true);
 }
 
-/* One of a line that was written needs no question. */
 static void
 load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!HOT_LIKELY(hot_use_line(&thread->data_plain, address, last_of(address, data), true)))
+	if (!HOT_LIKELY(hot_access_line(&thread->data_plain, address, last_of(address, data),
+	                                qemu_plugin_mem_is_store(info))))
 		ask(thread, info, address, data);
 }
 

@@ -87,15 +87,15 @@ hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 	hot_fetch(thread, code, variant, parts);
 }
 
-/* Whether the bytes are of one line that is a plain hit, with its page; it is used. */
+/* Whether the bytes are of one line that is a plain hit, with its page; it is read or written. */
 HOT_INLINE bool
-hot_use_line(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
+hot_access_line(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
 	return HOT_LIKELY((first ^ last) >> TIMING_LINE_SHIFT == 0) &&
-	       plain_hits_use_one(plain, writes, first >> TIMING_LINE_SHIFT, first >> TIMING_PAGE_SHIFT);
+	       plain_hits_access_one(plain, writes, first >> TIMING_LINE_SHIFT, first >> TIMING_PAGE_SHIFT);
 }
 
-/* The same of two lines of a page, or one. */
+/* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */
 HOT_INLINE bool
 hot_use_lines(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
