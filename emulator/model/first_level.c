@@ -57,9 +57,11 @@ first_level_init(struct first_level *level, const struct machine_cache *model, u
 
 	*level = (struct first_level){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
 	level->slots = (model->ways + 3) & ~3u;
-	level->set_shift = (uint8_t)__builtin_ctz(sets);
+	if (model->replacement == REPLACEMENT_FIFO && model->ways <= FIRST_LEVEL_ORDERED)
+		level->slots = level->usual_slots = FIRST_LEVEL_ORDERED;
 	if (model->replacement == REPLACEMENT_LRU && level->slots <= 8)
 		level->usual_slots = (uint8_t)level->slots;
+	level->set_shift = (uint8_t)__builtin_ctz(sets);
 	err = make_arrays(level, table_entries((uint64_t)sets * model->ways));
 	if (err)
 		return err;
@@ -134,14 +136,11 @@ random_way(const struct first_level *level, const uint32_t *tags, uint32_t *stat
 static uint32_t
 victim(const struct first_level *level, uint32_t set, const uint32_t *tags, struct plain_place *places)
 {
-	uint32_t *next = &level->next[set], way = *next;
-
 	if (level->replacement == REPLACEMENT_LRU)
 		return stamps_oldest(&places->stamp, level->slots);
 	if (level->replacement == REPLACEMENT_RANDOM)
-		return random_way(level, tags, next);
-	*next = way + 1 < level->ways ? way + 1 : 0;
-	return way;
+		return random_way(level, tags, &level->next[set]);
+	return first_level_next(level, set);
 }
 
 struct first_found

@@ -14,15 +14,17 @@
 #include "emulator/model/tags.h"
 #include "machine/machine.h"
 
+#define FIRST_LEVEL_ORDERED 16 /* slots of a set, as of a TLB, that has one or a few, first in, first out */
+
 struct first_level {
 	uint32_t *tags; /* of each set, `slots` */
 	struct plain_place *places;
 	uint16_t *table; /* where the place of a guest's line or page may be */
 	uint32_t table_mask, set_mask;
 	uint8_t set_shift;
-	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; else 0 */
+	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; first in, first out, 16; else 0 */
 	enum machine_replacement replacement;
-	uint32_t ways, slots; /* slots: ways, and up to three more in which nothing ever is */
+	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
 	                       * next; at random, the state of its generator */
 };
@@ -59,13 +61,23 @@ first_level_put(struct first_level *level, struct plain_place *place, uint64_t g
 	level->table[guest_number & level->table_mask] = plain_place_to(level->places, place);
 }
 
+/* First in, first out: who makes room. */
+static inline uint32_t
+first_level_next(const struct first_level *level, uint32_t set)
+{
+	const uint32_t way = level->next[set];
+
+	level->next[set] = way + 1 < level->ways ? way + 1 : 0;
+	return way;
+}
+
 static inline __attribute__((always_inline)) struct first_found
 first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots)
 {
 	const uint32_t tag = (uint32_t)(number >> level->set_shift);
-	const size_t set = ((uint32_t)number & level->set_mask) * (size_t)slots;
-	uint32_t *tags = level->tags + set;
-	struct plain_place *places = level->places + set;
+	const uint32_t set = (uint32_t)number & level->set_mask;
+	uint32_t *tags = level->tags + (size_t)set * slots;
+	struct plain_place *places = level->places + (size_t)set * slots;
 	const uint32_t matches = tags_match(tags, tag, slots);
 	struct first_found found = {.hit = matches != 0};
 	uint32_t way;
@@ -73,7 +85,8 @@ first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp
 	if (found.hit) {
 		way = (uint32_t)__builtin_ctz(matches);
 	} else {
-		way = stamps_oldest(&places->stamp, slots);
+		way = slots == FIRST_LEVEL_ORDERED ? first_level_next(level, set)
+		                                   : stamps_oldest(&places->stamp, slots);
 		found.left = tags[way];
 		tags[way] = tag;
 	}
@@ -91,6 +104,15 @@ first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 	if (level->usual_slots == 4)
 		return first_level_use_usual(level, number, stamp, 4);
 	return first_level_use_any(level, number, stamp);
+}
+
+/* The same of a TLB. */
+static inline __attribute__((always_inline)) struct first_found
+first_level_use_page(struct first_level *level, uint64_t number, uint64_t stamp)
+{
+	if (level->usual_slots == FIRST_LEVEL_ORDERED)
+		return first_level_use_usual(level, number, stamp, FIRST_LEVEL_ORDERED);
+	return first_level_use(level, number, stamp);
 }
 
 /* The number of what left the set of `number`. */

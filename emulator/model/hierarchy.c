@@ -134,7 +134,7 @@ translate(struct hierarchy *hierarchy, struct first_level *level, const struct m
 
 	if (hierarchy->far)
 		fetch_far_sets(hierarchy, followed(hierarchy->system, known) >> hierarchy->line_shift);
-	found = first_level_use(level, number, hierarchy->uses += PLAIN_USE);
+	found = first_level_use_page(level, number, hierarchy->uses += PLAIN_USE);
 	first_level_put(level, found.place, page, false);
 	if (found.hit)
 		return;
@@ -148,12 +148,14 @@ translate(struct hierarchy *hierarchy, struct first_level *level, const struct m
 		result->tlb_cycles += shared->miss_cycles;
 }
 
-/* Whether it is a plain hit, which is then used. */
+/* Whether it is a plain hit, or a store to what was not written yet; it is used. */
 static inline __attribute__((always_inline)) bool
 use_place(struct hierarchy *hierarchy, struct plain_place *place, uint64_t number, bool writes)
 {
-	if (plain_place_differs(place, number, writes))
+	if (plain_place_differs(place, number, false))
 		return false;
+	if (writes)
+		place->key |= PLAIN_WRITTEN;
 	place->stamp = hierarchy->uses += PLAIN_USE;
 	return true;
 }
