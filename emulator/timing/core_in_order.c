@@ -74,20 +74,27 @@ wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t read
 		core_stall_for_load(thread, thread->variant->block->first + use, number, ready - now, cost);
 }
 
-/* Its value is waited for later. */
+/* Its value is waited for later. It is made where it stays: the host waits for what is copied in other pieces. */
 static void
-begin_waiting(struct thread *thread, const struct block_instruction *instruction, struct waiting_load load)
+begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
+              struct load_cost cost)
 {
-	load.registers[0] = instruction->load_registers[0];
-	load.registers[1] = instruction->load_registers[1];
-	load.user_index = instruction->use;
-	if (instruction->use != BLOCK_NOT_USED) {
-		load.user = thread->variant->block->first + instruction->use;
-		load.user_position = position_of(thread, instruction->use);
-	}
+	struct waiting_load *load;
+
 	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
 		thread->waiting[0] = thread->waiting[--thread->waiting_count];
-	thread->waiting[thread->waiting_count++] = load;
+	load = &thread->waiting[thread->waiting_count++];
+	load->ready = ready;
+	load->culprit = number;
+	load->cost = cost;
+	load->registers[0] = instruction->load_registers[0];
+	load->registers[1] = instruction->load_registers[1];
+	load->user_index = instruction->use;
+	load->user = 0;
+	if (instruction->use != BLOCK_NOT_USED) {
+		load->user = thread->variant->block->first + instruction->use;
+		load->user_position = position_of(thread, instruction->use);
+	}
 	thread->limit = 0;
 }
 
@@ -110,8 +117,7 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	if (instruction->is_used_first && thread->waiting_count == 0)
 		wait_at_once(thread, number, instruction->use, ready, cost);
 	else
-		begin_waiting(thread, instruction,
-		              (struct waiting_load){.ready = ready, .culprit = number, .cost = cost});
+		begin_waiting(thread, instruction, number, ready, cost);
 }
 
 /* Whether the block that begins needs a register of the load, and from which instruction on. */
