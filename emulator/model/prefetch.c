@@ -125,23 +125,22 @@ follow(struct prefetch_entry *entry, uint64_t at, int64_t step)
 	return entry->confidence >= CONFIDENT;
 }
 
+/* Whether it goes on, turns or begins anew nobody can foresee: the host has no branch for it. */
 APART unsigned
 follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
 {
 	const uint64_t reach = prefetcher->model.distance;
 	const uint64_t most = entry->confidence < CONFIDENT ? prefetcher->near : reach;
-	const int64_t moved = (int64_t)(at - entry->last);
+	const int64_t moved = (int64_t)(at - entry->last), step = moved > 0 ? 1 : -1;
+	const bool is_near = (uint64_t)(moved * step) <= most, goes_on = is_near & (entry->step == step);
 
 	if (!moved)
 		return 0;
-	if ((uint64_t)(moved < 0 ? -moved : moved) > most) { /* it begins anew */
-		entry->last = at;
-		entry->next = at;
-		entry->step = 0;
-		entry->confidence = 0;
-		return 0;
-	}
-	return follow(entry, at, moved > 0 ? 1 : -1) ? ask(prefetcher, entry, at, reach) : 0;
+	entry->step = is_near ? step : 0;
+	entry->confidence = goes_on ? entry->confidence + 1 : is_near;
+	entry->last = at;
+	entry->next = goes_on & ((int64_t)(entry->next - at) * step > 0) ? entry->next : at;
+	return entry->confidence >= CONFIDENT ? ask(prefetcher, entry, at, reach) : 0;
 }
 
 APART unsigned

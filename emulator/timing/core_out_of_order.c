@@ -6,15 +6,26 @@
  */
 #include "emulator/timing/core.h"
 
-/* The first stall, of those that are remembered, that came when what was at `position` had retired already. */
+static inline bool
+is_stall_before(const struct thread *thread, uint32_t at, uint64_t position)
+{
+	return (at < thread->stall_count) & (thread->stalls[at % THREAD_HISTORY].position <= position);
+}
+
+/*
+ * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
+ * last one that was found or one of the next two, and nobody can foresee which: the host has no branch for it.
+ */
 static uint32_t
 first_stall_behind(struct thread *thread, uint64_t position)
 {
 	const uint32_t count = thread->stall_count;
 	const uint32_t oldest = count > THREAD_HISTORY ? count - THREAD_HISTORY : 0;
 	uint32_t at = thread->stall_found < oldest ? oldest : thread->stall_found;
+	const bool one = is_stall_before(thread, at, position);
 
-	while (at < count && thread->stalls[at % THREAD_HISTORY].position <= position)
+	at += one + (one & is_stall_before(thread, at + 1, position));
+	while (is_stall_before(thread, at, position))
 		at++;
 	while (at > oldest && thread->stalls[(at - 1) % THREAD_HISTORY].position > position)
 		at--;
@@ -27,15 +38,12 @@ entry_time(struct thread *thread, uint64_t position, uint64_t lead)
 {
 	const uint64_t entered = position > lead ? position - lead : 0;
 	const uint32_t stall = first_stall_behind(thread, entered);
-	uint64_t time = entered;
+	const uint64_t time =
+		entered + (stall == thread->stall_count ? thread->other : thread->stalls[stall % THREAD_HISTORY].other);
+	const int64_t behind = (int64_t)(position - thread->front_position);
+	const uint64_t refilled = behind < (int64_t)lead ? thread->front_time + (uint64_t)behind : 0;
 
-	time += stall == thread->stall_count ? thread->other : thread->stalls[stall % THREAD_HISTORY].other;
-	if (position < thread->front_position + lead) {
-		const uint64_t refilled = thread->front_time + (position - thread->front_position);
-
-		time = time > refilled ? time : refilled;
-	}
-	return time;
+	return time > refilled ? time : refilled;
 }
 
 void
