@@ -217,11 +217,11 @@ cache_mark_written_any(struct cache *cache, uint64_t line)
 static uint32_t
 random_victim(const struct cache *cache, uint8_t *set)
 {
-	const uint32_t room = (uint32_t)__builtin_ctz(tags_match(tags_of(set), TAG_NONE, cache->slots) | 1u << 31);
+	const uint32_t room = tags_match(tags_of(set), TAG_NONE, cache->slots);
 	uint64_t *state = order_of(cache, set);
 
-	if (tags_of(set)[room] == TAG_NONE && room < cache->ways)
-		return room;
+	if (room && (uint32_t)__builtin_ctz(room) < cache->ways)
+		return (uint32_t)__builtin_ctz(room);
 	*state = (uint32_t)*state * UINT32_C(1664525) + UINT32_C(1013904223);
 	return (uint32_t)(((*state >> 8) * cache->ways) >> 24);
 }
