@@ -9,6 +9,7 @@
 
 #include "emulator/process_file.h"
 
+#define STALLS_AHEAD 2048              /* a part of RECORD_STALLS, and whole pages */
 #define ADDRESS_MASK (UINT64_MAX >> 2) /* of what stands for an offset: readers take no larger one */
 
 struct recording {
@@ -16,6 +17,7 @@ struct recording {
 	struct code_log log;
 	struct record_header *header;
 	struct record_vcpu *vcpus[RECORD_VCPUS_MAX];
+	uint32_t prepared;                                          /* stalls */
 	uint64_t clocks[RECORD_VCPUS_MAX], began[RECORD_VCPUS_MAX]; /* before a fork */
 };
 
@@ -192,6 +194,22 @@ identify(uint64_t address, const uint8_t *bytes, const uint8_t *sizes, size_t co
 	return hash & ADDRESS_MASK;
 }
 
+/*
+ * Where stalls of instructions up to `last` will be looked for, some pages at once: one by one each would be read
+ * first, as a hole, and then written, which are two faults.
+ */
+static void
+prepare_stalls(struct recording *recording, uint32_t last)
+{
+	while (recording->prepared <= record_stall_place(last, last, 0) && recording->prepared < RECORD_STALLS) {
+		for (unsigned i = 0; i < RECORD_VCPUS_MAX; i++)
+			if (recording->vcpus[i])
+				madvise(&recording->vcpus[i]->stalls[recording->prepared],
+				        STALLS_AHEAD * sizeof(struct record_stall), MADV_POPULATE_WRITE);
+		recording->prepared += STALLS_AHEAD;
+	}
+}
+
 uint32_t
 recording_add_block(struct recording *recording, const struct code_block *block, const uint8_t *sizes,
                     const uint8_t *bytes, uint64_t address, uint32_t *first)
@@ -204,6 +222,8 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 	number = code_log_add_block(&recording->log, &recording->header->log_size, &known, sizes, first);
 	if (!number)
 		recording_pass(recording);
+	else
+		prepare_stalls(recording, *first + known.instruction_count);
 	return number;
 }
 
