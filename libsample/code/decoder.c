@@ -79,8 +79,11 @@ open_all(struct decoder *decoder)
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	decoder->scratch = cs_malloc(decoder->capstone);
-	decoder->memos = calloc(MEMO_SIZE, sizeof(*decoder->memos));
-	return decoder->scratch && decoder->memos ? 0 : -ENOMEM;
+	decoder->memos = aligned_alloc(sizeof(*decoder->memos), MEMO_SIZE * sizeof(*decoder->memos));
+	if (!decoder->scratch || !decoder->memos)
+		return -ENOMEM;
+	memset(decoder->memos, 0, MEMO_SIZE * sizeof(*decoder->memos));
+	return 0;
 }
 
 struct decoder *

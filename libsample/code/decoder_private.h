@@ -24,6 +24,8 @@ struct memo {
 	struct instruction instruction;
 };
 
+_Static_assert(sizeof(struct memo) == 64, "each is on one line of the cache");
+
 /* Names repeat even more. */
 struct known_form {
 	char name[FORM_NAME];

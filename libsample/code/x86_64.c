@@ -63,18 +63,19 @@ instruction_place(struct instruction *instruction, uint64_t address, const struc
 		instruction->target = address + instruction->size + (uint64_t)encoding->immediate;
 }
 
-/* The bytes without those that make no difference to what the instruction does: displacements, and longer immediates.
+/*
+ * The bytes without those that make no difference to what the instruction does: displacements, longer immediates, and
+ * those of the first map, which choose no operation.
  */
 static void
 memo_key(const uint8_t *bytes, const struct x86_encoding *encoding, uint8_t key[MEMO_KEY])
 {
-	bool is_short_jump = encoding->map == MAP_ONE_BYTE && encoding->kind == ENCODING_LEGACY &&
-	                     (encoding->opcode >> 4 == 7 || encoding->opcode == 0xeb);
+	const bool is_first_map = encoding->map == MAP_ONE_BYTE && encoding->kind == ENCODING_LEGACY;
 
 	memset(key, 0, MEMO_KEY);
 	memcpy(key, bytes, encoding->size);
 	memset(key + encoding->displacement_at, 0, encoding->displacement_size);
-	if (encoding->immediate_size > 1 || is_short_jump)
+	if (encoding->immediate_size > 1 || is_first_map)
 		memset(key + encoding->immediate_at, 0, encoding->immediate_size);
 	key[MEMO_KEY - 1] = encoding->size;
 }

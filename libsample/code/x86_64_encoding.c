@@ -6,14 +6,14 @@
 
 struct cursor {
 	const uint8_t *bytes;
-	size_t length, at;
-	bool is_over; /* something behind the end was asked for */
+	size_t length, at; /* length: at most of an instruction */
+	bool is_over;      /* something behind the end was asked for */
 };
 
 static uint8_t
 take(struct cursor *cursor)
 {
-	if (cursor->at >= cursor->length || cursor->at >= X86_LONGEST) {
+	if (cursor->at >= cursor->length) {
 		cursor->is_over = true;
 		return 0;
 	}
@@ -23,13 +23,14 @@ take(struct cursor *cursor)
 static int64_t
 take_number(struct cursor *cursor, size_t size)
 {
+	const unsigned unused = 64 - 8 * (unsigned)size;
 	uint64_t value = 0;
 
+	if (!size)
+		return 0;
 	for (size_t i = 0; i < size; i++)
 		value |= (uint64_t)take(cursor) << (8 * i);
-	if (size > 0 && size < 8 && value >> (8 * size - 1))
-		value |= UINT64_MAX << (8 * size);
-	return (int64_t)value;
+	return (int64_t)(value << unused) >> unused;
 }
 
 /* Legacy prefixes, then REX; one that is not right before the opcode counts for nothing. The byte behind them. */
@@ -214,7 +215,7 @@ take_modrm(struct cursor *cursor, struct x86_encoding *encoding, const struct ev
 int
 x86_encoding_parse(const uint8_t *bytes, size_t length, struct x86_encoding *encoding)
 {
-	struct cursor cursor = {.bytes = bytes, .length = length};
+	struct cursor cursor = {.bytes = bytes, .length = length < X86_LONGEST ? length : X86_LONGEST};
 	struct evex_bits fifth = {0, 0};
 
 	memset(encoding, 0, sizeof(*encoding));
