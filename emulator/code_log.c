@@ -11,6 +11,7 @@
 struct code_log_place {
 	uint64_t at; /* in the log */
 	uint32_t first;
+	uint32_t hash; /* the lower half */
 };
 
 void
@@ -72,11 +73,11 @@ block_at(const struct code_log *log, uint32_t number)
 	return (struct code_block *)(log->bytes + log->places[number].at);
 }
 
-static uint64_t
+static uint32_t
 block_hash(const struct code_block *block)
 {
-	return number_index_mix(block->offset ^ (uint64_t)block->image << 44 ^
-	                        (uint64_t)block->instruction_count << 32);
+	return (uint32_t)number_index_mix(block->offset ^ (uint64_t)block->image << 44 ^
+	                                  (uint64_t)block->instruction_count << 32);
 }
 
 static int
@@ -94,20 +95,20 @@ reserve_block(struct code_log *log)
 	log->places = places;
 	err = number_index_reserve(&log->blocks, &is_new);
 	for (uint32_t i = 1; !err && is_new && i <= log->block_count; i++)
-		number_index_put(&log->blocks, block_hash(block_at(log, i)), i);
+		number_index_put(&log->blocks, places[i].hash, i);
 	return err;
 }
 
 static uint32_t
-find_block(const struct code_log *log, const struct code_block *block, const uint8_t *sizes)
+find_block(const struct code_log *log, const struct code_block *block, const uint8_t *sizes, uint32_t hash)
 {
 	const struct number_index *index = &log->blocks;
 
-	for (uint32_t at = number_index_begin(index, block_hash(block)); index->numbers[at];
-	     at = number_index_next(index, at)) {
+	for (uint32_t at = number_index_begin(index, hash); index->numbers[at]; at = number_index_next(index, at)) {
 		const struct code_block *known = block_at(log, index->numbers[at]);
 
-		if (memcmp(known, block, offsetof(struct code_block, loads)) == 0 &&
+		if (log->places[index->numbers[at]].hash == hash &&
+		    memcmp(known, block, offsetof(struct code_block, loads)) == 0 &&
 		    memcmp(known->sizes, sizes, block->instruction_count) == 0)
 			return index->numbers[at];
 	}
@@ -119,13 +120,14 @@ code_log_add_block(struct code_log *log, uint64_t *published, const struct code_
                    uint32_t *first)
 {
 	const size_t size = sizeof(*block) + block->instruction_count;
+	const uint32_t hash = block_hash(block);
 	struct code_block *new;
 	uint32_t number;
 
 	*first = 0;
 	if (reserve_block(log))
 		return 0;
-	number = find_block(log, block, sizes);
+	number = find_block(log, block, sizes, hash);
 	if (number) {
 		*first = log->places[number].first;
 		return number;
@@ -137,10 +139,10 @@ code_log_add_block(struct code_log *log, uint64_t *published, const struct code_
 	memcpy(new->sizes, sizes, block->instruction_count);
 	number = ++log->block_count;
 	*first = log->instruction_count + 1;
-	log->places[number] = (struct code_log_place){.at = log->size, .first = *first};
+	log->places[number] = (struct code_log_place){.at = log->size, .first = *first, .hash = hash};
 	log->instruction_count += block->instruction_count;
 	commit(log, published, size);
-	number_index_put(&log->blocks, block_hash(block), number);
+	number_index_put(&log->blocks, hash, number);
 	return number;
 }
 

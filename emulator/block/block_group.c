@@ -169,13 +169,20 @@ behind_last_access(const struct block *block)
 void
 block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
 {
-	struct grouping grouping = {.block = &node->block, .bytes = GROUP_BYTES, .roots = NO_ROOT + 1};
+	const uint16_t end = behind_last_access(&node->block);
+	struct grouping grouping;
 
+	if (end == 0)
+		return;
+	grouping.block = &node->block;
+	grouping.bytes = GROUP_BYTES;
+	grouping.roots = NO_ROOT + 1;
+	grouping.group_count = 0;
 	if (blocks->pipeline.cache_line && blocks->pipeline.cache_line < GROUP_BYTES)
 		grouping.bytes = blocks->pipeline.cache_line;
 	for (unsigned i = 0; i < 32; i++)
-		grouping.values[i].root = grouping.roots++;
-	for (uint16_t i = 0, end = behind_last_access(&node->block); i < end; i++) {
+		grouping.values[i] = (struct value){grouping.roots++, 0};
+	for (uint16_t i = 0; i < end; i++) {
 		struct block_instruction *instruction = &node->block.instructions[i];
 		struct address_form form;
 
