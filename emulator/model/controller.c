@@ -10,7 +10,6 @@
 #define WINDOWS_LEAST   (UINT64_C(1) << 13)
 #define WINDOWS_MOST    (UINT64_C(1) << 18)
 #define QUANTA          4 /* that windows are remembered for */
-#define REPORT_CYCLES   4096
 #define AVERAGE_CYCLES  16384.0
 #define UNBOUNDED_TRUST (UINT64_C(1) << 22) /* cycles, when clocks may differ by anything */
 #define NS_PER_US       1000.0
@@ -57,7 +56,7 @@ int
 path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles)
 {
 	*path = (struct path){.core_count = core_count, .window_shift = SHIFT_LEAST};
-	path->patience_cycles = quantum_cycles ? quantum_cycles * 2 + REPORT_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
+	path->patience_cycles = quantum_cycles ? quantum_cycles * 2 + PATH_TELL_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
 	while (path->window_shift < SHIFT_MOST &&
 	       lines_per_cycle * (double)(UINT64_C(1) << path->window_shift) < WINDOW_LINES)
 		path->window_shift++;
@@ -83,24 +82,47 @@ path_fini(struct path *path)
 	path->reports = NULL;
 }
 
-/* Whether the line found room in window `number`; windows have one line more or less so that their mean is right. */
-static bool
+void
+path_begin_to_share(struct path *path)
+{
+	path->is_shared = true;
+}
+
+/* Lines that window `number` has room for: one more or less, so that their mean is right. */
+static inline uint64_t
+room_in(const struct path *path, uint64_t number)
+{
+	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
+}
+
+/* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
+ * full. */
+static inline uint64_t
+with_one_more(const struct path *path, uint64_t number, uint64_t there)
+{
+	const uint64_t newest = there >> PATH_LINES_BITS;
+
+	if (newest < number)
+		return (number << PATH_LINES_BITS) + 1;
+	if (newest > number)
+		return there;
+	return (there & ((1 << PATH_LINES_BITS) - 1)) < room_in(path, number) ? there + 1 : 0;
+}
+
+/* Whether the line found room in window `number`. Alone, the host need not wait for all that went before. */
+static inline bool
 take(struct path *path, uint64_t number)
 {
 	uint64_t *window = &path->windows[number & path->window_mask];
-	uint64_t room = ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
-	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then;
+	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = with_one_more(path, number, there);
 
-	do {
-		uint64_t newest = there >> PATH_LINES_BITS;
-
-		if (newest > number)
-			return true;
-		then = newest == number ? there + 1 : (number << PATH_LINES_BITS) + 1;
-		if (newest == number && (there & ((1 << PATH_LINES_BITS) - 1)) >= room)
-			return false;
-	} while (!__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return true;
+	if (!path->is_shared) {
+		*window = then ? then : there;
+		return then != 0;
+	}
+	while (then && !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		then = with_one_more(path, number, there);
+	return then != 0;
 }
 
 uint64_t
@@ -139,13 +161,10 @@ load_of(const struct path *path, uint64_t now)
 }
 
 void
-path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
+path_tell(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
 {
 	double cycles, load;
 
-	user->lines++;
-	if (now < user->since + REPORT_CYCLES)
-		return;
 	cycles = (double)(now - user->since);
 	user->average += ((double)user->lines / cycles - user->average) * cycles / (cycles + AVERAGE_CYCLES);
 	user->since = now;

@@ -20,8 +20,9 @@
 
 #include "machine/machine.h"
 
-#define PATH_LOADS      256
-#define PATH_LINES_BITS 20
+#define PATH_LOADS       256
+#define PATH_LINES_BITS  20
+#define PATH_TELL_CYCLES 4096
 
 /* What a core last said that it asks for. */
 struct path_report {
@@ -41,6 +42,7 @@ struct path {
 	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint8_t window_shift;      /* of cycles */
+	bool is_shared;            /* by threads */
 	struct path_report *reports;
 	unsigned core_count;
 	uint64_t patience_cycles; /* for a core that is not heard of */
@@ -60,13 +62,25 @@ void load_curve_init(struct load_curve *curve, const struct machine *machine);
 int path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
 void path_fini(struct path *path);
 
+/* From now on threads share it. Nobody is in it. */
+void path_begin_to_share(struct path *path);
+
 /*
  * Move a line at `now`, or as soon as there is room: cycles until then. What latency the curve has for the load already
  * is the wait of who has not chanced upon a full window: the longer of the two counts, not both.
  */
 uint64_t path_move(struct path *path, struct path_user *user, uint64_t now);
 
+/* Tells others what `core` asked for until `now`, and learns what they did: user->load_cycles. */
+void path_tell(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve);
+
 /* A line more was asked for by `core` at `now`; user->load_cycles follows the load. */
-void path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve);
+static inline void
+path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
+{
+	user->lines++;
+	if (__builtin_expect(now >= user->since + PATH_TELL_CYCLES, 0))
+		path_tell(path, user, core, now, curve);
+}
 
 #endif

@@ -257,7 +257,7 @@ fill(struct hierarchy *hierarchy)
 
 /* Those that one core had alone until now. */
 static void
-begin_to_lock(struct memory_system *system)
+begin_to_share(struct memory_system *system)
 {
 	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
 		const struct machine_cache *model = &system->machine.levels[i];
@@ -265,6 +265,10 @@ begin_to_lock(struct memory_system *system)
 		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
 			cache_begin_to_lock(&system->shared[i][j]);
 	}
+	for (unsigned i = 0; i < path_count_of(&system->machine); i++)
+		path_begin_to_share(&system->controllers[i]);
+	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)
+		path_begin_to_share(&system->links[i]);
 }
 
 struct hierarchy *
@@ -286,7 +290,7 @@ hierarchy_new(struct memory_system *system, unsigned core)
 	pthread_mutex_lock(&system->lock);
 	err = fill(hierarchy);
 	if (!err && system->hierarchy_count++ == 1)
-		begin_to_lock(system);
+		begin_to_share(system);
 	pthread_mutex_unlock(&system->lock);
 	if (!err)
 		return hierarchy;

@@ -1,12 +1,13 @@
 #include "emulator/model/hierarchy_state.h"
 
 /* Consecutive lines lie on controllers in turn, shifted from page to page so that no stride stays on one. */
-static unsigned
+static inline unsigned
 controller_of(const struct machine *machine, uint64_t line)
 {
-	if (machine->controllers == 1)
-		return 0;
-	return (unsigned)((line + (line >> 6) * 7 + (line >> 13)) % machine->controllers);
+	const uint64_t shifted = line + (line >> 6) * 7 + (line >> 13);
+	const unsigned count = machine->controllers;
+
+	return (unsigned)((count & (count - 1)) == 0 ? shifted & (count - 1) : shifted % count);
 }
 
 static uint32_t
@@ -15,29 +16,46 @@ clamp(uint64_t cycles)
 	return cycles < UINT32_MAX ? (uint32_t)cycles : UINT32_MAX;
 }
 
+static unsigned
+node_of(const struct hierarchy *hierarchy, uint64_t line)
+{
+	struct page_map *pages = hierarchy->system->pages;
+	const uint64_t address = page_map_address(pages, line, hierarchy->line_shift) << hierarchy->line_shift;
+
+	return page_map_node(pages, (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift)), address,
+	                     hierarchy->node);
+}
+
+/* Through the link between two nodes: how long that waits. */
+static uint64_t
+move_between(struct hierarchy *hierarchy, unsigned from, unsigned to, uint64_t now)
+{
+	const struct machine *machine = &hierarchy->system->machine;
+	const unsigned link = from * machine->nodes + to;
+
+	return path_move(&hierarchy->system->links[link],
+	                 &hierarchy->users[machine->nodes * machine->controllers + link], now);
+}
+
 void
 hierarchy_move(struct hierarchy *hierarchy, uint64_t line, uint64_t now, bool writes, const uint32_t *latencies,
                struct access_result *result)
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
-	uint64_t address = page_map_address(system->pages, line, hierarchy->line_shift) << hierarchy->line_shift;
-	uint32_t region = (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift));
-	unsigned node = page_map_node(system->pages, region, address, hierarchy->node);
-	unsigned path = node * machine->controllers + controller_of(machine, line);
-	struct path_user *user = &hierarchy->users[path];
-	uint64_t wait = path_move(&system->controllers[path], user, now);
+	const unsigned node = machine->nodes == 1 ? 0 : node_of(hierarchy, line);
+	const unsigned at = node * machine->controllers + controller_of(machine, line);
+	struct path *path = &system->controllers[at];
+	struct path_user *user = &hierarchy->users[at];
+	uint64_t wait = path_move(path, user, now);
 
-	path_count(&system->controllers[path], user, hierarchy->core, now, &system->curve);
+	path_count(path, user, hierarchy->core, now, &system->curve);
 	result->node = (uint8_t)node;
 	result->cycles = latencies[HIERARCHY_MEMORY];
 	if (node != hierarchy->node) {
-		unsigned from = writes ? hierarchy->node : node, to = writes ? node : hierarchy->node;
-		unsigned link = from * machine->nodes + to;
-		struct path_user *through = &hierarchy->users[machine->nodes * machine->controllers + link];
-
 		result->cycles += system->remote_cycles;
-		wait += path_move(&system->links[link], through, now + wait);
+		wait += move_between(hierarchy, writes ? hierarchy->node : node, writes ? node : hierarchy->node,
+		                     now + wait);
 	}
 	result->load_cycles = user->load_cycles;
 	result->wait_cycles = clamp(wait > user->load_cycles ? wait : user->load_cycles);
