@@ -88,7 +88,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 		code = code->same;
 	if (code)
 		return code;
-	code = aligned_alloc(64, (sizeof(*code) + block->count * sizeof(code->accesses[0]) + 63) & ~(size_t)63);
+	code = arena_take(&timing->arena, sizeof(*code) + block->count * sizeof(code->accesses[0]), ARENA_LINE);
 	if (!code)
 		return NULL;
 	*code = (struct code){
@@ -107,8 +107,6 @@ timing_add_code(struct timing *timing, const struct block *block)
 	for (uint16_t i = 0; i < block->count; i++)
 		code->accesses[i] = (struct access){.code = code, .index = i};
 	timing->codes[block->number] = code;
-	if (block->number > timing->code_last)
-		timing->code_last = block->number;
 	return code;
 }
 
@@ -174,25 +172,13 @@ timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, 
 	return err;
 }
 
-static void
-free_codes(struct code *code)
-{
-	while (code) {
-		struct code *same = code->same;
-
-		free(code);
-		code = same;
-	}
-}
-
 void
 timing_fini(struct timing *timing)
 {
 	for (unsigned i = 0; i < timing->thread_count && timing->threads; i++)
 		thread_free(timing_thread(timing, i));
-	for (uint32_t i = 0; i < CODE_BLOCKS_MAX && timing->codes && i <= timing->code_last; i++)
-		free_codes(timing->codes[i]);
 	free(timing->codes);
+	arena_fini(&timing->arena);
 	if (timing->threads)
 		munmap(timing->threads, THREADS_SIZE);
 	predictor_fini(&timing->sites);

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "emulator/block/arena.h"
 #include "emulator/clock/clock.h"
 #include "emulator/timing/thread.h"
 
@@ -27,10 +28,10 @@ struct timing {
 	int level1_difference; /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;
 	bool is_in_order;
-	bool is_common;         /* lines and pages of the usual sizes: callbacks are made for them */
-	struct predictor sites; /* its kind says how a branch is known */
-	struct code **codes;    /* by number */
-	uint32_t code_last;
+	bool is_common;             /* lines and pages of the usual sizes: callbacks are made for them */
+	struct predictor sites;     /* its kind says how a branch is known */
+	struct arena arena;         /* of what is translated */
+	struct code **codes;        /* by number */
 	const struct code *nothing; /* that ran before the first block, or a system call */
 	struct variant *nothing_variant;
 };
