@@ -65,16 +65,18 @@ static __attribute__((noinline)) struct prefetch_entry *
 look_for(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
 	const uint32_t first = ((uint32_t)key & prefetcher->set_mask) * prefetcher->ways;
-	struct prefetch_entry *oldest = &prefetcher->entries[first], *end = oldest + prefetcher->ways;
+	struct prefetch_entry *set = &prefetcher->entries[first];
+	uint64_t oldest = UINT64_MAX; /* when it was used, times WAYS, and which it is: the host has no branch for it */
 
-	for (struct prefetch_entry *entry = oldest; entry < end; entry++) {
-		if (entry->key == key)
-			return entry;
-		if (entry->used < oldest->used)
-			oldest = entry;
+	for (uint32_t i = 0; i < prefetcher->ways; i++) {
+		const uint64_t used = set[i].used * WAYS + i;
+
+		if (set[i].key == key)
+			return &set[i];
+		oldest = used < oldest ? used : oldest;
 	}
-	*oldest = (struct prefetch_entry){.key = key, .last = at, .next = at};
-	return oldest;
+	set[oldest % WAYS] = (struct prefetch_entry){.key = key, .last = at, .next = at};
+	return &set[oldest % WAYS];
 }
 
 static inline struct prefetch_entry *
