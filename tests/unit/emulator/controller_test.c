@@ -200,6 +200,7 @@ threads_lose_no_line(void **state)
 	uint64_t lines = 0;
 
 	(void)state;
+	path_begin_to_share(&path);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, move_many, &users[i]), 0);
 	for (unsigned i = 0; i < 2; i++)
