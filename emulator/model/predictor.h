@@ -83,16 +83,28 @@ predictor_call(struct predictor *predictor, uint64_t address)
 	predictor->returns[top] = address;
 }
 
-/* A return to `target`: whether that was predicted wrongly; always, without a stack. */
+/* A return to `target`. When that was predicted: true. Else nothing changes: see predictor_return_wrong(). */
 static inline bool
-predictor_return(struct predictor *predictor, uint64_t target)
+predictor_return_right(struct predictor *predictor, uint64_t target)
 {
-	uint32_t top = predictor->return_top;
-	bool wrong = predictor->returns[top] != target || !predictor->return_count;
+	const uint32_t top = predictor->return_top;
 
+	if (__builtin_expect(predictor->returns[top] != target || !predictor->return_count, 0))
+		return false;
 	predictor->returns[top] = 0; /* nobody returns there: what was pushed comes back once */
-	predictor->return_top = top ? top - 1 : (predictor->return_count ? predictor->return_count - 1 : 0);
-	return wrong;
+	predictor->return_top = (top ? top : predictor->return_count) - 1;
+	return true;
+}
+
+static inline void
+predictor_return_wrong(struct predictor *predictor)
+{
+	const uint32_t top = predictor->return_top;
+
+	if (!predictor->return_count)
+		return;
+	predictor->returns[top] = 0;
+	predictor->return_top = (top ? top : predictor->return_count) - 1;
 }
 
 /* An indirect jump or call at `address` to `target`: whether that was predicted wrongly; always, without a table. */

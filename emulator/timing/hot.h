@@ -58,33 +58,40 @@ hot_fetch(struct thread *thread, struct code *code, struct variant *variant, con
 	hot_advance(thread, code, variant, parts);
 }
 
+/* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
+HOT_INLINE bool
+hot_was_predicted(struct thread *thread, const struct code *code)
+{
+	const struct code *before = thread->code;
+
+	if (before->ending == CODE_ENDS_PLAINLY)
+		return true;
+	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
+		return predictor_branch_right(&thread->predictor, before->site,
+		                              (uint32_t)code->address != before->fall);
+	if (before->ending == CODE_RETURNS)
+		return predictor_return_right(&thread->predictor, code->address);
+	if (before->ending != CODE_CALLS)
+		return false;
+	predictor_call(&thread->predictor, before->block->fall);
+	return true;
+}
+
 /* Straight on, as long as all is as usual; what is not goes on in slow.c, with the same next steps. */
 HOT_INLINE void
 hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 {
-	const struct code *before = thread->code;
 	struct variant *variant = NULL;
 
 	thread->executions[code->number]++;
-	if (parts & SETUP_CLOCK) {
+	if (parts & SETUP_CLOCK)
 		variant = hot_variant(thread, code, parts & HOT_IN_ORDER);
-		if (!HOT_LIKELY(variant != NULL)) {
-			slow_variant(thread, code, parts);
-			return;
-		}
-	}
-	if (parts & SETUP_BRANCHES && before->ending != CODE_ENDS_PLAINLY) {
-		if (!HOT_LIKELY(before->ending == CODE_BRANCHES)) {
-			slow_ending(thread, code, variant, parts);
-			return;
-		}
-		if (!HOT_LIKELY(predictor_branch_right(&thread->predictor, before->site,
-		                                       (uint32_t)code->address != before->fall))) {
-			slow_branch(thread, code, variant, parts);
-			return;
-		}
-	}
-	hot_fetch(thread, code, variant, parts);
+	if (parts & SETUP_CLOCK && !HOT_LIKELY(variant != NULL))
+		slow_variant(thread, code, parts);
+	else if (parts & SETUP_BRANCHES && !HOT_LIKELY(hot_was_predicted(thread, code)))
+		slow_ending(thread, code, variant, parts);
+	else
+		hot_fetch(thread, code, variant, parts);
 }
 
 /* Whether the bytes are of one line that is a plain hit, with its page; it is read or written. */

@@ -236,21 +236,32 @@ fetch_lines(struct thread *thread, const struct code *code)
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 	const uint64_t end = code->address + code->block->size;
 
-	if (plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page))
-		return;
 	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
 		if (!is_plain(&thread->code_plain, address, false))
 			fetch_line(thread, code->block, address);
 	}
 }
 
-void
-slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+/* Some of it is no plain hit. */
+static __attribute__((noinline)) void
+fetch_slowly(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
 	if (code->only_line == CODE_SEVERAL_LINES)
 		fetch_lines(thread, code);
 	else
 		fetch_line(thread, code->block, code->address);
+	thread->last_line = code->last_line;
+	hot_advance(thread, code, variant, parts);
+}
+
+void
+slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+{
+	if (code->only_line != CODE_SEVERAL_LINES ||
+	    !plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page)) {
+		fetch_slowly(thread, code, variant, parts);
+		return;
+	}
 	thread->last_line = code->last_line;
 	hot_advance(thread, code, variant, parts);
 }
@@ -272,38 +283,32 @@ mispredict(struct thread *thread, const struct code *code)
 		core_mispredicted(thread, code->block->first, branch);
 }
 
-static void
-end_specially(struct thread *thread, const struct code *code)
+/* What it goes on to was not predicted, or only here is it known whether it was: whether it was. */
+static bool
+was_predicted(struct thread *thread, const struct code *code)
 {
 	const struct code *before = thread->code;
 	const struct block *block = before->block;
-	const uint64_t address = block->address + block->instructions[block->count - 1].offset;
-	bool is_wrong = false;
 
-	if (block->end == BLOCK_RETURNS)
-		is_wrong = predictor_return(&thread->predictor, code->address);
-	else if (block->end == BLOCK_JUMPS_INDIRECT || block->end == BLOCK_CALLS_INDIRECT)
-		is_wrong = predictor_indirect(&thread->predictor, address, code->address);
-	if (block->end == BLOCK_CALLS || block->end == BLOCK_CALLS_INDIRECT)
+	if (before->ending == CODE_BRANCHES) {
+		predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
+		return false;
+	}
+	if (before->ending == CODE_RETURNS) {
+		predictor_return_wrong(&thread->predictor);
+		return false;
+	}
+	if (block->end == BLOCK_CALLS_INDIRECT)
 		predictor_call(&thread->predictor, block->fall);
-	if (is_wrong)
-		mispredict(thread, code);
+	return !predictor_indirect(&thread->predictor, block->address + block->instructions[block->count - 1].offset,
+	                           code->address);
 }
 
 void
 slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
-	end_specially(thread, code);
-	hot_fetch(thread, code, variant, parts);
-}
-
-void
-slow_branch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
-{
-	const struct code *before = thread->code;
-
-	predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
-	mispredict(thread, code);
+	if (!was_predicted(thread, code))
+		mispredict(thread, code);
 	hot_fetch(thread, code, variant, parts);
 }
 
@@ -328,15 +333,12 @@ variant_of(const struct thread *thread, struct code *code)
 void
 slow_variant(struct thread *thread, struct code *code, uint32_t parts)
 {
-	const struct code *before = thread->code;
 	struct variant *variant = variant_of(thread, code);
 
-	if (parts & SETUP_BRANCHES && before->ending == CODE_ENDS_SPECIALLY)
-		end_specially(thread, code);
-	else if (parts & SETUP_BRANCHES && before->ending == CODE_BRANCHES &&
-	         predictor_branch(&thread->predictor, before->site, (uint32_t)code->address != before->fall))
-		mispredict(thread, code);
-	hot_fetch(thread, code, variant, parts);
+	if (parts & SETUP_BRANCHES && !hot_was_predicted(thread, code))
+		slow_ending(thread, code, variant, parts);
+	else
+		hot_fetch(thread, code, variant, parts);
 }
 
 void

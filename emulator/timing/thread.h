@@ -41,7 +41,9 @@ struct access {
 enum code_ending {
 	CODE_ENDS_PLAINLY,
 	CODE_BRANCHES,
-	CODE_ENDS_SPECIALLY, /* with what its stack or table is for */
+	CODE_CALLS,
+	CODE_RETURNS,
+	CODE_GOES_ANYWHERE, /* jumps or calls indirectly */
 };
 
 /* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */

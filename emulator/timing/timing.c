@@ -80,6 +80,12 @@ place_code(const struct timing *timing, struct code *code)
 struct code *
 timing_add_code(struct timing *timing, const struct block *block)
 {
+	static const uint8_t endings[] = {
+		[BLOCK_FALLS] = CODE_ENDS_PLAINLY, [BLOCK_BRANCHES] = CODE_BRANCHES,
+		[BLOCK_JUMPS] = CODE_ENDS_PLAINLY, [BLOCK_JUMPS_INDIRECT] = CODE_GOES_ANYWHERE,
+		[BLOCK_CALLS] = CODE_CALLS,        [BLOCK_CALLS_INDIRECT] = CODE_GOES_ANYWHERE,
+		[BLOCK_RETURNS] = CODE_RETURNS,
+	};
 	const struct block_instruction *last = &block->instructions[block->count - 1];
 	struct code *known = timing->codes[block->number], *code = known;
 
@@ -97,9 +103,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 		.fall = (uint32_t)block->fall,
 		.number = block->number,
 		.same = known,
-		.ending = block->end == BLOCK_BRANCHES         ? CODE_BRANCHES
-	                  : block->end >= BLOCK_JUMPS_INDIRECT ? CODE_ENDS_SPECIALLY
-	                                                       : CODE_ENDS_PLAINLY,
+		.ending = endings[block->end],
 	};
 	place_code(timing, code);
 	if (code->ending == CODE_BRANCHES)
