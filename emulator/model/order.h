@@ -98,7 +98,7 @@ order_bytes_oldest(const uint8_t *ages, unsigned bytes, unsigned ways)
 #else
 	uint32_t way = 0;
 
-	while (ages[way] != ways - 1)
+	while (way < bytes && ages[way] != ways - 1)
 		way++;
 	return way;
 #endif
