@@ -1,7 +1,5 @@
 #include "emulator/timing/core.h"
 
-#include <string.h>
-
 void
 core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {

@@ -1,7 +1,5 @@
 #include "emulator/timing/dependence.h"
 
-#include <string.h>
-
 #include "emulator/timing/thread.h"
 
 #define GENERAL UINT64_C(0xffffffff)

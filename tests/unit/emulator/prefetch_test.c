@@ -139,6 +139,22 @@ so_many_streams_are_followed_at_once(void **state)
 		assert_int_equal(watch(PAGE + (i % 5) * 4096 + (i / 5) * LINE, CODE, true), 0);
 }
 
+/* Pages that are looked for in the same place at first, taking turns. */
+static void
+streams_as_many_pages_apart_as_are_remembered_stay_apart(void **state)
+{
+	const uint64_t apart = PREFETCH_RECENT * UINT64_C(4096);
+
+	(void)state;
+	begin(PREFETCH_STREAM, 16, 1, 8);
+	for (unsigned i = 0; i < 30; i++) {
+		const uint64_t page = i % 3 * (apart / LINE);
+		const unsigned count = watch(PAGE + i % 3 * apart + i / 3 * LINE, CODE, true);
+
+		assert_lines(count, i >= 6, (int)(page + i / 3 + 1), 1);
+	}
+}
+
 static void
 an_instruction_keeps_its_stride(void **state)
 {
@@ -195,6 +211,7 @@ main(void)
 		TEST(what_jumps_farther_than_the_distance_is_no_stream),
 		TEST(a_stream_begins_with_lines_that_are_near),
 		TEST(so_many_streams_are_followed_at_once),
+		TEST(streams_as_many_pages_apart_as_are_remembered_stay_apart),
 		TEST(an_instruction_keeps_its_stride),
 		TEST(what_is_fetched_as_code_has_no_stride),
 		TEST(a_share_of_fetches_is_right_evenly),
