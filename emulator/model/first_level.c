@@ -4,18 +4,18 @@
 
 #include "emulator/model/first_level.h"
 
-#define HOST_LINE     64
-#define TABLE_LEAST   512  /* entries */
-#define TABLE_MOST    8192 /* of few more than lines there are */
-#define AT_ONCE       16   /* tags */
-#define LINE_OF_TABLE 8    /* entries for a line that is held */
+#define HOST_LINE      64
+#define TABLE_LEAST    512  /* entries */
+#define TABLE_MOST     8192 /* a larger one would not stay in the host's first level */
+#define ENTRIES_A_LINE 8    /* that is held: few lines then share an entry with another */
+#define AT_ONCE        16   /* tags */
 
 static uint32_t
 table_entries(uint64_t held)
 {
 	uint64_t entries = TABLE_LEAST;
 
-	while (entries < held * LINE_OF_TABLE && entries < TABLE_MOST)
+	while (entries < held * ENTRIES_A_LINE && entries < TABLE_MOST)
 		entries *= 2;
 	return (uint32_t)entries;
 }

@@ -2,9 +2,9 @@
  * plain.h - accesses that are known to hit level 1 and its TLB, and how they are done
  *
  * Each way of level 1, and of its TLB, has a place: whose line or page is in it, by the guest's address, and when it
- * was used last. A table of twice as many entries and more says where the place of a line may be; who replaces what is
- * in a place needs not look for who points there. A plain hit - what the place has is what was asked for, and for a
- * store it was written since it came - changes nothing but when it was used.
+ * was used last. A table of several entries for each says where the place of a line may be; who replaces what is in a
+ * place needs not look for who points there. A plain hit - what the place has is what was asked for, and for a store it
+ * was written since it came - changes nothing but when it was used.
  *
  * Thread rule: of the thread that runs on the core.
  */
@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 #define PLAIN_WRITTEN    1u               /* of a key */
-#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line: nobody knows what is there, written or not; */
+#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line: nobody knows what is there */
 #define PLAIN_PREFETCHED (UINT64_MAX - 3) /* nobody asked for what is there */
 
-/* A stamp has the number of a way in its lower bits when stamps are compared, all at once as floating point numbers. */
+/* Stamps are compared as floating point numbers, with the numbers of ways in their lower bits: tags.h. */
 #define PLAIN_USE       32
 #define PLAIN_FIRST_USE (UINT64_C(1) << 52)
 
