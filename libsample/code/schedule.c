@@ -176,7 +176,7 @@ static int
 schedule_out_of_order(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                       bool follows_itself, struct schedule *schedule)
 {
-	struct work *works = calloc(count, sizeof(*works));
+	struct work *works = malloc(count * sizeof(*works));
 	double micro_operations = 0;
 	int err = 0;
 
