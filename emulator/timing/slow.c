@@ -257,8 +257,11 @@ fetch_slowly(struct thread *thread, struct code *code, struct variant *variant, 
 void
 slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
-	if (code->only_line != CODE_SEVERAL_LINES ||
-	    !plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page)) {
+	/* of two lines, behind itself: they were used a moment ago, in this order */
+	const bool is_again = thread->code == code && code->last_line == code->first_line + 1;
+
+	if (!is_again && (code->only_line != CODE_SEVERAL_LINES ||
+	                  !plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page))) {
 		fetch_slowly(thread, code, variant, parts);
 		return;
 	}
