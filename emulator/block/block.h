@@ -91,6 +91,7 @@ struct block {
 	uint32_t first;   /* of the record's instructions */
 	uint16_t count, size;
 	uint8_t end;      /* enum block_end */
+	uint8_t end_size; /* of its last instruction */
 	bool is_in_order; /* of the pipeline */
 	bool repeats;     /* x86: its last instruction is a string's; a block of that alone is entered once for
 	                     each time it repeats */

@@ -80,6 +80,7 @@ find_end(const struct instruction *last, struct block *block)
 
 	block->end = ends[last->flow];
 	block->target = last->target;
+	block->end_size = last->size;
 }
 
 int

@@ -303,8 +303,7 @@ was_predicted(struct thread *thread, const struct code *code)
 	}
 	if (block->end == BLOCK_CALLS_INDIRECT)
 		predictor_call(&thread->predictor, block->fall);
-	return !predictor_indirect(&thread->predictor, block->address + block->instructions[block->count - 1].offset,
-	                           code->address);
+	return !predictor_indirect(&thread->predictor, block->fall - block->end_size, code->address);
 }
 
 void
