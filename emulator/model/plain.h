@@ -94,6 +94,13 @@ plain_hits_use_one(const struct plain_hits *plain, bool writes, uint64_t line, u
 	return true;
 }
 
+/* The same of the line with `address`. */
+static inline bool
+plain_hits_use_address(const struct plain_hits *plain, bool writes, uint64_t address)
+{
+	return plain_hits_use_one(plain, writes, address >> plain->line_shift, address >> plain->page_shift);
+}
+
 /* It is read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
 static inline __attribute__((always_inline)) bool
 plain_hits_access_one(const struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)

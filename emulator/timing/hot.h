@@ -77,7 +77,7 @@ hot_was_predicted(struct thread *thread, const struct code *code)
 	return true;
 }
 
-/* Straight on, as long as all is as usual; what is not goes on in slow.c, with the same next steps. */
+/* Straight on, as long as all is as usual; what is not goes on in slow_block.c, with the same next steps. */
 HOT_INLINE void
 hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 {

@@ -1,0 +1,93 @@
+/*
+ * missed.h - what an access missed, in counters and as events that are sampled
+ *
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_MISSED_H
+#define DCPI_EMULATOR_TIMING_MISSED_H
+
+#include "emulator/timing/sample.h"
+#include "emulator/timing/timing.h"
+
+/* Nothing was missed, and nothing waits. */
+static inline bool
+missed_nothing(const struct access_result *result)
+{
+	return result->level == 0 && !result->tlb_missed && result->cycles == 0 && result->wait_cycles == 0 &&
+	       result->tlb_cycles == 0;
+}
+
+/* What the first level missed, as most do that one, is counted at once. */
+static inline void
+missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
+{
+	missed[0]++;
+	for (unsigned i = 1; i < level && i < timing->setup->machine.level_count; i++)
+		missed[i]++;
+}
+
+/* What loads and code have in common: they wait for what they missed. */
+static inline void
+missed_count_reads(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
+		sample_count(thread, SETUP_EVENT_LEVEL2, number);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
+}
+
+static inline void
+missed_count_load(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	if (result->tlb_missed) {
+		counters->data_tlb_missed++;
+		sample_count(thread, SETUP_EVENT_DATA_TLB, number);
+	}
+	if (result->walked) {
+		counters->data_walks++;
+		sample_count(thread, SETUP_EVENT_DATA_WALK, number);
+	}
+	if (result->level == 0)
+		return;
+	missed_count_levels(thread->timing, counters->loads_missed, result->level);
+	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
+	missed_count_reads(thread, number, result);
+}
+
+static inline void
+missed_count_store(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	counters->data_tlb_missed += result->tlb_missed;
+	counters->data_walks += result->walked;
+	if (result->level == 0)
+		return;
+	missed_count_levels(thread->timing, counters->stores_missed, result->level);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
+}
+
+static inline void
+missed_count_fetch(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	if (result->tlb_missed) {
+		counters->code_tlb_missed++;
+		sample_count(thread, SETUP_EVENT_CODE_TLB, number);
+	}
+	if (result->walked) {
+		counters->code_walks++;
+		sample_count(thread, SETUP_EVENT_CODE_WALK, number);
+	}
+	if (result->level == 0)
+		return;
+	missed_count_levels(thread->timing, counters->code_missed, result->level);
+	sample_count(thread, SETUP_EVENT_LEVEL1_CODE, number);
+	missed_count_reads(thread, number, result);
+}
+
+#endif
