@@ -25,6 +25,7 @@ measure_scaling()
 			emulated_seconds $threads '' "$build/workloads/emulated/matvec" 4096 4 time
 			note mv $threads seconds "$seconds"
 			note mv $threads virtual "$virtual"
+			note mv $threads busy "$busy"
 		done
 	done
 }
@@ -73,11 +74,12 @@ print_threads()
 {
 	awk -v one="$(median mv 1 seconds)" -v two="$(median mv 2 seconds)" -v v1="$(median mv 1 virtual)" \
 		-v v2="$(median mv 2 virtual)" -v n1="$(median mv-native 1 seconds)" -v n2="$(median mv-native 2 seconds)" \
-		-v p1="$(median mv-plain 1 seconds)" -v p2="$(median mv-plain 2 seconds)" 'BEGIN {
+		-v p1="$(median mv-plain 1 seconds)" -v p2="$(median mv-plain 2 seconds)" \
+		-v b1="$(median mv 1 busy)" -v b2="$(median mv 2 busy)" 'BEGIN {
 		printf "\nMatrix times vector, full model, two threads on two CPUs beside one: %.2f times as fast on the\nclock" \
 			" (%.2f s, %.2f s), %.2f times in virtual time. Native they are %.2f times as fast, under\n" \
-			"qemu-user alone %.2f times.\n", \
-			one / two, one, two, v1 / v2, n1 / n2, p1 / p2 }'
+			"qemu-user alone %.2f times. Together they take %.2f times the processor time of one.\n", \
+			one / two, one, two, v1 / v2, n1 / n2, p1 / p2, b2 / b1 }'
 	cat <<-END
 
 	| full model, $repeats runs | not kept together, s | kept together, s | ratio | virtual time varies by, not kept together | kept together |

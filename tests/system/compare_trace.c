@@ -61,8 +61,7 @@ model_access(struct comparison *comparison, uint64_t address, char kind)
 	else
 		hierarchy_plain_data(comparison->hierarchy, &plain);
 	line = address >> plain.line_shift;
-	if (plain_hits_use(&plain, kind == TRACE_STORE ? plain.written : plain.lines, line, line,
-	                   address >> plain.page_shift))
+	if (plain_hits_use(&plain, kind == TRACE_STORE, line, line, address >> plain.page_shift))
 		return result;
 	comparison->now += CYCLES_APART;
 	if (kind == TRACE_FETCH)
