@@ -11,21 +11,24 @@ a_new_epoch_begins_with_nothing(void **state)
 {
 	struct site *site = *state;
 	struct selection *selection;
+	struct collection_view view;
 	struct profile *profile;
 	uint64_t first;
 
 	needs_perf_events(site);
 	work_for(100000000);
 	assert_int_equal(collection_begin_epoch(site->collection, "second", site->why, sizeof(site->why)), 0);
-	assert_int_equal(view_of(site).epoch->id, 2);
-	assert_string_equal(view_of(site).epoch->label, "second");
-	assert_int_equal(view_of(site).totals.events[0].samples, 0);
-	first = view_of(site).samples; /* of all epochs */
+	view = view_of(site);
+	assert_int_equal(view.epoch->id, 2);
+	assert_string_equal(view.epoch->label, "second");
+	first = view.samples -
+	        view.totals.events[0].samples; /* a busy machine may have drained some of the second, too */
 	assert_true(first >= 20);
 	work_for(100000000);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
-	assert_true(view_of(site).totals.events[0].samples >= 20);
-	assert_int_equal(view_of(site).samples, first + view_of(site).totals.events[0].samples);
+	view = view_of(site);
+	assert_true(view.totals.events[0].samples >= 20);
+	assert_int_equal(view.samples, first + view.totals.events[0].samples);
 	selection = read_back(site, &profile);
 	assert_int_equal(selection->epoch_count, 2);
 	assert_int_equal(selection->slice_count, 2);

@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/core.c, slow_access.c and slow_block.c: stores, code and branches, and that no cycle is lost. */
+/* Tests of emulator/timing/{core,slow_access,slow_block}.c: stores, code and branches, and that no cycle is lost. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #define LOAD_RAX "48 8b 07" /* mov (%rdi),%rax */
