@@ -132,8 +132,8 @@ int machine_own_directory(char *directory, size_t size);
 
 /*
  * The machine that `choice` names: a name in those directories, or a path when it has a slash; and its pipeline, whose
- * loads take as long as the machine's level 1 says. 0;
- * -errno or -DCPI_ECONFIG with a sentence in `why`: no such machine (those near are named), or a file that is wrong.
+ * loads take as long as the machine's level 1 says, and whose lines are as long as the machine's. 0; -errno or
+ * -DCPI_ECONFIG with a sentence in `why`: no such machine (those near are named), or a file that is wrong.
  */
 int machine_choose(const char *choice, struct machine *machine, struct pipeline *pipeline, char *why, size_t size);
 

@@ -85,11 +85,13 @@ choose_pipeline(const char *path, const struct machine *machine, struct pipeline
 
 	pipeline_directory(directory, sizeof(directory));
 	err = pipeline_choose(directory, machine->pipeline_name, "", pipeline, note, sizeof(note));
-	if (err)
+	if (err) {
 		snprintf(why, size, "%s: pipeline: %s", path, note);
-	else
-		set_load_latency(machine, pipeline);
-	return err;
+		return err;
+	}
+	pipeline->cache_line = machine->line_bytes;
+	set_load_latency(machine, pipeline);
+	return 0;
 }
 
 int

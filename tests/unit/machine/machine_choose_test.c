@@ -163,6 +163,22 @@ a_load_takes_what_the_machine_says(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* The model of the CPU has 64 bytes. */
+static void
+lines_are_as_long_as_the_machine_says(void **state)
+{
+	char path[] = "/tmp/dcpi-machine-XXXXXX", why[1024] = "";
+	struct pipeline pipeline;
+	struct machine machine;
+
+	(void)state;
+	write_changed(path, "line_bytes = 64", "line_bytes = 32");
+	if (machine_choose(path, &machine, &pipeline, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(pipeline.cache_line, 32);
+	assert_int_equal(unlink(path), 0);
+}
+
 int
 main(void)
 {
@@ -172,6 +188,7 @@ main(void)
 		cmocka_unit_test(ones_own_machine_comes_first),
 		cmocka_unit_test(a_pipeline_that_is_none_is_refused_with_the_file),
 		cmocka_unit_test(a_load_takes_what_the_machine_says),
+		cmocka_unit_test(lines_are_as_long_as_the_machine_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
