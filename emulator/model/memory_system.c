@@ -248,11 +248,13 @@ fill(struct hierarchy *hierarchy)
 
 	if (!err)
 		err = make_rest(hierarchy);
+	if (err)
+		return err;
 	hierarchy->far = far_level(hierarchy);
 	hierarchy->uses = PLAIN_FIRST_USE;
 	hierarchy->plain_data = plain_hits_of(hierarchy, &hierarchy->data, &hierarchy->data_pages);
 	hierarchy->plain_code = plain_hits_of(hierarchy, &hierarchy->code, &hierarchy->code_pages);
-	return err;
+	return 0;
 }
 
 /* Those that one core had alone until now. */
