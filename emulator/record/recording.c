@@ -17,6 +17,7 @@ struct recording {
 	struct code_log log;
 	struct record_header *header;
 	struct record_vcpu *vcpus[RECORD_VCPUS_MAX];
+	bool expects_stalls;
 	uint32_t prepared;                                          /* stalls */
 	uint64_t clocks[RECORD_VCPUS_MAX], began[RECORD_VCPUS_MAX]; /* before a fork */
 };
@@ -117,6 +118,12 @@ recording_add_vcpu(struct recording *recording, unsigned vcpu)
 	if (err)
 		errno = -err;
 	return recording->vcpus[vcpu];
+}
+
+void
+recording_expect_stalls(struct recording *recording)
+{
+	recording->expects_stalls = true;
 }
 
 void
@@ -222,7 +229,7 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 	number = code_log_add_block(&recording->log, &recording->header->log_size, &known, sizes, first);
 	if (!number)
 		recording_pass(recording);
-	else
+	else if (recording->expects_stalls)
 		prepare_stalls(recording, *first + known.instruction_count);
 	return number;
 }

@@ -19,6 +19,9 @@ struct recording;
 struct recording *recording_new(const char *directory, const char *comm, uint64_t start_cycles);
 void recording_free(struct recording *recording); /* the file stays; NULL is allowed */
 
+/* Stalls will be recorded: where those of a block will be is prepared when it is added. Before the first block. */
+void recording_expect_stalls(struct recording *recording);
+
 /* Before a fork, while no virtual CPU runs. */
 void recording_before_fork(struct recording *recording);
 

@@ -205,6 +205,8 @@ start(const char *target)
 	recording = recording_new(started->directory, started->comm, clock_start(clock));
 	if (!recording)
 		return -errno;
+	if (setup->parts & SETUP_TRUTH)
+		recording_expect_stalls(recording);
 	err = guest_tell(&state.guest, add_image, not_followed, recording);
 	if (err)
 		return err;
