@@ -70,8 +70,8 @@ plain_hits_use(const struct plain_hits *plain, bool writes, uint64_t first_line,
 	                             0,
 	                     0))
 		return false;
-	use = *plain->uses += PLAIN_USE;
-	first->stamp = use;
+	use = *plain->uses += 2 * PLAIN_USE;
+	first->stamp = use - PLAIN_USE; /* before the last one, which may be of its set */
 	last->stamp = use;
 	there->stamp = use;
 	return true;

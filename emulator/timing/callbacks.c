@@ -94,13 +94,38 @@ access_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 }
 
 /* Lines and pages have any size. */
-static void
-access_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+HOT_INLINE void
+access_any(unsigned vcpu, uint64_t address, void *data, bool writes)
 {
-	if (access_of(data)->is_group)
-		slow_group(thread_of(vcpu), access_of(data), address);
-	else
-		ask(thread_of(vcpu), info, address, data);
+	slow_access(thread_of(vcpu), access_of(data), address, (unsigned)(last_of(address, data) - address) + 1,
+	            writes);
+}
+
+static void
+load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_any(vcpu, address, data, false);
+}
+
+static void
+store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_any(vcpu, address, data, true);
+}
+
+static void
+ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	ask(thread_of(vcpu), info, address, data);
+}
+
+static void
+group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	slow_group(thread_of(vcpu), access_of(data), address);
 }
 
 #define ENTER_CALLBACK(name, parts)                                                                                    \
@@ -137,8 +162,7 @@ callbacks_choose(const struct timing *timing)
 	};
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {load, store, load_or_store, load_group,
 	                                                              access_group};
-	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {access_any, access_any, access_any, access_any,
-	                                                            access_any};
+	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {load_any, store_any, ask_any, group_any, group_any};
 	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
 	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
 	                    (timing->parts & SETUP_CLOCK ? 4 : 0);

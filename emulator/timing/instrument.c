@@ -117,7 +117,6 @@ register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index
 	const enum access_kind kind = kind_of(code->block, index);
 	struct access *access = &code->accesses[index];
 
-	access->is_group = kind >= ACCESS_GROUP_LOADS;
 	access->may_store = kind == ACCESS_GROUP_STORES;
 	qemu_plugin_register_vcpu_mem_cb(insn, state.callbacks.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
 	                                 QEMU_PLUGIN_MEM_RW,

@@ -32,7 +32,7 @@ struct code;
 struct access {
 	const struct code *code;
 	uint16_t index;
-	bool is_group, may_store; /* some of its group */
+	bool may_store; /* some of its group */
 };
 
 #define CODE_SEVERAL_LINES (UINT64_MAX - 2) /* is never a last line */

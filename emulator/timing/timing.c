@@ -60,7 +60,7 @@ read_machine(struct timing *timing, const struct setup *setup)
 		timing->write_buffer_entries = THREAD_STORES;
 }
 
-/* What is on more lines or pages than the callback looks at is looked at whole, each time. */
+/* What is on more lines or pages than the callback looks at, or on lines of one set, is looked at whole, each time. */
 static void
 place_code(const struct timing *timing, struct code *code)
 {
@@ -73,7 +73,8 @@ place_code(const struct timing *timing, struct code *code)
 	code->first_line = code->address >> line_shift;
 	code->last_line = last >> line_shift;
 	code->only_line = code->first_line == code->last_line ? code->first_line : CODE_SEVERAL_LINES;
-	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page)
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
+	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
 		code->last_line = THREAD_NO_LINE;
 }
 
