@@ -201,7 +201,7 @@ take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t
 	}
 	daemon->labels_kept = UINT64_MAX; /* another sampler counts from its own beginning */
 	if (!err)
-		daemon->logging->log.limit = config.log_limit;
+		__atomic_store_n(&daemon->logging->log.limit, config.log_limit, __ATOMIC_RELAXED);
 	return err;
 }
 

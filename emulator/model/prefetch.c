@@ -141,7 +141,7 @@ follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint6
 	entry->step = is_near ? step : 0;
 	entry->confidence = goes_on ? entry->confidence + 1 : is_near;
 	entry->last = at;
-	entry->next = goes_on & ((int64_t)(entry->next - at) * step > 0) ? entry->next : at;
+	entry->next = (goes_on & ((int64_t)(entry->next - at) * step > 0)) ? entry->next : at;
 	return entry->confidence >= CONFIDENT ? ask(prefetcher, entry, at, reach) : 0;
 }
 

@@ -8,7 +8,7 @@ log_write(const struct log *log, enum log_level level, const char *format, ...)
 	char message[1024];
 	va_list arguments;
 
-	if (!log || !log->hook || level > log->limit)
+	if (!log || !log->hook || level > __atomic_load_n(&log->limit, __ATOMIC_RELAXED))
 		return;
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);

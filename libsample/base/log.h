@@ -24,7 +24,7 @@ typedef void log_hook(void *context, enum log_level level, const char *message);
 struct log {
 	log_hook *hook;
 	void *context;
-	enum log_level limit; /* messages with a higher number are not passed on */
+	enum log_level limit; /* messages with a higher number are not passed on; atomically, once others log */
 };
 
 void log_write(const struct log *log, enum log_level level, const char *format, ...)
