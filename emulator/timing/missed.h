@@ -26,34 +26,28 @@ missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_
 		missed[i]++;
 }
 
-/* What loads and code have in common: they wait for what they missed. */
-static inline void
-missed_count_reads(struct thread *thread, uint32_t number, const struct access_result *result)
-{
-	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
-		sample_count(thread, SETUP_EVENT_LEVEL2, number);
-	if (result->level == HIERARCHY_MEMORY)
-		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
-}
-
-static inline void
-missed_count_load(struct thread *thread, uint32_t number, const struct access_result *result)
+/* Of a load, or of code: both wait for what they missed. */
+static inline __attribute__((always_inline)) void
+missed_count_read(struct thread *thread, uint32_t number, const struct access_result *result, const bool is_code)
 {
 	struct record_counters *counters = &thread->record->counters;
 
 	if (result->tlb_missed) {
-		counters->data_tlb_missed++;
-		sample_count(thread, SETUP_EVENT_DATA_TLB, number);
+		++*(is_code ? &counters->code_tlb_missed : &counters->data_tlb_missed);
+		sample_count(thread, is_code ? SETUP_EVENT_CODE_TLB : SETUP_EVENT_DATA_TLB, number);
 	}
 	if (result->walked) {
-		counters->data_walks++;
-		sample_count(thread, SETUP_EVENT_DATA_WALK, number);
+		++*(is_code ? &counters->code_walks : &counters->data_walks);
+		sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
 	}
 	if (result->level == 0)
 		return;
-	missed_count_levels(thread->timing, counters->loads_missed, result->level);
-	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
-	missed_count_reads(thread, number, result);
+	missed_count_levels(thread->timing, is_code ? counters->code_missed : counters->loads_missed, result->level);
+	sample_count(thread, is_code ? SETUP_EVENT_LEVEL1_CODE : SETUP_EVENT_LEVEL1_DATA, number);
+	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
+		sample_count(thread, SETUP_EVENT_LEVEL2, number);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
 static inline void
@@ -68,26 +62,6 @@ missed_count_store(struct thread *thread, uint32_t number, const struct access_r
 	missed_count_levels(thread->timing, counters->stores_missed, result->level);
 	if (result->level == HIERARCHY_MEMORY)
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
-}
-
-static inline void
-missed_count_fetch(struct thread *thread, uint32_t number, const struct access_result *result)
-{
-	struct record_counters *counters = &thread->record->counters;
-
-	if (result->tlb_missed) {
-		counters->code_tlb_missed++;
-		sample_count(thread, SETUP_EVENT_CODE_TLB, number);
-	}
-	if (result->walked) {
-		counters->code_walks++;
-		sample_count(thread, SETUP_EVENT_CODE_WALK, number);
-	}
-	if (result->level == 0)
-		return;
-	missed_count_levels(thread->timing, counters->code_missed, result->level);
-	sample_count(thread, SETUP_EVENT_LEVEL1_CODE, number);
-	missed_count_reads(thread, number, result);
 }
 
 #endif

@@ -10,7 +10,7 @@ load_line(struct thread *thread, const struct block *block, unsigned index, uint
 	hierarchy_load(thread->hierarchy, address, block->first + index, thread->clock, &result);
 	if (missed_nothing(&result))
 		return;
-	missed_count_load(thread, block->first + index, &result);
+	missed_count_read(thread, block->first + index, &result, false);
 	if (thread->timing->parts & SETUP_CLOCK)
 		core_load_missed(thread, index, &result);
 }

@@ -25,7 +25,7 @@ fetch_line(struct thread *thread, const struct block *block, uint64_t address)
 	if (missed_nothing(&result))
 		return;
 	number = instruction_in(block, address);
-	missed_count_fetch(thread, number, &result);
+	missed_count_read(thread, number, &result, true);
 	if (thread->timing->parts & SETUP_CLOCK)
 		core_fetch_missed(thread, number, &result);
 }
