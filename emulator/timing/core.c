@@ -36,7 +36,7 @@ core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, u
 		stall_for_several(thread, stalled, culprit, cycles, cost);
 }
 
-/* The front end begins anew: what comes now was not in the window before. */
+/* Out of order, the front end begins anew: what comes now was not in the window before. */
 static void
 begin_front(struct thread *thread)
 {
@@ -44,16 +44,18 @@ begin_front(struct thread *thread)
 	thread->front_time = thread->clock;
 }
 
-static void
+static inline void
 stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	const uint64_t position = thread->clock - thread->other;
+	const bool is_in_order = thread->timing->is_in_order;
 
 	if (cycles == 0)
 		return;
-	core_remember_stall(thread, position);
+	if (!is_in_order)
+		core_remember_stall(thread, thread->clock - thread->other);
 	thread_stall(thread, instruction, culprit, reason, cycles);
-	begin_front(thread);
+	if (!is_in_order)
+		begin_front(thread);
 }
 
 void

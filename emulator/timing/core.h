@@ -44,9 +44,14 @@ void core_store_missed(struct thread *thread, unsigned index, const struct acces
 void core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result);
 void core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch);
 
-/* In order: what was waited for by the block that ran; and which instruction of the next one waits for the rest. */
+/* In order: the block that ran waits for what its instructions need. */
 void core_settle(struct thread *thread);
-void core_enter(struct thread *thread);
+
+/*
+ * In order, with loads that are waited for: behind what the block before waits for, which of the rest the block that
+ * runs needs. It has just begun, with its static time in the clock.
+ */
+void core_begin_block(struct thread *thread);
 
 /* Everything is ready, and nothing is known of what was before: behind a system call. */
 void core_restart(struct thread *thread);

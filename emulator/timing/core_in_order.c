@@ -16,32 +16,42 @@ wait_for(struct thread *thread, const struct waiting_load *load)
 		core_stall_for_load(thread, load->user, load->culprit, load->ready - now, load->cost);
 }
 
-/* The first of those whose user is at `index` of the block that runs, or before; -1: none. */
-static int
-first_waiting(const struct thread *thread, unsigned index)
+/* Of those that wait, the one whose user comes first. */
+static unsigned
+first_waiting(const struct thread *thread)
 {
-	int first = -1;
+	unsigned first = 0;
 
-	for (unsigned i = 0; i < thread->waiting_count; i++) {
-		const struct waiting_load *load = &thread->waiting[i];
-
-		if (load->user && load->user_index <= index &&
-		    (first < 0 || load->user_index < thread->waiting[first].user_index))
-			first = (int)i;
-	}
+	for (unsigned i = 1; i < thread->waiting_count; i++)
+		if (thread->waiting[i].user_index < thread->waiting[first].user_index)
+			first = i;
 	return first;
 }
 
-static void
-settle_up_to(struct thread *thread, unsigned index)
+/* Of several. */
+static __attribute__((noinline)) void
+settle_several(struct thread *thread, unsigned index)
 {
-	int first;
-
-	while (thread->waiting_count && (first = first_waiting(thread, index)) >= 0) {
+	while (thread->waiting_count) {
+		const unsigned first = first_waiting(thread);
 		const struct waiting_load load = thread->waiting[first];
 
+		if (load.user_index > index)
+			return;
 		thread->waiting[first] = thread->waiting[--thread->waiting_count];
 		wait_for(thread, &load);
+	}
+}
+
+/* Those whose user is at `index` of the block that runs, or before; there are some that wait. */
+static inline void
+settle_up_to(struct thread *thread, unsigned index)
+{
+	if (thread->waiting_count > 1) {
+		settle_several(thread, index);
+	} else if (thread->waiting[0].user_index <= index) {
+		thread->waiting_count = 0;
+		wait_for(thread, &thread->waiting[0]);
 	}
 }
 
@@ -90,7 +100,6 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	load->registers[0] = instruction->load_registers[0];
 	load->registers[1] = instruction->load_registers[1];
 	load->user_index = instruction->use;
-	load->user = 0;
 	if (instruction->use != BLOCK_NOT_USED) {
 		load->user = thread->variant->block->first + instruction->use;
 		load->user_position = position_of(thread, instruction->use);
@@ -137,24 +146,38 @@ first_reader(const struct block *block, const struct waiting_load *load)
 	return first;
 }
 
-void
-core_enter(struct thread *thread)
+/* The block that begins, at the clock, needs some of what is waited for; what came already is no longer waited for. */
+static inline void
+find_users(struct thread *thread)
 {
 	const struct variant *variant = thread->variant;
 	const struct block *block = variant->block;
 
 	for (unsigned i = 0; i < thread->waiting_count;) {
 		struct waiting_load *load = &thread->waiting[i];
-		const uint16_t reader = first_reader(block, load);
+		uint16_t reader;
 
+		if (load->ready <= thread->clock) {
+			*load = thread->waiting[--thread->waiting_count];
+			continue;
+		}
+		reader = first_reader(block, load);
 		if (reader != BLOCK_NOT_USED) {
 			load->user = block->first + reader;
 			load->user_index = reader;
 			load->user_position = thread->clock - thread->other + variant->issue_cycles[reader];
-		} else if (load->ready <= thread->clock) {
-			*load = thread->waiting[--thread->waiting_count];
-			continue;
 		}
 		i++;
 	}
+}
+
+void
+core_begin_block(struct thread *thread)
+{
+	const uint64_t cycles = thread->variant->cycles;
+
+	thread->clock -= cycles;
+	settle_up_to(thread, BLOCK_INSTRUCTIONS_MAX);
+	find_users(thread);
+	thread->clock += cycles;
 }

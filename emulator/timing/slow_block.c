@@ -3,20 +3,25 @@
 #include "emulator/timing/missed.h"
 #include "emulator/timing/slow.h"
 
-/* The first instruction that has a byte in the line. */
+/* The first instruction that has a byte in the line with `address`. */
 static uint32_t
-instruction_in(const struct block *block, uint64_t line_address)
+instruction_in(const struct code *code, uint64_t address)
 {
+	const struct block *block = code->block;
 	unsigned i = 0;
 
-	while (i + 1u < block->count &&
-	       block->address + block->instructions[i].offset + block->instructions[i].size <= line_address)
+	if (address == code->address)
+		return block->first;
+	if (code->first_line + 1 == code->last_line)
+		return block->first + code->second_line_from;
+	while (i + 1u < block->count && code->address + block->instructions[i + 1].offset <= address)
 		i++;
 	return block->first + i;
 }
 
-static inline void
-fetch_line(struct thread *thread, const struct block *block, uint64_t address)
+/* Its line is no plain hit. */
+static __attribute__((noinline)) void
+fetch_line(struct thread *thread, const struct code *code, uint64_t address)
 {
 	struct access_result result;
 	uint32_t number;
@@ -24,10 +29,22 @@ fetch_line(struct thread *thread, const struct block *block, uint64_t address)
 	hierarchy_fetch(thread->hierarchy, address, thread->clock, &result);
 	if (missed_nothing(&result))
 		return;
-	number = instruction_in(block, address);
+	number = instruction_in(code, address);
 	missed_count_read(thread, number, &result, true);
 	if (thread->timing->parts & SETUP_CLOCK)
 		core_fetch_missed(thread, number, &result);
+}
+
+static void
+fetch_two_lines(struct thread *thread, const struct code *code)
+{
+	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
+
+	if (code->first_line != thread->last_line &&
+	    !plain_hits_use_one(&thread->code_plain, false, code->first_line, code->page))
+		fetch_line(thread, code, code->address);
+	if (!plain_hits_use_one(&thread->code_plain, false, code->last_line, code->page))
+		fetch_line(thread, code, (code->address | (line_bytes - 1)) + 1);
 }
 
 static void
@@ -38,30 +55,40 @@ fetch_lines(struct thread *thread, const struct code *code)
 
 	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
 		if (!plain_hits_use_address(&thread->code_plain, false, address))
-			fetch_line(thread, code->block, address);
+			fetch_line(thread, code, address);
 	}
 }
 
 /* Some of it is no plain hit. */
 static __attribute__((noinline)) void
-fetch_slowly(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+fetch_slowly(struct thread *thread, const struct code *code, struct variant *variant, uint32_t parts)
 {
-	if (code->only_line == CODE_SEVERAL_LINES)
-		fetch_lines(thread, code);
+	if (code->only_line != CODE_SEVERAL_LINES)
+		fetch_line(thread, code, code->address);
+	else if (code->last_line == code->first_line + 1)
+		fetch_two_lines(thread, code);
 	else
-		fetch_line(thread, code->block, code->address);
+		fetch_lines(thread, code);
 	thread->last_line = code->last_line;
 	hot_advance(thread, code, variant, parts);
+}
+
+/* Of two lines, whether both are plain hits, which are then used: the first need not be if it was used last. */
+static inline bool
+uses_two_lines(struct thread *thread, const struct code *code)
+{
+	if (code->first_line == thread->last_line)
+		return plain_hits_use_one(&thread->code_plain, false, code->last_line, code->page);
+	/* behind itself: they were used a moment ago, in this order */
+	if (thread->code == code && code->last_line == code->first_line + 1)
+		return true;
+	return plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page);
 }
 
 void
 slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
-	/* of two lines, behind itself: they were used a moment ago, in this order */
-	const bool is_again = thread->code == code && code->last_line == code->first_line + 1;
-
-	if (!is_again && (code->only_line != CODE_SEVERAL_LINES ||
-	                  !plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page))) {
+	if (code->only_line != CODE_SEVERAL_LINES || !uses_two_lines(thread, code)) {
 		fetch_slowly(thread, code, variant, parts);
 		return;
 	}
@@ -75,43 +102,44 @@ last_of(const struct block *block)
 	return block->first + block->count - 1u;
 }
 
-static void
-mispredict(struct thread *thread, const struct code *code)
+/* The block before went on to it otherwise than was predicted. */
+static __attribute__((noinline)) void
+mispredict(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
 	const uint32_t branch = last_of(thread->code->block);
 
 	thread->record->counters.mispredicted++;
 	sample_count(thread, SETUP_EVENT_BRANCH, branch);
-	if (thread->timing->parts & SETUP_CLOCK)
+	if (parts & SETUP_CLOCK)
 		core_mispredicted(thread, code->block->first, branch);
+	hot_fetch(thread, code, variant, parts);
 }
 
-/* What it goes on to was not predicted, or only here is it known whether it was: whether it was. */
+/* Only the table of targets knows whether an indirect jump or call goes where it was predicted to. */
 static bool
-was_predicted(struct thread *thread, const struct code *code)
+was_target_predicted(struct thread *thread, const struct code *code)
 {
-	const struct code *before = thread->code;
-	const struct block *block = before->block;
+	const struct block *before = thread->code->block;
 
-	if (before->ending == CODE_BRANCHES) {
-		predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
-		return false;
-	}
-	if (before->ending == CODE_RETURNS) {
-		predictor_return_wrong(&thread->predictor);
-		return false;
-	}
-	if (block->end == BLOCK_CALLS_INDIRECT)
-		predictor_call(&thread->predictor, block->fall);
-	return !predictor_indirect(&thread->predictor, block->fall - block->end_size, code->address);
+	if (before->end == BLOCK_CALLS_INDIRECT)
+		predictor_call(&thread->predictor, before->fall);
+	return !predictor_indirect(&thread->predictor, before->fall - before->end_size, code->address);
 }
 
 void
 slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
-	if (!was_predicted(thread, code))
-		mispredict(thread, code);
-	hot_fetch(thread, code, variant, parts);
+	const struct code *before = thread->code;
+
+	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
+		predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
+	else if (before->ending == CODE_RETURNS)
+		predictor_return_wrong(&thread->predictor);
+	else if (was_target_predicted(thread, code)) {
+		hot_fetch(thread, code, variant, parts);
+		return;
+	}
+	mispredict(thread, code, variant, parts);
 }
 
 /* Out of order, two threads that make it at once make the same one. */
@@ -143,26 +171,27 @@ slow_variant(struct thread *thread, struct code *code, uint32_t parts)
 		hot_fetch(thread, code, variant, parts);
 }
 
-void
-slow_limit(struct thread *thread)
+/* A sample is due, or a turn. */
+static __attribute__((noinline)) void
+reach(struct thread *thread)
 {
-	const uint64_t cycles = thread->variant->cycles;
 	struct clock_step step;
-	uint64_t start;
 
-	thread->clock -= cycles;
-	if (thread->waiting_count) {
-		core_settle(thread);
-		core_enter(thread);
-	}
-	start = thread->clock;
-	thread->clock += cycles;
 	if (thread->clock > thread->next_sample)
-		sample_execution(thread, start);
+		sample_execution(thread, thread->clock - thread->variant->cycles);
 	if (thread->clock >= thread->next_turn) {
 		thread_publish(thread);
 		clock_reached(thread->timing->clock, thread->vcpu, thread->clock, &step);
 		thread_step(thread, &step);
 	}
+}
+
+void
+slow_limit(struct thread *thread)
+{
+	if (thread->waiting_count)
+		core_begin_block(thread);
+	if (thread->clock > thread->next_sample || thread->clock >= thread->next_turn)
+		reach(thread);
 	thread_set_limit(thread);
 }

@@ -56,6 +56,7 @@ struct code {
 	uint32_t number;
 	uint32_t site;                  /* of its conditional branch, for the predictor */
 	uint8_t ending;                 /* enum code_ending */
+	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
 	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
 	struct code *same;              /* with this number, at another address */
 	struct access accesses[];
@@ -72,8 +73,8 @@ _Static_assert(offsetof(struct code, ending) < 64, "the hot part of it is one li
 struct waiting_load {
 	uint64_t ready;
 	uint64_t user_position; /* on the static clock */
-	uint32_t culprit, user; /* instructions; user 0: of a later block */
-	uint16_t user_index;
+	uint32_t culprit, user; /* instructions */
+	uint16_t user_index;    /* BLOCK_NOT_USED: it is of a later block */
 	uint8_t registers[2];
 	struct load_cost cost;
 };

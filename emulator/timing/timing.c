@@ -60,6 +60,17 @@ read_machine(struct timing *timing, const struct setup *setup)
 		timing->write_buffer_entries = THREAD_STORES;
 }
 
+/* The instruction of the block that the byte at `address` is of, near its end. */
+static uint16_t
+instruction_at(const struct block *block, uint64_t address)
+{
+	uint16_t i = block->count - 1;
+
+	while (i > 0 && block->address + block->instructions[i].offset > address)
+		i--;
+	return i;
+}
+
 /* What is on more lines or pages than the callback looks at, or on lines of one set, is looked at whole, each time. */
 static void
 place_code(const struct timing *timing, struct code *code)
@@ -76,6 +87,8 @@ place_code(const struct timing *timing, struct code *code)
 	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
 	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
 		code->last_line = THREAD_NO_LINE;
+	else if (code->last_line > code->first_line)
+		code->second_line_from = instruction_at(code->block, last & ~(uint64_t)(machine->line_bytes - 1));
 }
 
 struct code *

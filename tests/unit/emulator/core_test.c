@@ -7,6 +7,7 @@
 #define ADD_RCX  "48 01 c9" /* add %rcx,%rcx */
 #define BRANCH   "74 10"    /* je, to 16 bytes behind it */
 #define NOP      "90"
+#define MOVABS   "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
 
 static int
 in_order(void **state)
@@ -61,6 +62,46 @@ code_that_is_not_there_holds_up_its_first_instruction(void **state)
 	assert_int_equal(stalled(fixture, 9, 9, REASON_CODE_CACHE), 12);
 	assert_int_equal(stalled(fixture, 9, 9, REASON_CODE_TLB), 60);
 	assert_int_equal(stalled(fixture, 9, 9, REASON_BANDWIDTH), 3);
+}
+
+/* Two lines, and three: a line that is not there holds up the instruction that has its first byte. */
+static void
+each_line_of_code_holds_up_its_own_instruction(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *two = CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS);
+	struct code *three = CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS,
+	                             MOVABS, MOVABS, MOVABS, MOVABS);
+	const uint64_t *missed = fixture->thread->record->counters.code_missed;
+	static const uint32_t held_up[] = {1, 7, 8, 14, 20};
+
+	for (int i = 0; i < 2; i++) {
+		execute_with(fixture, two, SETUP_CACHES);
+		execute_with(fixture, three, SETUP_CACHES);
+	}
+	assert_int_equal(missed[0], 5);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(stalled(fixture, held_up[i], held_up[i], REASON_CODE_CACHE) > 0);
+}
+
+/* Behind a block that ended in its first line, a block of two lines brings the second. */
+static void
+only_the_next_line_is_brought_behind_the_line_before(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *two = CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS);
+	struct code first = *CODE_OF(fixture, NOP);
+
+	first.address = two->address;
+	first.page = two->page;
+	first.only_line = first.first_line = first.last_line = two->first_line;
+	execute_with(fixture, &first, SETUP_CACHES);
+	execute_with(fixture, two, SETUP_CACHES);
+	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
+	assert_int_equal(fixture->thread->last_line, two->last_line);
+	execute_with(fixture, &first, SETUP_CACHES);
+	execute_with(fixture, two, SETUP_CACHES);
+	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
 }
 
 /* A branch that was never taken is, once: what it leads to waits, and the branch is to blame. */
@@ -165,6 +206,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_write_buffer_holds_up_the_next_store),
 		TEST(code_that_is_not_there_holds_up_its_first_instruction),
+		TEST(each_line_of_code_holds_up_its_own_instruction),
+		TEST(only_the_next_line_is_brought_behind_the_line_before),
 		TEST(the_target_of_a_mispredicted_branch_waits),
 		TEST(an_access_to_two_lines_misses_twice),
 		{"no_cycle_is_lost_in_order", no_cycle_is_lost, in_order, timing_teardown, NULL},
