@@ -73,14 +73,8 @@ struct block_instruction {
 	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */
 	uint64_t address_loads;       /* out of order, bit i: load i of the block is behind its address (i < 64) */
 	uint64_t address_live;        /* and general registers (bit n), as they were when the block was entered */
-};
-
-/*
- * What a value is made of: loads of the block (bit i: load i, < 64) and general registers as they were before it (bit
- * n). What was loaded is made of its load, and of all that its address is made of.
- */
-struct block_origin {
-	uint64_t loads, live;
+	uint32_t reaches;             /* of a load, out of order: general registers (bit n) that are made of it behind
+	                                 the block; what was loaded is made of its load, and of all that its address is */
 };
 
 struct block {
@@ -99,8 +93,8 @@ struct block {
 	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
 	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
-	struct block_origin *origins; /* out of order: behind it, of the general registers that it writes, in their
-	                                 order */
+	uint32_t *reaches; /* out of order: of the general registers that it reads, as they were before it:
+	                      those (bit n) that it writes and that are made of it; [n] of register n */
 };
 
 /* A block as it is executed behind something. */
@@ -124,12 +118,6 @@ struct variant {
  * reads or writes it; BLOCK_NOT_USED.
  */
 uint16_t block_first_reader(const struct block *block, unsigned reg);
-
-/*
- * Out of order, what general register `reg` is made of behind the block: see struct block_origin. A register that it
- * does not write is made of itself.
- */
-void block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live);
 
 struct blocks; /* all of a process */
 

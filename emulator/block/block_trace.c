@@ -7,6 +7,11 @@
 #define LOADS_TRACED 64
 #define GENERAL      32 /* registers */
 
+/* What a value is made of: loads of the block (bit i: load i) and general registers as they were before it (bit n). */
+struct origin {
+	uint64_t loads, live;
+};
+
 static bool
 has(const uint8_t *registers, unsigned count, unsigned reg)
 {
@@ -73,10 +78,10 @@ find_uses(struct block *block)
 
 /* What registers are made of; of those that are not general, loads only. */
 static void
-trace_one(struct block_origin *origins, struct block_instruction *instruction, unsigned load)
+trace_one(struct origin *origins, struct block_instruction *instruction, unsigned load)
 {
 	const unsigned data = instruction->read_count - instruction->address_count;
-	struct block_origin result = {0, 0};
+	struct origin result = {0, 0};
 
 	for (unsigned i = data; i < instruction->read_count; i++) {
 		instruction->address_loads |= origins[instruction->reads[i]].loads;
@@ -101,7 +106,7 @@ trace_one(struct block_origin *origins, struct block_instruction *instruction, u
 }
 
 static void
-trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
+trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
 {
 	unsigned load = 0;
 
@@ -117,35 +122,36 @@ trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 	}
 }
 
-static int
-keep_origins(struct blocks *blocks, struct block_node *node, const struct block_origin origins[REGISTER_COUNT])
+/* Those of `writes` that are made of it, which is one of each origin's `loads`. */
+static uint32_t
+reached_by_load(const struct origin *origins, uint32_t writes, unsigned load)
 {
-	const uint32_t writes = (uint32_t)node->block.writes;
-	const size_t count = (size_t)__builtin_popcount(writes);
-	size_t kept = 0;
+	uint32_t reached = 0;
 
-	node->block.origins = arena_take(&blocks->arena, count * sizeof(origins[0]), _Alignof(struct block_origin));
-	for (unsigned i = 0; node->block.origins && i < GENERAL; i++)
-		if (writes >> i & 1)
-			node->block.origins[kept++] = origins[i];
-	return node->block.origins ? 0 : -ENOMEM;
+	for (uint32_t left = writes; left; left &= left - 1)
+		if (origins[__builtin_ctz(left)].loads >> load & 1)
+			reached |= left & -left;
+	return reached;
 }
 
-void
-block_origin(const struct block *block, unsigned reg, uint64_t *loads, uint64_t *live)
+/* The other way round: what is made of loads and registers. */
+static int
+keep_reaches(struct blocks *blocks, struct block_node *node, const struct origin origins[REGISTER_COUNT])
 {
-	const uint32_t writes = (uint32_t)block->writes;
-	const struct block_origin *origin;
+	struct block *block = &node->block;
+	const uint32_t writes = (uint32_t)block->writes, live_in = (uint32_t)block->live_in;
+	const size_t count = live_in ? GENERAL - (size_t)__builtin_clz(live_in) : 0;
 
-	*loads = *live = 0;
-	if (reg >= GENERAL)
-		return;
-	*live = UINT64_C(1) << reg;
-	if (!(writes >> reg & 1))
-		return;
-	origin = &block->origins[__builtin_popcount(writes & ((1u << reg) - 1))];
-	*loads = origin->loads;
-	*live = origin->live;
+	block->reaches = arena_take(&blocks->arena, count * sizeof(*block->reaches), sizeof(*block->reaches));
+	if (!block->reaches)
+		return -ENOMEM;
+	for (uint32_t left = writes; left; left &= left - 1)
+		for (uint64_t live = origins[__builtin_ctz(left)].live; live; live &= live - 1)
+			block->reaches[__builtin_ctzll(live)] |= left & -left;
+	for (unsigned i = 0; i < block->count; i++)
+		if (block->instructions[i].load < LOADS_TRACED)
+			block->instructions[i].reaches = reached_by_load(origins, writes, block->instructions[i].load);
+	return 0;
 }
 
 static void
@@ -176,7 +182,7 @@ find_live(struct block *block)
 int
 block_trace(struct blocks *blocks, struct block_node *node)
 {
-	struct block_origin origins[REGISTER_COUNT];
+	struct origin origins[REGISTER_COUNT];
 
 	find_live(&node->block);
 	if (node->block.is_in_order) {
@@ -184,5 +190,5 @@ block_trace(struct blocks *blocks, struct block_node *node)
 		return 0;
 	}
 	trace_origins(&node->block, origins);
-	return keep_origins(blocks, node, origins);
+	return keep_reaches(blocks, node, origins);
 }

@@ -2,14 +2,6 @@
 
 #include "emulator/timing/thread.h"
 
-#define GENERAL UINT64_C(0xffffffff)
-
-/* Loads of a block that missed: where they are among all, and as bits. */
-struct part {
-	uint32_t first, end;
-	uint64_t loads;
-};
-
 void
 dependence_reset(struct dependence *dependence, uint32_t sequence)
 {
@@ -19,112 +11,139 @@ dependence_reset(struct dependence *dependence, uint32_t sequence)
 	dependence->first = dependence->count;
 }
 
-/* Those of the block are the first of what is left. */
-static inline struct part
-missing_of(const struct dependence *dependence, uint32_t sequence, uint32_t first)
+static inline const struct missing_load *
+missing_at(const struct dependence *dependence, uint32_t at)
 {
-	struct part part = {first, first, 0};
-
-	for (; part.end != dependence->count; part.end++) {
-		const struct missing_load *load = &dependence->missing[part.end % DEPENDENCE_MISSING];
-
-		if (load->sequence != sequence)
-			break;
-		part.loads |= load->bit;
-	}
-	return part;
-}
-
-/* When a value is there that is made of these loads of the block that missed and these registers before it. */
-static inline uint64_t
-value_ready(const struct dependence *dependence, struct part part, uint64_t loads, uint64_t live)
-{
-	uint64_t ready = 0;
-
-	for (; live; live &= live - 1) {
-		const uint64_t until = dependence->ready[__builtin_ctzll(live)];
-
-		ready = until > ready ? until : ready;
-	}
-	for (uint32_t i = part.first; loads && i != part.end; i++) {
-		const struct missing_load *load = &dependence->missing[i % DEPENDENCE_MISSING];
-
-		if (loads & load->bit && load->ready > ready)
-			ready = load->ready;
-	}
-	return ready;
-}
-
-/*
- * The registers that wait behind a block, of which `registers` waited before it. Of those it reads one at most did,
- * `waiting`, and one of its loads missed at most: nothing is read here that was written here.
- */
-static inline uint64_t
-follow_one(struct dependence *dependence, const struct block *block, struct part part, uint64_t registers,
-           uint64_t waiting, uint64_t issue)
-{
-	const uint64_t loaded = dependence->missing[part.first % DEPENDENCE_MISSING].ready;
-	const uint64_t until = waiting ? dependence->ready[__builtin_ctzll(waiting)] : 0;
-	const struct block_origin *origin = block->origins;
-
-	registers &= ~block->writes;
-	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1, origin++) {
-		const uint64_t live = origin->live & waiting ? until : 0;
-		const uint64_t load = origin->loads & part.loads ? loaded : 0;
-		const uint64_t ready = live > load ? live : load;
-
-		if (ready <= issue)
-			continue;
-		registers |= left & -left;
-		dependence->ready[__builtin_ctzll(left)] = ready;
-	}
-	return registers;
-}
-
-/* The same of any block; `first` of what is left are its loads. */
-static __attribute__((noinline)) uint64_t
-follow_several(struct dependence *dependence, const struct code *code, uint32_t sequence, uint32_t first,
-               uint64_t registers, uint64_t issue)
-{
-	const struct part part = missing_of(dependence, sequence, first);
-	const struct block *block = code->block;
-	const struct block_origin *origin = block->origins;
-	uint64_t behind = 0;
-
-	for (uint64_t left = block->writes & GENERAL; left; left &= left - 1, origin++) {
-		const unsigned reg = (unsigned)__builtin_ctzll(left);
-
-		dependence->behind[reg] =
-			value_ready(dependence, part, origin->loads & part.loads, origin->live & registers);
-		behind |= (uint64_t)(dependence->behind[reg] > issue) << reg;
-	}
-	for (uint64_t left = behind; left; left &= left - 1)
-		dependence->ready[__builtin_ctzll(left)] = dependence->behind[__builtin_ctzll(left)];
-	return (registers & ~block->writes) | behind;
+	return &dependence->missing[at % DEPENDENCE_MISSING];
 }
 
 static inline void
-follow(struct dependence *dependence, const struct code *const *history, uint32_t sequence, uint64_t issue)
+set_ready(struct dependence *dependence, uint64_t registers, uint64_t ready)
 {
-	uint64_t registers = dependence->registers;
-	uint32_t first = dependence->first;
+	for (; registers; registers &= registers - 1)
+		dependence->ready[__builtin_ctzll(registers)] = ready;
+}
 
-	for (uint32_t i = dependence->followed; i != sequence; i++) {
-		const struct block *block = history[i % THREAD_HISTORY]->block;
-		const struct part part = missing_of(dependence, i, first);
-		const uint64_t waiting = registers & block->live_in;
+static inline const struct block *
+block_at(const struct thread *thread, uint32_t sequence)
+{
+	return thread->history[sequence % THREAD_HISTORY]->block;
+}
 
-		if (!(part.loads | waiting))
+/* The registers that wait behind a block, of which `registers` waited before it. It reads only one that did. */
+static inline uint64_t
+pass_one(struct dependence *dependence, const struct block *block, uint64_t registers, uint64_t waiting, uint64_t issue)
+{
+	const unsigned reg = (unsigned)__builtin_ctzll(waiting);
+	const uint64_t until = dependence->ready[reg];
+
+	registers &= ~block->writes;
+	if (until <= issue)
+		return registers;
+	set_ready(dependence, block->reaches[reg] & ~waiting, until);
+	return registers | block->reaches[reg];
+}
+
+/* The same behind one whose load missed; it reads one at most that waited. */
+static inline uint64_t
+pass_load(struct dependence *dependence, const struct block *block, uint64_t registers, uint64_t waiting,
+          const struct missing_load *load, uint64_t issue)
+{
+	const unsigned reg = (unsigned)__builtin_ctzll(waiting | UINT64_C(1) << 63);
+	const uint64_t until = waiting ? dependence->ready[reg] : 0;
+	uint64_t loaded = load->ready > issue ? load->reaches : 0;
+	uint64_t reached = until > issue ? block->reaches[reg] : 0;
+
+	registers = (registers & ~block->writes) | reached | loaded;
+	if (until > load->ready)
+		loaded &= ~reached;
+	reached &= ~(loaded | waiting);
+	set_ready(dependence, reached, until);
+	set_ready(dependence, loaded, load->ready);
+	return registers;
+}
+
+/*
+ * The usual: one load missed, in the first of the blocks that are to be followed, and each reads one register at most
+ * that waits. False: it is another, or from `followed` on it is.
+ */
+static inline bool
+follow_usual(struct thread *thread, uint64_t issue)
+{
+	struct dependence *dependence = &thread->dependence;
+	const struct missing_load *load = missing_at(dependence, dependence->first);
+	const uint32_t end = thread->sequence;
+	uint32_t sequence = dependence->followed;
+	const struct block *block = block_at(thread, sequence);
+	uint64_t registers = dependence->registers, waiting = registers & block->live_in;
+
+	if (dependence->count - dependence->first != 1 || load->sequence != sequence ||
+	    end - sequence - 1 >= THREAD_HISTORY - 1 || waiting & (waiting - 1))
+		return false;
+	if (waiting | load->reaches)
+		registers = pass_load(dependence, block, registers, waiting, load, issue);
+	else
+		registers &= ~block->writes;
+	dependence->first = dependence->count;
+	while (++sequence != end) {
+		block = block_at(thread, sequence);
+		waiting = registers & block->live_in;
+		if (!waiting)
 			registers &= ~block->writes;
-		else if (part.end - part.first <= 1 && !(waiting & (waiting - 1)))
-			registers = follow_one(dependence, block, part, registers, waiting, issue);
+		else if (waiting & (waiting - 1))
+			break;
 		else
-			registers = follow_several(dependence, history[i % THREAD_HISTORY], i, first, registers, issue);
-		first = part.end;
+			registers = pass_one(dependence, block, registers, waiting, issue);
 	}
 	dependence->registers = registers;
-	dependence->first = first;
 	dependence->followed = sequence;
+	return sequence == end;
+}
+
+/* Something that is there at `ready`, and the registers that are made of it. */
+struct source {
+	uint64_t ready, reaches;
+};
+
+/* `behind`: those that were reached by another. */
+static uint64_t
+reach(struct dependence *dependence, uint64_t behind, struct source source, uint64_t issue)
+{
+	if (source.ready <= issue)
+		return behind;
+	for (uint64_t left = source.reaches; left; left &= left - 1) {
+		const unsigned reg = (unsigned)__builtin_ctzll(left);
+
+		if (!(behind >> reg & 1) || dependence->ready[reg] < source.ready)
+			dependence->ready[reg] = source.ready;
+	}
+	return behind | source.reaches;
+}
+
+/* Block `followed`, whatever it is. */
+static void
+pass_any(struct dependence *dependence, const struct block *block, uint64_t issue)
+{
+	const uint32_t sequence = dependence->followed++;
+	struct source before[DEPENDENCE_REGISTERS];
+	uint64_t behind = 0;
+	unsigned count = 0;
+
+	for (uint64_t left = dependence->registers & block->live_in; left; left &= left - 1) {
+		const unsigned reg = (unsigned)__builtin_ctzll(left);
+
+		before[count++] = (struct source){dependence->ready[reg], block->reaches[reg]};
+	}
+	while (count)
+		behind = reach(dependence, behind, before[--count], issue);
+	for (; dependence->first != dependence->count; dependence->first++) {
+		const struct missing_load *load = missing_at(dependence, dependence->first);
+
+		if (load->sequence != sequence)
+			break;
+		behind = reach(dependence, behind, (struct source){load->ready, load->reaches}, issue);
+	}
+	dependence->registers = (dependence->registers & ~block->writes) | behind;
 }
 
 /* What is not known any more is ready. */
@@ -140,18 +159,44 @@ forget_lost(struct dependence *dependence, uint32_t sequence)
 	dependence->until = until;
 }
 
-/* By itself: who is not made of anything that is missing has nothing to save for it. */
+/* When all is there that an address of the block that runs is made of, as far as it was followed. */
+static inline uint64_t
+address_made(const struct dependence *dependence, const struct block_instruction *instruction)
+{
+	uint64_t ready = 0;
+
+	for (uint64_t left = instruction->address_live & dependence->registers; left; left &= left - 1) {
+		const uint64_t until = dependence->ready[__builtin_ctzll(left)];
+
+		ready = until > ready ? until : ready;
+	}
+	for (uint32_t i = dependence->first; instruction->address_loads && i != dependence->count; i++) {
+		const struct missing_load *load = missing_at(dependence, i);
+
+		if (instruction->address_loads & load->bit && load->ready > ready)
+			ready = load->ready;
+	}
+	return ready;
+}
+
+/* By itself, as the next one: who calls nobody, and who need not look, has nothing to save for it. */
+static __attribute__((noinline)) uint64_t
+address_ready_any(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+{
+	struct dependence *dependence = &thread->dependence;
+
+	forget_lost(dependence, thread->sequence);
+	while (dependence->followed != thread->sequence)
+		pass_any(dependence, block_at(thread, dependence->followed), issue);
+	return address_made(dependence, instruction);
+}
+
 static __attribute__((noinline)) uint64_t
 address_ready(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
 {
-	struct dependence *dependence = &thread->dependence;
-	struct part part;
-
-	forget_lost(dependence, thread->sequence);
-	follow(dependence, thread->history, thread->sequence, issue);
-	part = missing_of(dependence, thread->sequence, dependence->first);
-	return value_ready(dependence, part, instruction->address_loads & part.loads,
-	                   instruction->address_live & dependence->registers);
+	if (!follow_usual(thread, issue))
+		return address_ready_any(thread, instruction, issue);
+	return address_made(&thread->dependence, instruction);
 }
 
 uint64_t
@@ -171,7 +216,8 @@ dependence_ready(struct thread *thread, unsigned index, uint64_t issue)
 void
 dependence_add(struct thread *thread, unsigned index, uint64_t ready)
 {
-	const uint32_t load = thread->code->block->instructions[index].load;
+	const struct block_instruction *instruction = &thread->code->block->instructions[index];
+	const uint32_t load = instruction->load;
 	struct dependence *dependence = &thread->dependence;
 
 	dependence->until = ready > dependence->until ? ready : dependence->until;
@@ -179,5 +225,6 @@ dependence_add(struct thread *thread, unsigned index, uint64_t ready)
 		.ready = ready,
 		.bit = load < 64 ? UINT64_C(1) << load : 0,
 		.sequence = thread->sequence,
+		.reaches = instruction->reaches,
 	};
 }

@@ -17,15 +17,15 @@ struct missing_load {
 	uint64_t ready;
 	uint64_t bit;      /* of its place among the block's loads; 0: behind the 64th */
 	uint32_t sequence; /* of its block */
+	uint32_t reaches;  /* general registers (bit n) that are made of it behind the block */
 };
 
 struct dependence {
-	uint64_t until;                       /* when the last of them is ready */
-	uint64_t registers;                   /* that wait for one (bit n: n), before block `followed` */
-	uint64_t ready[DEPENDENCE_REGISTERS]; /* until when */
-	uint64_t behind[DEPENDENCE_REGISTERS];
+	uint64_t until;        /* when the last of them is ready */
+	uint64_t registers;    /* that wait for one (bit n: n), before block `followed` */
 	uint32_t followed;     /* sequence of the first block that was not gone through */
 	uint32_t first, count; /* loads, of that and later blocks, from `first` on to `count`, which is all so far */
+	uint64_t ready[DEPENDENCE_REGISTERS]; /* until when they wait */
 	struct missing_load missing[DEPENDENCE_MISSING];
 };
 

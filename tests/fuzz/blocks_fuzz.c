@@ -53,17 +53,13 @@ check_block(const struct block *block)
 		require(block->is_in_order || (instruction->load == BLOCK_NOT_USED) == !instruction->loads);
 		check_group(block, i);
 	}
-	for (unsigned reg = 0; reg < REGISTER_COUNT; reg++) {
-		uint64_t loads, live;
+	for (unsigned reg = 0; block->is_in_order && reg < REGISTER_COUNT; reg++) {
+		const uint16_t reader = block_first_reader(block, reg);
 
-		if (block->is_in_order) {
-			const uint16_t reader = block_first_reader(block, reg);
-
-			require(reader == BLOCK_NOT_USED || reader < block->count);
-		} else {
-			block_origin(block, reg, &loads, &live);
-		}
+		require(reader == BLOCK_NOT_USED || reader < block->count);
 	}
+	for (unsigned reg = 0; !block->is_in_order && reg < 32; reg++)
+		require(!(block->live_in >> reg & 1) || !(block->reaches[reg] & ~block->writes));
 }
 
 static void

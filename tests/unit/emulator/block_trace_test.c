@@ -83,7 +83,6 @@ an_address_knows_the_loads_behind_it(void **state)
 	struct blocks *blocks = blocks_for("amd-zen3", EM_X86_64);
 	/* mov (%rdi),%rax; lea 8(%rax,%rcx),%rdx; mov (%rdx),%rbx; mov (%rsi),%rsi */
 	const struct block *block = BLOCK_OF(blocks, 1, "48 8b 07", "48 8d 54 08 08", "48 8b 1a", "48 8b 36");
-	uint64_t loads, live;
 
 	(void)state;
 	assert_int_equal(block->instructions[0].address_loads, 0);
@@ -91,15 +90,37 @@ an_address_knows_the_loads_behind_it(void **state)
 	assert_int_equal(block->instructions[2].address_loads, 1);
 	assert_int_equal(block->instructions[2].address_live, 1 << RCX | 1 << RDI);
 	assert_int_equal(block->instructions[3].address_live, 1 << RSI);
-	block_origin(block, RDX, &loads, &live);
-	assert_int_equal(loads, 1);
-	assert_int_equal(live, 1 << RCX | 1 << RDI);
-	block_origin(block, RBX, &loads, &live);
-	assert_int_equal(loads, 1 << 0 | 1 << 1);
-	assert_int_equal(live, 1 << RCX | 1 << RDI);
-	block_origin(block, RBP, &loads, &live);
-	assert_int_equal(loads, 0);
-	assert_int_equal(live, 1 << RBP);
+	blocks_free(blocks);
+}
+
+static void
+a_load_reaches_the_registers_that_are_made_of_it(void **state)
+{
+	struct blocks *blocks = blocks_for("amd-zen3", EM_X86_64);
+	/* mov (%rdi),%rax; lea 8(%rax,%rcx),%rdx; mov (%rdx),%rbx; xor %eax,%eax; mov (%rsi),%rsi */
+	const struct block *block = BLOCK_OF(blocks, 1, "48 8b 07", "48 8d 54 08 08", "48 8b 1a", "31 c0", "48 8b 36");
+
+	(void)state;
+	assert_int_equal(block->instructions[0].reaches, 1 << RDX | 1 << RBX);
+	assert_int_equal(block->instructions[1].reaches, 0);
+	assert_int_equal(block->instructions[2].reaches, 1 << RBX);
+	assert_int_equal(block->instructions[4].reaches, 1 << RSI);
+	blocks_free(blocks);
+}
+
+static void
+a_register_reaches_those_that_are_made_of_what_it_was(void **state)
+{
+	struct blocks *blocks = blocks_for("amd-zen3", EM_X86_64);
+	/* mov (%rdi),%rax; lea 8(%rax,%rcx),%rdx; add $8,%rdi; mov (%rsi),%rsi; push %rax */
+	const struct block *block = BLOCK_OF(blocks, 1, "48 8b 07", "48 8d 54 08 08", "48 83 c7 08", "48 8b 36", "50");
+
+	(void)state;
+	assert_int_equal(block->reaches[RDI], 1 << RAX | 1 << RDX | 1 << RDI);
+	assert_int_equal(block->reaches[RCX], 1 << RDX);
+	assert_int_equal(block->reaches[RSI], 1 << RSI);
+	assert_int_equal(block->reaches[RSP], 1 << RSP); /* an address that moves on */
+	assert_int_equal(block->reaches[RAX] | block->reaches[RDX], 0);
 	blocks_free(blocks);
 }
 
@@ -161,6 +182,8 @@ main(void)
 		TEST(the_stack_pointer_does_not_wait_for_what_is_popped),
 		TEST(a_stack_pointer_that_moves_on_is_made_of_itself),
 		TEST(an_address_knows_the_loads_behind_it),
+		TEST(a_load_reaches_the_registers_that_are_made_of_it),
+		TEST(a_register_reaches_those_that_are_made_of_what_it_was),
 		TEST(what_a_block_reads_first_is_live_in),
 		TEST(system_calls_and_locks_hold_up_what_follows),
 		TEST(a_pair_of_registers_is_loaded_at_once),

@@ -10,6 +10,7 @@
 #define LOAD_BY_RBX "48 8b 0b"    /* mov (%rbx),%rcx */
 #define CHASE       "48 8b 00"    /* mov (%rax),%rax */
 #define MOVE_ON     "48 83 c0 08" /* add $8,%rax */
+#define ADD_RBX     "48 01 d8"    /* add %rbx,%rax */
 #define REPLACE     "48 89 d0"    /* mov %rdx,%rax */
 #define ADD_RDX     "48 01 d2"    /* add %rdx,%rdx: one a cycle */
 #define LOOP        "75 fb"       /* jne, to the addition */
@@ -18,20 +19,26 @@
 #define LOAD        5
 #define MISS        100
 
+/* It is full when what is looked at begins, and of nothing that was before. */
+static void
+fill_window(struct timing_fixture *fixture)
+{
+	struct code *chain = CODE_OF(fixture, ADD_RDX, LOOP);
+
+	for (int i = 0; i < 100; i++)
+		execute(fixture, chain);
+}
+
 static int
 setup(void **state)
 {
 	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
-	struct code *chain;
 
 	fixture->setup.pipeline.window = 60;
 	fixture->setup.pipeline.issue_width = 6;
 	fixture->setup.pipeline.operations[CLASS_LOAD].latency = LOAD;
 	timing_fixture_begin(fixture, SETUP_CLOCK | SETUP_TRUTH);
-	/* the window is full when what is looked at begins */
-	chain = CODE_OF(fixture, ADD_RDX, LOOP);
-	for (int i = 0; i < 100; i++)
-		execute(fixture, chain);
+	fill_window(fixture);
 	*state = fixture;
 	return 0;
 }
@@ -134,6 +141,50 @@ an_address_waits_through_a_load_that_hits(void **state)
 	assert_int_equal(core_time(fixture->thread, 0), ready + LOAD + MISS);
 }
 
+/* Whichever of the two loads it is that takes longer. */
+static void
+an_address_made_of_two_loads_waits_for_the_later(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	for (unsigned later = 0; later < 2; later++) {
+		uint64_t ready;
+
+		fill_window(fixture);
+		execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_RBX));
+		miss(fixture, 0, later ? MISS : 2 * MISS);
+		miss(fixture, 1, later ? 2 * MISS : MISS);
+		ready = core_time(fixture->thread, later);
+		execute(fixture, CODE_OF(fixture, ADD_RBX));
+		execute(fixture, CODE_OF(fixture, LOAD_BY_RAX));
+		miss(fixture, 0, MISS);
+		assert_int_equal(core_time(fixture->thread, 0), ready + LOAD + MISS);
+	}
+}
+
+/* The same of loads of two blocks: both registers wait when the third reads them. */
+static void
+an_address_made_of_two_registers_waits_for_the_later(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	for (unsigned later = 0; later < 2; later++) {
+		uint64_t first, ready;
+
+		fill_window(fixture);
+		execute(fixture, CODE_OF(fixture, LOAD_RAX));
+		miss(fixture, 0, later ? MISS : 2 * MISS);
+		first = core_time(fixture->thread, 0);
+		execute(fixture, CODE_OF(fixture, LOAD_RBX));
+		miss(fixture, 0, later ? 2 * MISS : MISS);
+		ready = later ? core_time(fixture->thread, 0) : first;
+		execute(fixture, CODE_OF(fixture, ADD_RBX));
+		execute(fixture, CODE_OF(fixture, LOAD_BY_RAX));
+		miss(fixture, 0, MISS);
+		assert_int_equal(core_time(fixture->thread, 0), ready + LOAD + MISS);
+	}
+}
+
 static void
 a_register_that_was_written_again_is_not_waited_for(void **state)
 {
@@ -205,6 +256,8 @@ main(void)
 		TEST(an_address_that_was_loaded_waits),
 		TEST(an_address_made_of_what_was_loaded_waits_in_a_later_block),
 		TEST(an_address_waits_through_a_load_that_hits),
+		TEST(an_address_made_of_two_loads_waits_for_the_later),
+		TEST(an_address_made_of_two_registers_waits_for_the_later),
 		TEST(a_register_that_was_written_again_is_not_waited_for),
 		TEST(a_pointer_chase_takes_its_latency_each_time),
 		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
