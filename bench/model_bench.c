@@ -20,7 +20,7 @@
 
 struct bench {
 	struct hierarchy *hierarchy;
-	struct plain_hits plain;
+	struct plain_hits *plain;
 	uint64_t now;
 	unsigned levels[HIERARCHY_MEMORY + 1]; /* accesses that each served */
 	uint64_t plain_hits;
@@ -37,7 +37,7 @@ next_random(uint64_t *state)
 static void
 access_one(struct bench *bench, uint64_t address)
 {
-	const struct plain_hits *plain = &bench->plain;
+	struct plain_hits *plain = bench->plain;
 	const uint64_t line = address >> plain->line_shift;
 	struct access_result result;
 
@@ -128,7 +128,7 @@ main(int argc, char **argv)
 	memory = memory_system_new(&machine, SETUP_CACHES | SETUP_TLBS, 0, 1);
 	bench.hierarchy = memory ? hierarchy_new(memory, 0) : NULL;
 	bench_require(bench.hierarchy ? 0 : -errno, "memory");
-	hierarchy_plain_data(bench.hierarchy, &bench.plain);
+	bench.plain = hierarchy_plain_data(bench.hierarchy);
 	measure(&bench, "a line in each set of level 1", machine.levels[0].bytes / machine.levels[0].ways, 0);
 	measure(&bench, "half of level 1", machine.levels[0].bytes / 2, 0);
 	for (unsigned i = 1; i < machine.level_count; i++) {

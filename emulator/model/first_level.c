@@ -4,21 +4,10 @@
 
 #include "emulator/model/first_level.h"
 
-#define HOST_LINE      64
-#define TABLE_LEAST    512  /* entries */
-#define TABLE_MOST     8192 /* a larger one would not stay in the host's first level */
-#define ENTRIES_A_LINE 8    /* that is held: few lines then share an entry with another */
-#define AT_ONCE        16   /* tags */
-
-static uint32_t
-table_entries(uint64_t held)
-{
-	uint64_t entries = TABLE_LEAST;
-
-	while (entries < held * ENTRIES_A_LINE && entries < TABLE_MOST)
-		entries *= 2;
-	return (uint32_t)entries;
-}
+#define HOST_LINE   64
+#define SETS_ALIGN  8  /* places: a set is on as few lines of the host as can be */
+#define AT_ONCE     16 /* tags */
+#define PLAIN_SHIFT 63 /* of any address: 0 */
 
 /* Zeroed, a line of the host or more. */
 static void *
@@ -32,17 +21,18 @@ new_array(size_t count, size_t size)
 	return array;
 }
 
-static int
-make_arrays(struct first_level *level, uint32_t entries)
+static size_t
+slots_of(const struct first_level *level)
 {
-	const size_t slots = ((size_t)level->set_mask + 1) * level->slots;
+	return ((size_t)level->set_mask + 1) * level->slots;
+}
 
-	level->table_mask = entries - 1;
-	level->tags = new_array(slots, sizeof(*level->tags));
-	level->places = new_array(slots, sizeof(*level->places));
-	level->table = new_array(entries, sizeof(*level->table));
+static int
+make_arrays(struct first_level *level)
+{
+	level->tags = new_array(slots_of(level), sizeof(*level->tags));
 	level->next = new_array((size_t)level->set_mask + 1, sizeof(*level->next));
-	if (level->tags && level->places && level->table && level->next)
+	if (level->tags && level->next)
 		return 0;
 	first_level_fini(level);
 	return -ENOMEM;
@@ -52,7 +42,6 @@ int
 first_level_init(struct first_level *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
 	const uint32_t sets = (uint32_t)(model->bytes / line_bytes / model->ways);
-	size_t slots;
 	int err;
 
 	*level = (struct first_level){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
@@ -62,38 +51,64 @@ first_level_init(struct first_level *level, const struct machine_cache *model, u
 	if (model->replacement == REPLACEMENT_LRU && level->slots <= 8)
 		level->usual_slots = (uint8_t)level->slots;
 	level->set_shift = (uint8_t)__builtin_ctz(sets);
-	err = make_arrays(level, table_entries((uint64_t)sets * model->ways));
+	err = make_arrays(level);
 	if (err)
 		return err;
-	slots = (size_t)sets * level->slots;
-	memset(level->tags, 0xff, slots * sizeof(*level->tags));
-	for (size_t i = 0; i < slots; i++) {
-		level->places[i].key = PLAIN_NOTHING;
-		level->places[i].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
-	}
+	memset(level->tags, 0xff, slots_of(level) * sizeof(*level->tags));
 	for (uint32_t i = 0; model->replacement == REPLACEMENT_RANDOM && i < sets; i++)
 		level->next[i] = (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 	return 0;
 }
 
-int
+void
 first_level_init_plain(struct first_level *level)
 {
-	int err;
+	*level = (struct first_level){.slots = 0};
+}
 
-	*level = (struct first_level){.slots = 4, .ways = 4, .usual_slots = 4};
-	err = make_arrays(level, 1);
-	if (!err)
-		level->places[0].key = PLAIN_WRITTEN;
-	return err;
+static bool
+is_modelled(const struct first_level *level)
+{
+	return level->tags != NULL;
+}
+
+static void
+place(struct first_level *level, struct plain_hits *plain, struct plain_place *places)
+{
+	level->plain = plain;
+	level->places = places;
+	for (size_t i = 0; i < slots_of(level); i++) {
+		places[i].key = PLAIN_NOTHING;
+		places[i].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
+	}
+}
+
+struct plain_hits *
+first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages, unsigned page_shift)
+{
+	const size_t page_slots = (slots_of(pages) + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
+	const size_t count = page_slots + slots_of(lines);
+	struct plain_hits *plain = new_array(1, sizeof(*plain) + count * sizeof(*plain->places));
+
+	if (!plain)
+		return NULL;
+	plain->use = PLAIN_FIRST_USE;
+	plain->line_shift = (uint8_t)(is_modelled(lines) ? line_shift : PLAIN_SHIFT);
+	plain->page_shift = (uint8_t)(is_modelled(pages) ? page_shift : PLAIN_SHIFT);
+	plain->nowhere.key = PLAIN_NOTHING;
+	place(pages, plain, plain->places);
+	place(lines, plain, plain->places + page_slots);
+	if (!is_modelled(lines))
+		first_level_put_line(lines, &plain->a_line, 0, true);
+	if (!is_modelled(pages))
+		first_level_put_page(pages, &plain->a_page, 0);
+	return plain;
 }
 
 void
 first_level_fini(struct first_level *level)
 {
 	free(level->tags);
-	free(level->places);
-	free(level->table);
 	free(level->next);
 	*level = (struct first_level){.slots = 0};
 }
@@ -101,9 +116,7 @@ first_level_fini(struct first_level *level)
 void
 first_level_forget(struct first_level *level)
 {
-	const size_t slots = ((size_t)level->set_mask + 1) * level->slots;
-
-	for (size_t i = 0; i < slots; i++) {
+	for (size_t i = 0; i < slots_of(level); i++) {
 		if (level->places[i].key != PLAIN_PREFETCHED)
 			level->places[i].key |= PLAIN_NOTHING;
 	}

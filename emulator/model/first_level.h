@@ -19,8 +19,8 @@
 struct first_level {
 	uint32_t *tags; /* of each set, `slots` */
 	struct plain_place *places;
-	uint16_t *table; /* where the place of a guest's line or page may be */
-	uint32_t table_mask, set_mask;
+	struct plain_hits *plain; /* that they are part of */
+	uint32_t set_mask;
 	uint8_t set_shift;
 	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; first in, first out, 16; else 0 */
 	enum machine_replacement replacement;
@@ -36,13 +36,20 @@ struct first_found {
 	bool hit;
 };
 
-/* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. */
+/* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. It has no places yet. */
 int first_level_init(struct first_level *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 
-/* Nothing is modelled: all is a plain hit. 0 or -ENOMEM. */
-int first_level_init_plain(struct first_level *level);
+/* Nothing is modelled: all will be a plain hit. */
+void first_level_init_plain(struct first_level *level);
 
 void first_level_fini(struct first_level *level);
+
+/*
+ * Gives a level 1 and its TLB their places, in which nothing is. What is not modelled has no shift. The caller's, to be
+ * freed with free() after both; NULL: ENOMEM.
+ */
+struct plain_hits *first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages,
+                                    unsigned page_shift);
 
 /* No line is known to be a plain hit. */
 void first_level_forget(struct first_level *level);
@@ -53,12 +60,19 @@ struct first_found first_level_use_any(struct first_level *level, uint64_t numbe
 /* Whether it has the line; changes nothing. */
 bool first_level_has(const struct first_level *level, uint64_t number);
 
-/* The place is of a guest's line or page from now on, which was used. */
+/* The place is of a guest's line, or page, from now on, which was used. */
 static inline void
-first_level_put(struct first_level *level, struct plain_place *place, uint64_t guest_number, bool is_written)
+first_level_put_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
-	place->key = guest_number << 1 | is_written;
-	level->table[guest_number & level->table_mask] = plain_place_to(level->places, place);
+	place->key = guest_line << 1 | is_written;
+	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to(level->plain, place);
+}
+
+static inline void
+first_level_put_page(struct first_level *level, struct plain_place *place, uint64_t guest_page)
+{
+	place->key = guest_page;
+	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to(level->plain, place);
 }
 
 /* First in, first out: who makes room. */

@@ -24,7 +24,7 @@ hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t no
 
 	if (first_level_has(level, line))
 		return false;
-	found = first_level_use_any(level, line, hierarchy->uses += PLAIN_USE);
+	found = first_level_use_any(level, line, level->plain->use += PLAIN_USE);
 	was_written = found.place->key & PLAIN_WRITTEN;
 	found.place->key = PLAIN_PREFETCHED;
 	if (was_written)
@@ -134,8 +134,8 @@ translate(struct hierarchy *hierarchy, struct first_level *level, const struct m
 
 	if (hierarchy->far)
 		fetch_far_sets(hierarchy, followed(hierarchy->system, known) >> hierarchy->line_shift);
-	found = first_level_use_page(level, number, hierarchy->uses += PLAIN_USE);
-	first_level_put(level, found.place, page, false);
+	found = first_level_use_page(level, number, level->plain->use += PLAIN_USE);
+	first_level_put_page(level, found.place, page);
 	if (found.hit)
 		return;
 	result->tlb_missed = true;
@@ -150,13 +150,26 @@ translate(struct hierarchy *hierarchy, struct first_level *level, const struct m
 
 /* Whether it is a plain hit, or a store to what was not written yet; it is used. */
 static inline __attribute__((always_inline)) bool
-use_place(struct hierarchy *hierarchy, struct plain_place *place, uint64_t number, bool writes)
+use_line(struct plain_hits *plain, uint64_t line, bool writes)
 {
-	if (plain_place_differs(place, number, false))
+	struct plain_place *place = plain_line(plain, line);
+
+	if (plain_line_differs(place, line, false))
 		return false;
 	if (writes)
 		place->key |= PLAIN_WRITTEN;
-	place->stamp = hierarchy->uses += PLAIN_USE;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+use_page(struct plain_hits *plain, uint64_t page)
+{
+	struct plain_place *place = plain_page(plain, page);
+
+	if (plain_page_differs(place, page))
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
 	return true;
 }
 
@@ -165,23 +178,21 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
             struct access_result *result)
 {
 	struct memory_system *system = hierarchy->system;
-	struct plain_hits *plain = &hierarchy->plain_data;
+	struct plain_hits *plain = hierarchy->plain_data;
 	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
 	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address), line, key;
 	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
-	if (!use_place(hierarchy, plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]), page,
-	               false))
+	if (!use_page(plain, page))
 		translate(hierarchy, &hierarchy->data_pages, &system->machine.data_tlb, page, known, result);
-	if (use_place(hierarchy, plain_place_at(plain->line_places, plain->lines[guest_line & plain->line_mask]),
-	              guest_line, writes))
+	if (use_line(plain, guest_line, writes))
 		return;
 	known = followed(system, known);
 	line = known >> hierarchy->line_shift;
-	found = first_level_use(&hierarchy->data, line, hierarchy->uses += PLAIN_USE);
+	found = first_level_use(&hierarchy->data, line, plain->use += PLAIN_USE);
 	key = found.place->key;
-	first_level_put(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
+	first_level_put_line(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
 	if (!found.hit) {
 		if (key & PLAIN_WRITTEN)
 			first_writes_back(hierarchy, first_level_left(&hierarchy->data, line, found.left), now);
@@ -210,21 +221,19 @@ void
 hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
 {
 	struct memory_system *system = hierarchy->system;
-	struct plain_hits *plain = &hierarchy->plain_code;
+	struct plain_hits *plain = hierarchy->plain_code;
 	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
 	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address);
 	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
-	if (!use_place(hierarchy, plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]), page,
-	               false))
+	if (!use_page(plain, page))
 		translate(hierarchy, &hierarchy->code_pages, &system->machine.code_tlb, page, known, result);
-	if (use_place(hierarchy, plain_place_at(plain->line_places, plain->lines[guest_line & plain->line_mask]),
-	              guest_line, false))
+	if (use_line(plain, guest_line, false))
 		return;
 	known = followed(system, known);
-	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, hierarchy->uses += PLAIN_USE);
-	first_level_put(&hierarchy->code, found.place, guest_line, false);
+	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, plain->use += PLAIN_USE);
+	first_level_put_line(&hierarchy->code, found.place, guest_line, false);
 	if (!found.hit)
 		first_missed(hierarchy, known, 0, now, result);
 }

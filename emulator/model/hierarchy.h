@@ -80,7 +80,7 @@ const struct hierarchy_traffic *hierarchy_traffic(const struct hierarchy *hierar
 
 /* Where the plain hits are, for who asks at each access: plain_hits_use() and plain_hits_use_one(). Of code, too, no
  * line is written. */
-void hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain);
-void hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain);
+struct plain_hits *hierarchy_plain_data(struct hierarchy *hierarchy);
+struct plain_hits *hierarchy_plain_code(struct hierarchy *hierarchy);
 
 #endif

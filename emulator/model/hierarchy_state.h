@@ -45,9 +45,8 @@ struct hierarchy {
 	struct memory_system *system;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
-	uint64_t uses; /* the last stamp of level 1 and its TLBs */
 	struct first_level data, data_pages, code, code_pages;
-	struct plain_hits plain_data, plain_code;
+	struct plain_hits *plain_data, *plain_code;
 	struct page_map_recent regions;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */

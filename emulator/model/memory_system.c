@@ -179,8 +179,9 @@ make_first_lines(struct hierarchy *hierarchy)
 	int err;
 
 	if (!system->has_caches) {
-		err = first_level_init_plain(&hierarchy->code);
-		return err ? err : first_level_init_plain(&hierarchy->data);
+		first_level_init_plain(&hierarchy->code);
+		first_level_init_plain(&hierarchy->data);
+		return 0;
 	}
 	err = first_level_init(&hierarchy->code, &machine->code, machine->line_bytes, seed);
 	return err ? err : first_level_init(&hierarchy->data, &machine->levels[0], machine->line_bytes, seed + 1);
@@ -191,8 +192,10 @@ make_first_pages(struct first_level *level, const struct machine_tlb *model, boo
 {
 	struct machine_cache cache;
 
-	if (!is_used || !model->entries)
-		return first_level_init_plain(level);
+	if (!is_used || !model->entries) {
+		first_level_init_plain(level);
+		return 0;
+	}
 	cache = tlb_as_cache(model);
 	return first_level_init(level, &cache, 1, 0);
 }
@@ -221,26 +224,6 @@ make_rest(struct hierarchy *hierarchy)
 	return err;
 }
 
-static bool
-is_modelled(const struct first_level *level)
-{
-	return level->table_mask > 0;
-}
-
-static struct plain_hits
-plain_hits_of(struct hierarchy *hierarchy, const struct first_level *lines, const struct first_level *pages)
-{
-	return (struct plain_hits){.lines = lines->table,
-	                           .pages = pages->table,
-	                           .line_places = lines->places,
-	                           .page_places = pages->places,
-	                           .uses = &hierarchy->uses,
-	                           .line_mask = lines->table_mask,
-	                           .page_mask = pages->table_mask,
-	                           .line_shift = is_modelled(lines) ? hierarchy->line_shift : 63,
-	                           .page_shift = is_modelled(pages) ? hierarchy->page_shift : 63};
-}
-
 static int
 fill(struct hierarchy *hierarchy)
 {
@@ -251,10 +234,11 @@ fill(struct hierarchy *hierarchy)
 	if (err)
 		return err;
 	hierarchy->far = far_level(hierarchy);
-	hierarchy->uses = PLAIN_FIRST_USE;
-	hierarchy->plain_data = plain_hits_of(hierarchy, &hierarchy->data, &hierarchy->data_pages);
-	hierarchy->plain_code = plain_hits_of(hierarchy, &hierarchy->code, &hierarchy->code_pages);
-	return 0;
+	hierarchy->plain_data = first_level_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages,
+	                                         hierarchy->page_shift);
+	hierarchy->plain_code = first_level_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages,
+	                                         hierarchy->page_shift);
+	return hierarchy->plain_data && hierarchy->plain_code ? 0 : -ENOMEM;
 }
 
 /* Those that one core had alone until now. */
@@ -315,6 +299,8 @@ hierarchy_free(struct hierarchy *hierarchy)
 	first_level_fini(&hierarchy->code_pages);
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
+	free(hierarchy->plain_data);
+	free(hierarchy->plain_code);
 	free(hierarchy->users);
 	free(hierarchy);
 }
@@ -325,14 +311,14 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 	return &hierarchy->traffic;
 }
 
-void
-hierarchy_plain_data(struct hierarchy *hierarchy, struct plain_hits *plain)
+struct plain_hits *
+hierarchy_plain_data(struct hierarchy *hierarchy)
 {
-	*plain = hierarchy->plain_data;
+	return hierarchy->plain_data;
 }
 
-void
-hierarchy_plain_code(struct hierarchy *hierarchy, struct plain_hits *plain)
+struct plain_hits *
+hierarchy_plain_code(struct hierarchy *hierarchy)
 {
-	*plain = hierarchy->plain_code;
+	return hierarchy->plain_code;
 }

@@ -6,71 +6,106 @@
  * place needs not look for who points there. A plain hit - what the place has is what was asked for, and for a store it
  * was written since it came - changes nothing but when it was used.
  *
+ * All is one piece of memory, so that who asks needs to know where it is and nothing else: first_level_join().
+ *
  * Thread rule: of the thread that runs on the core.
  */
 #ifndef DCPI_EMULATOR_MODEL_PLAIN_H
 #define DCPI_EMULATOR_MODEL_PLAIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define PLAIN_WRITTEN    1u               /* of a key */
-#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line: nobody knows what is there */
+#define PLAIN_WRITTEN    1u               /* of a line's key */
+#define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line and no page: nobody knows what is there */
 #define PLAIN_PREFETCHED (UINT64_MAX - 3) /* nobody asked for what is there */
 
 /* Stamps are compared as floating point numbers, with the numbers of ways in their lower bits: tags.h. */
 #define PLAIN_USE       32
 #define PLAIN_FIRST_USE (UINT64_C(1) << 52)
 
+#define PLAIN_LINES   4096 /* entries of the tables: eight for each of the usual 512 lines, few then share one; */
+#define PLAIN_PAGES   1024 /* larger ones would not stay in the host's first level */
+#define PLAIN_NOWHERE 0    /* an entry of them: of nothing */
+
 struct plain_place {
-	uint64_t key;   /* twice the number of the guest's line or page, and PLAIN_WRITTEN */
+	uint64_t key;   /* of a line twice its number, in the guest, and PLAIN_WRITTEN; of a page its number */
 	uint64_t stamp; /* of its last use */
 };
 
-/* What is not modelled always is a plain hit: its table has one entry, and its shift is 63. */
+/* What is not modelled always is a plain hit: its shift is 63, so that its number is 0. */
 struct plain_hits {
-	uint16_t *lines, *pages; /* by the lower bits of a number: plain_place_at() */
-	struct plain_place *line_places, *page_places;
-	uint64_t *uses; /* the last stamp */
-	uint32_t line_mask, page_mask;
-	uint8_t line_shift, page_shift; /* of an address, for its number */
+	struct plain_place nowhere;        /* has nothing */
+	struct plain_place a_line, a_page; /* where it is not modelled */
+	uint64_t use;                      /* the last stamp */
+	uint8_t line_shift, page_shift;    /* of an address, for its number */
+	uint16_t lines[PLAIN_LINES];       /* by the lower bits of a number: plain_place_at() */
+	uint16_t pages[PLAIN_PAGES];
+	struct plain_place places[] __attribute__((aligned(64))); /* so that sets are on few lines of the host */
 };
 
-/* Where a place is, in words. Of one that is far up it is another's, and never what is looked for. */
+/* Where a place is, in bytes from the beginning of all. Of one that is too far up it is not known. */
 static inline uint16_t
-plain_place_to(const struct plain_place *places, const struct plain_place *place)
+plain_place_to(const struct plain_hits *plain, const struct plain_place *place)
 {
-	return (uint16_t)((const uint64_t *)place - (const uint64_t *)places);
+	const ptrdiff_t at = (const char *)place - (const char *)plain;
+
+	return at <= UINT16_MAX ? (uint16_t)at : PLAIN_NOWHERE;
 }
 
 static inline __attribute__((always_inline)) struct plain_place *
-plain_place_at(struct plain_place *places, uint16_t at)
+plain_place_at(struct plain_hits *plain, uint16_t at)
 {
-	return (struct plain_place *)((uint64_t *)places + at);
+	return (struct plain_place *)(void *)((char *)plain + at);
 }
 
-/* Not 0: it is not what is in the place, or must have been written and was not. */
-static inline __attribute__((always_inline)) uint64_t
-plain_place_differs(const struct plain_place *place, uint64_t number, bool writes)
+/* Where the line, or page, is when it is a plain hit. */
+static inline __attribute__((always_inline)) struct plain_place *
+plain_line(struct plain_hits *plain, uint64_t line)
 {
-	return writes ? place->key ^ (number << 1 | PLAIN_WRITTEN) : place->key >> 1 ^ number;
+	return plain_place_at(plain, plain->lines[line % PLAIN_LINES]);
+}
+
+static inline __attribute__((always_inline)) struct plain_place *
+plain_page(struct plain_hits *plain, uint64_t page)
+{
+	return plain_place_at(plain, plain->pages[page % PLAIN_PAGES]);
+}
+
+/* It is not what is in the place, or must have been written and was not. */
+static inline __attribute__((always_inline)) bool
+plain_line_differs(const struct plain_place *place, uint64_t line, bool writes)
+{
+	return writes ? place->key != (line << 1 | PLAIN_WRITTEN) : place->key >> 1 != line;
+}
+
+static inline __attribute__((always_inline)) bool
+plain_page_differs(const struct plain_place *place, uint64_t page)
+{
+	return place->key != page;
+}
+
+/* The line, a plain hit, was written since it came. */
+static inline __attribute__((always_inline)) bool
+plain_is_written(struct plain_hits *plain, uint64_t line)
+{
+	return plain_line(plain, line)->key & PLAIN_WRITTEN;
 }
 
 /* From `first` to `last`, of one page and at most two lines: whether all is a plain hit, which is then used. */
 static inline __attribute__((always_inline)) bool
-plain_hits_use(const struct plain_hits *plain, bool writes, uint64_t first_line, uint64_t last_line, uint64_t page)
+plain_hits_use(struct plain_hits *plain, bool writes, uint64_t first_line, uint64_t last_line, uint64_t page)
 {
-	struct plain_place *first = plain_place_at(plain->line_places, plain->lines[first_line & plain->line_mask]);
-	struct plain_place *last = plain_place_at(plain->line_places, plain->lines[last_line & plain->line_mask]);
-	struct plain_place *there = plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]);
+	struct plain_place *first = plain_line(plain, first_line), *last = plain_line(plain, last_line);
+	struct plain_place *there = plain_page(plain, page);
 	uint64_t use;
 
-	if (__builtin_expect((plain_place_differs(first, first_line, writes) |
-	                      plain_place_differs(last, last_line, writes) | plain_place_differs(there, page, false)) !=
-	                             0,
+	if (__builtin_expect(plain_line_differs(first, first_line, writes) ||
+	                             plain_line_differs(last, last_line, writes) || plain_page_differs(there, page),
 	                     0))
 		return false;
-	use = *plain->uses += 2 * PLAIN_USE;
+	use = plain->use += 2 * PLAIN_USE;
 	first->stamp = use - PLAIN_USE; /* before the last one, which may be of its set */
 	last->stamp = use;
 	there->stamp = use;
@@ -79,16 +114,14 @@ plain_hits_use(const struct plain_hits *plain, bool writes, uint64_t first_line,
 
 /* The same of one line. */
 static inline __attribute__((always_inline)) bool
-plain_hits_use_one(const struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
+plain_hits_use_one(struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
 {
-	struct plain_place *place = plain_place_at(plain->line_places, plain->lines[line & plain->line_mask]);
-	struct plain_place *there = plain_place_at(plain->page_places, plain->pages[page & plain->page_mask]);
+	struct plain_place *place = plain_line(plain, line), *there = plain_page(plain, page);
 	uint64_t use;
 
-	if (__builtin_expect(
-		    plain_place_differs(place, line, writes) != 0 || plain_place_differs(there, page, false) != 0, 0))
+	if (__builtin_expect(plain_line_differs(place, line, writes) || plain_page_differs(there, page), 0))
 		return false;
-	use = *plain->uses += PLAIN_USE;
+	use = plain->use += PLAIN_USE;
 	place->stamp = use;
 	there->stamp = use;
 	return true;
@@ -96,20 +129,19 @@ plain_hits_use_one(const struct plain_hits *plain, bool writes, uint64_t line, u
 
 /* The same of the line with `address`. */
 static inline bool
-plain_hits_use_address(const struct plain_hits *plain, bool writes, uint64_t address)
+plain_hits_use_address(struct plain_hits *plain, bool writes, uint64_t address)
 {
 	return plain_hits_use_one(plain, writes, address >> plain->line_shift, address >> plain->page_shift);
 }
 
 /* It is read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
 static inline __attribute__((always_inline)) bool
-plain_hits_access_one(const struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
+plain_hits_access_one(struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
 {
 	if (!plain_hits_use_one(plain, false, line, page))
 		return false;
 	if (writes)
-		plain_place_at(plain->line_places, plain->lines[line & plain->line_mask])->key =
-			line << 1 | PLAIN_WRITTEN;
+		plain_line(plain, line)->key = line << 1 | PLAIN_WRITTEN;
 	return true;
 }
 

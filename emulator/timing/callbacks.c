@@ -1,5 +1,6 @@
 #include "emulator/timing/callbacks.h"
 
+#include "emulator/timing/callback_data.h"
 #include "emulator/timing/hot.h"
 
 /* Callbacks have no place for a context. */
@@ -10,67 +11,84 @@ static struct {
 HOT_INLINE struct thread *
 thread_of(unsigned vcpu)
 {
-	return (struct thread *)(state.threads + ((uint64_t)vcpu << THREAD_SHIFT));
-}
-
-static const struct access *
-access_of(void *data)
-{
-	return (const struct access *)(uintptr_t)((uint64_t)(uintptr_t)data & UINT64_C(0xffffffffffff));
+	return (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));
 }
 
 /* The first and the last byte that are touched. */
-static inline uint64_t
+HOT_INLINE uint64_t
 first_of(uint64_t address, const void *data)
 {
-	return address + (uint64_t)(int64_t)(int8_t)((uint64_t)(uintptr_t)data >> 48);
+	return address + (uint64_t)(int64_t)callback_first(data);
 }
 
-static inline uint64_t
+HOT_INLINE uint64_t
 last_of(uint64_t address, const void *data)
 {
-	return address + (uint64_t)((int64_t)(uintptr_t)data >> 56);
-}
-
-static __attribute__((noinline)) void
-ask(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	slow_access(thread, access_of(data), address, 1u << qemu_plugin_mem_size_shift(info),
-	            qemu_plugin_mem_is_store(info));
+	return address + (uint64_t)(int64_t)callback_last(data);
 }
 
 HOT_INLINE void
-access_one(unsigned vcpu, uint64_t address, void *data, bool writes)
+load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
 {
 	struct thread *thread = thread_of(vcpu);
-	const uint64_t last = last_of(address, data);
 
-	if (!HOT_LIKELY(hot_access_line(&thread->data_plain, address, last, writes)))
-		slow_access(thread, access_of(data), address, (unsigned)(last - address) + 1, writes);
+	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, false)))
+		slow_load(thread, info, address, data);
 }
 
-static void
-load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+HOT_INLINE void
+store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
 {
-	(void)info;
-	access_one(vcpu, address, data, false);
+	struct thread *thread = thread_of(vcpu);
+
+	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, true)))
+		slow_store(thread, info, address, data);
 }
 
-static void
-store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+#define ACCESS_CALLBACK(name, access, size)                                                                            \
+	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
+	{                                                                                                              \
+		access(vcpu, info, address, data, size);                                                               \
+	}
+
+ACCESS_CALLBACK(load_1, load, 1)
+ACCESS_CALLBACK(load_2, load, 2)
+ACCESS_CALLBACK(load_4, load, 4)
+ACCESS_CALLBACK(load_8, load, 8)
+ACCESS_CALLBACK(load_16, load, 16)
+ACCESS_CALLBACK(load_other, load, (unsigned)callback_last(data) + 1)
+ACCESS_CALLBACK(store_1, store, 1)
+ACCESS_CALLBACK(store_2, store, 2)
+ACCESS_CALLBACK(store_4, store, 4)
+ACCESS_CALLBACK(store_8, store, 8)
+ACCESS_CALLBACK(store_16, store, 16)
+ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
+
+static SLOW void
+ask(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	(void)info;
-	access_one(vcpu, address, data, true);
+	slow_access(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	            qemu_plugin_mem_is_store(info));
 }
 
+/* The line, a plain hit, was not written before. */
+static SLOW void
+ask_whether_written(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address)
+{
+	if (qemu_plugin_mem_is_store(info))
+		plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
+}
+
+/* One use of a line that was written is like the other. */
 static void
 load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!HOT_LIKELY(hot_access_line(&thread->data_plain, address, last_of(address, data),
-	                                qemu_plugin_mem_is_store(info))))
+	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, (unsigned)callback_last(data) + 1, false)))
 		ask(thread, info, address, data);
+	else if (!plain_is_written(thread->data_plain, address >> TIMING_LINE_SHIFT))
+		ask_whether_written(thread, info, address);
 }
 
 static void
@@ -78,9 +96,8 @@ load_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *da
 {
 	struct thread *thread = thread_of(vcpu);
 
-	(void)info;
-	if (!HOT_LIKELY(hot_use_lines(&thread->data_plain, first_of(address, data), last_of(address, data), false)))
-		slow_group(thread, access_of(data), address);
+	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, first_of(address, data), last_of(address, data), false)))
+		slow_group(thread, info, address, data);
 }
 
 static void
@@ -88,31 +105,21 @@ access_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 {
 	struct thread *thread = thread_of(vcpu);
 
-	(void)info;
-	if (!HOT_LIKELY(hot_use_lines(&thread->data_plain, first_of(address, data), last_of(address, data), true)))
-		slow_group(thread, access_of(data), address);
+	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, first_of(address, data), last_of(address, data), true)))
+		slow_group(thread, info, address, data);
 }
 
 /* Lines and pages have any size. */
-HOT_INLINE void
-access_any(unsigned vcpu, uint64_t address, void *data, bool writes)
-{
-	slow_access(thread_of(vcpu), access_of(data), address, (unsigned)(last_of(address, data) - address) + 1,
-	            writes);
-}
-
 static void
 load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	(void)info;
-	access_any(vcpu, address, data, false);
+	slow_load(thread_of(vcpu), info, address, data);
 }
 
 static void
 store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	(void)info;
-	access_any(vcpu, address, data, true);
+	slow_store(thread_of(vcpu), info, address, data);
 }
 
 static void
@@ -124,8 +131,7 @@ ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 static void
 group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	(void)info;
-	slow_group(thread_of(vcpu), access_of(data), address);
+	slow_group(thread_of(vcpu), info, address, data);
 }
 
 #define ENTER_CALLBACK(name, parts)                                                                                    \
@@ -160,9 +166,14 @@ callbacks_choose(const struct timing *timing)
 		enter_branches_clock_in_order,
 		enter_all_in_order,
 	};
-	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {load, store, load_or_store, load_group,
-	                                                              access_group};
-	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {load_any, store_any, ask_any, group_any, group_any};
+	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {
+		load_1,  load_2,  load_4,   load_8,      load_16,       load_other, store_1,      store_2,
+		store_4, store_8, store_16, store_other, load_or_store, load_group, access_group,
+	};
+	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
+		load_any,  load_any,  load_any,  load_any,  load_any, load_any,  store_any, store_any,
+		store_any, store_any, store_any, store_any, ask_any,  group_any, group_any,
+	};
 	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
 	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
 	                    (timing->parts & SETUP_CLOCK ? 4 : 0);

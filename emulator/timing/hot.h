@@ -49,7 +49,7 @@ HOT_INLINE void
 hot_fetch(struct thread *thread, struct code *code, struct variant *variant, const uint32_t parts)
 {
 	if (parts & SETUP_CACHES && code->only_line != thread->last_line) {
-		if (!plain_hits_use_one(&thread->code_plain, false, code->only_line, code->page)) {
+		if (!plain_hits_use_one(thread->code_plain, false, code->only_line, code->page)) {
 			slow_fetch(thread, code, variant, parts);
 			return;
 		}
@@ -96,15 +96,15 @@ hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 
 /* Whether the bytes are of one line that is a plain hit, with its page; it is read or written. */
 HOT_INLINE bool
-hot_access_line(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
+hot_access_line(struct plain_hits *plain, uint64_t address, unsigned size, bool writes)
 {
-	return HOT_LIKELY((first ^ last) >> TIMING_LINE_SHIFT == 0) &&
-	       plain_hits_access_one(plain, writes, first >> TIMING_LINE_SHIFT, first >> TIMING_PAGE_SHIFT);
+	return HOT_LIKELY(address % TIMING_LINE + size <= TIMING_LINE) &&
+	       plain_hits_access_one(plain, writes, address >> TIMING_LINE_SHIFT, address >> TIMING_PAGE_SHIFT);
 }
 
 /* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */
 HOT_INLINE bool
-hot_use_lines(const struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
+hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
 	const uint64_t line = first >> TIMING_LINE_SHIFT, page = first >> TIMING_PAGE_SHIFT;
 

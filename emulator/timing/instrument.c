@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "emulator/timing/callback_data.h"
 #include "emulator/timing/callbacks.h"
 #include "emulator/timing/core.h"
 #include "emulator/timing/hot.h"
@@ -95,16 +96,26 @@ instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 		                                     (void *)(uintptr_t)number);
 }
 
-static enum access_kind
+/* Of ACCESS_SIZES. */
+static unsigned
+size_of(unsigned bytes)
+{
+	const bool is_usual = bytes <= 16 && __builtin_popcount(bytes) == 1;
+
+	return is_usual ? (unsigned)__builtin_ctz(bytes) : ACCESS_SIZES - 1;
+}
+
+static unsigned
 kind_of(const struct block *block, uint16_t index)
 {
 	const struct block_instruction *instruction = &block->instructions[index];
 	bool stores = false;
 
 	if (instruction->leader != index)
-		return instruction->loads == instruction->stores || instruction->group_to == 0 ? ACCESS_ASKED
-		       : instruction->stores                                                   ? ACCESS_STORE
-		                                                                               : ACCESS_LOAD;
+		return instruction->loads == instruction->stores || instruction->group_to == 0
+		               ? ACCESS_ASKED
+		               : (instruction->stores ? ACCESS_STORE : ACCESS_LOAD) +
+		                         size_of((unsigned)instruction->group_to);
 	for (uint16_t i = index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
 		stores |= block->instructions[i].stores;
 	return stores ? ACCESS_GROUP_STORES : ACCESS_GROUP_LOADS;
@@ -114,7 +125,7 @@ static void
 register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index)
 {
 	const struct block_instruction *instruction = &code->block->instructions[index];
-	const enum access_kind kind = kind_of(code->block, index);
+	const unsigned kind = kind_of(code->block, index);
 	struct access *access = &code->accesses[index];
 
 	access->may_store = kind == ACCESS_GROUP_STORES;

@@ -6,6 +6,7 @@
 #ifndef DCPI_EMULATOR_TIMING_SLOW_H
 #define DCPI_EMULATOR_TIMING_SLOW_H
 
+#include "emulator/plugin_api.h"
 #include "emulator/timing/timing.h"
 
 /* Inlined, they would make the usual way save registers. */
@@ -26,7 +27,9 @@ SLOW void slow_limit(struct thread *thread);
 /* An instruction's own access to `size` bytes, some of which is no plain hit perhaps. */
 void slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store);
 
-/* The same of a group, whose first is at `address`. */
-void slow_group(struct thread *thread, const struct access *access, uint64_t address);
+/* The same of what a callback was given, in the order in which it was: nothing need be moved for it. */
+SLOW void slow_load(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
+SLOW void slow_store(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
+SLOW void slow_group(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
 
 #endif

@@ -1,3 +1,4 @@
+#include "emulator/timing/callback_data.h"
 #include "emulator/timing/core.h"
 #include "emulator/timing/missed.h"
 #include "emulator/timing/slow.h"
@@ -47,7 +48,7 @@ access_bytes(struct thread *thread, const struct block *block, unsigned index, u
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 
 	for (uint64_t address = first; address < end; address = (address | (line_bytes - 1)) + 1) {
-		if (!plain_hits_use_address(&thread->data_plain, is_store, address))
+		if (!plain_hits_use_address(thread->data_plain, is_store, address))
 			access_line(thread, block, index, address, is_store);
 	}
 }
@@ -72,8 +73,8 @@ access_member(struct thread *thread, const struct block *block, unsigned index, 
 static bool
 is_plain_group(const struct thread *thread, const struct access *access, uint64_t first, uint64_t last)
 {
-	return plain_hits_use_address(&thread->data_plain, access->may_store, first) &&
-	       plain_hits_use_address(&thread->data_plain, access->may_store, last);
+	return plain_hits_use_address(thread->data_plain, access->may_store, first) &&
+	       plain_hits_use_address(thread->data_plain, access->may_store, last);
 }
 
 /* A handler may return to the middle of a block that was left. */
@@ -90,18 +91,34 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 
 	if (is_left(thread, access))
 		return;
-	if ((address ^ (address + size - 1)) >> thread->data_plain.line_shift == 0)
+	if ((address ^ (address + size - 1)) >> thread->data_plain->line_shift == 0)
 		access_line(thread, block, access->index, address, is_store);
 	else
 		access_bytes(thread, block, access->index, address, address + size, is_store);
 }
 
 void
-slow_group(struct thread *thread, const struct access *access, uint64_t address)
+slow_load(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
+	(void)info;
+	slow_access(thread, callback_access(data), address, callback_last(data) + 1u, false);
+}
+
+void
+slow_store(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	slow_access(thread, callback_access(data), address, callback_last(data) + 1u, true);
+}
+
+void
+slow_group(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	const struct access *access = callback_access(data);
 	const struct block *block = access->code->block;
 	const struct block_instruction *leader = &block->instructions[access->index];
 
+	(void)info;
 	if (is_left(thread, access))
 		return;
 	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {

@@ -41,9 +41,9 @@ fetch_two_lines(struct thread *thread, const struct code *code)
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 
 	if (code->first_line != thread->last_line &&
-	    !plain_hits_use_one(&thread->code_plain, false, code->first_line, code->page))
+	    !plain_hits_use_one(thread->code_plain, false, code->first_line, code->page))
 		fetch_line(thread, code, code->address);
-	if (!plain_hits_use_one(&thread->code_plain, false, code->last_line, code->page))
+	if (!plain_hits_use_one(thread->code_plain, false, code->last_line, code->page))
 		fetch_line(thread, code, (code->address | (line_bytes - 1)) + 1);
 }
 
@@ -54,7 +54,7 @@ fetch_lines(struct thread *thread, const struct code *code)
 	const uint64_t end = code->address + code->block->size;
 
 	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
-		if (!plain_hits_use_address(&thread->code_plain, false, address))
+		if (!plain_hits_use_address(thread->code_plain, false, address))
 			fetch_line(thread, code, address);
 	}
 }
@@ -78,11 +78,11 @@ static inline bool
 uses_two_lines(struct thread *thread, const struct code *code)
 {
 	if (code->first_line == thread->last_line)
-		return plain_hits_use_one(&thread->code_plain, false, code->last_line, code->page);
+		return plain_hits_use_one(thread->code_plain, false, code->last_line, code->page);
 	/* behind itself: they were used a moment ago, in this order */
 	if (thread->code == code && code->last_line == code->first_line + 1)
 		return true;
-	return plain_hits_use(&thread->code_plain, false, code->first_line, code->last_line, code->page);
+	return plain_hits_use(thread->code_plain, false, code->first_line, code->last_line, code->page);
 }
 
 void

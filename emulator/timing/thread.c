@@ -15,8 +15,8 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu));
 		if (!thread->hierarchy)
 			return -errno;
-		hierarchy_plain_data(thread->hierarchy, &thread->data_plain);
-		hierarchy_plain_code(thread->hierarchy, &thread->code_plain);
+		thread->data_plain = hierarchy_plain_data(thread->hierarchy);
+		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
 	thread->last_line = THREAD_NO_LINE;

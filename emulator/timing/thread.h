@@ -92,7 +92,7 @@ struct thread {
 	const struct code *code;
 	uint64_t *executions;
 	struct timing *timing;
-	struct plain_hits data_plain, code_plain;
+	struct plain_hits *data_plain, *code_plain;
 	struct predictor predictor;
 	uint64_t last_line;                         /* of code, that was used last; THREAD_NO_LINE */
 	const struct code *history[THREAD_HISTORY]; /* by sequence */

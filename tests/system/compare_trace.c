@@ -24,7 +24,6 @@ struct comparison {
 	struct machine machine;
 	struct memory_system *memory;
 	struct hierarchy *hierarchy;
-	struct plain_hits code, data;
 	struct reference_core reference;
 	struct counts fetches, loads, stores;
 	uint64_t now, accesses, differ, first_address, first_index;
@@ -53,15 +52,11 @@ static struct access_result
 model_access(struct comparison *comparison, uint64_t address, char kind)
 {
 	struct access_result result = {0};
-	struct plain_hits plain;
-	uint64_t line;
+	struct plain_hits *plain = kind == TRACE_FETCH ? hierarchy_plain_code(comparison->hierarchy)
+	                                               : hierarchy_plain_data(comparison->hierarchy);
+	const uint64_t line = address >> plain->line_shift;
 
-	if (kind == TRACE_FETCH)
-		hierarchy_plain_code(comparison->hierarchy, &plain);
-	else
-		hierarchy_plain_data(comparison->hierarchy, &plain);
-	line = address >> plain.line_shift;
-	if (plain_hits_use(&plain, kind == TRACE_STORE, line, line, address >> plain.page_shift))
+	if (plain_hits_use(plain, kind == TRACE_STORE, line, line, address >> plain->page_shift))
 		return result;
 	comparison->now += CYCLES_APART;
 	if (kind == TRACE_FETCH)

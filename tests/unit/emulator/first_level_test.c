@@ -9,8 +9,6 @@
 #define LINE 64
 #define FAR  UINT64_C(0x400000000) /* of the guest's numbers from ours */
 
-static uint64_t uses;
-
 static uint64_t
 next_random(uint64_t *state)
 {
@@ -18,36 +16,43 @@ next_random(uint64_t *state)
 	return *state >> 33;
 }
 
+/* With no TLB. */
 static struct first_level
 new_level(unsigned sets, unsigned ways, enum machine_replacement replacement)
 {
 	const struct machine_cache model = {
 		.bytes = (uint64_t)sets * ways * LINE, .ways = ways, .cores = 1, .replacement = replacement};
-	struct first_level level;
+	struct first_level level, pages;
 
-	uses = PLAIN_FIRST_USE;
 	assert_int_equal(first_level_init(&level, &model, LINE, 7), 0);
+	first_level_init_plain(&pages);
+	assert_non_null(first_level_join(&level, 6, &pages, 12));
 	return level;
+}
+
+static void
+free_level(struct first_level *level)
+{
+	free(level->plain);
+	first_level_fini(level);
 }
 
 static bool
 is_plain(const struct first_level *level, uint64_t line)
 {
-	const struct plain_place *place = plain_place_at(level->places, level->table[(line + FAR) & level->table_mask]);
-
-	return !plain_place_differs(place, line + FAR, false);
+	return !plain_line_differs(plain_line(level->plain, line + FAR), line + FAR, false);
 }
 
 static struct first_found
 use(struct first_level *level, uint64_t line)
 {
-	struct first_found found = first_level_use(level, line, uses += PLAIN_USE);
+	struct first_found found = first_level_use(level, line, level->plain->use += PLAIN_USE);
 
-	first_level_put(level, found.place, line + FAR, false);
+	first_level_put_line(level, found.place, line + FAR, false);
 	return found;
 }
 
-/* Every other plain hit is only stamped. */
+/* Every other plain hit is only stamped. Those that are too far up for the tables are none, and no others. */
 static void
 compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement replacement)
 {
@@ -63,8 +68,7 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 		if (is_plain(&level, line)) {
 			assert_true(wanted.hit);
 			if (i % 2) {
-				plain_place_at(level.places, level.table[(line + FAR) & level.table_mask])->stamp =
-					uses += PLAIN_USE;
+				assert_true(plain_hits_use_one(level.plain, false, line + FAR, 0));
 				continue;
 			}
 		}
@@ -75,10 +79,10 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 			assert_int_equal(found.left == TAG_NONE ? REFERENCE_NONE
 			                                        : first_level_left(&level, line, found.left),
 			                 wanted.left);
-		assert_true(is_plain(&level, line));
+		assert_int_equal(is_plain(&level, line), plain_place_to(level.plain, found.place) != PLAIN_NOWHERE);
 	}
 	reference_free(&reference);
-	first_level_fini(&level);
+	free_level(&level);
 }
 
 static const unsigned way_counts[] = {1, 2, 3, 4, 5, 8, 11, 12, 16, 31, 32};
@@ -123,7 +127,7 @@ a_random_victim_may_be_any_way(void **state)
 	}
 	for (unsigned i = 0; i < 8; i++)
 		assert_in_range(left[i], 850, 1150);
-	first_level_fini(&level);
+	free_level(&level);
 }
 
 static void
@@ -139,7 +143,7 @@ what_is_forgotten_is_there_and_no_plain_hit(void **state)
 	assert_true(first_level_has(&level, 5));
 	assert_true(use(&level, 5).hit);
 	assert_true(is_plain(&level, 5));
-	first_level_fini(&level);
+	free_level(&level);
 }
 
 int
