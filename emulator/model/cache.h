@@ -39,14 +39,14 @@ struct cache {
 	uint32_t set_count; /* a power of two, unless `reciprocal` */
 	uint8_t set_shift;  /* of a power of two */
 	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool reorders;      /* on a hit: LRU */
+	bool is_usual;      /* 20 ways, LRU: that goes faster, too */
+	bool is_lru;        /* a hit changes the order */
 	bool is_random;     /* its victims */
 	bool locks;
 	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
-	uint8_t order_bytes;
-	uint32_t order_at, flags_at, lock_at, set_bytes; /* in a set */
-	uint64_t present;                                /* order_present() of a small set */
-	uint64_t reciprocal;                             /* 2^64 / set_count, when that is no power of two; else 0 */
+	uint32_t set_bytes;
+	uint64_t present;    /* order_present() of a small set */
+	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
 };
 
 /* What an access found; small, to be handed back in registers. */
@@ -68,7 +68,7 @@ void cache_fetch_set(const struct cache *cache, uint64_t line);
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 
-/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache. */
+/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache; fastest if it is_usual. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
@@ -92,18 +92,6 @@ cache_small_set(const struct cache *cache, uint64_t line)
 	return (struct cache_small *)(void *)cache->sets + cache_small_index(cache, line);
 }
 
-/* The line that has to make room for this one, if it is written; else CACHE_NO_LINE. */
-static inline uint64_t
-cache_next_written(const struct cache *cache, uint64_t line)
-{
-	const struct cache_small *set = cache_small_set(cache, line);
-	const uint32_t way = order_oldest(set->order, cache->present);
-
-	if (!(set->flags[way] & CACHE_WAS_WRITTEN))
-		return CACHE_NO_LINE;
-	return (uint64_t)set->tags[way] << cache->set_shift | cache_small_index(cache, line);
-}
-
 /* What has the line: the lowest bit is its way; 0: nothing. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_find(const struct cache *cache, const struct cache_small *set, uint64_t line)
@@ -123,20 +111,52 @@ cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 	return flags;
 }
 
-/* The line comes in. */
-static inline __attribute__((always_inline)) struct cache_found
-cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
-{
-	const uint32_t way = order_oldest(set->order, cache->present), index = cache_small_index(cache, line);
-	const uint32_t left = set->tags[way];
-	struct cache_found found = {CACHE_NO_LINE, set->flags[way] & CACHE_WAS_WRITTEN};
+/* What was where a line comes in. */
+struct cache_left {
+	uint32_t tag;   /* TAG_NONE: nothing */
+	uint32_t flags; /* CACHE_WAS_... */
+};
 
-	if (left != TAG_NONE)
-		found.left = (uint64_t)left << cache->set_shift | index;
+/* Its number. */
+static inline uint64_t
+cache_small_left(const struct cache *cache, uint64_t line, struct cache_left left)
+{
+	return (uint64_t)left.tag << cache->set_shift | cache_small_index(cache, line);
+}
+
+/* The line that has to make room for this one, if it is written; else CACHE_NO_LINE. */
+static inline uint64_t
+cache_next_written(const struct cache *cache, uint64_t line)
+{
+	const struct cache_small *set = cache_small_set(cache, line);
+	const uint32_t way = order_oldest(set->order, cache->present);
+
+	if (!(set->flags[way] & CACHE_WAS_WRITTEN))
+		return CACHE_NO_LINE;
+	return cache_small_left(cache, line, (struct cache_left){set->tags[way], set->flags[way]});
+}
+
+/* The line comes in. */
+static inline __attribute__((always_inline)) struct cache_left
+cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
+{
+	const uint32_t way = order_oldest(set->order, cache->present);
+	const struct cache_left left = {set->tags[way], set->flags[way]};
+
 	set->tags[way] = (uint32_t)(line >> cache->set_shift);
 	set->flags[way] = flags;
 	set->order = order_used(set->order, way);
-	return found;
+	return left;
+}
+
+/* The same, as of any cache. */
+static inline __attribute__((always_inline)) struct cache_found
+cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
+{
+	const struct cache_left left = cache_small_bring(cache, set, line, flags);
+
+	return (struct cache_found){left.tag != TAG_NONE ? cache_small_left(cache, line, left) : CACHE_NO_LINE,
+	                            left.flags & CACHE_WAS_WRITTEN};
 }
 
 /* Somebody asks for the line: afterwards it is there. */

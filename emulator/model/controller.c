@@ -65,6 +65,7 @@ path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64
 	while (path->window_mask + 1 < WINDOWS_MOST &&
 	       (!quantum_cycles || path->window_mask << path->window_shift < quantum_cycles * QUANTA))
 		path->window_mask = path->window_mask * 2 + 1;
+	path->reach = path->window_lines_q16 ? path->window_mask / 2 : 0;
 	path->windows = calloc(path->window_mask + 1, sizeof(*path->windows));
 	path->reports = calloc(core_count, sizeof(*path->reports));
 	if (path->windows && path->reports)
@@ -88,47 +89,18 @@ path_begin_to_share(struct path *path)
 	path->is_shared = true;
 }
 
-/* Lines that window `number` has room for: one more or less, so that their mean is right. */
-static inline uint64_t
-room_in(const struct path *path, uint64_t number)
+void
+path_user_init(struct path_user *user, struct path *path, unsigned core)
 {
-	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
-}
-
-/* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
- * full. */
-static inline uint64_t
-with_one_more(const struct path *path, uint64_t number, uint64_t there)
-{
-	const uint64_t newest = there >> PATH_LINES_BITS;
-
-	if (newest < number)
-		return (number << PATH_LINES_BITS) + 1;
-	if (newest > number)
-		return there;
-	return (there & ((1 << PATH_LINES_BITS) - 1)) < room_in(path, number) ? there + 1 : 0;
-}
-
-/* Whether the line found room in window `number`. Alone, the host need not wait for all that went before. */
-static inline bool
-take(struct path *path, uint64_t number)
-{
-	uint64_t *window = &path->windows[number & path->window_mask];
-	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = with_one_more(path, number, there);
-
-	if (!path->is_shared) {
-		*window = then ? then : there;
-		return then != 0;
-	}
-	while (then && !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		then = with_one_more(path, number, there);
-	return then != 0;
+	*user = (struct path_user){.path = path, .core = core, .tells = PATH_TELL_CYCLES};
 }
 
 uint64_t
-path_move(struct path *path, struct path_user *user, uint64_t now)
+path_move_later(struct path_user *user, uint64_t now)
 {
-	uint64_t window = now >> path->window_shift, number = window, last = window + path->window_mask / 2;
+	struct path *path = user->path;
+	const uint64_t window = now >> path->window_shift, last = window + path->reach;
+	uint64_t number = window;
 
 	if (!path->window_lines_q16)
 		return 0;
@@ -136,7 +108,7 @@ path_move(struct path *path, struct path_user *user, uint64_t now)
 		number = user->found;
 	else
 		user->asked = window;
-	while (number < last && !take(path, number))
+	while (number < last && !path_take(path, number))
 		number++;
 	user->found = number;
 	return number == window ? 0 : (number << path->window_shift) - now;
@@ -161,16 +133,19 @@ load_of(const struct path *path, uint64_t now)
 }
 
 void
-path_tell(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
+path_tell(struct path_user *user, uint64_t now, const struct load_curve *curve)
 {
-	double cycles, load;
+	struct path *path = user->path;
+	struct path_report *report = &path->reports[user->core];
+	const double cycles = (double)(now - (user->tells - PATH_TELL_CYCLES));
+	const double lines = (double)(user->lines - user->told_lines);
+	double load;
 
-	cycles = (double)(now - user->since);
-	user->average += ((double)user->lines / cycles - user->average) * cycles / (cycles + AVERAGE_CYCLES);
-	user->since = now;
-	user->lines = 0;
-	__atomic_store(&path->reports[core].rate, &user->average, __ATOMIC_RELAXED);
-	__atomic_store_n(&path->reports[core].heard, now, __ATOMIC_RELAXED);
+	user->average += (lines / cycles - user->average) * cycles / (cycles + AVERAGE_CYCLES);
+	user->tells = now + PATH_TELL_CYCLES;
+	user->told_lines = user->lines;
+	__atomic_store(&report->rate, &user->average, __ATOMIC_RELAXED);
+	__atomic_store_n(&report->heard, now, __ATOMIC_RELAXED);
 	load = load_of(path, now) / curve->lines_per_cycle * PATH_LOADS;
 	user->load_cycles = curve->more_cycles[load < PATH_LOADS ? (unsigned)load : PATH_LOADS];
 }

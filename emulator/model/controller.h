@@ -41,6 +41,7 @@ struct path {
 	uint64_t *windows; /* number of a window << PATH_LINES_BITS | lines in it, at number & window_mask */
 	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
+	uint64_t reach;            /* windows that a line waits at most; 0: no limit */
 	uint8_t window_shift;      /* of cycles */
 	bool is_shared;            /* by threads */
 	struct path_report *reports;
@@ -48,12 +49,16 @@ struct path {
 	uint64_t patience_cycles; /* for a core that is not heard of */
 };
 
-/* A core's part of a path; begins as zeros. */
+/* A core's part of a path. */
 struct path_user {
+	struct path *path;
+	unsigned core;
+	uint32_t load_cycles;  /* more_cycles[] of the load as it was last seen */
 	uint64_t asked, found; /* windows: between them is no room */
-	uint64_t since, lines;
-	double average;
-	uint32_t load_cycles; /* more_cycles[] of the load as it was last seen */
+	uint64_t lines;        /* that it asked for */
+	uint64_t tells;        /* when it tells others again */
+	uint64_t told_lines;
+	double average; /* lines a cycle */
 };
 
 void load_curve_init(struct load_curve *curve, const struct machine *machine);
@@ -65,22 +70,95 @@ void path_fini(struct path *path);
 /* From now on threads share it. Nobody is in it. */
 void path_begin_to_share(struct path *path);
 
+void path_user_init(struct path_user *user, struct path *path, unsigned core);
+
+/* Lines that window `number` has room for: one more or less, so that their mean is right. */
+static inline uint64_t
+path_room_in(const struct path *path, uint64_t number)
+{
+	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
+}
+
+/* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
+ * full. */
+static inline __attribute__((always_inline)) uint64_t
+path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
+{
+	const uint64_t empty = number << PATH_LINES_BITS;
+
+	if (there < empty)
+		return empty + 1;
+	if (there - empty < path_room_in(path, number))
+		return there + 1;
+	return (there - empty) >> PATH_LINES_BITS ? there : 0;
+}
+
+/* Whether the line found room in window `number`. Alone, the host need not wait for all that went before. */
+static inline __attribute__((always_inline)) bool
+path_take(struct path *path, uint64_t number)
+{
+	uint64_t *window = &path->windows[number & path->window_mask];
+	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
+
+	if (!path->is_shared && then)
+		*window = then;
+	while (path->is_shared && then &&
+	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		then = path_with_one_more(path, number, there);
+	return then != 0;
+}
+
+/* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
+static inline __attribute__((always_inline)) bool
+path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait)
+{
+	struct path *path = user->path;
+	const uint64_t window = now >> path->window_shift;
+	const bool is_asked = user->asked <= window && window <= user->found;
+	const uint64_t number = is_asked ? user->found : window;
+
+	if (__builtin_expect(number - window >= path->reach || !path_take(path, number), 0))
+		return false;
+	if (!is_asked) {
+		user->asked = window;
+		user->found = window;
+	}
+	*wait = number == window ? 0 : (number << path->window_shift) - now;
+	return true;
+}
+
+/* And where it has not. */
+uint64_t path_move_later(struct path_user *user, uint64_t now);
+
 /*
  * Move a line at `now`, or as soon as there is room: cycles until then. What latency the curve has for the load already
  * is the wait of who has not chanced upon a full window: the longer of the two counts, not both.
  */
-uint64_t path_move(struct path *path, struct path_user *user, uint64_t now);
+static inline uint64_t
+path_move(struct path_user *user, uint64_t now)
+{
+	uint64_t wait;
 
-/* Tells others what `core` asked for until `now`, and learns what they did: user->load_cycles. */
-void path_tell(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve);
+	return path_move_at_once(user, now, &wait) ? wait : path_move_later(user, now);
+}
 
-/* A line more was asked for by `core` at `now`; user->load_cycles follows the load. */
+/* Whether a line that is asked for at `now` makes path_count() tell others. */
+static inline bool
+path_tells(const struct path_user *user, uint64_t now)
+{
+	return now >= user->tells;
+}
+
+/* Tells others what the core asked for until `now`, and learns what they did: user->load_cycles. */
+void path_tell(struct path_user *user, uint64_t now, const struct load_curve *curve);
+
+/* A line more was asked for at `now`; user->load_cycles follows the load. */
 static inline void
-path_count(struct path *path, struct path_user *user, unsigned core, uint64_t now, const struct load_curve *curve)
+path_count(struct path_user *user, uint64_t now, const struct load_curve *curve)
 {
 	user->lines++;
-	if (__builtin_expect(now >= user->since + PATH_TELL_CYCLES, 0))
-		path_tell(path, user, core, now, curve);
+	if (__builtin_expect(path_tells(user, now), 0))
+		path_tell(user, now, curve);
 }
 
 #endif

@@ -32,34 +32,6 @@ hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t no
 	return true;
 }
 
-/* In level 2 and on, and in memory. */
-static __attribute__((noinline)) void
-look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-             struct access_result *result)
-{
-	unsigned level = 1;
-
-	for (; level < hierarchy->level_count; level++) {
-		struct cache_found found = cache_access(hierarchy->levels[level], line, false);
-
-		if (found.what & CACHE_HIT) {
-			result->level = (uint8_t)level;
-			result->cycles = latencies[level];
-			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
-				hierarchy_meet(hierarchy, line, now, result);
-			return;
-		}
-		if (!cache_found_writes_back(found))
-			continue;
-		if (level + 1 < hierarchy->level_count) { /* what is large is not in the host's cache: both at once */
-			cache_fetch_set(hierarchy->levels[level + 1], line);
-			cache_fetch_set(hierarchy->levels[level + 1], found.left);
-		}
-		hierarchy_write_back(hierarchy, found.left, level + 1, now);
-	}
-	hierarchy_fill(hierarchy, line, now, latencies, result);
-}
-
 /* For the most part level 2 has it. */
 static inline void
 first_writes_back(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
@@ -100,52 +72,9 @@ first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 	const uint64_t line = known >> hierarchy->line_shift;
 
 	if (!is_in_second(hierarchy, line, latencies, now, result))
-		look_further(hierarchy, line, latencies, now, result);
+		hierarchy_look_further(hierarchy, line, latencies, now, result);
 	if (hierarchy->prefetcher_count)
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
-}
-
-/*
- * Who goes to another page may well go to the last level, whose set takes the host as long as the guest's line does:
- * both are fetched at once, and the set of what may leave the level before.
- */
-static __attribute__((noinline)) void
-fetch_far_sets(const struct hierarchy *hierarchy, uint64_t line)
-{
-	const struct cache *before = hierarchy->levels[hierarchy->level_count - 2];
-	uint64_t left;
-
-	cache_fetch_set(hierarchy->far, line);
-	if (!before->is_simple)
-		return;
-	left = cache_next_written(before, line);
-	if (left != CACHE_NO_LINE)
-		cache_fetch_set(hierarchy->far, left);
-}
-
-/* A page that is no plain hit; `known`: its address. */
-static __attribute__((noinline)) void
-translate(struct hierarchy *hierarchy, struct first_level *level, const struct machine_tlb *model, uint64_t page,
-          uint64_t known, struct access_result *result)
-{
-	const struct machine_tlb *shared = &hierarchy->system->machine.shared_tlb;
-	const uint64_t number = known >> hierarchy->page_shift;
-	struct first_found found;
-
-	if (hierarchy->far)
-		fetch_far_sets(hierarchy, followed(hierarchy->system, known) >> hierarchy->line_shift);
-	found = first_level_use_page(level, number, level->plain->use += PLAIN_USE);
-	first_level_put_page(level, found.place, page);
-	if (found.hit)
-		return;
-	result->tlb_missed = true;
-	result->tlb_cycles = model->miss_cycles;
-	result->walked = true;
-	if (!shared->entries)
-		return;
-	result->walked = !tlb_access(&hierarchy->shared_tlb, number);
-	if (result->walked)
-		result->tlb_cycles += shared->miss_cycles;
 }
 
 /* Whether it is a plain hit, or a store to what was not written yet; it is used. */
@@ -185,7 +114,7 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 
 	*result = (struct access_result){.level = 0};
 	if (!use_page(plain, page))
-		translate(hierarchy, &hierarchy->data_pages, &system->machine.data_tlb, page, known, result);
+		hierarchy_translate(hierarchy, &hierarchy->data_pages, page, known, result);
 	if (use_line(plain, guest_line, writes))
 		return;
 	known = followed(system, known);
@@ -228,7 +157,7 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 
 	*result = (struct access_result){.level = 0};
 	if (!use_page(plain, page))
-		translate(hierarchy, &hierarchy->code_pages, &system->machine.code_tlb, page, known, result);
+		hierarchy_translate(hierarchy, &hierarchy->code_pages, page, known, result);
 	if (use_line(plain, guest_line, false))
 		return;
 	known = followed(system, known);

@@ -76,7 +76,8 @@ void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
-const struct hierarchy_traffic *hierarchy_traffic(const struct hierarchy *hierarchy);
+/* Until now; what was handed out before is that, too. */
+const struct hierarchy_traffic *hierarchy_traffic(struct hierarchy *hierarchy);
 
 /* Where the plain hits are, for who asks at each access: plain_hits_use() and plain_hits_use_one(). Of code, too, no
  * line is written. */

@@ -41,11 +41,18 @@ struct arrival {
 	uint64_t line, ready;
 };
 
+/* The first TLB, of data or code. */
+struct first_pages {
+	struct first_level level;
+	uint32_t miss_cycles;
+};
+
 struct hierarchy {
 	struct memory_system *system;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
-	struct first_level data, data_pages, code, code_pages;
+	struct first_level data, code;
+	struct first_pages data_pages, code_pages;
 	struct plain_hits *plain_data, *plain_code;
 	struct page_map_recent regions;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
@@ -55,17 +62,28 @@ struct hierarchy {
 	unsigned prefetcher_count;
 	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
 	struct arrival arrivals[ARRIVALS];
-	struct path_user *users; /* of controllers, and then of links */
-	struct hierarchy_traffic traffic;
+	struct path_user *users;          /* of controllers, and then of links */
+	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
 };
 
-/* A line is moved between memory and the core's caches: node, cycles (by `latencies`) and wait_cycles of `result`. */
-void hierarchy_move(struct hierarchy *hierarchy, uint64_t line, uint64_t now, bool writes, const uint32_t *latencies,
+/* A page that is no plain hit, whose address is `known`: it is one then, and what was missed is in `result`. */
+void hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
+                         struct access_result *result);
+
+/* A line that level 1 does not have, nor level 2 if it is simple: from where it comes, with `latencies`. */
+void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+                            struct access_result *result);
+
+/* A line comes from memory: node, cycles (by `latencies`), wait_cycles and load_cycles of `result`. */
+void hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                     struct access_result *result);
 
-/* The line comes from memory, for who waits for it. */
-void hierarchy_fill(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const uint32_t *latencies,
-                    struct access_result *result);
+/* The same, after one that was written has left for memory. */
+void hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies,
+                        uint64_t now, struct access_result *result);
+
+/* A line goes to memory. */
+void hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 
 /* A line that was written leaves the level before `level`. */
 void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now);
@@ -80,5 +98,12 @@ bool hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);
+
+/* Of a result: more cycles than that are as many. */
+static inline uint32_t
+hierarchy_clamp(uint64_t cycles)
+{
+	return cycles < UINT32_MAX ? (uint32_t)cycles : UINT32_MAX;
+}
 
 #endif

@@ -188,16 +188,34 @@ make_first_lines(struct hierarchy *hierarchy)
 }
 
 static int
-make_first_pages(struct first_level *level, const struct machine_tlb *model, bool is_used)
+make_pages(struct first_pages *pages, const struct machine_tlb *model, bool is_used)
 {
 	struct machine_cache cache;
 
+	pages->miss_cycles = model->miss_cycles;
 	if (!is_used || !model->entries) {
-		first_level_init_plain(level);
+		first_level_init_plain(&pages->level);
 		return 0;
 	}
 	cache = tlb_as_cache(model);
-	return first_level_init(level, &cache, 1, 0);
+	return first_level_init(&pages->level, &cache, 1, 0);
+}
+
+static int
+make_users(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const unsigned controllers = path_count_of(&system->machine);
+	const unsigned links = system->machine.nodes * system->machine.nodes;
+
+	hierarchy->users = calloc(controllers + links, sizeof(*hierarchy->users));
+	if (!hierarchy->users)
+		return -ENOMEM;
+	for (unsigned i = 0; i < controllers; i++)
+		path_user_init(&hierarchy->users[i], &system->controllers[i], hierarchy->core);
+	for (unsigned i = 0; i < links; i++)
+		path_user_init(&hierarchy->users[controllers + i], &system->links[i], hierarchy->core);
+	return 0;
 }
 
 static int
@@ -205,18 +223,16 @@ make_rest(struct hierarchy *hierarchy)
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
-	size_t users = path_count_of(machine) + (size_t)machine->nodes * machine->nodes;
 	int err = make_first_lines(hierarchy);
 
 	if (!err)
-		err = make_first_pages(&hierarchy->data_pages, &machine->data_tlb, system->has_tlbs);
+		err = make_pages(&hierarchy->data_pages, &machine->data_tlb, system->has_tlbs);
 	if (!err)
-		err = make_first_pages(&hierarchy->code_pages, &machine->code_tlb, system->has_tlbs);
+		err = make_pages(&hierarchy->code_pages, &machine->code_tlb, system->has_tlbs);
 	if (!err && machine->shared_tlb.entries)
 		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
-	hierarchy->users = calloc(users, sizeof(*hierarchy->users));
-	if (!hierarchy->users)
-		err = -ENOMEM;
+	if (!err)
+		err = make_users(hierarchy);
 	for (unsigned i = 0; !err && i < machine->prefetcher_count; i++) {
 		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
 		                      machine);
@@ -234,9 +250,9 @@ fill(struct hierarchy *hierarchy)
 	if (err)
 		return err;
 	hierarchy->far = far_level(hierarchy);
-	hierarchy->plain_data = first_level_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages,
+	hierarchy->plain_data = first_level_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages.level,
 	                                         hierarchy->page_shift);
-	hierarchy->plain_code = first_level_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages,
+	hierarchy->plain_code = first_level_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages.level,
 	                                         hierarchy->page_shift);
 	return hierarchy->plain_data && hierarchy->plain_code ? 0 : -ENOMEM;
 }
@@ -294,9 +310,9 @@ hierarchy_free(struct hierarchy *hierarchy)
 		cache_fini(&hierarchy->own[i]);
 	tlb_fini(&hierarchy->shared_tlb);
 	first_level_fini(&hierarchy->data);
-	first_level_fini(&hierarchy->data_pages);
+	first_level_fini(&hierarchy->data_pages.level);
 	first_level_fini(&hierarchy->code);
-	first_level_fini(&hierarchy->code_pages);
+	first_level_fini(&hierarchy->code_pages.level);
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
 	free(hierarchy->plain_data);
@@ -306,8 +322,17 @@ hierarchy_free(struct hierarchy *hierarchy)
 }
 
 const struct hierarchy_traffic *
-hierarchy_traffic(const struct hierarchy *hierarchy)
+hierarchy_traffic(struct hierarchy *hierarchy)
 {
+	const struct machine *machine = &hierarchy->system->machine;
+
+	for (unsigned i = 0; i < machine->nodes; i++) {
+		uint64_t lines = 0;
+
+		for (unsigned j = 0; j < machine->controllers; j++)
+			lines += hierarchy->users[i * machine->controllers + j].lines;
+		hierarchy->traffic.node_bytes[i] = lines * machine->line_bytes;
+	}
 	return &hierarchy->traffic;
 }
 

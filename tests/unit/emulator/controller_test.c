@@ -28,7 +28,7 @@ setup(void **state)
 	(void)state;
 	load_curve_init(&curve, &machine);
 	for (unsigned i = 0; i < CORES; i++)
-		users[i] = (struct path_user){.asked = 0};
+		path_user_init(&users[i], &path, i);
 	return path_init(&path, curve.lines_per_cycle, CORES, QUANTUM);
 }
 
@@ -60,7 +60,7 @@ who_waits_for_each_line_finds_room(void **state)
 {
 	(void)state;
 	for (uint64_t now = 0; now < 100000; now += 100)
-		assert_int_equal(path_move(&path, &users[0], now), 0);
+		assert_int_equal(path_move(&users[0], now), 0);
 }
 
 /* Cycles until `count` lines have moved, asked for by cores in turn as soon as each may: ten in flight each. */
@@ -78,8 +78,8 @@ move_lines(unsigned cores, uint64_t count)
 			core = now[j] < now[core] ? j : core;
 		slot = counts[core]++ % 10;
 		now[core] = now[core] > ready[core][slot] ? now[core] : ready[core][slot];
-		wait = path_move(&path, &users[core], now[core]);
-		path_count(&path, &users[core], core, now[core], &curve);
+		wait = path_move(&users[core], now[core]);
+		path_count(&users[core], now[core], &curve);
 		wait = wait > users[core].load_cycles ? wait : users[core].load_cycles;
 		ready[core][slot] = now[core] + 100 + wait;
 		last = ready[core][slot] > last ? ready[core][slot] : last;
@@ -121,7 +121,7 @@ the_limit_holds_for_clocks_that_differ(void **state)
 	for (uint64_t end = QUANTUM; end <= 20 * QUANTUM; end += QUANTUM) {
 		for (unsigned core = 0; core < 4; core++) {
 			for (; now[core] < end; moved++)
-				now[core] += 10 + path_move(&path, &users[core], now[core]);
+				now[core] += 10 + path_move(&users[core], now[core]);
 		}
 	}
 	/* Asked for: four lines each 10 cycles, twice the limit. What a core got late it has beyond the end. */
@@ -134,9 +134,9 @@ who_is_behind_finds_room_where_there_was_some(void **state)
 {
 	(void)state;
 	for (uint64_t now = QUANTUM; now < 2 * QUANTUM; now += 5)
-		path_move(&path, &users[0], now);
+		path_move(&users[0], now);
 	for (uint64_t now = 0; now < QUANTUM / 2; now += 100)
-		assert_int_equal(path_move(&path, &users[1], now), 0);
+		assert_int_equal(path_move(&users[1], now), 0);
 }
 
 /* Ten in flight at B bytes a cycle, each taking the latency of that load: 640 / latency. */
@@ -161,12 +161,12 @@ who_was_not_heard_of_for_long_is_no_load(void **state)
 {
 	(void)state;
 	for (uint64_t now = 10; now < 500000; now += 10)
-		path_count(&path, &users[0], 0, now, &curve);
+		path_count(&users[0], now, &curve);
 	for (uint64_t now = 400000; now < 500000; now += 1000)
-		path_count(&path, &users[1], 1, now, &curve);
+		path_count(&users[1], now, &curve);
 	assert_in_range(users[1].load_cycles, 9, 11);
 	for (uint64_t now = 1000000; now < 1100000; now += 1000)
-		path_count(&path, &users[1], 1, now, &curve);
+		path_count(&users[1], now, &curve);
 	assert_int_equal(users[1].load_cycles, 0);
 }
 
@@ -177,7 +177,7 @@ without_a_limit_nothing_waits(void **state)
 	path_fini(&path);
 	assert_int_equal(path_init(&path, 0, CORES, QUANTUM), 0);
 	for (unsigned i = 0; i < 10000; i++)
-		assert_int_equal(path_move(&path, &users[0], 0), 0);
+		assert_int_equal(path_move(&users[0], 0), 0);
 }
 
 #define TURNS 20000
@@ -188,7 +188,7 @@ move_many(void *context)
 	struct path_user *user = context;
 
 	for (uint64_t i = 0; i < TURNS; i++)
-		path_move(&path, user, i * 8);
+		path_move(user, i * 8);
 	return NULL;
 }
 

@@ -237,13 +237,13 @@ what_was_written_goes_back_to_memory_once(void **state)
 
 	(void)state;
 	begin(1);
-	traffic = hierarchy_traffic(cores[0]);
 	store(0, HEAP);
 	for (uint64_t i = 1; i <= 8; i++)
 		load(0, HEAP + i * 32768); /* out of levels 1 and 2 */
-	assert_int_equal(traffic->written_back, 0);
+	assert_int_equal(hierarchy_traffic(cores[0])->written_back, 0);
 	for (uint64_t i = 9; i <= 160; i++)
 		load(0, HEAP + i * 65536); /* and out of the third, whose set has 20 ways */
+	traffic = hierarchy_traffic(cores[0]);
 	assert_int_equal(traffic->written_back, 1);
 	assert_int_equal(traffic->node_bytes[0], (1 + 8 + 152 + 1) * 64);
 }

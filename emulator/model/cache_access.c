@@ -1,0 +1,160 @@
+#include <sched.h>
+
+#include "emulator/model/cache_set.h"
+
+#define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
+
+/* Both its ends: of 20 ways that is all of it. */
+void
+cache_fetch_set(const struct cache *cache, uint64_t line)
+{
+	const uint8_t *set = set_place(cache, line, cache->set_bytes).set;
+
+	__builtin_prefetch(set, 1);
+	__builtin_prefetch(set + cache->set_bytes - 1, 1);
+}
+
+static __attribute__((noinline)) void
+wait_for(uint32_t *lock)
+{
+	unsigned spins = 0;
+
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) {
+		if (++spins % SPINS_MAX == 0)
+			sched_yield();
+	}
+}
+
+/* The line's set, locked when it must be. */
+SET_INLINE struct set_place
+enter(struct cache *cache, uint64_t line, const struct set_kind kind)
+{
+	const struct set_place place = set_place(cache, line, kind.bytes);
+
+	if (kind.locks && __builtin_expect(__atomic_exchange_n(set_lock(kind, place.set), 1, __ATOMIC_ACQUIRE), 0))
+		wait_for(set_lock(kind, place.set));
+	return place;
+}
+
+SET_INLINE void
+leave(uint8_t *set, const struct set_kind kind)
+{
+	if (kind.locks)
+		__atomic_store_n(set_lock(kind, set), 0, __ATOMIC_RELEASE);
+}
+
+bool
+cache_has(struct cache *cache, uint64_t line)
+{
+	const struct set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+
+	leave(place.set, kind);
+	return matches != 0;
+}
+
+SET_INLINE struct cache_found
+access_kind(struct cache *cache, uint64_t line, bool writes, const struct set_kind kind)
+{
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	struct cache_found found;
+
+	if (matches)
+		found = set_use(place.set, (uint32_t)__builtin_ctz(matches), writes, kind);
+	else
+		found = set_replace(cache, place, writes ? CACHE_WAS_WRITTEN : 0, kind);
+	leave(place.set, kind);
+	return found;
+}
+
+static __attribute__((noinline)) struct cache_found
+access_of_any_kind(struct cache *cache, uint64_t line, bool writes)
+{
+	return access_kind(cache, line, writes, set_kind_any(cache));
+}
+
+static __attribute__((noinline)) struct cache_found
+access_locked(struct cache *cache, uint64_t line, bool writes)
+{
+	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
+}
+
+struct cache_found
+cache_access_any(struct cache *cache, uint64_t line, bool writes)
+{
+	if (!cache->is_usual)
+		return access_of_any_kind(cache, line, writes);
+	if (cache->locks)
+		return access_locked(cache, line, writes);
+	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, false));
+}
+
+SET_INLINE struct cache_found
+prefetch_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
+{
+	const struct set_place place = enter(cache, line, kind);
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
+
+	if (!tags_match(set_tags(place.set), place.tag, kind.slots))
+		found = set_replace(cache, place, CACHE_WAS_PREFETCHED, kind);
+	leave(place.set, kind);
+	return found;
+}
+
+static __attribute__((noinline)) struct cache_found
+prefetch_of_any_kind(struct cache *cache, uint64_t line)
+{
+	return prefetch_kind(cache, line, set_kind_any(cache));
+}
+
+static __attribute__((noinline)) struct cache_found
+prefetch_locked(struct cache *cache, uint64_t line)
+{
+	return prefetch_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, true));
+}
+
+struct cache_found
+cache_prefetch_any(struct cache *cache, uint64_t line)
+{
+	if (!cache->is_usual)
+		return prefetch_of_any_kind(cache, line);
+	if (cache->locks)
+		return prefetch_locked(cache, line);
+	return prefetch_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, false));
+}
+
+SET_INLINE bool
+mark_written_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
+{
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+
+	if (matches)
+		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
+	leave(place.set, kind);
+	return matches != 0;
+}
+
+static __attribute__((noinline)) bool
+mark_written_of_any_kind(struct cache *cache, uint64_t line)
+{
+	return mark_written_kind(cache, line, set_kind_any(cache));
+}
+
+static __attribute__((noinline)) bool
+mark_written_locked(struct cache *cache, uint64_t line)
+{
+	return mark_written_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, true));
+}
+
+bool
+cache_mark_written_any(struct cache *cache, uint64_t line)
+{
+	if (!cache->is_usual)
+		return mark_written_of_any_kind(cache, line);
+	if (cache->locks)
+		return mark_written_locked(cache, line);
+	return mark_written_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, false));
+}
