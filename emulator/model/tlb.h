@@ -18,6 +18,7 @@
 struct tlb {
 	struct cache cache;         /* in the order of LRU */
 	struct first_level ordered; /* first in, first out */
+	struct plain_hits *places;  /* of `ordered`, which cannot be without */
 	bool is_ordered;
 };
 
