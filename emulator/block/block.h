@@ -100,7 +100,7 @@ struct block {
 /* A block as it is executed behind something. */
 struct variant {
 	const struct block *block;
-	struct variant *next[2]; /* that were taken most recently behind it; atomically */
+	struct variant *next[2]; /* that were taken most recently behind it, or variant_none; atomically */
 	uint32_t cycles;         /* that one execution takes, without dynamic stalls; out of order rounded down, */
 	uint32_t fraction;       /* and this much more, in 2^-32 cycles; in order 0 */
 	uint32_t state;          /* what it leaves to the next, a number */
@@ -112,6 +112,8 @@ struct variant {
 	 */
 	uint16_t *issue_cycles;
 };
+
+extern struct variant variant_none; /* of no block; nobody writes to it */
 
 /*
  * In order, the first instruction that waits for what register `reg` (code/instruction.h) held before the block: who
@@ -151,10 +153,10 @@ variant_known(const struct variant *before, const struct block *block)
 {
 	struct variant *next = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED);
 
-	if (__builtin_expect(next && next->block == block, 1))
+	if (__builtin_expect(next->block == block, 1))
 		return next;
 	next = __atomic_load_n(&before->next[1], __ATOMIC_RELAXED);
-	return next && next->block == block ? next : NULL;
+	return next->block == block ? next : NULL;
 }
 
 static inline struct variant *

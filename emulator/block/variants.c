@@ -8,6 +8,8 @@
 #define CYCLES_MAX        UINT16_MAX
 #define FAST_STRING_BYTES 32 /* a cycle: what out-of-order cores have moved or stored by microcode since 2013 */
 
+struct variant variant_none;
+
 struct variant *
 block_variant_known(const struct block_node *node, uint32_t state)
 {
@@ -68,6 +70,7 @@ new_variant(struct blocks *blocks, const struct block *block)
 	if (!variant)
 		return NULL;
 	variant->block = block;
+	variant->next[0] = variant->next[1] = &variant_none;
 	variant->issue_cycles = (uint16_t *)(variant + 1);
 	return variant;
 }

@@ -47,8 +47,8 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
 
 	if (__builtin_expect(says_taken != taken, 0))
 		return false;
-	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
 	predictor->history = predictor->history << 1 | taken;
+	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
 	return true;
 }
 

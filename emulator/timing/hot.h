@@ -64,11 +64,11 @@ hot_was_predicted(struct thread *thread, const struct code *code)
 {
 	const struct code *before = thread->code;
 
-	if (before->ending == CODE_ENDS_PLAINLY)
-		return true;
 	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
 		return predictor_branch_right(&thread->predictor, before->site,
 		                              (uint32_t)code->address != before->fall);
+	if (before->ending == CODE_ENDS_PLAINLY)
+		return true;
 	if (before->ending == CODE_RETURNS)
 		return predictor_return_right(&thread->predictor, code->address);
 	if (before->ending != CODE_CALLS)
