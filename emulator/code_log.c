@@ -73,11 +73,11 @@ block_at(const struct code_log *log, uint32_t number)
 	return (struct code_block *)(log->bytes + log->places[number].at);
 }
 
+/* Blocks near each other have entries near each other: they are met one soon after the other. */
 static uint32_t
 block_hash(const struct code_block *block)
 {
-	return (uint32_t)number_index_mix(block->offset ^ (uint64_t)block->image << 44 ^
-	                                  (uint64_t)block->instruction_count << 32);
+	return (uint32_t)(block->offset >> 2) + (uint32_t)number_index_mix(block->image);
 }
 
 static int

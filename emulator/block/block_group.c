@@ -33,7 +33,8 @@ struct grouping {
 	struct block *block;
 	int64_t bytes; /* of a group at most */
 	uint32_t roots;
-	struct value values[32];
+	uint32_t changed;        /* registers (bit n); the others have their first value, with the root that is theirs */
+	struct value values[32]; /* of those that changed */
 	struct group groups[GROUPS_OPEN]; /* the newest take the place of the oldest */
 	unsigned group_count;
 };
@@ -41,7 +42,18 @@ struct grouping {
 static struct value
 value_of(const struct grouping *grouping, uint8_t reg)
 {
-	return reg < 32 ? grouping->values[reg] : (struct value){NO_ROOT, 0};
+	if (reg >= 32)
+		return (struct value){NO_ROOT, 0};
+	return grouping->changed >> reg & 1 ? grouping->values[reg] : (struct value){NO_ROOT + 1u + reg, 0};
+}
+
+static void
+change_value(struct grouping *grouping, uint8_t reg, struct value value)
+{
+	if (reg >= 32)
+		return;
+	grouping->changed |= UINT32_C(1) << reg;
+	grouping->values[reg] = value;
 }
 
 /* What it makes of registers. */
@@ -55,11 +67,9 @@ change_values(struct grouping *grouping, const struct block_instruction *instruc
 		changed[i].offset = (int64_t)((uint64_t)changed[i].offset + (uint64_t)form->changes[i].amount);
 	}
 	for (unsigned i = 0; i < instruction->write_count; i++)
-		if (instruction->writes[i] < 32)
-			grouping->values[instruction->writes[i]] = (struct value){grouping->roots++, 0};
+		change_value(grouping, instruction->writes[i], (struct value){grouping->roots++, 0});
 	for (unsigned i = 0; i < form->change_count; i++)
-		if (form->changes[i].reg < 32)
-			grouping->values[form->changes[i].reg] = changed[i];
+		change_value(grouping, form->changes[i].reg, changed[i]);
 }
 
 static struct place
@@ -176,12 +186,11 @@ block_group(const struct blocks *blocks, struct block_node *node, const uint8_t 
 		return;
 	grouping.block = &node->block;
 	grouping.bytes = GROUP_BYTES;
-	grouping.roots = NO_ROOT + 1;
+	grouping.roots = NO_ROOT + 1 + 32;
+	grouping.changed = 0;
 	grouping.group_count = 0;
 	if (blocks->pipeline.cache_line && blocks->pipeline.cache_line < GROUP_BYTES)
 		grouping.bytes = blocks->pipeline.cache_line;
-	for (unsigned i = 0; i < 32; i++)
-		grouping.values[i] = (struct value){grouping.roots++, 0};
 	for (uint16_t i = 0; i < end; i++) {
 		struct block_instruction *instruction = &node->block.instructions[i];
 		struct address_form form;

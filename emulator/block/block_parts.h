@@ -50,12 +50,18 @@ struct block_node {
 	struct entries *entries; /* atomically; replaced when it is full; NULL: none */
 };
 
+/* What a value is made of: loads of the block (bit i: load i) and general registers as they were before it (bit n). */
+struct block_origin {
+	uint64_t loads, live;
+};
+
 struct blocks {
 	struct pipeline pipeline;
 	enum architecture architecture;
 	struct decoder *decoder;
 	pthread_mutex_t lock;
 	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX]; /* decoded, of the block that is made */
+	struct block_origin origins[REGISTER_COUNT];        /* as before a block, but while one is traced */
 	struct arena arena;
 	struct block_node **nodes; /* by number, `node_count` */
 	size_t node_count;
@@ -65,6 +71,9 @@ struct blocks {
 
 /* The node's instructions, which have these sizes. 0 or -ENOMEM. */
 int block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *bytes, const uint8_t *sizes);
+
+/* What registers are made of before a block. */
+void block_trace_begin(struct block_origin origins[REGISTER_COUNT]);
 
 /* What the node's instructions make of registers: uses, addresses, what goes in and out. 0 or -ENOMEM. */
 int block_trace(struct blocks *blocks, struct block_node *node);

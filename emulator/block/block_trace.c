@@ -7,11 +7,6 @@
 #define LOADS_TRACED 64
 #define GENERAL      32 /* registers */
 
-/* What a value is made of: loads of the block (bit i: load i) and general registers as they were before it (bit n). */
-struct origin {
-	uint64_t loads, live;
-};
-
 static bool
 has(const uint8_t *registers, unsigned count, unsigned reg)
 {
@@ -78,10 +73,10 @@ find_uses(struct block *block)
 
 /* What registers are made of; of those that are not general, loads only. */
 static void
-trace_one(struct origin *origins, struct block_instruction *instruction, unsigned load)
+trace_one(struct block_origin *origins, struct block_instruction *instruction, unsigned load)
 {
 	const unsigned data = instruction->read_count - instruction->address_count;
-	struct origin result = {0, 0};
+	struct block_origin result = {0, 0};
 
 	for (unsigned i = data; i < instruction->read_count; i++) {
 		instruction->address_loads |= origins[instruction->reads[i]].loads;
@@ -106,13 +101,10 @@ trace_one(struct origin *origins, struct block_instruction *instruction, unsigne
 }
 
 static void
-trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
+trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 {
 	unsigned load = 0;
 
-	memset(origins, 0, REGISTER_COUNT * sizeof(origins[0]));
-	for (unsigned i = 0; i < GENERAL; i++)
-		origins[i].live = UINT64_C(1) << i;
 	for (unsigned i = 0; i < block->count; i++) {
 		struct block_instruction *instruction = &block->instructions[i];
 
@@ -122,9 +114,27 @@ trace_origins(struct block *block, struct origin origins[REGISTER_COUNT])
 	}
 }
 
+static void
+forget_origins(struct block_origin origins[REGISTER_COUNT], uint64_t writes, unsigned other_writes)
+{
+	for (; writes; writes &= writes - 1) {
+		const unsigned reg = (unsigned)__builtin_ctzll(writes);
+
+		origins[reg] = (struct block_origin){.live = reg < GENERAL ? UINT64_C(1) << reg : 0};
+	}
+	for (; other_writes; other_writes &= other_writes - 1)
+		origins[64 + __builtin_ctz(other_writes)] = (struct block_origin){0};
+}
+
+void
+block_trace_begin(struct block_origin origins[REGISTER_COUNT])
+{
+	forget_origins(origins, UINT64_MAX, (1u << (REGISTER_COUNT - 64)) - 1);
+}
+
 /* Those of `writes` that are made of it, which is one of each origin's `loads`. */
 static uint32_t
-reached_by_load(const struct origin *origins, uint32_t writes, unsigned load)
+reached_by_load(const struct block_origin *origins, uint32_t writes, unsigned load)
 {
 	uint32_t reached = 0;
 
@@ -136,7 +146,7 @@ reached_by_load(const struct origin *origins, uint32_t writes, unsigned load)
 
 /* The other way round: what is made of loads and registers. */
 static int
-keep_reaches(struct blocks *blocks, struct block_node *node, const struct origin origins[REGISTER_COUNT])
+keep_reaches(struct blocks *blocks, struct block_node *node, const struct block_origin origins[REGISTER_COUNT])
 {
 	struct block *block = &node->block;
 	const uint32_t writes = (uint32_t)block->writes, live_in = (uint32_t)block->live_in;
@@ -182,13 +192,15 @@ find_live(struct block *block)
 int
 block_trace(struct blocks *blocks, struct block_node *node)
 {
-	struct origin origins[REGISTER_COUNT];
+	int err;
 
 	find_live(&node->block);
 	if (node->block.is_in_order) {
 		find_uses(&node->block);
 		return 0;
 	}
-	trace_origins(&node->block, origins);
-	return keep_reaches(blocks, node, origins);
+	trace_origins(&node->block, blocks->origins);
+	err = keep_reaches(blocks, node, blocks->origins);
+	forget_origins(blocks->origins, node->block.writes, node->block.other_writes);
+	return err;
 }

@@ -27,6 +27,7 @@ blocks_new(const struct pipeline *pipeline, uint16_t machine)
 	if (!blocks)
 		return NULL;
 	blocks->pipeline = *pipeline;
+	block_trace_begin(blocks->origins);
 	pthread_mutex_init(&blocks->lock, NULL);
 	err = architecture_of_machine(machine, &blocks->architecture);
 	if (!err) {

@@ -17,6 +17,7 @@ struct recording {
 	struct code_log log;
 	struct record_header *header;
 	struct record_vcpu *vcpus[RECORD_VCPUS_MAX];
+	unsigned vcpu_count; /* highest that there was, and one */
 	bool expects_stalls;
 	uint32_t prepared;                                          /* stalls */
 	uint64_t clocks[RECORD_VCPUS_MAX], began[RECORD_VCPUS_MAX]; /* before a fork */
@@ -46,8 +47,9 @@ map_vcpu(struct recording *recording, int fd, unsigned vcpu)
 	if (err)
 		return err;
 	recording->vcpus[vcpu] = mapped;
-	if (recording->header->vcpu_count <= vcpu)
-		recording->header->vcpu_count = vcpu + 1;
+	if (recording->vcpu_count <= vcpu)
+		recording->vcpu_count = vcpu + 1;
+	recording->header->vcpu_count = recording->vcpu_count;
 	return 0;
 }
 
@@ -209,7 +211,7 @@ static void
 prepare_stalls(struct recording *recording, uint32_t last)
 {
 	while (recording->prepared <= record_stall_place(last, last, 0) && recording->prepared < RECORD_STALLS) {
-		for (unsigned i = 0; i < RECORD_VCPUS_MAX; i++)
+		for (unsigned i = 0; i < recording->vcpu_count; i++)
 			if (recording->vcpus[i])
 				madvise(&recording->vcpus[i]->stalls[recording->prepared],
 				        STALLS_AHEAD * sizeof(struct record_stall), MADV_POPULATE_WRITE);
