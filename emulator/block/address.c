@@ -17,19 +17,19 @@ address_form_change(struct address_form *form, uint8_t reg, uint8_t from, int64_
 }
 
 void
-address_form_fill(enum architecture architecture, const uint8_t *bytes, const struct instruction *instruction,
-                  struct address_form *form)
+address_form_fill(enum architecture architecture, const struct encoded_instruction *encoded,
+                  const struct instruction *instruction, struct address_form *form)
 {
 	*form = (struct address_form){.base = REGISTER_NONE, .index = REGISTER_NONE, .scale = 1};
 	switch (architecture) {
 	case ARCHITECTURE_X86_64:
-		address_form_x86_64(bytes, instruction, form);
+		address_form_x86_64(encoded, instruction, form);
 		break;
 	case ARCHITECTURE_AARCH64:
-		address_form_aarch64(bytes, instruction, form);
+		address_form_aarch64(encoded->bytes, instruction, form);
 		break;
 	case ARCHITECTURE_RISCV64:
-		address_form_riscv64(bytes, instruction, form);
+		address_form_riscv64(encoded->bytes, instruction, form);
 		break;
 	default:
 		break;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "code/instruction.h"
+#include "code/decoder.h"
 
 #define ADDRESS_CHANGES_MAX 2
 
@@ -29,12 +29,13 @@ struct address_form {
 	struct address_change changes[ADDRESS_CHANGES_MAX];
 };
 
-/* Of the instruction at `bytes`, instruction->size of them, that was decoded as `instruction` at its guest address. */
-void address_form_fill(enum architecture architecture, const uint8_t *bytes, const struct instruction *instruction,
-                       struct address_form *form);
+/* Of what was decoded as `instruction` at its guest address. */
+void address_form_fill(enum architecture architecture, const struct encoded_instruction *encoded,
+                       const struct instruction *instruction, struct address_form *form);
 
 /* By architecture; `form` is empty before. */
-void address_form_x86_64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
+void address_form_x86_64(const struct encoded_instruction *encoded, const struct instruction *instruction,
+                         struct address_form *form);
 void address_form_aarch64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
 void address_form_riscv64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
 

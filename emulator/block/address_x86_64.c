@@ -1,5 +1,4 @@
 /* See address.h. Encodings: Intel SDM volume 2, appendix A. */
-#include "code/x86_64_encoding.h"
 #include "emulator/block/address.h"
 
 #define RAX       0
@@ -167,20 +166,21 @@ register_change(const struct instruction *instruction, const struct x86_encoding
 }
 
 void
-address_form_x86_64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form)
+address_form_x86_64(const struct encoded_instruction *encoded, const struct instruction *instruction,
+                    struct address_form *form)
 {
-	struct x86_encoding encoding;
+	const struct x86_encoding *encoding = &encoded->x86;
 
-	if (x86_encoding_parse(bytes, instruction->size, &encoding) != 0 || encoding.size != instruction->size)
+	if (encoding->size != instruction->size)
 		return;
-	if (encoding.kind == ENCODING_LEGACY && encoding.map == MAP_ONE_BYTE) {
-		const bool is_whole = encoding.rex & REX_W && !encoding.has_address_size;
+	if (encoding->kind == ENCODING_LEGACY && encoding->map == MAP_ONE_BYTE) {
+		const bool is_whole = encoding->rex & REX_W && !encoding->has_address_size;
 
-		if (!encoding.has_operand_size && stack_access(&encoding, form))
+		if (!encoding->has_operand_size && stack_access(encoding, form))
 			return;
 		if (is_whole)
-			register_change(instruction, &encoding, form);
+			register_change(instruction, encoding, form);
 	}
-	if (encoding.has_memory)
-		modrm_access(bytes, instruction, &encoding, form);
+	if (encoding->has_memory)
+		modrm_access(encoded->bytes, instruction, encoding, form);
 }

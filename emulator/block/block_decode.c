@@ -5,9 +5,11 @@
 
 /* What the decoder takes for shorter or longer than the emulator does is not known. */
 static void
-decode_one(struct blocks *blocks, const uint8_t *bytes, uint8_t size, uint64_t address, struct instruction *instruction)
+decode_one(struct blocks *blocks, const struct encoded_instruction *encoded, uint64_t address,
+           struct instruction *instruction)
 {
-	const size_t taken = decoder_decode_one(blocks->decoder, bytes, size, address, instruction);
+	const uint8_t size = (uint8_t)encoded->length;
+	const size_t taken = decoder_decode_encoded(blocks->decoder, encoded, address, instruction);
 
 	if (taken == size && size)
 		return;
@@ -95,10 +97,15 @@ block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *byte
 	if (!block->instructions)
 		return -ENOMEM;
 	for (unsigned i = 0; i < block->count; i++) {
-		decode_one(blocks, bytes + at, sizes[i], block->address + at, &node->decoded[i]);
+		decoder_look_at(blocks->decoder, bytes + at, sizes[i], &blocks->encoded[i]);
 		block->instructions[i].offset = (uint16_t)at;
-		fill(blocks->architecture, &node->decoded[i], bytes + at, &block->instructions[i]);
 		at += sizes[i];
+	}
+	for (unsigned i = 0; i < block->count; i++) {
+		struct block_instruction *instruction = &block->instructions[i];
+
+		decode_one(blocks, &blocks->encoded[i], block->address + instruction->offset, &node->decoded[i]);
+		fill(blocks->architecture, &node->decoded[i], bytes + instruction->offset, instruction);
 	}
 	find_end(&node->decoded[block->count - 1], block);
 	return 0;

@@ -33,8 +33,8 @@ struct grouping {
 	struct block *block;
 	int64_t bytes; /* of a group at most */
 	uint32_t roots;
-	uint32_t changed;        /* registers (bit n); the others have their first value, with the root that is theirs */
-	struct value values[32]; /* of those that changed */
+	uint32_t changed; /* registers (bit n); the others have their first value, with the root that is theirs */
+	struct value values[32];          /* of those that changed */
 	struct group groups[GROUPS_OPEN]; /* the newest take the place of the oldest */
 	unsigned group_count;
 };
@@ -177,7 +177,7 @@ behind_last_access(const struct block *block)
 }
 
 void
-block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
+block_group(const struct blocks *blocks, struct block_node *node)
 {
 	const uint16_t end = behind_last_access(&node->block);
 	struct grouping grouping;
@@ -199,7 +199,7 @@ block_group(const struct blocks *blocks, struct block_node *node, const uint8_t 
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
 		if (!has_form(instruction))
 			continue;
-		address_form_fill(blocks->architecture, bytes + instruction->offset, &node->decoded[i], &form);
+		address_form_fill(blocks->architecture, &blocks->encoded[i], &node->decoded[i], &form);
 		instruction->callback_size = callback_bytes(instruction, &form);
 		instruction->group_to = instruction->callback_size;
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))

@@ -60,8 +60,9 @@ struct blocks {
 	enum architecture architecture;
 	struct decoder *decoder;
 	pthread_mutex_t lock;
-	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX]; /* decoded, of the block that is made */
-	struct block_origin origins[REGISTER_COUNT];        /* as before a block, but while one is traced */
+	struct encoded_instruction encoded[BLOCK_INSTRUCTIONS_MAX]; /* of the block that is made, */
+	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX];         /* and decoded */
+	struct block_origin origins[REGISTER_COUNT];                /* as before a block, but while one is traced */
 	struct arena arena;
 	struct block_node **nodes; /* by number, `node_count` */
 	size_t node_count;
@@ -79,7 +80,7 @@ void block_trace_begin(struct block_origin origins[REGISTER_COUNT]);
 int block_trace(struct blocks *blocks, struct block_node *node);
 
 /* Accesses that go to one base. */
-void block_group(const struct blocks *blocks, struct block_node *node, const uint8_t *bytes);
+void block_group(const struct blocks *blocks, struct block_node *node);
 
 /* Its first variant. 0 or -ENOMEM. */
 int block_variant_first(struct blocks *blocks, struct block_node *node);

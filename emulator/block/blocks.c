@@ -145,7 +145,7 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 	block->is_in_order = blocks->pipeline.kind == PIPELINE_KIND_IN_ORDER;
 	if (block_trace(blocks, node))
 		return NULL;
-	block_group(blocks, node, bytes);
+	block_group(blocks, node);
 	if (block_variant_first(blocks, node) || keep_decoded(blocks, node))
 		return NULL;
 	node->same = blocks->nodes[block->number];

@@ -84,29 +84,35 @@ decode_bad(size_t length, uint64_t address, struct instruction *instruction)
 	return instruction->size;
 }
 
+void
+aarch64_look_at(struct decoder *decoder, struct encoded_instruction *encoded)
+{
+	if (encoded->length < SIZE)
+		return;
+	encoded->key[0] = canonical(word_at(encoded->bytes));
+	encoded->key[1] = 0;
+	decoder_find_memos(decoder, encoded);
+}
+
 size_t
-aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+aarch64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                struct instruction *instruction)
 {
 	struct instruction_detail detail;
-	uint8_t key[MEMO_KEY] = {0};
-	struct memo *memo;
-	uint32_t word, same;
-	bool found;
+	const struct memo *memo;
+	struct memo *new;
+	uint32_t word;
 
-	if (length < SIZE)
-		return decode_bad(length, address, instruction);
-	word = word_at(bytes);
-	same = canonical(word);
-	memcpy(key, &same, sizeof(same));
-	memo = decoder_memo(decoder, key, &found);
-	if (!found) {
-		if (!identify(decoder, bytes, address, &detail))
-			return decode_bad(length, address, instruction);
-		memcpy(memo->key, key, sizeof(key));
-		memset(&memo->instruction, 0, sizeof(memo->instruction));
-		memo->instruction.size = SIZE;
-		aarch64_effects_fill(&memo->instruction, decoder_form(decoder, detail.mnemonic), word, &detail);
+	if (encoded->length < SIZE)
+		return decode_bad(encoded->length, address, instruction);
+	word = word_at(encoded->bytes);
+	memo = decoder_memo(encoded);
+	if (!memo) {
+		if (!identify(decoder, encoded->bytes, address, &detail))
+			return decode_bad(encoded->length, address, instruction);
+		memo = new = decoder_new_memo(encoded);
+		new->instruction.size = SIZE;
+		aarch64_effects_fill(&new->instruction, decoder_form(decoder, detail.mnemonic), word, &detail);
 	}
 	*instruction = memo->instruction;
 	instruction_place(instruction, address, word);

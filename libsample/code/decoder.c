@@ -17,6 +17,8 @@
 /* ra, t0 to t6, a0 to a7 */
 #define RISCV64_CALL_CHANGES UINT32_C(0xf003fce2)
 
+#define MEMOS_SIZE ((size_t)MEMO_SETS * MEMO_WAYS * sizeof(struct memo))
+
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
 {
@@ -79,10 +81,10 @@ open_all(struct decoder *decoder)
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	decoder->scratch = cs_malloc(decoder->capstone);
-	decoder->memos = aligned_alloc(sizeof(*decoder->memos), MEMO_SIZE * sizeof(*decoder->memos));
+	decoder->memos = aligned_alloc(MEMO_WAYS * sizeof(*decoder->memos), MEMOS_SIZE);
 	if (!decoder->scratch || !decoder->memos)
 		return -ENOMEM;
-	memset(decoder->memos, 0, MEMO_SIZE * sizeof(*decoder->memos));
+	memset(decoder->memos, 0, MEMOS_SIZE);
 	return 0;
 }
 
@@ -130,18 +132,37 @@ decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length
 	return cs_disasm_iter(decoder->capstone, &bytes, &length, &address, decoder->scratch);
 }
 
-struct memo *
-decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found)
+void
+decoder_find_memos(struct decoder *decoder, struct encoded_instruction *encoded)
 {
-	uint64_t low, high, hash;
-	struct memo *memo;
+	const uint64_t low = encoded->key[0], high = encoded->key[1];
+	const uint64_t hash = (low ^ (high << 29 | high >> 35)) * 0x9e3779b97f4a7c15ull;
 
-	memcpy(&low, key, sizeof(low));
-	memcpy(&high, key + sizeof(low), sizeof(high));
-	hash = (low ^ (high << 29 | high >> 35)) * 0x9e3779b97f4a7c15ull;
-	memo = &decoder->memos[hash >> 40 & (MEMO_SIZE - 1)];
-	*found = memo->instruction.size != 0 && memcmp(memo->key, key, MEMO_KEY) == 0;
-	return memo;
+	encoded->memos = &decoder->memos[(hash >> 40 & (MEMO_SETS - 1)) * MEMO_WAYS];
+	__builtin_prefetch(encoded->memos);
+}
+
+const struct memo *
+decoder_memo(const struct encoded_instruction *encoded)
+{
+	for (unsigned way = 0; way < MEMO_WAYS; way++) {
+		const struct memo *memo = &encoded->memos[way];
+
+		if (memo->key[0] == encoded->key[0] && memo->key[1] == encoded->key[1] && memo->instruction.size)
+			return memo;
+	}
+	return NULL;
+}
+
+struct memo *
+decoder_new_memo(const struct encoded_instruction *encoded)
+{
+	struct memo *memos = encoded->memos;
+
+	memmove(memos + 1, memos, (MEMO_WAYS - 1) * sizeof(*memos));
+	memset(memos, 0, sizeof(*memos));
+	memcpy(memos->key, encoded->key, sizeof(memos->key));
+	return memos;
 }
 
 const struct form *
@@ -217,17 +238,40 @@ instruction_add_write(struct instruction *instruction, uint8_t reg)
 		instruction->writes[instruction->write_count++] = reg;
 }
 
+void
+decoder_look_at(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded)
+{
+	encoded->bytes = bytes;
+	encoded->length = length;
+	if (length == 0)
+		return;
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		x86_64_look_at(decoder, encoded);
+	else if (decoder->architecture == ARCHITECTURE_AARCH64)
+		aarch64_look_at(decoder, encoded);
+}
+
+size_t
+decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
+                       struct instruction *instruction)
+{
+	if (encoded->length == 0)
+		return 0;
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		return x86_64_decode(decoder, encoded, address, instruction);
+	if (decoder->architecture == ARCHITECTURE_RISCV64)
+		return riscv64_decode(encoded->bytes, encoded->length, address, instruction);
+	return aarch64_decode(decoder, encoded, address, instruction);
+}
+
 size_t
 decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction *instruction)
 {
-	if (length == 0)
-		return 0;
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		return x86_64_decode(decoder, bytes, length, address, instruction);
-	if (decoder->architecture == ARCHITECTURE_RISCV64)
-		return riscv64_decode(bytes, length, address, instruction);
-	return aarch64_decode(decoder, bytes, length, address, instruction);
+	struct encoded_instruction encoded;
+
+	decoder_look_at(decoder, bytes, length, &encoded);
+	return decoder_decode_encoded(decoder, &encoded, address, instruction);
 }
 
 void

@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #include "code/instruction.h"
+#include "code/x86_64_encoding.h"
 
 struct decoder;
+struct memo;
 
 /* Registers with a use of their own, as the architecture's calling convention has it. */
 struct architecture_registers {
@@ -35,6 +37,22 @@ void decoder_free(struct decoder *decoder); /* NULL is allowed */
 /* The instruction at `bytes`, whose ELF address is `address`. How many bytes it takes: 0 only when `length` is 0. */
 size_t decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                           struct instruction *instruction);
+
+/*
+ * The same in two steps: what the decoder remembers of an instruction is far away in memory, and on its way from when
+ * the instruction was looked at until it is decoded. Who decodes several looks at all of them first. `bytes` stay.
+ */
+struct encoded_instruction {
+	const uint8_t *bytes;
+	size_t length;
+	struct x86_encoding x86; /* x86-64; size 0: no instruction */
+	uint64_t key[2];         /* private to the decoder, as the next */
+	struct memo *memos;
+};
+
+void decoder_look_at(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded);
+size_t decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
+                              struct instruction *instruction);
 
 /* Instructions one after the other; zero it before its first use, instruction_list_free() it after the last. */
 struct instruction_list {

@@ -13,15 +13,18 @@
 
 struct form;
 
-#define MEMO_SIZE   16384u /* a power of two */
-#define FORMS_KNOWN 4096u  /* a power of two */
+#define MEMO_SETS   8192u /* a power of two */
+#define MEMO_WAYS   2u
+#define FORMS_KNOWN 4096u /* a power of two */
 #define FORM_NAME   24u
-#define MEMO_KEY    16u
 
-/* Instructions repeat; two that differ only in displacements are the same but for their address and target. */
+/*
+ * Instructions repeat; two that differ only in displacements are the same but for their address and target. The newest
+ * of a set comes first.
+ */
 struct memo {
-	uint8_t key[MEMO_KEY];
-	struct instruction instruction;
+	uint64_t key[2];
+	struct instruction instruction; /* size 0: nothing is remembered here */
 };
 
 _Static_assert(sizeof(struct memo) == 64, "each is on one line of the cache");
@@ -41,12 +44,16 @@ struct decoder {
 	struct known_form forms[FORMS_KNOWN];
 };
 
-size_t x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+/* `encoded` has its bytes, of which there are some: the rest of it. And then the instruction: how many bytes it takes.
+ */
+void x86_64_look_at(struct decoder *decoder, struct encoded_instruction *encoded);
+size_t x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                      struct instruction *instruction);
 int x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                   struct instruction_detail *detail);
 
-size_t aarch64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+void aarch64_look_at(struct decoder *decoder, struct encoded_instruction *encoded);
+size_t aarch64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                       struct instruction *instruction);
 int aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_detail *detail);
@@ -57,8 +64,12 @@ int riscv64_detail(const uint8_t *bytes, size_t length, uint64_t address, struct
 /* One instruction into decoder->scratch; false when capstone does not know it. */
 bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address);
 
-/* The place of `key` among the memos; *found tells whether it is there or was another's. */
-struct memo *decoder_memo(struct decoder *decoder, const uint8_t key[MEMO_KEY], bool *found);
+/* The set of encoded->key, as encoded->memos; it is on its way. */
+void decoder_find_memos(struct decoder *decoder, struct encoded_instruction *encoded);
+
+/* What is remembered of it; NULL: nothing. And a new place for that, empty but for its key. */
+const struct memo *decoder_memo(const struct encoded_instruction *encoded);
+struct memo *decoder_new_memo(const struct encoded_instruction *encoded);
 
 /* The form of `name` in the architecture's table; that of the system's instructions when it is not there. */
 const struct form *decoder_form(struct decoder *decoder, const char *name);

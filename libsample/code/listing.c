@@ -177,7 +177,7 @@ x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64
 		return;
 	if (x86_64_newer_text(bytes, length, address, syntax, text))
 		return;
-	size = x86_64_decode(decoder, bytes, length, address, &instruction);
+	size = decoder_decode_one(decoder, bytes, length, address, &instruction);
 	if (size > 1)
 		put_bytes(text, bytes, size);
 	else

@@ -63,21 +63,42 @@ instruction_place(struct instruction *instruction, uint64_t address, const struc
 		instruction->target = address + instruction->size + (uint64_t)encoding->immediate;
 }
 
+/* The first `size` bytes, 1 to 15, of `bytes` as two numbers, with zeros behind them. */
+static void
+take_bytes(const uint8_t *bytes, size_t size, uint64_t words[2])
+{
+	uint32_t four, last_four;
+
+	words[0] = words[1] = 0;
+	if (size >= 8) {
+		memcpy(&words[0], bytes, 8);
+		if (size > 8) {
+			memcpy(&words[1], bytes + size - 8, 8);
+			words[1] >>= 8 * (16 - size);
+		}
+	} else if (size >= 4) {
+		memcpy(&four, bytes, 4);
+		memcpy(&last_four, bytes + size - 4, 4);
+		words[0] = four | (uint64_t)last_four << 8 * (size - 4);
+	} else {
+		words[0] = bytes[0] | (uint64_t)bytes[size / 2] << 8 * (size / 2) |
+		           (uint64_t)bytes[size - 1] << 8 * (size - 1);
+	}
+}
+
 /*
  * The bytes without those that make no difference to what the instruction does: displacements, longer immediates, and
- * those of the first map, which choose no operation.
+ * those of the first map, which choose no operation. They are behind all others; its size tells where they were.
  */
 static void
-memo_key(const uint8_t *bytes, const struct x86_encoding *encoding, uint8_t key[MEMO_KEY])
+memo_key(const uint8_t *bytes, const struct x86_encoding *encoding, uint64_t key[2])
 {
 	const bool is_first_map = encoding->map == MAP_ONE_BYTE && encoding->kind == ENCODING_LEGACY;
 
-	memset(key, 0, MEMO_KEY);
-	memcpy(key, bytes, encoding->size);
-	memset(key + encoding->displacement_at, 0, encoding->displacement_size);
-	if (encoding->immediate_size > 1 || is_first_map)
-		memset(key + encoding->immediate_at, 0, encoding->immediate_size);
-	key[MEMO_KEY - 1] = encoding->size;
+	take_bytes(bytes, encoding->displacement_size ? encoding->displacement_at : encoding->immediate_at, key);
+	if (encoding->immediate_size == 1 && !is_first_map)
+		key[1] |= (uint64_t)(uint8_t)encoding->immediate << 48;
+	key[1] |= (uint64_t)encoding->size << 56;
 }
 
 static size_t
@@ -104,31 +125,48 @@ identify(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t 
 	return x86_64_newer_detail(encoding, address, detail);
 }
 
+void
+x86_64_look_at(struct decoder *decoder, struct encoded_instruction *encoded)
+{
+	if (x86_encoding_parse(encoded->bytes, encoded->length, &encoded->x86) != 0) {
+		encoded->x86.size = 0;
+		return;
+	}
+	memo_key(encoded->bytes, &encoded->x86, encoded->key);
+	decoder_find_memos(decoder, encoded);
+}
+
+/* By capstone, and remembered; NULL: it is none. By itself: who finds it remembered needs no room for the details. */
+static __attribute__((noinline)) const struct memo *
+decode_new(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address)
+{
+	const struct x86_encoding *x86 = &encoded->x86;
+	struct instruction_detail detail;
+	struct memo *memo;
+
+	if (!identify(decoder, encoded->bytes, encoded->length, address, x86, &detail))
+		return NULL;
+	memo = decoder_new_memo(encoded);
+	memo->instruction.size = x86->size;
+	x86_64_effects_fill(&memo->instruction, decoder_form(decoder, form_name(x86, detail.mnemonic)), x86, &detail);
+	return memo;
+}
+
 size_t
-x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
               struct instruction *instruction)
 {
-	struct instruction_detail detail;
-	struct x86_encoding encoding;
-	uint8_t key[MEMO_KEY];
-	struct memo *memo;
-	bool found;
+	const struct memo *memo;
 
-	if (x86_encoding_parse(bytes, length, &encoding) != 0)
+	if (!encoded->x86.size)
 		return decode_bad(address, instruction);
-	memo_key(bytes, &encoding, key);
-	memo = decoder_memo(decoder, key, &found);
-	if (!found) {
-		if (!identify(decoder, bytes, length, address, &encoding, &detail))
-			return decode_bad(address, instruction);
-		memcpy(memo->key, key, sizeof(key));
-		memset(&memo->instruction, 0, sizeof(memo->instruction));
-		memo->instruction.size = encoding.size;
-		x86_64_effects_fill(&memo->instruction, decoder_form(decoder, form_name(&encoding, detail.mnemonic)),
-		                    &encoding, &detail);
-	}
+	memo = decoder_memo(encoded);
+	if (!memo)
+		memo = decode_new(decoder, encoded, address);
+	if (!memo)
+		return decode_bad(address, instruction);
 	*instruction = memo->instruction;
-	instruction_place(instruction, address, &encoding);
+	instruction_place(instruction, address, &encoded->x86);
 	return instruction->size;
 }
 

@@ -1,5 +1,5 @@
 /*
- * x86_64_encoding.h - the parts of an x86-64 instruction's encoding (private to this room)
+ * x86_64_encoding.h - the parts of an x86-64 instruction's encoding
  *
  * Knows how long instructions are - also those that capstone does not know - and not what they do.
  * Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volume 3, appendix A.

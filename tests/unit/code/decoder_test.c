@@ -150,6 +150,55 @@ what_was_met_before_has_its_own_address_and_target(void **state)
 }
 
 /* jmp *0x2000(,%rax,8) */
+/* Bytes that are an instruction more often than not: prefixes, opcodes of few kinds, operands of any. */
+static size_t
+some_bytes(uint64_t *random, uint8_t bytes[16])
+{
+	static const uint8_t starts[] = {0x66, 0x48, 0x4c, 0xf3, 0x0f, 0xc5, 0x62, 0x8b, 0x83, 0xc1, 0xe8, 0x74};
+
+	for (unsigned i = 0; i < 16; i++) {
+		*random ^= *random << 13;
+		*random ^= *random >> 7;
+		*random ^= *random << 17;
+		bytes[i] = i < 3 && *random & 0x300 ? starts[*random % sizeof(starts)] : (uint8_t)(*random >> 20);
+	}
+	return 1 + *random % 16;
+}
+
+/* What is remembered of thousands of others makes no difference, nor what was looked at in between. */
+static void
+looked_at_together_or_alone_an_instruction_is_the_same(void **state)
+{
+	struct decoder *decoder = x86();
+	uint64_t random = 88172645463325252;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		struct encoded_instruction encoded[8];
+		struct instruction together, alone;
+		uint8_t bytes[8][16];
+		size_t size[8], taken;
+
+		for (int i = 0; i < 8; i++) {
+			size[i] = some_bytes(&random, bytes[i]);
+			decoder_look_at(decoder, bytes[i], size[i], &encoded[i]);
+		}
+		for (int i = 0; i < 8; i++) {
+			taken = decoder_decode_encoded(decoder, &encoded[i], 0x1000, &together);
+			assert_in_range(taken, 1, size[i]);
+			assert_int_equal(taken, together.size);
+		}
+		if (round % 10 == 0) {
+			struct decoder *other = x86();
+
+			decoder_decode_one(other, bytes[7], size[7], 0x1000, &alone);
+			decoder_free(other);
+			assert_memory_equal(&alone, &together, offsetof(struct instruction, clears) + 1);
+		}
+	}
+	decoder_free(decoder);
+}
+
 static void
 operands_are_told_one_by_one(void **state)
 {
@@ -216,6 +265,7 @@ main(void)
 		cmocka_unit_test(an_instruction_that_is_cut_off_is_unknown),
 		cmocka_unit_test(an_instruction_that_is_too_new_keeps_its_length_and_its_registers),
 		cmocka_unit_test(what_was_met_before_has_its_own_address_and_target),
+		cmocka_unit_test(looked_at_together_or_alone_an_instruction_is_the_same),
 		cmocka_unit_test(operands_are_told_one_by_one),
 		cmocka_unit_test(operands_of_arm_have_shifts_and_extensions),
 	};
