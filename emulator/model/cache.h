@@ -99,6 +99,13 @@ cache_small_find(const struct cache *cache, const struct cache_small *set, uint6
 	return tags_match(set->tags, (uint32_t)(line >> cache->set_shift), CACHE_SMALL_WAYS);
 }
 
+/* cache_has() of a simple one. */
+static inline __attribute__((always_inline)) bool
+cache_small_has(const struct cache *cache, uint64_t line)
+{
+	return cache_small_find(cache, cache_small_set(cache, line), line) != 0;
+}
+
 /* What is in the way is used: its flags until now. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_use(struct cache_small *set, uint32_t way, bool writes)

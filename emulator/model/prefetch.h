@@ -25,15 +25,14 @@ struct prefetch_entry; /* a stream, or an instruction */
 
 struct prefetcher {
 	struct machine_prefetcher model;
-	unsigned level, degree; /* index of the level; lines that an access makes it ask for at most */
-	/* Places are in units: a stream's in lines, else in bytes. */
-	unsigned unit_shift, page_shift; /* of bytes */
-	unsigned line_shift;             /* of units */
-	uint64_t page_mask;              /* of units */
-	uint64_t near;                   /* how far apart the first ones of a stream are at most */
-	struct prefetch_entry *entries;  /* sets of `ways` */
-	uint32_t set_mask, ways;
-	uint64_t uses;
+	unsigned level, degree;          /* index of the level; lines that an access makes it ask for at most */
+	unsigned line_shift, page_shift; /* of bytes */
+	uint32_t near;                   /* lines that the first ones of a stream are apart at most */
+	uint64_t page_mask;              /* of places: a stream's are lines, others' bytes */
+	struct prefetch_entry *entries;  /* sets of eight */
+	uint32_t *tags;                  /* of each the lower half of its key */
+	uint32_t set_mask;
+	uint64_t uses;                                  /* the last stamp */
 	struct prefetch_entry *recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
 	double credit;                                  /* of fetches that are right */
 	uint64_t lines[PREFETCH_LINES_MAX];

@@ -64,16 +64,30 @@ fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t
 	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};
 }
 
-/* By itself: mostly nothing is wanted. */
 static __attribute__((noinline)) void
-fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, uint64_t now)
+fetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count, uint64_t now)
 {
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = first; i < count; i++) {
 		if (prefetcher_next_is_right(prefetcher))
 			fetch_ahead(hierarchy, prefetcher, prefetcher->lines[i], now);
 		else
 			fetch_in_vain(hierarchy, prefetcher, prefetcher->lines[i], now);
 	}
+}
+
+/* By itself: mostly nothing is wanted; or what is there already, which changes nothing. */
+static __attribute__((noinline)) void
+fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, uint64_t now)
+{
+	const struct cache *cache = prefetcher->level ? hierarchy->levels[prefetcher->level] : NULL;
+	unsigned i = 0;
+
+	if (cache && cache->is_simple) {
+		while (i < count && cache_small_has(cache, prefetcher->lines[i]))
+			i++;
+	}
+	if (i < count)
+		fetch_from(hierarchy, prefetcher, i, count, now);
 }
 
 void
@@ -82,9 +96,9 @@ hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instr
 {
 	const unsigned reached = result->level;
 	const bool used_prefetch = result->used_prefetch;
+	struct prefetcher *prefetcher = hierarchy->prefetchers;
 
-	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++) {
-		struct prefetcher *prefetcher = &hierarchy->prefetchers[i];
+	for (unsigned left = hierarchy->prefetcher_count; left; left--, prefetcher++) {
 		const unsigned level = prefetcher->level;
 		unsigned count;
 

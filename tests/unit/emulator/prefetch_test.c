@@ -155,6 +155,52 @@ streams_as_many_pages_apart_as_are_remembered_stay_apart(void **state)
 	}
 }
 
+/* Eight pages of one set, of which the first is needed again: the second makes room for a ninth. */
+static void
+who_was_not_needed_for_the_longest_time_makes_room(void **state)
+{
+	(void)state;
+	begin(PREFETCH_STREAM, 8, 1, 8);
+	for (unsigned i = 0; i < 16; i++)
+		watch(PAGE + (i % 8) * 4096 + (i / 8) * LINE, CODE, true);
+	watch(PAGE, CODE, true);
+	watch(PAGE + LINE, CODE, true);
+	watch(PAGE + 8 * UINT64_C(4096), CODE, true);
+	assert_lines(watch(PAGE + 2 * 4096 + 2 * LINE, CODE, true), 1, 2 * 64 + 3, 1);
+	assert_lines(watch(PAGE + 1 * 4096 + 2 * LINE, CODE, true), 0, 0, 0);
+	watch(PAGE + 2 * LINE, CODE, true);
+	assert_lines(watch(PAGE + 3 * LINE, CODE, true), 1, 4, 1);
+}
+
+/* Of pages whose numbers have the same lower half each has its own stream. */
+static void
+streams_of_pages_far_apart_stay_apart(void **state)
+{
+	const uint64_t apart = UINT64_C(1) << 44;
+
+	(void)state;
+	begin(PREFETCH_STREAM, 16, 1, 8);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(watch(PAGE + i * LINE, CODE, true), i >= 2);
+		assert_int_equal(watch(PAGE + apart + (20 - i) * LINE, CODE, true), i >= 2);
+		if (i >= 2)
+			assert_int_equal(prefetcher.lines[0], (PAGE + apart) / LINE + 20 - i - 1);
+	}
+}
+
+static void
+a_stride_within_lines_asks_for_the_next_line(void **state)
+{
+	(void)state;
+	begin(PREFETCH_STRIDE, 64, 1, 2);
+	for (unsigned i = 0; i < 7; i++)
+		assert_int_equal(watch(PAGE + i * 8, CODE, true), i == 6); /* 16 bytes on is the line behind */
+	assert_int_equal(prefetcher.lines[0], PAGE / LINE + 1);
+	for (unsigned i = 0; i < 7; i++)
+		assert_int_equal(watch(PAGE + 5 * LINE - 8 - i * 8, CODE + 4, true), i == 6);
+	assert_int_equal(prefetcher.lines[0], PAGE / LINE + 3);
+}
+
 static void
 an_instruction_keeps_its_stride(void **state)
 {
@@ -212,6 +258,9 @@ main(void)
 		TEST(a_stream_begins_with_lines_that_are_near),
 		TEST(so_many_streams_are_followed_at_once),
 		TEST(streams_as_many_pages_apart_as_are_remembered_stay_apart),
+		TEST(who_was_not_needed_for_the_longest_time_makes_room),
+		TEST(streams_of_pages_far_apart_stay_apart),
+		TEST(a_stride_within_lines_asks_for_the_next_line),
 		TEST(an_instruction_keeps_its_stride),
 		TEST(what_is_fetched_as_code_has_no_stride),
 		TEST(a_share_of_fetches_is_right_evenly),
