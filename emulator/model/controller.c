@@ -108,7 +108,7 @@ path_move_later(struct path_user *user, uint64_t now)
 		number = user->found;
 	else
 		user->asked = window;
-	while (number < last && !path_take(path, number))
+	while (number < last && !path_take(path, number, path->is_shared))
 		number++;
 	user->found = number;
 	return number == window ? 0 : (number << path->window_shift) - now;

@@ -93,16 +93,17 @@ path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
 	return (there - empty) >> PATH_LINES_BITS ? there : 0;
 }
 
-/* Whether the line found room in window `number`. Alone, the host need not wait for all that went before. */
+/* Whether the line found room in window `number`. `is_shared`: path->is_shared. Alone, the host need not wait for all
+ * that went before. */
 static inline __attribute__((always_inline)) bool
-path_take(struct path *path, uint64_t number)
+path_take(struct path *path, uint64_t number, const bool is_shared)
 {
 	uint64_t *window = &path->windows[number & path->window_mask];
 	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
 
-	if (!path->is_shared && then)
+	if (!is_shared && then)
 		*window = then;
-	while (path->is_shared && then &&
+	while (is_shared && then &&
 	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		then = path_with_one_more(path, number, there);
 	return then != 0;
@@ -110,19 +111,20 @@ path_take(struct path *path, uint64_t number)
 
 /* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
 static inline __attribute__((always_inline)) bool
-path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait)
+path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bool is_shared)
 {
 	struct path *path = user->path;
 	const uint64_t window = now >> path->window_shift;
-	const bool is_asked = user->asked <= window && window <= user->found;
-	const uint64_t number = is_asked ? user->found : window;
+	uint64_t asked = user->asked, number = user->found;
 
-	if (__builtin_expect(number - window >= path->reach || !path_take(path, number), 0))
-		return false;
-	if (!is_asked) {
-		user->asked = window;
-		user->found = window;
+	if (window < asked || window > number) {
+		asked = window;
+		number = window;
 	}
+	if (__builtin_expect(number - window >= path->reach || !path_take(path, number, is_shared), 0))
+		return false;
+	user->asked = asked;
+	user->found = number;
 	*wait = number == window ? 0 : (number << path->window_shift) - now;
 	return true;
 }
@@ -139,7 +141,7 @@ path_move(struct path_user *user, uint64_t now)
 {
 	uint64_t wait;
 
-	return path_move_at_once(user, now, &wait) ? wait : path_move_later(user, now);
+	return path_move_at_once(user, now, &wait, user->path->is_shared) ? wait : path_move_later(user, now);
 }
 
 /* Whether a line that is asked for at `now` makes path_count() tell others. */

@@ -62,11 +62,13 @@ came(struct access_result *result, const struct path_user *user, unsigned node, 
 	result->wait_cycles = hierarchy_clamp(wait > user->load_cycles ? wait : user->load_cycles);
 }
 
-/* Of one node, alone, with room at once and nothing to tell: whether it was. If not, nothing is done. */
+/* Of one node, with room at once and nothing to tell: whether it was. If not, nothing is done. */
 static inline __attribute__((always_inline)) bool
-moves_simply(const struct hierarchy *hierarchy, struct path_user *user, uint64_t now, uint64_t *wait)
+moves_simply(const struct hierarchy *hierarchy, struct path_user *user, uint64_t now, uint64_t *wait,
+             const bool is_shared)
 {
-	if (hierarchy->system->machine.nodes != 1 || path_tells(user, now) || !path_move_at_once(user, now, wait))
+	if (hierarchy->system->machine.nodes != 1 || path_tells(user, now) ||
+	    !path_move_at_once(user, now, wait, is_shared))
 		return false;
 	user->lines++;
 	return true;
@@ -84,17 +86,34 @@ read_any(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, 
 	came(result, user, node, latencies[HIERARCHY_MEMORY] + cycles, wait);
 }
 
-void
-hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-               struct access_result *result)
+static inline __attribute__((always_inline)) void
+read_line(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+          struct access_result *result, const bool is_shared)
 {
 	struct path_user *user = user_of(hierarchy, 0, line);
 	uint64_t wait;
 
-	if (moves_simply(hierarchy, user, now, &wait))
+	if (moves_simply(hierarchy, user, now, &wait, is_shared))
 		came(result, user, 0, latencies[HIERARCHY_MEMORY], wait);
 	else
 		read_any(hierarchy, line, latencies, now, result);
+}
+
+static __attribute__((noinline)) void
+read_shared(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+            struct access_result *result)
+{
+	read_line(hierarchy, line, latencies, now, result, true);
+}
+
+void
+hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+               struct access_result *result)
+{
+	if (hierarchy->users->path->is_shared)
+		read_shared(hierarchy, line, latencies, now, result);
+	else
+		read_line(hierarchy, line, latencies, now, result, false);
 }
 
 static __attribute__((noinline)) void
@@ -105,22 +124,38 @@ write_any(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 	move(hierarchy, user_of(hierarchy, node, line), node, now, true);
 }
 
+/* Whether it simply went. */
+static inline __attribute__((always_inline)) bool
+writes_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const bool is_shared)
+{
+	uint64_t wait;
+
+	return moves_simply(hierarchy, user_of(hierarchy, 0, line), now, &wait, is_shared);
+}
+
+static __attribute__((noinline)) void
+write_shared(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	if (!writes_simply(hierarchy, line, now, true))
+		write_any(hierarchy, line, now);
+}
+
 /* Nobody waits for it. */
 void
 hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
-	uint64_t wait;
-
 	hierarchy->traffic.written_back++;
-	if (!moves_simply(hierarchy, user_of(hierarchy, 0, line), now, &wait))
+	if (hierarchy->users->path->is_shared)
+		write_shared(hierarchy, line, now);
+	else if (!writes_simply(hierarchy, line, now, false))
 		write_any(hierarchy, line, now);
 }
 
 static __attribute__((noinline)) void
-write_any_and_read(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-                   struct access_result *result)
+write_and_read(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+               struct access_result *result)
 {
-	write_any(hierarchy, left, now);
+	hierarchy_write(hierarchy, left, now);
 	hierarchy_read(hierarchy, line, latencies, now, result);
 }
 
@@ -128,13 +163,12 @@ void
 hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
                    struct access_result *result)
 {
-	uint64_t wait;
-
-	hierarchy->traffic.written_back++;
-	if (moves_simply(hierarchy, user_of(hierarchy, 0, left), now, &wait))
-		hierarchy_read(hierarchy, line, latencies, now, result);
-	else
-		write_any_and_read(hierarchy, left, line, latencies, now, result);
+	if (!hierarchy->users->path->is_shared && writes_simply(hierarchy, left, now, false)) {
+		hierarchy->traffic.written_back++;
+		read_line(hierarchy, line, latencies, now, result, false);
+	} else {
+		write_and_read(hierarchy, left, line, latencies, now, result);
+	}
 }
 
 void
