@@ -67,18 +67,35 @@ translate_any(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t p
 	translate(hierarchy, pages, page, known, result, 0);
 }
 
-void
-hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-                    struct access_result *result)
+static inline __attribute__((always_inline)) void
+translate_near(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
+               struct access_result *result)
 {
-	if (hierarchy->far)
-		fetch_far_sets(hierarchy, known >> hierarchy->line_shift);
 	if (pages->level.usual_slots == FIRST_LEVEL_ORDERED)
 		translate(hierarchy, pages, page, known, result, FIRST_LEVEL_ORDERED);
 	else if (pages->level.usual_slots == 4)
 		translate(hierarchy, pages, page, known, result, 4);
 	else
 		translate_any(hierarchy, pages, page, known, result);
+}
+
+/* By itself, as it keeps more in registers. */
+static __attribute__((noinline)) void
+translate_far(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
+              struct access_result *result)
+{
+	fetch_far_sets(hierarchy, known >> hierarchy->line_shift);
+	translate_near(hierarchy, pages, page, known, result);
+}
+
+void
+hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
+                    struct access_result *result)
+{
+	if (hierarchy->far)
+		translate_far(hierarchy, pages, page, known, result);
+	else
+		translate_near(hierarchy, pages, page, known, result);
 }
 
 /* In the levels from `level` on, and in memory. */
