@@ -62,6 +62,7 @@ struct block_instruction {
 	uint8_t access_size;       /* 0: none, or not known */
 	uint8_t callback_size;     /* bytes of each callback */
 	bool loads, stores, is_atomic;
+	bool may_access;  /* it loads, stores, or is not known to do neither: the emulator may call back */
 	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
 	uint16_t use;     /* in order: index of the first instruction of the block that waits for what it loads, to read
 	                     or to write the same register; BLOCK_NOT_USED: none */

@@ -49,8 +49,21 @@ find_load_registers(const struct instruction *from, struct block_instruction *to
 	}
 }
 
+/* Of what is no plain operation between registers it is not said what it does with memory. */
+static bool
+may_access(const struct encoded_instruction *encoded, const struct instruction *instruction, bool is_x86)
+{
+	if (instruction->loads || instruction->stores)
+		return true;
+	if (is_x86 && encoded->x86.has_memory)
+		return instruction->class != CLASS_NOP && instruction->class != CLASS_ADDRESS;
+	return instruction->class == CLASS_ATOMIC || instruction->class == CLASS_STRING ||
+	       instruction->class == CLASS_SYSTEM || instruction->class == CLASS_UNKNOWN;
+}
+
 static void
-fill(enum architecture architecture, const struct instruction *from, const uint8_t *bytes, struct block_instruction *to)
+fill(enum architecture architecture, const struct instruction *from, const struct encoded_instruction *encoded,
+     struct block_instruction *to)
 {
 	to->size = from->size;
 	to->class = from->class;
@@ -63,7 +76,8 @@ fill(enum architecture architecture, const struct instruction *from, const uint8
 	to->stores = from->stores;
 	to->access_size = to->loads || to->stores ? from->access_size : 0;
 	to->is_atomic = from->class == CLASS_ATOMIC;
-	to->is_blocking = is_blocking(architecture, from, bytes);
+	to->may_access = may_access(encoded, from, architecture == ARCHITECTURE_X86_64);
+	to->is_blocking = is_blocking(architecture, from, encoded->bytes);
 	find_load_registers(from, to);
 	to->use = to->load = BLOCK_NOT_USED;
 	to->leader = BLOCK_ALONE;
@@ -105,7 +119,7 @@ block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *byte
 		struct block_instruction *instruction = &block->instructions[i];
 
 		decode_one(blocks, &blocks->encoded[i], block->address + instruction->offset, &node->decoded[i]);
-		fill(blocks->architecture, &node->decoded[i], bytes + instruction->offset, instruction);
+		fill(blocks->architecture, &node->decoded[i], &blocks->encoded[i], instruction);
 	}
 	find_end(&node->decoded[block->count - 1], block);
 	return 0;

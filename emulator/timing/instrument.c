@@ -135,6 +135,13 @@ register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }
 
+/* Of a group, the leader alone has a callback. */
+static bool
+has_callback(const struct block_instruction *instruction, uint16_t index)
+{
+	return instruction->may_access && (instruction->leader == index || instruction->leader == BLOCK_ALONE);
+}
+
 /* Threads that have a time each. */
 static bool
 can_meet(void)
@@ -151,7 +158,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 
-		if (state.callbacks.accesses && (instruction->leader == i || instruction->leader == BLOCK_ALONE))
+		if (state.callbacks.accesses && has_callback(instruction, i))
 			register_access(qemu_plugin_tb_get_insn(tb, i), code, i);
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,

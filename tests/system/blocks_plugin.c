@@ -135,7 +135,8 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 		*seen = (struct seen){.address = address, .from = UINT64_MAX};
 	seen->loads += !is_store;
 	seen->stores += is_store;
-	if (!may_do_more(instruction) && (is_store ? !instruction->stores : !instruction->loads))
+	if (!instruction->may_access ||
+	    (!may_do_more(instruction) && (is_store ? !instruction->stores : !instruction->loads)))
 		wrong(&state.unexpected, watched->index);
 	if (instruction->leader == watched->index) {
 		const uint64_t from = address + (uint64_t)(int64_t)instruction->group_from;
