@@ -8,7 +8,7 @@
 struct arena_chunk {
 	struct arena_chunk *before;
 	size_t size; /* of all of it */
-	_Alignas(ARENA_LINE) uint8_t bytes[];
+	_Alignas(ARENA_PAIR) uint8_t bytes[];
 };
 
 /* Whole chunks, each on its own huge page if the kernel has some: what is new is zero, and 512 faults are one. */

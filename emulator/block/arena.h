@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-#define ARENA_LINE 64 /* of the host's cache */
+#define ARENA_LINE 64               /* of the host's cache */
+#define ARENA_PAIR (2 * ARENA_LINE) /* of lines, which the host often brings together */
 
 struct arena_chunk;
 
@@ -18,7 +19,7 @@ struct arena {
 	size_t used, size;         /* of it */
 };
 
-/* `size` bytes of zeros, aligned to `alignment`, a power of two up to ARENA_LINE; NULL: no memory. */
+/* `size` bytes of zeros, aligned to `alignment`, a power of two up to ARENA_PAIR; NULL: no memory. */
 void *arena_take(struct arena *arena, size_t size, size_t alignment);
 void arena_fini(struct arena *arena); /* empty again */
 

@@ -78,6 +78,13 @@ struct block_instruction {
 	                                 the block; what was loaded is made of its load, and of all that its address is */
 };
 
+/* Whether instruction `index` has a callback for what it accesses. */
+static inline bool
+block_instruction_is_called_for(const struct block_instruction *instruction, uint16_t index)
+{
+	return instruction->may_access && (instruction->leader == index || instruction->leader == BLOCK_ALONE);
+}
+
 struct block {
 	uint64_t address; /* in the guest */
 	uint64_t fall;    /* behind it, in the guest; where a branch that is not taken goes */

@@ -122,24 +122,16 @@ kind_of(const struct block *block, uint16_t index)
 }
 
 static void
-register_access(struct qemu_plugin_insn *insn, struct code *code, uint16_t index)
+register_access(struct qemu_plugin_insn *insn, const struct block *block, struct access *access)
 {
-	const struct block_instruction *instruction = &code->block->instructions[index];
-	const unsigned kind = kind_of(code->block, index);
-	struct access *access = &code->accesses[index];
+	const struct block_instruction *instruction = &block->instructions[access->index];
+	const unsigned kind = kind_of(block, access->index);
 
 	access->may_store = kind == ACCESS_GROUP_STORES;
 	qemu_plugin_register_vcpu_mem_cb(insn, state.callbacks.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
 	                                 QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
-}
-
-/* Of a group, the leader alone has a callback. */
-static bool
-has_callback(const struct block_instruction *instruction, uint16_t index)
-{
-	return instruction->may_access && (instruction->leader == index || instruction->leader == BLOCK_ALONE);
 }
 
 /* Threads that have a time each. */
@@ -153,13 +145,14 @@ void
 instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 {
 	const struct block *block = code->block;
+	struct access *access = code->accesses;
 
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, state.callbacks.enter, QEMU_PLUGIN_CB_NO_REGS, code);
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 
-		if (state.callbacks.accesses && has_callback(instruction, i))
-			register_access(qemu_plugin_tb_get_insn(tb, i), code, i);
+		if (state.callbacks.accesses && block_instruction_is_called_for(instruction, i))
+			register_access(qemu_plugin_tb_get_insn(tb, i), block, access++);
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,
 			                                       QEMU_PLUGIN_CB_NO_REGS, NULL);

@@ -11,12 +11,12 @@ instruction_in(const struct code *code, uint64_t address)
 	unsigned i = 0;
 
 	if (address == code->address)
-		return block->first;
-	if (code->first_line + 1 == code->last_line)
-		return block->first + code->second_line_from;
+		return code->first;
+	if (code->last_line != THREAD_NO_LINE)
+		return code->first + code->second_line_from;
 	while (i + 1u < block->count && code->address + block->instructions[i + 1].offset <= address)
 		i++;
-	return block->first + i;
+	return code->first + i;
 }
 
 /* Its line is no plain hit. */
@@ -40,8 +40,8 @@ fetch_two_lines(struct thread *thread, const struct code *code)
 {
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 
-	if (code->first_line != thread->last_line &&
-	    !plain_hits_use_one(thread->code_plain, false, code->first_line, code->page))
+	if (code->last_line - 1 != thread->last_line &&
+	    !plain_hits_use_one(thread->code_plain, false, code->last_line - 1, code->page))
 		fetch_line(thread, code, code->address);
 	if (!plain_hits_use_one(thread->code_plain, false, code->last_line, code->page))
 		fetch_line(thread, code, (code->address | (line_bytes - 1)) + 1);
@@ -65,7 +65,7 @@ fetch_slowly(struct thread *thread, const struct code *code, struct variant *var
 {
 	if (code->only_line != CODE_SEVERAL_LINES)
 		fetch_line(thread, code, code->address);
-	else if (code->last_line == code->first_line + 1)
+	else if (code->last_line != THREAD_NO_LINE)
 		fetch_two_lines(thread, code);
 	else
 		fetch_lines(thread, code);
@@ -77,12 +77,12 @@ fetch_slowly(struct thread *thread, const struct code *code, struct variant *var
 static inline bool
 uses_two_lines(struct thread *thread, const struct code *code)
 {
-	if (code->first_line == thread->last_line)
+	if (code->last_line - 1 == thread->last_line)
 		return plain_hits_use_one(thread->code_plain, false, code->last_line, code->page);
 	/* behind itself: they were used a moment ago, in this order */
-	if (thread->code == code && code->last_line == code->first_line + 1)
+	if (thread->code == code && code->last_line != THREAD_NO_LINE)
 		return true;
-	return plain_hits_use(thread->code_plain, false, code->first_line, code->last_line, code->page);
+	return plain_hits_use(thread->code_plain, false, code->last_line - 1, code->last_line, code->page);
 }
 
 void
@@ -96,22 +96,16 @@ slow_fetch(struct thread *thread, struct code *code, struct variant *variant, ui
 	hot_advance(thread, code, variant, parts);
 }
 
-static uint32_t
-last_of(const struct block *block)
-{
-	return block->first + block->count - 1u;
-}
-
 /* The block before went on to it otherwise than was predicted. */
 static __attribute__((noinline)) void
 mispredict(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
 {
-	const uint32_t branch = last_of(thread->code->block);
+	const uint32_t branch = thread->code->last;
 
 	thread->record->counters.mispredicted++;
 	sample_count(thread, SETUP_EVENT_BRANCH, branch);
 	if (parts & SETUP_CLOCK)
-		core_mispredicted(thread, code->block->first, branch);
+		core_mispredicted(thread, code->first, branch);
 	hot_fetch(thread, code, variant, parts);
 }
 
@@ -142,21 +136,17 @@ slow_ending(struct thread *thread, struct code *code, struct variant *variant, u
 	mispredict(thread, code, variant, parts);
 }
 
-/* Out of order, two threads that make it at once make the same one. */
+/* Out of order it is that behind itself: two threads that make it at once make the same one. */
 static struct variant *
 variant_of(const struct thread *thread, struct code *code)
 {
 	struct blocks *blocks = thread->timing->blocks;
-	struct variant *variant = code->variants[thread->code == code];
+	struct variant *variant;
 
 	if (thread->timing->is_in_order)
 		return variant_enter(blocks, thread->variant, code->block);
-	if (variant)
-		return variant;
-	variant = blocks_first_variant(blocks, code->block);
-	if (thread->code == code)
-		variant = blocks_find_variant(blocks, variant, code->block);
-	__atomic_store_n(&code->variants[thread->code == code], variant, __ATOMIC_RELEASE);
+	variant = blocks_find_variant(blocks, blocks_first_variant(blocks, code->block), code->block);
+	__atomic_store_n(&code->variants[1], variant, __ATOMIC_RELEASE);
 	return variant;
 }
 

@@ -46,20 +46,26 @@ enum code_ending {
 	CODE_GOES_ANYWHERE, /* jumps or calls indirectly */
 };
 
-/* A translated block, as its callback is told: what each execution needs is on one line of the host's cache. */
+/*
+ * A translated block, as its callback is told: what each execution needs is on one line of the host's cache, and what
+ * most of the others need is on the next one, which the host often brings with it (ARENA_PAIR).
+ */
 struct code {
 	uint64_t address, page;
 	uint64_t only_line; /* that it is on; CODE_SEVERAL_LINES */
 	const struct block *block;
-	struct variant *variants[2]; /* out of order: behind another block, and behind itself; NULL: not made yet */
+	struct variant *variants[2]; /* out of order: behind another block, and, once it is made, behind itself */
 	uint32_t fall;               /* where a branch that is not taken goes: as much of it as tells it from others */
 	uint32_t number;
-	uint32_t site;                  /* of its conditional branch, for the predictor */
-	uint8_t ending;                 /* enum code_ending */
-	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
-	uint64_t first_line, last_line; /* THREAD_NO_LINE: to be looked at each time */
-	struct code *same;              /* with this number, at another address */
-	struct access accesses[];
+	uint32_t site;             /* of its conditional branch, for the predictor */
+	uint8_t ending;            /* enum code_ending */
+	uint16_t second_line_from; /* of two lines: the first instruction that has a byte in the second */
+
+	struct variant behind_other; /* out of order: variants[0] */
+	uint64_t last_line;          /* of two, or the only one; THREAD_NO_LINE: to be looked at each time */
+	uint32_t first, last;        /* of the record's instructions */
+	struct code *same;           /* with this number, at another address */
+	struct access accesses[];    /* that have callbacks */
 };
 
 /* What a load takes longer than a hit. */
@@ -67,7 +73,8 @@ struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
 
-_Static_assert(offsetof(struct code, ending) < 64, "the hot part of it is one line");
+_Static_assert(offsetof(struct code, behind_other) == 64, "the hot part of it is one line");
+_Static_assert(offsetof(struct code, same) <= 2 * 64, "what others need is the next one");
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {

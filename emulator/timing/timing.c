@@ -80,19 +80,39 @@ place_code(const struct timing *timing, struct code *code)
 	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
 	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 
+	const uint64_t first_line = code->address >> line_shift;
+
 	code->page = code->address >> page_shift;
-	code->first_line = code->address >> line_shift;
 	code->last_line = last >> line_shift;
-	code->only_line = code->first_line == code->last_line ? code->first_line : CODE_SEVERAL_LINES;
-	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
-	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
+	code->only_line = first_line == code->last_line ? first_line : CODE_SEVERAL_LINES;
+	if (code->last_line > first_line + 1 || last >> page_shift != code->page ||
+	    (code->last_line > first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
 		code->last_line = THREAD_NO_LINE;
-	else if (code->last_line > code->first_line)
+	else if (code->last_line > first_line)
 		code->second_line_from = instruction_at(code->block, last & ~(uint64_t)(machine->line_bytes - 1));
 }
 
-struct code *
-timing_add_code(struct timing *timing, const struct block *block)
+/* Room for a block's code and its accesses, whose beginnings are there. */
+static struct code *
+new_code(struct timing *timing, const struct block *block)
+{
+	struct code *code;
+	unsigned count = 0;
+
+	for (uint16_t i = 0; i < block->count; i++)
+		count += block_instruction_is_called_for(&block->instructions[i], i);
+	code = arena_take(&timing->arena, sizeof(*code) + count * sizeof(code->accesses[0]), ARENA_PAIR);
+	if (!code)
+		return NULL;
+	count = 0;
+	for (uint16_t i = 0; i < block->count; i++)
+		if (block_instruction_is_called_for(&block->instructions[i], i))
+			code->accesses[count++] = (struct access){.code = code, .index = i};
+	return code;
+}
+
+static void
+fill_code(const struct timing *timing, const struct block *block, struct code *code)
 {
 	static const uint8_t endings[] = {
 		[BLOCK_FALLS] = CODE_ENDS_PLAINLY, [BLOCK_BRANCHES] = CODE_BRANCHES,
@@ -100,7 +120,26 @@ timing_add_code(struct timing *timing, const struct block *block)
 		[BLOCK_CALLS] = CODE_CALLS,        [BLOCK_CALLS_INDIRECT] = CODE_GOES_ANYWHERE,
 		[BLOCK_RETURNS] = CODE_RETURNS,
 	};
-	const struct block_instruction *last = &block->instructions[block->count - 1];
+
+	code->block = block;
+	code->address = block->address;
+	code->fall = (uint32_t)block->fall;
+	code->number = block->number;
+	code->first = block->first;
+	code->last = block->first + block->count - 1u;
+	code->ending = endings[block->end];
+	place_code(timing, code);
+	if (code->ending == CODE_BRANCHES)
+		code->site = predictor_site(&timing->sites, block->fall - block->end_size, block->target);
+	if (!timing->is_in_order) {
+		code->behind_other = *blocks_first_variant(timing->blocks, block);
+		code->variants[0] = &code->behind_other;
+	}
+}
+
+struct code *
+timing_add_code(struct timing *timing, const struct block *block)
+{
 	struct code *known = timing->codes[block->number], *code = known;
 
 	/* the same code at several addresses: a library that was mapped again */
@@ -108,22 +147,11 @@ timing_add_code(struct timing *timing, const struct block *block)
 		code = code->same;
 	if (code)
 		return code;
-	code = arena_take(&timing->arena, sizeof(*code) + block->count * sizeof(code->accesses[0]), ARENA_LINE);
+	code = new_code(timing, block);
 	if (!code)
 		return NULL;
-	*code = (struct code){
-		.block = block,
-		.address = block->address,
-		.fall = (uint32_t)block->fall,
-		.number = block->number,
-		.same = known,
-		.ending = endings[block->end],
-	};
-	place_code(timing, code);
-	if (code->ending == CODE_BRANCHES)
-		code->site = predictor_site(&timing->sites, block->address + last->offset, block->target);
-	for (uint16_t i = 0; i < block->count; i++)
-		code->accesses[i] = (struct access){.code = code, .index = i};
+	fill_code(timing, block, code);
+	code->same = known;
 	timing->codes[block->number] = code;
 	return code;
 }

@@ -94,7 +94,7 @@ only_the_next_line_is_brought_behind_the_line_before(void **state)
 
 	first.address = two->address;
 	first.page = two->page;
-	first.only_line = first.first_line = first.last_line = two->first_line;
+	first.only_line = first.last_line = two->last_line - 1;
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
@@ -165,10 +165,10 @@ run_at_random(struct timing_fixture *fixture, struct code *const codes[], unsign
 		execute_with(fixture, code, SETUP_BRANCHES | SETUP_CACHES);
 		*cycles += thread->variant->cycles;
 		*fractions += thread->variant->fraction;
-		for (unsigned j = 0; j < code->block->count; j++)
+		for (uint16_t j = 0; j < code->block->count; j++)
 			if (code->block->instructions[j].loads || code->block->instructions[j].stores)
-				slow_access(thread, &code->accesses[j], random >> 20 & 0xfffff8, 8,
-				            code->block->instructions[j].stores);
+				slow_access(thread, &(struct access){.code = code, .index = j}, random >> 20 & 0xfffff8,
+				            8, code->block->instructions[j].stores);
 	}
 	core_settle(thread);
 	thread_publish(thread);
