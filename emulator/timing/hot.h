@@ -49,7 +49,8 @@ HOT_INLINE void
 hot_fetch(struct thread *thread, struct code *code, struct variant *variant, const uint32_t parts)
 {
 	if (parts & SETUP_CACHES && code->only_line != thread->last_line) {
-		if (!plain_hits_use_one(thread->code_plain, false, code->only_line, code->page)) {
+		if (code->only_line == CODE_SEVERAL_LINES ||
+		    !plain_hits_use_one(thread->code_plain, false, code->only_line, code->page)) {
 			slow_fetch(thread, code, variant, parts);
 			return;
 		}
