@@ -67,8 +67,10 @@ ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
 static SLOW void
 ask(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	slow_access(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
-	            qemu_plugin_mem_is_store(info));
+	const int last = callback_last(data);
+
+	slow_access(thread, callback_access(data), address,
+	            last ? (unsigned)last + 1 : 1u << qemu_plugin_mem_size_shift(info), qemu_plugin_mem_is_store(info));
 }
 
 /* The line, a plain hit, was not written before. */
