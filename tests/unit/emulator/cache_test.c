@@ -43,12 +43,15 @@ next_line(uint64_t *random, uint64_t before, uint64_t sets, uint64_t lines)
 }
 
 static void
-compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement replacement, unsigned accesses)
+compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement replacement, bool locks,
+                       unsigned accesses)
 {
 	struct cache cache = new_cache(sets, ways, replacement);
 	struct reference_cache reference = reference_new(sets, ways, replacement == REPLACEMENT_FIFO);
 	uint64_t random = sets * 100 + ways, line = 0;
 
+	if (locks)
+		cache_begin_to_lock(&cache);
 	for (unsigned i = 0; i < accesses; i++) {
 		bool writes = next_random(&random) % 3 == 0;
 		struct reference_found wanted;
@@ -74,7 +77,17 @@ lru_is_the_reference_access_for_access(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
 		for (size_t j = 0; j < sizeof(set_counts) / sizeof(*set_counts); j++)
-			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_LRU, 20000);
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_LRU, false, 20000);
+	}
+}
+
+static void
+what_locks_is_the_reference_access_for_access(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		compare_with_reference(28, way_counts[i], REPLACEMENT_LRU, true, 20000);
+		compare_with_reference(64, way_counts[i], REPLACEMENT_FIFO, true, 20000);
 	}
 }
 
@@ -84,7 +97,7 @@ first_in_first_out_is_the_reference_access_for_access(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
 		for (size_t j = 0; j < sizeof(set_counts) / sizeof(*set_counts); j++)
-			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_FIFO, 20000);
+			compare_with_reference(set_counts[j], way_counts[i], REPLACEMENT_FIFO, false, 20000);
 	}
 }
 
@@ -151,21 +164,36 @@ a_written_line_is_known_until_it_leaves(void **state)
 
 /* To ask whether it is there, or to write it back, is no use of a line. */
 static void
-what_is_no_access_changes_no_order(void **state)
+ask_without_access(unsigned ways, bool locks)
 {
-	struct cache cache = new_cache(1, 2, REPLACEMENT_LRU);
+	struct cache cache = new_cache(1, ways, REPLACEMENT_LRU);
 	struct cache_found found;
 
-	(void)state;
-	found = cache_access(&cache, 1, false);
-	found = cache_access(&cache, 2, false);
+	if (locks)
+		cache_begin_to_lock(&cache);
+	for (uint64_t line = 1; line <= ways; line++)
+		found = cache_access(&cache, line, false);
 	assert_true(cache_has(&cache, 1));
 	assert_true(cache_mark_written(&cache, 1));
+	assert_false(cache_mark_written(&cache, ways + 1));
 	found = cache_prefetch(&cache, 1);
 	assert_true(found.what & CACHE_HIT);
-	found = cache_access(&cache, 3, false);
+	found = cache_prefetch(&cache, ways + 1);
 	assert_int_equal(found.left, 1);
+	assert_true(found.what == CACHE_WAS_WRITTEN);
+	found = cache_access(&cache, ways + 1, false);
+	assert_true(found.what == (CACHE_HIT | CACHE_WAS_PREFETCHED));
 	cache_fini(&cache);
+}
+
+static void
+what_is_no_access_changes_no_order(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		ask_without_access(way_counts[i], false);
+		ask_without_access(way_counts[i], true);
+	}
 }
 
 static void
@@ -215,19 +243,18 @@ hammer(void *context)
 
 /* Afterwards each line is there once at most: as many leave as the set has ways. */
 static void
-threads_that_share_a_set_leave_it_whole(void **state)
+hammer_together(unsigned ways)
 {
-	struct cache cache = new_cache(1, 16, REPLACEMENT_LRU);
+	struct cache cache = new_cache(1, ways, REPLACEMENT_LRU);
 	uint64_t seen = 0;
 	pthread_t threads[2];
 
-	(void)state;
 	cache_begin_to_lock(&cache);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &cache), 0);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	for (uint64_t i = 0; i < 16; i++) {
+	for (uint64_t i = 0; i < ways; i++) {
 		struct cache_found found;
 
 		found = cache_access(&cache, 100 + i, false);
@@ -239,11 +266,21 @@ threads_that_share_a_set_leave_it_whole(void **state)
 	cache_fini(&cache);
 }
 
+static void
+threads_that_share_a_set_leave_it_whole(void **state)
+{
+	(void)state;
+	hammer_together(8);
+	hammer_together(16);
+	hammer_together(20);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lru_is_the_reference_access_for_access),
+		cmocka_unit_test(what_locks_is_the_reference_access_for_access),
 		cmocka_unit_test(first_in_first_out_is_the_reference_access_for_access),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(a_written_line_is_known_until_it_leaves),

@@ -180,6 +180,30 @@ without_a_limit_nothing_waits(void **state)
 		assert_int_equal(path_move(&users[0], 0), 0);
 }
 
+/* Who is alone waits as long where threads could come, also where its times go back and forth. */
+static void
+sharing_with_nobody_changes_no_wait(void **state)
+{
+	struct path_user *other = &users[1];
+	struct path shared;
+	uint64_t random = 1, now = 0;
+
+	(void)state;
+	assert_int_equal(path_init(&shared, curve.lines_per_cycle, CORES, QUANTUM), 0);
+	path_begin_to_share(&shared);
+	path_user_init(other, &shared, 0);
+	for (unsigned i = 0; i < 100000; i++) {
+		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		now += random >> 60; /* 7.5 in the mean; a line takes 5 */
+		if (random >> 32 & 1)
+			now += random >> 61;
+		else
+			now -= now > 200 ? random >> 57 : 0;
+		assert_int_equal(path_move(&users[0], now), path_move(other, now));
+	}
+	path_fini(&shared);
+}
+
 #define TURNS 20000
 
 static void *
@@ -225,6 +249,7 @@ main(void)
 		TEST(latency_follows_the_load_of_all_cores),
 		TEST(who_was_not_heard_of_for_long_is_no_load),
 		TEST(without_a_limit_nothing_waits),
+		TEST(sharing_with_nobody_changes_no_wait),
 		TEST(threads_lose_no_line),
 	};
 
