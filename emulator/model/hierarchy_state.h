@@ -1,5 +1,5 @@
 /*
- * hierarchy_state.h - what memory_system.c makes and hierarchy.c goes through
+ * hierarchy_state.h - what memory_system.c and hierarchy_new.c make, and others go through
  *
  * Inner header of emulator/model. Thread rule: hierarchy.h's.
  */
@@ -65,6 +65,10 @@ struct hierarchy {
 	struct path_user *users;          /* of controllers, and then of links */
 	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
 };
+
+/* Under the system's lock: the cache of `level` that a core has with others (0 or -ENOMEM), and that it is one more. */
+int memory_system_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache);
+void memory_system_join(struct memory_system *system);
 
 /* A page that is no plain hit, whose address is `known`: it is one then, and what was missed is in `result`. */
 void hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
