@@ -81,20 +81,20 @@ whole_cycles(double cycles)
 	return cycles < CYCLES_MAX ? (uint16_t)cycles : CYCLES_MAX;
 }
 
-/* Out of order: each retires when its share of the best case is over. */
+/* Out of order: each retires when its share of the best case, out of shares[], is over. */
 static void
-fill_out_of_order(const struct schedule *schedule, double cycles, struct variant *variant)
+fill_out_of_order(const double *shares, size_t count, double best, double cycles, struct variant *variant)
 {
-	const double scale = schedule->best_cycles > 0 ? cycles / schedule->best_cycles : 0;
+	const double scale = best > 0 ? cycles / best : 0;
 	double retired = 0;
 
-	for (size_t i = 0; i < schedule->count; i++) {
-		retired += schedule->lines[i].minimum_cycles * scale;
+	for (size_t i = 0; i < count; i++) {
+		retired += shares[i] * scale;
 		variant->issue_cycles[i] = whole_cycles(retired < cycles ? retired : cycles);
 	}
 	variant->cycles = (uint32_t)cycles;
 	variant->fraction = (uint32_t)((cycles - variant->cycles) * 0x1p32);
-	variant->issue_cycles[schedule->count] = whole_cycles(cycles);
+	variant->issue_cycles[count] = whole_cycles(cycles);
 }
 
 /* No less than at full speed. */
@@ -134,19 +134,39 @@ schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uin
 	return carried_number(&blocks->states, &carried, &variant->state);
 }
 
+/* Behind itself: its shares, and the best case of an iteration. */
+static int
+schedule_loop(const struct blocks *blocks, const struct block_node *node, size_t count, double *shares, double *best)
+{
+	struct schedule schedule;
+	int err = schedule_block(&blocks->pipeline, node->decoded, count, true, NULL, NULL, &schedule);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++)
+		shares[i] = schedule.lines[i].minimum_cycles;
+	*best = schedule.best_cycles;
+	schedule_fini(&schedule);
+	return 0;
+}
+
 static int
 schedule_out_of_order(const struct blocks *blocks, const struct block_node *node, bool is_again,
                       struct variant *variant)
 {
-	struct schedule schedule;
-	int err = schedule_block(&blocks->pipeline, node->decoded, node->block.count, is_again, NULL, NULL, &schedule);
+	const size_t count = node->block.count;
+	double shares[BLOCK_INSTRUCTIONS_MAX], best, cycles;
+	int err = 0;
 
+	if (is_again)
+		err = schedule_loop(blocks, node, count, shares, &best);
+	else
+		best = schedule_shares(&blocks->pipeline, node->decoded, count, shares);
 	if (err)
 		return err;
-	fill_out_of_order(&schedule, is_again ? string_cycles(node, schedule.best_cycles) : schedule.best_cycles,
-	                  variant);
+	cycles = is_again ? string_cycles(node, best) : best;
+	fill_out_of_order(shares, count, best, cycles, variant);
 	variant->lead = lead_of(&blocks->pipeline, variant);
-	schedule_fini(&schedule);
 	return 0;
 }
 

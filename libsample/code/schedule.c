@@ -151,6 +151,13 @@ needs_units(const struct work *work, uint32_t units)
 	return false;
 }
 
+/* By its micro-operations, of those of all `count`; if there are none, an even one. */
+static double
+share_of(double cycles, unsigned micro_operations, double all, size_t count)
+{
+	return all > 0 ? cycles * micro_operations / all : cycles / (double)count;
+}
+
 static void
 fill_lines(const struct instruction *instructions, const struct work *works, size_t count, double micro_operations,
            struct schedule *schedule)
@@ -158,9 +165,8 @@ fill_lines(const struct instruction *instructions, const struct work *works, siz
 	for (size_t i = 0; i < count; i++) {
 		struct schedule_line *line = &schedule->lines[i];
 
-		line->minimum_cycles = schedule->best_cycles / (double)count;
-		if (micro_operations > 0)
-			line->minimum_cycles = schedule->best_cycles * works[i].micro_operations / micro_operations;
+		line->minimum_cycles =
+			share_of(schedule->best_cycles, works[i].micro_operations, micro_operations, count);
 		if (schedule->bound == BOUND_FRONT)
 			line->critical = works[i].micro_operations > 0;
 		else if (schedule->bound == BOUND_UNITS)
@@ -177,17 +183,20 @@ schedule_out_of_order(const struct pipeline *pipeline, const struct instruction 
                       bool follows_itself, struct schedule *schedule)
 {
 	struct work *works = malloc(count * sizeof(*works));
+	struct unit_demands demands;
 	double micro_operations = 0;
 	int err = 0;
 
 	if (!works)
 		return -ENOMEM;
+	demands.count = 0;
 	for (size_t i = 0; i < count; i++) {
 		work_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &works[i]);
+		unit_demands_add(&demands, &works[i]);
 		micro_operations += works[i].micro_operations;
 	}
 	schedule->front_cycles = micro_operations / pipeline->issue_width;
-	schedule->unit_cycles = schedule_unit_bound(works, count, &schedule->bound_units);
+	schedule->unit_cycles = unit_demands_bound(&demands, &schedule->bound_units);
 	if (follows_itself)
 		schedule->store_cycles = store_bound(pipeline, instructions, count);
 	if (follows_itself)
@@ -199,6 +208,29 @@ schedule_out_of_order(const struct pipeline *pipeline, const struct instruction 
 	fill_lines(instructions, works, count, micro_operations, schedule);
 	free(works);
 	return err;
+}
+
+double
+schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count, double *shares)
+{
+	struct schedule schedule = {.count = count};
+	struct unit_demands demands;
+	double micro_operations = 0;
+	struct work work;
+
+	demands.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		work_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &work);
+		unit_demands_add(&demands, &work);
+		shares[i] = work.micro_operations;
+		micro_operations += work.micro_operations;
+	}
+	schedule.front_cycles = micro_operations / pipeline->issue_width;
+	schedule.unit_cycles = unit_demands_bound(&demands, &schedule.bound_units);
+	take_largest(pipeline, &instructions[count - 1], false, &schedule);
+	for (size_t i = 0; i < count; i++)
+		shares[i] = share_of(schedule.best_cycles, (unsigned)shares[i], micro_operations, count);
+	return schedule.best_cycles;
 }
 
 int

@@ -110,6 +110,13 @@ void schedule_fini(struct schedule *schedule);
 unsigned schedule_issue(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                         struct schedule_times *times, unsigned *cycles);
 
+/*
+ * Only the best case, out of order, of a block that does not follow itself, of `count` (1 or more) instructions, and as
+ * shares[i] that of each: minimum_cycles. It is what schedule_block() says, in less time.
+ */
+double schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
+                       double *shares);
+
 /* For states that meet: what is ready after one of them is ready (the best case). */
 void schedule_state_meet(struct schedule_state *state, const struct schedule_state *other);
 

@@ -32,8 +32,22 @@ int schedule_in_order(const struct pipeline *pipeline, const struct instruction 
                       bool follows_itself, const struct schedule_state *before, struct schedule_state *after,
                       struct schedule *schedule);
 
-/* The bound of the units; the units that are full as *full. */
-double schedule_unit_bound(const struct work *works, size_t count, uint32_t *full);
+/* The work that only some units can do, by which these are. */
+#define UNIT_DEMANDS_MAX (PIPELINE_UNITS_MAX * 2)
+
+struct unit_demand {
+	uint32_t units;
+	double cycles;
+};
+
+struct unit_demands {
+	size_t count;
+	struct unit_demand of[UNIT_DEMANDS_MAX];
+};
+
+/* `demands` begins with a count of 0. The bound of the units; the units that are full as *full. It orders them anew. */
+void unit_demands_add(struct unit_demands *demands, const struct work *work);
+double unit_demands_bound(struct unit_demands *demands, uint32_t *full);
 
 /* The bound of the dependences; those on the longest cycle are marked in schedule->lines. 0 or -ENOMEM. */
 int schedule_latency_bound(const struct instruction *instructions, const struct work *works, size_t count,

@@ -4,44 +4,33 @@
 
 #define SETS_MAX 12 /* of a component; a CPU's model has some six */
 
-/* The work that only these units can do. */
-struct demand {
-	uint32_t units;
-	double cycles;
-};
-
-static size_t
-collect(const struct work *works, size_t count, struct demand *demands, size_t capacity)
+void
+unit_demands_add(struct unit_demands *demands, const struct work *work)
 {
-	size_t known = 0;
+	for (unsigned k = 0; k < work->use_count; k++) {
+		const struct pipeline_use *use = &work->uses[k];
+		size_t at = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		for (unsigned k = 0; k < works[i].use_count; k++) {
-			const struct pipeline_use *use = &works[i].uses[k];
-			size_t at = 0;
-
-			while (at < known && demands[at].units != use->units)
-				at++;
-			if (at == capacity)
-				continue; /* a lower bound may leave work out */
-			if (at == known)
-				demands[known++] = (struct demand){.units = use->units};
-			demands[at].cycles += use->cycles;
-		}
+		while (at < demands->count && demands->of[at].units != use->units)
+			at++;
+		if (at == UNIT_DEMANDS_MAX)
+			continue; /* a lower bound may leave work out */
+		if (at == demands->count)
+			demands->of[demands->count++] = (struct unit_demand){.units = use->units};
+		demands->of[at].cycles += use->cycles;
 	}
-	return known;
 }
 
 /* Demands that have units in common with the first, directly or by others, to the front: how many. */
 static size_t
-split_component(struct demand *demands, size_t count)
+split_component(struct unit_demand *demands, size_t count)
 {
 	uint32_t units = demands[0].units;
 	size_t size = 1;
 
 	for (size_t i = size; i < count; i++) {
 		if (demands[i].units & units) {
-			struct demand found = demands[i];
+			struct unit_demand found = demands[i];
 
 			demands[i] = demands[size];
 			demands[size++] = found;
@@ -53,7 +42,7 @@ split_component(struct demand *demands, size_t count)
 }
 
 static void
-try_units(const struct demand *demands, size_t count, uint32_t units, double *bound, uint32_t *full)
+try_units(const struct unit_demand *demands, size_t count, uint32_t units, double *bound, uint32_t *full)
 {
 	double cycles = 0;
 
@@ -67,26 +56,29 @@ try_units(const struct demand *demands, size_t count, uint32_t units, double *bo
 	}
 }
 
-double
-schedule_unit_bound(const struct work *works, size_t count, uint32_t *full)
+static uint32_t
+units_of(const struct unit_demand *demands, uint32_t set)
 {
-	struct demand demands[PIPELINE_UNITS_MAX * 2];
-	size_t known = collect(works, count, demands, sizeof(demands) / sizeof(demands[0]));
+	uint32_t units = 0;
+
+	for (; set; set &= set - 1)
+		units |= demands[__builtin_ctz(set)].units;
+	return units;
+}
+
+double
+unit_demands_bound(struct unit_demands *demands, uint32_t *full)
+{
 	double bound = 0;
 
 	*full = 0;
-	for (size_t start = 0; start < known;) {
-		size_t size = split_component(demands + start, known - start);
-		size_t joined = size < SETS_MAX ? size : SETS_MAX;
+	for (size_t start = 0; start < demands->count;) {
+		struct unit_demand *component = demands->of + start;
+		const size_t size = split_component(component, demands->count - start);
+		const size_t joined = size < SETS_MAX ? size : SETS_MAX;
 
-		for (uint32_t set = 1; set < UINT32_C(1) << joined; set++) {
-			uint32_t units = 0;
-
-			for (size_t i = 0; i < joined; i++)
-				if (set >> i & 1)
-					units |= demands[start + i].units;
-			try_units(demands + start, size, units, &bound, full);
-		}
+		for (uint32_t set = 1; set < UINT32_C(1) << joined; set++)
+			try_units(component, size, units_of(component, set), &bound, full);
 		start += size;
 	}
 	return bound;

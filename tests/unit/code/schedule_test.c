@@ -48,6 +48,19 @@ load(uint8_t to, uint8_t base)
 	                            .write_count = 1};
 }
 
+/* Shares alone are those of the whole schedule. */
+static void
+compare_shares(const struct pipeline *pipeline, const struct instruction *instructions, const struct schedule *schedule)
+{
+	double *shares = calloc(schedule->count, sizeof(*shares));
+
+	assert_non_null(shares);
+	assert_true(schedule_shares(pipeline, instructions, schedule->count, shares) == schedule->best_cycles);
+	for (size_t i = 0; i < schedule->count; i++)
+		assert_true(shares[i] == schedule->lines[i].minimum_cycles);
+	free(shares);
+}
+
 static struct schedule
 schedule_by(const char *text, const struct instruction *instructions, size_t count, bool follows_itself)
 {
@@ -58,6 +71,8 @@ schedule_by(const char *text, const struct instruction *instructions, size_t cou
 	if (pipeline_parse("test.conf", text, &pipeline, why, sizeof(why)))
 		fail_msg("%s", why);
 	assert_int_equal(schedule_block(&pipeline, instructions, count, follows_itself, NULL, NULL, &schedule), 0);
+	if (!follows_itself)
+		compare_shares(&pipeline, instructions, &schedule);
 	return schedule;
 }
 
