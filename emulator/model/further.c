@@ -1,32 +1,27 @@
 #include "emulator/model/hierarchy_state.h"
 
-/* The second TLB, and what its miss takes. */
-static __attribute__((noinline)) void
-walk_any(struct hierarchy *hierarchy, uint64_t number, struct access_result *result)
+/* Whether the second TLB has the page; afterwards it does. */
+static __attribute__((noinline)) bool
+shared_has(struct hierarchy *hierarchy, uint64_t number)
 {
-	if (tlb_access(&hierarchy->shared_tlb, number))
-		result->walked = false;
-	else
-		result->tlb_cycles += hierarchy->system->machine.shared_tlb.miss_cycles;
+	return tlb_access(&hierarchy->shared_tlb, number);
 }
 
 /* The first TLB has missed. */
-static inline __attribute__((always_inline)) void
-walk(struct hierarchy *hierarchy, uint64_t number, uint32_t miss_cycles, struct access_result *result)
+static inline __attribute__((always_inline)) struct hierarchy_translation
+walk(struct hierarchy *hierarchy, uint64_t number, uint32_t miss_cycles)
 {
 	const struct machine_tlb *shared = &hierarchy->system->machine.shared_tlb;
+	const struct hierarchy_translation here = {.cycles = miss_cycles, .missed = true};
+	bool has;
 
-	result->tlb_missed = true;
-	result->walked = true;
-	result->tlb_cycles = miss_cycles;
 	if (!shared->entries)
-		return;
+		return (struct hierarchy_translation){miss_cycles, true, true};
 	if (!hierarchy->shared_tlb.cache.is_simple)
-		walk_any(hierarchy, number, result);
-	else if (cache_access(&hierarchy->shared_tlb.cache, number, false).what & CACHE_HIT)
-		result->walked = false;
+		has = shared_has(hierarchy, number);
 	else
-		result->tlb_cycles = miss_cycles + shared->miss_cycles;
+		has = cache_access(&hierarchy->shared_tlb.cache, number, false).what & CACHE_HIT;
+	return has ? here : (struct hierarchy_translation){miss_cycles + shared->miss_cycles, true, true};
 }
 
 /*
@@ -47,55 +42,49 @@ fetch_far_sets(const struct hierarchy *hierarchy, uint64_t line)
 		cache_fetch_set(hierarchy->far, left);
 }
 
-static inline __attribute__((always_inline)) void
-translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-          struct access_result *result, const unsigned slots)
+static inline __attribute__((always_inline)) struct hierarchy_translation
+translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known, const unsigned slots)
 {
 	const uint64_t number = known >> hierarchy->page_shift, stamp = pages->level.plain->use += PLAIN_USE;
 	const struct first_found found = slots ? first_level_use_usual(&pages->level, number, stamp, slots)
 	                                       : first_level_use_any(&pages->level, number, stamp);
 
 	first_level_put_page(&pages->level, found.place, page);
-	if (!found.hit)
-		walk(hierarchy, number, pages->miss_cycles, result);
+	if (found.hit)
+		return (struct hierarchy_translation){.missed = false};
+	return walk(hierarchy, number, pages->miss_cycles);
 }
 
-static __attribute__((noinline)) void
-translate_any(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-              struct access_result *result)
+static __attribute__((noinline)) struct hierarchy_translation
+translate_any(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known)
 {
-	translate(hierarchy, pages, page, known, result, 0);
+	return translate(hierarchy, pages, page, known, 0);
 }
 
-static inline __attribute__((always_inline)) void
-translate_near(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-               struct access_result *result)
+static inline __attribute__((always_inline)) struct hierarchy_translation
+translate_near(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known)
 {
 	if (pages->level.usual_slots == FIRST_LEVEL_ORDERED)
-		translate(hierarchy, pages, page, known, result, FIRST_LEVEL_ORDERED);
-	else if (pages->level.usual_slots == 4)
-		translate(hierarchy, pages, page, known, result, 4);
-	else
-		translate_any(hierarchy, pages, page, known, result);
+		return translate(hierarchy, pages, page, known, FIRST_LEVEL_ORDERED);
+	if (pages->level.usual_slots == 4)
+		return translate(hierarchy, pages, page, known, 4);
+	return translate_any(hierarchy, pages, page, known);
 }
 
 /* By itself, as it keeps more in registers. */
-static __attribute__((noinline)) void
-translate_far(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-              struct access_result *result)
+static __attribute__((noinline)) struct hierarchy_translation
+translate_far(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known)
 {
 	fetch_far_sets(hierarchy, known >> hierarchy->line_shift);
-	translate_near(hierarchy, pages, page, known, result);
+	return translate_near(hierarchy, pages, page, known);
 }
 
-void
-hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-                    struct access_result *result)
+struct hierarchy_translation
+hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known)
 {
 	if (hierarchy->far)
-		translate_far(hierarchy, pages, page, known, result);
-	else
-		translate_near(hierarchy, pages, page, known, result);
+		return translate_far(hierarchy, pages, page, known);
+	return translate_near(hierarchy, pages, page, known);
 }
 
 /* In the levels from `level` on, and in memory. */

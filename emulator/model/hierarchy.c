@@ -102,25 +102,23 @@ use_page(struct plain_hits *plain, uint64_t page)
 	return true;
 }
 
+/* The number that an address has until pages are moved. */
+static inline uint64_t
+number_of(struct hierarchy *hierarchy, uint64_t address)
+{
+	return page_map_recent_number(&hierarchy->regions, hierarchy->system->pages, address);
+}
+
+/* A line that is no plain hit. */
 static inline __attribute__((always_inline)) void
-access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
+access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
             struct access_result *result)
 {
-	struct memory_system *system = hierarchy->system;
-	struct plain_hits *plain = hierarchy->plain_data;
-	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
-	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address), line, key;
-	struct first_found found;
+	const uint64_t known = followed(hierarchy->system, number_of(hierarchy, address));
+	const uint64_t line = known >> hierarchy->line_shift, guest_line = address >> hierarchy->line_shift;
+	struct first_found found = first_level_use(&hierarchy->data, line, hierarchy->plain_data->use += PLAIN_USE);
+	const uint64_t key = found.place->key;
 
-	*result = (struct access_result){.level = 0};
-	if (!use_page(plain, page))
-		hierarchy_translate(hierarchy, &hierarchy->data_pages, page, known, result);
-	if (use_line(plain, guest_line, writes))
-		return;
-	known = followed(system, known);
-	line = known >> hierarchy->line_shift;
-	found = first_level_use(&hierarchy->data, line, plain->use += PLAIN_USE);
-	key = found.place->key;
 	first_level_put_line(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
 	if (!found.hit) {
 		if (key & PLAIN_WRITTEN)
@@ -130,6 +128,29 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 		hierarchy_meet(hierarchy, line, now, result);
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 	}
+}
+
+void
+hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+                    struct hierarchy_translation translation, struct access_result *result)
+{
+	*result = hierarchy_result_of(translation);
+	access_line(hierarchy, address, instruction, now, false, result);
+}
+
+static inline __attribute__((always_inline)) void
+access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
+            struct access_result *result)
+{
+	struct plain_hits *plain = hierarchy->plain_data;
+
+	*result = (struct access_result){.level = 0};
+	if (!use_page(plain, address >> plain->page_shift))
+		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->data_pages,
+		                                                  address >> plain->page_shift,
+		                                                  number_of(hierarchy, address)));
+	if (!use_line(plain, address >> plain->line_shift, writes))
+		access_line(hierarchy, address, instruction, now, writes, result);
 }
 
 void
@@ -157,7 +178,7 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 
 	*result = (struct access_result){.level = 0};
 	if (!use_page(plain, page))
-		hierarchy_translate(hierarchy, &hierarchy->code_pages, page, known, result);
+		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->code_pages, page, known));
 	if (use_line(plain, guest_line, false))
 		return;
 	known = followed(system, known);
@@ -165,6 +186,12 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	first_level_put_line(&hierarchy->code, found.place, guest_line, false);
 	if (!found.hit)
 		first_missed(hierarchy, known, 0, now, result);
+}
+
+uint32_t
+hierarchy_second_cycles(const struct hierarchy *hierarchy)
+{
+	return hierarchy->system->data_cycles[1];
 }
 
 void

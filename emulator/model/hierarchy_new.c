@@ -106,6 +106,24 @@ make_rest(struct hierarchy *hierarchy)
 	return err;
 }
 
+/* All is of the usual kind, nobody else has level 2, and nothing is prefetched into level 1. */
+static uint8_t
+simple_slots(const struct hierarchy *hierarchy)
+{
+	const struct machine *machine = &hierarchy->system->machine;
+	const struct plain_hits *plain = hierarchy->plain_data;
+
+	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
+		if (machine->prefetchers[i].level == 1)
+			return 0;
+	}
+	if (plain->line_shift != HIERARCHY_LINE_SHIFT || plain->page_shift != HIERARCHY_PAGE_SHIFT ||
+	    hierarchy->levels[1] != &hierarchy->own[1] || !hierarchy->own[1].is_simple ||
+	    hierarchy->data.replacement != REPLACEMENT_LRU)
+		return 0;
+	return hierarchy->data.usual_slots;
+}
+
 static int
 fill(struct hierarchy *hierarchy)
 {
@@ -120,7 +138,10 @@ fill(struct hierarchy *hierarchy)
 	                                         hierarchy->page_shift);
 	hierarchy->plain_code = first_level_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages.level,
 	                                         hierarchy->page_shift);
-	return hierarchy->plain_data && hierarchy->plain_code ? 0 : -ENOMEM;
+	if (!hierarchy->plain_data || !hierarchy->plain_code)
+		return -ENOMEM;
+	hierarchy->simple_slots = simple_slots(hierarchy);
+	return 0;
 }
 
 struct hierarchy *

@@ -16,6 +16,9 @@
 #include "emulator/model/prefetch.h"
 #include "emulator/model/tlb.h"
 
+#define HIERARCHY_LINE_SHIFT 6 /* of the usual lines and pages */
+#define HIERARCHY_PAGE_SHIFT 12
+
 #define ARRIVALS 64 /* prefetched lines whose arrival is remembered; a power of two */
 
 struct memory_system {
@@ -51,6 +54,7 @@ struct hierarchy {
 	struct memory_system *system;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
+	uint8_t simple_slots; /* of level 1, 4 or 8, when loads may be simple (simple.h); else 0 */
 	struct first_level data, code;
 	struct first_pages data_pages, code_pages;
 	struct plain_hits *plain_data, *plain_code;
@@ -70,9 +74,9 @@ struct hierarchy {
 int memory_system_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache);
 void memory_system_join(struct memory_system *system);
 
-/* A page that is no plain hit, whose address is `known`: it is one then, and what was missed is in `result`. */
-void hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t known,
-                         struct access_result *result);
+/* A page that is no plain hit, whose address is `known`: it is one then. */
+struct hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page,
+                                                 uint64_t known);
 
 /* A line that level 1 does not have, nor level 2 if it is simple: from where it comes, with `latencies`. */
 void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,

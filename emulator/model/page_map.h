@@ -64,6 +64,17 @@ page_map_recent_number(struct page_map_recent *recent, struct page_map *map, uin
 	return address + recent->regions[at].offset;
 }
 
+/* The same only when nothing needs be looked for. */
+static inline bool
+page_map_recent_knows(const struct page_map_recent *recent, uint64_t address, uint64_t *number)
+{
+	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
+	const unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
+
+	*number = address + recent->regions[at].offset;
+	return recent->regions[at].key == key;
+}
+
 /* The number of what `address` is in, of 2^shift bytes: a line or a page. */
 static inline uint64_t
 page_map_number(uint32_t region, uint64_t address, unsigned shift)

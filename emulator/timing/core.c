@@ -1,17 +1,43 @@
 #include "emulator/timing/core.h"
 
-void
-core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+static void
+pass_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
-	if (thread->timing->is_in_order)
-		in_order_load_missed(thread, index, result);
-	else
-		out_of_order_load_missed(thread, index, result);
+	(void)thread;
+	(void)index;
+	(void)result;
+}
+
+static void
+pass_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	(void)thread;
+	(void)index;
+	(void)cache_cycles;
+	(void)tlb_cycles;
+}
+
+static void
+pass_second(struct thread *thread, unsigned index)
+{
+	(void)thread;
+	(void)index;
+}
+
+const struct core_ways *
+core_ways_of(const struct timing *timing)
+{
+	static const struct core_ways without_clock = {pass_missed, pass_simply, pass_second};
+
+	if (!(timing->parts & SETUP_CLOCK))
+		return &without_clock;
+	return timing->is_in_order ? &core_in_order : &core_out_of_order;
 }
 
 /* By itself: it is not the usual, and who stalls once has nothing to save for it. */
-static __attribute__((noinline)) void
-stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
+__attribute__((noinline)) void
+core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
+                       struct load_cost cost)
 {
 	const uint64_t waiting = cycles < cost.wait_cycles ? cycles : cost.wait_cycles, left = cycles - waiting;
 	const uint64_t most = left > cost.cache_cycles ? left - cost.cache_cycles : 0;
@@ -23,17 +49,6 @@ stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uin
 		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
 	if (translating)
 		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, translating);
-}
-
-void
-core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
-{
-	if (cost.wait_cycles == 0 && (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles))
-		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, cycles);
-	else if (cost.wait_cycles == 0 && cost.cache_cycles == 0 && cycles <= cost.tlb_cycles)
-		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, cycles);
-	else
-		stall_for_several(thread, stalled, culprit, cycles, cost);
 }
 
 /* Out of order, the front end begins anew: what comes now was not in the window before. */

@@ -8,6 +8,7 @@
 #ifndef DCPI_EMULATOR_TIMING_CORE_H
 #define DCPI_EMULATOR_TIMING_CORE_H
 
+#include "emulator/timing/stall.h"
 #include "emulator/timing/timing.h"
 
 /* When instruction `index` of the block that runs is at the head, with all stalls so far. */
@@ -33,8 +34,38 @@ core_remember_stall(struct thread *thread, uint64_t position)
 	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, thread->other};
 }
 
-/* Instruction `index` of the block that runs took longer than a hit: its load, or its store. */
-void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
+/* How loads that missed are waited for: in order, out of order, not at all without a clock. */
+struct core_ways {
+	void (*load_missed)(struct thread *thread, unsigned index, const struct access_result *result);
+	void (*load_simply)(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles);
+	void (*load_second)(struct thread *thread, unsigned index);
+};
+
+extern const struct core_ways core_in_order, core_out_of_order;
+const struct core_ways *core_ways_of(const struct timing *timing);
+
+/* The load of instruction `index`, of the block that runs, took longer than a hit. */
+static inline void
+core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	thread->core->load_missed(thread, index, result);
+}
+
+/* The same by what it took longer than a hit, which is no waiting for memory. */
+static inline void
+core_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	thread->core->load_simply(thread, index, cache_cycles, tlb_cycles);
+}
+
+/* The same when it needed level 2, and that is all. */
+static inline void
+core_load_second(struct thread *thread, unsigned index)
+{
+	thread->core->load_second(thread, index);
+}
+
+/* The same of its store. */
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /*
@@ -56,22 +87,37 @@ void core_begin_block(struct thread *thread);
 /* Everything is ready, and nothing is known of what was before: behind a system call. */
 void core_restart(struct thread *thread);
 
-/* Of core_load_missed() and core_settle(): each way of execution has its own. */
-void in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
-void out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
+/* core_stall_for_load() for several reasons. */
+void core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
+                            struct load_cost cost);
 
 /* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
-void core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
-                         struct load_cost cost);
+static inline __attribute__((always_inline)) void
+core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
+{
+	if (cost.wait_cycles == 0 && (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles))
+		stall_at_last(thread, stalled, culprit, REASON_DATA_CACHE, cycles);
+	else if (cost.wait_cycles == 0 && cost.cache_cycles == 0 && cycles <= cost.tlb_cycles)
+		stall_at_last(thread, stalled, culprit, REASON_DATA_TLB, cycles);
+	else
+		core_stall_for_several(thread, stalled, culprit, cycles, cost);
+}
 
-/* What a load that missed takes beyond a hit as the schedules have it. */
+/* What a line takes that comes `cycles` later than from level 1, beyond a hit as the schedules have it. */
+static inline uint32_t
+core_cache_cycles(const struct timing *timing, uint32_t cycles)
+{
+	const int64_t more = (int64_t)cycles + (cycles ? timing->level1_difference : 0);
+
+	return more < 0 ? 0 : (uint32_t)more;
+}
+
+/* What a load that missed takes beyond a hit. */
 static inline struct load_cost
 core_load_cost(const struct thread *thread, const struct access_result *result)
 {
-	const int64_t cycles = (int64_t)result->cycles + (result->cycles ? thread->timing->level1_difference : 0);
-
 	return (struct load_cost){
-		.cache_cycles = cycles < 0 ? 0 : (uint32_t)cycles,
+		.cache_cycles = core_cache_cycles(thread->timing, result->cycles),
 		.tlb_cycles = result->tlb_cycles,
 		.wait_cycles = result->wait_cycles,
 	};
@@ -93,17 +139,20 @@ core_flight_add(struct thread *thread, uint64_t ready)
 	thread->in_flight_oldest = next < thread->timing->misses_in_flight ? next : 0;
 }
 
-/* Memory was told at `told`, and it is issued at `issue`: when that is later, its turn comes no later for it. */
+/*
+ * Memory was told at `told`, and it is issued at `issue`: when that is later, its turn comes no later for it. It takes
+ * `load_cycles` longer whenever that is.
+ */
 static inline void
-core_issue_later(struct load_cost *cost, const struct access_result *result, uint64_t told, uint64_t issue)
+core_issue_later(struct load_cost *cost, uint32_t load_cycles, uint64_t told, uint64_t issue)
 {
 	uint64_t later, left;
 
-	if (!result->wait_cycles)
+	if (!cost->wait_cycles)
 		return;
 	later = issue > told ? issue - told : 0;
-	left = result->wait_cycles > later ? result->wait_cycles - later : 0;
-	cost->wait_cycles = left > result->load_cycles ? (uint32_t)left : result->load_cycles;
+	left = cost->wait_cycles > later ? cost->wait_cycles - later : 0;
+	cost->wait_cycles = left > load_cycles ? (uint32_t)left : load_cycles;
 }
 
 static inline uint64_t

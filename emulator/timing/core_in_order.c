@@ -107,20 +107,20 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	thread->limit = 0;
 }
 
-void
-in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+/* `load_cycles`: of waiting for memory, as of struct access_result. */
+static __attribute__((noinline)) void
+load_among_others(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
 {
 	const struct block *block = thread->variant->block;
 	const struct block_instruction *instruction = &block->instructions[index];
 	const uint32_t number = block->first + index;
-	struct load_cost cost = core_load_cost(thread, result);
 	const uint64_t told = thread->clock;
 	uint64_t issue, ready;
 
 	if (thread->waiting_count)
 		settle_up_to(thread, index);
 	issue = wait_for_room(thread, number, core_time(thread, index));
-	core_issue_later(&cost, result, told, issue);
+	core_issue_later(&cost, load_cycles, told, issue);
 	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
 	core_flight_add(thread, ready);
 	if (instruction->is_used_first && thread->waiting_count == 0)
@@ -128,6 +128,48 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	else
 		begin_waiting(thread, instruction, number, ready, cost);
 }
+
+/* The same straight on: nothing else waits or is waited for, which is the usual. */
+static inline __attribute__((always_inline)) void
+load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
+{
+	const struct block *block = thread->variant->block;
+	const struct block_instruction *instruction = &block->instructions[index];
+	const uint64_t begin = thread->clock - thread->variant->cycles;
+	const uint64_t issue = begin + thread->variant->issue_cycles[index];
+	uint64_t ready, now;
+
+	if (!instruction->is_used_first || thread->waiting_count || core_flight_turn(thread) > issue) {
+		load_among_others(thread, index, cost, load_cycles);
+		return;
+	}
+	core_issue_later(&cost, load_cycles, thread->clock, issue);
+	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
+	now = begin + thread->variant->issue_cycles[instruction->use];
+	core_flight_add(thread, ready);
+	if (ready > now)
+		core_stall_for_load(thread, block->first + instruction->use, block->first + index, ready - now, cost);
+}
+
+static void
+in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	load_with_cost(thread, index, core_load_cost(thread, result), result->load_cycles);
+}
+
+static void
+in_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
+}
+
+static void
+in_order_load_second(struct thread *thread, unsigned index)
+{
+	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
+}
+
+const struct core_ways core_in_order = {in_order_load_missed, in_order_load_simply, in_order_load_second};
 
 /* Whether the block that begins needs a register of the load, and from which instruction on. */
 static uint16_t

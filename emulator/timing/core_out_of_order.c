@@ -46,12 +46,12 @@ entry_time(struct thread *thread, uint64_t position, uint64_t lead)
 	return time > refilled ? time : refilled;
 }
 
-void
-out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+/* `load_cycles`: of waiting for memory, as of struct access_result. */
+static inline __attribute__((always_inline)) void
+load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
 {
 	const struct timing *timing = thread->timing;
 	const struct block *block = thread->variant->block;
-	struct load_cost cost = core_load_cost(thread, result);
 	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
 	const uint32_t number = block->first + index;
 	uint64_t issue = entry_time(thread, position, thread->variant->lead);
@@ -59,7 +59,7 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 
 	issue = ready > issue ? ready : issue;
 	issue = core_flight_turn(thread) > issue ? core_flight_turn(thread) : issue;
-	core_issue_later(&cost, result, thread->clock, issue);
+	core_issue_later(&cost, load_cycles, thread->clock, issue);
 	ready = issue + timing->load_cycles + core_cycles(&cost);
 	core_flight_add(thread, ready);
 	dependence_add(thread, index, ready);
@@ -68,3 +68,24 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	core_remember_stall(thread, position);
 	core_stall_for_load(thread, number, number, ready - retires, cost);
 }
+
+static void
+out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	load_with_cost(thread, index, core_load_cost(thread, result), result->load_cycles);
+}
+
+static void
+out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
+}
+
+static void
+out_of_order_load_second(struct thread *thread, unsigned index)
+{
+	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
+}
+
+const struct core_ways core_out_of_order = {out_of_order_load_missed, out_of_order_load_simply,
+                                            out_of_order_load_second};

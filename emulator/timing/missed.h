@@ -26,20 +26,36 @@ missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_
 		missed[i]++;
 }
 
+/* A page's translation, for a load or for code. */
+static inline __attribute__((always_inline)) void
+missed_count_translation(struct thread *thread, uint32_t number, bool walked, const bool is_code)
+{
+	struct record_counters *counters = &thread->record->counters;
+
+	++*(is_code ? &counters->code_tlb_missed : &counters->data_tlb_missed);
+	sample_count(thread, is_code ? SETUP_EVENT_CODE_TLB : SETUP_EVENT_DATA_TLB, number);
+	if (!walked)
+		return;
+	++*(is_code ? &counters->code_walks : &counters->data_walks);
+	sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
+}
+
+/* Of a load that level 2 had. */
+static inline void
+missed_count_second(struct thread *thread, uint32_t number)
+{
+	thread->record->counters.loads_missed[0]++;
+	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
+}
+
 /* Of a load, or of code: both wait for what they missed. */
 static inline __attribute__((always_inline)) void
 missed_count_read(struct thread *thread, uint32_t number, const struct access_result *result, const bool is_code)
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	if (result->tlb_missed) {
-		++*(is_code ? &counters->code_tlb_missed : &counters->data_tlb_missed);
-		sample_count(thread, is_code ? SETUP_EVENT_CODE_TLB : SETUP_EVENT_DATA_TLB, number);
-	}
-	if (result->walked) {
-		++*(is_code ? &counters->code_walks : &counters->data_walks);
-		sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
-	}
+	if (result->tlb_missed)
+		missed_count_translation(thread, number, result->walked, is_code);
 	if (result->level == 0)
 		return;
 	missed_count_levels(thread->timing, is_code ? counters->code_missed : counters->loads_missed, result->level);

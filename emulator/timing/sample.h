@@ -23,12 +23,19 @@ void sample_skip(struct thread *thread, uint64_t cycles);
 /* The countdown of an event is over at `instruction`. */
 void sample_event(struct thread *thread, enum setup_event event, uint32_t instruction);
 
+/* An event happened: whether it is to be told sample_event(). */
+static inline bool
+sample_is_due(struct thread *thread, enum setup_event event)
+{
+	thread->record->counters.events[event]++;
+	return --thread->countdowns[event] == 0;
+}
+
 /* An event happened at `instruction`. */
 static inline void
 sample_count(struct thread *thread, enum setup_event event, uint32_t instruction)
 {
-	thread->record->counters.events[event]++;
-	if (--thread->countdowns[event] == 0)
+	if (sample_is_due(thread, event))
 		sample_event(thread, event, instruction);
 }
 

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "emulator/timing/core.h"
-#include "emulator/timing/sample.h"
-#include "emulator/timing/timing.h"
+#include "emulator/timing/stall.h"
 
 static int
 make_core(struct timing *timing, struct thread *thread)
@@ -17,6 +16,7 @@ make_core(struct timing *timing, struct thread *thread)
 			return -errno;
 		thread->data_plain = hierarchy_plain_data(thread->hierarchy);
 		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
+		thread->second_cycles = core_cache_cycles(timing, hierarchy_second_cycles(thread->hierarchy));
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
 	thread->last_line = THREAD_NO_LINE;
@@ -58,6 +58,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 		return -errno;
 	thread->vcpu = vcpu;
 	thread->timing = timing;
+	thread->core = core_ways_of(timing);
 	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
 	if (!thread->is_used)
 		err = make_core(timing, thread);
@@ -123,9 +124,8 @@ thread_set_limit(struct thread *thread)
 		thread->limit = 0; /* at the next block */
 }
 
-/* By itself, so that who looks once has nothing to save for it. */
-static __attribute__((noinline)) void
-record_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+__attribute__((noinline)) void
+stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
 	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles))
 		recording_pass(thread->timing->recording);
@@ -136,14 +136,7 @@ record_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum
 void
 thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	thread->clock += cycles;
-	thread->other += cycles;
-	thread->record->counters.cycles[reason] += cycles;
-	if (thread->timing->parts & SETUP_TRUTH &&
-	    !record_stall_add_first(thread->record, stalled, culprit, reason, cycles))
-		record_elsewhere(thread, stalled, culprit, reason, cycles);
-	else if (__builtin_expect(thread->clock > thread->next_sample, 0))
-		sample_stall(thread, stalled);
+	stall_at_last(thread, stalled, culprit, reason, cycles);
 }
 
 static void

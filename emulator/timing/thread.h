@@ -27,6 +27,7 @@
 
 struct timing;
 struct code;
+struct core_ways;
 
 /* An instruction that accesses memory, as its callback is told. */
 struct access {
@@ -114,6 +115,9 @@ struct thread {
 	uint64_t random;
 	uint32_t call;                          /* instruction that makes a system call */
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
+
+	const struct core_ways *core;
+	uint32_t second_cycles; /* that a load from level 2 takes longer than a hit, as the schedules have it */
 
 	/* in order */
 	struct waiting_load waiting[THREAD_HISTORY];

@@ -1,0 +1,164 @@
+/*
+ * simple.h - the usual load that misses level 1, straight on: for the most part level 2 has the line, and that is all
+ *
+ * It is simple when caches, lines and pages are of the usual kind, and no pages were moved. Where it is not, nothing
+ * has changed, and the functions of hierarchy.h do it. Nothing is called here, so that who asks has no registers to
+ * save.
+ *
+ * Thread rule: hierarchy.h's.
+ */
+#ifndef DCPI_EMULATOR_MODEL_SIMPLE_H
+#define DCPI_EMULATOR_MODEL_SIMPLE_H
+
+#include "emulator/model/hierarchy_state.h"
+
+enum simple_found {
+	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done; hierarchy_load_line() does it */
+	SIMPLE_SECOND, /* level 2 had the line */
+	SIMPLE_MET,    /* and somebody prefetched it; SIMPLE_MET and what follows: simple_load_rest() is to be called */
+	SIMPLE_BEYOND, /* it had not */
+};
+
+struct simple_load {
+	uint64_t address; /* in the guest */
+	uint64_t line;    /* that it is of, as caches know it */
+	uint64_t left;    /* the line that was written and left level 1; CACHE_NO_LINE */
+	enum simple_found found;
+};
+
+/* Which line the address is of, as caches know it. False: it must be looked for. */
+static inline __attribute__((always_inline)) bool
+simple_find_line(const struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
+{
+	const bool is_known = page_map_recent_knows(&hierarchy->regions, address, line);
+
+	*line >>= HIERARCHY_LINE_SHIFT;
+	return is_known && !__atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
+}
+
+/* What the address is known by. */
+static inline uint64_t
+simple_known(uint64_t address, uint64_t line)
+{
+	return line << HIERARCHY_LINE_SHIFT | (address & ((1u << HIERARCHY_LINE_SHIFT) - 1));
+}
+
+/* Whether the page is a plain hit; it is used. */
+static inline __attribute__((always_inline)) bool
+simple_use_page(struct hierarchy *hierarchy, uint64_t address)
+{
+	struct plain_hits *plain = hierarchy->plain_data;
+	const uint64_t page = address >> HIERARCHY_PAGE_SHIFT;
+	struct plain_place *place = plain_page(plain, page);
+
+	if (plain_page_differs(place, page))
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
+/* Whether the line is a plain hit; it is used. */
+static inline __attribute__((always_inline)) bool
+simple_use_plainly(struct hierarchy *hierarchy, uint64_t address)
+{
+	struct plain_hits *plain = hierarchy->plain_data;
+	struct plain_place *place = plain_line(plain, address >> HIERARCHY_LINE_SHIFT);
+
+	if (plain_line_differs(place, address >> HIERARCHY_LINE_SHIFT, false))
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
+/* The translation of a page that is no plain hit. */
+static inline struct hierarchy_translation
+simple_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+{
+	return hierarchy_translate(hierarchy, &hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT,
+	                           simple_known(address, line));
+}
+
+/* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
+static inline __attribute__((always_inline)) uint64_t
+simple_replace(struct hierarchy *hierarchy, uint64_t guest_line, uint64_t line, uint32_t *tags, const unsigned slots)
+{
+	struct first_level *level = &hierarchy->data;
+	const uint32_t set = (uint32_t)line & level->set_mask;
+	struct plain_place *places = level->places + (size_t)set * slots;
+	const uint32_t way = stamps_oldest(&places->stamp, slots), left = tags[way];
+	const uint64_t key = places[way].key;
+
+	tags[way] = (uint32_t)(line >> level->set_shift);
+	places[way].stamp = level->plain->use += PLAIN_USE;
+	first_level_put_line(level, &places[way], guest_line, false);
+	return key & PLAIN_WRITTEN ? first_level_left(level, line, left) : CACHE_NO_LINE;
+}
+
+/* Whether level 2 has the line, which is used. */
+static inline __attribute__((always_inline)) enum simple_found
+simple_use_second(const struct cache *second, uint64_t line)
+{
+	struct cache_small *set = cache_small_set(second, line);
+	const uint32_t matches = cache_small_find(second, set, line);
+
+	if (!matches)
+		return SIMPLE_BEYOND;
+	if (__builtin_expect(cache_small_use(set, (uint32_t)__builtin_ctz(matches), false) & CACHE_WAS_PREFETCHED, 0))
+		return SIMPLE_MET;
+	return SIMPLE_SECOND;
+}
+
+/* A load of a line that is no plain hit, its page translated; `slots`: hierarchy->simple_slots, 4 or 8. */
+static inline __attribute__((always_inline)) struct simple_load
+simple_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
+{
+	struct first_level *first = &hierarchy->data;
+	struct simple_load load = {.address = address, .line = line, .found = SIMPLE_NOT};
+	uint32_t *tags = first->tags + (size_t)((uint32_t)line & first->set_mask) * slots;
+
+	if (__builtin_expect(tags_match(tags, (uint32_t)(line >> first->set_shift), slots) != 0, 0))
+		return load;
+	load.found = simple_use_second(&hierarchy->own[1], line);
+	load.left = simple_replace(hierarchy, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
+	return load;
+}
+
+static inline __attribute__((always_inline)) void
+simple_leave(struct hierarchy *hierarchy, struct simple_load load, uint64_t now)
+{
+	if (load.left != CACHE_NO_LINE && !cache_mark_written(&hierarchy->own[1], load.left))
+		hierarchy_write_back(hierarchy, load.left, 2, now);
+}
+
+/* Behind it: `left` goes where it goes; what level 2 had not comes from further; prefetchers are told. */
+static inline __attribute__((always_inline)) void
+simple_load_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t instruction, uint64_t now,
+                 struct access_result *result)
+{
+	const uint32_t *latencies = hierarchy->system->data_cycles;
+
+	simple_leave(hierarchy, load, now);
+	if (load.found == SIMPLE_BEYOND) {
+		hierarchy_look_further(hierarchy, load.line, latencies, now, result);
+	} else {
+		result->level = 1;
+		result->cycles = latencies[1];
+	}
+	if (load.found == SIMPLE_MET)
+		hierarchy_meet(hierarchy, load.line, now, result);
+	if (hierarchy->prefetcher_count)
+		hierarchy_prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, result);
+}
+
+/* The same when level 2 had it: how long that takes is known. */
+static inline void
+simple_load_second_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t instruction, uint64_t now)
+{
+	static const struct access_result second = {.level = 1};
+
+	simple_leave(hierarchy, load, now);
+	if (hierarchy->prefetcher_count)
+		hierarchy_prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, &second);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * stall.h - an instruction holds everything up
+ *
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_STALL_H
+#define DCPI_EMULATOR_TIMING_STALL_H
+
+#include "emulator/timing/sample.h"
+#include "emulator/timing/timing.h"
+
+/* The stall is in the clock, and is to be recorded where it is not looked for first. */
+void stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
+                     uint64_t cycles);
+
+/* thread_stall(), for who does it last of all: nothing needs be saved for it. */
+static inline __attribute__((always_inline)) void
+stall_at_last(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	thread->clock += cycles;
+	thread->other += cycles;
+	thread->record->counters.cycles[reason] += cycles;
+	if (thread->timing->parts & SETUP_TRUTH &&
+	    !record_stall_add_first(thread->record, stalled, culprit, reason, cycles))
+		stall_elsewhere(thread, stalled, culprit, reason, cycles);
+	else if (__builtin_expect(thread->clock > thread->next_sample, 0))
+		sample_stall(thread, stalled);
+}
+
+#endif

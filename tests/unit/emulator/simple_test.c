@@ -1,0 +1,244 @@
+/* Tests of emulator/model/simple.h: going straight on, a load finds and leaves what hierarchy_load() does. */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "emulator/model/simple.h"
+#include "emulator/setup.h"
+
+#define HEAP UINT64_C(0x4000001000)
+#define CODE UINT64_C(0x401000)
+
+/* Of the same machine: on one all is done whole, on the other as far as it can be straight. */
+struct pair {
+	struct machine machine;
+	struct memory_system *systems[2];
+	struct hierarchy *whole, *straight;
+	uint32_t parts;  /* that are modelled */
+	unsigned simple; /* loads */
+};
+
+static int
+setup(void **state)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	assert_non_null(pair);
+	pair->machine = (struct machine){
+		.clock_mhz = 1000,
+		.nodes = 1,
+		.cores = 2,
+		.line_bytes = 64,
+		.code = {.bytes = 4096, .ways = 4, .latency_cycles = 3, .cores = 1},
+		.level_count = 2,
+		.levels = {{.bytes = 4096, .ways = 4, .latency_cycles = 3, .cores = 1},
+	                   {.bytes = 32768, .ways = 8, .latency_cycles = 12, .cores = 1}},
+		.page_bytes = 4096,
+		.code_tlb = {.entries = 8, .ways = 8, .miss_cycles = 7},
+		.data_tlb = {.entries = 8, .ways = 8, .miss_cycles = 7},
+		.shared_tlb = {.entries = 32, .ways = 4, .miss_cycles = 30},
+		.controllers = 1,
+		.load_count = 2,
+		.loads = {{1, 200}, {20, 300}},
+	};
+	pair->parts = SETUP_CACHES | SETUP_TLBS;
+	*state = pair;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct pair *pair = *state;
+
+	hierarchy_free(pair->whole);
+	hierarchy_free(pair->straight);
+	memory_system_free(pair->systems[0]);
+	memory_system_free(pair->systems[1]);
+	free(pair);
+	return 0;
+}
+
+static struct hierarchy *
+begin_one(struct pair *pair, unsigned which)
+{
+	struct hierarchy *hierarchy;
+
+	pair->systems[which] = memory_system_new(&pair->machine, pair->parts, 100000, 1);
+	assert_non_null(pair->systems[which]);
+	hierarchy = hierarchy_new(pair->systems[which], 0);
+	assert_non_null(hierarchy);
+	return hierarchy;
+}
+
+static void
+begin(struct pair *pair)
+{
+	pair->whole = begin_one(pair, 0);
+	pair->straight = begin_one(pair, 1);
+}
+
+/* A line that is no plain hit. */
+static void
+load_line_straight(struct pair *pair, uint64_t address, uint64_t line, uint64_t now,
+                   struct hierarchy_translation translation, struct access_result *result)
+{
+	struct hierarchy *hierarchy = pair->straight;
+	const struct simple_load load = hierarchy->simple_slots == 4 ? simple_load_line(hierarchy, address, line, 4)
+	                                                             : simple_load_line(hierarchy, address, line, 8);
+
+	pair->simple += load.found != SIMPLE_NOT;
+	if (load.found == SIMPLE_NOT) {
+		hierarchy_load_line(hierarchy, address, CODE, now, translation, result);
+	} else if (load.found != SIMPLE_SECOND) {
+		*result = hierarchy_result_of(translation);
+		simple_load_rest(hierarchy, load, CODE, now, result);
+	} else {
+		result->level = 1;
+		result->cycles = hierarchy_second_cycles(hierarchy);
+		simple_load_second_rest(hierarchy, load, CODE, now);
+	}
+}
+
+/* As emulator/timing/slow_access.c does it. */
+static void
+load_straight(struct pair *pair, uint64_t address, uint64_t now, struct access_result *result)
+{
+	struct hierarchy *hierarchy = pair->straight;
+	struct hierarchy_translation translation = {.missed = false};
+	uint64_t line;
+
+	if (!hierarchy->simple_slots || !simple_find_line(hierarchy, address, &line)) {
+		hierarchy_load(hierarchy, address, CODE, now, result);
+		return;
+	}
+	if (!simple_use_page(hierarchy, address))
+		translation = simple_translate(hierarchy, address, line);
+	if (!simple_use_plainly(hierarchy, address))
+		load_line_straight(pair, address, line, now, translation, result);
+	result->tlb_cycles = translation.cycles;
+	result->tlb_missed = translation.missed;
+	result->walked = translation.walked;
+}
+
+static uint64_t
+next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* Of 24 pages, mostly of a few of them, and a store of four: what they find is the same, and what is moved. */
+static void
+compare(struct pair *pair)
+{
+	uint64_t random = 88172645463325252;
+
+	for (uint64_t now = 0; now < 400000; now += 10) {
+		const uint64_t spread = next_random(&random) % 4 ? 6 * 4096 : 24 * 4096;
+		const uint64_t address = HEAP + next_random(&random) % spread / 8 * 8;
+		struct access_result whole = {.level = 0}, straight = {.level = 0};
+
+		if (next_random(&random) % 4 == 0) {
+			hierarchy_store(pair->whole, address, CODE, now, &whole);
+			hierarchy_store(pair->straight, address, CODE, now, &straight);
+		} else {
+			hierarchy_load(pair->whole, address, CODE, now, &whole);
+			load_straight(pair, address, now, &straight);
+		}
+		assert_int_equal(straight.level, whole.level);
+		assert_int_equal(straight.cycles, whole.cycles);
+		assert_int_equal(straight.tlb_cycles, whole.tlb_cycles);
+		assert_int_equal(straight.wait_cycles, whole.wait_cycles);
+	}
+	assert_memory_equal(hierarchy_traffic(pair->straight), hierarchy_traffic(pair->whole),
+	                    sizeof(struct hierarchy_traffic));
+}
+
+static void
+four_ways_go_straight(void **state)
+{
+	struct pair *pair = *state;
+
+	begin(pair);
+	compare(pair);
+	assert_in_range(pair->simple, 5000, 40000);
+}
+
+static void
+eight_ways_go_straight_with_a_prefetcher(void **state)
+{
+	struct pair *pair = *state;
+
+	pair->machine.levels[0].ways = 8;
+	pair->machine.prefetcher_count = 1;
+	pair->machine.prefetchers[0] = (struct machine_prefetcher){
+		.kind = PREFETCH_STREAM, .level = 2, .entries = 8, .degree = 2, .distance = 8, .accuracy = 1};
+	begin(pair);
+	compare(pair);
+	assert_in_range(pair->simple, 5000, 40000);
+}
+
+static void
+pages_that_moved_are_not_simple(void **state)
+{
+	struct pair *pair = *state;
+
+	begin(pair);
+	for (uint64_t i = 0; i < 4; i++) {
+		hierarchy_move_pages(pair->whole, HEAP + i * 4096, HEAP + (20 + i) * 4096, 4096);
+		hierarchy_move_pages(pair->straight, HEAP + i * 4096, HEAP + (20 + i) * 4096, 4096);
+	}
+	compare(pair);
+	assert_int_equal(pair->simple, 0);
+}
+
+/* Other lines or pages, another order, a level 2 that is shared or is none, a prefetched level 1, no TLB, no caches. */
+static void
+what_is_not_the_usual_is_not_simple(void **state)
+{
+	struct pair *pair = *state;
+	const struct machine usual = pair->machine;
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct machine *machine = &pair->machine;
+
+		*machine = usual;
+		machine->line_bytes = i == 0 ? 32 : 64;
+		machine->page_bytes = i == 1 ? 16384 : 4096;
+		machine->levels[0].replacement = i == 2 ? REPLACEMENT_FIFO : REPLACEMENT_LRU;
+		machine->levels[1].replacement = i == 3 ? REPLACEMENT_RANDOM : REPLACEMENT_LRU;
+		machine->levels[1].cores = i == 4 ? 2 : 1;
+		machine->level_count = i == 5 ? 1 : 2;
+		machine->prefetcher_count = i == 6;
+		machine->prefetchers[0] = (struct machine_prefetcher){
+			.kind = PREFETCH_NEXT_LINE, .level = 1, .entries = 1, .degree = 1, .accuracy = 1};
+		pair->parts = i == 7 ? SETUP_CACHES : i == 8 ? SETUP_TLBS : SETUP_CACHES | SETUP_TLBS;
+		begin(pair);
+		compare(pair);
+		assert_int_equal(pair->simple, 0);
+		hierarchy_free(pair->whole);
+		hierarchy_free(pair->straight);
+		memory_system_free(pair->systems[0]);
+		memory_system_free(pair->systems[1]);
+		pair->whole = pair->straight = NULL;
+		pair->systems[0] = pair->systems[1] = NULL;
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(four_ways_go_straight),
+		TEST(eight_ways_go_straight_with_a_prefetcher),
+		TEST(pages_that_moved_are_not_simple),
+		TEST(what_is_not_the_usual_is_not_simple),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
