@@ -51,22 +51,29 @@ void recording_tell_block(struct recording *recording, uint32_t block, const str
 void recording_not_followed(struct recording *recording); /* a program that is executed without the emulator */
 void recording_pass(struct recording *recording);         /* something found no room */
 
-/* The place of a stall that is not where it is looked for first; NULL: none is left. */
+/* The place of a stall, made if there was none; NULL: none is left. */
 struct record_stall *record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason);
 
-/* Stalls of instructions near each other lie near each other: few pages of a sparse file. */
+static inline uint32_t
+record_stall_offset(uint32_t stalled, uint32_t culprit, uint32_t reason)
+{
+	return ((stalled - culprit) * 5 + reason * 3) % 8;
+}
+
+/* Where a stall is looked for first. Those of instructions near each other lie near each other: few pages of a file. */
 static inline uint32_t
 record_stall_place(uint32_t stalled, uint32_t culprit, uint32_t reason)
 {
-	return (stalled * 2 + ((stalled - culprit) * 5 + reason * 3) % 8) & (RECORD_STALLS - 1);
+	return (stalled * 2 + record_stall_offset(stalled, culprit, reason)) & (RECORD_STALLS - 1);
 }
 
-/* Instruction `stalled` waited so long because of `culprit`. False: that is not where it is looked for first. */
+/* Instruction `stalled` waited so long because of `culprit`. False: that is not so far behind its first place. */
 static inline bool
-record_stall_add_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                       uint64_t cycles)
+record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
+                    uint64_t cycles, uint32_t distance)
 {
-	struct record_stall *stall = &vcpu->stalls[record_stall_place(stalled, culprit, reason)];
+	const uint32_t place = (record_stall_place(stalled, culprit, reason) + distance) & (RECORD_STALLS - 1);
+	struct record_stall *stall = &vcpu->stalls[place];
 
 	if (__builtin_expect(stall->stalled != stalled || stall->culprit != culprit || stall->reason != reason, 0))
 		return false;
@@ -75,20 +82,22 @@ record_stall_add_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culp
 	return true;
 }
 
-/* The same wherever it is. False when it found no room: tell recording_pass(). */
+/* The same wherever it is, `distance` behind its first place: perhaps as it was. False: no room; recording_pass(). */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                 uint64_t cycles)
+                 uint64_t cycles, uint32_t *distance)
 {
 	struct record_stall *stall;
 
-	if (record_stall_add_first(vcpu, stalled, culprit, reason, cycles))
+	if (record_stall_add_at(vcpu, stalled, culprit, reason, cycles, *distance))
 		return true;
 	stall = record_stall_find(vcpu, stalled, culprit, reason);
 	if (!stall)
 		return false;
 	stall->times++;
 	stall->cycles += cycles;
+	*distance =
+		((uint32_t)(stall - vcpu->stalls) - record_stall_place(stalled, culprit, reason)) & (RECORD_STALLS - 1);
 	return true;
 }
 

@@ -31,8 +31,12 @@ core_store_begins(const struct thread *thread, unsigned index)
 static inline void
 core_remember_stall(struct thread *thread, uint64_t position)
 {
-	thread->stalls[thread->stall_count++ % THREAD_HISTORY] = (struct past_stall){position, thread->other};
+	thread->stalls[thread->stall_count++ % THREAD_STALLS] = (struct past_stall){position, thread->other};
+	thread->stalls[thread->stall_count % THREAD_STALLS].position = UINT64_MAX;
 }
+
+/* It never did: all that are remembered were before everything. */
+void core_forget_stalls(struct thread *thread);
 
 /* How loads that missed are waited for: in order, out of order, not at all without a clock. */
 struct core_ways {

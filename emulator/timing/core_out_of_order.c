@@ -6,40 +6,47 @@
  */
 #include "emulator/timing/core.h"
 
+void
+core_forget_stalls(struct thread *thread)
+{
+	thread->stall_count = thread->stall_found = THREAD_HISTORY;
+	for (unsigned i = 0; i < THREAD_STALLS; i++)
+		thread->stalls[i] = (struct past_stall){.position = i < THREAD_HISTORY ? 0 : UINT64_MAX};
+}
+
 static inline bool
 is_stall_before(const struct thread *thread, uint32_t at, uint64_t position)
 {
-	return (at < thread->stall_count) & (thread->stalls[at % THREAD_HISTORY].position <= position);
+	return thread->stalls[at % THREAD_STALLS].position <= position;
 }
 
 /*
  * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
  * last one that was found or one of the next two, and nobody can foresee which: the host has no branch for it.
  */
-static uint32_t
+static inline uint32_t
 first_stall_behind(struct thread *thread, uint64_t position)
 {
-	const uint32_t count = thread->stall_count;
-	const uint32_t oldest = count > THREAD_HISTORY ? count - THREAD_HISTORY : 0;
+	const uint32_t oldest = thread->stall_count - THREAD_HISTORY;
 	uint32_t at = thread->stall_found < oldest ? oldest : thread->stall_found;
 	const bool one = is_stall_before(thread, at, position);
 
 	at += one + (one & is_stall_before(thread, at + 1, position));
 	while (is_stall_before(thread, at, position))
 		at++;
-	while (at > oldest && thread->stalls[(at - 1) % THREAD_HISTORY].position > position)
+	while (at > oldest && !is_stall_before(thread, at - 1, position))
 		at--;
 	thread->stall_found = at;
 	return at;
 }
 
-static uint64_t
+static inline __attribute__((always_inline)) uint64_t
 entry_time(struct thread *thread, uint64_t position, uint64_t lead)
 {
 	const uint64_t entered = position > lead ? position - lead : 0;
 	const uint32_t stall = first_stall_behind(thread, entered);
 	const uint64_t time =
-		entered + (stall == thread->stall_count ? thread->other : thread->stalls[stall % THREAD_HISTORY].other);
+		entered + (stall == thread->stall_count ? thread->other : thread->stalls[stall % THREAD_STALLS].other);
 	const int64_t behind = (int64_t)(position - thread->front_position);
 	const uint64_t refilled = behind < (int64_t)lead ? thread->front_time + (uint64_t)behind : 0;
 

@@ -21,7 +21,7 @@ stall_at_last(struct thread *thread, uint32_t stalled, uint32_t culprit, enum re
 	thread->other += cycles;
 	thread->record->counters.cycles[reason] += cycles;
 	if (thread->timing->parts & SETUP_TRUTH &&
-	    !record_stall_add_first(thread->record, stalled, culprit, reason, cycles))
+	    !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
 		stall_elsewhere(thread, stalled, culprit, reason, cycles);
 	else if (__builtin_expect(thread->clock > thread->next_sample, 0))
 		sample_stall(thread, stalled);

@@ -33,8 +33,9 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->published_static = 0;
 	thread->fraction = 0;
 	thread->waiting_count = 0;
-	thread->stall_count = thread->stall_found = thread->in_flight_oldest = thread->store_count = 0;
+	thread->in_flight_oldest = thread->store_count = 0;
 	thread->store_room = thread->store_turn = 0;
+	core_forget_stalls(thread);
 	memset(thread->in_flight, 0, sizeof(thread->in_flight));
 	memset(thread->store_done, 0, sizeof(thread->store_done));
 	thread->front_position = thread->front_time = 0;
@@ -124,10 +125,14 @@ thread_set_limit(struct thread *thread)
 		thread->limit = 0; /* at the next block */
 }
 
+/* By itself, so that who finds it at once has nothing to save for it. */
 __attribute__((noinline)) void
 stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles))
+	const uint32_t offset = record_stall_offset(stalled, culprit, reason);
+	uint32_t *distance = &thread->stall_distances[(stalled * 8 + offset) % THREAD_DISTANCES];
+
+	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
 		recording_pass(thread->timing->recording);
 	if (thread->clock > thread->next_sample)
 		sample_stall(thread, stalled);

@@ -19,11 +19,13 @@
 #include "emulator/setup.h"
 #include "emulator/timing/dependence.h"
 
-#define THREAD_SHIFT   14 /* each in its own 16 KiB of one area: found by a shift */
-#define THREAD_HISTORY 64 /* blocks, misses and stalls that are remembered; a power of two */
-#define THREAD_STORES  256
-#define THREAD_NEVER   UINT64_MAX
-#define THREAD_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
+#define THREAD_SHIFT     14 /* each in its own 16 KiB of one area: found by a shift */
+#define THREAD_HISTORY   64 /* blocks, misses and stalls that are remembered; a power of two */
+#define THREAD_STORES    256
+#define THREAD_STALLS    (2 * THREAD_HISTORY) /* places for those that are remembered, and for one behind them */
+#define THREAD_DISTANCES 512
+#define THREAD_NEVER     UINT64_MAX
+#define THREAD_NO_LINE   (UINT64_MAX - 1) /* stands in no table of plain hits */
 
 struct timing;
 struct code;
@@ -125,9 +127,9 @@ struct thread {
 
 	/* out of order */
 	struct dependence dependence;
-	struct past_stall stalls[THREAD_HISTORY];
-	uint32_t stall_count, stall_found;   /* so far; the one that was looked for last */
-	uint64_t front_position, front_time; /* when the front end began anew */
+	struct past_stall stalls[THREAD_STALLS]; /* behind the last: at a position that never comes */
+	uint32_t stall_count, stall_found;       /* so far, and THREAD_HISTORY; the one that was looked for last */
+	uint64_t front_position, front_time;     /* when the front end began anew */
 
 	/* the last loads that missed, as many as may be in flight: when they are done */
 	uint64_t in_flight[THREAD_HISTORY];
@@ -138,6 +140,9 @@ struct thread {
 	uint32_t store_culprits[THREAD_STORES];
 	uint32_t store_count;
 	uint64_t store_room, store_turn; /* for the next: when the write buffer has room; when it may be in flight */
+
+	/* how far behind its first place in the record one stall or another was that was not there */
+	uint32_t stall_distances[THREAD_DISTANCES];
 };
 
 _Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");

@@ -112,11 +112,12 @@ stalls_of_one_place_are_added_up(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct record_stall *stall;
+	uint32_t distance = 0;
 
 	for (int i = 0; i < 3; i++)
-		assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_CACHE, 100));
-	assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_TLB, 30));
-	assert_true(record_stall_add(fixture->vcpu, 7, 6, REASON_DATA_CACHE, 20));
+		assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_CACHE, 100, &distance));
+	assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_TLB, 30, &distance));
+	assert_true(record_stall_add(fixture->vcpu, 7, 6, REASON_DATA_CACHE, 20, &distance));
 	stall = record_stall_find(fixture->vcpu, 7, 5, REASON_DATA_CACHE);
 	assert_int_equal(stall->times, 3);
 	assert_int_equal(stall->cycles, 300);
@@ -124,17 +125,18 @@ stalls_of_one_place_are_added_up(void **state)
 	assert_int_equal(record_stall_find(fixture->vcpu, 7, 6, REASON_DATA_CACHE)->cycles, 20);
 }
 
-/* Far more instructions than there are places to begin at: each finds its own. */
+/* Far more instructions than there are places to begin at: each finds its own, wherever another one was. */
 static void
 stalls_whose_places_meet_stay_apart(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint32_t far = RECORD_STALLS / 2;
+	uint32_t distance = 3;
 
 	for (uint32_t i = 1; i <= 100; i++)
 		for (uint32_t k = 0; k < 8; k++)
-			assert_true(
-				record_stall_add(fixture->vcpu, i + k % 4 * far, i, REASON_CODE_CACHE + k / 4, i + k));
+			assert_true(record_stall_add(fixture->vcpu, i + k % 4 * far, i, REASON_CODE_CACHE + k / 4,
+			                             i + k, &distance));
 	for (uint32_t i = 1; i <= 100; i++)
 		for (uint32_t k = 0; k < 8; k++)
 			assert_int_equal(
@@ -142,14 +144,32 @@ stalls_whose_places_meet_stay_apart(void **state)
 				i + k);
 }
 
+/* Two that begin at one place: where the second is it is found at once from then on. */
+static void
+how_far_a_stall_is_from_its_first_place_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t other = 7 + RECORD_STALLS / 2;
+	uint32_t distance = 0;
+
+	assert_true(record_stall_add(fixture->vcpu, 7, 7, REASON_DATA_CACHE, 10, &distance));
+	assert_int_equal(distance, 0);
+	assert_true(record_stall_add(fixture->vcpu, other, other, REASON_DATA_CACHE, 20, &distance));
+	assert_int_equal(distance, 1);
+	assert_false(record_stall_add_at(fixture->vcpu, other, other, REASON_DATA_CACHE, 40, 0));
+	assert_true(record_stall_add_at(fixture->vcpu, other, other, REASON_DATA_CACHE, 40, distance));
+	assert_int_equal(record_stall_find(fixture->vcpu, other, other, REASON_DATA_CACHE)->cycles, 60);
+	assert_int_equal(record_stall_find(fixture->vcpu, 7, 7, REASON_DATA_CACHE)->cycles, 10);
+}
+
 static void
 where_no_place_is_left_it_is_said(void **state)
 {
 	struct fixture *fixture = *state;
 	struct record_header header;
-	uint32_t added = 0;
+	uint32_t added = 0, distance = 0;
 
-	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1))
+	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1, &distance))
 		added++;
 	assert_true(added >= 1000 && added < RECORD_STALLS);
 	recording_pass(fixture->recording);
@@ -265,6 +285,7 @@ main(void)
 		TEST(code_without_a_file_is_told_apart_by_its_address_and_its_bytes),
 		TEST(stalls_of_one_place_are_added_up),
 		TEST(stalls_whose_places_meet_stay_apart),
+		TEST(how_far_a_stall_is_from_its_first_place_is_told),
 		TEST(where_no_place_is_left_it_is_said),
 		TEST(a_killed_process_leaves_what_it_recorded),
 		TEST(a_child_records_for_itself_from_its_parents_clock_on),
