@@ -59,6 +59,13 @@ hot_fetch(struct thread *thread, struct code *code, struct variant *variant, con
 	hot_advance(thread, code, variant, parts);
 }
 
+/* Where it goes on when it does not branch, of what is on the hot line. */
+HOT_INLINE uint64_t
+hot_fall(const struct code *code)
+{
+	return code->address + (uint32_t)(code->fall - (uint32_t)code->address);
+}
+
 /* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
 HOT_INLINE bool
 hot_was_predicted(struct thread *thread, const struct code *code)
@@ -74,7 +81,7 @@ hot_was_predicted(struct thread *thread, const struct code *code)
 		return predictor_return_right(&thread->predictor, code->address);
 	if (before->ending != CODE_CALLS)
 		return false;
-	predictor_call(&thread->predictor, before->block->fall);
+	predictor_call(&thread->predictor, hot_fall(before));
 	return true;
 }
 
