@@ -312,8 +312,9 @@ test_stopped_reader()
 	check 'a stopped reader: it is no trouble any more' work_until 60 '.trouble == []'
 	figure "a stopped reader: $(grep -o 'was cut off.*' "$log")"
 	check_at_most 'a stopped reader: the file keeps its limit' $((17 << 20)) "$(stat -c %s "$db/data.mdb")"
-	for _ in {1..40}; do dcpictl --socket "$socket" flush >/dev/null; done
-	check_at_most 'a stopped reader: and grows no more for it' $((4 << 20)) "$(stat -c %s "$db/data.mdb")"
+	# What is in use grows with all that runs here; pages that a flush has left are used again by those after it.
+	for _ in {1..100}; do dcpictl --socket "$socket" flush >/dev/null; done
+	check_at_most 'a stopped reader: and grows no more for it' $((2 << 20)) "$(status | jq '.database | .bytes - .used')"
 	kill -CONT "$reader"
 	wait "$reader"
 	check_equal 'a stopped reader: continued, it reads what it read' "$(printf 'stopping\nsame')" "$(cat "$scratch/reader")"
