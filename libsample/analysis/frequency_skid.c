@@ -5,6 +5,16 @@
 
 #include "analysis/frequency_private.h"
 
+/*
+ * A jump that goes where it says waits for nothing: who comes from there, and is late, waited for the code that it
+ * jumped to.
+ */
+static bool
+waits_for_nothing(const struct flow_graph *graph, uint32_t instruction)
+{
+	return graph->instructions && graph->instructions[instruction].flow == FLOW_JUMP;
+}
+
 /* Samples of a block's head belong to the ends of the blocks before it, by how often it is reached from each. */
 static void
 move_head(const struct flow_graph *graph, const double *edges, const struct flow_block *block, double samples,
@@ -22,11 +32,10 @@ move_head(const struct flow_graph *graph, const double *edges, const struct flow
 		const uint32_t edge = graph->ins[block->in + i];
 		const double share = samples * (edges[edge] / reached);
 		const uint32_t from = graph->edges[edge].from;
+		const uint32_t last =
+			from == FLOW_OUTSIDE ? 0 : graph->blocks[from].first + graph->blocks[from].count - 1;
 
-		if (from == FLOW_OUTSIDE)
-			moved[block->first] += share;
-		else
-			moved[graph->blocks[from].first + graph->blocks[from].count - 1] += share;
+		moved[from == FLOW_OUTSIDE || waits_for_nothing(graph, last) ? block->first : last] += share;
 	}
 }
 

@@ -325,28 +325,46 @@ a_seldom_way_with_samples_of_instructions_is_not_lost_in_the_noise_of_the_other(
 	frequencies_fini(&result);
 }
 
-/* Retired two a cycle, and one late: what is on a head is of both that lead there, as often as they do. */
+/* Retired two a cycle, and one late. */
 static void
-late_samples_go_back_to_where_they_came_from(void **state)
+assert_moved_back(const struct flow_graph *of, const double *expected)
 {
 	const uint64_t ran[] = {100, 100, 25, 75, 100, 100};
 	const uint64_t samples[] = {7, 0, 0, 0, 0, 0, 0, 0, 400, 9, 0, 0};
 	const struct frequency_input input = {
-		.graph = &graph,
+		.graph = of,
 		.pipeline = PIPELINE_KIND_OUT_OF_ORDER,
 		.samples = samples,
 		.skid = 1,
 		.block_counts = ran,
 		.executions_per_unit = 1,
 	};
-	const double expected[] = {7, 0, 0, 0, 0, 100, 0, 300, 9, 0, 0, 0};
 	struct frequencies result;
 
-	(void)state;
 	assert_int_equal(frequencies_estimate(&input, &result), 0);
-	for (size_t i = 0; i < graph.instruction_count; i++)
+	for (size_t i = 0; i < of->instruction_count; i++)
 		assert_near(result.samples[i], expected[i]);
 	frequencies_fini(&result);
+}
+
+/* What is on a head is of both that lead there, as often as they do. */
+static void
+late_samples_go_back_to_where_they_came_from(void **state)
+{
+	(void)state;
+	assert_moved_back(&graph, (const double[]){7, 0, 0, 0, 0, 100, 0, 300, 9, 0, 0, 0});
+}
+
+/* Block 2 ends in one that goes to 4: it waits for nothing, but its target's code may have been waited for. */
+static void
+late_samples_behind_a_jump_stay(void **state)
+{
+	struct instruction instructions[12] = {[5] = {.flow = FLOW_JUMP}};
+	struct flow_graph jumps = graph;
+
+	(void)state;
+	jumps.instructions = instructions;
+	assert_moved_back(&jumps, (const double[]){7, 0, 0, 0, 0, 0, 0, 300, 109, 0, 0, 0});
 }
 
 static void
@@ -493,6 +511,7 @@ main(void)
 		cmocka_unit_test(samples_of_instructions_are_executions_by_their_periods),
 		cmocka_unit_test(a_seldom_way_with_samples_of_instructions_is_not_lost_in_the_noise_of_the_other),
 		cmocka_unit_test(late_samples_go_back_to_where_they_came_from),
+		cmocka_unit_test(late_samples_behind_a_jump_stay),
 		cmocka_unit_test(the_fit_lets_all_that_comes_in_go_out),
 		cmocka_unit_test(huge_numbers_of_samples_do_no_harm),
 		cmocka_unit_test(a_loop_without_end_does_no_harm),
