@@ -51,7 +51,24 @@ find_value(const char *cpuinfo, const char *key, char *value, size_t size)
 	return false;
 }
 
-/* Of an x86: its name, which a hypervisor may shorten to "AMD EPYC", does not say what pipeline it has. */
+static bool
+has_flag(const char *cpuinfo, const char *flag)
+{
+	size_t length = strlen(flag);
+	char *flags = malloc(CPUINFO_SIZE);
+	bool found = false;
+
+	if (flags && find_value(cpuinfo, "flags", flags, CPUINFO_SIZE))
+		for (const char *at = flags; !found && *at; at += strcspn(at, " "), at += *at == ' ')
+			found = strcspn(at, " ") == length && strncmp(at, flag, length) == 0;
+	free(flags);
+	return found;
+}
+
+/*
+ * Of an x86: its name, which a hypervisor may shorten to "AMD EPYC", does not say what pipeline it has; nor do its
+ * numbers, when they are another's, but AMX is of Golden Cove and what came after it.
+ */
 static void
 append_family(const char *cpuinfo, char *name, size_t size)
 {
@@ -61,7 +78,8 @@ append_family(const char *cpuinfo, char *name, size_t size)
 	if (find_value(cpuinfo, "vendor_id", vendor, sizeof(vendor)) &&
 	    find_value(cpuinfo, "cpu family", family, sizeof(family)) &&
 	    find_value(cpuinfo, "model", model, sizeof(model)))
-		snprintf(name + length, size - length, " (%s family %s model %s)", vendor, family, model);
+		snprintf(name + length, size - length, " (%s family %s model %s%s)", vendor, family, model,
+		         has_flag(cpuinfo, "amx_tile") ? " with amx_tile" : "");
 }
 
 void

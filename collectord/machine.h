@@ -17,7 +17,9 @@ void machine_describe(const char *procfs, struct epoch *epoch);
 
 /*
  * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline_match.c reads it:
- * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c".
+ * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c". An x86 with AMX says so,
+ * "... (GenuineIntel family 6 model 167 with amx_tile)": hypervisors give the numbers of an older model, but what
+ * instructions there are tells.
  */
 void machine_cpu_model(const char *cpuinfo, char *model, size_t size);
 

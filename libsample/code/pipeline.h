@@ -70,10 +70,11 @@ struct pipeline_tlb {
 
 /* One way to tell that a CPU is meant. */
 struct pipeline_match {
-	char vendor[16]; /* x86: of cpuid, "AuthenticAMD"; "": not by this */
-	unsigned family, model_first, model_last;
-	unsigned implementer, part;     /* Arm: of MIDR; 0: not by this */
-	char text[PIPELINE_TITLE_SIZE]; /* a pattern (fnmatch) for the CPU's name; "": not by this */
+	char vendor[16];                          /* x86: of cpuid, "AuthenticAMD"; "": not by this */
+	unsigned family, model_first, model_last; /* family 0: any */
+	char has[16], lacks[16];                  /* x86: a flag that its text has, or has not; "": not by this */
+	unsigned implementer, part;               /* Arm: of MIDR; 0: not by this */
+	char text[PIPELINE_TITLE_SIZE];           /* a pattern (fnmatch) for the CPU's name; "": not by this */
 };
 
 struct pipeline {

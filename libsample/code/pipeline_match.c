@@ -39,10 +39,28 @@ read_models(const struct config_source *source, const config_setting_t *group, s
 	return 0;
 }
 
+/* has = "FLAG", lacks = "FLAG" */
+static int
+read_flags(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
+{
+	const config_setting_t *has = config_setting_get_member(group, "has");
+	const config_setting_t *lacks = config_setting_get_member(group, "lacks");
+	int err = 0;
+
+	if ((has || lacks) && !*match->vendor)
+		return config_refuse(source, has ? has : lacks, "a match by a flag must have a vendor");
+	if (has)
+		err = config_string(source, has, match->has, sizeof(match->has));
+	if (!err && lacks)
+		err = config_string(source, lacks, match->lacks, sizeof(match->lacks));
+	return err;
+}
+
 static int
 read_match(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
 {
-	static const char *const known[] = {"vendor", "family", "models", "implementer", "part", "text"};
+	static const char *const known[] = {"vendor", "family",      "models", "has",
+	                                    "lacks",  "implementer", "part",   "text"};
 	const config_setting_t *vendor, *text;
 	int err;
 
@@ -59,6 +77,8 @@ read_match(const struct config_source *source, const config_setting_t *group, st
 		err = read_bounded(source, group, "family", 4095, &match->family);
 	if (!err)
 		err = read_models(source, group, match);
+	if (!err)
+		err = read_flags(source, group, match);
 	if (!err)
 		err = read_bounded(source, group, "implementer", 255, &match->implementer);
 	if (!err)
@@ -85,23 +105,51 @@ pipeline_read_matches(const struct config_source *source, const config_setting_t
 	return err;
 }
 
+/* Behind its numbers: "... with FLAG FLAG)". */
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	static const char ends[] = " )";
+	size_t length = strlen(flag);
+
+	if (strncmp(flags, " with ", 6) != 0)
+		return false;
+	for (flags += 6; *flags && *flags != ')'; flags += strcspn(flags, ends), flags += *flags == ' ')
+		if (strcspn(flags, ends) == length && strncmp(flags, flag, length) == 0)
+			return true;
+	return false;
+}
+
+static bool
+fits_x86(const struct pipeline_match *match, const char *cpu)
+{
+	const char *numbers = strrchr(cpu, '(');
+	unsigned family, model;
+	char vendor[16];
+	int end = 0;
+
+	if (!numbers || sscanf(numbers, "(%15s family %u model %u%n", vendor, &family, &model, &end) != 3)
+		return false;
+	if ((*match->has && !has_flag(numbers + end, match->has)) ||
+	    (*match->lacks && has_flag(numbers + end, match->lacks)))
+		return false;
+	return strcmp(vendor, match->vendor) == 0 && (!match->family || family == match->family) &&
+	       model >= match->model_first && model <= match->model_last;
+}
+
 /* The forms are collectord/machine.h's. */
 static bool
 fits(const struct pipeline_match *match, const char *cpu)
 {
-	const char *numbers = strrchr(cpu, '(');
 	const char *arm = strstr(cpu, "ARM implementer ");
-	unsigned family, model, implementer, part;
-	char vendor[16];
+	unsigned implementer, part;
 
 	if (*match->text)
 		return fnmatch(match->text, cpu, 0) == 0;
 	if (match->implementer)
 		return arm && sscanf(arm, "ARM implementer %x, part %x", &implementer, &part) == 2 &&
 		       implementer == match->implementer && part == match->part;
-	return numbers && sscanf(numbers, "(%15s family %u model %u)", vendor, &family, &model) == 3 &&
-	       strcmp(vendor, match->vendor) == 0 && family == match->family && model >= match->model_first &&
-	       model <= match->model_last;
+	return fits_x86(match, cpu);
 }
 
 bool

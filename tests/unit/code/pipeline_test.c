@@ -150,6 +150,28 @@ x86_is_told_by_vendor_family_and_model(void **state)
 	assert_false(pipeline_is_for(&pipeline, ""));
 }
 
+/* Under a hypervisor: the numbers are another's. */
+static void
+x86_is_told_by_a_flag_too(void **state)
+{
+	struct pipeline pipeline;
+
+	(void)state;
+	parse(SMALL "match = ( { vendor = \"GenuineIntel\"; has = \"amx_tile\"; } );", &pipeline);
+	assert_true(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167 with amx_tile)"));
+	assert_true(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 85 with avx amx_tile)"));
+	assert_false(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167 with amx_tile2 amx)"));
+	assert_false(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167)"));
+	assert_false(pipeline_is_for(&pipeline, "Xeon with amx_tile (GenuineIntel family 6 model 167)"));
+	assert_false(pipeline_is_for(&pipeline, "EPYC (AuthenticAMD family 6 model 167 with amx_tile)"));
+	parse(SMALL "match = ( { vendor = \"GenuineIntel\"; family = 6; lacks = \"amx_tile\"; } );", &pipeline);
+	assert_true(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167)"));
+	assert_true(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167 with amx_til)"));
+	assert_false(pipeline_is_for(&pipeline, "Xeon (R) (GenuineIntel family 6 model 167 with amx_tile)"));
+	assert_refused(SMALL "match = ( { text = \"*Xeon*\"; has = \"amx_tile\"; } );",
+	               "small.conf:8: a match by a flag must have a vendor");
+}
+
 static void
 arm_is_told_by_implementer_and_part(void **state)
 {
@@ -203,6 +225,11 @@ the_model_of_a_cpu_is_found(void **state)
 	              "intel-broadwell", "");
 	assert_chosen(NULL, "Intel(R) Xeon(R) Platinum 8488C (GenuineIntel family 6 model 143)", "intel-goldencove",
 	              "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) Processor (GenuineIntel family 6 model 167 with amx_tile)",
+	              "intel-goldencove", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) Processor (GenuineIntel family 6 model 79 with amx_tile)",
+	              "intel-goldencove", "");
+	assert_chosen(NULL, "Intel(R) Xeon(R) Processor (GenuineIntel family 6 model 167)", "intel-icelake", "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd03", "arm-cortex-a53", "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd0c", "arm-neoverse-n1", "");
 	assert_chosen(NULL, "ARM implementer 0x41, part 0xd40", "arm-neoverse-v1", "");
@@ -426,6 +453,7 @@ main(void)
 		cmocka_unit_test(every_use_needs_a_unit),
 		cmocka_unit_test(a_unit_has_one_name_of_its_own),
 		cmocka_unit_test(x86_is_told_by_vendor_family_and_model),
+		cmocka_unit_test(x86_is_told_by_a_flag_too),
 		cmocka_unit_test(arm_is_told_by_implementer_and_part),
 		cmocka_unit_test(others_are_told_by_their_names),
 		cmocka_unit_test(the_model_of_a_cpu_is_found),

@@ -42,6 +42,21 @@ an_x86_has_its_family_and_model_behind_its_name(void **state)
 	             "AMD EPYC (AuthenticAMD family 25 model 17)");
 }
 
+#define XEON "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nmodel name\t: Xeon\n"
+
+/* A hypervisor may give the numbers of an older model. */
+static void
+an_x86_with_amx_says_so(void **state)
+{
+	(void)state;
+	assert_model(XEON "flags\t\t: fpu avx512_fp16 amx_tile amx_int8\nbugs\t\t: spectre_v1\n",
+	             "Xeon (GenuineIntel family 6 model 167 with amx_tile)");
+	assert_model(XEON "flags\t\t: fpu amx_tile\n", "Xeon (GenuineIntel family 6 model 167 with amx_tile)");
+	assert_model(XEON "flags\t\t: fpu amx_tiles\nvmx flags\t: amx_tile\n",
+	             "Xeon (GenuineIntel family 6 model 167)");
+	assert_model(XEON "flags\t\t:\n", "Xeon (GenuineIntel family 6 model 167)");
+}
+
 static void
 a_model_that_is_not_there_is_empty(void **state)
 {
@@ -215,6 +230,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_model_is_found_in_the_words_of_each_architecture),
 		cmocka_unit_test(an_x86_has_its_family_and_model_behind_its_name),
+		cmocka_unit_test(an_x86_with_amx_says_so),
 		cmocka_unit_test(a_model_that_is_not_there_is_empty),
 		cmocka_unit_test(a_model_too_long_is_cut),
 		cmocka_unit_test(the_epoch_says_where_it_was_collected),
