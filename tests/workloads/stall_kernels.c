@@ -27,17 +27,21 @@
 /* Each address comes out of memory. */
 KERNEL(chase, "1:\n9: mov (%rdi), %rdi\n sub $1, %rsi\n jnz 1b");
 /* A line is written each time. */
-KERNEL(stores, "mov $0x1fffff, %ecx\n1: mov %rsi, %rax\n and %rcx, %rax\n shl $6, %rax\n9: mov %rsi, (%rdi,%rax)\n"
-               " sub $1, %rsi\n jnz 1b");
+KERNEL(stores, "1:\n9: mov %rdi, (%rdi)\n add $64, %rdi\n sub $1, %rsi\n jnz 1b");
 /* Each dividend is the quotient before. */
 KERNEL(divide, "mov $-3, %rax\n mov $3, %r8\n mov $0x7654321000000000, %r9\n1: xor %edx, %edx\n9: div %r8\n"
                " or %r9, %rax\n sub $1, %rsi\n jnz 1b");
 KERNEL(multiply, "mov $3, %rax\n1:\n9: imul %rax, %rax\n sub $1, %rsi\n jnz 1b");
-/* The bits of a xorshift generator's numbers, one after the other, that no predictor knows. */
+/*
+ * The bits of a xorshift generator's numbers, one after the other, that no predictor knows. Its ways go round each for
+ * itself, and lie in lines of their own: what enters and retires together, so that samples are late by it, is no more
+ * than their first two instructions.
+ */
 KERNEL(branch, "mov $88172645463325252, %rdx\n 1: mov %rdx, %rcx\n shl $13, %rcx\n xor %rcx, %rdx\n mov %rdx, %rcx\n"
                " shr $7, %rcx\n xor %rcx, %rdx\n mov %rdx, %rcx\n shl $17, %rcx\n xor %rcx, %rdx\n"
-               " mov %rdx, %rax\n mov $64, %ecx\n2: add %rax, %rax\n9: jc 3f\n add $3, %r8\n add $5, %r9\n jmp 4f\n"
-               "3: sub $7, %r8\n sub $9, %r9\n4: sub $1, %ecx\n jnz 2b\n sub $1, %rsi\n jnz 1b");
+               " mov %rdx, %rax\n mov $64, %ecx\n.p2align 6\n2: add %rax, %rax\n9: jc 3f\n add $3, %r8\n"
+               " sub $1, %ecx\n jnz 2b\n jmp 4f\n.p2align 6\n3: sub $7, %r8\n sub $1, %ecx\n jnz 2b\n"
+               "4: sub $1, %rsi\n jnz 1b");
 /* Pages that all are the one page of zeros: what is loaded is in the cache, its address is in no TLB. */
 KERNEL(pages, "xor %eax, %eax\n xor %edx, %edx\n1:\n9: mov (%rdi,%rax), %rdx\n add %rdx, %rax\n add $0x1000, %rax\n"
               " and $0x7ffffff, %eax\n sub $1, %rsi\n jnz 1b");
