@@ -1,0 +1,29 @@
+/*
+ * load.h - a load of a line that is no plain hit
+ *
+ * The usual ones go straight on, by what level 1 is like; model/simple.h has what is usual.
+ *
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_LOAD_H
+#define DCPI_EMULATOR_TIMING_LOAD_H
+
+#include "emulator/timing/slow.h"
+
+/* Of an instruction of the block that runs. */
+static inline uint32_t
+access_number(const struct thread *thread, unsigned index)
+{
+	return thread->code->block->first + index;
+}
+
+static inline bool
+access_is_timed(const struct thread *thread)
+{
+	return thread->timing->parts & SETUP_CLOCK;
+}
+
+/* The instruction at `index` of the block that runs loads bytes of the line with `address`. */
+SLOW void load_line(struct thread *thread, unsigned index, uint64_t address);
+
+#endif
