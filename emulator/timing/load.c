@@ -29,7 +29,8 @@ load_anyhow(struct thread *thread, unsigned index, uint64_t address, struct hier
 {
 	struct access_result result;
 
-	hierarchy_load_line(thread->hierarchy, address, access_number(thread, index), thread->clock, translation, &result);
+	hierarchy_load_line(thread->hierarchy, address, access_number(thread, index), thread->clock, translation,
+	                    &result);
 	load_missed(thread, index, &result);
 }
 
