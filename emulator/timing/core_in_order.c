@@ -188,7 +188,7 @@ first_reader(const struct block *block, const struct waiting_load *load)
 	return first;
 }
 
-/* The block that begins, at the clock, needs some of what is waited for; what came already is no longer waited for. */
+/* The block that begins, at the clock, needs some of what is waited for; of the rest, nobody waits for what came. */
 static inline void
 find_users(struct thread *thread)
 {
@@ -197,17 +197,15 @@ find_users(struct thread *thread)
 
 	for (unsigned i = 0; i < thread->waiting_count;) {
 		struct waiting_load *load = &thread->waiting[i];
-		uint16_t reader;
+		const uint16_t reader = first_reader(block, load);
 
-		if (load->ready <= thread->clock) {
-			*load = thread->waiting[--thread->waiting_count];
-			continue;
-		}
-		reader = first_reader(block, load);
 		if (reader != BLOCK_NOT_USED) {
 			load->user = block->first + reader;
 			load->user_index = reader;
 			load->user_position = thread->clock - thread->other + variant->issue_cycles[reader];
+		} else if (load->ready <= thread->clock) {
+			*load = thread->waiting[--thread->waiting_count];
+			continue;
 		}
 		i++;
 	}
