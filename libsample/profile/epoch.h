@@ -26,7 +26,7 @@ struct epoch {
 	char label[EPOCH_LABEL_SIZE];
 	char host[EPOCH_TEXT_SIZE];
 	char kernel[EPOCH_TEXT_SIZE]; /* release, version and machine, as uname -rvm */
-	char cpu[EPOCH_TEXT_SIZE];    /* model name, of an x86 with vendor, family and model */
+	char cpu[EPOCH_TEXT_SIZE];    /* model name, of an x86 with vendor, family, model, flags */
 	uint32_t cpu_count;           /* online */
 	uint32_t overhead_limit_ppm;  /* of the machine, from which rates were chosen; 0: they were given */
 	size_t event_count;

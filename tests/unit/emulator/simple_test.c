@@ -100,7 +100,7 @@ load_line_straight(struct pair *pair, uint64_t address, uint64_t line, uint64_t 
 	}
 }
 
-/* As emulator/timing/slow_access.c does it. */
+/* As emulator/timing/load.c does it. */
 static void
 load_straight(struct pair *pair, uint64_t address, uint64_t now, struct access_result *result)
 {
