@@ -73,11 +73,15 @@ block_at(const struct code_log *log, uint32_t number)
 	return (struct code_block *)(log->bytes + log->places[number].at);
 }
 
-/* Blocks near each other have entries near each other: they are met one soon after the other. */
+/*
+ * Blocks near each other have entries near each other: they are met one soon after the other. Those of code that was
+ * made anew in the same place differ by their length.
+ */
 static uint32_t
 block_hash(const struct code_block *block)
 {
-	return (uint32_t)(block->offset >> 2) + (uint32_t)number_index_mix(block->image);
+	return (uint32_t)(block->offset >> 2) + block->instruction_count * 16 +
+	       (uint32_t)number_index_mix(block->image);
 }
 
 static int

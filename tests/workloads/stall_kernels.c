@@ -14,6 +14,7 @@
 #define MEMORY_BYTES ((size_t)128 << 20)
 #define LINE_BYTES   64
 #define ROUNDS       2000000
+_Static_assert((size_t)ROUNDS * 64 <= MEMORY_BYTES, "kernel_stores writes a line each");
 
 #ifdef __x86_64__
 
