@@ -77,31 +77,6 @@ first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 		hierarchy_prefetch(hierarchy, known, instruction, now, result);
 }
 
-/* Whether it is a plain hit, or a store to what was not written yet; it is used. */
-static inline __attribute__((always_inline)) bool
-use_line(struct plain_hits *plain, uint64_t line, bool writes)
-{
-	struct plain_place *place = plain_line(plain, line);
-
-	if (plain_line_differs(place, line, false))
-		return false;
-	if (writes)
-		place->key |= PLAIN_WRITTEN;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
-}
-
-static inline __attribute__((always_inline)) bool
-use_page(struct plain_hits *plain, uint64_t page)
-{
-	struct plain_place *place = plain_page(plain, page);
-
-	if (plain_page_differs(place, page))
-		return false;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
-}
-
 /* The number that an address has until pages are moved. */
 static inline uint64_t
 number_of(struct hierarchy *hierarchy, uint64_t address)
@@ -145,11 +120,11 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	struct plain_hits *plain = hierarchy->plain_data;
 
 	*result = (struct access_result){.level = 0};
-	if (!use_page(plain, address >> plain->page_shift))
+	if (!plain_use_page(plain, address >> plain->page_shift))
 		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->data_pages,
 		                                                  address >> plain->page_shift,
 		                                                  number_of(hierarchy, address)));
-	if (!use_line(plain, address >> plain->line_shift, writes))
+	if (!plain_use_line(plain, address >> plain->line_shift, writes))
 		access_line(hierarchy, address, instruction, now, writes, result);
 }
 
@@ -177,9 +152,9 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
-	if (!use_page(plain, page))
+	if (!plain_use_page(plain, page))
 		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->code_pages, page, known));
-	if (use_line(plain, guest_line, false))
+	if (plain_use_line(plain, guest_line, false))
 		return;
 	known = followed(system, known);
 	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, plain->use += PLAIN_USE);

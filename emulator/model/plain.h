@@ -86,6 +86,31 @@ plain_page_differs(const struct plain_place *place, uint64_t page)
 	return place->key != page;
 }
 
+/* The line alone, or the page: whether it is a plain hit - a store need not have been before -, which is then used. */
+static inline __attribute__((always_inline)) bool
+plain_use_line(struct plain_hits *plain, uint64_t line, bool writes)
+{
+	struct plain_place *place = plain_line(plain, line);
+
+	if (plain_line_differs(place, line, false))
+		return false;
+	if (writes)
+		place->key |= PLAIN_WRITTEN;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+plain_use_page(struct plain_hits *plain, uint64_t page)
+{
+	struct plain_place *place = plain_page(plain, page);
+
+	if (plain_page_differs(place, page))
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
 /* The line, a plain hit, was written since it came. */
 static inline __attribute__((always_inline)) bool
 plain_is_written(struct plain_hits *plain, uint64_t line)

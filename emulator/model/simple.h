@@ -47,27 +47,14 @@ simple_known(uint64_t address, uint64_t line)
 static inline __attribute__((always_inline)) bool
 simple_use_page(struct hierarchy *hierarchy, uint64_t address)
 {
-	struct plain_hits *plain = hierarchy->plain_data;
-	const uint64_t page = address >> HIERARCHY_PAGE_SHIFT;
-	struct plain_place *place = plain_page(plain, page);
-
-	if (plain_page_differs(place, page))
-		return false;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
+	return plain_use_page(hierarchy->plain_data, address >> HIERARCHY_PAGE_SHIFT);
 }
 
 /* Whether the line is a plain hit; it is used. */
 static inline __attribute__((always_inline)) bool
 simple_use_plainly(struct hierarchy *hierarchy, uint64_t address)
 {
-	struct plain_hits *plain = hierarchy->plain_data;
-	struct plain_place *place = plain_line(plain, address >> HIERARCHY_LINE_SHIFT);
-
-	if (plain_line_differs(place, address >> HIERARCHY_LINE_SHIFT, false))
-		return false;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
+	return plain_use_line(hierarchy->plain_data, address >> HIERARCHY_LINE_SHIFT, false);
 }
 
 /* The translation of a page that is no plain hit. */

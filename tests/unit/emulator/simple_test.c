@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "emulator/model/simple.h"
 #include "emulator/setup.h"
+#include "tests/unit/emulator/straight_load.h"
 
 #define HEAP UINT64_C(0x4000001000)
 #define CODE UINT64_C(0x401000)
@@ -78,49 +78,6 @@ begin(struct pair *pair)
 	pair->straight = begin_one(pair, 1);
 }
 
-/* A line that is no plain hit. */
-static void
-load_line_straight(struct pair *pair, uint64_t address, uint64_t line, uint64_t now,
-                   struct hierarchy_translation translation, struct access_result *result)
-{
-	struct hierarchy *hierarchy = pair->straight;
-	const struct simple_load load = hierarchy->simple_slots == 4 ? simple_load_line(hierarchy, address, line, 4)
-	                                                             : simple_load_line(hierarchy, address, line, 8);
-
-	pair->simple += load.found != SIMPLE_NOT;
-	if (load.found == SIMPLE_NOT) {
-		hierarchy_load_line(hierarchy, address, CODE, now, translation, result);
-	} else if (load.found != SIMPLE_SECOND) {
-		*result = hierarchy_result_of(translation);
-		simple_load_rest(hierarchy, load, CODE, now, result);
-	} else {
-		result->level = 1;
-		result->cycles = hierarchy_second_cycles(hierarchy);
-		simple_load_second_rest(hierarchy, load, CODE, now);
-	}
-}
-
-/* As emulator/timing/load.c does it. */
-static void
-load_straight(struct pair *pair, uint64_t address, uint64_t now, struct access_result *result)
-{
-	struct hierarchy *hierarchy = pair->straight;
-	struct hierarchy_translation translation = {.missed = false};
-	uint64_t line;
-
-	if (!hierarchy->simple_slots || !simple_find_line(hierarchy, address, &line)) {
-		hierarchy_load(hierarchy, address, CODE, now, result);
-		return;
-	}
-	if (!simple_use_page(hierarchy, address))
-		translation = simple_translate(hierarchy, address, line);
-	if (!simple_use_plainly(hierarchy, address))
-		load_line_straight(pair, address, line, now, translation, result);
-	result->tlb_cycles = translation.cycles;
-	result->tlb_missed = translation.missed;
-	result->walked = translation.walked;
-}
-
 static uint64_t
 next_random(uint64_t *random)
 {
@@ -146,7 +103,7 @@ compare(struct pair *pair)
 			hierarchy_store(pair->straight, address, CODE, now, &straight);
 		} else {
 			hierarchy_load(pair->whole, address, CODE, now, &whole);
-			load_straight(pair, address, now, &straight);
+			pair->simple += straight_load(pair->straight, address, CODE, now, &straight);
 		}
 		assert_int_equal(straight.level, whole.level);
 		assert_int_equal(straight.cycles, whole.cycles);
