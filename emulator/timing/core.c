@@ -17,17 +17,10 @@ pass_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32
 	(void)tlb_cycles;
 }
 
-static void
-pass_second(struct thread *thread, unsigned index)
-{
-	(void)thread;
-	(void)index;
-}
-
 const struct core_ways *
 core_ways_of(const struct timing *timing)
 {
-	static const struct core_ways without_clock = {pass_missed, pass_simply, pass_second};
+	static const struct core_ways without_clock = {pass_missed, pass_simply};
 
 	if (!(timing->parts & SETUP_CLOCK))
 		return &without_clock;

@@ -42,7 +42,6 @@ void core_forget_stalls(struct thread *thread);
 struct core_ways {
 	void (*load_missed)(struct thread *thread, unsigned index, const struct access_result *result);
 	void (*load_simply)(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles);
-	void (*load_second)(struct thread *thread, unsigned index);
 };
 
 extern const struct core_ways core_in_order, core_out_of_order;
@@ -66,7 +65,7 @@ core_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, u
 static inline void
 core_load_second(struct thread *thread, unsigned index)
 {
-	thread->core->load_second(thread, index);
+	core_load_simply(thread, index, thread->second_cycles, 0);
 }
 
 /* The same of its store. */

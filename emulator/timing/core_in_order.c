@@ -163,13 +163,7 @@ in_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycle
 	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
 }
 
-static void
-in_order_load_second(struct thread *thread, unsigned index)
-{
-	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
-}
-
-const struct core_ways core_in_order = {in_order_load_missed, in_order_load_simply, in_order_load_second};
+const struct core_ways core_in_order = {in_order_load_missed, in_order_load_simply};
 
 /* Whether the block that begins needs a register of the load, and from which instruction on. */
 static uint16_t

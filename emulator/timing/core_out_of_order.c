@@ -88,11 +88,4 @@ out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_c
 	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
 }
 
-static void
-out_of_order_load_second(struct thread *thread, unsigned index)
-{
-	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
-}
-
-const struct core_ways core_out_of_order = {out_of_order_load_missed, out_of_order_load_simply,
-                                            out_of_order_load_second};
+const struct core_ways core_out_of_order = {out_of_order_load_missed, out_of_order_load_simply};
