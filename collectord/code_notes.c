@@ -81,13 +81,19 @@ close_file(struct code_notes *notes, struct entry *entry)
 }
 
 static void
-forget(struct code_notes *notes, struct entry *entry)
+entry_free(struct code_notes *notes, struct entry *entry)
 {
 	close_file(notes, entry);
-	notes->new_count -= entry->is_new;
-	HASH_DELETE(hh, notes->entries, entry);
 	free(entry->maker.jitdump);
 	free(entry);
+}
+
+static void
+forget(struct code_notes *notes, struct entry *entry)
+{
+	notes->new_count -= entry->is_new;
+	HASH_DELETE(hh, notes->entries, entry);
+	entry_free(notes, entry);
 }
 
 void
@@ -97,9 +103,11 @@ code_notes_free(struct code_notes *notes)
 
 	if (!notes)
 		return;
-	for (entry = notes->entries; entry; entry = next) {
+	entry = notes->entries;
+	HASH_CLEAR(hh, notes->entries);
+	for (; entry; entry = next) {
 		next = entry->hh.next;
-		forget(notes, entry);
+		entry_free(notes, entry);
 	}
 	pthread_mutex_destroy(&notes->lock);
 	free(notes);
