@@ -137,6 +137,19 @@ read_report(int report)
 	return got == sizeof(reason) ? reason : 0;
 }
 
+/* What the terminal sends us from now on it sends to the program, too; what came before is for both as well. */
+static pid_t
+start(struct child *child)
+{
+	pid_t pid;
+
+	child->asked = ending_take();
+	pid = fork();
+	if (pid > 0 && child->asked)
+		kill(pid, child->asked);
+	return pid;
+}
+
 static int
 start_and_wait(struct child *child, char *const *command, const sigset_t *signals, const struct signals_before *before)
 {
@@ -146,7 +159,7 @@ start_and_wait(struct child *child, char *const *command, const sigset_t *signal
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
 	fflush(NULL); /* or the new process has it as well */
-	pid = fork();
+	pid = start(child);
 	if (pid == 0) {
 		close(report[0]);
 		become(child, command, before, report[1]);

@@ -2,7 +2,8 @@
  * child.h - run a program to its end, in our place
  *
  * It has our standard streams, environment and process group; a signal that somebody sends to us goes to it, and its
- * end is what the caller makes of it. Thread rule: one thread; signals of the process are the run's until it ends.
+ * end is what the caller makes of it. A signal that asks us to end, and waits already as it is blocked, goes to it,
+ * too. Thread rule: one thread; signals of the process are the run's until it ends.
  */
 #ifndef DCPI_TOOLS_CHILD_H
 #define DCPI_TOOLS_CHILD_H
@@ -25,7 +26,7 @@ struct child {
 	int status;                /* of the program, as waitpid(2) gives it */
 	uint64_t start_ns, end_ns; /* since 1970: when it was executed, when it ended */
 	uint64_t cpu_ns;           /* processor time, children that it waited for included */
-	int asked;                 /* the first signal that asked us to end meanwhile (ending.h); 0: none */
+	int asked;                 /* the first signal that asked us to end (ending.h) until it ended; 0: none */
 };
 
 /*

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +166,8 @@ a_signal_that_is_sent_to_us_goes_to_it(void **state)
 	struct child child = {0};
 
 	(void)state;
-	assert_int_equal(run_shell(&child, "trap 'exit 9' TERM; (kill -TERM $PPID); sleep 20; exit 1"), 0);
+	assert_int_equal(run_shell(&child, "trap 'kill $!; exit 9' TERM; sleep 20 & (kill -TERM $PPID); wait; exit 1"),
+	                 0);
 	assert_int_equal(WEXITSTATUS(child.status), 9);
 }
 
@@ -180,6 +182,43 @@ that_we_were_asked_to_end_is_known(void **state)
 	assert_int_equal(child.asked, SIGTERM);
 	assert_int_equal(run_shell(&child, "trap '' USR1; kill -USR1 $PPID; exit 0"), 0);
 	assert_int_equal(child.asked, 0);
+}
+
+/* As a terminal does it: the program has not begun yet, and the kernel tells whom there is. */
+static int
+run_interrupted(void)
+{
+	sigset_t before, pending;
+	struct child child = {.mask = &before};
+
+	ending_hold(&before);
+	if (write(STDOUT_FILENO, "ready", 5) != 5)
+		return 1;
+	do {
+		sigpending(&pending);
+	} while (!sigismember(&pending, SIGINT));
+	if (run_shell(&child, "sleep 20"))
+		return 2;
+	return child.asked == SIGINT && WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGINT ? 0 : 3;
+}
+
+static void
+who_is_interrupted_before_runs_nothing_to_its_end(void **state)
+{
+	char text[8];
+	int terminal, status;
+	pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+
+	(void)state;
+	if (pid == 0)
+		_exit(run_interrupted());
+	assert_true(pid > 0);
+	assert_int_equal(read(terminal, text, 5), 5);
+	assert_int_equal(write(terminal, "\003", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	close(terminal);
 }
 
 static void
@@ -233,6 +272,7 @@ main(void)
 		cmocka_unit_test(the_program_finds_signals_as_they_were),
 		cmocka_unit_test(a_signal_that_is_sent_to_us_goes_to_it),
 		cmocka_unit_test(that_we_were_asked_to_end_is_known),
+		cmocka_unit_test(who_is_interrupted_before_runs_nothing_to_its_end),
 		cmocka_unit_test(what_we_block_is_not_blocked_for_it),
 		cmocka_unit_test(a_run_of_seconds_is_told_of),
 	};
