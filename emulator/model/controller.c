@@ -66,6 +66,7 @@ path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64
 	       (!quantum_cycles || path->window_mask << path->window_shift < quantum_cycles * QUANTA))
 		path->window_mask = path->window_mask * 2 + 1;
 	path->reach = path->window_lines_q16 ? path->window_mask / 2 : 0;
+	path->newest = path->window_lines_q16 >> 16 < PATH_ABREAST ? UINT64_MAX : 0;
 	path->windows = calloc(path->window_mask + 1, sizeof(*path->windows));
 	path->reports = calloc(core_count, sizeof(*path->reports));
 	if (path->windows && path->reports)
@@ -110,6 +111,8 @@ path_move_later(struct path_user *user, uint64_t now)
 		user->asked = window;
 	while (number < last && !path_take(path, number, path->is_shared))
 		number++;
+	if (!path->is_shared && number > path->newest)
+		path->newest = number;
 	user->found = number;
 	return number == window ? 0 : (number << path->window_shift) - now;
 }

@@ -23,6 +23,7 @@
 #define PATH_LOADS       256
 #define PATH_LINES_BITS  20
 #define PATH_TELL_CYCLES 4096
+#define PATH_ABREAST     2 /* lines that path_move_abreast() moves at most */
 
 /* What a core last said that it asks for. */
 struct path_report {
@@ -42,6 +43,7 @@ struct path {
 	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint64_t reach;            /* windows that a line waits at most; 0: no limit */
+	uint64_t newest;           /* that a line was moved in, while not shared; UINT64_MAX: windows are too small */
 	uint8_t window_shift;      /* of cycles */
 	bool is_shared;            /* by threads */
 	struct path_report *reports;
@@ -109,6 +111,24 @@ path_take(struct path *path, uint64_t number, const bool is_shared)
 	return then != 0;
 }
 
+/*
+ * Moves `lines` at once, PATH_ABREAST at most, on a path that is not shared, into a window that comes after all in
+ * which lines were moved: it is empty, and nobody waits. False: it is none, and nothing is done.
+ */
+static inline __attribute__((always_inline)) bool
+path_move_abreast(struct path_user *user, uint64_t now, const unsigned lines)
+{
+	struct path *path = user->path;
+	const uint64_t window = now >> path->window_shift;
+
+	if (window <= path->newest)
+		return false;
+	path->windows[window & path->window_mask] = (window << PATH_LINES_BITS) + lines;
+	path->newest = window;
+	user->asked = window; /* behind `found`: nothing is known to be full */
+	return true;
+}
+
 /* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
 static inline __attribute__((always_inline)) bool
 path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bool is_shared)
@@ -123,6 +143,8 @@ path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bo
 	}
 	if (__builtin_expect(number - window >= path->reach || !path_take(path, number, is_shared), 0))
 		return false;
+	if (!is_shared && number > path->newest)
+		path->newest = number;
 	user->asked = asked;
 	user->found = number;
 	*wait = number == window ? 0 : (number << path->window_shift) - now;

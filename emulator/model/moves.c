@@ -62,16 +62,25 @@ came(struct access_result *result, const struct path_user *user, unsigned node, 
 	result->wait_cycles = hierarchy_clamp(wait > user->load_cycles ? wait : user->load_cycles);
 }
 
-/* Of one node, with room at once and nothing to tell: whether it was. If not, nothing is done. */
-static inline __attribute__((always_inline)) bool
-moves_simply(const struct hierarchy *hierarchy, struct path_user *user, uint64_t now, uint64_t *wait,
-             const bool is_shared)
+/*
+ * The usual, straight on: `lines` of one controller, in time of which nothing is known yet. NULL: it is not that, and
+ * nothing is done.
+ */
+static inline __attribute__((always_inline)) struct path_user *
+move_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const unsigned lines)
 {
-	if (hierarchy->system->machine.nodes != 1 || path_tells(user, now) ||
-	    !path_move_at_once(user, now, wait, is_shared))
-		return false;
-	user->lines++;
-	return true;
+	const unsigned count = hierarchy->system->lone_controllers;
+	struct path_user *user = hierarchy->users;
+
+	if (count != 1) {
+		if (!count || (lines > 1 && count > 1))
+			return NULL;
+		user += controller_of(count, line);
+	}
+	if (__builtin_expect(path_tells(user, now), 0) || !path_move_abreast(user, now, lines))
+		return NULL;
+	user->lines += lines;
+	return user;
 }
 
 static __attribute__((noinline)) void
@@ -86,34 +95,16 @@ read_any(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, 
 	came(result, user, node, latencies[HIERARCHY_MEMORY] + cycles, wait);
 }
 
-static inline __attribute__((always_inline)) void
-read_line(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-          struct access_result *result, const bool is_shared)
-{
-	struct path_user *user = user_of(hierarchy, 0, line);
-	uint64_t wait;
-
-	if (moves_simply(hierarchy, user, now, &wait, is_shared))
-		came(result, user, 0, latencies[HIERARCHY_MEMORY], wait);
-	else
-		read_any(hierarchy, line, latencies, now, result);
-}
-
-static __attribute__((noinline)) void
-read_shared(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-            struct access_result *result)
-{
-	read_line(hierarchy, line, latencies, now, result, true);
-}
-
 void
 hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                struct access_result *result)
 {
-	if (hierarchy->users->path->is_shared)
-		read_shared(hierarchy, line, latencies, now, result);
+	const struct path_user *user = move_simply(hierarchy, line, now, 1);
+
+	if (user)
+		came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
 	else
-		read_line(hierarchy, line, latencies, now, result, false);
+		read_any(hierarchy, line, latencies, now, result);
 }
 
 static __attribute__((noinline)) void
@@ -124,30 +115,12 @@ write_any(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 	move(hierarchy, user_of(hierarchy, node, line), node, now, true);
 }
 
-/* Whether it simply went. */
-static inline __attribute__((always_inline)) bool
-writes_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const bool is_shared)
-{
-	uint64_t wait;
-
-	return moves_simply(hierarchy, user_of(hierarchy, 0, line), now, &wait, is_shared);
-}
-
-static __attribute__((noinline)) void
-write_shared(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
-{
-	if (!writes_simply(hierarchy, line, now, true))
-		write_any(hierarchy, line, now);
-}
-
 /* Nobody waits for it. */
 void
 hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	hierarchy->traffic.written_back++;
-	if (hierarchy->users->path->is_shared)
-		write_shared(hierarchy, line, now);
-	else if (!writes_simply(hierarchy, line, now, false))
+	if (!move_simply(hierarchy, line, now, 1))
 		write_any(hierarchy, line, now);
 }
 
@@ -163,9 +136,11 @@ void
 hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
                    struct access_result *result)
 {
-	if (!hierarchy->users->path->is_shared && writes_simply(hierarchy, left, now, false)) {
+	const struct path_user *user = move_simply(hierarchy, line, now, 2);
+
+	if (user) {
 		hierarchy->traffic.written_back++;
-		read_line(hierarchy, line, latencies, now, result, false);
+		came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
 	} else {
 		write_and_read(hierarchy, left, line, latencies, now, result);
 	}
