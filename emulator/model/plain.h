@@ -111,13 +111,6 @@ plain_use_page(struct plain_hits *plain, uint64_t page)
 	return true;
 }
 
-/* The line, a plain hit, was written since it came. */
-static inline __attribute__((always_inline)) bool
-plain_is_written(struct plain_hits *plain, uint64_t line)
-{
-	return plain_line(plain, line)->key & PLAIN_WRITTEN;
-}
-
 /* From `first` to `last`, of one page and at most two lines: whether all is a plain hit, which is then used. */
 static inline __attribute__((always_inline)) bool
 plain_hits_use(struct plain_hits *plain, bool writes, uint64_t first_line, uint64_t last_line, uint64_t page)

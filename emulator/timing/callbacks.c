@@ -6,6 +6,7 @@
 /* Callbacks have no place for a context. */
 static struct {
 	uint8_t *threads;
+	qemu_plugin_meminfo_t store_bits; /* of what the emulator tells of an access: it is a store */
 } state;
 
 HOT_INLINE struct thread *
@@ -45,6 +46,15 @@ store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, u
 		slow_store(thread, info, address, data);
 }
 
+HOT_INLINE void
+load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
+{
+	if (info & state.store_bits)
+		store(vcpu, info, address, data, size);
+	else
+		load(vcpu, info, address, data, size);
+}
+
 #define ACCESS_CALLBACK(name, access, size)                                                                            \
 	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
 	{                                                                                                              \
@@ -63,34 +73,29 @@ ACCESS_CALLBACK(store_4, store, 4)
 ACCESS_CALLBACK(store_8, store, 8)
 ACCESS_CALLBACK(store_16, store, 16)
 ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
+ACCESS_CALLBACK(both_1, load_or_store, 1)
+ACCESS_CALLBACK(both_2, load_or_store, 2)
+ACCESS_CALLBACK(both_4, load_or_store, 4)
+ACCESS_CALLBACK(both_8, load_or_store, 8)
+ACCESS_CALLBACK(both_16, load_or_store, 16)
+ACCESS_CALLBACK(both_other, load_or_store, (unsigned)callback_last(data) + 1)
 
+/* How many bytes it is, the emulator knows. */
 static SLOW void
-ask(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+ask_size(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	const int last = callback_last(data);
-
-	slow_access(thread, callback_access(data), address,
-	            last ? (unsigned)last + 1 : 1u << qemu_plugin_mem_size_shift(info), qemu_plugin_mem_is_store(info));
+	slow_access(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	            info & state.store_bits);
 }
 
-/* The line, a plain hit, was not written before. */
-static SLOW void
-ask_whether_written(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address)
-{
-	if (qemu_plugin_mem_is_store(info))
-		plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
-}
-
-/* One use of a line that was written is like the other. */
+/* It is asked for where the first of them is no plain hit. */
 static void
-load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+ask(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, (unsigned)callback_last(data) + 1, false)))
-		ask(thread, info, address, data);
-	else if (!plain_is_written(thread->data_plain, address >> TIMING_LINE_SHIFT))
-		ask_whether_written(thread, info, address);
+	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, 1, info & state.store_bits)))
+		ask_size(thread, info, address, data);
 }
 
 static void
@@ -125,9 +130,18 @@ store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *dat
 }
 
 static void
+both_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (info & state.store_bits)
+		store_any(vcpu, info, address, data);
+	else
+		load_any(vcpu, info, address, data);
+}
+
+static void
 ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	ask(thread_of(vcpu), info, address, data);
+	ask_size(thread_of(vcpu), info, address, data);
 }
 
 static void
@@ -155,6 +169,17 @@ ENTER_CALLBACK(enter_caches_clock_in_order, SETUP_CACHES | SETUP_CLOCK | HOT_IN_
 ENTER_CALLBACK(enter_branches_clock_in_order, SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
 ENTER_CALLBACK(enter_all_in_order, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
 
+/* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
+static qemu_plugin_meminfo_t
+find_store_bits(void)
+{
+	qemu_plugin_meminfo_t bits = 0;
+
+	for (qemu_plugin_meminfo_t bit = 1; bit; bit <<= 1)
+		bits |= qemu_plugin_mem_is_store(bit) ? bit : 0;
+	return bits;
+}
+
 struct callbacks
 callbacks_choose(const struct timing *timing)
 {
@@ -169,12 +194,14 @@ callbacks_choose(const struct timing *timing)
 		enter_all_in_order,
 	};
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {
-		load_1,  load_2,  load_4,   load_8,      load_16,       load_other, store_1,      store_2,
-		store_4, store_8, store_16, store_other, load_or_store, load_group, access_group,
+		load_1,  load_2,  load_4,  load_8,     load_16,     load_other, store_1,
+		store_2, store_4, store_8, store_16,   store_other, both_1,     both_2,
+		both_4,  both_8,  both_16, both_other, ask,         load_group, access_group,
 	};
 	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
-		load_any,  load_any,  load_any,  load_any,  load_any, load_any,  store_any, store_any,
-		store_any, store_any, store_any, store_any, ask_any,  group_any, group_any,
+		load_any,  load_any,  load_any,  load_any,  load_any,  load_any,  store_any,
+		store_any, store_any, store_any, store_any, store_any, both_any,  both_any,
+		both_any,  both_any,  both_any,  both_any,  ask_any,   group_any, group_any,
 	};
 	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
 	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
@@ -182,6 +209,7 @@ callbacks_choose(const struct timing *timing)
 	struct callbacks callbacks = {.enter = at >= 4 && timing->is_in_order ? in_order[at - 4] : enters[at]};
 
 	state.threads = timing->threads;
+	state.store_bits = find_store_bits();
 	if (timing->memory && timing->is_common)
 		callbacks.accesses = usual;
 	else if (timing->memory)

@@ -12,8 +12,8 @@
 enum access_kind {
 	ACCESS_LOAD, /* of 1, 2, 4, 8, 16 bytes, of others */
 	ACCESS_STORE = ACCESS_LOAD + ACCESS_SIZES,
-	ACCESS_ASKED = ACCESS_STORE + ACCESS_SIZES, /* alone as those above; the emulator must be asked which it is, or
-	                                               how many bytes */
+	ACCESS_BOTH = ACCESS_STORE + ACCESS_SIZES, /* a load, and then a store, of so many bytes each */
+	ACCESS_ASKED = ACCESS_BOTH + ACCESS_SIZES, /* alone as those above; the emulator must be asked how many bytes */
 	ACCESS_GROUP_LOADS,
 	ACCESS_GROUP_STORES, /* some of it */
 	ACCESS_KINDS,

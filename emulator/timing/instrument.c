@@ -106,16 +106,25 @@ size_of(unsigned bytes)
 }
 
 static unsigned
+alone_kind_of(const struct block_instruction *instruction)
+{
+	const unsigned size = size_of((unsigned)instruction->group_to);
+
+	if (instruction->group_to == 0)
+		return ACCESS_ASKED;
+	if (instruction->loads && instruction->stores)
+		return ACCESS_BOTH + size;
+	return (instruction->stores ? ACCESS_STORE : ACCESS_LOAD) + size;
+}
+
+static unsigned
 kind_of(const struct block *block, uint16_t index)
 {
 	const struct block_instruction *instruction = &block->instructions[index];
 	bool stores = false;
 
 	if (instruction->leader != index)
-		return instruction->loads == instruction->stores || instruction->group_to == 0
-		               ? ACCESS_ASKED
-		               : (instruction->stores ? ACCESS_STORE : ACCESS_LOAD) +
-		                         size_of((unsigned)instruction->group_to);
+		return alone_kind_of(instruction);
 	for (uint16_t i = index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
 		stores |= block->instructions[i].stores;
 	return stores ? ACCESS_GROUP_STORES : ACCESS_GROUP_LOADS;
