@@ -105,7 +105,16 @@ struct block {
 	                      those (bit n) that it writes and that are made of it; [n] of register n */
 };
 
-/* A block as it is executed behind something. */
+#define VARIANT_WAITS_LATER INT16_MIN
+
+/* In order, a load of a variant whose first user comes before any other access to memory. */
+struct variant_load {
+	int16_t issue; /* cycles from the block's end until it issues: 0 or less */
+	int16_t wait;  /* from its first user's issue until what hits in level 1 is there: mostly 0 or less;
+	                  VARIANT_WAITS_LATER: it is no such load, or is too far from its user or the end */
+};
+
+/* A block as it is executed behind something; in order a variant_load for each instruction follows. */
 struct variant {
 	const struct block *block;
 	struct variant *next[2]; /* that were taken most recently behind it, or variant_none; atomically */
@@ -120,6 +129,13 @@ struct variant {
 	 */
 	uint16_t *issue_cycles;
 };
+
+/* In order: of each instruction. */
+static inline struct variant_load *
+variant_loads(const struct variant *variant)
+{
+	return (struct variant_load *)(variant + 1);
+}
 
 extern struct variant variant_none; /* of no block; nobody writes to it */
 

@@ -65,13 +65,14 @@ static struct variant *
 new_variant(struct blocks *blocks, const struct block *block)
 {
 	const size_t cycles_size = (block->count + 1u) * sizeof(uint16_t);
-	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + cycles_size, ARENA_LINE);
+	const size_t loads_size = block->is_in_order ? block->count * sizeof(struct variant_load) : 0;
+	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + loads_size + cycles_size, ARENA_LINE);
 
 	if (!variant)
 		return NULL;
 	variant->block = block;
 	variant->next[0] = variant->next[1] = &variant_none;
-	variant->issue_cycles = (uint16_t *)(variant + 1);
+	variant->issue_cycles = (uint16_t *)((uint8_t *)(variant + 1) + loads_size);
 	return variant;
 }
 
@@ -117,6 +118,28 @@ string_cycles(const struct block_node *node, double cycles)
 	return node->block.repeats && node->block.count == 1 && only->stores && moved < cycles ? moved : cycles;
 }
 
+/* Which loads are waited for at once, and how long. */
+static void
+time_loads(const struct pipeline *pipeline, struct variant *variant)
+{
+	const struct block *block = variant->block;
+	const int latency = (int)pipeline->operations[CLASS_LOAD].latency;
+	struct variant_load *loads = variant_loads(variant);
+
+	for (unsigned i = 0; i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+		const int64_t issue = (int64_t)variant->issue_cycles[i] - variant->cycles;
+		int wait;
+
+		loads[i].wait = VARIANT_WAITS_LATER;
+		if (!instruction->is_used_first)
+			continue;
+		wait = variant->issue_cycles[i] + latency - variant->issue_cycles[instruction->use];
+		if (issue >= INT16_MIN && wait > INT16_MIN && wait <= INT16_MAX)
+			loads[i] = (struct variant_load){(int16_t)issue, (int16_t)wait};
+	}
+}
+
 static int
 schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uint32_t state, struct variant *variant)
 {
@@ -130,6 +153,7 @@ schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uin
 	for (unsigned i = 0; i < count; i++)
 		variant->issue_cycles[i] = whole_cycles(cycles[i]);
 	variant->issue_cycles[count] = whole_cycles(variant->cycles);
+	time_loads(&blocks->pipeline, variant);
 	carried_of(&times, &carried);
 	return carried_number(&blocks->states, &carried, &variant->state);
 }

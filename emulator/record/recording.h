@@ -10,6 +10,8 @@
 #define DCPI_EMULATOR_RECORD_RECORDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "emulator/record/record_file.h"
 
@@ -67,6 +69,41 @@ record_stall_place(uint32_t stalled, uint32_t culprit, uint32_t reason)
 	return (stalled * 2 + record_stall_offset(stalled, culprit, reason)) & (RECORD_STALLS - 1);
 }
 
+/* Who waited, and because of whom: as a record_stall begins. */
+struct record_pair {
+	uint32_t stalled, culprit;
+};
+
+_Static_assert(offsetof(struct record_stall, stalled) == 0 && offsetof(struct record_stall, culprit) == 4,
+               "a stall's instructions are compared at once");
+
+/* Of a pair in memory, which costs one look. */
+static inline bool
+record_stall_is(const struct record_stall *stall, const struct record_pair *pair, uint32_t reason)
+{
+	return __builtin_expect(memcmp(stall, pair, sizeof(*pair)) == 0 && stall->reason == reason, 1);
+}
+
+/* The place that begins `bytes` behind the first. */
+static inline struct record_stall *
+record_stall_at(struct record_vcpu *vcpu, uint32_t bytes)
+{
+	return (struct record_stall *)((uint8_t *)vcpu->stalls + bytes);
+}
+
+static inline uint32_t
+record_stall_bytes(const struct record_vcpu *vcpu, const struct record_stall *stall)
+{
+	return (uint32_t)((const uint8_t *)stall - (const uint8_t *)vcpu->stalls);
+}
+
+static inline void
+record_stall_count(struct record_stall *stall, uint64_t cycles)
+{
+	stall->times++;
+	stall->cycles += cycles;
+}
+
 /* Instruction `stalled` waited so long because of `culprit`. False: that is not so far behind its first place. */
 static inline bool
 record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
@@ -77,8 +114,7 @@ record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit
 
 	if (__builtin_expect(stall->stalled != stalled || stall->culprit != culprit || stall->reason != reason, 0))
 		return false;
-	stall->times++;
-	stall->cycles += cycles;
+	record_stall_count(stall, cycles);
 	return true;
 }
 
@@ -94,8 +130,7 @@ record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, e
 	stall = record_stall_find(vcpu, stalled, culprit, reason);
 	if (!stall)
 		return false;
-	stall->times++;
-	stall->cycles += cycles;
+	record_stall_count(stall, cycles);
 	*distance =
 		((uint32_t)(stall - vcpu->stalls) - record_stall_place(stalled, culprit, reason)) & (RECORD_STALLS - 1);
 	return true;

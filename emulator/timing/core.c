@@ -1,6 +1,13 @@
 #include "emulator/timing/core.h"
 
 static void
+pass_second(struct thread *thread, unsigned index)
+{
+	(void)thread;
+	(void)index;
+}
+
+static void
 pass_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	(void)thread;
@@ -20,11 +27,21 @@ pass_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32
 const struct core_ways *
 core_ways_of(const struct timing *timing)
 {
-	static const struct core_ways without_clock = {pass_missed, pass_simply};
+	static const struct core_ways without_clock = {pass_second, pass_simply, pass_missed};
 
 	if (!(timing->parts & SETUP_CLOCK))
 		return &without_clock;
 	return timing->is_in_order ? &core_in_order : &core_out_of_order;
+}
+
+void
+core_forget_flights(struct thread *thread)
+{
+	const unsigned count = thread->timing->misses_in_flight;
+
+	for (unsigned i = 0; i < count; i++)
+		thread->in_flight[i] = (struct flight){.next = &thread->in_flight[(i + 1) % count]};
+	thread->oldest_flight = &thread->in_flight[0];
 }
 
 /* By itself: it is not the usual, and who stalls once has nothing to save for it. */
@@ -36,12 +53,14 @@ core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit
 	const uint64_t most = left > cost.cache_cycles ? left - cost.cache_cycles : 0;
 	const uint64_t translating = most < cost.tlb_cycles ? most : cost.tlb_cycles;
 
+	stall_pass(thread, cycles);
 	if (waiting)
-		thread_stall(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
+		stall_tell(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
 	if (left > translating)
-		thread_stall(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
+		stall_tell(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
 	if (translating)
-		thread_stall(thread, stalled, culprit, REASON_DATA_TLB, translating);
+		stall_tell(thread, stalled, culprit, REASON_DATA_TLB, translating);
+	stall_sample(thread, stalled);
 }
 
 /* Out of order, the front end begins anew: what comes now was not in the window before. */

@@ -40,8 +40,9 @@ void core_forget_stalls(struct thread *thread);
 
 /* How loads that missed are waited for: in order, out of order, not at all without a clock. */
 struct core_ways {
-	void (*load_missed)(struct thread *thread, unsigned index, const struct access_result *result);
+	void (*load_second)(struct thread *thread, unsigned index);
 	void (*load_simply)(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles);
+	void (*load_missed)(struct thread *thread, unsigned index, const struct access_result *result);
 };
 
 extern const struct core_ways core_in_order, core_out_of_order;
@@ -65,7 +66,7 @@ core_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, u
 static inline void
 core_load_second(struct thread *thread, unsigned index)
 {
-	core_load_simply(thread, index, thread->second_cycles, 0);
+	thread->core->load_second(thread, index);
 }
 
 /* The same of its store. */
@@ -126,20 +127,23 @@ core_load_cost(const struct thread *thread, const struct access_result *result)
 	};
 }
 
+/* None is in flight. */
+void core_forget_flights(struct thread *thread);
+
 /* When the next load that misses may be in flight, and that it is until `ready`. */
 static inline uint64_t
 core_flight_turn(const struct thread *thread)
 {
-	return thread->in_flight[thread->in_flight_oldest];
+	return thread->oldest_flight->ready;
 }
 
 static inline void
 core_flight_add(struct thread *thread, uint64_t ready)
 {
-	const uint32_t next = thread->in_flight_oldest + 1;
+	struct flight *flight = thread->oldest_flight;
 
-	thread->in_flight[thread->in_flight_oldest] = ready;
-	thread->in_flight_oldest = next < thread->timing->misses_in_flight ? next : 0;
+	flight->ready = ready;
+	thread->oldest_flight = flight->next;
 }
 
 /*

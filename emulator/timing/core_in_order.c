@@ -1,5 +1,6 @@
 /* In order: who needs a value that is not there waits. See core.h. */
 #include "emulator/timing/core.h"
+#include "emulator/timing/load_stall.h"
 
 static uint64_t
 position_of(const struct thread *thread, unsigned index)
@@ -121,7 +122,7 @@ load_among_others(struct thread *thread, unsigned index, struct load_cost cost, 
 		settle_up_to(thread, index);
 	issue = wait_for_room(thread, number, core_time(thread, index));
 	core_issue_later(&cost, load_cycles, told, issue);
-	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
+	ready = issue + thread->load_cycles + core_cycles(&cost);
 	core_flight_add(thread, ready);
 	if (instruction->is_used_first && thread->waiting_count == 0)
 		wait_at_once(thread, number, instruction->use, ready, cost);
@@ -131,39 +132,56 @@ load_among_others(struct thread *thread, unsigned index, struct load_cost cost, 
 
 /* The same straight on: nothing else waits or is waited for, which is the usual. */
 static inline __attribute__((always_inline)) void
-load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
+load_simply(struct thread *thread, unsigned index, const uint32_t cache_cycles, const uint32_t tlb_cycles)
 {
-	const struct block *block = thread->variant->block;
-	const struct block_instruction *instruction = &block->instructions[index];
-	const uint64_t begin = thread->clock - thread->variant->cycles;
-	const uint64_t issue = begin + thread->variant->issue_cycles[index];
-	uint64_t ready, now;
+	const struct variant_load load = variant_loads(thread->variant)[index];
+	struct load_stall *stall = &thread->code->load_stalls[index];
+	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load.issue;
+	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
+	const int64_t cycles = load.wait + (int64_t)later;
 
-	if (!instruction->is_used_first || thread->waiting_count || core_flight_turn(thread) > issue) {
-		load_among_others(thread, index, cost, load_cycles);
+	if (load.wait == VARIANT_WAITS_LATER || thread->waiting_count || core_flight_turn(thread) > issue) {
+		load_among_others(thread, index,
+		                  (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
 		return;
 	}
-	core_issue_later(&cost, load_cycles, thread->clock, issue);
-	ready = issue + thread->timing->load_cycles + core_cycles(&cost);
-	now = begin + thread->variant->issue_cycles[instruction->use];
-	core_flight_add(thread, ready);
-	if (ready > now)
-		core_stall_for_load(thread, block->first + instruction->use, block->first + index, ready - now, cost);
+	core_flight_add(thread, issue + thread->load_cycles + later);
+	if (cycles <= 0)
+		return;
+	if (tlb_cycles == 0 || (uint64_t)cycles <= cache_cycles) {
+		load_stall_for_line(thread, stall, (uint64_t)cycles);
+	} else {
+		const uint64_t most = (uint64_t)cycles - cache_cycles,
+			       translating = most < tlb_cycles ? most : tlb_cycles;
+
+		load_stall_for_page(thread, stall, (uint64_t)cycles - translating, translating);
+	}
 }
 
 static void
-in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+in_order_load_second(struct thread *thread, unsigned index)
 {
-	load_with_cost(thread, index, core_load_cost(thread, result), result->load_cycles);
+	load_simply(thread, index, thread->second_cycles, 0);
 }
 
 static void
 in_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
+	load_simply(thread, index, cache_cycles, tlb_cycles);
 }
 
-const struct core_ways core_in_order = {in_order_load_missed, in_order_load_simply};
+static void
+in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	const struct load_cost cost = core_load_cost(thread, result);
+
+	if (cost.wait_cycles)
+		load_among_others(thread, index, cost, result->load_cycles);
+	else
+		load_simply(thread, index, cost.cache_cycles, cost.tlb_cycles);
+}
+
+const struct core_ways core_in_order = {in_order_load_second, in_order_load_simply, in_order_load_missed};
 
 /* Whether the block that begins needs a register of the load, and from which instruction on. */
 static uint16_t

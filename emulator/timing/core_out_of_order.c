@@ -57,7 +57,6 @@ entry_time(struct thread *thread, uint64_t position, uint64_t lead)
 static inline __attribute__((always_inline)) void
 load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
 {
-	const struct timing *timing = thread->timing;
 	const struct block *block = thread->variant->block;
 	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
 	const uint32_t number = block->first + index;
@@ -67,13 +66,19 @@ load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uin
 	issue = ready > issue ? ready : issue;
 	issue = core_flight_turn(thread) > issue ? core_flight_turn(thread) : issue;
 	core_issue_later(&cost, load_cycles, thread->clock, issue);
-	ready = issue + timing->load_cycles + core_cycles(&cost);
+	ready = issue + thread->load_cycles + core_cycles(&cost);
 	core_flight_add(thread, ready);
 	dependence_add(thread, index, ready);
 	if (ready <= retires)
 		return;
 	core_remember_stall(thread, position);
 	core_stall_for_load(thread, number, number, ready - retires, cost);
+}
+
+static void
+out_of_order_load_second(struct thread *thread, unsigned index)
+{
+	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
 }
 
 static void
@@ -88,4 +93,5 @@ out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_c
 	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
 }
 
-const struct core_ways core_out_of_order = {out_of_order_load_missed, out_of_order_load_simply};
+const struct core_ways core_out_of_order = {out_of_order_load_second, out_of_order_load_simply,
+                                            out_of_order_load_missed};

@@ -9,22 +9,45 @@
 #include "emulator/timing/sample.h"
 #include "emulator/timing/timing.h"
 
-/* The stall is in the clock, and is to be recorded where it is not looked for first. */
+/* The stall is in the clock and the counters, and is to be recorded where it is not looked for first. */
 void stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                      uint64_t cycles);
+
+/* Nothing is done for so long. */
+static inline __attribute__((always_inline)) void
+stall_pass(struct thread *thread, uint64_t cycles)
+{
+	thread->clock += cycles;
+	thread->other += cycles;
+}
+
+/* Part of what has passed was for this. */
+static inline __attribute__((always_inline)) void
+stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	thread->record->counters.cycles[reason] += cycles;
+	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
+		stall_elsewhere(thread, stalled, culprit, reason, cycles);
+}
+
+/* All of it was told. */
+static inline __attribute__((always_inline)) void
+stall_sample(struct thread *thread, uint32_t stalled)
+{
+	if (__builtin_expect(thread->clock > thread->next_sample, 0))
+		sample_stall(thread, stalled);
+}
 
 /* thread_stall(), for who does it last of all: nothing needs be saved for it. */
 static inline __attribute__((always_inline)) void
 stall_at_last(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	thread->clock += cycles;
-	thread->other += cycles;
+	stall_pass(thread, cycles);
 	thread->record->counters.cycles[reason] += cycles;
-	if (thread->timing->parts & SETUP_TRUTH &&
-	    !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
+	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
 		stall_elsewhere(thread, stalled, culprit, reason, cycles);
-	else if (__builtin_expect(thread->clock > thread->next_sample, 0))
-		sample_stall(thread, stalled);
+	else
+		stall_sample(thread, stalled);
 }
 
 #endif

@@ -33,10 +33,10 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->published_static = 0;
 	thread->fraction = 0;
 	thread->waiting_count = 0;
-	thread->in_flight_oldest = thread->store_count = 0;
+	thread->store_count = 0;
 	thread->store_room = thread->store_turn = 0;
 	core_forget_stalls(thread);
-	memset(thread->in_flight, 0, sizeof(thread->in_flight));
+	core_forget_flights(thread);
 	memset(thread->store_done, 0, sizeof(thread->store_done));
 	thread->front_position = thread->front_time = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
@@ -60,6 +60,8 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->vcpu = vcpu;
 	thread->timing = timing;
 	thread->core = core_ways_of(timing);
+	thread->load_cycles = timing->load_cycles;
+	thread->records_stalls = timing->parts & SETUP_TRUTH;
 	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
 	if (!thread->is_used)
 		err = make_core(timing, thread);

@@ -29,6 +29,7 @@
 
 struct timing;
 struct code;
+struct load_stall;
 struct core_ways;
 
 /* An instruction that accesses memory, as its callback is told. */
@@ -64,11 +65,14 @@ struct code {
 	uint8_t ending;            /* enum code_ending */
 	uint16_t second_line_from; /* of two lines: the first instruction that has a byte in the second */
 
-	struct variant behind_other; /* out of order: variants[0] */
-	uint64_t last_line;          /* of two, or the only one; THREAD_NO_LINE: to be looked at each time */
-	uint32_t first, last;        /* of the record's instructions */
-	struct code *same;           /* with this number, at another address */
-	struct access accesses[];    /* that have callbacks */
+	union {
+		struct variant behind_other;    /* out of order: variants[0] */
+		struct load_stall *load_stalls; /* in order: of each instruction */
+	};
+	uint64_t last_line;       /* of two, or the only one; THREAD_NO_LINE: to be looked at each time */
+	uint32_t first, last;     /* of the record's instructions */
+	struct code *same;        /* with this number, at another address */
+	struct access accesses[]; /* that have callbacks */
 };
 
 /* What a load takes longer than a hit. */
@@ -87,6 +91,12 @@ struct waiting_load {
 	uint16_t user_index;    /* BLOCK_NOT_USED: it is of a later block */
 	uint8_t registers[2];
 	struct load_cost cost;
+};
+
+/* A load that missed, of as many as may be in flight. */
+struct flight {
+	uint64_t ready;      /* when it is done */
+	struct flight *next; /* of a ring, and the next that was begun */
 };
 
 struct past_stall {
@@ -119,11 +129,14 @@ struct thread {
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
 
 	const struct core_ways *core;
-	uint32_t second_cycles; /* that a load from level 2 takes longer than a hit, as the schedules have it */
+	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */
+	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
+	uint32_t second_cycles;       /* that a load from level 2 takes longer than that */
+	bool records_stalls;
+	unsigned waiting_count; /* of `waiting` */
 
 	/* in order */
 	struct waiting_load waiting[THREAD_HISTORY];
-	unsigned waiting_count;
 
 	/* out of order */
 	struct dependence dependence;
@@ -131,9 +144,7 @@ struct thread {
 	uint32_t stall_count, stall_found;       /* so far, and THREAD_HISTORY; the one that was looked for last */
 	uint64_t front_position, front_time;     /* when the front end began anew */
 
-	/* the last loads that missed, as many as may be in flight: when they are done */
-	uint64_t in_flight[THREAD_HISTORY];
-	uint32_t in_flight_oldest;
+	struct flight in_flight[THREAD_HISTORY];
 
 	/* stores that missed */
 	uint64_t store_done[THREAD_STORES];

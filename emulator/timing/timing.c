@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emulator/timing/load_stall.h"
+
 #define THREADS_SIZE ((uint64_t)RECORD_VCPUS_MAX << THREAD_SHIFT)
 
 const struct setup *
@@ -149,6 +151,8 @@ timing_add_code(struct timing *timing, const struct block *block)
 		return code;
 	code = new_code(timing, block);
 	if (!code)
+		return NULL;
+	if (timing->is_in_order && !(code->load_stalls = load_stalls_take(&timing->arena, block)))
 		return NULL;
 	fill_code(timing, block, code);
 	code->same = known;

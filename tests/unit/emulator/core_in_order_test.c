@@ -115,6 +115,7 @@ no_more_than_may_be_are_in_flight(void **state)
 	struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, NOP);
 
 	fixture->timing.misses_in_flight = 1;
+	core_forget_flights(fixture->thread);
 	execute(fixture, code);
 	miss(fixture, 0, 100);
 	miss(fixture, 1, 100);
@@ -137,6 +138,35 @@ a_stall_is_told_by_what_it_is_for(void **state)
 	assert_int_equal(stalled(fixture, 2, 1, REASON_DATA_TLB), 50);
 }
 
+/* Another stall has its first place: it is behind that, and is found there again. */
+static void
+a_stall_is_told_wherever_its_place_is(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct record_vcpu *record = fixture->thread->record;
+	const struct access_result both = {.level = 1, .tlb_missed = true, .cycles = 20, .tlb_cycles = 50};
+	struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX);
+	const struct record_stall *cache, *tlb;
+	uint32_t distance = 0;
+
+	fixture->thread->second_cycles = 12;
+	assert_int_equal(record_stall_place(2, 9, REASON_DATA_CACHE), record_stall_place(2, 1, REASON_DATA_CACHE));
+	assert_true(record_stall_add(record, 2, 9, REASON_DATA_CACHE, 7, &distance));
+	for (int i = 0; i < 3; i++) {
+		execute(fixture, code);
+		core_load_missed(fixture->thread, 0, &both);
+		execute(fixture, code);
+		core_load_second(fixture->thread, 0);
+	}
+	cache = record_stall_find(record, 2, 1, REASON_DATA_CACHE);
+	tlb = record_stall_find(record, 2, 1, REASON_DATA_TLB);
+	assert_int_equal(cache->times, 6);
+	assert_int_equal(cache->cycles + tlb->cycles, cycles_of(fixture, REASON_DATA_CACHE) + 3 * 50);
+	assert_int_equal(tlb->times, 3);
+	assert_int_equal(tlb->cycles, 3 * 50);
+	assert_int_equal(record_stall_find(record, 2, 9, REASON_DATA_CACHE)->cycles, 7);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
 
 int
@@ -151,6 +181,7 @@ main(void)
 		TEST(misses_overlap),
 		TEST(no_more_than_may_be_are_in_flight),
 		TEST(a_stall_is_told_by_what_it_is_for),
+		TEST(a_stall_is_told_wherever_its_place_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

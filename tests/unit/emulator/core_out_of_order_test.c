@@ -222,6 +222,7 @@ one_miss_in_flight_at_a_time_makes_them_follow_each_other(void **state)
 	struct timing_fixture *fixture = *state;
 
 	fixture->timing.misses_in_flight = 1;
+	core_forget_flights(fixture->thread);
 	execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_RBX));
 	miss(fixture, 0, MISS);
 	miss(fixture, 1, MISS);

@@ -1,0 +1,52 @@
+#include "emulator/timing/load_stall.h"
+
+/* Wherever it is; it is looked for there from now on. */
+static void
+tell_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+              uint32_t *at)
+{
+	struct record_stall *stall = load_stall_at(thread, at);
+
+	if (!record_stall_is(stall, pair, reason)) {
+		stall = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
+		if (!stall) {
+			recording_pass(thread->timing->recording);
+			return;
+		}
+		__atomic_store_n(at, record_stall_bytes(thread->record, stall), __ATOMIC_RELAXED);
+	}
+	record_stall_count(stall, cycles);
+}
+
+/* By itself, so that who finds it at once has nothing to save for it. */
+__attribute__((noinline)) void
+load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
+{
+	if (caching)
+		tell_anywhere(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
+	if (translating)
+		tell_anywhere(thread, &load->pair, REASON_DATA_TLB, translating, &load->tlb_at);
+	stall_sample(thread, load->pair.stalled);
+}
+
+struct load_stall *
+load_stalls_take(struct arena *arena, const struct block *block)
+{
+	struct load_stall *stalls = arena_take(arena, block->count * sizeof(*stalls), _Alignof(struct load_stall));
+
+	for (unsigned i = 0; stalls && i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+		const uint32_t stalled = block->first + instruction->use, culprit = block->first + i;
+
+		if (!instruction->is_used_first)
+			continue;
+		stalls[i] = (struct load_stall){
+			.pair = {stalled, culprit},
+			.cache_at = (uint32_t)sizeof(struct record_stall) *
+		                    record_stall_place(stalled, culprit, REASON_DATA_CACHE),
+			.tlb_at = (uint32_t)sizeof(struct record_stall) *
+		                  record_stall_place(stalled, culprit, REASON_DATA_TLB),
+		};
+	}
+	return stalls;
+}

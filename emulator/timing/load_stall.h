@@ -1,0 +1,74 @@
+/*
+ * load_stall.h - in order: the stall for a load whose first user comes before any other access to memory
+ *
+ * Which instruction waits for which never changes then, and neither does the place in the record of a thread.
+ * Thread rule: of the thread; those of a block are of all threads, and places are looked up and changed atomically.
+ */
+#ifndef DCPI_EMULATOR_TIMING_LOAD_STALL_H
+#define DCPI_EMULATOR_TIMING_LOAD_STALL_H
+
+#include "emulator/timing/stall.h"
+
+/*
+ * Where the record of one thread or another had it last, as of record_stall_at(), because of the line and because of
+ * the page.
+ */
+struct load_stall {
+	struct record_pair pair;
+	uint32_t cache_at, tlb_at;
+};
+
+/* Of each instruction of a block; of what is no such load it is empty. NULL: no memory. */
+struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
+
+/* It is in the clock and the counters, so long for the line and for the page, and one is not where it was last. */
+void load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating);
+
+static inline struct record_stall *
+load_stall_at(const struct thread *thread, const uint32_t *at)
+{
+	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
+}
+
+/* Its user waits for the line alone. */
+static inline __attribute__((always_inline)) void
+load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cycles)
+{
+	struct record_stall *stall = load_stall_at(thread, &load->cache_at);
+
+	stall_pass(thread, cycles);
+	thread->record->counters.cycles[REASON_DATA_CACHE] += cycles;
+	if (thread->records_stalls) {
+		if (!record_stall_is(stall, &load->pair, REASON_DATA_CACHE)) {
+			load_stall_elsewhere(thread, load, cycles, 0);
+			return;
+		}
+		record_stall_count(stall, cycles);
+	}
+	stall_sample(thread, load->pair.stalled);
+}
+
+/* For its page, or both. */
+static inline __attribute__((always_inline)) void
+load_stall_for_page(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
+{
+	struct record_stall *cache = load_stall_at(thread, &load->cache_at),
+			    *tlb = load_stall_at(thread, &load->tlb_at);
+
+	stall_pass(thread, caching + translating);
+	thread->record->counters.cycles[REASON_DATA_CACHE] += caching;
+	thread->record->counters.cycles[REASON_DATA_TLB] += translating;
+	if (thread->records_stalls) {
+		if (!record_stall_is(tlb, &load->pair, REASON_DATA_TLB) ||
+		    (caching && !record_stall_is(cache, &load->pair, REASON_DATA_CACHE))) {
+			load_stall_elsewhere(thread, load, caching, translating);
+			return;
+		}
+		record_stall_count(tlb, translating);
+		if (caching)
+			record_stall_count(cache, caching);
+	}
+	stall_sample(thread, load->pair.stalled);
+}
+
+#endif
