@@ -15,21 +15,16 @@ hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line)
 	return first_level_has(&hierarchy->data, line);
 }
 
-bool
+void
 hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	struct first_level *level = &hierarchy->data;
-	struct first_found found;
-	bool was_written;
+	const struct first_found found = first_level_use_any(level, line, level->plain->use += PLAIN_USE);
+	const bool was_written = found.place->key & PLAIN_WRITTEN;
 
-	if (first_level_has(level, line))
-		return false;
-	found = first_level_use_any(level, line, level->plain->use += PLAIN_USE);
-	was_written = found.place->key & PLAIN_WRITTEN;
 	found.place->key = PLAIN_PREFETCHED;
 	if (was_written)
 		hierarchy_write_back(hierarchy, first_level_left(level, line, found.left), 1, now);
-	return true;
 }
 
 /* For the most part level 2 has it. */
@@ -73,8 +68,8 @@ first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 
 	if (!is_in_second(hierarchy, line, latencies, now, result))
 		hierarchy_look_further(hierarchy, line, latencies, now, result);
-	if (hierarchy->prefetcher_count)
-		hierarchy_prefetch(hierarchy, known, instruction, now, result);
+	if (hierarchy->prefetch)
+		hierarchy->prefetch(hierarchy, known, instruction, now, result);
 }
 
 /* The number that an address has until pages are moved. */
@@ -101,7 +96,7 @@ access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 		first_missed(hierarchy, known, instruction, now, result);
 	} else if (__builtin_expect(key == PLAIN_PREFETCHED, 0)) {
 		hierarchy_meet(hierarchy, line, now, result);
-		hierarchy_prefetch(hierarchy, known, instruction, now, result);
+		hierarchy->prefetch(hierarchy, known, instruction, now, result);
 	}
 }
 

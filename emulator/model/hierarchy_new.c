@@ -106,6 +106,15 @@ make_rest(struct hierarchy *hierarchy)
 	return err;
 }
 
+static void
+choose_prefetch(struct hierarchy *hierarchy)
+{
+	if (hierarchy_has_usual_prefetchers(hierarchy))
+		hierarchy->prefetch = hierarchy_prefetch_usual;
+	else if (hierarchy->prefetcher_count)
+		hierarchy->prefetch = hierarchy_prefetch_any;
+}
+
 /* All is of the usual kind, nobody else has level 2, and nothing is prefetched into level 1. */
 static uint8_t
 simple_slots(const struct hierarchy *hierarchy)
@@ -140,6 +149,7 @@ fill(struct hierarchy *hierarchy)
 	                                         hierarchy->page_shift);
 	if (!hierarchy->plain_data || !hierarchy->plain_code)
 		return -ENOMEM;
+	choose_prefetch(hierarchy);
 	hierarchy->simple_slots = simple_slots(hierarchy);
 	return 0;
 }

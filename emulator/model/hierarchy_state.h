@@ -64,6 +64,9 @@ struct hierarchy {
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
 	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
 	struct tlb shared_tlb;
+	/* An access reached levels up to result->level, of code without `instruction`: what it fetches; NULL */
+	void (*prefetch)(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+	                 const struct access_result *result);
 	unsigned prefetcher_count;
 	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
 	struct arrival arrivals[ARRIVALS];
@@ -97,13 +100,23 @@ void hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 /* A line that was written leaves the level before `level`. */
 void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now);
 
-/* An access reached levels up to result->level, of code without `instruction`: what is prefetched for it. */
-void hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                        const struct access_result *result);
+/*
+ * hierarchy->prefetch: with any prefetchers; with the usual two of level 2, of strides and then of streams. That they
+ * are those.
+ */
+void hierarchy_prefetch_any(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+                            const struct access_result *result);
+void hierarchy_prefetch_usual(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+                              const struct access_result *result);
+bool hierarchy_has_usual_prefetchers(const struct hierarchy *hierarchy);
 
-/* Level 1 of data has the line; it is brought there, but that what was written goes back: whether it was not there. */
+/* Of the `count` lines that the prefetcher wants those from `first` on, which its level does not have. */
+void hierarchy_prefetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count,
+                             uint64_t now);
+
+/* Level 1 of data has the line; it had not and it is brought there, but that what was written goes back. */
 bool hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line);
-bool hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
+void hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);

@@ -22,20 +22,21 @@
 #define PREFETCH_CREDIT    0.999999 /* for one that is right; 1 but for what sums of fractions lose */
 
 struct prefetch_entry; /* a stream, or an instruction */
+struct prefetch_set;   /* eight of them */
 
 struct prefetcher {
 	struct machine_prefetcher model;
 	unsigned level, degree;          /* index of the level; lines that an access makes it ask for at most */
 	unsigned line_shift, page_shift; /* of bytes */
 	uint32_t near;                   /* lines that the first ones of a stream are apart at most */
-	uint64_t page_mask;              /* of places: a stream's are lines, others' bytes */
-	struct prefetch_entry *entries;  /* sets of eight */
-	uint32_t *tags;                  /* of each the lower half of its key */
 	uint32_t set_mask;
-	uint64_t uses;                                  /* the last stamp */
+	uint64_t page_mask; /* of places: a stream's are lines, others' bytes */
+	struct prefetch_set *sets;
+	uint64_t present;                               /* order_present() of a set */
 	struct prefetch_entry *recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
 	double credit;                                  /* of fetches that are right */
-	uint64_t lines[PREFETCH_LINES_MAX];
+	uint64_t place, apart; /* of those that are wanted: the first, and how far from each other; prefetcher_line() */
+	unsigned place_shift;  /* of a place, for its line */
 };
 
 struct prefetch_access {
@@ -49,8 +50,15 @@ int prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetch
                     const struct machine *machine);
 void prefetcher_fini(struct prefetcher *prefetcher);
 
-/* An access: how many lines are wanted then, whose numbers are in prefetcher->lines. */
+/* An access: how many lines are wanted then. */
 unsigned prefetcher_watch(struct prefetcher *prefetcher, struct prefetch_access access);
+
+/* The number of the line that is wanted as number `i`, from 0 on. */
+static inline uint64_t
+prefetcher_line(const struct prefetcher *prefetcher, unsigned i)
+{
+	return (prefetcher->place + i * prefetcher->apart) >> prefetcher->place_shift;
+}
 
 /* Whether the next fetch is right; of those counted so far model.accuracy were, evenly. */
 static inline bool

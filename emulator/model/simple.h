@@ -133,8 +133,8 @@ simple_load_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t 
 	}
 	if (load.found == SIMPLE_MET)
 		hierarchy_meet(hierarchy, load.line, now, result);
-	if (hierarchy->prefetcher_count)
-		hierarchy_prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, result);
+	if (hierarchy->prefetch)
+		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, result);
 }
 
 /* The same when level 2 had it: how long that takes is known. */
@@ -144,8 +144,8 @@ simple_load_second_rest(struct hierarchy *hierarchy, struct simple_load load, ui
 	static const struct access_result second = {.level = 1};
 
 	simple_leave(hierarchy, load, now);
-	if (hierarchy->prefetcher_count)
-		hierarchy_prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, &second);
+	if (hierarchy->prefetch)
+		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, &second);
 }
 
 #endif

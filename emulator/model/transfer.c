@@ -30,75 +30,97 @@ bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 	return now + result.cycles + result.wait_cycles;
 }
 
-/* A fetch of what nobody will ask for: in place of the line, and it goes nowhere. */
+/* A fetch of what nobody will ask for, in place of a line: it goes nowhere. */
 static void
 fetch_in_vain(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	unsigned level = prefetcher->level;
 	struct access_result nobody;
 
-	if (level == 0 ? hierarchy_first_has(hierarchy, line) : cache_has(hierarchy->levels[level], line))
-		return;
 	prefetcher_count(prefetcher, false);
 	hierarchy->traffic.prefetched++;
-	while (++level < hierarchy->level_count) {
+	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
 		if (cache_has(hierarchy->levels[level], line))
 			return;
 	}
 	hierarchy_read(hierarchy, line, hierarchy->system->data_cycles, now, &nobody);
 }
 
+/* The level does not have it. */
 static void
-fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+bring_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
 {
-	unsigned level = prefetcher->level;
-	struct cache_found found = {.what = 0};
+	struct cache *cache = hierarchy->levels[level];
+	struct cache_found found;
 
-	if (level == 0 ? !hierarchy_first_prefetch(hierarchy, line, now)
-	               : (found = cache_prefetch(hierarchy->levels[level], line)).what & CACHE_HIT)
-		return;
-	prefetcher_count(prefetcher, true);
-	hierarchy->traffic.prefetched++;
+	if (cache->is_simple)
+		found = cache_small_replace(cache, cache_small_set(cache, line), line, CACHE_WAS_PREFETCHED);
+	else
+		found = cache_prefetch_any(cache, line);
 	if (cache_found_writes_back(found))
 		hierarchy_write_back(hierarchy, found.left, level + 1, now);
+}
+
+static void
+fetch_rightly(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	const unsigned level = prefetcher->level;
+
+	prefetcher_count(prefetcher, true);
+	hierarchy->traffic.prefetched++;
+	if (level == 0)
+		hierarchy_first_prefetch(hierarchy, line, now);
+	else
+		bring_into(hierarchy, level, line, now);
 	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};
 }
 
-static __attribute__((noinline)) void
-fetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count, uint64_t now)
+/* Whether the prefetcher's level has the line: then nothing changes. */
+static inline bool
+is_there(const struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line)
+{
+	struct cache *cache = hierarchy->levels[prefetcher->level];
+
+	if (prefetcher->level == 0)
+		return hierarchy_first_has(hierarchy, line);
+	return cache->is_simple ? cache_small_has(cache, line) : cache_has(cache, line);
+}
+
+__attribute__((noinline)) void
+hierarchy_prefetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count,
+                        uint64_t now)
 {
 	for (unsigned i = first; i < count; i++) {
+		const uint64_t line = prefetcher_line(prefetcher, i);
+
+		if (i > first && is_there(hierarchy, prefetcher, line))
+			continue;
 		if (prefetcher_next_is_right(prefetcher))
-			fetch_ahead(hierarchy, prefetcher, prefetcher->lines[i], now);
+			fetch_rightly(hierarchy, prefetcher, line, now);
 		else
-			fetch_in_vain(hierarchy, prefetcher, prefetcher->lines[i], now);
+			fetch_in_vain(hierarchy, prefetcher, line, now);
 	}
 }
 
-/* By itself: mostly nothing is wanted; or what is there already, which changes nothing. */
-static __attribute__((noinline)) void
+static void
 fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, uint64_t now)
 {
-	const struct cache *cache = prefetcher->level ? hierarchy->levels[prefetcher->level] : NULL;
 	unsigned i = 0;
 
-	if (cache && cache->is_simple) {
-		while (i < count && cache_small_has(cache, prefetcher->lines[i]))
-			i++;
-	}
+	while (i < count && is_there(hierarchy, prefetcher, prefetcher_line(prefetcher, i)))
+		i++;
 	if (i < count)
-		fetch_from(hierarchy, prefetcher, i, count, now);
+		hierarchy_prefetch_from(hierarchy, prefetcher, i, count, now);
 }
 
 void
-hierarchy_prefetch(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                   const struct access_result *result)
+hierarchy_prefetch_any(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+                       const struct access_result *result)
 {
 	const unsigned reached = result->level;
 	const bool used_prefetch = result->used_prefetch;
-	struct prefetcher *prefetcher = hierarchy->prefetchers;
 
-	for (unsigned left = hierarchy->prefetcher_count; left; left--, prefetcher++) {
+	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++) {
+		struct prefetcher *prefetcher = &hierarchy->prefetchers[i];
 		const unsigned level = prefetcher->level;
 		unsigned count;
 

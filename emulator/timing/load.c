@@ -114,7 +114,7 @@ load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_rest(thread, index, translation, load);
 	else if (load.found != SIMPLE_SECOND)
 		load_beyond(thread, index, address, line, load.left, load.found);
-	else if (__builtin_expect(load.left != CACHE_NO_LINE, 0) || hierarchy->prefetcher_count)
+	else if (__builtin_expect(load.left != CACHE_NO_LINE, 0) || hierarchy->prefetch)
 		load_second_rest(thread, index, address, line, load.left, translation);
 	else
 		load_second(thread, index, translation);

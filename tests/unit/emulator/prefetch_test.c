@@ -39,7 +39,7 @@ assert_lines(unsigned count, unsigned wanted, int first, int step)
 {
 	assert_int_equal(count, wanted);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(prefetcher.lines[i], (int64_t)(PAGE / LINE) + first + step * (int)i);
+		assert_int_equal(prefetcher_line(&prefetcher, i), (int64_t)(PAGE / LINE) + first + step * (int)i);
 }
 
 static void
@@ -184,7 +184,7 @@ streams_of_pages_far_apart_stay_apart(void **state)
 		assert_int_equal(watch(PAGE + i * LINE, CODE, true), i >= 2);
 		assert_int_equal(watch(PAGE + apart + (20 - i) * LINE, CODE, true), i >= 2);
 		if (i >= 2)
-			assert_int_equal(prefetcher.lines[0], (PAGE + apart) / LINE + 20 - i - 1);
+			assert_int_equal(prefetcher_line(&prefetcher, 0), (PAGE + apart) / LINE + 20 - i - 1);
 	}
 }
 
@@ -195,10 +195,10 @@ a_stride_within_lines_asks_for_the_next_line(void **state)
 	begin(PREFETCH_STRIDE, 64, 1, 2);
 	for (unsigned i = 0; i < 7; i++)
 		assert_int_equal(watch(PAGE + i * 8, CODE, true), i == 6); /* 16 bytes on is the line behind */
-	assert_int_equal(prefetcher.lines[0], PAGE / LINE + 1);
+	assert_int_equal(prefetcher_line(&prefetcher, 0), PAGE / LINE + 1);
 	for (unsigned i = 0; i < 7; i++)
 		assert_int_equal(watch(PAGE + 5 * LINE - 8 - i * 8, CODE + 4, true), i == 6);
-	assert_int_equal(prefetcher.lines[0], PAGE / LINE + 3);
+	assert_int_equal(prefetcher_line(&prefetcher, 0), PAGE / LINE + 3);
 }
 
 static void
