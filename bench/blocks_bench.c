@@ -88,7 +88,7 @@ walk_all(struct blocks *blocks, const struct block **added, size_t count)
 	size_t visits = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct variant *variant = blocks_first_variant(blocks, added[i]);
+		const struct variant *variant = blocks_first_variant(blocks, added[i]);
 
 		for (unsigned step = 0; step < 8; step++) {
 			const struct block *from = variant->block;
@@ -97,7 +97,7 @@ walk_all(struct blocks *blocks, const struct block **added, size_t count)
 
 			if (!next)
 				break;
-			variant = variant_enter(blocks, variant, *next);
+			variant = blocks_find_variant(blocks, variant, *next);
 			visits++;
 		}
 	}

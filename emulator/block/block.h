@@ -114,30 +114,27 @@ struct variant_load {
 	                  VARIANT_WAITS_LATER: it is no such load, or is too far from its user or the end */
 };
 
-/* A block as it is executed behind something; in order a variant_load for each instruction follows. */
+/* A block as it is executed behind something. */
 struct variant {
-	const struct block *block;
-	struct variant *next[2]; /* that were taken most recently behind it, or variant_none; atomically */
-	uint32_t cycles;         /* that one execution takes, without dynamic stalls; out of order rounded down, */
-	uint32_t fraction;       /* and this much more, in 2^-32 cycles; in order 0 */
-	uint32_t state;          /* what it leaves to the next, a number */
-	uint32_t lead;           /* out of order: how long the window lasts at its speed, in cycles */
+	uint32_t cycles;   /* that one execution takes, without dynamic stalls; out of order rounded down, */
+	uint32_t fraction; /* and this much more, in 2^-32 cycles; in order 0 */
 	/*
 	 * Of each instruction: cycles from the block's beginning until it issues (in order), or retires (out of order);
 	 * ascending. count + 1 of them, the last is `cycles`. At the head of the queue in cycle n, from 0 on, is the
 	 * first with issue_cycles[i] >= n.
 	 */
 	uint16_t *issue_cycles;
+	const struct block *block;
+	uint32_t state; /* what it leaves to the next, a number */
+	uint32_t lead;  /* out of order: how long the window lasts at its speed, in cycles */
 };
 
-/* In order: of each instruction. */
+/* In order: of instruction `index`; they are before issue_cycles, backwards. */
 static inline struct variant_load *
-variant_loads(const struct variant *variant)
+variant_load(const struct variant *variant, unsigned index)
 {
-	return (struct variant_load *)(variant + 1);
+	return (struct variant_load *)(void *)variant->issue_cycles - 1 - index;
 }
-
-extern struct variant variant_none; /* of no block; nobody writes to it */
 
 /*
  * In order, the first instruction that waits for what register `reg` (code/instruction.h) held before the block: who
@@ -163,32 +160,13 @@ const struct block *blocks_add(struct blocks *blocks, uint64_t address, const ui
                                size_t count, uint32_t number, uint32_t first);
 
 /* What is executed first, or behind a stall that made everything ready. */
-struct variant *blocks_first_variant(struct blocks *blocks, const struct block *block);
+const struct variant *blocks_first_variant(const struct blocks *blocks, const struct block *block);
 
-/* `block` behind `before`; remembered in before->next. Never NULL: without memory some variant of it. */
-struct variant *blocks_find_variant(struct blocks *blocks, struct variant *before, const struct block *block);
+/* `block` behind `before`. Never NULL: without memory some variant of it. */
+const struct variant *blocks_find_variant(struct blocks *blocks, const struct variant *before,
+                                          const struct block *block);
 
 /* How many variants there are, of all blocks. */
 size_t blocks_variant_count(const struct blocks *blocks);
-
-/* `block` behind `before`, if it is one of those that were behind it most recently; else NULL. */
-static inline struct variant *
-variant_known(const struct variant *before, const struct block *block)
-{
-	struct variant *next = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED);
-
-	if (__builtin_expect(next->block == block, 1))
-		return next;
-	next = __atomic_load_n(&before->next[1], __ATOMIC_RELAXED);
-	return next->block == block ? next : NULL;
-}
-
-static inline struct variant *
-variant_enter(struct blocks *blocks, struct variant *before, const struct block *block)
-{
-	struct variant *known = variant_known(before, block);
-
-	return known ? known : blocks_find_variant(blocks, before, block);
-}
 
 #endif

@@ -179,8 +179,8 @@ blocks_add(struct blocks *blocks, uint64_t address, const uint8_t *bytes, const 
 	return node ? &node->block : NULL;
 }
 
-struct variant *
-blocks_first_variant(struct blocks *blocks, const struct block *block)
+const struct variant *
+blocks_first_variant(const struct blocks *blocks, const struct block *block)
 {
 	(void)blocks;
 	return ((const struct block_node *)block)->first;
@@ -194,8 +194,8 @@ goes_on(const struct block *before, const struct block *block)
 	       (block->repeats && block->count == 1 && before->repeats && before->fall == block->fall);
 }
 
-struct variant *
-blocks_find_variant(struct blocks *blocks, struct variant *before, const struct block *block)
+const struct variant *
+blocks_find_variant(struct blocks *blocks, const struct variant *before, const struct block *block)
 {
 	struct block_node *node = (struct block_node *)(uintptr_t)block;
 	const uint32_t state = block->is_in_order ? before->state : goes_on(before->block, block);
@@ -206,11 +206,7 @@ blocks_find_variant(struct blocks *blocks, struct variant *before, const struct 
 		variant = block_variant_add(blocks, node, state);
 		pthread_mutex_unlock(&blocks->lock);
 	}
-	if (!variant)
-		return node->first;
-	__atomic_store_n(&before->next[1], __atomic_load_n(&before->next[0], __ATOMIC_RELAXED), __ATOMIC_RELEASE);
-	__atomic_store_n(&before->next[0], variant, __ATOMIC_RELEASE);
-	return variant;
+	return variant ? variant : node->first;
 }
 
 size_t

@@ -8,8 +8,6 @@
 #define CYCLES_MAX        UINT16_MAX
 #define FAST_STRING_BYTES 32 /* a cycle: what out-of-order cores have moved or stored by microcode since 2013 */
 
-struct variant variant_none;
-
 struct variant *
 block_variant_known(const struct block_node *node, uint32_t state)
 {
@@ -71,8 +69,7 @@ new_variant(struct blocks *blocks, const struct block *block)
 	if (!variant)
 		return NULL;
 	variant->block = block;
-	variant->next[0] = variant->next[1] = &variant_none;
-	variant->issue_cycles = (uint16_t *)((uint8_t *)(variant + 1) + loads_size);
+	variant->issue_cycles = (uint16_t *)(void *)((uint8_t *)(variant + 1) + loads_size);
 	return variant;
 }
 
@@ -124,19 +121,18 @@ time_loads(const struct pipeline *pipeline, struct variant *variant)
 {
 	const struct block *block = variant->block;
 	const int latency = (int)pipeline->operations[CLASS_LOAD].latency;
-	struct variant_load *loads = variant_loads(variant);
 
 	for (unsigned i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 		const int64_t issue = (int64_t)variant->issue_cycles[i] - variant->cycles;
 		int wait;
 
-		loads[i].wait = VARIANT_WAITS_LATER;
+		variant_load(variant, i)->wait = VARIANT_WAITS_LATER;
 		if (!instruction->is_used_first)
 			continue;
 		wait = variant->issue_cycles[i] + latency - variant->issue_cycles[instruction->use];
 		if (issue >= INT16_MIN && wait > INT16_MIN && wait <= INT16_MAX)
-			loads[i] = (struct variant_load){(int16_t)issue, (int16_t)wait};
+			*variant_load(variant, i) = (struct variant_load){(int16_t)issue, (int16_t)wait};
 	}
 }
 

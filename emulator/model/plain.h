@@ -100,6 +100,18 @@ plain_use_line(struct plain_hits *plain, uint64_t line, bool writes)
 	return true;
 }
 
+/* The same of a line that is not written, whose entry in the table, and whose key, are known. */
+static inline __attribute__((always_inline)) bool
+plain_use_known(struct plain_hits *plain, uint16_t index, uint64_t key)
+{
+	struct plain_place *place = plain_place_at(plain, plain->lines[index]);
+
+	if (place->key != key)
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
 static inline __attribute__((always_inline)) bool
 plain_use_page(struct plain_hits *plain, uint64_t page)
 {

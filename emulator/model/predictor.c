@@ -28,6 +28,7 @@ set_counters(struct predictor *predictor, const struct machine *machine)
 		predictor->counters[0] = 0;
 		predictor->counters[1] = 3;
 	}
+	predictor->counters[predictor_no_site(predictor)] = predictor_sure(false);
 }
 
 int
@@ -37,7 +38,7 @@ predictor_init(struct predictor *predictor, const struct machine *machine)
 
 	*predictor = (struct predictor){.mask = entries - 1, .return_count = machine->return_stack};
 	predictor->target_mask = machine->target_entries ? machine->target_entries - 1 : UINT64_MAX;
-	predictor->counters = malloc(entries);
+	predictor->counters = malloc((size_t)entries + 1);
 	predictor->targets = calloc(machine->target_entries ? machine->target_entries : 1, sizeof(*predictor->targets));
 	predictor->returns = calloc(machine->return_stack ? machine->return_stack : 1, sizeof(*predictor->returns));
 	if (!predictor->counters || !predictor->targets || !predictor->returns) {

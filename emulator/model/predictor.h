@@ -13,8 +13,10 @@
 
 #include "machine/machine.h"
 
+#define PREDICTOR_NEVER UINT8_MAX /* what no counter is */
+
 struct predictor {
-	uint8_t *counters; /* mask + 1; 0 and 1 say not taken, 2 and 3 taken */
+	uint8_t *counters; /* mask + 1, and predictor_no_site()'s; 0 and 1 say not taken, 2 and 3 taken */
 	uint32_t mask;
 	uint32_t history, history_mask;
 	uint64_t *targets;
@@ -30,6 +32,20 @@ void predictor_fini(struct predictor *predictor);
 
 /* What stands for the conditional branch at `address` to `target`; to be kept with its block. */
 uint32_t predictor_site(const struct predictor *predictor, uint64_t address, uint64_t target);
+
+/* Stands for what is no branch: without a history, its counter always is sure that it is not taken. */
+static inline uint32_t
+predictor_no_site(const struct predictor *predictor)
+{
+	return predictor->mask + 1;
+}
+
+/* A counter that is sure of where a branch goes: nothing changes but the history when it goes there. */
+static inline uint8_t
+predictor_sure(bool taken)
+{
+	return taken ? 3 : 0;
+}
 
 static inline uint8_t *
 predictor_counter(const struct predictor *predictor, uint32_t site)
@@ -49,6 +65,23 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
 		return false;
 	predictor->history = predictor->history << 1 | taken;
 	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
+	return true;
+}
+
+/* The same without a history: whether it was predicted by a counter that is `sure` of it, so that nothing changes. */
+static inline bool
+predictor_was_sure(const struct predictor *predictor, uint32_t site, uint8_t sure)
+{
+	return predictor->counters[site] == sure;
+}
+
+/* The same with one. */
+static inline bool
+predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure)
+{
+	if (*predictor_counter(predictor, site) != sure)
+		return false;
+	predictor->history = predictor->history << 1 | (sure & 1);
 	return true;
 }
 

@@ -156,18 +156,40 @@ group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *dat
 		hot_enter(thread_of(vcpu), data, parts);                                                               \
 	}
 
-ENTER_CALLBACK(enter_counts, 0)
-ENTER_CALLBACK(enter_caches, SETUP_CACHES)
-ENTER_CALLBACK(enter_branches, SETUP_BRANCHES)
-ENTER_CALLBACK(enter_caches_branches, SETUP_CACHES | SETUP_BRANCHES)
-ENTER_CALLBACK(enter_clock, SETUP_CLOCK)
-ENTER_CALLBACK(enter_caches_clock, SETUP_CACHES | SETUP_CLOCK)
-ENTER_CALLBACK(enter_branches_clock, SETUP_BRANCHES | SETUP_CLOCK)
-ENTER_CALLBACK(enter_all, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK)
-ENTER_CALLBACK(enter_clock_in_order, SETUP_CLOCK | HOT_IN_ORDER)
-ENTER_CALLBACK(enter_caches_clock_in_order, SETUP_CACHES | SETUP_CLOCK | HOT_IN_ORDER)
-ENTER_CALLBACK(enter_branches_clock_in_order, SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
-ENTER_CALLBACK(enter_all_in_order, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK | HOT_IN_ORDER)
+#define CLOCK_IN_ORDER (SETUP_CLOCK | HOT_IN_ORDER)
+#define HISTORY        (SETUP_BRANCHES | HOT_HISTORY)
+
+/* Without caches, and with them. */
+#define ENTER_CALLBACKS(name, parts)                                                                                   \
+	ENTER_CALLBACK(enter_##name, parts)                                                                            \
+	ENTER_CALLBACK(enter_caches_##name, (parts) | SETUP_CACHES)
+
+ENTER_CALLBACKS(counts, 0)
+ENTER_CALLBACKS(branches, SETUP_BRANCHES)
+ENTER_CALLBACKS(history, HISTORY)
+ENTER_CALLBACKS(clock, SETUP_CLOCK)
+ENTER_CALLBACKS(branches_clock, SETUP_BRANCHES | SETUP_CLOCK)
+ENTER_CALLBACKS(history_clock, HISTORY | SETUP_CLOCK)
+ENTER_CALLBACKS(in_order, CLOCK_IN_ORDER)
+ENTER_CALLBACKS(branches_in_order, SETUP_BRANCHES | CLOCK_IN_ORDER)
+ENTER_CALLBACKS(history_in_order, HISTORY | CLOCK_IN_ORDER)
+
+#define ENTER_BOTH(name) enter_##name, enter_caches_##name
+
+static qemu_plugin_vcpu_udata_cb_t
+choose_enter(uint32_t parts)
+{
+	/* by clock, predictor and caches */
+	static const qemu_plugin_vcpu_udata_cb_t enters[] = {
+		ENTER_BOTH(counts),   ENTER_BOTH(branches),          ENTER_BOTH(history),
+		ENTER_BOTH(clock),    ENTER_BOTH(branches_clock),    ENTER_BOTH(history_clock),
+		ENTER_BOTH(in_order), ENTER_BOTH(branches_in_order), ENTER_BOTH(history_in_order),
+	};
+	const unsigned clock = parts & HOT_IN_ORDER ? 2 : parts & SETUP_CLOCK ? 1 : 0;
+	const unsigned predictor = parts & HOT_HISTORY ? 2 : parts & SETUP_BRANCHES ? 1 : 0;
+
+	return enters[(3 * clock + predictor) * 2 + (parts & SETUP_CACHES ? 1 : 0)];
+}
 
 /* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
 static qemu_plugin_meminfo_t
@@ -183,16 +205,6 @@ find_store_bits(void)
 struct callbacks
 callbacks_choose(const struct timing *timing)
 {
-	static const qemu_plugin_vcpu_udata_cb_t enters[] = {
-		enter_counts, enter_caches,       enter_branches,       enter_caches_branches,
-		enter_clock,  enter_caches_clock, enter_branches_clock, enter_all,
-	};
-	static const qemu_plugin_vcpu_udata_cb_t in_order[] = {
-		enter_clock_in_order,
-		enter_caches_clock_in_order,
-		enter_branches_clock_in_order,
-		enter_all_in_order,
-	};
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {
 		load_1,  load_2,  load_4,  load_8,     load_16,     load_other, store_1,
 		store_2, store_4, store_8, store_16,   store_other, both_1,     both_2,
@@ -203,10 +215,7 @@ callbacks_choose(const struct timing *timing)
 		store_any, store_any, store_any, store_any, store_any, both_any,  both_any,
 		both_any,  both_any,  both_any,  both_any,  ask_any,   group_any, group_any,
 	};
-	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
-	const unsigned at = (timing->memory ? 1 : 0) | (timing->parts & SETUP_BRANCHES ? 2 : 0) |
-	                    (timing->parts & SETUP_CLOCK ? 4 : 0);
-	struct callbacks callbacks = {.enter = at >= 4 && timing->is_in_order ? in_order[at - 4] : enters[at]};
+	struct callbacks callbacks = {.enter = choose_enter(hot_parts(timing))};
 
 	state.threads = timing->threads;
 	state.store_bits = find_store_bits();

@@ -142,7 +142,6 @@ core_restart(struct thread *thread)
 	core_settle(thread);
 	thread->waiting_count = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
-	thread->variant = thread->timing->nothing_variant;
-	thread->code = thread->timing->nothing;
+	thread->variant = &thread->timing->nothing->edge.variant;
 	begin_front(thread);
 }

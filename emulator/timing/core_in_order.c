@@ -134,8 +134,8 @@ load_among_others(struct thread *thread, unsigned index, struct load_cost cost, 
 static inline __attribute__((always_inline)) void
 load_simply(struct thread *thread, unsigned index, const uint32_t cache_cycles, const uint32_t tlb_cycles)
 {
-	const struct variant_load load = variant_loads(thread->variant)[index];
-	struct load_stall *stall = &thread->code->load_stalls[index];
+	const struct variant_load load = *variant_load(thread->variant, index);
+	struct load_stall *stall = &thread_edge(thread)->code->load_stalls[index];
 	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load.issue;
 	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
 	const int64_t cycles = load.wait + (int64_t)later;

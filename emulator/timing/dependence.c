@@ -202,7 +202,7 @@ address_ready(struct thread *thread, const struct block_instruction *instruction
 uint64_t
 dependence_ready(struct thread *thread, unsigned index, uint64_t issue)
 {
-	const struct block_instruction *instruction = &thread->code->block->instructions[index];
+	const struct block_instruction *instruction = &thread->variant->block->instructions[index];
 
 	if (thread->dependence.until <= issue) {
 		dependence_reset(&thread->dependence, thread->sequence);
@@ -216,7 +216,7 @@ dependence_ready(struct thread *thread, unsigned index, uint64_t issue)
 void
 dependence_add(struct thread *thread, unsigned index, uint64_t ready)
 {
-	const struct block_instruction *instruction = &thread->code->block->instructions[index];
+	const struct block_instruction *instruction = &thread->variant->block->instructions[index];
 	const uint32_t load = instruction->load;
 	struct dependence *dependence = &thread->dependence;
 

@@ -11,95 +11,108 @@
 #include "emulator/timing/slow.h"
 
 #define HOT_IN_ORDER  (UINT32_C(1) << 31) /* of `parts` */
+#define HOT_HISTORY   (UINT32_C(1) << 30) /* the predictor has one */
 #define HOT_INLINE    static inline __attribute__((always_inline))
 #define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* How long it takes depends in order on what ran before, out of order on whether that was the same. NULL: not known. */
-HOT_INLINE struct variant *
-hot_variant(const struct thread *thread, const struct code *code, const bool is_in_order)
+/* `parts` for hot_enter(). */
+static inline uint32_t
+hot_parts(const struct timing *timing)
 {
-	if (is_in_order)
-		return variant_known(thread->variant, code->block);
-	return code->variants[thread->code == code];
+	const uint32_t history = timing->parts & SETUP_BRANCHES && timing->sites.has_history ? HOT_HISTORY : 0;
+	const uint32_t order = timing->parts & SETUP_CLOCK && timing->is_in_order ? HOT_IN_ORDER : 0;
+
+	/* TLBs are asked where caches are: what is not modelled always is a plain hit */
+	return (timing->parts & (SETUP_BRANCHES | SETUP_CLOCK)) | (timing->memory ? SETUP_CACHES : 0) | history | order;
 }
 
 HOT_INLINE void
-hot_advance(struct thread *thread, const struct code *code, struct variant *variant, const uint32_t parts)
+hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 {
-	uint32_t fraction;
-
-	thread->code = code;
+	thread->variant = &edge->variant;
 	if (!(parts & SETUP_CLOCK))
 		return;
-	thread->variant = variant;
-	if (parts & HOT_IN_ORDER) {
-		thread->clock += variant->cycles;
-	} else { /* the history is for what addresses are made of; only there are cycles no whole numbers */
-		thread->history[++thread->sequence % THREAD_HISTORY] = code;
-		fraction = thread->fraction + variant->fraction;
-		thread->clock += variant->cycles + (fraction < thread->fraction);
-		thread->fraction = fraction;
+	thread->clock += edge->variant.cycles;
+	if (!(parts & HOT_IN_ORDER)) { /* the history is for what addresses are made of; only there are fractions */
+		thread->history[++thread->sequence % THREAD_HISTORY] = edge->code;
+		thread->clock += __builtin_add_overflow(thread->fraction, edge->variant.fraction, &thread->fraction);
 	}
 	if (!HOT_LIKELY(thread->clock < thread->limit))
 		slow_limit(thread);
 }
 
-/* Code of the line that was used last needs no look: it and its page are the most recent ones already. */
-HOT_INLINE void
-hot_fetch(struct thread *thread, struct code *code, struct variant *variant, const uint32_t parts)
+/* Whether what is fetched is one line that is a plain hit, or nothing. */
+HOT_INLINE bool
+hot_fetches_plainly(struct thread *thread, const struct edge *edge)
 {
-	if (parts & SETUP_CACHES && code->only_line != thread->last_line) {
-		if (code->only_line == CODE_SEVERAL_LINES ||
-		    !plain_hits_use_one(thread->code_plain, false, code->only_line, code->page)) {
-			slow_fetch(thread, code, variant, parts);
-			return;
-		}
-		thread->last_line = code->only_line;
-	}
-	hot_advance(thread, code, variant, parts);
+	struct plain_hits *plain = thread->code_plain;
+
+	if (edge->fetch == EDGE_FETCHES_NOTHING)
+		return true;
+	if (edge->fetch == EDGE_FETCHES_LINE)
+		return plain_use_known(plain, edge->line_index, edge->line_key);
+	return edge->fetch == EDGE_FETCHES_LINE_OF_PAGE &&
+	       plain_hits_use_one(plain, false, edge->line_key >> 1, edge->code->page);
 }
 
-/* Where it goes on when it does not branch, of what is on the hot line. */
-HOT_INLINE uint64_t
-hot_fall(const struct code *code)
+HOT_INLINE void
+hot_fetch(struct thread *thread, struct edge *edge, const uint32_t parts)
 {
-	return code->address + (uint32_t)(code->fall - (uint32_t)code->address);
+	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_fetches_plainly(thread, edge)))
+		slow_fetch(thread, edge, parts);
+	else
+		hot_advance(thread, edge, parts);
+}
+
+/* What changes the predictor. */
+HOT_INLINE bool
+hot_was_predicted_otherwise(struct thread *thread, const struct edge *edge)
+{
+	if (edge->ending == CODE_BRANCHES)
+		return predictor_branch_right(&thread->predictor, edge->site, edge->taken);
+	if (edge->ending == CODE_RETURNS)
+		return predictor_return_right(&thread->predictor, edge->code->address);
+	if (edge->ending != CODE_CALLS)
+		return edge->ending == CODE_ENDS_PLAINLY;
+	predictor_call(&thread->predictor, thread_edge(thread)->code->fall);
+	return true;
 }
 
 /* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
 HOT_INLINE bool
-hot_was_predicted(struct thread *thread, const struct code *code)
+hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t parts)
 {
-	const struct code *before = thread->code;
-
-	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
-		return predictor_branch_right(&thread->predictor, before->site,
-		                              (uint32_t)code->address != before->fall);
-	if (before->ending == CODE_ENDS_PLAINLY)
-		return true;
-	if (before->ending == CODE_RETURNS)
-		return predictor_return_right(&thread->predictor, code->address);
-	if (before->ending != CODE_CALLS)
-		return false;
-	predictor_call(&thread->predictor, hot_fall(before));
-	return true;
+	if (!(parts & HOT_HISTORY)) {
+		if (HOT_LIKELY(predictor_was_sure(&thread->predictor, edge->site, edge->counter)))
+			return true;
+	} else if (HOT_LIKELY(edge->ending == CODE_BRANCHES)) {
+		if (HOT_LIKELY(predictor_branch_sure(&thread->predictor, edge->site, edge->counter)))
+			return true;
+	}
+	return hot_was_predicted_otherwise(thread, edge);
 }
 
 /* Straight on, as long as all is as usual; what is not goes on in slow_block.c, with the same next steps. */
 HOT_INLINE void
+hot_go(struct thread *thread, struct edge *edge, const uint32_t parts)
+{
+	thread->executions[edge->number]++;
+	if (parts & SETUP_BRANCHES && !HOT_LIKELY(hot_was_predicted(thread, edge, parts)))
+		slow_ending(thread, edge, parts);
+	else
+		hot_fetch(thread, edge, parts);
+}
+
+/* The block begins. */
+HOT_INLINE void
 hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 {
-	struct variant *variant = NULL;
+	struct edge *edge = edge_known(thread_edge(thread), code);
 
-	thread->executions[code->number]++;
-	if (parts & SETUP_CLOCK)
-		variant = hot_variant(thread, code, parts & HOT_IN_ORDER);
-	if (parts & SETUP_CLOCK && !HOT_LIKELY(variant != NULL))
-		slow_variant(thread, code, parts);
-	else if (parts & SETUP_BRANCHES && !HOT_LIKELY(hot_was_predicted(thread, code)))
-		slow_ending(thread, code, variant, parts);
+	if (HOT_LIKELY(edge != NULL))
+		hot_go(thread, edge, parts);
 	else
-		hot_fetch(thread, code, variant, parts);
+		slow_edge(thread, code, parts);
 }
 
 /* Whether the bytes are of one line that is a plain hit, with its page; it is read or written. */

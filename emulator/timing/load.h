@@ -14,7 +14,7 @@
 static inline uint32_t
 access_number(const struct thread *thread, unsigned index)
 {
-	return thread->code->block->first + index;
+	return thread->variant->block->first + index;
 }
 
 static inline bool

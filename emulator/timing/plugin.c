@@ -157,6 +157,7 @@ static void
 about_to_fork(void)
 {
 	forked_cpus_note(&state.guest.forked, state.timing.thread_count);
+	edges_before_fork(&state.timing.edges);
 	blocks_before_fork(state.timing.blocks);
 	recording_before_fork(state.timing.recording);
 }
@@ -165,6 +166,7 @@ static void
 forked_from(void)
 {
 	blocks_after_fork(state.timing.blocks);
+	edges_after_fork(&state.timing.edges);
 }
 
 static void
@@ -174,6 +176,7 @@ forked(void)
 
 	forked_cpus_begin(&state.guest.forked);
 	blocks_after_fork(state.timing.blocks);
+	edges_after_fork(&state.timing.edges);
 	locks_fork(state.locks);
 	err = timing_fork(&state.timing, calling);
 	/* dcpiemu may have ended, and its directory with it: then nobody wants to know. */

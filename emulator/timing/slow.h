@@ -14,12 +14,12 @@
 
 /*
  * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_enter(). In turn:
- * its variant is not known; where the block before went was not predicted, or is not asked for at once; its code is no
- * plain hit of one line.
+ * its edge is to be looked for; where the block before went was not predicted, or is not asked for
+ * at once; its code is no plain hit of one line.
  */
-SLOW void slow_variant(struct thread *thread, struct code *code, uint32_t parts);
-SLOW void slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
-SLOW void slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts);
+SLOW void slow_edge(struct thread *thread, struct code *code, uint32_t parts);
+SLOW void slow_ending(struct thread *thread, struct edge *edge, uint32_t parts);
+SLOW void slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts);
 
 /* The clock has reached the limit, with the block that begins. */
 SLOW void slow_limit(struct thread *thread);

@@ -67,7 +67,7 @@ is_plain_group(const struct thread *thread, const struct access *access, uint64_
 static inline bool
 is_left(const struct thread *thread, const struct access *access)
 {
-	return thread->code != access->code;
+	return thread->variant->block != access->code->block;
 }
 
 void

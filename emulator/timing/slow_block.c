@@ -12,7 +12,7 @@ instruction_in(const struct code *code, uint64_t address)
 
 	if (address == code->address)
 		return code->first;
-	if (code->last_line != THREAD_NO_LINE)
+	if (code->last_line != CODE_NO_LINE)
 		return code->first + code->second_line_from;
 	while (i + 1u < block->count && code->address + block->instructions[i + 1].offset <= address)
 		i++;
@@ -35,16 +35,22 @@ fetch_line(struct thread *thread, const struct code *code, uint64_t address)
 		core_fetch_missed(thread, number, &result);
 }
 
-static void
-fetch_two_lines(struct thread *thread, const struct code *code)
+/* Of the first byte of the block in it. */
+static uint64_t
+last_line_address(const struct thread *thread, const struct code *code)
 {
 	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
 
-	if (code->last_line - 1 != thread->last_line &&
-	    !plain_hits_use_one(thread->code_plain, false, code->last_line - 1, code->page))
+	return code->last_line == code->first_line ? code->address : (code->address | (line_bytes - 1)) + 1;
+}
+
+static void
+fetch_two_lines(struct thread *thread, const struct code *code)
+{
+	if (!plain_hits_use_one(thread->code_plain, false, code->first_line, code->page))
 		fetch_line(thread, code, code->address);
 	if (!plain_hits_use_one(thread->code_plain, false, code->last_line, code->page))
-		fetch_line(thread, code, (code->address | (line_bytes - 1)) + 1);
+		fetch_line(thread, code, last_line_address(thread, code));
 }
 
 static void
@@ -61,104 +67,73 @@ fetch_lines(struct thread *thread, const struct code *code)
 
 /* Some of it is no plain hit. */
 static __attribute__((noinline)) void
-fetch_slowly(struct thread *thread, const struct code *code, struct variant *variant, uint32_t parts)
+fetch_slowly(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	if (code->only_line != CODE_SEVERAL_LINES)
-		fetch_line(thread, code, code->address);
-	else if (code->last_line != THREAD_NO_LINE)
-		fetch_two_lines(thread, code);
-	else
-		fetch_lines(thread, code);
-	thread->last_line = code->last_line;
-	hot_advance(thread, code, variant, parts);
-}
+	const struct code *code = edge->code;
 
-/* Of two lines, whether both are plain hits, which are then used: the first need not be if it was used last. */
-static inline bool
-uses_two_lines(struct thread *thread, const struct code *code)
-{
-	if (code->last_line - 1 == thread->last_line)
-		return plain_hits_use_one(thread->code_plain, false, code->last_line, code->page);
-	/* behind itself: they were used a moment ago, in this order */
-	if (thread->code == code && code->last_line != THREAD_NO_LINE)
-		return true;
-	return plain_hits_use(thread->code_plain, false, code->last_line - 1, code->last_line, code->page);
+	if (edge->fetch == EDGE_FETCHES_TWO)
+		fetch_two_lines(thread, code);
+	else if (edge->fetch == EDGE_FETCHES_ANY)
+		fetch_lines(thread, code);
+	else
+		fetch_line(thread, code, last_line_address(thread, code));
+	hot_advance(thread, edge, parts);
 }
 
 void
-slow_fetch(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	if (code->only_line != CODE_SEVERAL_LINES || !uses_two_lines(thread, code)) {
-		fetch_slowly(thread, code, variant, parts);
-		return;
-	}
-	thread->last_line = code->last_line;
-	hot_advance(thread, code, variant, parts);
+	const struct code *code = edge->code;
+
+	if (edge->fetch == EDGE_FETCHES_TWO &&
+	    plain_hits_use(thread->code_plain, false, code->first_line, code->last_line, code->page))
+		hot_advance(thread, edge, parts);
+	else
+		fetch_slowly(thread, edge, parts);
 }
 
 /* The block before went on to it otherwise than was predicted. */
 static __attribute__((noinline)) void
-mispredict(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+mispredict(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	const uint32_t branch = thread->code->last;
+	const uint32_t branch = thread_edge(thread)->code->last;
 
 	thread->record->counters.mispredicted++;
 	sample_count(thread, SETUP_EVENT_BRANCH, branch);
 	if (parts & SETUP_CLOCK)
-		core_mispredicted(thread, code->first, branch);
-	hot_fetch(thread, code, variant, parts);
+		core_mispredicted(thread, edge->code->first, branch);
+	hot_fetch(thread, edge, parts);
 }
 
 /* Only the table of targets knows whether an indirect jump or call goes where it was predicted to. */
 static bool
-was_target_predicted(struct thread *thread, const struct code *code)
+was_target_predicted(struct thread *thread, const struct edge *edge)
 {
-	const struct block *before = thread->code->block;
+	const struct block *before = thread_edge(thread)->code->block;
 
 	if (before->end == BLOCK_CALLS_INDIRECT)
 		predictor_call(&thread->predictor, before->fall);
-	return !predictor_indirect(&thread->predictor, before->fall - before->end_size, code->address);
+	return !predictor_indirect(&thread->predictor, before->fall - before->end_size, edge->code->address);
 }
 
 void
-slow_ending(struct thread *thread, struct code *code, struct variant *variant, uint32_t parts)
+slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	const struct code *before = thread->code;
-
-	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
-		predictor_branch_wrong(&thread->predictor, before->site, (uint32_t)code->address != before->fall);
-	else if (before->ending == CODE_RETURNS)
+	if (HOT_LIKELY(edge->ending == CODE_BRANCHES))
+		predictor_branch_wrong(&thread->predictor, edge->site, edge->taken);
+	else if (edge->ending == CODE_RETURNS)
 		predictor_return_wrong(&thread->predictor);
-	else if (was_target_predicted(thread, code)) {
-		hot_fetch(thread, code, variant, parts);
+	else if (was_target_predicted(thread, edge)) {
+		hot_fetch(thread, edge, parts);
 		return;
 	}
-	mispredict(thread, code, variant, parts);
-}
-
-/* Out of order it is that behind itself: two threads that make it at once make the same one. */
-static struct variant *
-variant_of(const struct thread *thread, struct code *code)
-{
-	struct blocks *blocks = thread->timing->blocks;
-	struct variant *variant;
-
-	if (thread->timing->is_in_order)
-		return variant_enter(blocks, thread->variant, code->block);
-	variant = blocks_find_variant(blocks, blocks_first_variant(blocks, code->block), code->block);
-	__atomic_store_n(&code->variants[1], variant, __ATOMIC_RELEASE);
-	return variant;
+	mispredict(thread, edge, parts);
 }
 
 void
-slow_variant(struct thread *thread, struct code *code, uint32_t parts)
+slow_edge(struct thread *thread, struct code *code, uint32_t parts)
 {
-	struct variant *variant = variant_of(thread, code);
-
-	if (parts & SETUP_BRANCHES && !hot_was_predicted(thread, code))
-		slow_ending(thread, code, variant, parts);
-	else
-		hot_fetch(thread, code, variant, parts);
+	hot_go(thread, edges_find(thread->timing, thread_edge(thread), code), parts);
 }
 
 /* A sample is due, or a turn. */

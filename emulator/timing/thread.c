@@ -19,7 +19,6 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->second_cycles = core_cache_cycles(timing, hierarchy_second_cycles(thread->hierarchy));
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
-	thread->last_line = THREAD_NO_LINE;
 	if (err)
 		hierarchy_free(thread->hierarchy);
 	return err;
@@ -69,8 +68,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 		return err;
 	thread->is_used = true;
 	thread->executions = thread->record->executions;
-	thread->code = timing->nothing;
-	thread->variant = timing->nothing_variant;
+	thread->variant = &timing->nothing->edge.variant;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
 		thread->history[i] = timing->nothing;
 	thread->record->counters.began = thread->clock;
@@ -170,7 +168,7 @@ thread_step(struct thread *thread, const struct clock_step *step)
 void
 thread_call_began(struct thread *thread, const struct clock_call *call)
 {
-	const struct block *block = thread->code->block;
+	const struct block *block = thread->variant->block;
 
 	core_settle(thread);
 	thread->call = block->first + block->count - 1u;

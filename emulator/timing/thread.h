@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/block/block.h"
 #include "emulator/model/hierarchy.h"
 #include "emulator/model/predictor.h"
 #include "emulator/record/recording.h"
 #include "emulator/setup.h"
+#include "emulator/timing/code.h"
 #include "emulator/timing/dependence.h"
 
 #define THREAD_SHIFT     14 /* each in its own 16 KiB of one area: found by a shift */
@@ -25,63 +25,14 @@
 #define THREAD_STALLS    (2 * THREAD_HISTORY) /* places for those that are remembered, and for one behind them */
 #define THREAD_DISTANCES 512
 #define THREAD_NEVER     UINT64_MAX
-#define THREAD_NO_LINE   (UINT64_MAX - 1) /* stands in no table of plain hits */
 
 struct timing;
-struct code;
-struct load_stall;
 struct core_ways;
-
-/* An instruction that accesses memory, as its callback is told. */
-struct access {
-	const struct code *code;
-	uint16_t index;
-	bool may_store; /* some of its group */
-};
-
-#define CODE_SEVERAL_LINES (UINT64_MAX - 2) /* is never a last line */
-
-/* What the predictor has to do with a block's end. */
-enum code_ending {
-	CODE_ENDS_PLAINLY,
-	CODE_BRANCHES,
-	CODE_CALLS,
-	CODE_RETURNS,
-	CODE_GOES_ANYWHERE, /* jumps or calls indirectly */
-};
-
-/*
- * A translated block, as its callback is told: what each execution needs is on one line of the host's cache, and what
- * most of the others need is on the next one, which the host often brings with it (ARENA_PAIR).
- */
-struct code {
-	uint64_t address, page;
-	uint64_t only_line; /* that it is on; CODE_SEVERAL_LINES */
-	const struct block *block;
-	struct variant *variants[2]; /* out of order: behind another block, and, once it is made, behind itself */
-	uint32_t fall;               /* where a branch that is not taken goes: as much of it as tells it from others */
-	uint32_t number;
-	uint32_t site;             /* of its conditional branch, for the predictor */
-	uint8_t ending;            /* enum code_ending */
-	uint16_t second_line_from; /* of two lines: the first instruction that has a byte in the second */
-
-	union {
-		struct variant behind_other;    /* out of order: variants[0] */
-		struct load_stall *load_stalls; /* in order: of each instruction */
-	};
-	uint64_t last_line;       /* of two, or the only one; THREAD_NO_LINE: to be looked at each time */
-	uint32_t first, last;     /* of the record's instructions */
-	struct code *same;        /* with this number, at another address */
-	struct access accesses[]; /* that have callbacks */
-};
 
 /* What a load takes longer than a hit. */
 struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
-
-_Static_assert(offsetof(struct code, behind_other) == 64, "the hot part of it is one line");
-_Static_assert(offsetof(struct code, same) <= 2 * 64, "what others need is the next one");
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
 struct waiting_load {
@@ -105,16 +56,14 @@ struct past_stall {
 
 struct thread {
 	uint64_t clock;
-	uint64_t limit;    /* when the clock has reached it there is something to do */
-	uint32_t fraction; /* of a cycle, in 2^-32 */
-	uint32_t sequence; /* of the block that runs */
-	struct variant *variant;
-	const struct code *code;
+	uint64_t limit;          /* when the clock has reached it there is something to do */
+	uint32_t fraction;       /* of a cycle, in 2^-32 */
+	uint32_t sequence;       /* of the block that runs */
+	struct variant *variant; /* of the block that runs; part of the edge to it: thread_edge() */
 	uint64_t *executions;
 	struct timing *timing;
 	struct plain_hits *data_plain, *code_plain;
 	struct predictor predictor;
-	uint64_t last_line;                         /* of code, that was used last; THREAD_NO_LINE */
 	const struct code *history[THREAD_HISTORY]; /* by sequence */
 
 	struct hierarchy *hierarchy;
@@ -157,6 +106,13 @@ struct thread {
 };
 
 _Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");
+
+/* How the block that runs was entered. */
+static inline struct edge *
+thread_edge(const struct thread *thread)
+{
+	return edge_of(thread->variant);
+}
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
 int thread_begin(struct timing *timing, unsigned vcpu);

@@ -82,15 +82,13 @@ place_code(const struct timing *timing, struct code *code)
 	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
 	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 
-	const uint64_t first_line = code->address >> line_shift;
-
 	code->page = code->address >> page_shift;
+	code->first_line = code->address >> line_shift;
 	code->last_line = last >> line_shift;
-	code->only_line = first_line == code->last_line ? first_line : CODE_SEVERAL_LINES;
-	if (code->last_line > first_line + 1 || last >> page_shift != code->page ||
-	    (code->last_line > first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
-		code->last_line = THREAD_NO_LINE;
-	else if (code->last_line > first_line)
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
+	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
+		code->last_line = CODE_NO_LINE;
+	else if (code->last_line > code->first_line)
 		code->second_line_from = instruction_at(code->block, last & ~(uint64_t)(machine->line_bytes - 1));
 }
 
@@ -125,7 +123,7 @@ fill_code(const struct timing *timing, const struct block *block, struct code *c
 
 	code->block = block;
 	code->address = block->address;
-	code->fall = (uint32_t)block->fall;
+	code->fall = block->fall;
 	code->number = block->number;
 	code->first = block->first;
 	code->last = block->first + block->count - 1u;
@@ -133,10 +131,6 @@ fill_code(const struct timing *timing, const struct block *block, struct code *c
 	place_code(timing, code);
 	if (code->ending == CODE_BRANCHES)
 		code->site = predictor_site(&timing->sites, block->fall - block->end_size, block->target);
-	if (!timing->is_in_order) {
-		code->behind_other = *blocks_first_variant(timing->blocks, block);
-		code->variants[0] = &code->behind_other;
-	}
 }
 
 struct code *
@@ -172,8 +166,11 @@ add_nothing(struct timing *timing, uint16_t machine)
 	if (!block)
 		return -ENOMEM;
 	timing->nothing = timing_add_code(timing, block);
-	timing->nothing_variant = blocks_first_variant(timing->blocks, block);
-	return timing->nothing && timing->nothing_variant ? 0 : -ENOMEM;
+	if (!timing->nothing)
+		return -ENOMEM;
+	timing->nothing->last_line = CODE_NO_LINE; /* what was used is not known */
+	edges_make_first(timing, timing->nothing);
+	return 0;
 }
 
 static bool
@@ -214,7 +211,9 @@ timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, 
 	threads = mmap(NULL, THREADS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	timing->threads = threads == MAP_FAILED ? NULL : threads;
 	timing->codes = calloc(CODE_BLOCKS_MAX, sizeof(timing->codes[0]));
-	err = timing->codes && timing->threads ? init_models(timing, machine) : -ENOMEM;
+	err = timing->codes && timing->threads ? edges_init(&timing->edges) : -ENOMEM;
+	if (!err)
+		err = init_models(timing, machine);
 	if (!err)
 		err = add_nothing(timing, machine);
 	if (err)
@@ -228,6 +227,7 @@ timing_fini(struct timing *timing)
 	for (unsigned i = 0; i < timing->thread_count && timing->threads; i++)
 		thread_free(timing_thread(timing, i));
 	free(timing->codes);
+	edges_fini(&timing->edges);
 	arena_fini(&timing->arena);
 	if (timing->threads)
 		munmap(timing->threads, THREADS_SIZE);

@@ -10,6 +10,7 @@
 
 #include "emulator/block/arena.h"
 #include "emulator/clock/clock.h"
+#include "emulator/timing/edges.h"
 #include "emulator/timing/thread.h"
 
 #define TIMING_LINE_SHIFT 6
@@ -29,12 +30,12 @@ struct timing {
 	int level1_difference; /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;
 	bool is_in_order;
-	bool is_common;             /* lines and pages of the usual sizes: callbacks are made for them */
-	struct predictor sites;     /* its kind says how a branch is known */
-	struct arena arena;         /* of what is translated */
-	struct code **codes;        /* by number */
-	const struct code *nothing; /* that ran before the first block, or a system call */
-	struct variant *nothing_variant;
+	bool is_common;         /* lines and pages of the usual sizes: callbacks are made for them */
+	struct predictor sites; /* its kind says how a branch is known */
+	struct arena arena;     /* of what is translated */
+	struct code **codes;    /* by number */
+	struct edges edges;
+	struct code *nothing; /* that ran before the first block, or a system call */
 };
 
 static inline struct thread *

@@ -75,7 +75,7 @@ check_code(const struct pipeline *pipeline, uint16_t machine, const uint8_t *cod
 {
 	struct blocks *blocks = blocks_new(pipeline, machine);
 	const struct block *block, *half;
-	struct variant *variant;
+	const struct variant *variant;
 
 	if (!blocks)
 		return;
@@ -88,7 +88,7 @@ check_code(const struct pipeline *pipeline, uint16_t machine, const uint8_t *cod
 		variant = blocks_first_variant(blocks, block);
 		for (unsigned i = 0; i < 6; i++) {
 			check_variant(variant, variant->block);
-			variant = variant_enter(blocks, variant, i % 3 ? half : block);
+			variant = blocks_find_variant(blocks, variant, i % 3 ? half : block);
 		}
 	}
 	blocks_free(blocks);

@@ -94,11 +94,11 @@ only_the_next_line_is_brought_behind_the_line_before(void **state)
 
 	first.address = two->address;
 	first.page = two->page;
-	first.only_line = first.last_line = two->last_line - 1;
+	first.first_line = first.last_line = two->first_line;
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
-	assert_int_equal(fixture->thread->last_line, two->last_line);
+	assert_int_equal(thread_edge(fixture->thread)->fetch, EDGE_FETCHES_LINE);
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);

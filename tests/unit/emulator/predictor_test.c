@@ -167,6 +167,24 @@ returns_wrongly(uint64_t target)
 	return true;
 }
 
+/* Whoever asks first whether a counter is sure has the same predictions. */
+static void
+a_counter_that_is_sure_does_not_change(void **state)
+{
+	const uint32_t no_site = (begin_as(PREDICTOR_BIMODAL), predictor_no_site(&predictor));
+	const uint32_t site = predictor_site(&predictor, BRANCH, OTHER);
+
+	(void)state;
+	assert_true(predictor_was_sure(&predictor, no_site, predictor_sure(false)));
+	assert_false(predictor_was_sure(&predictor, no_site, PREDICTOR_NEVER));
+	assert_false(predictor_was_sure(&predictor, site, predictor_sure(false))); /* weakly */
+	assert_int_equal(mispredictions(site, "1", 3), 1);
+	assert_true(predictor_was_sure(&predictor, site, predictor_sure(true)));
+	assert_true(predictor_branch_sure(&predictor, site, predictor_sure(true)));
+	assert_false(predictor_branch_sure(&predictor, site, predictor_sure(false)));
+	assert_int_equal(mispredictions(site, "001", 1), 3); /* from 3 on */
+}
+
 static void
 returns_go_where_calls_came_from(void **state)
 {
@@ -255,6 +273,7 @@ main(void)
 		TEST(gshare_knows_what_other_branches_did),
 		TEST(static_prediction_takes_what_goes_back),
 		TEST(a_branch_that_is_not_predicted_changes_nothing_until_it_is_told),
+		TEST(a_counter_that_is_sure_does_not_change),
 		TEST(returns_go_where_calls_came_from),
 		TEST(a_return_stack_forgets_what_is_too_deep),
 		TEST(without_a_stack_each_return_is_wrong),

@@ -109,7 +109,7 @@ timing_fixture_code(struct timing_fixture *fixture, const char *const instructio
 static inline void
 execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 {
-	parts |= SETUP_CLOCK | (fixture->timing.is_in_order ? HOT_IN_ORDER : 0);
+	parts |= SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY));
 	hot_enter(fixture->thread, code, parts);
 }
 

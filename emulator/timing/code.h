@@ -1,0 +1,104 @@
+/*
+ * code.h - translated blocks, and what of going from one to another never changes
+ *
+ * Thread rule: constant once they are made, but for next[] of an edge, which is atomic.
+ */
+#ifndef DCPI_EMULATOR_TIMING_CODE_H
+#define DCPI_EMULATOR_TIMING_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emulator/block/block.h"
+
+#define CODE_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
+
+struct code;
+struct load_stall;
+
+/* An instruction that accesses memory, as its callback is told. */
+struct access {
+	const struct code *code;
+	uint16_t index;
+	bool may_store; /* some of its group */
+};
+
+/* What the predictor has to do with a block's end. */
+enum code_ending {
+	CODE_ENDS_PLAINLY,
+	CODE_BRANCHES,
+	CODE_CALLS,
+	CODE_RETURNS,
+	CODE_GOES_ANYWHERE, /* jumps or calls indirectly */
+};
+
+/* Which lines of a block are to be looked at behind another: the one that was used last need not be, nor its page. */
+enum edge_fetch {
+	EDGE_FETCHES_NOTHING,
+	EDGE_FETCHES_LINE,         /* of the page that was used last */
+	EDGE_FETCHES_LINE_OF_PAGE, /* and that page */
+	EDGE_FETCHES_TWO,          /* and their page */
+	EDGE_FETCHES_ANY,
+};
+
+/*
+ * A block as it is entered behind another, or again behind itself: with the variant that it then is, and all that the
+ * two say of caches and predictor. What each execution needs is on one line of the host's cache.
+ */
+struct edge {
+	struct code *code;
+	struct edge *next[2]; /* the first that was taken from here, and the last of the others, or none; atomically */
+	uint64_t line_key;    /* of the line that is fetched, of two the last: plain.h */
+	uint32_t number;      /* the code's */
+	uint32_t site;        /* of the branch that was before it, for the predictor; of none predictor_no_site() */
+	uint16_t line_index;  /* in the table of plain hits */
+	uint8_t counter;      /* the predictor's when it is sure of what happens here; PREDICTOR_NEVER */
+	uint8_t ending;       /* enum code_ending of the block before */
+	uint8_t fetch;        /* enum edge_fetch */
+	bool taken;           /* the branch before it */
+	struct variant variant;
+	const struct variant *of;   /* that it is a copy of */
+	const struct variant *from; /* of the block before */
+	struct edge *same;          /* with the same place in the table of edges */
+} __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part of it is one line");
+
+/* A translated block, as its callback is told. */
+struct code {
+	const struct block *block;
+	uint64_t address, page;
+	uint64_t fall;       /* where a branch that is not taken goes, and a call returns to */
+	uint64_t first_line; /* that it is on */
+	uint64_t last_line;  /* the same or the next; CODE_NO_LINE: all of it is to be looked at each time */
+	uint32_t number;
+	uint32_t site;                  /* of its conditional branch, for the predictor */
+	uint32_t first, last;           /* of the record's instructions */
+	uint8_t ending;                 /* enum code_ending */
+	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
+	struct load_stall *load_stalls; /* in order: of each instruction */
+	struct code *same;              /* with this number, at another address */
+	struct edge edge;               /* to it, the first that was made; until then of no code */
+	struct access accesses[];       /* that have callbacks */
+};
+
+static inline struct edge *
+edge_of(const struct variant *variant)
+{
+	return (struct edge *)((uintptr_t)variant - offsetof(struct edge, variant));
+}
+
+/* The edge to `code` from the block that was entered by `before`, if it is one of next[]; else NULL. */
+static inline struct edge *
+edge_known(const struct edge *before, const struct code *code)
+{
+	struct edge *next = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED);
+
+	if (__builtin_expect(next->code == code, 1))
+		return next;
+	next = __atomic_load_n(&before->next[1], __ATOMIC_RELAXED);
+	return next->code == code ? next : NULL;
+}
+
+#endif

@@ -1,0 +1,168 @@
+#include "emulator/timing/edges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "emulator/number_index.h"
+#include "emulator/timing/timing.h"
+
+static struct edge edge_none; /* of no code; nobody writes to it */
+
+int
+edges_init(struct edges *edges)
+{
+	*edges = (struct edges){.places = calloc(EDGES_SIZE, sizeof(struct edge *))};
+	if (!edges->places)
+		return -ENOMEM;
+	pthread_mutex_init(&edges->lock, NULL);
+	return 0;
+}
+
+void
+edges_fini(struct edges *edges)
+{
+	if (!edges->places)
+		return;
+	pthread_mutex_destroy(&edges->lock);
+	arena_fini(&edges->arena);
+	free(edges->places);
+	edges->places = NULL;
+}
+
+void
+edges_before_fork(struct edges *edges)
+{
+	pthread_mutex_lock(&edges->lock);
+}
+
+void
+edges_after_fork(struct edges *edges)
+{
+	pthread_mutex_unlock(&edges->lock);
+}
+
+/* What the predictor is asked of the block before, whose end leads to `code`. */
+static void
+fill_branch(const struct predictor *sites, const struct code *before, const struct code *code, struct edge *edge)
+{
+	edge->ending = before->ending;
+	edge->taken = code->address != before->fall;
+	edge->site = before->ending == CODE_BRANCHES ? before->site : predictor_no_site(sites);
+	if (before->ending == CODE_BRANCHES)
+		edge->counter = predictor_sure(edge->taken);
+	else
+		edge->counter = before->ending == CODE_ENDS_PLAINLY ? predictor_sure(false) : PREDICTOR_NEVER;
+}
+
+static enum edge_fetch
+fetch_of(const struct code *before, const struct code *code)
+{
+	const bool is_one = code->last_line == code->first_line;
+
+	if (code->last_line == CODE_NO_LINE)
+		return EDGE_FETCHES_ANY;
+	if (before == code || (is_one && before->last_line == code->first_line))
+		return EDGE_FETCHES_NOTHING; /* behind itself, both were used a moment ago, in this order */
+	if (!is_one && before->last_line != code->first_line)
+		return EDGE_FETCHES_TWO;
+	if (before->last_line == CODE_NO_LINE || before->page != code->page)
+		return EDGE_FETCHES_LINE_OF_PAGE;
+	return EDGE_FETCHES_LINE;
+}
+
+static void
+fill(const struct timing *timing, const struct code *before, struct code *code, const struct variant *of,
+     struct edge *edge)
+{
+	edge->code = code;
+	edge->next[0] = edge->next[1] = &edge_none;
+	edge->number = code->number;
+	edge->fetch = (uint8_t)fetch_of(before, code);
+	edge->line_key = code->last_line << 1;
+	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
+	edge->variant = *of;
+	edge->of = of;
+	fill_branch(&timing->sites, before, code, edge);
+}
+
+void
+edges_make_first(const struct timing *timing, struct code *code)
+{
+	fill(timing, code, code, blocks_first_variant(timing->blocks, code->block), &code->edge);
+}
+
+/* How long it takes depends in order on what ran before, out of order on whether that was the same. */
+static const struct variant *
+variant_behind(const struct timing *timing, const struct edge *before, const struct code *code)
+{
+	const struct variant *first = blocks_first_variant(timing->blocks, code->block);
+
+	if (!(timing->parts & SETUP_CLOCK))
+		return first;
+	if (timing->is_in_order)
+		return blocks_find_variant(timing->blocks, before->of, code->block);
+	return before->code == code ? blocks_find_variant(timing->blocks, first, code->block) : first;
+}
+
+static struct edge **
+place_of(const struct edges *edges, const struct edge *before, const struct code *code)
+{
+	const uint64_t key = (uint64_t)before->number << 32 | code->number;
+
+	return &edges->places[(number_index_mix(key) + before->of->state) % EDGES_SIZE];
+}
+
+/* Where one is, what was before it is known by its variant. */
+static struct edge *
+look_up(struct edge *const *place, const struct edge *before, const struct code *code)
+{
+	struct edge *edge = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	while (edge && (edge->code != code || edge->from != before->of))
+		edge = edge->same;
+	return edge;
+}
+
+/* Under the lock. */
+static struct edge *
+make(struct timing *timing, struct edge **place, const struct edge *before, struct code *code)
+{
+	const struct variant *of = variant_behind(timing, before, code);
+	struct edge *edge = &code->edge;
+
+	if (edge->code)
+		edge = arena_take(&timing->edges.arena, sizeof(*edge), _Alignof(struct edge));
+	if (!edge)
+		return &code->edge;
+	fill(timing, before->code, code, of, edge);
+	edge->from = before->of;
+	edge->same = *place;
+	__atomic_store_n(place, edge, __ATOMIC_RELEASE);
+	return edge;
+}
+
+/* What is the usual most often comes first. */
+static void
+remember(struct edge *before, struct edge *edge)
+{
+	const bool is_first = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED) == &edge_none;
+
+	__atomic_store_n(&before->next[is_first ? 0 : 1], edge, __ATOMIC_RELEASE);
+}
+
+struct edge *
+edges_find(struct timing *timing, struct edge *before, struct code *code)
+{
+	struct edge **place = place_of(&timing->edges, before, code);
+	struct edge *edge = look_up(place, before, code);
+
+	if (!edge) {
+		pthread_mutex_lock(&timing->edges.lock);
+		edge = look_up(place, before, code);
+		if (!edge)
+			edge = make(timing, place, before, code);
+		pthread_mutex_unlock(&timing->edges.lock);
+	}
+	remember(before, edge);
+	return edge;
+}

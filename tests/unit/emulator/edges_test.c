@@ -1,0 +1,150 @@
+/* Tests of emulator/timing/edges.c: what is kept of going from one block to another. */
+#include "tests/unit/emulator/timing_fixture.h"
+
+#define MOVABS "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
+#define NOP    "90"
+#define BRANCH "74 10" /* je, to 16 bytes behind it */
+#define CALL   "e8 00 00 00 00"
+
+static int
+in_order(void **state)
+{
+	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
+}
+
+static int
+out_of_order(void **state)
+{
+	return timing_setup(state, "e5-2690v4", SETUP_EVERYTHING);
+}
+
+static struct edge *
+find(struct timing_fixture *fixture, struct edge *before, struct code *code)
+{
+	return edges_find(&fixture->timing, before, code);
+}
+
+/* From where nothing is known. */
+static struct edge *
+enter(struct timing_fixture *fixture, struct code *code)
+{
+	return find(fixture, &fixture->timing.nothing->edge, code);
+}
+
+static void
+an_edge_is_found_again(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *one = CODE_OF(fixture, NOP), *other = CODE_OF(fixture, NOP);
+	struct edge *before = enter(fixture, one), *edge = find(fixture, before, other);
+
+	assert_ptr_equal(edge->code, other);
+	assert_ptr_equal(edge, &other->edge); /* the first to it */
+	assert_ptr_equal(find(fixture, before, other), edge);
+	assert_ptr_not_equal(enter(fixture, other), edge);
+}
+
+static void
+the_first_successor_and_the_last_are_known(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code[] = {CODE_OF(fixture, NOP), CODE_OF(fixture, NOP), CODE_OF(fixture, NOP)};
+	struct edge *before = enter(fixture, CODE_OF(fixture, BRANCH)), *first = find(fixture, before, code[0]);
+	struct edge *second = find(fixture, before, code[1]), *third;
+
+	assert_ptr_equal(edge_known(before, code[0]), first);
+	assert_ptr_equal(edge_known(before, code[1]), second);
+	assert_null(edge_known(before, code[2]));
+	third = find(fixture, before, code[2]);
+	assert_ptr_equal(edge_known(before, code[0]), first);
+	assert_ptr_equal(edge_known(before, code[2]), third);
+	assert_null(edge_known(before, code[1]));
+}
+
+static struct code *
+at(struct timing_fixture *fixture, uint64_t line, unsigned instructions)
+{
+	struct code *code = instructions > 1 ? CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS)
+	                                     : CODE_OF(fixture, NOP);
+
+	code->page = line >> 6;
+	code->first_line = line;
+	code->last_line = instructions > 1 ? line + 1 : line;
+	return code;
+}
+
+/* The line that was used last need not be looked at, nor its page; nor what a block itself has used. */
+static void
+only_what_was_not_used_last_is_fetched(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *one = at(fixture, 64, 1), *same = at(fixture, 64, 1), *next = at(fixture, 65, 1);
+	struct code *two = at(fixture, 64, 7), *away = at(fixture, 128, 1), *any = at(fixture, 65, 7);
+	struct edge *before = enter(fixture, one);
+
+	assert_int_equal(before->fetch, EDGE_FETCHES_LINE_OF_PAGE);
+	assert_int_equal(find(fixture, before, same)->fetch, EDGE_FETCHES_NOTHING);
+	assert_int_equal(find(fixture, before, next)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(find(fixture, before, next)->line_key, 65 << 1);
+	assert_int_equal(find(fixture, before, away)->fetch, EDGE_FETCHES_LINE_OF_PAGE);
+	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(find(fixture, before, two)->line_key, 65 << 1);
+	before = enter(fixture, two);
+	assert_int_equal(before->fetch, EDGE_FETCHES_TWO);
+	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_NOTHING);
+	assert_int_equal(find(fixture, before, one)->fetch, EDGE_FETCHES_LINE);
+	any->last_line = CODE_NO_LINE;
+	assert_int_equal(find(fixture, before, any)->fetch, EDGE_FETCHES_ANY);
+	assert_int_equal(find(fixture, enter(fixture, any), next)->fetch, EDGE_FETCHES_LINE_OF_PAGE);
+}
+
+static void
+an_edge_says_what_the_predictor_is_asked(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *branch = CODE_OF(fixture, BRANCH), *code = CODE_OF(fixture, NOP), *fall = CODE_OF(fixture, NOP);
+	struct edge *before = enter(fixture, branch), *edge;
+
+	fall->address = branch->block->fall;
+	edge = find(fixture, before, fall);
+	assert_false(edge->taken);
+	assert_int_equal(edge->counter, 0);
+	assert_int_equal(edge->site, branch->site);
+	edge = find(fixture, before, code);
+	assert_true(edge->taken);
+	assert_int_equal(edge->counter, 3);
+	edge = find(fixture, enter(fixture, code), branch);
+	assert_true(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->counter));
+	edge = find(fixture, enter(fixture, CODE_OF(fixture, CALL)), branch);
+	assert_int_equal(edge->ending, CODE_CALLS);
+	assert_false(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->counter));
+}
+
+/* mov (%rax),%rax; jmp to itself: what it takes again is more than what it takes behind another. */
+static void
+a_block_behind_itself_is_a_variant_of_its_own(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, "48 8b 00", "eb fb");
+	struct edge *first = enter(fixture, code), *again = find(fixture, first, code);
+
+	assert_true(again->variant.cycles > first->variant.cycles);
+	assert_ptr_equal(find(fixture, again, code)->of, again->of);
+	assert_ptr_equal(find(fixture, enter(fixture, CODE_OF(fixture, NOP)), code)->of, first->of);
+}
+
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_edge_is_found_again, in_order),
+		TEST(the_first_successor_and_the_last_are_known, in_order),
+		TEST(only_what_was_not_used_last_is_fetched, in_order),
+		TEST(an_edge_says_what_the_predictor_is_asked, in_order),
+		TEST(a_block_behind_itself_is_a_variant_of_its_own, out_of_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
