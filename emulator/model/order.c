@@ -1,8 +1,9 @@
 #include "emulator/model/order.h"
 
-#define USE(way)                                                                                                       \
-	{                                                                                                              \
-		UINT64_C(0xff) << (way)*8, ~(ORDER_LOWS << (way))                                                      \
-	}
+#define ROW(way)    UINT64_C(0xff) << (way)*8
+#define OTHERS(way) ~(ORDER_LOWS << (way))
 
-const struct order_use order_uses[ORDER_WAYS] = {USE(0), USE(1), USE(2), USE(3), USE(4), USE(5), USE(6), USE(7)};
+const struct order_uses order_uses = {
+	{ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)},
+	{OTHERS(0), OTHERS(1), OTHERS(2), OTHERS(3), OTHERS(4), OTHERS(5), OTHERS(6), OTHERS(7)},
+};

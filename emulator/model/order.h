@@ -24,10 +24,21 @@
 #define ORDER_NEVER 0x7f /* where there is no way */
 
 /* What a use of each of eight ways sets, and what it leaves. */
+struct order_uses {
+	uint64_t rows[ORDER_WAYS], others[ORDER_WAYS];
+};
+extern const struct order_uses order_uses;
+
+/* The same of one way. */
 struct order_use {
 	uint64_t row, others;
 };
-extern const struct order_use order_uses[ORDER_WAYS];
+
+static inline struct order_use
+order_use_of(uint32_t way)
+{
+	return (struct order_use){order_uses.rows[way], order_uses.others[way]};
+}
 
 /* The bits of `ways` ways; a use sets others, too. */
 static inline uint64_t
@@ -50,7 +61,7 @@ order_first(unsigned ways)
 static inline __attribute__((always_inline)) uint64_t
 order_used(uint64_t order, uint32_t way)
 {
-	return (order | order_uses[way].row) & order_uses[way].others;
+	return (order | order_uses.rows[way]) & order_uses.others[way];
 }
 
 /* `present`: order_present(). */
@@ -58,10 +69,16 @@ static inline __attribute__((always_inline)) uint32_t
 order_oldest(uint64_t order, uint64_t present)
 {
 	const uint64_t rows = order & present;
+#ifdef __SSE2__
+	const __m128i empty = _mm_cmpeq_epi8(_mm_cvtsi64_si128((int64_t)rows), _mm_setzero_si128());
+
+	return (uint32_t)__builtin_ctz((uint32_t)_mm_movemask_epi8(empty));
+#else
 	const uint64_t empty =
 		(rows - ORDER_LOWS) & ~rows & ORDER_TOPS; /* its lowest bit: of the first byte that is 0 */
 
 	return (uint32_t)__builtin_ctzll(empty) / 8;
+#endif
 }
 
 /* `bytes`: ORDER_BYTES, 24 or 32; two halves of 16 that may have bytes in common. */

@@ -16,7 +16,7 @@ clear(struct prefetch_set *set, unsigned ways)
 	set->order = order_first(ways);
 	for (uint32_t i = 0; i < PREFETCH_WAYS; i++) {
 		set->tags[i] = TAG_NONE;
-		set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .order = &set->order, .use = order_uses[i]};
+		set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .order = &set->order, .use = order_use_of(i)};
 	}
 }
 
