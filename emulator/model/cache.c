@@ -88,4 +88,5 @@ cache_begin_to_lock(struct cache *cache)
 {
 	cache->locks = true;
 	cache->is_simple = false;
+	cache->is_usual = false;
 }

@@ -39,7 +39,7 @@ struct cache {
 	uint32_t set_count; /* a power of two, unless `reciprocal` */
 	uint8_t set_shift;  /* of a power of two */
 	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool is_usual;      /* 20 ways, LRU: that goes faster, too */
+	bool is_usual;      /* 20 ways, LRU, nobody locks: that goes faster, too */
 	bool is_lru;        /* a hit changes the order */
 	bool is_random;     /* its victims */
 	bool locks;
@@ -197,20 +197,25 @@ cache_prefetch(struct cache *cache, uint64_t line)
 	return cache_small_replace(cache, set, line, CACHE_WAS_PREFETCHED);
 }
 
+/* cache_mark_written() of a simple one. */
+static inline __attribute__((always_inline)) bool
+cache_small_mark_written(struct cache *cache, uint64_t line)
+{
+	struct cache_small *set = cache_small_set(cache, line);
+	const uint32_t matches = cache_small_find(cache, set, line);
+
+	if (matches)
+		set->flags[__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
+	return matches != 0;
+}
+
 /* Marks a line that it has as written; false: it does not have it. */
 static inline __attribute__((always_inline)) bool
 cache_mark_written(struct cache *cache, uint64_t line)
 {
-	struct cache_small *set;
-	uint32_t matches;
-
 	if (__builtin_expect(!cache->is_simple, 0))
 		return cache_mark_written_any(cache, line);
-	set = cache_small_set(cache, line);
-	matches = cache_small_find(cache, set, line);
-	if (matches)
-		set->flags[__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
-	return matches != 0;
+	return cache_small_mark_written(cache, line);
 }
 
 #endif

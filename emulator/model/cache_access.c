@@ -4,14 +4,10 @@
 
 #define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
 
-/* Both its ends: of 20 ways that is all of it. */
 void
 cache_fetch_set(const struct cache *cache, uint64_t line)
 {
-	const uint8_t *set = set_place(cache, line, cache->set_bytes).set;
-
-	__builtin_prefetch(set, 1);
-	__builtin_prefetch(set + cache->set_bytes - 1, 1);
+	set_fetch(set_place(cache, line, cache->set_bytes).set, set_kind_any(cache));
 }
 
 static __attribute__((noinline)) void
@@ -54,6 +50,12 @@ cache_has(struct cache *cache, uint64_t line)
 	return matches != 0;
 }
 
+static inline bool
+is_usual_locked(const struct cache *cache)
+{
+	return cache->locks && cache->slots == SET_USUAL_SLOTS && cache->is_lru;
+}
+
 SET_INLINE struct cache_found
 access_kind(struct cache *cache, uint64_t line, bool writes, const struct set_kind kind)
 {
@@ -84,11 +86,11 @@ access_locked(struct cache *cache, uint64_t line, bool writes)
 struct cache_found
 cache_access_any(struct cache *cache, uint64_t line, bool writes)
 {
-	if (!cache->is_usual)
-		return access_of_any_kind(cache, line, writes);
-	if (cache->locks)
+	if (cache->is_usual)
+		return access_kind(cache, line, writes, set_kind_usual());
+	if (is_usual_locked(cache))
 		return access_locked(cache, line, writes);
-	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, false));
+	return access_of_any_kind(cache, line, writes);
 }
 
 SET_INLINE struct cache_found
@@ -118,23 +120,21 @@ prefetch_locked(struct cache *cache, uint64_t line)
 struct cache_found
 cache_prefetch_any(struct cache *cache, uint64_t line)
 {
-	if (!cache->is_usual)
-		return prefetch_of_any_kind(cache, line);
-	if (cache->locks)
+	if (cache->is_usual)
+		return prefetch_kind(cache, line, set_kind_usual());
+	if (is_usual_locked(cache))
 		return prefetch_locked(cache, line);
-	return prefetch_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, false));
+	return prefetch_of_any_kind(cache, line);
 }
 
 SET_INLINE bool
 mark_written_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
 {
 	const struct set_place place = enter(cache, line, kind);
-	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	const bool is_there = set_mark_written(place, kind);
 
-	if (matches)
-		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
 	leave(place.set, kind);
-	return matches != 0;
+	return is_there;
 }
 
 static __attribute__((noinline)) bool
@@ -152,9 +152,9 @@ mark_written_locked(struct cache *cache, uint64_t line)
 bool
 cache_mark_written_any(struct cache *cache, uint64_t line)
 {
-	if (!cache->is_usual)
-		return mark_written_of_any_kind(cache, line);
-	if (cache->locks)
+	if (cache->is_usual)
+		return mark_written_kind(cache, line, set_kind_usual());
+	if (is_usual_locked(cache))
 		return mark_written_locked(cache, line);
-	return mark_written_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, false));
+	return mark_written_of_any_kind(cache, line);
 }

@@ -86,13 +86,14 @@ struct hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, st
 void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                             struct access_result *result);
 
+/* The same of a load that is simple (simple.h): `left`, unless it is CACHE_NO_LINE, was written and has left level 1.
+ */
+void hierarchy_load_beyond(struct hierarchy *hierarchy, uint64_t line, uint64_t left, uint64_t now,
+                           struct access_result *result);
+
 /* A line comes from memory: node, cycles (by `latencies`), wait_cycles and load_cycles of `result`. */
 void hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                     struct access_result *result);
-
-/* The same, after one that was written has left for memory. */
-void hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies,
-                        uint64_t now, struct access_result *result);
 
 /* A line goes to memory. */
 void hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now);

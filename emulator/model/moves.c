@@ -1,13 +1,4 @@
-#include "emulator/model/hierarchy_state.h"
-
-/* Consecutive lines lie on controllers in turn, shifted from page to page so that no stride stays on one. */
-static inline unsigned
-controller_of(unsigned count, uint64_t line)
-{
-	const uint64_t shifted = line + (line >> 6) * 7 + (line >> 13);
-
-	return (unsigned)((count & (count - 1)) == 0 ? shifted & (count - 1) : shifted % count);
-}
+#include "emulator/model/moves.h"
 
 /* A node's controller that has the line. */
 static inline struct path_user *
@@ -17,7 +8,7 @@ user_of(struct hierarchy *hierarchy, unsigned node, uint64_t line)
 
 	if (count == 1)
 		return &hierarchy->users[node];
-	return &hierarchy->users[node * count + controller_of(count, line)];
+	return &hierarchy->users[node * count + moves_controller(count, line)];
 }
 
 static unsigned
@@ -52,37 +43,6 @@ move(struct hierarchy *hierarchy, struct path_user *user, unsigned node, uint64_
 	return wait;
 }
 
-/* The line came from the node. */
-static inline void
-came(struct access_result *result, const struct path_user *user, unsigned node, uint32_t cycles, uint64_t wait)
-{
-	result->node = (uint8_t)node;
-	result->cycles = cycles;
-	result->load_cycles = user->load_cycles;
-	result->wait_cycles = hierarchy_clamp(wait > user->load_cycles ? wait : user->load_cycles);
-}
-
-/*
- * The usual, straight on: `lines` of one controller, in time of which nothing is known yet. NULL: it is not that, and
- * nothing is done.
- */
-static inline __attribute__((always_inline)) struct path_user *
-move_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const unsigned lines)
-{
-	const unsigned count = hierarchy->system->lone_controllers;
-	struct path_user *user = hierarchy->users;
-
-	if (count != 1) {
-		if (!count || (lines > 1 && count > 1))
-			return NULL;
-		user += controller_of(count, line);
-	}
-	if (__builtin_expect(path_tells(user, now), 0) || !path_move_abreast(user, now, lines))
-		return NULL;
-	user->lines += lines;
-	return user;
-}
-
 static __attribute__((noinline)) void
 read_any(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
          struct access_result *result)
@@ -92,17 +52,17 @@ read_any(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, 
 	const uint64_t wait = move(hierarchy, user, node, now, false);
 	const uint32_t cycles = node != hierarchy->node ? hierarchy->system->remote_cycles : 0;
 
-	came(result, user, node, latencies[HIERARCHY_MEMORY] + cycles, wait);
+	moves_came(result, user, node, latencies[HIERARCHY_MEMORY] + cycles, wait);
 }
 
 void
 hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                struct access_result *result)
 {
-	const struct path_user *user = move_simply(hierarchy, line, now, 1);
+	const struct path_user *user = moves_simply(hierarchy, line, now, 1);
 
 	if (user)
-		came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
+		moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
 	else
 		read_any(hierarchy, line, latencies, now, result);
 }
@@ -120,30 +80,8 @@ void
 hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	hierarchy->traffic.written_back++;
-	if (!move_simply(hierarchy, line, now, 1))
+	if (!moves_simply(hierarchy, line, now, 1))
 		write_any(hierarchy, line, now);
-}
-
-static __attribute__((noinline)) void
-write_and_read(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-               struct access_result *result)
-{
-	hierarchy_write(hierarchy, left, now);
-	hierarchy_read(hierarchy, line, latencies, now, result);
-}
-
-void
-hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-                   struct access_result *result)
-{
-	const struct path_user *user = move_simply(hierarchy, line, now, 2);
-
-	if (user) {
-		hierarchy->traffic.written_back++;
-		came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
-	} else {
-		write_and_read(hierarchy, left, line, latencies, now, result);
-	}
 }
 
 void

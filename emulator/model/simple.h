@@ -113,7 +113,7 @@ simple_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, c
 static inline __attribute__((always_inline)) void
 simple_leave(struct hierarchy *hierarchy, struct simple_load load, uint64_t now)
 {
-	if (load.left != CACHE_NO_LINE && !cache_mark_written(&hierarchy->own[1], load.left))
+	if (load.left != CACHE_NO_LINE && !cache_small_mark_written(&hierarchy->own[1], load.left))
 		hierarchy_write_back(hierarchy, load.left, 2, now);
 }
 
@@ -122,17 +122,14 @@ static inline __attribute__((always_inline)) void
 simple_load_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t instruction, uint64_t now,
                  struct access_result *result)
 {
-	const uint32_t *latencies = hierarchy->system->data_cycles;
-
-	simple_leave(hierarchy, load, now);
 	if (load.found == SIMPLE_BEYOND) {
-		hierarchy_look_further(hierarchy, load.line, latencies, now, result);
+		hierarchy_load_beyond(hierarchy, load.line, load.left, now, result);
 	} else {
+		simple_leave(hierarchy, load, now);
 		result->level = 1;
-		result->cycles = latencies[1];
-	}
-	if (load.found == SIMPLE_MET)
+		result->cycles = hierarchy->system->data_cycles[1];
 		hierarchy_meet(hierarchy, load.line, now, result);
+	}
 	if (hierarchy->prefetch)
 		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, result);
 }

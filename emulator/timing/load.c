@@ -34,25 +34,34 @@ load_anyhow(struct thread *thread, unsigned index, uint64_t address, struct hier
 	load_missed(thread, index, &result);
 }
 
-/* Its line was not simply in level 2. */
-static inline __attribute__((always_inline)) void
-load_rest(struct thread *thread, unsigned index, struct hierarchy_translation translation, struct simple_load load)
-{
-	const uint32_t number = access_number(thread, index);
-	struct access_result result = hierarchy_result_of(translation);
-
-	simple_load_rest(thread->hierarchy, load, number, thread->clock, &result);
-	missed_count_read(thread, number, &result, false);
-	core_load_missed(thread, index, &result);
-}
-
-/* The same of a page that was a plain hit. */
+/* Level 2 had not its line. */
 static SLOW void
 load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-            enum simple_found found)
+            struct hierarchy_translation translation)
 {
-	load_rest(thread, index, (struct hierarchy_translation){.missed = false},
-	          (struct simple_load){address, line, left, found});
+	const uint32_t number = access_number(thread, index);
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(translation);
+	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_BEYOND}, number,
+	                 thread->clock, result);
+	missed_count_beyond(thread, number, result);
+	core_load_missed(thread, index, result);
+}
+
+/* Its line was in level 2, and somebody prefetched it. */
+static SLOW void
+load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
+         struct hierarchy_translation translation)
+{
+	const uint32_t number = access_number(thread, index);
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(translation);
+	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_MET}, number,
+	                 thread->clock, result);
+	missed_count_read(thread, number, result, false);
+	core_load_missed(thread, index, result);
 }
 
 /* Its page had to be translated, and its line was a plain hit, or in level 2. */
@@ -110,10 +119,10 @@ load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 
 	if (load.found == SIMPLE_NOT)
 		load_anyhow(thread, index, address, translation);
-	else if (load.found != SIMPLE_SECOND && translation.missed)
-		load_rest(thread, index, translation, load);
-	else if (load.found != SIMPLE_SECOND)
-		load_beyond(thread, index, address, line, load.left, load.found);
+	else if (load.found == SIMPLE_BEYOND)
+		load_beyond(thread, index, address, line, load.left, translation);
+	else if (load.found == SIMPLE_MET)
+		load_met(thread, index, address, line, load.left, translation);
 	else if (__builtin_expect(load.left != CACHE_NO_LINE, 0) || hierarchy->prefetch)
 		load_second_rest(thread, index, address, line, load.left, translation);
 	else

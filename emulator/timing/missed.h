@@ -66,6 +66,24 @@ missed_count_read(struct thread *thread, uint32_t number, const struct access_re
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
+/* The same of a load whose line is from behind level 2. */
+static inline __attribute__((always_inline)) void
+missed_count_beyond(struct thread *thread, uint32_t number, const struct access_result *result)
+{
+	uint64_t *missed = thread->record->counters.loads_missed;
+
+	if (result->tlb_missed)
+		missed_count_translation(thread, number, result->walked, false);
+	missed[0]++;
+	missed[1]++;
+	for (unsigned i = 2; i < thread->timing->setup->machine.level_count && i < result->level; i++)
+		missed[i]++;
+	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
+	sample_count(thread, SETUP_EVENT_LEVEL2, number);
+	if (result->level == HIERARCHY_MEMORY)
+		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
+}
+
 static inline void
 missed_count_store(struct thread *thread, uint32_t number, const struct access_result *result)
 {

@@ -82,7 +82,8 @@ struct thread {
 	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
 	uint32_t second_cycles;       /* that a load from level 2 takes longer than that */
 	bool records_stalls;
-	unsigned waiting_count; /* of `waiting` */
+	unsigned waiting_count;      /* of `waiting` */
+	struct access_result beyond; /* of a load that more than level 2 has to do with, until the core knows of it */
 
 	/* in order */
 	struct waiting_load waiting[THREAD_HISTORY];

@@ -46,15 +46,23 @@ setup(void **state)
 	return 0;
 }
 
+static void
+end(struct pair *pair)
+{
+	hierarchy_free(pair->whole);
+	hierarchy_free(pair->straight);
+	memory_system_free(pair->systems[0]);
+	memory_system_free(pair->systems[1]);
+	pair->whole = pair->straight = NULL;
+	pair->systems[0] = pair->systems[1] = NULL;
+}
+
 static int
 teardown(void **state)
 {
 	struct pair *pair = *state;
 
-	hierarchy_free(pair->whole);
-	hierarchy_free(pair->straight);
-	memory_system_free(pair->systems[0]);
-	memory_system_free(pair->systems[1]);
+	end(pair);
 	free(pair);
 	return 0;
 }
@@ -138,6 +146,31 @@ eight_ways_go_straight_with_a_prefetcher(void **state)
 	assert_in_range(pair->simple, 5000, 40000);
 }
 
+/* What one core has alone goes straight on; where another could be in the same caches and memory, it does not. */
+static void
+behind_level_2_who_is_alone_finds_what_others_do(void **state)
+{
+	static const unsigned ways[] = {20, 20, 16, 8}, controllers[] = {1, 2, 1, 3};
+	struct pair *pair = *state;
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct hierarchy *other;
+
+		pair->machine.level_count = 3;
+		pair->machine.levels[2] = (struct machine_cache){
+			.bytes = 60 * 64 * ways[i], .ways = ways[i], .latency_cycles = 40, .cores = 2};
+		pair->machine.controllers = controllers[i];
+		pair->simple = 0;
+		begin(pair);
+		other = hierarchy_new(pair->systems[0], 1);
+		assert_non_null(other);
+		compare(pair);
+		assert_in_range(pair->simple, 5000, 40000);
+		hierarchy_free(other);
+		end(pair);
+	}
+}
+
 static void
 pages_that_moved_are_not_simple(void **state)
 {
@@ -176,12 +209,7 @@ what_is_not_the_usual_is_not_simple(void **state)
 		begin(pair);
 		compare(pair);
 		assert_int_equal(pair->simple, 0);
-		hierarchy_free(pair->whole);
-		hierarchy_free(pair->straight);
-		memory_system_free(pair->systems[0]);
-		memory_system_free(pair->systems[1]);
-		pair->whole = pair->straight = NULL;
-		pair->systems[0] = pair->systems[1] = NULL;
+		end(pair);
 	}
 }
 
@@ -193,6 +221,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(four_ways_go_straight),
 		TEST(eight_ways_go_straight_with_a_prefetcher),
+		TEST(behind_level_2_who_is_alone_finds_what_others_do),
 		TEST(pages_that_moved_are_not_simple),
 		TEST(what_is_not_the_usual_is_not_simple),
 	};

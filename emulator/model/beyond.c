@@ -1,0 +1,155 @@
+/* What level 1 does not have, nor level 2 if it is simple: in the levels behind them, or in memory. */
+#include "emulator/model/cache_set.h"
+#include "emulator/model/moves.h"
+
+#define BEYOND_INLINE static inline __attribute__((always_inline))
+
+/* The level had the line. */
+BEYOND_INLINE void
+serve(struct hierarchy *hierarchy, unsigned level, uint32_t flags, uint64_t line, const uint32_t *latencies,
+      uint64_t now, struct access_result *result)
+{
+	result->level = (uint8_t)level;
+	result->cycles = latencies[level];
+	if (__builtin_expect(flags & CACHE_WAS_PREFETCHED, 0))
+		hierarchy_meet(hierarchy, line, now, result);
+}
+
+/* In the levels from `level` on, and in memory. */
+static __attribute__((noinline)) void
+look_from(struct hierarchy *hierarchy, unsigned level, uint64_t line, const uint32_t *latencies, uint64_t now,
+          struct access_result *result)
+{
+	for (; level < hierarchy->level_count; level++) {
+		const struct cache_found found = cache_access_any(hierarchy->levels[level], line, false);
+
+		if (found.what & CACHE_HIT) {
+			serve(hierarchy, level, found.what, line, latencies, now, result);
+			return;
+		}
+		if (cache_found_writes_back(found))
+			hierarchy_write_back(hierarchy, found.left, level + 1, now);
+	}
+	result->level = HIERARCHY_MEMORY;
+	hierarchy_read(hierarchy, line, latencies, now, result);
+}
+
+/* `left`, if it is not CACHE_NO_LINE, leaves for a level 3 of whatever kind, and the line comes from there or further.
+ */
+static __attribute__((noinline)) void
+look_in_any_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+                  struct access_result *result)
+{
+	if (left != CACHE_NO_LINE)
+		hierarchy_write_back(hierarchy, left, 2, now);
+	look_from(hierarchy, 2, line, latencies, now, result);
+}
+
+/* The usual level 3 did not have the line. */
+static __attribute__((noinline)) void
+bring_into_third(struct hierarchy *hierarchy, const struct set_place place, uint64_t line, const uint32_t *latencies,
+                 uint64_t now, struct access_result *result)
+{
+	const struct cache_found found = set_replace(hierarchy->levels[2], place, 0, set_kind_usual());
+
+	if (cache_found_writes_back(found))
+		hierarchy_write_back(hierarchy, found.left, 3, now);
+	look_from(hierarchy, 3, line, latencies, now, result);
+}
+
+/* The host gets the sets of both lines at once, unless it did when the page was translated. */
+BEYOND_INLINE void
+look_in_usual_third(struct hierarchy *hierarchy, const struct cache *third, uint64_t left, uint64_t line,
+                    const uint32_t *latencies, uint64_t now, struct access_result *result)
+{
+	const struct set_kind kind = set_kind_usual();
+	const struct set_place place = set_place(third, line, kind.bytes);
+	struct set_place back;
+	uint32_t matches;
+
+	if (left != CACHE_NO_LINE) {
+		back = set_place(third, left, kind.bytes);
+		if (!result->tlb_missed) {
+			set_fetch(place.set, kind);
+			set_fetch(back.set, kind);
+		}
+		if (__builtin_expect(!set_mark_written(back, kind), 0))
+			hierarchy_write_back(hierarchy, left, 3, now);
+	}
+	matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	if (matches)
+		serve(hierarchy, 2, set_use(place.set, (uint32_t)__builtin_ctz(matches), false, kind).what, line,
+		      latencies, now, result);
+	else
+		bring_into_third(hierarchy, place, line, latencies, now, result);
+}
+
+static __attribute__((noinline)) void
+write_and_read(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+               struct access_result *result)
+{
+	if (left != CACHE_NO_LINE)
+		hierarchy_write(hierarchy, left, now);
+	hierarchy_read(hierarchy, line, latencies, now, result);
+}
+
+/* Memory is behind level 2: `left`, if it is not CACHE_NO_LINE, goes there, and the line comes. */
+BEYOND_INLINE void
+move_to_second(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+               struct access_result *result)
+{
+	const bool leaves = left != CACHE_NO_LINE;
+	const struct path_user *user = moves_simply(hierarchy, line, now, leaves ? 2 : 1);
+
+	result->level = HIERARCHY_MEMORY;
+	if (user) {
+		hierarchy->traffic.written_back += leaves;
+		moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
+	} else {
+		write_and_read(hierarchy, left, line, latencies, now, result);
+	}
+}
+
+/* A simple level 2 did not have the line: it makes room for it. */
+BEYOND_INLINE void
+look_behind(struct hierarchy *hierarchy, const struct cache *second, uint64_t line, const uint32_t *latencies,
+            uint64_t now, struct access_result *result)
+{
+	const struct cache_left there = cache_small_bring(second, cache_small_set(second, line), line, 0);
+	const bool was_written = there.flags & CACHE_WAS_WRITTEN;
+	const uint64_t left = was_written ? cache_small_left(second, line, there) : CACHE_NO_LINE;
+
+	if (hierarchy->level_count > 2) {
+		const struct cache *third = hierarchy->levels[2];
+
+		if (third->is_usual)
+			look_in_usual_third(hierarchy, third, left, line, latencies, now, result);
+		else
+			look_in_any_third(hierarchy, left, line, latencies, now, result);
+		return;
+	}
+	move_to_second(hierarchy, left, line, latencies, now, result);
+}
+
+void
+hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+                       struct access_result *result)
+{
+	struct cache *second = hierarchy->levels[1];
+
+	if (second->is_simple)
+		look_behind(hierarchy, second, line, latencies, now, result);
+	else
+		look_from(hierarchy, 1, line, latencies, now, result);
+}
+
+void
+hierarchy_load_beyond(struct hierarchy *hierarchy, uint64_t line, uint64_t left, uint64_t now,
+                      struct access_result *result)
+{
+	struct cache *second = &hierarchy->own[1];
+
+	if (left != CACHE_NO_LINE && !cache_small_mark_written(second, left))
+		hierarchy_write_back(hierarchy, left, 2, now);
+	look_behind(hierarchy, second, line, hierarchy->system->data_cycles, now, result);
+}

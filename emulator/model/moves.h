@@ -1,0 +1,51 @@
+/*
+ * moves.h - lines that come from memory and go there, where that goes straight on
+ *
+ * Inner header of emulator/model. Thread rule: hierarchy.h's.
+ */
+#ifndef DCPI_EMULATOR_MODEL_MOVES_H
+#define DCPI_EMULATOR_MODEL_MOVES_H
+
+#include "emulator/model/hierarchy_state.h"
+
+/* Consecutive lines lie on controllers in turn, shifted from page to page so that no stride stays on one. */
+static inline unsigned
+moves_controller(unsigned count, uint64_t line)
+{
+	const uint64_t shifted = line + (line >> 6) * 7 + (line >> 13);
+
+	return (unsigned)((count & (count - 1)) == 0 ? shifted & (count - 1) : shifted % count);
+}
+
+/* The line came from the node. */
+static inline void
+moves_came(struct access_result *result, const struct path_user *user, unsigned node, uint32_t cycles, uint64_t wait)
+{
+	result->node = (uint8_t)node;
+	result->cycles = cycles;
+	result->load_cycles = user->load_cycles;
+	result->wait_cycles = hierarchy_clamp(wait > user->load_cycles ? wait : user->load_cycles);
+}
+
+/*
+ * The usual, straight on: `lines` of one controller, in time of which nothing is known yet. NULL: it is not that, and
+ * nothing is done.
+ */
+static inline __attribute__((always_inline)) struct path_user *
+moves_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const unsigned lines)
+{
+	const unsigned count = hierarchy->system->lone_controllers;
+	struct path_user *user = hierarchy->users;
+
+	if (count != 1) {
+		if (!count || (lines > 1 && count > 1))
+			return NULL;
+		user += moves_controller(count, line);
+	}
+	if (__builtin_expect(path_tells(user, now), 0) || !path_move_abreast(user, now, lines))
+		return NULL;
+	user->lines += lines;
+	return user;
+}
+
+#endif
