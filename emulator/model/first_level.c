@@ -46,8 +46,7 @@ first_level_init(struct first_level *level, const struct machine_cache *model, u
 
 	*level = (struct first_level){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
 	level->slots = (model->ways + 3) & ~3u;
-	if (model->replacement == REPLACEMENT_FIFO && model->ways <= FIRST_LEVEL_ORDERED)
-		level->slots = level->usual_slots = FIRST_LEVEL_ORDERED;
+	level->is_ordered = model->replacement == REPLACEMENT_FIFO && sets == 1;
 	if (model->replacement == REPLACEMENT_LRU && level->slots <= 8)
 		level->usual_slots = (uint8_t)level->slots;
 	level->set_shift = (uint8_t)__builtin_ctz(sets);
@@ -72,6 +71,18 @@ is_modelled(const struct first_level *level)
 	return level->tags != NULL;
 }
 
+/* Where the ordered ones are, if they are near. */
+static void
+find_places(struct first_level *level)
+{
+	level->first_at = level->next_at = plain_place_to(level->plain, level->places);
+	level->last_at = plain_place_to(level->plain, &level->places[level->ways - 1]);
+	if (plain_place_to(level->plain, &level->places[slots_of(level) - 1]) != PLAIN_NOWHERE)
+		return;
+	level->usual_slots = 0;
+	level->is_ordered = false;
+}
+
 static void
 place(struct first_level *level, struct plain_hits *plain, struct plain_place *places)
 {
@@ -81,6 +92,8 @@ place(struct first_level *level, struct plain_hits *plain, struct plain_place *p
 		places[i].key = PLAIN_NOTHING;
 		places[i].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
 	}
+	if (is_modelled(level))
+		find_places(level);
 }
 
 struct plain_hits *
@@ -173,6 +186,29 @@ first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp)
 	found.place = places + way;
 	found.place->stamp = stamp;
 	return found;
+}
+
+/* What shares its entry and came later may stay longer than it, but not longer than whatever comes from now on. */
+static void
+put_anew(struct first_level *level, uint16_t at, uint64_t guest_page)
+{
+	level->plain->pages[guest_page % PLAIN_PAGES] = at;
+	level->unsure = level->ways;
+}
+
+bool
+first_level_use_ordered(struct first_level *level, uint64_t guest_page)
+{
+	for (uint32_t at = level->first_at; at <= level->last_at; at += sizeof(*level->places)) {
+		if (plain_place_at(level->plain, (uint16_t)at)->key == guest_page) {
+			put_anew(level, (uint16_t)at, guest_page);
+			return true;
+		}
+	}
+	first_level_bring_page(level, guest_page);
+	if (level->unsure)
+		level->unsure--;
+	return false;
 }
 
 bool

@@ -14,19 +14,20 @@
 #include "emulator/model/tags.h"
 #include "machine/machine.h"
 
-#define FIRST_LEVEL_ORDERED 16 /* slots of a set, as of a TLB, that has one or a few, first in, first out */
-
 struct first_level {
 	uint32_t *tags; /* of each set, `slots` */
 	struct plain_place *places;
 	struct plain_hits *plain; /* that they are part of */
 	uint32_t set_mask;
 	uint8_t set_shift;
-	uint8_t usual_slots; /* of a set in the order of LRU, when they are 4 or 8; first in, first out, 16; else 0 */
+	uint8_t usual_slots; /* in the order of LRU, when they are 4 or 8 and all are near (plain_place_to()); else 0 */
+	bool is_ordered;     /* one set, first in, first out, and near */
 	enum machine_replacement replacement;
 	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
 	                       * next; at random, the state of its generator */
+	uint16_t first_at, last_at, next_at; /* ordered, as a TLB: its places, and the one that leaves next */
+	uint32_t unsure; /* the same: how many pages have to come until first_level_lacks_page() knows */
 };
 
 /* What was found. */
@@ -57,6 +58,9 @@ void first_level_forget(struct first_level *level);
 /* first_level_use() of whatever level; `stamp`: of this use. */
 struct first_found first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp);
 
+/* Ordered: whether it has a page that is no plain hit; afterwards it does, and it is one. */
+bool first_level_use_ordered(struct first_level *level, uint64_t guest_page);
+
 /* Whether it has the line; changes nothing. */
 bool first_level_has(const struct first_level *level, uint64_t number);
 
@@ -73,6 +77,21 @@ first_level_put_page(struct first_level *level, struct plain_place *place, uint6
 {
 	place->key = guest_page;
 	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to(level->plain, place);
+}
+
+/* The same where slots are usual. */
+static inline void
+first_level_put_near_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
+{
+	place->key = guest_line << 1 | is_written;
+	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to_near(level->plain, place);
+}
+
+static inline void
+first_level_put_near_page(struct first_level *level, struct plain_place *place, uint64_t guest_page)
+{
+	place->key = guest_page;
+	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to_near(level->plain, place);
 }
 
 /* First in, first out: who makes room. */
@@ -99,8 +118,7 @@ first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp
 	if (found.hit) {
 		way = (uint32_t)__builtin_ctz(matches);
 	} else {
-		way = slots == FIRST_LEVEL_ORDERED ? first_level_next(level, set)
-		                                   : stamps_oldest(&places->stamp, slots);
+		way = stamps_oldest(&places->stamp, slots);
 		found.left = tags[way];
 		tags[way] = tag;
 	}
@@ -120,13 +138,26 @@ first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 	return first_level_use_any(level, number, stamp);
 }
 
-/* The same of a TLB. */
-static inline __attribute__((always_inline)) struct first_found
-first_level_use_page(struct first_level *level, uint64_t number, uint64_t stamp)
+/*
+ * Ordered: whether a page that is no plain hit is known not to be there. Of those that share an entry the one that came
+ * last leaves last, and as long as none that was there is put anew (`unsure`), the entry is its: when the place where
+ * it points has something else, none of them is there any more.
+ */
+static inline __attribute__((always_inline)) bool
+first_level_lacks_page(const struct first_level *level, uint64_t guest_page)
 {
-	if (level->usual_slots == FIRST_LEVEL_ORDERED)
-		return first_level_use_usual(level, number, stamp, FIRST_LEVEL_ORDERED);
-	return first_level_use(level, number, stamp);
+	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES && !level->unsure;
+}
+
+/* It comes in. Pages of an ordered one are asked for by nothing else: it needs no tags, its places say what it has. */
+static inline __attribute__((always_inline)) void
+first_level_bring_page(struct first_level *level, uint64_t guest_page)
+{
+	const uint16_t at = level->next_at;
+
+	level->next_at = at == level->last_at ? level->first_at : (uint16_t)(at + sizeof(*level->places));
+	level->plain->pages[guest_page % PLAIN_PAGES] = at;
+	plain_place_at(level->plain, at)->key = guest_page;
 }
 
 /* The number of what left the set of `number`. */

@@ -1,4 +1,4 @@
-#include "emulator/model/hierarchy_state.h"
+#include "emulator/model/translate.h"
 
 /* What an address is known by since pages were moved. */
 static inline uint64_t
@@ -102,9 +102,9 @@ access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 
 void
 hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                    struct hierarchy_translation translation, struct access_result *result)
+                    enum hierarchy_translation translation, struct access_result *result)
 {
-	*result = hierarchy_result_of(translation);
+	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
 	access_line(hierarchy, address, instruction, now, false, result);
 }
 
@@ -113,12 +113,13 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
             struct access_result *result)
 {
 	struct plain_hits *plain = hierarchy->plain_data;
+	const uint64_t page = address >> plain->page_shift;
 
 	*result = (struct access_result){.level = 0};
-	if (!plain_use_page(plain, address >> plain->page_shift))
-		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->data_pages,
-		                                                  address >> plain->page_shift,
-		                                                  number_of(hierarchy, address)));
+	if (!plain_use_page(plain, page))
+		*result = hierarchy_result_of(&hierarchy->data_pages,
+		                              translate_page(hierarchy, &hierarchy->data_pages, page,
+		                                             number_of(hierarchy, address) >> hierarchy->line_shift));
 	if (!plain_use_line(plain, address >> plain->line_shift, writes))
 		access_line(hierarchy, address, instruction, now, writes, result);
 }
@@ -148,7 +149,9 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 
 	*result = (struct access_result){.level = 0};
 	if (!plain_use_page(plain, page))
-		*result = hierarchy_result_of(hierarchy_translate(hierarchy, &hierarchy->code_pages, page, known));
+		*result = hierarchy_result_of(
+			&hierarchy->code_pages,
+			translate_page(hierarchy, &hierarchy->code_pages, page, known >> hierarchy->line_shift));
 	if (plain_use_line(plain, guest_line, false))
 		return;
 	known = followed(system, known);

@@ -40,22 +40,12 @@ struct access_result {
 	bool used_prefetch; /* a prefetched line was met for the first time */
 };
 
-/* What a page's translation took. */
-struct hierarchy_translation {
-	uint32_t cycles;
-	bool missed, walked;
+/* Which TLB had a page's translation. */
+enum hierarchy_translation {
+	TRANSLATION_FIRST,
+	TRANSLATION_SECOND,
+	TRANSLATION_WALKED, /* none */
 };
-
-/* Of an access that missed nothing else. */
-static inline struct access_result
-hierarchy_result_of(struct hierarchy_translation translation)
-{
-	return (struct access_result){
-		.tlb_cycles = translation.cycles,
-		.tlb_missed = translation.missed,
-		.walked = translation.walked,
-	};
-}
 
 /* What a core moved, in bytes and lines, since its hierarchy was made. */
 struct hierarchy_traffic {
@@ -88,7 +78,7 @@ void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
 
 /* hierarchy_load() of a line that is no plain hit, of a page that was translated. */
 void hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                         struct hierarchy_translation translation, struct access_result *result);
+                         enum hierarchy_translation translation, struct access_result *result);
 
 /* Cycles from level 2 to who uses it, beyond a hit in level 1. */
 uint32_t hierarchy_second_cycles(const struct hierarchy *hierarchy);

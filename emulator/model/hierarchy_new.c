@@ -54,11 +54,12 @@ make_first_lines(struct hierarchy *hierarchy)
 }
 
 static int
-make_pages(struct first_pages *pages, const struct machine_tlb *model, bool is_used)
+make_pages(struct first_pages *pages, const struct machine_tlb *model, const struct machine_tlb *shared, bool is_used)
 {
 	struct machine_cache cache;
 
-	pages->miss_cycles = model->miss_cycles;
+	pages->cycles[TRANSLATION_SECOND] = model->miss_cycles;
+	pages->cycles[TRANSLATION_WALKED] = model->miss_cycles + (shared->entries ? shared->miss_cycles : 0);
 	if (!is_used || !model->entries) {
 		first_level_init_plain(&pages->level);
 		return 0;
@@ -92,9 +93,9 @@ make_rest(struct hierarchy *hierarchy)
 	int err = make_first_lines(hierarchy);
 
 	if (!err)
-		err = make_pages(&hierarchy->data_pages, &machine->data_tlb, system->has_tlbs);
+		err = make_pages(&hierarchy->data_pages, &machine->data_tlb, &machine->shared_tlb, system->has_tlbs);
 	if (!err)
-		err = make_pages(&hierarchy->code_pages, &machine->code_tlb, system->has_tlbs);
+		err = make_pages(&hierarchy->code_pages, &machine->code_tlb, &machine->shared_tlb, system->has_tlbs);
 	if (!err && machine->shared_tlb.entries)
 		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
 	if (!err)
@@ -133,6 +134,18 @@ simple_slots(const struct hierarchy *hierarchy)
 	return hierarchy->data.usual_slots;
 }
 
+/* Lines and pages are of the usual size, too. */
+static enum first_pages_kind
+pages_kind(const struct hierarchy *hierarchy, const struct first_level *level)
+{
+	if (hierarchy->line_shift != HIERARCHY_LINE_SHIFT || hierarchy->page_shift != HIERARCHY_PAGE_SHIFT ||
+	    !hierarchy->shared_tlb.sets)
+		return FIRST_PAGES_ANY;
+	if (level->is_ordered)
+		return FIRST_PAGES_ORDERED;
+	return level->usual_slots == TLB_USUAL_WAYS ? FIRST_PAGES_RECENT : FIRST_PAGES_ANY;
+}
+
 static int
 fill(struct hierarchy *hierarchy)
 {
@@ -151,6 +164,8 @@ fill(struct hierarchy *hierarchy)
 		return -ENOMEM;
 	choose_prefetch(hierarchy);
 	hierarchy->simple_slots = simple_slots(hierarchy);
+	hierarchy->data_pages.kind = pages_kind(hierarchy, &hierarchy->data_pages.level);
+	hierarchy->code_pages.kind = pages_kind(hierarchy, &hierarchy->code_pages.level);
 	return 0;
 }
 

@@ -45,10 +45,18 @@ struct arrival {
 	uint64_t line, ready;
 };
 
+/* How the first TLB is, where what is in it can be told straight on, and the second is asked in the order of LRU. */
+enum first_pages_kind {
+	FIRST_PAGES_ANY,
+	FIRST_PAGES_ORDERED, /* struct first_level */
+	FIRST_PAGES_RECENT,  /* sets of TLB_USUAL_WAYS in the order of LRU */
+};
+
 /* The first TLB, of data or code. */
 struct first_pages {
 	struct first_level level;
-	uint32_t miss_cycles;
+	uint32_t cycles[TRANSLATION_WALKED + 1]; /* of enum hierarchy_translation */
+	enum first_pages_kind kind;
 };
 
 struct hierarchy {
@@ -78,9 +86,9 @@ struct hierarchy {
 int memory_system_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache);
 void memory_system_join(struct memory_system *system);
 
-/* A page that is no plain hit, whose address is `known`: it is one then. */
-struct hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page,
-                                                 uint64_t known);
+/* A page that is no plain hit, of which a line is known as `line`: it is one then. */
+enum hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page,
+                                               uint64_t line);
 
 /* A line that level 1 does not have, nor level 2 if it is simple: from where it comes, with `latencies`. */
 void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
@@ -121,6 +129,17 @@ void hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);
+
+/* Of an access that missed nothing else than translations. */
+static inline __attribute__((always_inline)) struct access_result
+hierarchy_result_of(const struct first_pages *pages, enum hierarchy_translation translation)
+{
+	return (struct access_result){
+		.tlb_cycles = pages->cycles[translation],
+		.tlb_missed = translation != TRANSLATION_FIRST,
+		.walked = translation == TRANSLATION_WALKED,
+	};
+}
 
 /* Of a result: more cycles than that are as many. */
 static inline uint32_t

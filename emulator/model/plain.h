@@ -54,6 +54,13 @@ plain_place_to(const struct plain_hits *plain, const struct plain_place *place)
 	return at <= UINT16_MAX ? (uint16_t)at : PLAIN_NOWHERE;
 }
 
+/* Of one that is not. */
+static inline uint16_t
+plain_place_to_near(const struct plain_hits *plain, const struct plain_place *place)
+{
+	return (uint16_t)((const char *)place - (const char *)plain);
+}
+
 static inline __attribute__((always_inline)) struct plain_place *
 plain_place_at(struct plain_hits *plain, uint16_t at)
 {

@@ -10,7 +10,7 @@
 #ifndef DCPI_EMULATOR_MODEL_SIMPLE_H
 #define DCPI_EMULATOR_MODEL_SIMPLE_H
 
-#include "emulator/model/hierarchy_state.h"
+#include "emulator/model/translate.h"
 
 enum simple_found {
 	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done; hierarchy_load_line() does it */
@@ -57,12 +57,34 @@ simple_use_plainly(struct hierarchy *hierarchy, uint64_t address)
 	return plain_use_line(hierarchy->plain_data, address >> HIERARCHY_LINE_SHIFT, false);
 }
 
-/* The translation of a page that is no plain hit. */
-static inline struct hierarchy_translation
-simple_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+/* A page that is no plain hit: the first TLB is ordered, and is known not to have it. */
+static inline __attribute__((always_inline)) bool
+simple_first_lacks(struct hierarchy *hierarchy, uint64_t address)
 {
-	return hierarchy_translate(hierarchy, &hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT,
-	                           simple_known(address, line));
+	return translate_first_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT);
+}
+
+/* The same: the first TLB is recent, and has it. */
+static inline __attribute__((always_inline)) bool
+simple_first_has(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+{
+	if (hierarchy->far)
+		translate_fetch_sets(hierarchy, line);
+	return translate_first_has(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, translate_number(line));
+}
+
+/* Its translation when the first TLB did not have it; `ways`: of the second one. */
+static inline __attribute__((always_inline)) enum hierarchy_translation
+simple_translate_second(struct hierarchy *hierarchy, uint64_t line, const uint32_t ways)
+{
+	return translate_second(hierarchy, translate_number(line), ways);
+}
+
+/* Whatever the TLBs are. */
+static inline enum hierarchy_translation
+simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+{
+	return hierarchy_translate(hierarchy, &hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, line);
 }
 
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
@@ -77,7 +99,7 @@ simple_replace(struct hierarchy *hierarchy, uint64_t guest_line, uint64_t line, 
 
 	tags[way] = (uint32_t)(line >> level->set_shift);
 	places[way].stamp = level->plain->use += PLAIN_USE;
-	first_level_put_line(level, &places[way], guest_line, false);
+	first_level_put_near_line(level, &places[way], guest_line, false);
 	return key & PLAIN_WRITTEN ? first_level_left(level, line, left) : CACHE_NO_LINE;
 }
 

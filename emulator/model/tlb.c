@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WAYS_OF_LRU 32
 #define SETS_LEAST  8 /* for LRU */
+#define HOST_LINE   64
 
 struct machine_cache
 tlb_as_cache(const struct machine_tlb *model)
@@ -14,6 +16,20 @@ tlb_as_cache(const struct machine_tlb *model)
 	return (struct machine_cache){.bytes = model->entries,
 	                              .ways = model->ways,
 	                              .replacement = is_lru ? REPLACEMENT_LRU : REPLACEMENT_FIFO};
+}
+
+static int
+init_recent(struct tlb *tlb, const struct machine_tlb *model)
+{
+	const size_t bytes = model->entries * sizeof(*tlb->sets);
+
+	tlb->sets = aligned_alloc(HOST_LINE, (bytes + HOST_LINE - 1) & ~(size_t)(HOST_LINE - 1));
+	if (!tlb->sets)
+		return -ENOMEM;
+	memset(tlb->sets, 0xff, bytes);
+	tlb->ways = model->ways;
+	tlb->set_mask = model->entries / model->ways - 1;
+	return 0;
 }
 
 static int
@@ -37,23 +53,21 @@ tlb_init(struct tlb *tlb, const struct machine_tlb *model)
 {
 	const struct machine_cache cache = tlb_as_cache(model);
 
-	*tlb = (struct tlb){.is_ordered = cache.replacement == REPLACEMENT_FIFO};
-	return tlb->is_ordered ? init_ordered(tlb, &cache) : cache_init(&tlb->cache, &cache, 1, 0);
+	*tlb = (struct tlb){.sets = NULL};
+	return cache.replacement == REPLACEMENT_FIFO ? init_ordered(tlb, &cache) : init_recent(tlb, model);
 }
 
 void
 tlb_fini(struct tlb *tlb)
 {
-	cache_fini(&tlb->cache);
+	free(tlb->sets);
 	first_level_fini(&tlb->ordered);
 	free(tlb->places);
-	*tlb = (struct tlb){.places = NULL};
+	*tlb = (struct tlb){.sets = NULL};
 }
 
 bool
-tlb_access(struct tlb *tlb, uint64_t page)
+tlb_access_ordered(struct tlb *tlb, uint32_t page)
 {
-	if (tlb->is_ordered)
-		return first_level_use_any(&tlb->ordered, page, 0).hit;
-	return cache_access(&tlb->cache, page, false).what & CACHE_HIT;
+	return first_level_use_any(&tlb->ordered, page, 0).hit;
 }

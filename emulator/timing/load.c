@@ -25,7 +25,7 @@ load_any(struct thread *thread, unsigned index, uint64_t address)
 
 /* It is no plain hit, and not simple. */
 static SLOW void
-load_anyhow(struct thread *thread, unsigned index, uint64_t address, struct hierarchy_translation translation)
+load_anyhow(struct thread *thread, unsigned index, uint64_t address, enum hierarchy_translation translation)
 {
 	struct access_result result;
 
@@ -37,12 +37,12 @@ load_anyhow(struct thread *thread, unsigned index, uint64_t address, struct hier
 /* Level 2 had not its line. */
 static SLOW void
 load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-            struct hierarchy_translation translation)
+            enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 	struct access_result *result = &thread->beyond;
 
-	*result = hierarchy_result_of(translation);
+	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
 	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_BEYOND}, number,
 	                 thread->clock, result);
 	missed_count_beyond(thread, number, result);
@@ -52,28 +52,54 @@ load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 /* Its line was in level 2, and somebody prefetched it. */
 static SLOW void
 load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-         struct hierarchy_translation translation)
+         enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 	struct access_result *result = &thread->beyond;
 
-	*result = hierarchy_result_of(translation);
+	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
 	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_MET}, number,
 	                 thread->clock, result);
 	missed_count_read(thread, number, result, false);
 	core_load_missed(thread, index, result);
 }
 
-/* Its page had to be translated, and its line was a plain hit, or in level 2. */
+/* What its page's translation took. */
+static inline uint32_t
+translation_cycles(const struct thread *thread, enum hierarchy_translation translation)
+{
+	return thread->hierarchy->data_pages.cycles[translation];
+}
+
+/* Its page had to be translated, and its line was in level 2. */
 static SLOW void
-load_translated(struct thread *thread, unsigned index, struct hierarchy_translation translation, bool is_second)
+load_translated_second(struct thread *thread, unsigned index, enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 
-	missed_count_translation(thread, number, translation.walked, false);
-	if (is_second)
-		missed_count_second(thread, number);
-	core_load_simply(thread, index, is_second ? thread->second_cycles : 0, translation.cycles);
+	missed_count_translation(thread, number, translation == TRANSLATION_WALKED, false);
+	missed_count_second(thread, number);
+	core_load_simply(thread, index, thread->second_cycles, translation_cycles(thread, translation));
+}
+
+/* The same of a plain hit. */
+static inline __attribute__((always_inline)) void
+load_translated(struct thread *thread, unsigned index, const enum hierarchy_translation translation)
+{
+	missed_count_translation(thread, access_number(thread, index), translation == TRANSLATION_WALKED, false);
+	core_load_simply(thread, index, 0, translation_cycles(thread, translation));
+}
+
+static SLOW void
+load_by_second(struct thread *thread, unsigned index)
+{
+	load_translated(thread, index, TRANSLATION_SECOND);
+}
+
+static SLOW void
+load_by_walk(struct thread *thread, unsigned index)
+{
+	load_translated(thread, index, TRANSLATION_WALKED);
 }
 
 /* Its line was in level 2, which is sampled. */
@@ -86,10 +112,10 @@ load_sampled(struct thread *thread, unsigned index)
 
 /* Its line was in level 2. */
 static inline __attribute__((always_inline)) void
-load_second(struct thread *thread, unsigned index, const struct hierarchy_translation translation)
+load_second(struct thread *thread, unsigned index, const enum hierarchy_translation translation)
 {
-	if (translation.missed) {
-		load_translated(thread, index, translation, true);
+	if (translation != TRANSLATION_FIRST) {
+		load_translated_second(thread, index, translation);
 		return;
 	}
 	thread->record->counters.loads_missed[0]++;
@@ -102,7 +128,7 @@ load_second(struct thread *thread, unsigned index, const struct hierarchy_transl
 /* The same, and a line leaves for it, or prefetchers are told. */
 static SLOW void
 load_second_rest(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-                 struct hierarchy_translation translation)
+                 enum hierarchy_translation translation)
 {
 	simple_load_second_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_SECOND},
 	                        access_number(thread, index), thread->clock);
@@ -112,7 +138,7 @@ load_second_rest(struct thread *thread, unsigned index, uint64_t address, uint64
 /* Its line is no plain hit. Who calls nothing saves nothing: what is not the usual goes on elsewhere. */
 static inline __attribute__((always_inline)) void
 load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            const struct hierarchy_translation translation, const unsigned slots)
+            const enum hierarchy_translation translation, const unsigned slots)
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
 	const struct simple_load load = simple_load_line(hierarchy, address, line, slots);
@@ -129,28 +155,105 @@ load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_second(thread, index, translation);
 }
 
-/* Its page is no plain hit. */
+/* Its page was translated, and its line is no plain hit. */
+static SLOW void
+load_line_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                  enum hierarchy_translation translation)
+{
+	load_simply(thread, index, address, line, translation, 4);
+}
+
+static SLOW void
+load_line_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                   enum hierarchy_translation translation)
+{
+	load_simply(thread, index, address, line, translation, 8);
+}
+
+/* Its page was translated. */
 static inline __attribute__((always_inline)) void
-load_page(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const unsigned slots)
+load_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+            const enum hierarchy_translation translation)
 {
-	const struct hierarchy_translation translation = simple_translate(thread->hierarchy, address, line);
+	if (!simple_use_plainly(thread->hierarchy, address)) {
+		if (thread->hierarchy->simple_slots == 4)
+			load_line_of_four(thread, index, address, line, translation);
+		else
+			load_line_of_eight(thread, index, address, line, translation);
+	} else if (translation == TRANSLATION_SECOND) {
+		load_by_second(thread, index);
+	} else if (translation == TRANSLATION_WALKED) {
+		load_by_walk(thread, index);
+	}
+}
 
-	if (!simple_use_plainly(thread->hierarchy, address))
-		load_simply(thread, index, address, line, translation, slots);
-	else if (translation.missed)
-		load_translated(thread, index, translation, false);
+/* The first TLB did not have its page; `ways`: of the second one. */
+static inline __attribute__((always_inline)) void
+load_by_ways(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const uint32_t ways)
+{
+	if (simple_translate_second(thread->hierarchy, line, ways) == TRANSLATION_SECOND)
+		load_behind(thread, index, address, line, TRANSLATION_SECOND);
+	else
+		load_behind(thread, index, address, line, TRANSLATION_WALKED);
 }
 
 static SLOW void
-load_page_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_by_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
-	load_page(thread, index, address, line, 4);
+	load_by_ways(thread, index, address, line, TLB_USUAL_WAYS);
 }
 
 static SLOW void
-load_page_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_by_any(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
-	load_page(thread, index, address, line, 8);
+	load_by_ways(thread, index, address, line, thread->hierarchy->shared_tlb.ways);
+}
+
+static inline __attribute__((always_inline)) void
+load_page_second(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	if (thread->hierarchy->shared_tlb.ways == TLB_USUAL_WAYS)
+		load_by_four(thread, index, address, line);
+	else
+		load_by_any(thread, index, address, line);
+}
+
+/* Its page is no plain hit: whatever the TLBs are; by what the first one is (enum first_pages_kind). */
+static SLOW void
+load_page_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	load_behind(thread, index, address, line, simple_translate_anyhow(thread->hierarchy, address, line));
+}
+
+static SLOW void
+load_page_ordered(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	if (simple_first_lacks(thread->hierarchy, address))
+		load_page_second(thread, index, address, line);
+	else
+		load_page_anyhow(thread, index, address, line);
+}
+
+static SLOW void
+load_page_recent(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	if (simple_first_has(thread->hierarchy, address, line))
+		load_behind(thread, index, address, line, TRANSLATION_FIRST);
+	else
+		load_page_second(thread, index, address, line);
+}
+
+static inline __attribute__((always_inline)) void
+load_page(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	const enum first_pages_kind kind = thread->hierarchy->data_pages.kind;
+
+	if (kind == FIRST_PAGES_ORDERED)
+		load_page_ordered(thread, index, address, line);
+	else if (kind == FIRST_PAGES_RECENT)
+		load_page_recent(thread, index, address, line);
+	else
+		load_page_anyhow(thread, index, address, line);
 }
 
 static inline __attribute__((always_inline)) void
@@ -161,15 +264,13 @@ load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned 
 	if (!__builtin_expect(simple_find_line(thread->hierarchy, address, &line), 1))
 		load_any(thread, index, address);
 	else if (simple_use_page(thread->hierarchy, address))
-		load_simply(thread, index, address, line, (struct hierarchy_translation){.missed = false}, slots);
-	else if (slots == 4)
-		load_page_of_four(thread, index, address, line);
+		load_simply(thread, index, address, line, TRANSLATION_FIRST, slots);
 	else
-		load_page_of_eight(thread, index, address, line);
+		load_page(thread, index, address, line);
 }
 
 static SLOW void
-load_line_of_eight(struct thread *thread, unsigned index, uint64_t address)
+load_of_eight(struct thread *thread, unsigned index, uint64_t address)
 {
 	load_of(thread, index, address, 8);
 }
@@ -182,7 +283,7 @@ load_line(struct thread *thread, unsigned index, uint64_t address)
 	if (slots == 4)
 		load_of(thread, index, address, 4);
 	else if (slots == 8)
-		load_line_of_eight(thread, index, address);
+		load_of_eight(thread, index, address);
 	else
 		load_any(thread, index, address);
 }

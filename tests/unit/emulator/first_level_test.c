@@ -109,6 +109,71 @@ first_in_first_out_it_may_have_any_number_of_ways(void **state)
 	compare_with_reference(4, 1024, REPLACEMENT_FIFO);
 }
 
+/* A TLB of one set, every `sharing`th page shares entries: how often what was no plain hit was known not to be there.
+ */
+static unsigned
+compare_ordered_with_reference(unsigned ways, unsigned sharing)
+{
+	const struct machine_cache model = {.bytes = ways, .ways = ways, .cores = 1, .replacement = REPLACEMENT_FIFO};
+	struct reference_cache reference = reference_new(1, ways, true);
+	uint64_t random = ways * 100 + sharing, pages = (uint64_t)ways * 3 / 2 + 1;
+	struct first_level level, lines;
+	unsigned known = 0;
+
+	assert_int_equal(first_level_init(&level, &model, 1, 0), 0);
+	first_level_init_plain(&lines);
+	assert_non_null(first_level_join(&lines, 6, &level, 12));
+	assert_true(level.is_ordered);
+	for (unsigned i = 0; i < 20000; i++) {
+		const uint64_t which = next_random(&random) % pages;
+		const uint64_t page = FAR + which * (which % sharing ? 1 : PLAIN_PAGES);
+		const bool wanted = reference_access(&reference, page, false).hit;
+
+		if (plain_use_page(level.plain, page)) {
+			assert_true(wanted);
+		} else if (first_level_lacks_page(&level, page)) {
+			assert_false(wanted);
+			first_level_bring_page(&level, page);
+			known++;
+		} else {
+			assert_int_equal(first_level_use_ordered(&level, page), wanted);
+		}
+		assert_true(plain_use_page(level.plain, page));
+	}
+	reference_free(&reference);
+	free_level(&level);
+	return known;
+}
+
+static void
+ordered_it_knows_which_pages_it_lacks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
+		assert_in_range(compare_ordered_with_reference(way_counts[i], 100), 5000, 20000);
+		compare_ordered_with_reference(way_counts[i], 3);
+		compare_ordered_with_reference(way_counts[i], 1);
+	}
+	compare_ordered_with_reference(1000, 2);
+}
+
+/* Far up in memory, plain hits cannot be found, and what is usual is not. */
+static void
+what_is_not_near_is_neither_usual_nor_ordered(void **state)
+{
+	const struct machine_cache many = {.bytes = 5000, .ways = 5000, .replacement = REPLACEMENT_FIFO};
+	struct first_level level = new_level(2048, 8, REPLACEMENT_LRU), lines;
+
+	(void)state;
+	assert_int_equal(level.usual_slots, 0);
+	free_level(&level);
+	assert_int_equal(first_level_init(&level, &many, 1, 0), 0);
+	first_level_init_plain(&lines);
+	assert_non_null(first_level_join(&lines, 6, &level, 12));
+	assert_false(level.is_ordered);
+	free_level(&level);
+}
+
 /* Each of the ways about as often, and none while there is room. */
 static void
 a_random_victim_may_be_any_way(void **state)
@@ -152,6 +217,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_access_finds_what_the_reference_finds),
 		cmocka_unit_test(first_in_first_out_it_may_have_any_number_of_ways),
+		cmocka_unit_test(ordered_it_knows_which_pages_it_lacks),
+		cmocka_unit_test(what_is_not_near_is_neither_usual_nor_ordered),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),
 	};

@@ -132,6 +132,23 @@ four_ways_go_straight(void **state)
 	assert_in_range(pair->simple, 5000, 40000);
 }
 
+/* A first TLB in the order of LRU, or of a size that is not straight; a second one of other ways, or none. */
+static void
+whatever_its_tlbs_are_it_is_the_same(void **state)
+{
+	struct pair *pair = *state;
+
+	for (unsigned i = 0; i < 8; i++) {
+		pair->machine.data_tlb.entries = i & 1 ? 32 : 8;
+		pair->machine.data_tlb.ways = i & 1 ? i & 4 ? 2 : 4 : 8;
+		pair->machine.shared_tlb.entries = i & 2 ? i & 4 ? 0 : 48 : i & 4 ? 16 : 32;
+		pair->machine.shared_tlb.ways = i & 2 ? 6 : i & 4 ? 16 : 4;
+		begin(pair);
+		compare(pair);
+		end(pair);
+	}
+}
+
 static void
 eight_ways_go_straight_with_a_prefetcher(void **state)
 {
@@ -220,6 +237,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(four_ways_go_straight),
+		TEST(whatever_its_tlbs_are_it_is_the_same),
 		TEST(eight_ways_go_straight_with_a_prefetcher),
 		TEST(behind_level_2_who_is_alone_finds_what_others_do),
 		TEST(pages_that_moved_are_not_simple),

@@ -9,7 +9,7 @@
 /* A line that is no plain hit: whether that was simple. */
 static inline bool
 straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
-                   struct hierarchy_translation translation, struct access_result *result)
+                   enum hierarchy_translation translation, struct access_result *result)
 {
 	const struct simple_load load = hierarchy->simple_slots == 4 ? simple_load_line(hierarchy, address, line, 4)
 	                                                             : simple_load_line(hierarchy, address, line, 8);
@@ -17,7 +17,7 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	if (load.found == SIMPLE_NOT) {
 		hierarchy_load_line(hierarchy, address, instruction, now, translation, result);
 	} else if (load.found != SIMPLE_SECOND) {
-		*result = hierarchy_result_of(translation);
+		*result = hierarchy_result_of(&hierarchy->data_pages, translation);
 		simple_load_rest(hierarchy, load, instruction, now, result);
 	} else {
 		result->level = 1;
@@ -27,12 +27,27 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	return load.found != SIMPLE_NOT;
 }
 
+/* The translation of a page that is no plain hit. */
+static inline enum hierarchy_translation
+straight_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+{
+	const enum first_pages_kind kind = hierarchy->data_pages.kind;
+
+	if (kind == FIRST_PAGES_RECENT)
+		return simple_first_has(hierarchy, address, line)
+		               ? TRANSLATION_FIRST
+		               : simple_translate_second(hierarchy, line, hierarchy->shared_tlb.ways);
+	if (kind == FIRST_PAGES_ORDERED && simple_first_lacks(hierarchy, address))
+		return simple_translate_second(hierarchy, line, hierarchy->shared_tlb.ways);
+	return simple_translate_anyhow(hierarchy, address, line);
+}
+
 /* `result`: all zero. Whether its line was no plain hit, and that was simple. */
 static inline bool
 straight_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
               struct access_result *result)
 {
-	struct hierarchy_translation translation = {.missed = false};
+	enum hierarchy_translation translation = TRANSLATION_FIRST;
 	bool was_simple = false;
 	uint64_t line;
 
@@ -41,12 +56,12 @@ straight_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instructio
 		return false;
 	}
 	if (!simple_use_page(hierarchy, address))
-		translation = simple_translate(hierarchy, address, line);
+		translation = straight_translate(hierarchy, address, line);
 	if (!simple_use_plainly(hierarchy, address))
 		was_simple = straight_load_line(hierarchy, address, line, instruction, now, translation, result);
-	result->tlb_cycles = translation.cycles;
-	result->tlb_missed = translation.missed;
-	result->walked = translation.walked;
+	result->tlb_cycles = hierarchy->data_pages.cycles[translation];
+	result->tlb_missed = translation != TRANSLATION_FIRST;
+	result->walked = translation == TRANSLATION_WALKED;
 	return was_simple;
 }
 

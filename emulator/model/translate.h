@@ -1,0 +1,100 @@
+/*
+ * translate.h - a page that is no plain hit: what its translation takes
+ *
+ * Straight on where both TLBs are of the usual kind, so that who asks has no registers to save; else nothing has
+ * changed, and hierarchy_translate() does it.
+ *
+ * Thread rule: hierarchy.h's.
+ */
+#ifndef DCPI_EMULATOR_MODEL_TRANSLATE_H
+#define DCPI_EMULATOR_MODEL_TRANSLATE_H
+
+#include "emulator/model/hierarchy_state.h"
+
+/*
+ * Who goes to another page may well go to the last level, whose set takes the host as long as the guest's line does:
+ * both are fetched at once, and the set of what may leave the level before.
+ */
+static inline __attribute__((always_inline)) void
+translate_fetch_sets(const struct hierarchy *hierarchy, uint64_t line)
+{
+	const struct cache *before = hierarchy->levels[hierarchy->level_count - 2];
+	uint64_t left;
+
+	cache_fetch_set(hierarchy->far, line);
+	if (!before->is_simple)
+		return;
+	left = cache_next_written(before, line);
+	if (left != CACHE_NO_LINE)
+		cache_fetch_set(hierarchy->far, left);
+}
+
+/* The number of the page that has the line, of the usual sizes. */
+static inline uint32_t
+translate_number(uint64_t line)
+{
+	return (uint32_t)(line >> (HIERARCHY_PAGE_SHIFT - HIERARCHY_LINE_SHIFT));
+}
+
+/* Of a page that the first TLB had not; `ways`: of the second one. */
+static inline __attribute__((always_inline)) enum hierarchy_translation
+translate_second(struct hierarchy *hierarchy, uint32_t number, const uint32_t ways)
+{
+	return tlb_access_recent(&hierarchy->shared_tlb, number, ways) ? TRANSLATION_SECOND : TRANSLATION_WALKED;
+}
+
+/* The first TLB is ordered: whether the page is known not to be there; it comes in. */
+static inline __attribute__((always_inline)) bool
+translate_first_lacks(struct first_pages *pages, uint64_t page)
+{
+	if (__builtin_expect(!first_level_lacks_page(&pages->level, page), 0))
+		return false;
+	first_level_bring_page(&pages->level, page);
+	return true;
+}
+
+/* It is recent: whether it has the page; afterwards it does. */
+static inline __attribute__((always_inline)) bool
+translate_first_has(struct first_pages *pages, uint64_t page, uint32_t number)
+{
+	struct first_level *level = &pages->level;
+	const struct first_found found =
+		first_level_use_usual(level, number, level->plain->use += PLAIN_USE, TLB_USUAL_WAYS);
+
+	first_level_put_near_page(level, found.place, page);
+	return found.hit;
+}
+
+/* False: it is not straight, and nothing was done. `line`: of the page, as caches know it. */
+static inline __attribute__((always_inline)) bool
+translate_straight(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t line,
+                   enum hierarchy_translation *translation)
+{
+	const uint32_t number = translate_number(line);
+
+	*translation = TRANSLATION_FIRST;
+	if (pages->kind == FIRST_PAGES_RECENT) {
+		if (!translate_first_has(pages, page, number))
+			*translation = translate_second(hierarchy, number, hierarchy->shared_tlb.ways);
+		return true;
+	}
+	if (pages->kind != FIRST_PAGES_ORDERED || !translate_first_lacks(pages, page))
+		return false;
+	*translation = translate_second(hierarchy, number, hierarchy->shared_tlb.ways);
+	return true;
+}
+
+/* Of whatever kind the TLBs are. */
+static inline __attribute__((always_inline)) enum hierarchy_translation
+translate_page(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t line)
+{
+	enum hierarchy_translation translation;
+
+	if (hierarchy->far)
+		translate_fetch_sets(hierarchy, line);
+	if (__builtin_expect(translate_straight(hierarchy, pages, page, line, &translation), 1))
+		return translation;
+	return hierarchy_translate(hierarchy, pages, page, line);
+}
+
+#endif
