@@ -107,18 +107,6 @@ plain_use_line(struct plain_hits *plain, uint64_t line, bool writes)
 	return true;
 }
 
-/* The same of a line that is not written, whose entry in the table, and whose key, are known. */
-static inline __attribute__((always_inline)) bool
-plain_use_known(struct plain_hits *plain, uint16_t index, uint64_t key)
-{
-	struct plain_place *place = plain_place_at(plain, plain->lines[index]);
-
-	if (place->key != key)
-		return false;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
-}
-
 static inline __attribute__((always_inline)) bool
 plain_use_page(struct plain_hits *plain, uint64_t page)
 {
@@ -169,6 +157,48 @@ static inline bool
 plain_hits_use_address(struct plain_hits *plain, bool writes, uint64_t address)
 {
 	return plain_hits_use_one(plain, writes, address >> plain->line_shift, address >> plain->page_shift);
+}
+
+/* Code, which is not written: lines and their page by where the tables have them, and by their keys. */
+static inline __attribute__((always_inline)) bool
+plain_code_use_line(struct plain_hits *plain, uint16_t index, uint64_t key)
+{
+	struct plain_place *place = plain_place_at(plain, plain->lines[index]);
+
+	if (__builtin_expect(place->key != key, 0))
+		return false;
+	place->stamp = plain->use += PLAIN_USE;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+plain_code_use_page(struct plain_hits *plain, uint16_t index, uint64_t key, uint16_t page_index, uint64_t page_key)
+{
+	struct plain_place *there = plain_place_at(plain, plain->pages[page_index]);
+
+	if (__builtin_expect(there->key != page_key, 0) || !plain_code_use_line(plain, index, key))
+		return false;
+	there->stamp = plain->use;
+	return true;
+}
+
+/* `key`: of the second of two lines. */
+static inline __attribute__((always_inline)) bool
+plain_code_use_two(struct plain_hits *plain, const uint16_t index[2], uint64_t key, uint16_t page_index,
+                   uint64_t page_key)
+{
+	struct plain_place *first = plain_place_at(plain, plain->lines[index[0]]);
+	struct plain_place *last = plain_place_at(plain, plain->lines[index[1]]);
+	struct plain_place *there = plain_place_at(plain, plain->pages[page_index]);
+	uint64_t use;
+
+	if (__builtin_expect(first->key != key - 2 || last->key != key || there->key != page_key, 0))
+		return false;
+	use = plain->use += 2 * PLAIN_USE;
+	first->stamp = use - PLAIN_USE;
+	last->stamp = use;
+	there->stamp = use;
+	return true;
 }
 
 /* It is read or written. A line that was not written yet need not be looked for: that it was is all that changes. */

@@ -4,16 +4,7 @@
 
 #include "emulator/model/predictor.h"
 
-#define WEAKLY_NOT_TAKEN    1
-#define TARGET_HISTORY_BITS 20
-
-static uint64_t
-mix(uint64_t value)
-{
-	value *= UINT64_C(0x9e3779b97f4a7c15);
-	value = (value ^ value >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
-	return value >> 32;
-}
+#define WEAKLY_NOT_TAKEN 1
 
 static void
 set_counters(struct predictor *predictor, const struct machine *machine)
@@ -37,7 +28,8 @@ predictor_init(struct predictor *predictor, const struct machine *machine)
 	uint32_t entries = machine->predictor == PREDICTOR_STATIC ? 2 : machine->predictor_entries;
 
 	*predictor = (struct predictor){.mask = entries - 1, .return_count = machine->return_stack};
-	predictor->target_mask = machine->target_entries ? machine->target_entries - 1 : UINT64_MAX;
+	predictor->has_targets = machine->target_entries != 0; /* without, one that is never written */
+	predictor->target_mask = machine->target_entries ? machine->target_entries - 1 : 0;
 	predictor->counters = malloc((size_t)entries + 1);
 	predictor->targets = calloc(machine->target_entries ? machine->target_entries : 1, sizeof(*predictor->targets));
 	predictor->returns = calloc(machine->return_stack ? machine->return_stack : 1, sizeof(*predictor->returns));
@@ -63,21 +55,5 @@ predictor_site(const struct predictor *predictor, uint64_t address, uint64_t tar
 {
 	if (predictor->is_static)
 		return target <= address;
-	return (uint32_t)mix(address) & predictor->mask;
-}
-
-bool
-predictor_indirect(struct predictor *predictor, uint64_t address, uint64_t target)
-{
-	uint64_t at, before;
-
-	if (predictor->target_mask == UINT64_MAX)
-		return true;
-	at = mix(address ^ predictor->target_history << 32) & predictor->target_mask;
-	before = predictor->targets[at];
-	predictor->targets[at] = target;
-	if (predictor->has_history)
-		predictor->target_history =
-			(predictor->target_history << 5 ^ (mix(target) & 31)) & ((1 << TARGET_HISTORY_BITS) - 1);
-	return before != target;
+	return (uint32_t)predictor_mix(address) & predictor->mask;
 }

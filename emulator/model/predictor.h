@@ -13,17 +13,19 @@
 
 #include "machine/machine.h"
 
-#define PREDICTOR_NEVER UINT8_MAX /* what no counter is */
+#define PREDICTOR_NEVER          UINT8_MAX /* what no counter is */
+#define PREDICTOR_TARGET_BITS    5         /* of each target, in the history of targets, */
+#define PREDICTOR_TARGET_HISTORY 20        /* which has so many */
 
 struct predictor {
 	uint8_t *counters; /* mask + 1, and predictor_no_site()'s; 0 and 1 say not taken, 2 and 3 taken */
 	uint32_t mask;
-	uint32_t history, history_mask;
+	uint32_t history, history_mask; /* of the mask's bits */
 	uint64_t *targets;
-	uint64_t target_mask, target_history; /* mask: UINT64_MAX when there is no table */
+	uint64_t target_mask, target_history;
 	uint64_t *returns;
 	uint32_t return_count, return_top;
-	bool has_history, is_static;
+	bool has_history, has_targets, is_static;
 };
 
 /* 0 or -ENOMEM. */
@@ -50,7 +52,13 @@ predictor_sure(bool taken)
 static inline uint8_t *
 predictor_counter(const struct predictor *predictor, uint32_t site)
 {
-	return &predictor->counters[(predictor->history & predictor->history_mask) ^ site];
+	return &predictor->counters[predictor->history ^ site];
+}
+
+static inline void
+predictor_remember_way(struct predictor *predictor, bool taken)
+{
+	predictor->history = (predictor->history << 1 | taken) & predictor->history_mask;
 }
 
 /* The branch of `site` went one way. When that was predicted: true. Else nothing changes: see predictor_branch_wrong().
@@ -63,7 +71,7 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
 
 	if (__builtin_expect(says_taken != taken, 0))
 		return false;
-	predictor->history = predictor->history << 1 | taken;
+	predictor_remember_way(predictor, taken);
 	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
 	return true;
 }
@@ -77,11 +85,11 @@ predictor_was_sure(const struct predictor *predictor, uint32_t site, uint8_t sur
 
 /* The same with one. */
 static inline bool
-predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure)
+predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure, bool taken)
 {
 	if (*predictor_counter(predictor, site) != sure)
 		return false;
-	predictor->history = predictor->history << 1 | (sure & 1);
+	predictor_remember_way(predictor, taken);
 	return true;
 }
 
@@ -92,7 +100,7 @@ predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
 
 	if (!predictor->is_static)
 		*counter = (uint8_t)(taken ? *counter + 1 : *counter - 1);
-	predictor->history = predictor->history << 1 | taken;
+	predictor_remember_way(predictor, taken);
 }
 
 /* Whether it was predicted wrongly. */
@@ -140,7 +148,57 @@ predictor_return_wrong(struct predictor *predictor)
 	predictor->return_top = (top ? top : predictor->return_count) - 1;
 }
 
-/* An indirect jump or call at `address` to `target`: whether that was predicted wrongly; always, without a table. */
-bool predictor_indirect(struct predictor *predictor, uint64_t address, uint64_t target);
+static inline uint64_t
+predictor_mix(uint64_t value)
+{
+	value *= UINT64_C(0x9e3779b97f4a7c15);
+	value = (value ^ value >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+	return value >> 32;
+}
+
+/* Where the table has the target of an indirect jump or call at `address`. */
+static inline uint64_t *
+predictor_target(const struct predictor *predictor, uint64_t address)
+{
+	return &predictor->targets[predictor_mix(address ^ predictor->target_history << 32) & predictor->target_mask];
+}
+
+static inline void
+predictor_remember_target(struct predictor *predictor, uint64_t target)
+{
+	if (predictor->has_history)
+		predictor->target_history = (predictor->target_history << PREDICTOR_TARGET_BITS ^
+		                             (predictor_mix(target) & ((1 << PREDICTOR_TARGET_BITS) - 1))) &
+		                            ((1 << PREDICTOR_TARGET_HISTORY) - 1);
+}
+
+/* The indirect jump or call at `address` went to `target`. When that was predicted: true. Else nothing changes. */
+static inline bool
+predictor_indirect_right(struct predictor *predictor, uint64_t address, uint64_t target)
+{
+	if (*predictor_target(predictor, address) != target)
+		return false;
+	predictor_remember_target(predictor, target);
+	return true;
+}
+
+static inline void
+predictor_indirect_wrong(struct predictor *predictor, uint64_t address, uint64_t target)
+{
+	if (!predictor->has_targets)
+		return;
+	*predictor_target(predictor, address) = target;
+	predictor_remember_target(predictor, target);
+}
+
+/* Whether it was predicted wrongly; always, without a table. */
+static inline bool
+predictor_indirect(struct predictor *predictor, uint64_t address, uint64_t target)
+{
+	if (predictor_indirect_right(predictor, address, target))
+		return false;
+	predictor_indirect_wrong(predictor, address, target);
+	return true;
+}
 
 #endif

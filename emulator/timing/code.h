@@ -30,7 +30,8 @@ enum code_ending {
 	CODE_BRANCHES,
 	CODE_CALLS,
 	CODE_RETURNS,
-	CODE_GOES_ANYWHERE, /* jumps or calls indirectly */
+	CODE_JUMPS_ANYWHERE,
+	CODE_CALLS_ANYWHERE,
 };
 
 /* Which lines of a block are to be looked at behind another: the one that was used last need not be, nor its page. */
@@ -39,7 +40,7 @@ enum edge_fetch {
 	EDGE_FETCHES_LINE,         /* of the page that was used last */
 	EDGE_FETCHES_LINE_OF_PAGE, /* and that page */
 	EDGE_FETCHES_TWO,          /* and their page */
-	EDGE_FETCHES_ANY,
+	EDGE_FETCHES_ANY,          /* all of it, one by one */
 };
 
 /*
@@ -61,6 +62,9 @@ struct edge {
 	const struct variant *of;   /* that it is a copy of */
 	const struct variant *from; /* of the block before */
 	struct edge *same;          /* with the same place in the table of edges */
+	uint64_t page_key;          /* of the lines' page */
+	uint16_t page_index;
+	uint16_t first_index; /* of two lines, in the table: the first */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part of it is one line");
@@ -70,6 +74,7 @@ struct code {
 	const struct block *block;
 	uint64_t address, page;
 	uint64_t fall;       /* where a branch that is not taken goes, and a call returns to */
+	uint64_t end;        /* of its last instruction, where that begins */
 	uint64_t first_line; /* that it is on */
 	uint64_t last_line;  /* the same or the next; CODE_NO_LINE: all of it is to be looked at each time */
 	uint32_t number;

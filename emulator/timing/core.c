@@ -63,14 +63,6 @@ core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit
 	stall_sample(thread, stalled);
 }
 
-/* Out of order, the front end begins anew: what comes now was not in the window before. */
-static void
-begin_front(struct thread *thread)
-{
-	thread->front_position = thread->clock - thread->other;
-	thread->front_time = thread->clock;
-}
-
 static inline void
 stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
@@ -82,7 +74,7 @@ stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum 
 		core_remember_stall(thread, thread->clock - thread->other);
 	thread_stall(thread, instruction, culprit, reason, cycles);
 	if (!is_in_order)
-		begin_front(thread);
+		core_begin_front(thread);
 }
 
 void
@@ -143,5 +135,5 @@ core_restart(struct thread *thread)
 	thread->waiting_count = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->variant = &thread->timing->nothing->edge.variant;
-	begin_front(thread);
+	core_begin_front(thread);
 }

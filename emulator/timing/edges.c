@@ -80,6 +80,9 @@ fill(const struct timing *timing, const struct code *before, struct code *code, 
 	edge->fetch = (uint8_t)fetch_of(before, code);
 	edge->line_key = code->last_line << 1;
 	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
+	edge->first_index = (uint16_t)(code->first_line % PLAIN_LINES);
+	edge->page_key = code->page;
+	edge->page_index = (uint16_t)(code->page % PLAIN_PAGES);
 	edge->variant = *of;
 	edge->of = of;
 	fill_branch(&timing->sites, before, code, edge);

@@ -34,14 +34,14 @@ hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 		return;
 	thread->clock += edge->variant.cycles;
 	if (!(parts & HOT_IN_ORDER)) { /* the history is for what addresses are made of; only there are fractions */
-		thread->history[++thread->sequence % THREAD_HISTORY] = edge->code;
+		thread->history[++thread->sequence % THREAD_HISTORY] = &edge->variant;
 		thread->clock += __builtin_add_overflow(thread->fraction, edge->variant.fraction, &thread->fraction);
 	}
 	if (!HOT_LIKELY(thread->clock < thread->limit))
 		slow_limit(thread);
 }
 
-/* Whether what is fetched is one line that is a plain hit, or nothing. */
+/* Whether all that is fetched is a plain hit. */
 HOT_INLINE bool
 hot_fetches_plainly(struct thread *thread, const struct edge *edge)
 {
@@ -50,9 +50,12 @@ hot_fetches_plainly(struct thread *thread, const struct edge *edge)
 	if (edge->fetch == EDGE_FETCHES_NOTHING)
 		return true;
 	if (edge->fetch == EDGE_FETCHES_LINE)
-		return plain_use_known(plain, edge->line_index, edge->line_key);
-	return edge->fetch == EDGE_FETCHES_LINE_OF_PAGE &&
-	       plain_hits_use_one(plain, false, edge->line_key >> 1, edge->code->page);
+		return plain_code_use_line(plain, edge->line_index, edge->line_key);
+	if (edge->fetch == EDGE_FETCHES_LINE_OF_PAGE)
+		return plain_code_use_page(plain, edge->line_index, edge->line_key, edge->page_index, edge->page_key);
+	return edge->fetch == EDGE_FETCHES_TWO &&
+	       plain_code_use_two(plain, (const uint16_t[]){edge->first_index, edge->line_index}, edge->line_key,
+	                          edge->page_index, edge->page_key);
 }
 
 HOT_INLINE void
@@ -64,29 +67,35 @@ hot_fetch(struct thread *thread, struct edge *edge, const uint32_t parts)
 		hot_advance(thread, edge, parts);
 }
 
-/* What changes the predictor. */
+/* What changes the predictor, or is no branch where there is a history. */
 HOT_INLINE bool
 hot_was_predicted_otherwise(struct thread *thread, const struct edge *edge)
 {
+	const struct code *before = thread_edge(thread)->code;
+
+	if (edge->ending == CODE_ENDS_PLAINLY)
+		return true;
 	if (edge->ending == CODE_BRANCHES)
 		return predictor_branch_right(&thread->predictor, edge->site, edge->taken);
 	if (edge->ending == CODE_RETURNS)
 		return predictor_return_right(&thread->predictor, edge->code->address);
-	if (edge->ending != CODE_CALLS)
-		return edge->ending == CODE_ENDS_PLAINLY;
-	predictor_call(&thread->predictor, thread_edge(thread)->code->fall);
-	return true;
+	if (edge->ending != CODE_JUMPS_ANYWHERE)
+		predictor_call(&thread->predictor, before->fall);
+	return edge->ending == CODE_CALLS ||
+	       predictor_indirect_right(&thread->predictor, before->end, edge->code->address);
 }
 
 /* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
 HOT_INLINE bool
 hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t parts)
 {
+	struct predictor *predictor = &thread->predictor;
+
 	if (!(parts & HOT_HISTORY)) {
-		if (HOT_LIKELY(predictor_was_sure(&thread->predictor, edge->site, edge->counter)))
+		if (HOT_LIKELY(predictor_was_sure(predictor, edge->site, edge->counter)))
 			return true;
 	} else if (HOT_LIKELY(edge->ending == CODE_BRANCHES)) {
-		if (HOT_LIKELY(predictor_branch_sure(&thread->predictor, edge->site, edge->counter)))
+		if (HOT_LIKELY(predictor_branch_sure(predictor, edge->site, edge->counter, edge->taken)))
 			return true;
 	}
 	return hot_was_predicted_otherwise(thread, edge);

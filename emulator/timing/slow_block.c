@@ -65,9 +65,8 @@ fetch_lines(struct thread *thread, const struct code *code)
 	}
 }
 
-/* Some of it is no plain hit. */
-static __attribute__((noinline)) void
-fetch_slowly(struct thread *thread, struct edge *edge, uint32_t parts)
+void
+slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts)
 {
 	const struct code *code = edge->code;
 
@@ -80,54 +79,44 @@ fetch_slowly(struct thread *thread, struct edge *edge, uint32_t parts)
 	hot_advance(thread, edge, parts);
 }
 
-void
-slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts)
-{
-	const struct code *code = edge->code;
-
-	if (edge->fetch == EDGE_FETCHES_TWO &&
-	    plain_hits_use(thread->code_plain, false, code->first_line, code->last_line, code->page))
-		hot_advance(thread, edge, parts);
-	else
-		fetch_slowly(thread, edge, parts);
-}
-
-/* The block before went on to it otherwise than was predicted. */
-static __attribute__((noinline)) void
-mispredict(struct thread *thread, struct edge *edge, uint32_t parts)
+/* The block before went on to it otherwise than was predicted; that is sampled, or holds up otherwise than is usual. */
+static SLOW void
+mispredict_rest(struct thread *thread, struct edge *edge, uint32_t parts, bool is_sampled)
 {
 	const uint32_t branch = thread_edge(thread)->code->last;
 
-	thread->record->counters.mispredicted++;
-	sample_count(thread, SETUP_EVENT_BRANCH, branch);
+	if (is_sampled)
+		sample_event(thread, SETUP_EVENT_BRANCH, branch);
 	if (parts & SETUP_CLOCK)
 		core_mispredicted(thread, edge->code->first, branch);
 	hot_fetch(thread, edge, parts);
 }
 
-/* Only the table of targets knows whether an indirect jump or call goes where it was predicted to. */
-static bool
-was_target_predicted(struct thread *thread, const struct edge *edge)
+static inline void
+learn(struct predictor *predictor, const struct code *before, const struct edge *edge)
 {
-	const struct block *before = thread_edge(thread)->code->block;
-
-	if (before->end == BLOCK_CALLS_INDIRECT)
-		predictor_call(&thread->predictor, before->fall);
-	return !predictor_indirect(&thread->predictor, before->fall - before->end_size, edge->code->address);
+	if (HOT_LIKELY(edge->ending == CODE_BRANCHES))
+		predictor_branch_wrong(predictor, edge->site, edge->taken);
+	else if (edge->ending == CODE_RETURNS)
+		predictor_return_wrong(predictor);
+	else
+		predictor_indirect_wrong(predictor, before->end, edge->code->address);
 }
 
 void
 slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	if (HOT_LIKELY(edge->ending == CODE_BRANCHES))
-		predictor_branch_wrong(&thread->predictor, edge->site, edge->taken);
-	else if (edge->ending == CODE_RETURNS)
-		predictor_return_wrong(&thread->predictor);
-	else if (was_target_predicted(thread, edge)) {
+	const struct code *before = thread_edge(thread)->code;
+	bool is_sampled;
+
+	learn(&thread->predictor, before, edge);
+	thread->record->counters.mispredicted++;
+	is_sampled = sample_is_due(thread, SETUP_EVENT_BRANCH);
+	if (__builtin_expect(is_sampled, 0) ||
+	    (parts & SETUP_CLOCK && !core_mispredicted_simply(thread, edge->code->first, before->last)))
+		mispredict_rest(thread, edge, parts, is_sampled);
+	else
 		hot_fetch(thread, edge, parts);
-		return;
-	}
-	mispredict(thread, edge, parts);
 }
 
 void

@@ -70,7 +70,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->executions = thread->record->executions;
 	thread->variant = &timing->nothing->edge.variant;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
-		thread->history[i] = timing->nothing;
+		thread->history[i] = thread->variant;
 	thread->record->counters.began = thread->clock;
 	thread->record->counters.clock = thread->clock;
 	thread->record->counters.threads++;

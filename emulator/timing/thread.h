@@ -64,7 +64,7 @@ struct thread {
 	struct timing *timing;
 	struct plain_hits *data_plain, *code_plain;
 	struct predictor predictor;
-	const struct code *history[THREAD_HISTORY]; /* by sequence */
+	const struct variant *history[THREAD_HISTORY]; /* of blocks that ran, by sequence */
 
 	struct hierarchy *hierarchy;
 	struct record_vcpu *record;

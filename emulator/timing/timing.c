@@ -116,21 +116,22 @@ fill_code(const struct timing *timing, const struct block *block, struct code *c
 {
 	static const uint8_t endings[] = {
 		[BLOCK_FALLS] = CODE_ENDS_PLAINLY, [BLOCK_BRANCHES] = CODE_BRANCHES,
-		[BLOCK_JUMPS] = CODE_ENDS_PLAINLY, [BLOCK_JUMPS_INDIRECT] = CODE_GOES_ANYWHERE,
-		[BLOCK_CALLS] = CODE_CALLS,        [BLOCK_CALLS_INDIRECT] = CODE_GOES_ANYWHERE,
+		[BLOCK_JUMPS] = CODE_ENDS_PLAINLY, [BLOCK_JUMPS_INDIRECT] = CODE_JUMPS_ANYWHERE,
+		[BLOCK_CALLS] = CODE_CALLS,        [BLOCK_CALLS_INDIRECT] = CODE_CALLS_ANYWHERE,
 		[BLOCK_RETURNS] = CODE_RETURNS,
 	};
 
 	code->block = block;
 	code->address = block->address;
 	code->fall = block->fall;
+	code->end = block->fall - block->end_size;
 	code->number = block->number;
 	code->first = block->first;
 	code->last = block->first + block->count - 1u;
 	code->ending = endings[block->end];
 	place_code(timing, code);
 	if (code->ending == CODE_BRANCHES)
-		code->site = predictor_site(&timing->sites, block->fall - block->end_size, block->target);
+		code->site = predictor_site(&timing->sites, code->end, block->target);
 }
 
 struct code *
