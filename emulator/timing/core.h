@@ -31,8 +31,17 @@ core_store_begins(const struct thread *thread, unsigned index)
 static inline void
 core_remember_stall(struct thread *thread, uint64_t position)
 {
-	thread->stalls[thread->stall_count++ % THREAD_STALLS] = (struct past_stall){position, thread->other};
-	thread->stalls[thread->stall_count % THREAD_STALLS].position = UINT64_MAX;
+	struct past_stall *stall = thread->next_stall, *next = stall->next, *oldest = thread->oldest_stall;
+
+	stall->position = position;
+	stall->other = thread->other;
+	next->position = UINT64_MAX;
+	next->before = position;
+	next->other = UINT64_MAX;
+	thread->next_stall = next;
+	oldest->position = 0;
+	oldest->next->before = 0;
+	thread->oldest_stall = oldest->next;
 }
 
 /* It never did: all that are remembered were before everything. */

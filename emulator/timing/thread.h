@@ -22,7 +22,7 @@
 #define THREAD_SHIFT     14 /* each in its own 16 KiB of one area: found by a shift */
 #define THREAD_HISTORY   64 /* blocks, misses and stalls that are remembered; a power of two */
 #define THREAD_STORES    256
-#define THREAD_STALLS    (2 * THREAD_HISTORY) /* places for those that are remembered, and for one behind them */
+#define THREAD_STALLS    (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
 #define THREAD_DISTANCES 512
 #define THREAD_NEVER     UINT64_MAX
 
@@ -50,8 +50,12 @@ struct flight {
 	struct flight *next; /* of a ring, and the next that was begun */
 };
 
+/* A stall that is remembered, in a ring. */
 struct past_stall {
-	uint64_t position, other; /* before it */
+	uint64_t position; /* on the static clock; of the next one: that never comes; of one that is forgotten: 0 */
+	uint64_t before;   /* where the one before it was; of the oldest: 0 */
+	uint64_t other;    /* the thread's, before it; of the next one more than that can be */
+	struct past_stall *next;
 };
 
 struct thread {
@@ -90,9 +94,9 @@ struct thread {
 
 	/* out of order */
 	struct dependence dependence;
-	struct past_stall stalls[THREAD_STALLS]; /* behind the last: at a position that never comes */
-	uint32_t stall_count, stall_found;       /* so far, and THREAD_HISTORY; the one that was looked for last */
-	uint64_t front_position, front_time;     /* when the front end began anew */
+	struct past_stall stalls[THREAD_STALLS];
+	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */
+	uint64_t front_position, front_time;                        /* when the front end began anew */
 
 	struct flight in_flight[THREAD_HISTORY];
 

@@ -2,6 +2,7 @@
  * Tests of emulator/timing/core_out_of_order.c and dependence.c: a window of 60 and 6 a cycle, which is 10 cycles; a
  * load's value after 5 cycles, and here 100 later.
  */
+#include "emulator/timing/dependence_usual.h"
 #include "tests/unit/emulator/timing_fixture.h"
 
 #define LOAD_RAX    "48 8b 07"    /* mov (%rdi),%rax */
@@ -230,6 +231,93 @@ one_miss_in_flight_at_a_time_makes_them_follow_each_other(void **state)
 	assert_int_equal(waited(fixture), 2 * (LOAD + MISS) - HIDDEN_PAIR - 1);
 }
 
+static void
+assert_same_dependence(const struct dependence *one, const struct dependence *other)
+{
+	assert_int_equal(one->until, other->until);
+	assert_int_equal(one->registers, other->registers);
+	assert_int_equal(one->followed, other->followed);
+	assert_int_equal(one->count, other->count);
+	for (unsigned i = 0; i < DEPENDENCE_REGISTERS; i++)
+		assert_true(!(one->registers >> i & 1) || one->ready[i] == other->ready[i]);
+}
+
+/* What the load that is first in the block waits for: straight on, if that can be, and anyhow. */
+static uint64_t
+wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
+{
+	const struct block_instruction *instruction = &thread->variant->block->instructions[0];
+	const struct dependence before = thread->dependence;
+	struct dependence behind;
+	uint64_t ready, any;
+	bool is_usual;
+
+	is_usual = dependence_usual(thread, instruction, issue, &ready);
+	behind = thread->dependence;
+	if (is_usual)
+		thread->dependence = before; /* else it goes on from there */
+	any = dependence_ready(thread, instruction, issue);
+	if (is_usual) {
+		assert_int_equal(ready, any);
+		assert_same_dependence(&behind, &thread->dependence);
+	}
+	*usual += is_usual && ready > issue;
+	return any;
+}
+
+/* Blocks in any order, of which some miss, and windows that are longer and shorter. */
+static void
+the_usual_is_followed_straight_as_it_is_anyhow(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *loads[] = {CODE_OF(fixture, LOAD_RAX), CODE_OF(fixture, LOAD_BY_RAX), CODE_OF(fixture, LOAD_RBX),
+	                        CODE_OF(fixture, LOAD_BY_RBX, ADD_RBX), CODE_OF(fixture, CHASE, MOVE_ON)};
+	struct code *others[] = {CODE_OF(fixture, MOVE_ON), CODE_OF(fixture, ADD_RBX), CODE_OF(fixture, REPLACE),
+	                         CODE_OF(fixture, ADD_RDX)};
+	uint32_t random = 1;
+	unsigned usual = 0;
+
+	for (uint64_t now = 1; now < 20000; now++) {
+		const struct block_instruction *load;
+		uint64_t ready;
+
+		random = random * 1664525 + 1013904223;
+		if (random >> 24 & 1) {
+			execute(fixture, others[random >> 16 & 3]);
+			continue;
+		}
+		execute(fixture, loads[(random >> 16) % 5]);
+		if (random >> 25 & 1)
+			continue;
+		load = &fixture->thread->variant->block->instructions[0];
+		ready = wait_both_ways(fixture->thread, now - (random >> 26) % 8, &usual);
+		dependence_add(fixture->thread, load, (ready > now ? ready : now) + (random >> 29));
+	}
+	assert_in_range(usual, 500, 10000);
+}
+
+/* More stalls than are remembered, and then one that waits for what came first. */
+static void
+stalls_of_the_window_are_found_among_many(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *chain = CODE_OF(fixture, ADD_RDX, LOOP), *load = CODE_OF(fixture, LOAD_RAX);
+
+	for (unsigned stalls = 1; stalls <= 3 * THREAD_HISTORY; stalls *= 2) {
+		uint64_t before;
+
+		fill_window(fixture);
+		for (unsigned i = 0; i < stalls; i++)
+			core_store_missed(fixture->thread, 0, &(struct access_result){.level = 1, .cycles = MISS});
+		for (unsigned i = 0; i < 2 * HIDDEN; i++)
+			execute(fixture, chain);
+		execute(fixture, load);
+		before = waited(fixture);
+		miss(fixture, 0, MISS);
+		assert_int_equal(waited(fixture) - before, LOAD + MISS - HIDDEN);
+	}
+}
+
 /* What comes behind a branch that was predicted wrongly was not in the window before. */
 static void
 a_misprediction_empties_the_window(void **state)
@@ -262,6 +350,8 @@ main(void)
 		TEST(a_register_that_was_written_again_is_not_waited_for),
 		TEST(a_pointer_chase_takes_its_latency_each_time),
 		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
+		TEST(the_usual_is_followed_straight_as_it_is_anyhow),
+		TEST(stalls_of_the_window_are_found_among_many),
 		TEST(a_misprediction_empties_the_window),
 	};
 

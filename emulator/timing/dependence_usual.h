@@ -1,0 +1,167 @@
+/*
+ * dependence_usual.h - what a load that missed has to do with others, straight on
+ *
+ * Nothing is called here, so that who asks has nothing to save.
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_DEPENDENCE_USUAL_H
+#define DCPI_EMULATOR_TIMING_DEPENDENCE_USUAL_H
+
+#include "emulator/timing/thread.h"
+
+static inline void
+dependence_forget(struct dependence *dependence, uint32_t sequence)
+{
+	dependence->until = 0;
+	dependence->registers = 0;
+	dependence->followed = sequence;
+	dependence->count = 0;
+}
+
+static inline const struct block *
+dependence_block(const struct thread *thread, uint32_t sequence)
+{
+	return thread->history[sequence % THREAD_HISTORY]->block;
+}
+
+/* Whether anything is loaded, or held by registers, that the address of an instruction is made of. */
+static inline bool
+dependence_may_wait(const struct block_instruction *instruction)
+{
+	return instruction->address_loads | instruction->address_live;
+}
+
+static inline void
+dependence_set(struct dependence *dependence, uint32_t registers, uint64_t ready)
+{
+	for (; registers; registers &= registers - 1)
+		dependence->ready[__builtin_ctz(registers)] = ready;
+}
+
+/* The registers that wait behind a block, of which `registers` waited before it. It reads only one that did. */
+static inline __attribute__((always_inline)) uint32_t
+dependence_pass(struct dependence *dependence, const struct block *block, uint32_t registers, uint32_t waiting,
+                uint64_t issue)
+{
+	const unsigned reg = (unsigned)__builtin_ctz(waiting);
+	const uint64_t until = dependence->ready[reg];
+
+	registers &= ~(uint32_t)block->writes;
+	if (until <= issue)
+		return registers;
+	dependence_set(dependence, block->reaches[reg] & ~waiting, until);
+	return registers | block->reaches[reg];
+}
+
+/* The same behind one whose load missed, and brings what `loaded` are made of; it reads one at most that waited. */
+static inline __attribute__((always_inline)) uint32_t
+dependence_pass_load(struct dependence *dependence, const struct block *block, uint32_t waiting, uint32_t loaded,
+                     uint64_t issue)
+{
+	const uint64_t ready = dependence->missing[0].ready;
+	uint32_t registers = dependence->registers & ~(uint32_t)block->writes, reached;
+	uint64_t until;
+
+	if (waiting) {
+		until = dependence->ready[__builtin_ctz(waiting)];
+		reached = until > issue ? block->reaches[__builtin_ctz(waiting)] : 0;
+		dependence_set(dependence, reached & ~waiting, until);
+		registers |= reached;
+		if (ready > issue && until > ready) {
+			dependence_set(dependence, loaded & ~reached, ready);
+			return registers | loaded;
+		}
+	}
+	if (ready <= issue)
+		return registers;
+	dependence_set(dependence, loaded, ready);
+	return registers | loaded;
+}
+
+/*
+ * Follows to the block that runs what usually is to be followed: one load missed, in the first of the blocks, and each
+ * reads one register at most that waits. False: it is another, or from `followed` on it is.
+ */
+static inline __attribute__((always_inline)) bool
+dependence_follow(struct thread *thread, uint64_t issue)
+{
+	struct dependence *dependence = &thread->dependence;
+	const struct missing_load *load = &dependence->missing[0];
+	const uint32_t end = thread->sequence;
+	uint32_t sequence = dependence->followed, registers = dependence->registers, waiting, loaded;
+	const struct block *block;
+
+	if (dependence->count != 1 || load->sequence != sequence || end - sequence - 1 >= THREAD_HISTORY - 1)
+		return false;
+	loaded = load->instruction->reaches;
+	if (registers | loaded) {
+		block = dependence_block(thread, sequence);
+		waiting = registers & (uint32_t)block->live_in;
+		if (waiting & (waiting - 1))
+			return false;
+		registers = dependence_pass_load(dependence, block, waiting, loaded, issue);
+		while (++sequence != end) {
+			block = dependence_block(thread, sequence);
+			waiting = registers & (uint32_t)block->live_in;
+			if (!waiting)
+				registers &= ~(uint32_t)block->writes;
+			else if (waiting & (waiting - 1))
+				break;
+			else
+				registers = dependence_pass(dependence, block, registers, waiting, issue);
+		}
+	} else {
+		sequence = end;
+	}
+	dependence->count = 0;
+	dependence->registers = registers;
+	dependence->followed = sequence;
+	return sequence == end;
+}
+
+/* When all registers are there that an address is made of, as they were when its block began. */
+static inline __attribute__((always_inline)) uint64_t
+dependence_made(const struct dependence *dependence, const struct block_instruction *instruction)
+{
+	uint64_t ready = 0;
+
+	for (uint32_t left = (uint32_t)instruction->address_live & dependence->registers; left; left &= left - 1) {
+		const uint64_t until = dependence->ready[__builtin_ctz(left)];
+
+		ready = until > ready ? until : ready;
+	}
+	return ready;
+}
+
+/* dependence_ready() of what is usual; false: it is to be called. */
+static inline __attribute__((always_inline)) bool
+dependence_usual(struct thread *thread, const struct block_instruction *instruction, uint64_t issue, uint64_t *ready)
+{
+	*ready = 0;
+	if (thread->dependence.until <= issue) {
+		dependence_forget(&thread->dependence, thread->sequence);
+		return true;
+	}
+	if (!dependence_may_wait(instruction))
+		return true;
+	if (!dependence_follow(thread, issue))
+		return false;
+	*ready = dependence_made(&thread->dependence, instruction);
+	return true;
+}
+
+/* The load of an instruction, of the block that runs, missed. */
+static inline __attribute__((always_inline)) void
+dependence_add(struct thread *thread, const struct block_instruction *instruction, uint64_t ready)
+{
+	struct dependence *dependence = &thread->dependence;
+
+	dependence->until = ready > dependence->until ? ready : dependence->until;
+	dependence->missing[dependence->count++ % DEPENDENCE_MISSING] = (struct missing_load){
+		.ready = ready,
+		.instruction = instruction,
+		.sequence = thread->sequence,
+	};
+}
+
+#endif
