@@ -1,5 +1,5 @@
 /* What level 1 does not have, nor level 2 if it is simple: in the levels behind them, or in memory. */
-#include "emulator/model/cache_set.h"
+#include "emulator/model/cache_narrow.h"
 #include "emulator/model/moves.h"
 
 #define BEYOND_INLINE static inline __attribute__((always_inline))
@@ -45,43 +45,62 @@ look_in_any_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, con
 	look_from(hierarchy, 2, line, latencies, now, result);
 }
 
-/* The usual level 3 did not have the line. */
+/* A narrow level 3 did not have the line. */
 static __attribute__((noinline)) void
-bring_into_third(struct hierarchy *hierarchy, const struct set_place place, uint64_t line, const uint32_t *latencies,
+bring_into_third(struct hierarchy *hierarchy, struct narrow_place place, uint64_t line, const uint32_t *latencies,
                  uint64_t now, struct access_result *result)
 {
-	const struct cache_found found = set_replace(hierarchy->levels[2], place, 0, set_kind_usual());
+	const struct cache_found found = narrow_replace(hierarchy->levels[2], place, false);
 
 	if (cache_found_writes_back(found))
 		hierarchy_write_back(hierarchy, found.left, 3, now);
 	look_from(hierarchy, 3, line, latencies, now, result);
 }
 
-/* The host gets the sets of both lines at once, unless it did when the page was translated. */
+/*
+ * A narrow level 3: what level 2 has was there, so that it has room for its number. The host gets the sets of both
+ * lines at once, unless it did when the page was translated.
+ */
 BEYOND_INLINE void
-look_in_usual_third(struct hierarchy *hierarchy, const struct cache *third, uint64_t left, uint64_t line,
-                    const uint32_t *latencies, uint64_t now, struct access_result *result)
+look_in_narrow_third(struct hierarchy *hierarchy, const struct cache *third, struct narrow_place place, uint64_t left,
+                     uint64_t line, const uint32_t *latencies, uint64_t now, struct access_result *result)
 {
-	const struct set_kind kind = set_kind_usual();
-	const struct set_place place = set_place(third, line, kind.bytes);
-	struct set_place back;
 	uint32_t matches;
 
 	if (left != CACHE_NO_LINE) {
-		back = set_place(third, left, kind.bytes);
+		const struct narrow_place back = narrow_place(third, left);
+
 		if (!result->tlb_missed) {
-			set_fetch(place.set, kind);
-			set_fetch(back.set, kind);
+			__builtin_prefetch(place.set, 1);
+			__builtin_prefetch(back.set, 1);
 		}
-		if (__builtin_expect(!set_mark_written(back, kind), 0))
+		if (__builtin_expect(!narrow_mark_written(back), 0))
 			hierarchy_write_back(hierarchy, left, 3, now);
 	}
-	matches = tags_match(set_tags(place.set), place.tag, kind.slots);
-	if (matches)
-		serve(hierarchy, 2, set_use(place.set, (uint32_t)__builtin_ctz(matches), false, kind).what, line,
-		      latencies, now, result);
-	else
+	matches = narrow_match(place);
+	if (!matches) {
 		bring_into_third(hierarchy, place, line, latencies, now, result);
+		return;
+	}
+	narrow_use(place, matches);
+	serve(hierarchy, 2, 0, line, latencies, now, result);
+}
+
+BEYOND_INLINE void
+look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+              struct access_result *result)
+{
+	const struct cache *third = hierarchy->levels[2];
+	struct narrow_place place;
+
+	if (third->is_narrow) {
+		place = narrow_place(third, line);
+		if (__builtin_expect(narrow_has_room(place), 1)) {
+			look_in_narrow_third(hierarchy, third, place, left, line, latencies, now, result);
+			return;
+		}
+	}
+	look_in_any_third(hierarchy, left, line, latencies, now, result);
 }
 
 static __attribute__((noinline)) void
@@ -119,16 +138,10 @@ look_behind(struct hierarchy *hierarchy, const struct cache *second, uint64_t li
 	const bool was_written = there.flags & CACHE_WAS_WRITTEN;
 	const uint64_t left = was_written ? cache_small_left(second, line, there) : CACHE_NO_LINE;
 
-	if (hierarchy->level_count > 2) {
-		const struct cache *third = hierarchy->levels[2];
-
-		if (third->is_usual)
-			look_in_usual_third(hierarchy, third, left, line, latencies, now, result);
-		else
-			look_in_any_third(hierarchy, left, line, latencies, now, result);
-		return;
-	}
-	move_to_second(hierarchy, left, line, latencies, now, result);
+	if (hierarchy->level_count > 2)
+		look_in_third(hierarchy, left, line, latencies, now, result);
+	else
+		move_to_second(hierarchy, left, line, latencies, now, result);
 }
 
 void

@@ -3,23 +3,36 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "emulator/model/cache_set.h"
+#include "emulator/model/cache_narrow.h"
 
 #define HOST_LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static void
-empty_first_set(const struct cache *cache, const struct set_kind kind, uint8_t *set)
+set_ages(const struct cache *cache, uint8_t *ages, unsigned bytes)
+{
+	memset(ages, ORDER_NEVER, bytes);
+	for (uint8_t i = 0; i < cache->ways; i++)
+		ages[i] = (uint8_t)(cache->ways - 1 - i);
+}
+
+static void
+empty_narrow_set(const struct cache *cache, struct narrow_set *set)
+{
+	memset(set->tags, 0xff, sizeof(set->tags));
+	set_ages(cache, set->ages, sizeof(set->ages));
+	set->written = 0;
+}
+
+static void
+empty_wide_set(const struct cache *cache, const struct set_kind kind, uint8_t *set)
 {
 	memset(set, 0, cache->set_bytes);
 	memset(set, 0xff, cache->slots * sizeof(uint32_t));
-	if (set_is_small(kind)) {
+	if (set_is_small(kind))
 		*set_order(kind, set) = order_first(cache->ways);
-	} else {
-		memset(set + kind.order_at, ORDER_NEVER, kind.order_bytes);
-		for (uint8_t i = 0; i < cache->ways; i++)
-			set[kind.order_at + i] = (uint8_t)(cache->ways - 1 - i);
-	}
+	else
+		set_ages(cache, set + kind.order_at, kind.order_bytes);
 }
 
 /* A large cache has 10^5 of them, and many a program is short. */
@@ -28,7 +41,10 @@ empty_sets(struct cache *cache, uint64_t seed)
 {
 	const struct set_kind kind = set_kind_any(cache);
 
-	empty_first_set(cache, kind, cache->sets);
+	if (cache->is_narrow)
+		empty_narrow_set(cache, (struct narrow_set *)(void *)cache->sets);
+	else
+		empty_wide_set(cache, kind, cache->sets);
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		uint8_t *set = cache->sets + (size_t)i * cache->set_bytes;
 
@@ -44,7 +60,6 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 {
 	cache->ways = (uint8_t)model->ways;
 	cache->slots = (uint8_t)(cache->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (cache->ways + 3) & ~3u);
-	cache->set_bytes = set_kind_any(cache).bytes;
 	cache->present = order_present(cache->ways <= CACHE_SMALL_WAYS ? cache->ways : 0);
 	cache->is_lru = model->replacement == REPLACEMENT_LRU;
 	cache->is_random = model->replacement == REPLACEMENT_RANDOM;
@@ -53,7 +68,8 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
 	else
 		cache->set_shift = (uint8_t)__builtin_ctz(cache->set_count);
-	cache->is_usual = cache->slots == SET_USUAL_SLOTS && cache->is_lru;
+	cache->is_narrow = cache->slots == SET_USUAL_SLOTS && cache->is_lru;
+	cache->set_bytes = cache->is_narrow ? sizeof(struct narrow_set) : set_kind_any(cache).bytes;
 	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->is_lru && !cache->reciprocal;
 }
 
@@ -64,7 +80,7 @@ cache_init(struct cache *cache, const struct machine_cache *model, unsigned line
 
 	*cache = (struct cache){.sets = NULL};
 	set_shape(cache, model, line_bytes);
-	bytes = (size_t)cache->set_count * cache->set_bytes;
+	bytes = (size_t)cache->set_count * set_kind_any(cache).bytes; /* with room to be wide */
 	alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
 	bytes = (bytes + alignment - 1) & ~(alignment - 1);
 	cache->sets = aligned_alloc(alignment, bytes);
@@ -83,10 +99,39 @@ cache_fini(struct cache *cache)
 	*cache = (struct cache){.sets = NULL};
 }
 
+/* `set`: where there may be others that are narrow, but not the one that it is made of. */
+static void
+make_wide_set(const struct cache *cache, const struct set_kind kind, const struct narrow_set *narrow, uint8_t *set)
+{
+	empty_wide_set(cache, kind, set);
+	for (uint32_t i = 0; i < cache->ways; i++) {
+		if (narrow->tags[i] != NARROW_NONE)
+			set_tags(set)[i] = narrow->tags[i];
+		set[kind.order_at + i] = narrow->ages[i];
+		set[kind.flags_at + i] = narrow->written >> i & 1 ? CACHE_WAS_WRITTEN : 0;
+	}
+}
+
+/* In its place, the last set first: a set then takes the room of those behind it, which are wide already. */
+void
+cache_widen(struct cache *cache)
+{
+	const struct set_kind kind = set_kind_any(cache);
+
+	cache->is_narrow = false;
+	cache->set_bytes = kind.bytes;
+	for (size_t i = cache->set_count; i-- > 0;) {
+		const struct narrow_set narrow = ((struct narrow_set *)(void *)cache->sets)[i];
+
+		make_wide_set(cache, kind, &narrow, cache->sets + i * kind.bytes);
+	}
+}
+
 void
 cache_begin_to_lock(struct cache *cache)
 {
+	if (cache->is_narrow)
+		cache_widen(cache);
 	cache->locks = true;
 	cache->is_simple = false;
-	cache->is_usual = false;
 }

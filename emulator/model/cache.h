@@ -39,7 +39,7 @@ struct cache {
 	uint32_t set_count; /* a power of two, unless `reciprocal` */
 	uint8_t set_shift;  /* of a power of two */
 	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool is_usual;      /* 20 ways, LRU, nobody locks: that goes faster, too */
+	bool is_narrow;     /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
 	bool is_lru;        /* a hit changes the order */
 	bool is_random;     /* its victims */
 	bool locks;
@@ -59,6 +59,9 @@ struct cache_found {
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
 
+/* It is_narrow: it has the same as before, but is not any more. */
+void cache_widen(struct cache *cache);
+
 /* From now on it is shared by threads. Nobody is in it. */
 void cache_begin_to_lock(struct cache *cache);
 
@@ -68,7 +71,7 @@ void cache_fetch_set(const struct cache *cache, uint64_t line);
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 
-/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache; fastest if it is_usual. */
+/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache; fastest if it is_narrow. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);

@@ -1,13 +1,31 @@
 #include <sched.h>
 
-#include "emulator/model/cache_set.h"
+#include "emulator/model/cache_narrow.h"
 
 #define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
 
+/* Both its ends: of no cache it is more than two lines of the host. */
 void
 cache_fetch_set(const struct cache *cache, uint64_t line)
 {
-	set_fetch(set_place(cache, line, cache->set_bytes).set, set_kind_any(cache));
+	const uint8_t *set = set_place(cache, line, cache->set_bytes).set;
+
+	__builtin_prefetch(set, 1);
+	if (!cache->is_narrow)
+		__builtin_prefetch(set + cache->set_bytes - 1, 1);
+}
+
+/* Whether it is narrow, and the line's place there. What has a larger number makes it wide. */
+static inline bool
+is_narrow_for(struct cache *cache, uint64_t line, struct narrow_place *place)
+{
+	if (!cache->is_narrow)
+		return false;
+	*place = narrow_place(cache, line);
+	if (narrow_has_room(*place))
+		return true;
+	cache_widen(cache);
+	return false;
 }
 
 static __attribute__((noinline)) void
@@ -39,8 +57,8 @@ leave(uint8_t *set, const struct set_kind kind)
 		__atomic_store_n(set_lock(kind, set), 0, __ATOMIC_RELEASE);
 }
 
-bool
-cache_has(struct cache *cache, uint64_t line)
+static __attribute__((noinline)) bool
+has_wide(struct cache *cache, uint64_t line)
 {
 	const struct set_kind kind = set_kind_any(cache);
 	const struct set_place place = enter(cache, line, kind);
@@ -50,6 +68,17 @@ cache_has(struct cache *cache, uint64_t line)
 	return matches != 0;
 }
 
+bool
+cache_has(struct cache *cache, uint64_t line)
+{
+	struct narrow_place place;
+
+	if (is_narrow_for(cache, line, &place))
+		return narrow_match(place) != 0;
+	return has_wide(cache, line);
+}
+
+/* Of those that lock, the usual ones. */
 static inline bool
 is_usual_locked(const struct cache *cache)
 {
@@ -86,8 +115,10 @@ access_locked(struct cache *cache, uint64_t line, bool writes)
 struct cache_found
 cache_access_any(struct cache *cache, uint64_t line, bool writes)
 {
-	if (cache->is_usual)
-		return access_kind(cache, line, writes, set_kind_usual());
+	struct narrow_place place;
+
+	if (is_narrow_for(cache, line, &place))
+		return narrow_access(cache, place, writes);
 	if (is_usual_locked(cache))
 		return access_locked(cache, line, writes);
 	return access_of_any_kind(cache, line, writes);
@@ -120,8 +151,8 @@ prefetch_locked(struct cache *cache, uint64_t line)
 struct cache_found
 cache_prefetch_any(struct cache *cache, uint64_t line)
 {
-	if (cache->is_usual)
-		return prefetch_kind(cache, line, set_kind_usual());
+	if (cache->is_narrow)
+		cache_widen(cache);
 	if (is_usual_locked(cache))
 		return prefetch_locked(cache, line);
 	return prefetch_of_any_kind(cache, line);
@@ -131,10 +162,12 @@ SET_INLINE bool
 mark_written_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
 {
 	const struct set_place place = enter(cache, line, kind);
-	const bool is_there = set_mark_written(place, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
 
+	if (matches)
+		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
 	leave(place.set, kind);
-	return is_there;
+	return matches != 0;
 }
 
 static __attribute__((noinline)) bool
@@ -152,8 +185,10 @@ mark_written_locked(struct cache *cache, uint64_t line)
 bool
 cache_mark_written_any(struct cache *cache, uint64_t line)
 {
-	if (cache->is_usual)
-		return mark_written_kind(cache, line, set_kind_usual());
+	struct narrow_place place;
+
+	if (is_narrow_for(cache, line, &place))
+		return narrow_mark_written(place);
 	if (is_usual_locked(cache))
 		return mark_written_locked(cache, line);
 	return mark_written_of_any_kind(cache, line);

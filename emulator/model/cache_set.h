@@ -40,13 +40,6 @@ set_kind_any(const struct cache *cache)
 	return set_kind_of(cache->slots, cache->is_lru, cache->locks);
 }
 
-/* Of an is_usual cache. */
-SET_INLINE struct set_kind
-set_kind_usual(void)
-{
-	return set_kind_of(SET_USUAL_SLOTS, true, false);
-}
-
 SET_INLINE uint32_t *
 set_tags(uint8_t *set)
 {
@@ -94,14 +87,6 @@ set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
 	}
 	place.set = cache->sets + (size_t)place.index * set_bytes;
 	return place;
-}
-
-/* It will be looked at: the host gets both its ends, which of 20 ways is all of it. */
-SET_INLINE void
-set_fetch(const uint8_t *set, const struct set_kind kind)
-{
-	__builtin_prefetch(set, 1);
-	__builtin_prefetch(set + kind.bytes - 1, 1);
 }
 
 /* As long as there is room, the first that is free. */
@@ -164,17 +149,6 @@ set_use(uint8_t *set, uint32_t way, bool writes, const struct set_kind kind)
 	if (kind.is_lru)
 		set_renew(set, way, kind);
 	return found;
-}
-
-/* Whether it has what is known by that, which then is written. */
-SET_INLINE bool
-set_mark_written(const struct set_place place, const struct set_kind kind)
-{
-	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
-
-	if (matches)
-		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
-	return matches != 0;
 }
 
 #endif

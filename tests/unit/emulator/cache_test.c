@@ -68,6 +68,72 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 	cache_fini(&cache);
 }
 
+/* What makes a narrow cache wide. */
+enum widening { BY_LOCKING, BY_A_LARGE_NUMBER, BY_PREFETCHING, BY_WRITING_BACK, WIDENINGS };
+
+static void
+widen(struct cache *cache, uint64_t sets, enum widening how)
+{
+	switch (how) {
+	case BY_LOCKING:
+		cache_begin_to_lock(cache);
+		break;
+	case BY_A_LARGE_NUMBER:
+		assert_false(cache_has(cache, sets * UINT16_MAX));
+		break;
+	case BY_PREFETCHING:
+		cache_prefetch(cache, 1);
+		break;
+	default:
+		assert_false(cache_mark_written(cache, sets * UINT16_MAX));
+	}
+	assert_false(cache->is_narrow);
+}
+
+/* Of lines that have room in a narrow cache, which is made wide in between. */
+static void
+compare_while_it_widens(unsigned sets, unsigned ways, enum widening how)
+{
+	struct cache cache = new_cache(sets, ways, REPLACEMENT_LRU);
+	struct reference_cache reference = reference_new(sets, ways, false);
+	const uint64_t lines = (uint64_t)sets * ways;
+	uint64_t random = sets * 100 + ways;
+
+	assert_true(cache.is_narrow);
+	for (unsigned i = 0; i < 100000; i++) {
+		const bool writes = next_random(&random) % 3 == 0;
+		const uint64_t line = next_random(&random) % 8 ? next_random(&random) % (lines + lines / 2)
+		                                               : next_random(&random) % (sets * (uint64_t)UINT16_MAX);
+		struct reference_found wanted;
+		struct cache_found found;
+
+		if (i >= 60000 && cache.is_narrow && cache_has(&cache, 1))
+			widen(&cache, sets, how);
+		wanted = reference_access(&reference, line, writes);
+		found = cache_access(&cache, line, writes);
+		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
+		assert_int_equal(found.left, wanted.left);
+		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
+	}
+	assert_false(cache.is_narrow);
+	reference_free(&reference);
+	cache_fini(&cache);
+}
+
+static void
+a_narrow_cache_is_the_reference_until_it_is_wide_and_then(void **state)
+{
+	static const unsigned sets[] = {1, 2, 28, 64};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+		for (unsigned ways = 17; ways <= 20; ways++) {
+			for (unsigned how = 0; how < WIDENINGS; how++)
+				compare_while_it_widens(sets[i], ways, (enum widening)how);
+		}
+	}
+}
+
 static const unsigned way_counts[] = {1, 2, 3, 4, 5, 8, 11, 12, 16, 20, 24, 31, 32};
 static const unsigned set_counts[] = {1, 64, 28, 512, 36864};
 
@@ -280,6 +346,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lru_is_the_reference_access_for_access),
+		cmocka_unit_test(a_narrow_cache_is_the_reference_until_it_is_wide_and_then),
 		cmocka_unit_test(what_locks_is_the_reference_access_for_access),
 		cmocka_unit_test(first_in_first_out_is_the_reference_access_for_access),
 		cmocka_unit_test(a_random_victim_may_be_any_way),

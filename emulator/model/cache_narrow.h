@@ -1,0 +1,116 @@
+/*
+ * cache_narrow.h - the usual last level of a server, as long as one thread has it alone: a set is one line of the host
+ *
+ * Of up to 20 ways in the order of LRU a set has 16 bits of each line's number, how many were used after it (order.h),
+ * and whether it was written. What that cannot tell - another thread is about to lock it, a number has more bits, a
+ * line was prefetched into it - makes the cache wide for good (cache_set.h): cache_widen().
+ *
+ * Inner header of emulator/model. Thread rule: of one thread.
+ */
+#ifndef DCPI_EMULATOR_MODEL_CACHE_NARROW_H
+#define DCPI_EMULATOR_MODEL_CACHE_NARROW_H
+
+#include "emulator/model/cache_set.h"
+
+#define NARROW_NONE UINT16_MAX /* the tag of nothing */
+
+struct narrow_set {
+	uint16_t tags[SET_USUAL_SLOTS];
+	uint8_t ages[SET_USUAL_SLOTS]; /* behind the tags, which are compared in eights */
+	uint32_t written;              /* bit n: way n was */
+};
+
+_Static_assert(sizeof(struct narrow_set) == 64, "a set is one line of the host");
+
+struct narrow_place {
+	struct narrow_set *set;
+	uint32_t tag, index;
+};
+
+/* The tag may be too large: narrow_has_room(). */
+SET_INLINE struct narrow_place
+narrow_place(const struct cache *cache, uint64_t line)
+{
+	const struct set_place place = set_place(cache, line, sizeof(struct narrow_set));
+
+	return (struct narrow_place){(struct narrow_set *)(void *)place.set, place.tag, place.index};
+}
+
+SET_INLINE bool
+narrow_has_room(struct narrow_place place)
+{
+	return place.tag < NARROW_NONE;
+}
+
+/* Bit n: way n has it. */
+SET_INLINE uint32_t
+narrow_match(struct narrow_place place)
+{
+	const uint16_t *tags = place.set->tags;
+#ifdef __SSE2__
+	const __m128i wanted = _mm_set1_epi16((short)place.tag);
+	const __m128i first = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)tags), wanted);
+	const __m128i second = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)(tags + 8)), wanted);
+	const __m128i last = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)(tags + 16)), wanted);
+	const uint32_t low = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(first, second));
+
+	return low | ((uint32_t)_mm_movemask_epi8(_mm_packs_epi16(last, last)) & 0xf) << 16;
+#else
+	uint32_t matches = 0;
+
+	for (unsigned i = 0; i < SET_USUAL_SLOTS; i++)
+		matches |= (uint32_t)(tags[i] == place.tag) << i;
+	return matches;
+#endif
+}
+
+/* What has it is used. */
+SET_INLINE void
+narrow_use(struct narrow_place place, uint32_t matches)
+{
+	order_bytes_use(place.set->ages, SET_USUAL_SLOTS, (uint32_t)__builtin_ctz(matches));
+}
+
+/* Whether it is there; then it is written. */
+SET_INLINE bool
+narrow_mark_written(struct narrow_place place)
+{
+	const uint32_t matches = narrow_match(place);
+
+	place.set->written |= matches;
+	return matches != 0;
+}
+
+/* It comes in where another leaves. */
+SET_INLINE struct cache_found
+narrow_replace(const struct cache *cache, struct narrow_place place, bool writes)
+{
+	struct narrow_set *set = place.set;
+	const uint32_t way = order_bytes_oldest(set->ages, SET_USUAL_SLOTS, cache->ways), bit = UINT32_C(1) << way;
+	const uint32_t left = set->tags[way];
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = set->written & bit ? CACHE_WAS_WRITTEN : 0};
+
+	if (left != NARROW_NONE)
+		found.left = (uint64_t)left * cache->set_count + place.index;
+	set->tags[way] = (uint16_t)place.tag;
+	set->written = (set->written & ~bit) | (writes ? bit : 0);
+	order_bytes_use(set->ages, SET_USUAL_SLOTS, way);
+	return found;
+}
+
+/* cache_access() */
+SET_INLINE struct cache_found
+narrow_access(const struct cache *cache, struct narrow_place place, bool writes)
+{
+	const uint32_t matches = narrow_match(place);
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
+
+	if (!matches)
+		return narrow_replace(cache, place, writes);
+	found.what |= place.set->written & matches ? CACHE_WAS_WRITTEN : 0;
+	place.set->written |= writes ? matches : 0;
+	narrow_use(place, matches);
+	return found;
+}
+
+#endif
