@@ -68,7 +68,7 @@ bool first_level_has(const struct first_level *level, uint64_t number);
 static inline void
 first_level_put_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
-	place->key = guest_line << 1 | is_written;
+	place->key = plain_line_key(guest_line) | is_written;
 	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to(level->plain, place);
 }
 
@@ -83,7 +83,7 @@ first_level_put_page(struct first_level *level, struct plain_place *place, uint6
 static inline void
 first_level_put_near_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
-	place->key = guest_line << 1 | is_written;
+	place->key = plain_line_key(guest_line) | is_written;
 	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to_near(level->plain, place);
 }
 

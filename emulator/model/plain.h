@@ -21,6 +21,8 @@
 #define PLAIN_NOTHING    (UINT64_MAX - 1) /* keys of no line and no page: nobody knows what is there */
 #define PLAIN_PREFETCHED (UINT64_MAX - 3) /* nobody asked for what is there */
 
+#define PLAIN_LINE_SHIFT 6 /* of a line's number in its key: lines of the usual size have their address there */
+
 /* Stamps are compared as floating point numbers, with the numbers of ways in their lower bits: tags.h. */
 #define PLAIN_USE       32
 #define PLAIN_FIRST_USE (UINT64_C(1) << 52)
@@ -30,7 +32,7 @@
 #define PLAIN_NOWHERE 0    /* an entry of them: of nothing */
 
 struct plain_place {
-	uint64_t key;   /* of a line twice its number, in the guest, and PLAIN_WRITTEN; of a page its number */
+	uint64_t key;   /* of a line plain_line_key(), in the guest, and PLAIN_WRITTEN; of a page its number */
 	uint64_t stamp; /* of its last use */
 };
 
@@ -80,11 +82,28 @@ plain_page(struct plain_hits *plain, uint64_t page)
 	return plain_place_at(plain, plain->pages[page % PLAIN_PAGES]);
 }
 
+static inline uint64_t
+plain_line_key(uint64_t line)
+{
+	return line << PLAIN_LINE_SHIFT;
+}
+
 /* It is not what is in the place, or must have been written and was not. */
 static inline __attribute__((always_inline)) bool
 plain_line_differs(const struct plain_place *place, uint64_t line, bool writes)
 {
-	return writes ? place->key != (line << 1 | PLAIN_WRITTEN) : place->key >> 1 != line;
+	const uint64_t difference = place->key ^ plain_line_key(line);
+
+	return writes ? difference != PLAIN_WRITTEN : difference > PLAIN_WRITTEN;
+}
+
+/* The same of a byte's address, where lines are of the usual size. */
+static inline __attribute__((always_inline)) bool
+plain_byte_differs(const struct plain_place *place, uint64_t address, bool writes)
+{
+	const uint64_t within = (UINT64_C(1) << PLAIN_LINE_SHIFT) - 1;
+
+	return writes ? (place->key ^ (address | within)) != (within ^ PLAIN_WRITTEN) : (place->key ^ address) > within;
 }
 
 static inline __attribute__((always_inline)) bool
@@ -192,7 +211,7 @@ plain_code_use_two(struct plain_hits *plain, const uint16_t index[2], uint64_t k
 	struct plain_place *there = plain_place_at(plain, plain->pages[page_index]);
 	uint64_t use;
 
-	if (__builtin_expect(first->key != key - 2 || last->key != key || there->key != page_key, 0))
+	if (__builtin_expect(first->key != key - plain_line_key(1) || last->key != key || there->key != page_key, 0))
 		return false;
 	use = plain->use += 2 * PLAIN_USE;
 	first->stamp = use - PLAIN_USE;
@@ -201,14 +220,33 @@ plain_code_use_two(struct plain_hits *plain, const uint16_t index[2], uint64_t k
 	return true;
 }
 
-/* It is read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
+/*
+ * plain_hits_use_one() of the bytes from `first` to `last`, which are of one line, or of it and the next one: false for
+ * two. Where lines are of the usual size, and level 1 has several sets: the place that the first one's entry says never
+ * has the next one, so that the last byte tells whether it has all.
+ */
 static inline __attribute__((always_inline)) bool
-plain_hits_access_one(struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
+plain_hits_use_bytes(struct plain_hits *plain, bool writes, uint64_t first, uint64_t last, uint64_t page)
 {
-	if (!plain_hits_use_one(plain, false, line, page))
+	struct plain_place *place = plain_line(plain, first >> PLAIN_LINE_SHIFT), *there = plain_page(plain, page);
+	uint64_t use;
+
+	if (__builtin_expect(plain_byte_differs(place, last, writes) || plain_page_differs(there, page), 0))
+		return false;
+	use = plain->use += PLAIN_USE;
+	place->stamp = use;
+	there->stamp = use;
+	return true;
+}
+
+/* They are read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
+static inline __attribute__((always_inline)) bool
+plain_hits_access_bytes(struct plain_hits *plain, bool writes, uint64_t first, uint64_t last, uint64_t page)
+{
+	if (!plain_hits_use_bytes(plain, false, first, last, page))
 		return false;
 	if (writes)
-		plain_line(plain, line)->key = line << 1 | PLAIN_WRITTEN;
+		plain_line(plain, first >> PLAIN_LINE_SHIFT)->key |= PLAIN_WRITTEN;
 	return true;
 }
 

@@ -78,7 +78,7 @@ fill(const struct timing *timing, const struct code *before, struct code *code, 
 	edge->next[0] = edge->next[1] = &edge_none;
 	edge->number = code->number;
 	edge->fetch = (uint8_t)fetch_of(before, code);
-	edge->line_key = code->last_line << 1;
+	edge->line_key = plain_line_key(code->last_line);
 	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
 	edge->first_index = (uint16_t)(code->first_line % PLAIN_LINES);
 	edge->page_key = code->page;

@@ -128,20 +128,20 @@ hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
 HOT_INLINE bool
 hot_access_line(struct plain_hits *plain, uint64_t address, unsigned size, bool writes)
 {
-	return HOT_LIKELY(address % TIMING_LINE + size <= TIMING_LINE) &&
-	       plain_hits_access_one(plain, writes, address >> TIMING_LINE_SHIFT, address >> TIMING_PAGE_SHIFT);
+	return HOT_LIKELY(
+		plain_hits_access_bytes(plain, writes, address, address + size - 1, address >> TIMING_PAGE_SHIFT));
 }
 
 /* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */
 HOT_INLINE bool
 hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
-	const uint64_t line = first >> TIMING_LINE_SHIFT, page = first >> TIMING_PAGE_SHIFT;
+	const uint64_t page = first >> TIMING_PAGE_SHIFT;
 
-	if ((first ^ last) >> TIMING_LINE_SHIFT == 0)
-		return plain_hits_use_one(plain, writes, line, page);
-	return HOT_LIKELY(last >> TIMING_PAGE_SHIFT == page) &&
-	       plain_hits_use(plain, writes, line, last >> TIMING_LINE_SHIFT, page);
+	if (plain_hits_use_bytes(plain, writes, first, last, page))
+		return true;
+	return (first ^ last) >> TIMING_LINE_SHIFT != 0 && last >> TIMING_PAGE_SHIFT == page &&
+	       plain_hits_use(plain, writes, first >> TIMING_LINE_SHIFT, last >> TIMING_LINE_SHIFT, page);
 }
 
 #endif

@@ -174,13 +174,16 @@ add_nothing(struct timing *timing, uint16_t machine)
 	return 0;
 }
 
+/* What plain_hits_use_bytes() asks for, and pages, too, of the usual size. */
 static bool
 has_geometry(const struct timing *timing)
 {
 	const uint32_t both = SETUP_CACHES | SETUP_TLBS;
+	const struct machine *machine = &timing->setup->machine;
 
-	return (timing->parts & both) == both && timing->setup->machine.line_bytes == 1 << TIMING_LINE_SHIFT &&
-	       timing->setup->machine.page_bytes == 1 << TIMING_PAGE_SHIFT;
+	return (timing->parts & both) == both && machine->line_bytes == TIMING_LINE &&
+	       machine->page_bytes == 1 << TIMING_PAGE_SHIFT &&
+	       machine->levels[0].bytes / TIMING_LINE > machine->levels[0].ways;
 }
 
 static int
