@@ -85,6 +85,23 @@ block_instruction_is_called_for(const struct block_instruction *instruction, uin
 	return instruction->may_access && (instruction->leader == index || instruction->leader == BLOCK_ALONE);
 }
 
+/* From an address on, the last not included; none if they end before they begin. */
+struct block_span {
+	int from, to;
+};
+
+/* Of what a member accesses, the bytes that a callback of its leader tells of, from that one's address on. */
+static inline struct block_span
+block_member_bytes(const struct block_instruction *leader, const struct block_instruction *member)
+{
+	const int from = member->displacement, to = from + member->access_size;
+
+	return (struct block_span){
+		.from = from > leader->group_from ? from : leader->group_from,
+		.to = to < leader->group_to ? to : leader->group_to,
+	};
+}
+
 struct block {
 	uint64_t address; /* in the guest */
 	uint64_t fall;    /* behind it, in the guest; where a branch that is not taken goes */
@@ -141,6 +158,9 @@ variant_load(const struct variant *variant, unsigned index)
  * reads or writes it; BLOCK_NOT_USED.
  */
 uint16_t block_first_reader(const struct block *block, unsigned reg);
+
+/* The first to the last byte that stores of the group write, of those that a callback of its leader tells of. */
+struct block_span block_group_stores(const struct block *block, uint16_t leader);
 
 struct blocks; /* all of a process */
 

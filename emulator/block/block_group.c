@@ -1,4 +1,5 @@
 /* Which accesses of a block go to one base: see block.h. */
+#include <limits.h>
 #include <string.h>
 
 #include "emulator/block/address.h"
@@ -206,4 +207,21 @@ block_group(const struct blocks *blocks, struct block_node *node)
 			add_access(&grouping, i, &form);
 		change_values(&grouping, instruction, &form);
 	}
+}
+
+struct block_span
+block_group_stores(const struct block *block, uint16_t leader)
+{
+	struct block_span stores = {INT_MAX, INT_MIN};
+
+	for (uint16_t i = leader; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
+		const struct block_span bytes =
+			block_member_bytes(&block->instructions[leader], &block->instructions[i]);
+
+		if (!block->instructions[i].stores || bytes.from >= bytes.to)
+			continue;
+		stores.from = bytes.from < stores.from ? bytes.from : stores.from;
+		stores.to = bytes.to > stores.to ? bytes.to : stores.to;
+	}
+	return stores;
 }

@@ -40,4 +40,17 @@ callback_last(const void *data)
 	return (int)((int64_t)(uintptr_t)data >> 56);
 }
 
+/* The first and the last byte that are touched. */
+static inline uint64_t
+callback_first_byte(uint64_t address, const void *data)
+{
+	return address + (uint64_t)(int64_t)callback_first(data);
+}
+
+static inline uint64_t
+callback_last_byte(uint64_t address, const void *data)
+{
+	return address + (uint64_t)(int64_t)callback_last(data);
+}
+
 #endif

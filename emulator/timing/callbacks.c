@@ -15,50 +15,38 @@ thread_of(unsigned vcpu)
 	return (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));
 }
 
-/* The first and the last byte that are touched. */
-HOT_INLINE uint64_t
-first_of(uint64_t address, const void *data)
-{
-	return address + (uint64_t)(int64_t)callback_first(data);
-}
-
-HOT_INLINE uint64_t
-last_of(uint64_t address, const void *data)
-{
-	return address + (uint64_t)(int64_t)callback_last(data);
-}
-
 HOT_INLINE void
-load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
+load(unsigned vcpu, uint64_t address, const void *data, unsigned size)
 {
 	struct thread *thread = thread_of(vcpu);
 
 	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, false)))
-		slow_load(thread, info, address, data);
+		thread->ways.load(thread, data, address);
 }
 
 HOT_INLINE void
-store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
+store(unsigned vcpu, uint64_t address, const void *data, unsigned size)
 {
 	struct thread *thread = thread_of(vcpu);
 
 	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, true)))
-		slow_store(thread, info, address, data);
-}
-
-HOT_INLINE void
-load_or_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data, unsigned size)
-{
-	if (info & state.store_bits)
-		store(vcpu, info, address, data, size);
-	else
-		load(vcpu, info, address, data, size);
+		thread->ways.store(thread, data, address);
 }
 
 #define ACCESS_CALLBACK(name, access, size)                                                                            \
 	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
 	{                                                                                                              \
-		access(vcpu, info, address, data, size);                                                               \
+		(void)info;                                                                                            \
+		access(vcpu, address, data, size);                                                                     \
+	}
+
+#define BOTH_CALLBACK(name, size)                                                                                      \
+	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
+	{                                                                                                              \
+		if (info & state.store_bits)                                                                           \
+			store(vcpu, address, data, size);                                                              \
+		else                                                                                                   \
+			load(vcpu, address, data, size);                                                               \
 	}
 
 ACCESS_CALLBACK(load_1, load, 1)
@@ -73,12 +61,12 @@ ACCESS_CALLBACK(store_4, store, 4)
 ACCESS_CALLBACK(store_8, store, 8)
 ACCESS_CALLBACK(store_16, store, 16)
 ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
-ACCESS_CALLBACK(both_1, load_or_store, 1)
-ACCESS_CALLBACK(both_2, load_or_store, 2)
-ACCESS_CALLBACK(both_4, load_or_store, 4)
-ACCESS_CALLBACK(both_8, load_or_store, 8)
-ACCESS_CALLBACK(both_16, load_or_store, 16)
-ACCESS_CALLBACK(both_other, load_or_store, (unsigned)callback_last(data) + 1)
+BOTH_CALLBACK(both_1, 1)
+BOTH_CALLBACK(both_2, 2)
+BOTH_CALLBACK(both_4, 4)
+BOTH_CALLBACK(both_8, 8)
+BOTH_CALLBACK(both_16, 16)
+BOTH_CALLBACK(both_other, (unsigned)callback_last(data) + 1)
 
 /* How many bytes it is, the emulator knows. */
 static SLOW void
@@ -103,8 +91,10 @@ load_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *da
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, first_of(address, data), last_of(address, data), false)))
-		slow_group(thread, info, address, data);
+	(void)info;
+	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, callback_first_byte(address, data),
+	                              callback_last_byte(address, data), false)))
+		thread->ways.group(thread, data, address);
 }
 
 static void
@@ -112,21 +102,29 @@ access_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, first_of(address, data), last_of(address, data), true)))
-		slow_group(thread, info, address, data);
+	(void)info;
+	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, callback_first_byte(address, data),
+	                              callback_last_byte(address, data), true)))
+		thread->ways.group(thread, data, address);
 }
 
 /* Lines and pages have any size. */
 static void
 load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	slow_load(thread_of(vcpu), info, address, data);
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	thread->ways.load(thread, data, address);
 }
 
 static void
 store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	slow_store(thread_of(vcpu), info, address, data);
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	thread->ways.store(thread, data, address);
 }
 
 static void
@@ -147,7 +145,10 @@ ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 static void
 group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	slow_group(thread_of(vcpu), info, address, data);
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	thread->ways.group(thread, data, address);
 }
 
 #define ENTER_CALLBACK(name, parts)                                                                                    \

@@ -21,7 +21,8 @@ struct load_stall;
 struct access {
 	const struct code *code;
 	uint16_t index;
-	bool may_store; /* some of its group */
+	bool may_store; /* some of its group; these bytes are the first and the last that are written, */
+	int8_t store_first, store_last; /* from the callback's address on */
 };
 
 /* What the predictor has to do with a block's end. */

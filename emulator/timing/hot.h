@@ -138,9 +138,9 @@ hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writ
 {
 	const uint64_t page = first >> TIMING_PAGE_SHIFT;
 
-	if (plain_hits_use_bytes(plain, writes, first, last, page))
-		return true;
-	return (first ^ last) >> TIMING_LINE_SHIFT != 0 && last >> TIMING_PAGE_SHIFT == page &&
+	if ((first ^ last) >> TIMING_LINE_SHIFT == 0)
+		return plain_hits_use_bytes(plain, writes, first, last, page);
+	return HOT_LIKELY(last >> TIMING_PAGE_SHIFT == page) &&
 	       plain_hits_use(plain, writes, first >> TIMING_LINE_SHIFT, last >> TIMING_LINE_SHIFT, page);
 }
 

@@ -118,25 +118,28 @@ alone_kind_of(const struct block_instruction *instruction)
 }
 
 static unsigned
-kind_of(const struct block *block, uint16_t index)
+kind_of(const struct block *block, struct access *access)
 {
-	const struct block_instruction *instruction = &block->instructions[index];
-	bool stores = false;
+	const struct block_instruction *instruction = &block->instructions[access->index];
+	struct block_span stores;
 
-	if (instruction->leader != index)
+	if (instruction->leader != access->index)
 		return alone_kind_of(instruction);
-	for (uint16_t i = index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member)
-		stores |= block->instructions[i].stores;
-	return stores ? ACCESS_GROUP_STORES : ACCESS_GROUP_LOADS;
+	stores = block_group_stores(block, access->index);
+	access->may_store = stores.from < stores.to;
+	if (!access->may_store)
+		return ACCESS_GROUP_LOADS;
+	access->store_first = (int8_t)stores.from;
+	access->store_last = (int8_t)(stores.to - 1);
+	return ACCESS_GROUP_STORES;
 }
 
 static void
 register_access(struct qemu_plugin_insn *insn, const struct block *block, struct access *access)
 {
 	const struct block_instruction *instruction = &block->instructions[access->index];
-	const unsigned kind = kind_of(block, access->index);
+	const unsigned kind = kind_of(block, access);
 
-	access->may_store = kind == ACCESS_GROUP_STORES;
 	qemu_plugin_register_vcpu_mem_cb(insn, state.callbacks.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
 	                                 QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,

@@ -1,6 +1,7 @@
 #include "emulator/timing/load.h"
 
 #include "emulator/model/simple.h"
+#include "emulator/timing/callback_data.h"
 #include "emulator/timing/core.h"
 #include "emulator/timing/missed.h"
 
@@ -14,7 +15,7 @@ load_missed(struct thread *thread, unsigned index, const struct access_result *r
 }
 
 /* Nothing is known of it but that it is within a line. */
-static SLOW void
+static void
 load_any(struct thread *thread, unsigned index, uint64_t address)
 {
 	struct access_result result;
@@ -269,21 +270,61 @@ load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned 
 		load_page(thread, index, address, line);
 }
 
-static SLOW void
+static void
+load_of_four(struct thread *thread, unsigned index, uint64_t address)
+{
+	load_of(thread, index, address, 4);
+}
+
+static void
 load_of_eight(struct thread *thread, unsigned index, uint64_t address)
 {
 	load_of(thread, index, address, 8);
 }
 
-void
-load_line(struct thread *thread, unsigned index, uint64_t address)
+/* As its callback was given it: of one line, or of two. */
+static inline __attribute__((always_inline)) void
+load_given(struct thread *thread, uint64_t address, const void *data, const unsigned slots)
 {
-	const unsigned slots = thread->hierarchy->simple_slots;
+	const struct access *access = callback_access(data);
+	const uint64_t last = address + (unsigned)callback_last(data);
 
-	if (slots == 4)
-		load_of(thread, index, address, 4);
-	else if (slots == 8)
-		load_of_eight(thread, index, address);
+	if (access_is_left(thread, access))
+		return;
+	if (__builtin_expect((address ^ last) >> HIERARCHY_LINE_SHIFT == 0, 1))
+		load_of(thread, access->index, address, slots);
 	else
-		load_any(thread, index, address);
+		slow_access(thread, access, address, (unsigned)callback_last(data) + 1, false);
+}
+
+static void
+load_given_of_four(struct thread *thread, const void *data, uint64_t address)
+{
+	load_given(thread, address, data, 4);
+}
+
+static void
+load_given_of_eight(struct thread *thread, const void *data, uint64_t address)
+{
+	load_given(thread, address, data, 8);
+}
+
+static void
+load_given_anyhow(struct thread *thread, const void *data, uint64_t address)
+{
+	slow_access(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, false);
+}
+
+void
+load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy)
+{
+	ways->load = load_given_anyhow;
+	ways->load_line = load_any;
+	if (hierarchy->simple_slots == 4) {
+		ways->load = load_given_of_four;
+		ways->load_line = load_of_four;
+	} else if (hierarchy->simple_slots == 8) {
+		ways->load = load_given_of_eight;
+		ways->load_line = load_of_eight;
+	}
 }

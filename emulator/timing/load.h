@@ -10,6 +10,13 @@
 
 #include "emulator/timing/slow.h"
 
+/* A handler may return to the middle of a block that was left. */
+static inline bool
+access_is_left(const struct thread *thread, const struct access *access)
+{
+	return thread_edge(thread)->code != access->code;
+}
+
 /* Of an instruction of the block that runs. */
 static inline uint32_t
 access_number(const struct thread *thread, unsigned index)
@@ -23,7 +30,14 @@ access_is_timed(const struct thread *thread)
 	return thread->timing->parts & SETUP_CLOCK;
 }
 
+/* Those of `ways` that are loads. */
+void load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy);
+
 /* The instruction at `index` of the block that runs loads bytes of the line with `address`. */
-SLOW void load_line(struct thread *thread, unsigned index, uint64_t address);
+static inline void
+load_line(struct thread *thread, unsigned index, uint64_t address)
+{
+	thread->ways.load_line(thread, index, address);
+}
 
 #endif

@@ -27,9 +27,7 @@ SLOW void slow_limit(struct thread *thread);
 /* An instruction's own access to `size` bytes, some of which is no plain hit perhaps. */
 void slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store);
 
-/* The same of what a callback was given, in the order in which it was: nothing need be moved for it. */
-SLOW void slow_load(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
-SLOW void slow_store(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
-SLOW void slow_group(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data);
+/* How the thread's accesses go on, whose hierarchy is there. */
+void slow_choose_ways(struct thread *thread);
 
 #endif

@@ -1,5 +1,6 @@
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/core.h"
+#include "emulator/timing/hot.h"
 #include "emulator/timing/load.h"
 #include "emulator/timing/missed.h"
 
@@ -44,12 +45,9 @@ access_member(struct thread *thread, const struct block *block, unsigned index, 
               const struct block_instruction *leader)
 {
 	const struct block_instruction *member = &block->instructions[index];
-	const uint64_t from = address + (uint64_t)(int64_t)leader->group_from;
-	const uint64_t to = address + (uint64_t)(int64_t)leader->group_to;
-	uint64_t first = address + (uint64_t)(int64_t)member->displacement, end = first + member->access_size;
+	const struct block_span bytes = block_member_bytes(leader, member);
+	const uint64_t first = address + (uint64_t)(int64_t)bytes.from, end = address + (uint64_t)(int64_t)bytes.to;
 
-	first = first < from ? from : first;
-	end = end > to ? to : end;
 	if (member->loads)
 		access_bytes(thread, index, first, end, false);
 	if (member->stores)
@@ -63,17 +61,10 @@ is_plain_group(const struct thread *thread, const struct access *access, uint64_
 	       plain_hits_use_address(thread->data_plain, access->may_store, last);
 }
 
-/* A handler may return to the middle of a block that was left. */
-static inline bool
-is_left(const struct thread *thread, const struct access *access)
-{
-	return thread->variant->block != access->code->block;
-}
-
 void
 slow_access(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store)
 {
-	if (is_left(thread, access))
+	if (access_is_left(thread, access))
 		return;
 	if ((address ^ (address + size - 1)) >> thread->data_plain->line_shift == 0)
 		access_line(thread, access->index, address, is_store);
@@ -81,34 +72,83 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 		access_bytes(thread, access->index, address, address + size, is_store);
 }
 
-void
-slow_load(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+static void
+store_given(struct thread *thread, const void *data, uint64_t address)
 {
-	(void)info;
-	slow_access(thread, callback_access(data), address, callback_last(data) + 1u, false);
-}
-
-void
-slow_store(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	(void)info;
 	slow_access(thread, callback_access(data), address, callback_last(data) + 1u, true);
 }
 
-void
-slow_group(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+/* From one of the members on. */
+static void
+group_members(struct thread *thread, const struct access *access, uint64_t address, uint16_t member)
 {
-	const struct access *access = callback_access(data);
 	const struct block *block = access->code->block;
 	const struct block_instruction *leader = &block->instructions[access->index];
 
-	(void)info;
-	if (is_left(thread, access))
-		return;
-	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
+	for (unsigned i = member; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
 		access_member(thread, block, i, address, leader);
 		if (is_plain_group(thread, access, address + (uint64_t)(int64_t)leader->group_from,
 		                   address + (uint64_t)(int64_t)leader->group_to - 1))
 			return; /* and so are those that follow */
 	}
+}
+
+static void
+group_given_anyhow(struct thread *thread, const void *data, uint64_t address)
+{
+	const struct access *access = callback_access(data);
+
+	if (!access_is_left(thread, access))
+		group_members(thread, access, address, access->index);
+}
+
+/* All of the group is plain hits: what some of it write is written. */
+static void
+mark_written(struct thread *thread, const struct access *access, uint64_t address)
+{
+	struct plain_hits *plain = thread->data_plain;
+
+	if (!access->may_store)
+		return;
+	plain_line(plain, (address + (uint64_t)(int64_t)access->store_first) >> TIMING_LINE_SHIFT)->key |=
+		PLAIN_WRITTEN;
+	plain_line(plain, (address + (uint64_t)(int64_t)access->store_last) >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
+}
+
+/* It is of one line: the leader, which does not both load and store, brings it for all. */
+static void
+group_of_line(struct thread *thread, const struct access *access, uint64_t address,
+              const struct block_instruction *leader)
+{
+	access_line(thread, access->index, address, leader->stores);
+	if (hot_use_lines(thread->data_plain, address, address, false))
+		mark_written(thread, access, address);
+	else
+		group_members(thread, access, address, leader->next_member);
+}
+
+/* Where lines and pages are of the usual size. */
+static void
+group_given(struct thread *thread, const void *data, uint64_t address)
+{
+	const struct access *access = callback_access(data);
+	const struct block_instruction *leader = &access->code->block->instructions[access->index];
+	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
+
+	if (access_is_left(thread, access))
+		return;
+	if (hot_use_lines(thread->data_plain, first, last, false))
+		mark_written(thread, access, address);
+	else if ((first ^ last) >> TIMING_LINE_SHIFT == 0 && leader->loads != leader->stores)
+		group_of_line(thread, access, address, leader);
+	else
+		group_members(thread, access, address, access->index);
+}
+
+void
+slow_choose_ways(struct thread *thread)
+{
+	load_choose_ways(&thread->ways, thread->hierarchy);
+	thread->ways.store = store_given;
+	thread->ways.group = thread->timing->is_common ? group_given : group_given_anyhow;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "emulator/timing/core.h"
+#include "emulator/timing/slow.h"
 #include "emulator/timing/stall.h"
 
 static int
@@ -16,6 +17,7 @@ make_core(struct timing *timing, struct thread *thread)
 			return -errno;
 		thread->data_plain = hierarchy_plain_data(thread->hierarchy);
 		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
+		slow_choose_ways(thread);
 		thread->second_cycles = core_cache_cycles(timing, hierarchy_second_cycles(thread->hierarchy));
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);

@@ -28,6 +28,15 @@
 
 struct timing;
 struct core_ways;
+struct thread;
+
+/* How accesses that are no plain hits go on, as their callbacks were given them; how a load of a line does. */
+struct access_ways {
+	void (*load)(struct thread *thread, const void *data, uint64_t address);
+	void (*store)(struct thread *thread, const void *data, uint64_t address);
+	void (*group)(struct thread *thread, const void *data, uint64_t address);
+	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
+};
 
 /* What a load takes longer than a hit. */
 struct load_cost {
@@ -67,6 +76,7 @@ struct thread {
 	uint64_t *executions;
 	struct timing *timing;
 	struct plain_hits *data_plain, *code_plain;
+	struct access_ways ways;
 	struct predictor predictor;
 	const struct variant *history[THREAD_HISTORY]; /* of blocks that ran, by sequence */
 

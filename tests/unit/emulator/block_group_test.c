@@ -50,6 +50,41 @@ pops_and_the_return_are_one_group(void **state)
 }
 
 static void
+assert_stores(const struct block *block, uint16_t leader, int from, int to)
+{
+	const struct block_span stores = block_group_stores(block, leader);
+
+	assert_int_equal(stores.from, from);
+	assert_int_equal(stores.to, to);
+}
+
+static void
+what_a_group_writes_is_known(void **state)
+{
+	const struct block *block;
+
+	/* mov (%rbx),%rax; mov %rcx,8(%rbx); mov %cl,24(%rbx); mov 32(%rbx),%rdx */
+	block = BLOCK_OF(*state, 1, "48 8b 03", "48 89 4b 08", "88 4b 18", "48 8b 53 20");
+	assert_stores(block, 0, 8, 25);
+	/* pop %rbx; pop %rbp */
+	block = BLOCK_OF(*state, 2, "5b", "5d");
+	assert_true(block_group_stores(block, 0).from >= block_group_stores(block, 0).to);
+}
+
+/* Of 24 bytes the first callback tells of 16. */
+static void
+what_a_callback_does_not_tell_of_is_not_written(void **state)
+{
+	/* movups (%rbx),%xmm0; mov %rcx,16(%rbx) */
+	const struct block *block = BLOCK_OF(*state, 1, "0f 10 03", "48 89 4b 10");
+
+	assert_groups(block, "0:leads 0..16 1:of 0 at 16");
+	assert_true(block_group_stores(block, 0).from >= block_group_stores(block, 0).to);
+	/* movups (%rbx),%xmm0; movups %xmm1,16(%rbx) */
+	assert_stores(BLOCK_OF(*state, 2, "0f 10 03", "0f 11 4b 10"), 0, 16, 24);
+}
+
+static void
 leave_takes_the_frame_for_the_stack(void **state)
 {
 	/* mov -8(%rbp),%rbx; leave; ret */
@@ -201,6 +236,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pushes_are_one_group),
 		TEST(pops_and_the_return_are_one_group),
+		TEST(what_a_group_writes_is_known),
+		TEST(what_a_callback_does_not_tell_of_is_not_written),
 		TEST(leave_takes_the_frame_for_the_stack),
 		TEST(what_is_popped_into_a_register_is_another_base),
 		TEST(a_group_is_no_longer_than_a_line),

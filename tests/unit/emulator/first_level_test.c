@@ -211,6 +211,39 @@ what_is_forgotten_is_there_and_no_plain_hit(void **state)
 	free_level(&level);
 }
 
+static void
+bytes_of_two_lines_are_no_plain_hit_of_one(void **state)
+{
+	struct first_level level = new_level(2, 2, REPLACEMENT_LRU);
+	struct plain_hits *plain = level.plain;
+	const uint64_t at = (5 + FAR) * LINE;
+
+	(void)state;
+	use(&level, 5);
+	use(&level, 6);
+	assert_true(plain_hits_use_bytes(plain, false, at, at + LINE - 1, 0));
+	assert_true(plain_hits_use_bytes(plain, false, at + LINE, at + LINE, 0));
+	assert_false(plain_hits_use_bytes(plain, false, at + LINE - 1, at + LINE, 0));
+	assert_false(plain_hits_use_bytes(plain, false, at - 1, at, 0));
+	free_level(&level);
+}
+
+static void
+bytes_that_must_have_been_written_were(void **state)
+{
+	struct first_level level = new_level(2, 2, REPLACEMENT_LRU);
+	const uint64_t at = (5 + FAR) * LINE;
+
+	(void)state;
+	use(&level, 5);
+	assert_false(plain_hits_use_bytes(level.plain, true, at, at + 7, 0));
+	assert_true(plain_hits_access_bytes(level.plain, true, at + 8, at + 15, 0));
+	assert_true(plain_hits_use_bytes(level.plain, true, at, at + 7, 0));
+	assert_true(plain_hits_use_one(level.plain, true, 5 + FAR, 0));
+	assert_true(plain_hits_access_bytes(level.plain, false, at, at, 0));
+	free_level(&level);
+}
+
 int
 main(void)
 {
@@ -221,6 +254,8 @@ main(void)
 		cmocka_unit_test(what_is_not_near_is_neither_usual_nor_ordered),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),
+		cmocka_unit_test(bytes_of_two_lines_are_no_plain_hit_of_one),
+		cmocka_unit_test(bytes_that_must_have_been_written_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
