@@ -85,10 +85,10 @@ only_what_was_not_used_last_is_fetched(void **state)
 	assert_int_equal(before->fetch, EDGE_FETCHES_LINE_OF_PAGE);
 	assert_int_equal(find(fixture, before, same)->fetch, EDGE_FETCHES_NOTHING);
 	assert_int_equal(find(fixture, before, next)->fetch, EDGE_FETCHES_LINE);
-	assert_int_equal(find(fixture, before, next)->line_key, 65 << 1);
+	assert_int_equal(find(fixture, before, next)->line_key, 65 * 64);
 	assert_int_equal(find(fixture, before, away)->fetch, EDGE_FETCHES_LINE_OF_PAGE);
 	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_LINE);
-	assert_int_equal(find(fixture, before, two)->line_key, 65 << 1);
+	assert_int_equal(find(fixture, before, two)->line_key, 65 * 64);
 	before = enter(fixture, two);
 	assert_int_equal(before->fetch, EDGE_FETCHES_TWO);
 	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_NOTHING);
