@@ -134,18 +134,6 @@ cache_small_left(const struct cache *cache, uint64_t line, struct cache_left lef
 	return (uint64_t)left.tag << cache->set_shift | cache_small_index(cache, line);
 }
 
-/* The line that has to make room for this one, if it is written; else CACHE_NO_LINE. */
-static inline uint64_t
-cache_next_written(const struct cache *cache, uint64_t line)
-{
-	const struct cache_small *set = cache_small_set(cache, line);
-	const uint32_t way = order_oldest(set->order, cache->present);
-
-	if (!(set->flags[way] & CACHE_WAS_WRITTEN))
-		return CACHE_NO_LINE;
-	return cache_small_left(cache, line, (struct cache_left){set->tags[way], set->flags[way]});
-}
-
 /* The line comes in. */
 static inline __attribute__((always_inline)) struct cache_left
 cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)

@@ -188,12 +188,12 @@ first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp)
 	return found;
 }
 
-/* What shares its entry and came later may stay longer than it, but not longer than whatever comes from now on. */
 static void
 put_anew(struct first_level *level, uint16_t at, uint64_t guest_page)
 {
 	level->plain->pages[guest_page % PLAIN_PAGES] = at;
-	level->unsure = level->ways;
+	level->unsure_pages_later |= UINT64_C(1) << guest_page % 64;
+	level->unsure_pages |= level->unsure_pages_later;
 }
 
 bool
@@ -206,8 +206,6 @@ first_level_use_ordered(struct first_level *level, uint64_t guest_page)
 		}
 	}
 	first_level_bring_page(level, guest_page);
-	if (level->unsure)
-		level->unsure--;
 	return false;
 }
 

@@ -26,8 +26,9 @@ struct first_level {
 	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
 	                       * next; at random, the state of its generator */
-	uint16_t first_at, last_at, next_at; /* ordered, as a TLB: its places, and the one that leaves next */
-	uint32_t unsure; /* the same: how many pages have to come until first_level_lacks_page() knows */
+	uint16_t first_at, last_at, next_at;       /* ordered, as a TLB: its places, and the one that leaves next */
+	uint64_t unsure_pages, unsure_pages_later; /* the same: bit n says that of pages n modulo 64 one was put anew;
+	                                            * later: that it was since the first place was the next one */
 };
 
 /* What was found. */
@@ -140,13 +141,24 @@ first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 
 /*
  * Ordered: whether a page that is no plain hit is known not to be there. Of those that share an entry the one that came
- * last leaves last, and as long as none that was there is put anew (`unsure`), the entry is its: when the place where
- * it points has something else, none of them is there any more.
+ * last leaves last, and as long as none that was there is put anew, the entry is its: when the place where it points
+ * has something else, none of them is there any more. One that is put anew may leave before what came later, which is
+ * not known then until all have left that were there.
  */
 static inline __attribute__((always_inline)) bool
 first_level_lacks_page(const struct first_level *level, uint64_t guest_page)
 {
-	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES && !level->unsure;
+	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES &&
+	       !(level->unsure_pages >> guest_page % 64 & 1);
+}
+
+/* The place that leaves next is the first one again: what was unsure before it was the last time has left. */
+static inline void
+first_level_begin_anew(struct first_level *level)
+{
+	level->next_at = level->first_at;
+	level->unsure_pages = level->unsure_pages_later;
+	level->unsure_pages_later = 0;
 }
 
 /* It comes in. Pages of an ordered one are asked for by nothing else: it needs no tags, its places say what it has. */
@@ -155,7 +167,9 @@ first_level_bring_page(struct first_level *level, uint64_t guest_page)
 {
 	const uint16_t at = level->next_at;
 
-	level->next_at = at == level->last_at ? level->first_at : (uint16_t)(at + sizeof(*level->places));
+	level->next_at = (uint16_t)(at + sizeof(*level->places));
+	if (__builtin_expect(at == level->last_at, 0))
+		first_level_begin_anew(level);
 	level->plain->pages[guest_page % PLAIN_PAGES] = at;
 	plain_place_at(level->plain, at)->key = guest_page;
 }

@@ -70,7 +70,7 @@ struct hierarchy {
 	struct page_map_recent regions;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
-	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
+	const struct cache *far; /* the last, when it is larger than the host's caches; else NULL */
 	struct tlb shared_tlb;
 	/* An access reached levels up to result->level, of code without `instruction`: what it fetches; NULL */
 	void (*prefetch)(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,

@@ -68,8 +68,7 @@ simple_first_lacks(struct hierarchy *hierarchy, uint64_t address)
 static inline __attribute__((always_inline)) bool
 simple_first_has(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
 {
-	if (hierarchy->far)
-		translate_fetch_sets(hierarchy, line);
+	translate_fetch_set(hierarchy, line);
 	return translate_first_has(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, translate_number(line));
 }
 

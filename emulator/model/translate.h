@@ -13,20 +13,13 @@
 
 /*
  * Who goes to another page may well go to the last level, whose set takes the host as long as the guest's line does:
- * both are fetched at once, and the set of what may leave the level before.
+ * both are fetched at once.
  */
 static inline __attribute__((always_inline)) void
-translate_fetch_sets(const struct hierarchy *hierarchy, uint64_t line)
+translate_fetch_set(const struct hierarchy *hierarchy, uint64_t line)
 {
-	const struct cache *before = hierarchy->levels[hierarchy->level_count - 2];
-	uint64_t left;
-
-	cache_fetch_set(hierarchy->far, line);
-	if (!before->is_simple)
-		return;
-	left = cache_next_written(before, line);
-	if (left != CACHE_NO_LINE)
-		cache_fetch_set(hierarchy->far, left);
+	if (hierarchy->far)
+		cache_fetch_set(hierarchy->far, line);
 }
 
 /* The number of the page that has the line, of the usual sizes. */
@@ -90,8 +83,7 @@ translate_page(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t 
 {
 	enum hierarchy_translation translation;
 
-	if (hierarchy->far)
-		translate_fetch_sets(hierarchy, line);
+	translate_fetch_set(hierarchy, line);
 	if (__builtin_expect(translate_straight(hierarchy, pages, page, line, &translation), 1))
 		return translation;
 	return hierarchy_translate(hierarchy, pages, page, line);
