@@ -76,21 +76,22 @@ static void
 find_places(struct first_level *level)
 {
 	level->first_at = level->next_at = plain_place_to(level->plain, level->places);
-	level->last_at = plain_place_to(level->plain, &level->places[level->ways - 1]);
-	if (plain_place_to(level->plain, &level->places[slots_of(level) - 1]) != PLAIN_NOWHERE)
+	level->last_at = plain_place_to(level->plain, &level->places[(level->ways - 1) * level->unit]);
+	if (plain_place_to(level->plain, &level->places[(slots_of(level) - 1) * level->unit]) != PLAIN_NOWHERE)
 		return;
 	level->usual_slots = 0;
 	level->is_ordered = false;
 }
 
 static void
-place(struct first_level *level, struct plain_hits *plain, struct plain_place *places)
+place(struct first_level *level, struct plain_hits *plain, struct plain_place *places, unsigned unit)
 {
 	level->plain = plain;
 	level->places = places;
+	level->unit = (uint8_t)unit;
 	for (size_t i = 0; i < slots_of(level); i++) {
-		places[i].key = PLAIN_NOTHING;
-		places[i].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
+		places[i * unit].key = PLAIN_NOTHING;
+		places[i * unit].stamp = i % level->slots < level->ways ? PLAIN_FIRST_USE : PLAIN_FIRST_USE << 8;
 	}
 	if (is_modelled(level))
 		find_places(level);
@@ -99,7 +100,7 @@ place(struct first_level *level, struct plain_hits *plain, struct plain_place *p
 struct plain_hits *
 first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages, unsigned page_shift)
 {
-	const size_t page_slots = (slots_of(pages) + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
+	const size_t page_slots = (slots_of(pages) * PLAIN_PAGE_PLACES + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
 	const size_t count = page_slots + slots_of(lines);
 	struct plain_hits *plain = new_array(1, sizeof(*plain) + count * sizeof(*plain->places));
 
@@ -108,13 +109,13 @@ first_level_join(struct first_level *lines, unsigned line_shift, struct first_le
 	plain->use = PLAIN_FIRST_USE;
 	plain->line_shift = (uint8_t)(is_modelled(lines) ? line_shift : PLAIN_SHIFT);
 	plain->page_shift = (uint8_t)(is_modelled(pages) ? page_shift : PLAIN_SHIFT);
-	plain->nowhere.key = PLAIN_NOTHING;
-	place(pages, plain, plain->places);
-	place(lines, plain, plain->places + page_slots);
+	plain->nowhere.place.key = PLAIN_NOTHING;
+	place(pages, plain, plain->places, PLAIN_PAGE_PLACES);
+	place(lines, plain, plain->places + page_slots, 1);
 	if (!is_modelled(lines))
 		first_level_put_line(lines, &plain->a_line, 0, true);
 	if (!is_modelled(pages))
-		first_level_put_page(pages, &plain->a_page, 0);
+		first_level_put_page(pages, &plain->a_page.place, 0, 0);
 	return plain;
 }
 
@@ -163,7 +164,7 @@ static uint32_t
 victim(const struct first_level *level, uint32_t set, const uint32_t *tags, struct plain_place *places)
 {
 	if (level->replacement == REPLACEMENT_LRU)
-		return stamps_oldest(&places->stamp, level->slots);
+		return stamps_oldest(&places->stamp, level->slots, PLAIN_STRIDE * level->unit);
 	if (level->replacement == REPLACEMENT_RANDOM)
 		return random_way(level, tags, &level->next[set]);
 	return first_level_next(level, set);
@@ -174,7 +175,7 @@ first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp)
 {
 	const uint32_t set = (uint32_t)number & level->set_mask, tag = (uint32_t)(number >> level->set_shift);
 	uint32_t *tags = level->tags + (size_t)set * level->slots;
-	struct plain_place *places = level->places + (size_t)set * level->slots;
+	struct plain_place *places = level->places + (size_t)set * level->slots * level->unit;
 	uint32_t way = find(tags, tag, level->slots);
 	struct first_found found = {.hit = way < level->slots};
 
@@ -183,7 +184,7 @@ first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp)
 		found.left = tags[way];
 		tags[way] = tag;
 	}
-	found.place = places + way;
+	found.place = places + way * level->unit;
 	found.place->stamp = stamp;
 	return found;
 }
@@ -197,15 +198,15 @@ put_anew(struct first_level *level, uint16_t at, uint64_t guest_page)
 }
 
 bool
-first_level_use_ordered(struct first_level *level, uint64_t guest_page)
+first_level_use_ordered(struct first_level *level, uint64_t guest_page, uint64_t offset)
 {
-	for (uint32_t at = level->first_at; at <= level->last_at; at += sizeof(*level->places)) {
+	for (uint32_t at = level->first_at; at <= level->last_at; at += sizeof(struct plain_page)) {
 		if (plain_place_at(level->plain, (uint16_t)at)->key == guest_page) {
 			put_anew(level, (uint16_t)at, guest_page);
 			return true;
 		}
 	}
-	first_level_bring_page(level, guest_page);
+	first_level_bring_page(level, guest_page, offset);
 	return false;
 }
 

@@ -20,6 +20,7 @@ struct first_level {
 	struct plain_hits *plain; /* that they are part of */
 	uint32_t set_mask;
 	uint8_t set_shift;
+	uint8_t unit;        /* 1, of pages PLAIN_PAGE_PLACES: of how many places one is */
 	uint8_t usual_slots; /* in the order of LRU, when they are 4 or 8 and all are near (plain_place_to()); else 0 */
 	bool is_ordered;     /* one set, first in, first out, and near */
 	enum machine_replacement replacement;
@@ -60,12 +61,12 @@ void first_level_forget(struct first_level *level);
 struct first_found first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp);
 
 /* Ordered: whether it has a page that is no plain hit; afterwards it does, and it is one. */
-bool first_level_use_ordered(struct first_level *level, uint64_t guest_page);
+bool first_level_use_ordered(struct first_level *level, uint64_t guest_page, uint64_t offset);
 
 /* Whether it has the line; changes nothing. */
 bool first_level_has(const struct first_level *level, uint64_t number);
 
-/* The place is of a guest's line, or page, from now on, which was used. */
+/* The place is of a guest's line, or page, from now on, which was used; `offset`: as of struct plain_page. */
 static inline void
 first_level_put_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
@@ -74,9 +75,10 @@ first_level_put_line(struct first_level *level, struct plain_place *place, uint6
 }
 
 static inline void
-first_level_put_page(struct first_level *level, struct plain_place *place, uint64_t guest_page)
+first_level_put_page(struct first_level *level, struct plain_place *place, uint64_t guest_page, uint64_t offset)
 {
 	place->key = guest_page;
+	plain_page_of(place)->offset = offset;
 	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to(level->plain, place);
 }
 
@@ -89,9 +91,10 @@ first_level_put_near_line(struct first_level *level, struct plain_place *place, 
 }
 
 static inline void
-first_level_put_near_page(struct first_level *level, struct plain_place *place, uint64_t guest_page)
+first_level_put_near_page(struct first_level *level, struct plain_place *place, uint64_t guest_page, uint64_t offset)
 {
 	place->key = guest_page;
+	plain_page_of(place)->offset = offset;
 	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to_near(level->plain, place);
 }
 
@@ -106,12 +109,13 @@ first_level_next(const struct first_level *level, uint32_t set)
 }
 
 static inline __attribute__((always_inline)) struct first_found
-first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots)
+first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots,
+                      const unsigned unit)
 {
 	const uint32_t tag = (uint32_t)(number >> level->set_shift);
 	const uint32_t set = (uint32_t)number & level->set_mask;
 	uint32_t *tags = level->tags + (size_t)set * slots;
-	struct plain_place *places = level->places + (size_t)set * slots;
+	struct plain_place *places = level->places + (size_t)set * slots * unit;
 	const uint32_t matches = tags_match(tags, tag, slots);
 	struct first_found found = {.hit = matches != 0};
 	uint32_t way;
@@ -119,23 +123,23 @@ first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp
 	if (found.hit) {
 		way = (uint32_t)__builtin_ctz(matches);
 	} else {
-		way = stamps_oldest(&places->stamp, slots);
+		way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE * unit);
 		found.left = tags[way];
 		tags[way] = tag;
 	}
-	found.place = places + way;
+	found.place = places + way * unit;
 	found.place->stamp = stamp;
 	return found;
 }
 
-/* It is asked for: afterwards it is there. */
+/* A line is asked for: afterwards it is there. */
 static inline __attribute__((always_inline)) struct first_found
 first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 {
 	if (level->usual_slots == 8)
-		return first_level_use_usual(level, number, stamp, 8);
+		return first_level_use_usual(level, number, stamp, 8, 1);
 	if (level->usual_slots == 4)
-		return first_level_use_usual(level, number, stamp, 4);
+		return first_level_use_usual(level, number, stamp, 4, 1);
 	return first_level_use_any(level, number, stamp);
 }
 
@@ -163,15 +167,17 @@ first_level_begin_anew(struct first_level *level)
 
 /* It comes in. Pages of an ordered one are asked for by nothing else: it needs no tags, its places say what it has. */
 static inline __attribute__((always_inline)) void
-first_level_bring_page(struct first_level *level, uint64_t guest_page)
+first_level_bring_page(struct first_level *level, uint64_t guest_page, uint64_t offset)
 {
 	const uint16_t at = level->next_at;
+	struct plain_page *there = plain_page_of(plain_place_at(level->plain, at));
 
-	level->next_at = (uint16_t)(at + sizeof(*level->places));
+	level->next_at = (uint16_t)(at + sizeof(struct plain_page));
 	if (__builtin_expect(at == level->last_at, 0))
 		first_level_begin_anew(level);
 	level->plain->pages[guest_page % PLAIN_PAGES] = at;
-	plain_place_at(level->plain, at)->key = guest_page;
+	there->place.key = guest_page;
+	there->offset = offset;
 }
 
 /* The number of what left the set of `number`. */

@@ -1,14 +1,5 @@
 #include "emulator/model/translate.h"
 
-/* What an address is known by since pages were moved. */
-static inline uint64_t
-followed(const struct memory_system *system, uint64_t known)
-{
-	if (__builtin_expect(__atomic_load_n(&system->has_moved, __ATOMIC_RELAXED), 0))
-		return page_map_follow(system->pages, known);
-	return known;
-}
-
 bool
 hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line)
 {
@@ -72,19 +63,12 @@ first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, 
 		hierarchy->prefetch(hierarchy, known, instruction, now, result);
 }
 
-/* The number that an address has until pages are moved. */
-static inline uint64_t
-number_of(struct hierarchy *hierarchy, uint64_t address)
-{
-	return page_map_recent_number(&hierarchy->regions, hierarchy->system->pages, address);
-}
-
 /* A line that is no plain hit. */
 static inline __attribute__((always_inline)) void
 access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
             struct access_result *result)
 {
-	const uint64_t known = followed(hierarchy->system, number_of(hierarchy, address));
+	const uint64_t known = hierarchy_follow(hierarchy, hierarchy_number(hierarchy, address));
 	const uint64_t line = known >> hierarchy->line_shift, guest_line = address >> hierarchy->line_shift;
 	struct first_found found = first_level_use(&hierarchy->data, line, hierarchy->plain_data->use += PLAIN_USE);
 	const uint64_t key = found.place->key;
@@ -117,9 +101,10 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 
 	*result = (struct access_result){.level = 0};
 	if (!plain_use_page(plain, page))
-		*result = hierarchy_result_of(&hierarchy->data_pages,
-		                              translate_page(hierarchy, &hierarchy->data_pages, page,
-		                                             number_of(hierarchy, address) >> hierarchy->line_shift));
+		*result = hierarchy_result_of(
+			&hierarchy->data_pages,
+			translate_page(hierarchy, &hierarchy->data_pages, page,
+		                       hierarchy_number(hierarchy, address) >> hierarchy->line_shift));
 	if (!plain_use_line(plain, address >> plain->line_shift, writes))
 		access_line(hierarchy, address, instruction, now, writes, result);
 }
@@ -141,10 +126,9 @@ hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruct
 void
 hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
 {
-	struct memory_system *system = hierarchy->system;
 	struct plain_hits *plain = hierarchy->plain_code;
 	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
-	uint64_t known = page_map_recent_number(&hierarchy->regions, system->pages, address);
+	uint64_t known = hierarchy_number(hierarchy, address);
 	struct first_found found;
 
 	*result = (struct access_result){.level = 0};
@@ -154,7 +138,7 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 			translate_page(hierarchy, &hierarchy->code_pages, page, known >> hierarchy->line_shift));
 	if (plain_use_line(plain, guest_line, false))
 		return;
-	known = followed(system, known);
+	known = hierarchy_follow(hierarchy, known);
 	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, plain->use += PLAIN_USE);
 	first_level_put_line(&hierarchy->code, found.place, guest_line, false);
 	if (!found.hit)
@@ -176,4 +160,6 @@ hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, ui
 	page_map_move(hierarchy->system->pages, from, to, bytes);
 	__atomic_store_n(&hierarchy->system->has_moved, true, __ATOMIC_RELAXED);
 	first_level_forget(&hierarchy->data);
+	hierarchy_translate_anew(hierarchy, &hierarchy->data_pages);
+	hierarchy_translate_anew(hierarchy, &hierarchy->code_pages);
 }

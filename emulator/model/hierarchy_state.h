@@ -70,7 +70,7 @@ struct hierarchy {
 	struct page_map_recent regions;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
-	const struct cache *far; /* the last, when it is larger than the host's caches; else NULL */
+	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
 	struct tlb shared_tlb;
 	/* An access reached levels up to result->level, of code without `instruction`: what it fetches; NULL */
 	void (*prefetch)(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
@@ -86,9 +86,12 @@ struct hierarchy {
 int memory_system_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache);
 void memory_system_join(struct memory_system *system);
 
-/* A page that is no plain hit, of which a line is known as `line`: it is one then. */
+/* A page that is no plain hit, of which a line has the number `line` until pages are moved: it is one then. */
 enum hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page,
                                                uint64_t line);
+
+/* Some were moved: what is known of those that the TLB has is so again. */
+void hierarchy_translate_anew(struct hierarchy *hierarchy, struct first_pages *pages);
 
 /* A line that level 1 does not have, nor level 2 if it is simple: from where it comes, with `latencies`. */
 void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
@@ -129,6 +132,28 @@ void hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64
 
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);
+
+/* Pages were moved, of any guest's thread. */
+static inline bool
+hierarchy_has_moved(const struct hierarchy *hierarchy)
+{
+	return __atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
+}
+
+/* The number that an address has until pages are moved, and what it is known by since. */
+static inline uint64_t
+hierarchy_number(struct hierarchy *hierarchy, uint64_t address)
+{
+	return page_map_recent_number(&hierarchy->regions, hierarchy->system->pages, address);
+}
+
+static inline uint64_t
+hierarchy_follow(const struct hierarchy *hierarchy, uint64_t number)
+{
+	if (__builtin_expect(hierarchy_has_moved(hierarchy), 0))
+		return page_map_follow(hierarchy->system->pages, number);
+	return number;
+}
 
 /* Of an access that missed nothing else than translations. */
 static inline __attribute__((always_inline)) struct access_result

@@ -64,14 +64,14 @@ page_map_recent_number(struct page_map_recent *recent, struct page_map *map, uin
 	return address + recent->regions[at].offset;
 }
 
-/* The same only when nothing needs be looked for. */
-static inline bool
-page_map_recent_knows(const struct page_map_recent *recent, uint64_t address, uint64_t *number)
+/* How far it is from the address, when nothing needs be looked for; false: it needs. */
+static inline __attribute__((always_inline)) bool
+page_map_recent_offset(const struct page_map_recent *recent, uint64_t address, uint64_t *offset)
 {
 	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
 	const unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
 
-	*number = address + recent->regions[at].offset;
+	*offset = recent->regions[at].offset;
 	return recent->regions[at].key == key;
 }
 

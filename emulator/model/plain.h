@@ -36,13 +36,24 @@ struct plain_place {
 	uint64_t stamp; /* of its last use */
 };
 
+/* A page's. */
+struct plain_page {
+	struct plain_place place;
+	uint64_t offset; /* of what its addresses are known by (page_map.h) from them */
+	uint64_t unused;
+};
+
+#define PLAIN_STRIDE      (sizeof(struct plain_place) / sizeof(uint64_t)) /* words from stamp to stamp */
+#define PLAIN_PAGE_PLACES (sizeof(struct plain_page) / sizeof(struct plain_place))
+
 /* What is not modelled always is a plain hit: its shift is 63, so that its number is 0. */
 struct plain_hits {
-	struct plain_place nowhere;        /* has nothing */
-	struct plain_place a_line, a_page; /* where it is not modelled */
-	uint64_t use;                      /* the last stamp */
-	uint8_t line_shift, page_shift;    /* of an address, for its number */
-	uint16_t lines[PLAIN_LINES];       /* by the lower bits of a number: plain_place_at() */
+	struct plain_page nowhere; /* has nothing */
+	struct plain_place a_line; /* where lines are not modelled, or pages */
+	struct plain_page a_page;
+	uint64_t use;                   /* the last stamp */
+	uint8_t line_shift, page_shift; /* of an address, for its number */
+	uint16_t lines[PLAIN_LINES];    /* by the lower bits of a number: plain_place_at() */
 	uint16_t pages[PLAIN_PAGES];
 	struct plain_place places[] __attribute__((aligned(64))); /* so that sets are on few lines of the host */
 };
@@ -86,6 +97,13 @@ static inline uint64_t
 plain_line_key(uint64_t line)
 {
 	return line << PLAIN_LINE_SHIFT;
+}
+
+/* Of a page's place. */
+static inline struct plain_page *
+plain_page_of(struct plain_place *place)
+{
+	return (struct plain_page *)(void *)place;
 }
 
 /* It is not what is in the place, or must have been written and was not. */

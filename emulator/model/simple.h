@@ -1,9 +1,8 @@
 /*
  * simple.h - the usual load that misses level 1, straight on: for the most part level 2 has the line, and that is all
  *
- * It is simple when caches, lines and pages are of the usual kind, and no pages were moved. Where it is not, nothing
- * has changed, and the functions of hierarchy.h do it. Nothing is called here, so that who asks has no registers to
- * save.
+ * It is simple when caches, lines and pages are of the usual kind. Where it is not, nothing has changed, and the
+ * functions of hierarchy.h do it. Nothing is called here, so that who asks has no registers to save.
  *
  * Thread rule: hierarchy.h's.
  */
@@ -26,14 +25,11 @@ struct simple_load {
 	enum simple_found found;
 };
 
-/* Which line the address is of, as caches know it. False: it must be looked for. */
-static inline __attribute__((always_inline)) bool
-simple_find_line(const struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
+/* The line with the address, as caches know it; `offset`: of its page (struct plain_page). */
+static inline uint64_t
+simple_line(uint64_t address, uint64_t offset)
 {
-	const bool is_known = page_map_recent_knows(&hierarchy->regions, address, line);
-
-	*line >>= HIERARCHY_LINE_SHIFT;
-	return is_known && !__atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
+	return (address + offset) >> HIERARCHY_LINE_SHIFT;
 }
 
 /* What the address is known by. */
@@ -43,11 +39,18 @@ simple_known(uint64_t address, uint64_t line)
 	return line << HIERARCHY_LINE_SHIFT | (address & ((1u << HIERARCHY_LINE_SHIFT) - 1));
 }
 
-/* Whether the page is a plain hit; it is used. */
+/* Whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
 static inline __attribute__((always_inline)) bool
-simple_use_page(struct hierarchy *hierarchy, uint64_t address)
+simple_use_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
 {
-	return plain_use_page(hierarchy->plain_data, address >> HIERARCHY_PAGE_SHIFT);
+	struct plain_hits *plain = hierarchy->plain_data;
+	struct plain_place *there = plain_page(plain, address >> HIERARCHY_PAGE_SHIFT);
+
+	*line = simple_line(address, plain_page_of(there)->offset);
+	if (plain_page_differs(there, address >> HIERARCHY_PAGE_SHIFT))
+		return false;
+	there->stamp = plain->use += PLAIN_USE;
+	return true;
 }
 
 /* Whether the line is a plain hit; it is used. */
@@ -57,19 +60,29 @@ simple_use_plainly(struct hierarchy *hierarchy, uint64_t address)
 	return plain_use_line(hierarchy->plain_data, address >> HIERARCHY_LINE_SHIFT, false);
 }
 
-/* A page that is no plain hit: the first TLB is ordered, and is known not to have it. */
+/* The offset of a page that is no plain hit. False: it must be looked for. */
 static inline __attribute__((always_inline)) bool
-simple_first_lacks(struct hierarchy *hierarchy, uint64_t address)
+simple_find_page(const struct hierarchy *hierarchy, uint64_t address, uint64_t *offset)
 {
-	return translate_first_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT);
+	return page_map_recent_offset(&hierarchy->regions, address, offset) && !hierarchy_has_moved(hierarchy);
 }
 
-/* The same: the first TLB is recent, and has it. */
+/* The page: the first TLB is ordered, and is known not to have it. */
 static inline __attribute__((always_inline)) bool
-simple_first_has(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+simple_first_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
 {
+	return translate_first_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
+}
+
+/* The first TLB is recent, and has it. */
+static inline __attribute__((always_inline)) bool
+simple_first_has(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
+{
+	const uint64_t line = simple_line(address, offset);
+
 	translate_fetch_set(hierarchy, line);
-	return translate_first_has(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, translate_number(line));
+	return translate_first_has(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, translate_number(line),
+	                           offset);
 }
 
 /* Its translation when the first TLB did not have it; `ways`: of the second one. */
@@ -79,11 +92,15 @@ simple_translate_second(struct hierarchy *hierarchy, uint64_t line, const uint32
 	return translate_second(hierarchy, translate_number(line), ways);
 }
 
-/* Whatever the TLBs are. */
+/* Whatever the TLBs are, and when it must be looked for: the line, too, as caches know it. */
 static inline enum hierarchy_translation
-simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
 {
-	return hierarchy_translate(hierarchy, &hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, line);
+	const uint64_t number = hierarchy_number(hierarchy, address);
+
+	*line = hierarchy_follow(hierarchy, number) >> HIERARCHY_LINE_SHIFT;
+	return hierarchy_translate(hierarchy, &hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT,
+	                           number >> HIERARCHY_LINE_SHIFT);
 }
 
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
@@ -93,7 +110,7 @@ simple_replace(struct hierarchy *hierarchy, uint64_t guest_line, uint64_t line, 
 	struct first_level *level = &hierarchy->data;
 	const uint32_t set = (uint32_t)line & level->set_mask;
 	struct plain_place *places = level->places + (size_t)set * slots;
-	const uint32_t way = stamps_oldest(&places->stamp, slots), left = tags[way];
+	const uint32_t way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE), left = tags[way];
 	const uint64_t key = places[way].key;
 
 	tags[way] = (uint32_t)(line >> level->set_shift);

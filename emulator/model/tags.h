@@ -13,8 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-#define TAG_NONE     UINT32_MAX
-#define STAMP_STRIDE 2 /* words */
+#define TAG_NONE UINT32_MAX
 
 #ifdef __SSE2__
 static inline __attribute__((always_inline)) __m128i
@@ -59,35 +58,36 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 #ifdef __SSE2__
 /* Stamps of two ways, with their numbers. */
 static inline __attribute__((always_inline)) __m128d
-stamps_of_two(const uint64_t *stamps, unsigned way)
+stamps_of_two(const uint64_t *stamps, unsigned way, size_t stride)
 {
-	const uint64_t *first = stamps + (size_t)way * STAMP_STRIDE;
+	const uint64_t *first = stamps + way * stride;
 	const __m128i two = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)first),
-	                                       _mm_loadl_epi64((const __m128i *)(const void *)(first + STAMP_STRIDE)));
+	                                       _mm_loadl_epi64((const __m128i *)(const void *)(first + stride)));
 
 	return _mm_castsi128_pd(_mm_or_si128(two, _mm_set_epi64x(way + 1, way)));
 }
 #endif
 
 /*
- * The way whose stamp, each STAMP_STRIDE words from the last, is the least. `ways`: a multiple of four, at most 32.
+ * The way whose stamp, each `stride` words from the last, is the least. `ways`: a multiple of four, at most 32.
  * Stamps are multiples of 32, from 2^52 on and less than 2^62: as floating point numbers they are in the same order.
  */
 static inline __attribute__((always_inline)) uint32_t
-stamps_oldest(const uint64_t *stamps, unsigned ways)
+stamps_oldest(const uint64_t *stamps, unsigned ways, size_t stride)
 {
 #ifdef __SSE2__
-	__m128d oldest = _mm_min_pd(stamps_of_two(stamps, 0), stamps_of_two(stamps, 2));
+	__m128d oldest = _mm_min_pd(stamps_of_two(stamps, 0, stride), stamps_of_two(stamps, 2, stride));
 
 	for (unsigned i = 4; i < ways; i += 4)
-		oldest = _mm_min_pd(oldest, _mm_min_pd(stamps_of_two(stamps, i), stamps_of_two(stamps, i + 2)));
+		oldest = _mm_min_pd(oldest,
+		                    _mm_min_pd(stamps_of_two(stamps, i, stride), stamps_of_two(stamps, i + 2, stride)));
 	oldest = _mm_min_sd(oldest, _mm_unpackhi_pd(oldest, oldest));
 	return (uint32_t)_mm_cvtsi128_si32(_mm_castpd_si128(oldest)) % 32;
 #else
 	uint32_t oldest = 0;
 
 	for (unsigned i = 1; i < ways; i++)
-		oldest = stamps[(size_t)i * STAMP_STRIDE] < stamps[(size_t)oldest * STAMP_STRIDE] ? i : oldest;
+		oldest = stamps[i * stride] < stamps[oldest * stride] ? i : oldest;
 	return oldest;
 #endif
 }

@@ -1,15 +1,22 @@
 #include "emulator/model/translate.h"
 
+/* How far what its addresses are known by is from them. */
+static uint64_t
+offset_of(const struct hierarchy *hierarchy, uint64_t page, uint64_t number)
+{
+	return hierarchy_follow(hierarchy, number << hierarchy->page_shift) - (page << hierarchy->page_shift);
+}
+
 /* Whether the first TLB has the page. */
 static bool
-first_has(struct first_level *level, uint64_t page, uint64_t number)
+first_has(struct first_level *level, uint64_t page, uint64_t number, uint64_t offset)
 {
 	struct first_found found;
 
 	if (level->is_ordered)
-		return first_level_use_ordered(level, page);
+		return first_level_use_ordered(level, page, offset);
 	found = first_level_use_any(level, number, level->plain->use += PLAIN_USE);
-	first_level_put_page(level, found.place, page);
+	first_level_put_page(level, found.place, page, offset);
 	return found.hit;
 }
 
@@ -18,9 +25,26 @@ hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint
 {
 	const uint64_t number = line >> (hierarchy->page_shift - hierarchy->line_shift);
 
-	if (first_has(&pages->level, page, number))
+	if (first_has(&pages->level, page, number, offset_of(hierarchy, page, number)))
 		return TRANSLATION_FIRST;
 	if (hierarchy->system->machine.shared_tlb.entries && tlb_access(&hierarchy->shared_tlb, (uint32_t)number))
 		return TRANSLATION_SECOND;
 	return TRANSLATION_WALKED;
+}
+
+void
+hierarchy_translate_anew(struct hierarchy *hierarchy, struct first_pages *pages)
+{
+	const struct first_level *level = &pages->level;
+	const size_t slots = ((size_t)level->set_mask + 1) * level->slots;
+
+	for (size_t i = 0; i < slots; i++) {
+		struct plain_page *there = plain_page_of(&level->places[i * PLAIN_PAGE_PLACES]);
+		const uint64_t page = there->place.key;
+
+		if (page != PLAIN_NOTHING)
+			there->offset = offset_of(hierarchy, page,
+			                          hierarchy_number(hierarchy, page << hierarchy->page_shift) >>
+			                                  hierarchy->page_shift);
+	}
 }

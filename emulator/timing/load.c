@@ -221,40 +221,50 @@ load_page_second(struct thread *thread, unsigned index, uint64_t address, uint64
 
 /* Its page is no plain hit: whatever the TLBs are; by what the first one is (enum first_pages_kind). */
 static SLOW void
-load_page_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_page_anyhow(struct thread *thread, unsigned index, uint64_t address)
 {
-	load_behind(thread, index, address, line, simple_translate_anyhow(thread->hierarchy, address, line));
+	uint64_t line;
+	const enum hierarchy_translation translation = simple_translate_anyhow(thread->hierarchy, address, &line);
+
+	load_behind(thread, index, address, line, translation);
 }
 
 static SLOW void
-load_page_ordered(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_page_ordered(struct thread *thread, unsigned index, uint64_t address)
 {
-	if (simple_first_lacks(thread->hierarchy, address))
-		load_page_second(thread, index, address, line);
+	uint64_t offset;
+
+	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
+	    simple_first_lacks(thread->hierarchy, address, offset))
+		load_page_second(thread, index, address, simple_line(address, offset));
 	else
-		load_page_anyhow(thread, index, address, line);
+		load_page_anyhow(thread, index, address);
 }
 
 static SLOW void
-load_page_recent(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_page_recent(struct thread *thread, unsigned index, uint64_t address)
 {
-	if (simple_first_has(thread->hierarchy, address, line))
-		load_behind(thread, index, address, line, TRANSLATION_FIRST);
+	uint64_t offset;
+
+	if (!__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1))
+		load_page_anyhow(thread, index, address);
+	else if (simple_first_has(thread->hierarchy, address, offset))
+		load_behind(thread, index, address, simple_line(address, offset), TRANSLATION_FIRST);
 	else
-		load_page_second(thread, index, address, line);
+		load_page_second(thread, index, address, simple_line(address, offset));
 }
 
 static inline __attribute__((always_inline)) void
-load_page(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+load_page(struct thread *thread, unsigned index, uint64_t address)
 {
 	const enum first_pages_kind kind = thread->hierarchy->data_pages.kind;
 
 	if (kind == FIRST_PAGES_ORDERED)
-		load_page_ordered(thread, index, address, line);
+		load_page_ordered(thread, index, address);
 	else if (kind == FIRST_PAGES_RECENT)
-		load_page_recent(thread, index, address, line);
+		load_page_recent(thread, index, address);
 	else
-		load_page_anyhow(thread, index, address, line);
+		load_page_anyhow(thread, index, address);
 }
 
 static inline __attribute__((always_inline)) void
@@ -262,12 +272,10 @@ load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned 
 {
 	uint64_t line;
 
-	if (!__builtin_expect(simple_find_line(thread->hierarchy, address, &line), 1))
-		load_any(thread, index, address);
-	else if (simple_use_page(thread->hierarchy, address))
+	if (simple_use_page(thread->hierarchy, address, &line))
 		load_simply(thread, index, address, line, TRANSLATION_FIRST, slots);
 	else
-		load_page(thread, index, address, line);
+		load_page(thread, index, address);
 }
 
 static void

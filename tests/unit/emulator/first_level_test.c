@@ -133,12 +133,13 @@ compare_ordered_with_reference(unsigned ways, unsigned sharing)
 			assert_true(wanted);
 		} else if (first_level_lacks_page(&level, page)) {
 			assert_false(wanted);
-			first_level_bring_page(&level, page);
+			first_level_bring_page(&level, page, page);
 			known++;
 		} else {
-			assert_int_equal(first_level_use_ordered(&level, page), wanted);
+			assert_int_equal(first_level_use_ordered(&level, page, page), wanted);
 		}
 		assert_true(plain_use_page(level.plain, page));
+		assert_int_equal(plain_page_of(plain_page(level.plain, page))->offset, page);
 	}
 	reference_free(&reference);
 	free_level(&level);

@@ -189,17 +189,19 @@ behind_level_2_who_is_alone_finds_what_others_do(void **state)
 }
 
 static void
-pages_that_moved_are_not_simple(void **state)
+pages_that_moved_are_simple_too(void **state)
 {
 	struct pair *pair = *state;
 
 	begin(pair);
+	compare(pair);
 	for (uint64_t i = 0; i < 4; i++) {
 		hierarchy_move_pages(pair->whole, HEAP + i * 4096, HEAP + (20 + i) * 4096, 4096);
 		hierarchy_move_pages(pair->straight, HEAP + i * 4096, HEAP + (20 + i) * 4096, 4096);
 	}
+	pair->simple = 0;
 	compare(pair);
-	assert_int_equal(pair->simple, 0);
+	assert_in_range(pair->simple, 5000, 40000);
 }
 
 /* Other lines or pages, another order, a level 2 that is shared or is none, a prefetched level 1, no TLB, no caches. */
@@ -240,7 +242,7 @@ main(void)
 		TEST(whatever_its_tlbs_are_it_is_the_same),
 		TEST(eight_ways_go_straight_with_a_prefetcher),
 		TEST(behind_level_2_who_is_alone_finds_what_others_do),
-		TEST(pages_that_moved_are_not_simple),
+		TEST(pages_that_moved_are_simple_too),
 		TEST(what_is_not_the_usual_is_not_simple),
 	};
 

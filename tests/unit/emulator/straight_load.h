@@ -27,19 +27,21 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	return load.found != SIMPLE_NOT;
 }
 
-/* The translation of a page that is no plain hit. */
+/* The translation of a page that is no plain hit, and the line. */
 static inline enum hierarchy_translation
-straight_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+straight_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
 {
 	const enum first_pages_kind kind = hierarchy->data_pages.kind;
+	uint64_t offset;
 
-	if (kind == FIRST_PAGES_RECENT)
-		return simple_first_has(hierarchy, address, line)
-		               ? TRANSLATION_FIRST
-		               : simple_translate_second(hierarchy, line, hierarchy->shared_tlb.ways);
-	if (kind == FIRST_PAGES_ORDERED && simple_first_lacks(hierarchy, address))
-		return simple_translate_second(hierarchy, line, hierarchy->shared_tlb.ways);
-	return simple_translate_anyhow(hierarchy, address, line);
+	if (kind == FIRST_PAGES_ANY || !simple_find_page(hierarchy, address, &offset))
+		return simple_translate_anyhow(hierarchy, address, line);
+	*line = simple_line(address, offset);
+	if (kind == FIRST_PAGES_RECENT && simple_first_has(hierarchy, address, offset))
+		return TRANSLATION_FIRST;
+	if (kind == FIRST_PAGES_ORDERED && !simple_first_lacks(hierarchy, address, offset))
+		return simple_translate_anyhow(hierarchy, address, line);
+	return simple_translate_second(hierarchy, *line, hierarchy->shared_tlb.ways);
 }
 
 /* `result`: all zero. Whether its line was no plain hit, and that was simple. */
@@ -51,12 +53,12 @@ straight_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instructio
 	bool was_simple = false;
 	uint64_t line;
 
-	if (!hierarchy->simple_slots || !simple_find_line(hierarchy, address, &line)) {
+	if (!hierarchy->simple_slots) {
 		hierarchy_load(hierarchy, address, instruction, now, result);
 		return false;
 	}
-	if (!simple_use_page(hierarchy, address))
-		translation = straight_translate(hierarchy, address, line);
+	if (!simple_use_page(hierarchy, address, &line))
+		translation = straight_translate(hierarchy, address, &line);
 	if (!simple_use_plainly(hierarchy, address))
 		was_simple = straight_load_line(hierarchy, address, line, instruction, now, translation, result);
 	result->tlb_cycles = hierarchy->data_pages.cycles[translation];
