@@ -116,22 +116,27 @@ choose_prefetch(struct hierarchy *hierarchy)
 		hierarchy->prefetch = hierarchy_prefetch_any;
 }
 
-/* All is of the usual kind, nobody else has level 2, and nothing is prefetched into level 1. */
+/* All is of the usual kind, and nobody else has level 2: of level 1, the slots of a set; else 0. */
 static uint8_t
-simple_slots(const struct hierarchy *hierarchy)
+simple_slots(const struct hierarchy *hierarchy, const struct first_level *level)
 {
-	const struct machine *machine = &hierarchy->system->machine;
-	const struct plain_hits *plain = hierarchy->plain_data;
+	const struct plain_hits *plain = level->plain;
 
-	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
-		if (machine->prefetchers[i].level == 1)
-			return 0;
-	}
 	if (plain->line_shift != HIERARCHY_LINE_SHIFT || plain->page_shift != HIERARCHY_PAGE_SHIFT ||
 	    hierarchy->levels[1] != &hierarchy->own[1] || !hierarchy->own[1].is_simple ||
-	    hierarchy->data.replacement != REPLACEMENT_LRU)
+	    level->replacement != REPLACEMENT_LRU)
 		return 0;
-	return hierarchy->data.usual_slots;
+	return level->usual_slots;
+}
+
+static bool
+prefetches_into_first(const struct machine *machine)
+{
+	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
+		if (machine->prefetchers[i].level == 1)
+			return true;
+	}
+	return false;
 }
 
 /* Lines and pages are of the usual size, too. */
@@ -163,7 +168,9 @@ fill(struct hierarchy *hierarchy)
 	if (!hierarchy->plain_data || !hierarchy->plain_code)
 		return -ENOMEM;
 	choose_prefetch(hierarchy);
-	hierarchy->simple_slots = simple_slots(hierarchy);
+	if (!prefetches_into_first(&hierarchy->system->machine))
+		hierarchy->simple_slots = simple_slots(hierarchy, &hierarchy->data);
+	hierarchy->simple_code_slots = simple_slots(hierarchy, &hierarchy->code);
 	hierarchy->data_pages.kind = pages_kind(hierarchy, &hierarchy->data_pages.level);
 	hierarchy->code_pages.kind = pages_kind(hierarchy, &hierarchy->code_pages.level);
 	return 0;

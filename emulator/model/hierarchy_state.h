@@ -63,7 +63,8 @@ struct hierarchy {
 	struct memory_system *system;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
-	uint8_t simple_slots; /* of level 1, 4 or 8, when loads may be simple (simple.h); else 0 */
+	uint8_t simple_slots;      /* of level 1, 4 or 8, when loads may be simple (simple.h); else 0 */
+	uint8_t simple_code_slots; /* the same of code */
 	struct first_level data, code;
 	struct first_pages data_pages, code_pages;
 	struct plain_hits *plain_data, *plain_code;

@@ -1,5 +1,6 @@
 /*
- * simple.h - the usual load that misses level 1, straight on: for the most part level 2 has the line, and that is all
+ * simple.h - the usual load, or code, that misses level 1, straight on: for the most part level 2 has the line, and
+ * that is all
  *
  * It is simple when caches, lines and pages are of the usual kind. Where it is not, nothing has changed, and the
  * functions of hierarchy.h do it. Nothing is called here, so that who asks has no registers to save.
@@ -41,9 +42,8 @@ simple_known(uint64_t address, uint64_t line)
 
 /* Whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
 static inline __attribute__((always_inline)) bool
-simple_use_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
+simple_use_page_of(struct plain_hits *plain, uint64_t address, uint64_t *line)
 {
-	struct plain_hits *plain = hierarchy->plain_data;
 	struct plain_place *there = plain_page(plain, address >> HIERARCHY_PAGE_SHIFT);
 
 	*line = simple_line(address, plain_page_of(there)->offset);
@@ -51,6 +51,12 @@ simple_use_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
 		return false;
 	there->stamp = plain->use += PLAIN_USE;
 	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+simple_use_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
+{
+	return simple_use_page_of(hierarchy->plain_data, address, line);
 }
 
 /* Whether the line is a plain hit; it is used. */
@@ -105,9 +111,8 @@ simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t 
 
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
 static inline __attribute__((always_inline)) uint64_t
-simple_replace(struct hierarchy *hierarchy, uint64_t guest_line, uint64_t line, uint32_t *tags, const unsigned slots)
+simple_replace(struct first_level *level, uint64_t guest_line, uint64_t line, uint32_t *tags, const unsigned slots)
 {
-	struct first_level *level = &hierarchy->data;
 	const uint32_t set = (uint32_t)line & level->set_mask;
 	struct plain_place *places = level->places + (size_t)set * slots;
 	const uint32_t way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE), left = tags[way];
@@ -144,7 +149,7 @@ simple_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, c
 	if (__builtin_expect(tags_match(tags, (uint32_t)(line >> first->set_shift), slots) != 0, 0))
 		return load;
 	load.found = simple_use_second(&hierarchy->own[1], line);
-	load.left = simple_replace(hierarchy, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
+	load.left = simple_replace(first, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
 	return load;
 }
 
@@ -181,6 +186,73 @@ simple_load_second_rest(struct hierarchy *hierarchy, struct simple_load load, ui
 	simple_leave(hierarchy, load, now);
 	if (hierarchy->prefetch)
 		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, &second);
+}
+
+/* Code: a page that is no plain hit, with `address`; its line, as caches know it. False: nothing was done. */
+static inline __attribute__((always_inline)) bool
+simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line,
+                  enum hierarchy_translation *translation)
+{
+	uint64_t offset;
+
+	if (!simple_find_page(hierarchy, address, &offset))
+		return false;
+	*line = simple_line(address, offset);
+	translate_fetch_set(hierarchy, *line);
+	return translate_straight(hierarchy, &hierarchy->code_pages, address >> HIERARCHY_PAGE_SHIFT, *line,
+	                          translation);
+}
+
+/*
+ * A line that is no plain hit, whose page is one; `slots`: hierarchy->simple_code_slots, 4 or 8. None was written, and
+ * so nothing leaves level 1 that must go anywhere.
+ */
+static inline __attribute__((always_inline)) enum simple_found
+simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
+{
+	struct first_level *first = &hierarchy->code;
+	uint32_t *tags = first->tags + (size_t)((uint32_t)line & first->set_mask) * slots;
+
+	if (__builtin_expect(tags_match(tags, (uint32_t)(line >> first->set_shift), slots) != 0, 0))
+		return SIMPLE_NOT;
+	simple_replace(first, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
+	return simple_use_second(&hierarchy->own[1], line);
+}
+
+/* The same of one that level 1 has, where it is not known; from then on it is. */
+static inline void
+simple_fetch_hidden(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
+{
+	struct first_level *first = &hierarchy->code;
+	const struct first_found found = first_level_use(first, line, first->plain->use += PLAIN_USE);
+
+	first_level_put_line(first, found.place, address >> HIERARCHY_LINE_SHIFT, false);
+}
+
+/* What it takes from level 2. */
+static inline uint32_t
+simple_fetch_cycles(const struct hierarchy *hierarchy)
+{
+	return hierarchy->system->code_cycles[1];
+}
+
+/* Behind it: what level 2 had not comes from further; prefetchers are told. */
+static inline void
+simple_fetch_rest(struct hierarchy *hierarchy, uint64_t address, uint64_t line, enum simple_found found, uint64_t now,
+                  struct access_result *result)
+{
+	const uint32_t *latencies = hierarchy->system->code_cycles;
+
+	if (found == SIMPLE_BEYOND) {
+		hierarchy_look_further(hierarchy, line, latencies, now, result);
+	} else {
+		result->level = 1;
+		result->cycles = latencies[1];
+	}
+	if (found == SIMPLE_MET)
+		hierarchy_meet(hierarchy, line, now, result);
+	if (hierarchy->prefetch)
+		hierarchy->prefetch(hierarchy, simple_known(address, line), 0, now, result);
 }
 
 #endif

@@ -104,6 +104,22 @@ record_stall_count(struct record_stall *stall, uint64_t cycles)
 	stall->cycles += cycles;
 }
 
+/* Where it is looked for first, and whether it is there. */
+static inline struct record_stall *
+record_stall_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason)
+{
+	return &vcpu->stalls[record_stall_place(stalled, culprit, reason)];
+}
+
+static inline bool
+record_stall_is_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason)
+{
+	const struct record_stall *stall = record_stall_first(vcpu, stalled, culprit, reason);
+
+	return __builtin_expect(
+		stall->stalled == stalled && stall->culprit == culprit && stall->reason == (uint32_t)reason, 1);
+}
+
 /* Instruction `stalled` waited so long because of `culprit`. False: that is not so far behind its first place. */
 static inline bool
 record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,

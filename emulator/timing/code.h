@@ -51,14 +51,14 @@ enum edge_fetch {
 struct edge {
 	struct code *code;
 	struct edge *next[2]; /* the first that was taken from here, and the last of the others, or none; atomically */
-	uint64_t line_key;    /* of the line that is fetched, of two the last: plain.h */
-	uint32_t number;      /* the code's */
-	uint32_t site;        /* of the branch that was before it, for the predictor; of none predictor_no_site() */
-	uint16_t line_index;  /* in the table of plain hits */
-	uint8_t counter;      /* the predictor's when it is sure of what happens here; PREDICTOR_NEVER */
-	uint8_t ending;       /* enum code_ending of the block before */
-	uint8_t fetch;        /* enum edge_fetch */
-	bool taken;           /* the branch before it */
+	uint64_t line_key; /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
+	uint32_t number;   /* the code's */
+	uint32_t site;     /* of the branch that was before it, for the predictor; of none predictor_no_site() */
+	uint16_t line_index; /* in the table of plain hits */
+	uint8_t counter;     /* the predictor's when it is sure of what happens here; PREDICTOR_NEVER */
+	uint8_t ending;      /* enum code_ending of the block before */
+	uint8_t fetch;       /* enum edge_fetch */
+	bool taken;          /* the branch before it */
 	struct variant variant;
 	const struct variant *of;   /* that it is a copy of */
 	const struct variant *from; /* of the block before */

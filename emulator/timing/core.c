@@ -1,5 +1,7 @@
 #include "emulator/timing/core.h"
 
+#include "emulator/timing/front.h"
+
 static void
 pass_second(struct thread *thread, unsigned index)
 {
@@ -74,7 +76,7 @@ stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum 
 		core_remember_stall(thread, thread->clock - thread->other);
 	thread_stall(thread, instruction, culprit, reason, cycles);
 	if (!is_in_order)
-		core_begin_front(thread);
+		front_begin(thread);
 }
 
 void
@@ -135,5 +137,5 @@ core_restart(struct thread *thread)
 	thread->waiting_count = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->variant = &thread->timing->nothing->edge.variant;
-	core_begin_front(thread);
+	front_begin(thread);
 }

@@ -88,43 +88,6 @@ void core_store_missed(struct thread *thread, unsigned index, const struct acces
 void core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result);
 void core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch);
 
-/* Out of order, the front end begins anew: what comes now was not in the window before. */
-static inline void
-core_begin_front(struct thread *thread)
-{
-	thread->front_position = thread->clock - thread->other;
-	thread->front_time = thread->clock;
-}
-
-/* The same of a stall, not of 0 cycles, as most are: nobody waits, no sample comes, and the record knows where. Else
- * false, and nothing was done. */
-static inline bool
-core_front_stalls_simply(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                         uint64_t cycles)
-{
-	const bool is_in_order = thread->timing->is_in_order;
-
-	if (thread->waiting_count || thread->clock + cycles > thread->next_sample)
-		return false;
-	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
-		return false;
-	if (!is_in_order)
-		core_remember_stall(thread, thread->clock - thread->other);
-	stall_pass(thread, cycles);
-	thread->record->counters.cycles[reason] += cycles;
-	if (!is_in_order)
-		core_begin_front(thread);
-	return true;
-}
-
-static inline bool
-core_mispredicted_simply(struct thread *thread, uint32_t instruction, uint32_t branch)
-{
-	const uint32_t cycles = thread->timing->setup->pipeline.mispredict_cycles;
-
-	return cycles && core_front_stalls_simply(thread, instruction, branch, REASON_MISPREDICT, cycles);
-}
-
 /* In order: the block that ran waits for what its instructions need. */
 void core_settle(struct thread *thread);
 

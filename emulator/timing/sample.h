@@ -31,6 +31,13 @@ sample_is_due(struct thread *thread, enum setup_event event)
 	return --thread->countdowns[event] == 0;
 }
 
+/* The next event is to be told sample_event(). */
+static inline bool
+sample_is_near(const struct thread *thread, enum setup_event event)
+{
+	return __builtin_expect(thread->countdowns[event] == 1, 0);
+}
+
 /* An event happened at `instruction`. */
 static inline void
 sample_count(struct thread *thread, enum setup_event event, uint32_t instruction)

@@ -1,0 +1,79 @@
+/*
+ * front.h - what holds up the front end, straight on where it is as most often: who asks has nothing to save for it
+ *
+ * It is simple when nobody waits for a load, no sample comes meanwhile, and the record has the stall where it is looked
+ * for first. Else nothing was done, and the functions of core.h do it.
+ *
+ * Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_FRONT_H
+#define DCPI_EMULATOR_TIMING_FRONT_H
+
+#include "emulator/timing/core.h"
+
+/* Out of order, it begins anew: what comes now was not in the window before. */
+static inline void
+front_begin(struct thread *thread)
+{
+	thread->front_position = thread->clock - thread->other;
+	thread->front_time = thread->clock;
+}
+
+/* In all, for so long. */
+static inline bool
+front_is_simple(const struct thread *thread, uint64_t cycles)
+{
+	return !thread->waiting_count && thread->clock + cycles <= thread->next_sample;
+}
+
+static inline bool
+front_is_known(const struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason)
+{
+	return !thread->records_stalls || record_stall_is_first(thread->record, stalled, culprit, reason);
+}
+
+/* It is simple and known. */
+static inline __attribute__((always_inline)) void
+front_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	const bool is_in_order = thread->timing->is_in_order;
+
+	if (!is_in_order)
+		core_remember_stall(thread, thread->clock - thread->other);
+	stall_pass(thread, cycles);
+	thread->record->counters.cycles[reason] += cycles;
+	if (thread->records_stalls)
+		record_stall_count(record_stall_first(thread->record, stalled, culprit, reason), cycles);
+	if (!is_in_order)
+		front_begin(thread);
+}
+
+/* core_mispredicted() */
+static inline __attribute__((always_inline)) bool
+front_mispredicts(struct thread *thread, uint32_t instruction, uint32_t branch)
+{
+	const uint32_t cycles = thread->timing->setup->pipeline.mispredict_cycles;
+
+	if (!cycles || !front_is_simple(thread, cycles) ||
+	    !front_is_known(thread, instruction, branch, REASON_MISPREDICT))
+		return false;
+	front_stall(thread, instruction, branch, REASON_MISPREDICT, cycles);
+	return true;
+}
+
+/* core_fetch_missed() of what does not wait for memory: 0 cycles are no stall. */
+static inline __attribute__((always_inline)) bool
+front_misses(struct thread *thread, uint32_t instruction, uint32_t tlb_cycles, uint32_t cache_cycles)
+{
+	if (!front_is_simple(thread, (uint64_t)tlb_cycles + cache_cycles) ||
+	    (tlb_cycles && !front_is_known(thread, instruction, instruction, REASON_CODE_TLB)) ||
+	    (cache_cycles && !front_is_known(thread, instruction, instruction, REASON_CODE_CACHE)))
+		return false;
+	if (tlb_cycles)
+		front_stall(thread, instruction, instruction, REASON_CODE_TLB, tlb_cycles);
+	if (cache_cycles)
+		front_stall(thread, instruction, instruction, REASON_CODE_CACHE, cache_cycles);
+	return true;
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* Tests of emulator/timing/slow_{fetch,block}.c: going straight on, all is as it is when nothing is straight. */
+#include "tests/unit/emulator/timing_fixture.h"
+
+#include "emulator/model/hierarchy_state.h"
+
+#define BLOCKS 2400
+#define MOVABS "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
+#define LOAD   "48 8b 07"                      /* mov (%rdi),%rax */
+#define BRANCH "74 10"
+
+/* Of one machine: on one, code that is no plain hit is fetched whole, on the other as straight as it can be. */
+struct pair {
+	struct timing_fixture *whole, *straight;
+};
+
+static struct timing_fixture *
+begin(const char *machine)
+{
+	struct timing_fixture *fixture = timing_fixture_new(machine);
+
+	fixture->setup.periods[SETUP_EVENT_CYCLES] = 1000;
+	fixture->setup.periods[SETUP_EVENT_BRANCH] = 7;
+	fixture->setup.periods[SETUP_EVENT_CODE_TLB] = 5;
+	fixture->setup.periods[SETUP_EVENT_CODE_WALK] = 3;
+	fixture->setup.periods[SETUP_EVENT_LEVEL1_CODE] = 9;
+	timing_fixture_begin(fixture, SETUP_EVERYTHING);
+	return fixture;
+}
+
+static int
+begin_both(void **state, const char *machine)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	assert_non_null(pair);
+	pair->whole = begin(machine);
+	pair->whole->thread->hierarchy->simple_code_slots = 0;
+	pair->straight = begin(machine);
+	assert_true(pair->straight->thread->hierarchy->simple_code_slots > 0);
+	*state = pair;
+	return 0;
+}
+
+static int
+in_order(void **state)
+{
+	return begin_both(state, "in-order-2");
+}
+
+static int
+out_of_order(void **state)
+{
+	return begin_both(state, "e5-2690v4");
+}
+
+static int
+end_both(void **state)
+{
+	struct pair *pair = *state;
+
+	timing_fixture_free(pair->whole);
+	timing_fixture_free(pair->straight);
+	free(pair);
+	return 0;
+}
+
+/* On one line, two or three; eight to a page. */
+static struct code *
+code_of(struct timing_fixture *fixture, unsigned i)
+{
+	const uint64_t address = FIXTURE_ADDRESS + i / 8 * 4096 + i % 8 * 448 + i % 3 * 20;
+	struct block_bytes bytes = {.size = 0};
+	const struct block *block;
+
+	for (unsigned k = 0; k < 1 + i % 13; k++)
+		block_bytes_add(&bytes, MOVABS);
+	block_bytes_add(&bytes, i % 5 ? BRANCH : LOAD);
+	block = blocks_add(fixture->timing.blocks, address, bytes.bytes, bytes.sizes, bytes.count, i + 1,
+	                   fixture->instructions + 1);
+	assert_non_null(block);
+	fixture->instructions += (uint32_t)bytes.count;
+	return timing_add_code(&fixture->timing, block);
+}
+
+/* Mostly around where it was before, and loads that are waited for in later blocks. */
+static void
+run(struct timing_fixture *fixture)
+{
+	struct code *codes[BLOCKS];
+	uint64_t random = 88172645463325252;
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < BLOCKS; i++)
+		codes[i] = code_of(fixture, i);
+	for (unsigned i = 0; i < 100000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		at = (at + (random % 8 ? random >> 8 & 3 : random >> 8)) % BLOCKS;
+		execute_with(fixture, codes[at], SETUP_BRANCHES | SETUP_CACHES);
+		if (at % 5 == 0)
+			slow_access(fixture->thread, &codes[at]->accesses[0], 0x4000000000 + (random >> 20 & 0xffff8),
+			            8, false);
+	}
+	core_settle(fixture->thread);
+	thread_publish(fixture->thread);
+}
+
+static void
+going_straight_changes_nothing(void **state)
+{
+	struct pair *pair = *state;
+	const struct record_vcpu *whole = pair->whole->thread->record, *straight = pair->straight->thread->record;
+
+	run(pair->whole);
+	run(pair->straight);
+	assert_true(whole->counters.code_missed[0] > 1000 && whole->counters.code_tlb_missed > 1000);
+	assert_true(whole->counters.mispredicted > 100);
+	assert_true(whole->counters.samples[SETUP_EVENT_LEVEL1_CODE] > 100);
+	assert_memory_equal(&straight->counters, &whole->counters, sizeof(whole->counters));
+	assert_memory_equal(straight->stalls, whole->stalls, sizeof(whole->stalls));
+	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
+		assert_memory_equal(straight->samples[i], whole->samples[i],
+		                    pair->whole->instructions * sizeof(whole->samples[i][0]));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{"in_order_going_straight_changes_nothing", going_straight_changes_nothing, in_order, end_both, NULL},
+		{"out_of_order_going_straight_changes_nothing", going_straight_changes_nothing, out_of_order, end_both,
+	         NULL},
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
