@@ -58,19 +58,24 @@ empty_sets(struct cache *cache, uint64_t seed)
 static void
 set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_bytes)
 {
+	bool is_power;
+
 	cache->ways = (uint8_t)model->ways;
 	cache->slots = (uint8_t)(cache->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (cache->ways + 3) & ~3u);
 	cache->present = order_present(cache->ways <= CACHE_SMALL_WAYS ? cache->ways : 0);
 	cache->is_lru = model->replacement == REPLACEMENT_LRU;
 	cache->is_random = model->replacement == REPLACEMENT_RANDOM;
 	cache->set_count = (uint32_t)(model->bytes / line_bytes / model->ways);
-	if (cache->set_count & (cache->set_count - 1))
-		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
-	else
+	is_power = !(cache->set_count & (cache->set_count - 1));
+	if (is_power) {
+		cache->set_mask = cache->set_count - 1;
 		cache->set_shift = (uint8_t)__builtin_ctz(cache->set_count);
-	cache->is_narrow = cache->slots == SET_USUAL_SLOTS && cache->is_lru;
+	}
+	if (cache->set_count > 1)
+		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
+	cache->is_narrow = cache->slots == SET_USUAL_SLOTS && cache->is_lru && cache->reciprocal;
 	cache->set_bytes = cache->is_narrow ? sizeof(struct narrow_set) : set_kind_any(cache).bytes;
-	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->is_lru && !cache->reciprocal;
+	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->is_lru && is_power;
 }
 
 int

@@ -35,18 +35,19 @@ struct cache_small {
 };
 
 struct cache {
-	uint8_t *sets;      /* set_count times set_bytes */
-	uint32_t set_count; /* a power of two, unless `reciprocal` */
-	uint8_t set_shift;  /* of a power of two */
-	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool is_narrow;     /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
-	bool is_lru;        /* a hit changes the order */
-	bool is_random;     /* its victims */
+	uint8_t *sets; /* set_count times set_bytes */
+	uint32_t set_count;
+	uint32_t set_mask; /* where set_count is a power of two; */
+	uint8_t set_shift; /* there, too */
+	bool is_simple;    /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
+	bool is_narrow;    /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
+	bool is_lru;       /* a hit changes the order */
+	bool is_random;    /* its victims */
 	bool locks;
 	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
 	uint32_t set_bytes;
 	uint64_t present;    /* order_present() of a small set */
-	uint64_t reciprocal; /* 2^64 / set_count, when that is no power of two; else 0 */
+	uint64_t reciprocal; /* 2^64 / set_count, or the next number; 0: of one set */
 };
 
 /* What an access found; small, to be handed back in registers. */
@@ -86,7 +87,7 @@ cache_found_writes_back(struct cache_found found)
 static inline uint32_t
 cache_small_index(const struct cache *cache, uint64_t line)
 {
-	return (uint32_t)line & (cache->set_count - 1);
+	return (uint32_t)line & cache->set_mask;
 }
 
 static inline struct cache_small *

@@ -4,15 +4,18 @@
 
 #define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
 
-/* Both its ends: of no cache it is more than two lines of the host. */
 void
 cache_fetch_set(const struct cache *cache, uint64_t line)
 {
-	const uint8_t *set = set_place(cache, line, cache->set_bytes).set;
+	const uint8_t *set;
 
+	if (cache->is_narrow) {
+		__builtin_prefetch(narrow_place(cache, line).set, 1);
+		return;
+	}
+	set = set_place(cache, line, cache->set_bytes).set;
 	__builtin_prefetch(set, 1);
-	if (!cache->is_narrow)
-		__builtin_prefetch(set + cache->set_bytes - 1, 1);
+	__builtin_prefetch(set + cache->set_bytes - 1, 1); /* of 20 ways that is all of it */
 }
 
 /* Whether it is narrow, and the line's place there. What has a larger number makes it wide. */

@@ -1,9 +1,9 @@
 /*
  * cache_narrow.h - the usual last level of a server, as long as one thread has it alone: a set is one line of the host
  *
- * Of up to 20 ways in the order of LRU a set has 16 bits of each line's number, how many were used after it (order.h),
- * and whether it was written. What that cannot tell - another thread is about to lock it, a number has more bits, a
- * line was prefetched into it - makes the cache wide for good (cache_set.h): cache_widen().
+ * Of 17 to 20 ways in the order of LRU a set, one of several, has 16 bits of each line's number, how many were used
+ * after it (order.h), and whether it was written. What that cannot tell - another thread is about to lock it, a number
+ * has more bits, a line was prefetched into it - makes the cache wide for good (cache_set.h): cache_widen().
  *
  * Inner header of emulator/model. Thread rule: of one thread.
  */
@@ -31,7 +31,7 @@ struct narrow_place {
 SET_INLINE struct narrow_place
 narrow_place(const struct cache *cache, uint64_t line)
 {
-	const struct set_place place = set_place(cache, line, sizeof(struct narrow_set));
+	const struct set_place place = set_place_among(cache, line, sizeof(struct narrow_set));
 
 	return (struct narrow_place){(struct narrow_set *)(void *)place.set, place.tag, place.index};
 }

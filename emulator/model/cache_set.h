@@ -71,22 +71,22 @@ struct set_place {
 	uint32_t tag, index;
 };
 
+/* Of a cache of several sets. A line is less than 2^32 times as many: of that the quotient is exact. */
+SET_INLINE struct set_place
+set_place_among(const struct cache *cache, uint64_t line, uint32_t set_bytes)
+{
+	const uint64_t quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
+	const uint32_t index = (uint32_t)(line - quotient * cache->set_count);
+
+	return (struct set_place){cache->sets + (size_t)index * set_bytes, (uint32_t)quotient, index};
+}
+
 SET_INLINE struct set_place
 set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
 {
-	struct set_place place;
-	uint64_t quotient;
-
-	if (cache->reciprocal) {
-		quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
-		place.index = (uint32_t)(line - quotient * cache->set_count);
-		place.tag = (uint32_t)quotient;
-	} else {
-		place.index = (uint32_t)line & (cache->set_count - 1);
-		place.tag = (uint32_t)(line >> cache->set_shift);
-	}
-	place.set = cache->sets + (size_t)place.index * set_bytes;
-	return place;
+	if (!cache->reciprocal)
+		return (struct set_place){cache->sets, (uint32_t)line, 0};
+	return set_place_among(cache, line, set_bytes);
 }
 
 /* As long as there is room, the first that is free. */

@@ -46,7 +46,7 @@ load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
 	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_BEYOND}, number,
 	                 thread->clock, result);
-	missed_count_beyond(thread, number, result);
+	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
 

@@ -26,6 +26,14 @@ missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_
 		missed[i]++;
 }
 
+/* Those behind level 2, up to the one before `level`. */
+static __attribute__((noinline)) void
+missed_count_third(uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
+{
+	for (unsigned i = 2; i < level; i++)
+		missed[i]++;
+}
+
 /* A page's translation, for a load or for code. */
 static inline __attribute__((always_inline)) void
 missed_count_translation(struct thread *thread, uint32_t number, bool walked, const bool is_code)
@@ -66,9 +74,9 @@ missed_count_read(struct thread *thread, uint32_t number, const struct access_re
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
-/* The same of a load whose line is from behind level 2. */
+/* The same of a load whose line is from behind level 2, of `levels`. */
 static inline __attribute__((always_inline)) void
-missed_count_beyond(struct thread *thread, uint32_t number, const struct access_result *result)
+missed_count_beyond(struct thread *thread, uint32_t number, const struct access_result *result, unsigned levels)
 {
 	uint64_t *missed = thread->record->counters.loads_missed;
 
@@ -76,8 +84,8 @@ missed_count_beyond(struct thread *thread, uint32_t number, const struct access_
 		missed_count_translation(thread, number, result->walked, false);
 	missed[0]++;
 	missed[1]++;
-	for (unsigned i = 2; i < thread->timing->setup->machine.level_count && i < result->level; i++)
-		missed[i]++;
+	if (result->level > 2 && levels > 2)
+		missed_count_third(missed, result->level < levels ? result->level : levels);
 	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
 	sample_count(thread, SETUP_EVENT_LEVEL2, number);
 	if (result->level == HIERARCHY_MEMORY)
