@@ -31,7 +31,7 @@ core_store_begins(const struct thread *thread, unsigned index)
 static inline void
 core_remember_stall(struct thread *thread, uint64_t position)
 {
-	struct past_stall *stall = thread->next_stall, *next = stall->next, *oldest = thread->oldest_stall;
+	struct past_stall *stall = thread->next_stall, *next = stall->on[1], *oldest = thread->oldest_stall;
 
 	stall->position = position;
 	stall->other = thread->other;
@@ -40,8 +40,8 @@ core_remember_stall(struct thread *thread, uint64_t position)
 	next->other = UINT64_MAX;
 	thread->next_stall = next;
 	oldest->position = 0;
-	oldest->next->before = 0;
-	thread->oldest_stall = oldest->next;
+	oldest->on[1]->before = 0;
+	thread->oldest_stall = oldest->on[1];
 }
 
 /* It never did: all that are remembered were before everything. */

@@ -4,153 +4,234 @@
  * Without stalls an instruction enters the window when the one that is a window before it retires: `lead` cycles of the
  * static clock before it retires itself. Stalls since then were not in its way: that is how misses overlap.
  *
- * The usual load calls nobody on the way, and so has nothing to save: where it is another, nothing has changed that
- * matters, and load_slowly() does it from the beginning.
+ * What a load that missed goes through is several functions, each of which goes on in the next one, so that none has
+ * registers to save for what is not usual. Each is there for a load that level 2 serves, as most are, and for others,
+ * of which the thread has what they take (`missed`).
  */
 #include "emulator/timing/core.h"
 #include "emulator/timing/dependence_usual.h"
+#include "emulator/timing/load_stall.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define APART  static __attribute__((noinline))
 
 void
 core_forget_stalls(struct thread *thread)
 {
 	for (unsigned i = 0; i < THREAD_STALLS; i++)
-		thread->stalls[i] = (struct past_stall){.next = &thread->stalls[(i + 1) % THREAD_STALLS]};
+		thread->stalls[i] = (struct past_stall){
+			.on = {&thread->stalls[i], &thread->stalls[(i + 1) % THREAD_STALLS]},
+			.back = &thread->stalls[(i + THREAD_STALLS - 1) % THREAD_STALLS],
+		};
 	thread->oldest_stall = &thread->stalls[0];
 	thread->next_stall = thread->found_stall = &thread->stalls[THREAD_HISTORY];
 	thread->next_stall->position = thread->next_stall->other = UINT64_MAX;
-}
-
-static inline bool
-is_first_behind(const struct past_stall *stall, uint64_t position)
-{
-	return stall->position > position && stall->before <= position;
 }
 
 /*
  * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
  * last one that was found or one of the next two, and nobody can foresee which: the host has no branch for it.
  */
-static inline __attribute__((always_inline)) struct past_stall *
-stall_found_near(const struct thread *thread, uint64_t position)
+INLINE const struct past_stall *
+first_stall_behind(struct thread *thread, uint64_t position)
 {
-	struct past_stall *stall = thread->found_stall, *next = stall->next;
+	struct past_stall *stall = thread->found_stall;
 
-	stall = stall->position <= position ? next : stall;
-	next = stall->next;
-	return stall->position <= position ? next : stall;
+	stall = stall->on[stall->position <= position];
+	stall = stall->on[stall->position <= position];
+	while (__builtin_expect(stall->position <= position, 0))
+		stall = stall->on[1];
+	while (__builtin_expect(stall->before > position, 0))
+		stall = stall->back;
+	return thread->found_stall = stall;
 }
 
-/* The same wherever it is. */
-static struct past_stall *
-stall_found(struct thread *thread, uint64_t position)
+/* When the instruction entered the window that retires at `position` of the static clock. */
+INLINE uint64_t
+entry_time(struct thread *thread, uint64_t position)
 {
-	struct past_stall *stall = stall_found_near(thread, position);
-
-	while (stall->position <= position)
-		stall = stall->next;
-	while (stall->before > position)
-		stall = stall == thread->stalls ? stall + THREAD_STALLS - 1 : stall - 1;
-	return stall;
-}
-
-/* When an instruction, at `position` of the static clock, entered the window. */
-static inline __attribute__((always_inline)) uint64_t
-entry_time(const struct thread *thread, const struct past_stall *stall, uint64_t entered, uint64_t position,
-           uint64_t lead)
-{
+	const uint64_t lead = thread->variant->lead, entered = position > lead ? position - lead : 0;
+	const struct past_stall *stall = first_stall_behind(thread, entered);
 	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
 	const uint64_t behind = position - thread->front_position;
-	uint64_t refilled;
+	const uint64_t refilled = (thread->front_time + behind) & -(uint64_t)((int64_t)behind < (int64_t)lead);
 
-	if ((int64_t)behind >= (int64_t)lead)
-		return time;
-	refilled = thread->front_time + behind;
 	return time > refilled ? time : refilled;
 }
 
-/* A load that missed. */
-struct window_load {
-	const struct block_instruction *instruction;
-	uint64_t retires, position, entered; /* by itself; the same, and when it entered, on the static clock */
-	uint32_t number;
-};
-
-static inline __attribute__((always_inline)) struct window_load
-window_load(const struct thread *thread, unsigned index)
+INLINE const struct block_instruction *
+instruction_at(const struct thread *thread, unsigned index)
 {
-	const struct block *block = thread->variant->block;
-	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
-	const uint64_t lead = thread->variant->lead;
-
-	return (struct window_load){&block->instructions[index], retires, position,
-	                            position > lead ? position - lead : 0, block->first + index};
+	return &thread->variant->block->instructions[index];
 }
 
-/* It may be issued from `issue` on: it waits for its turn, and holds up retirement for what is left. */
-static inline __attribute__((always_inline)) void
-load_issued(struct thread *thread, const struct window_load *load, struct load_cost cost, uint32_t load_cycles,
-            uint64_t issue)
+/* The load is done when all before it has retired, and has to be waited for: at `retires`. */
+INLINE struct load_stall *
+begin_stall(struct thread *thread, unsigned index, uint64_t retires)
+{
+	core_remember_stall(thread, retires - thread->other);
+	return &thread_edge(thread)->code->load_stalls[index];
+}
+
+APART void
+second_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles)
+{
+	load_stall_for_line(thread, begin_stall(thread, index, retires), cycles);
+}
+
+APART void
+missed_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles)
+{
+	struct load_stall *stall = begin_stall(thread, index, retires);
+	const struct load_cost cost = thread->missed.cost;
+	uint64_t most, translating;
+
+	if (cost.wait_cycles) {
+		core_stall_for_several(thread, stall->pair.stalled, stall->pair.culprit, cycles, cost);
+	} else if (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles) {
+		load_stall_for_line(thread, stall, cycles);
+	} else {
+		most = cycles - cost.cache_cycles;
+		translating = most < cost.tlb_cycles ? most : cost.tlb_cycles;
+		load_stall_for_page(thread, stall, cycles - translating, translating);
+	}
+}
+
+/* It may be issued from `issue` on, and waits for its turn. */
+INLINE uint64_t
+turn_of(const struct thread *thread, uint64_t issue)
 {
 	const uint64_t turn = core_flight_turn(thread);
-	uint64_t ready;
 
-	issue = turn > issue ? turn : issue;
-	core_issue_later(&cost, load_cycles, thread->clock, issue);
-	ready = issue + thread->load_cycles + core_cycles(&cost);
+	return turn > issue ? turn : issue;
+}
+
+/* It is issued at `issue`, and takes `later` cycles more than a hit. */
+INLINE void
+issue_load(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint64_t later,
+           const bool is_second)
+{
+	const uint64_t ready = issue + thread->load_cycles + later;
+
 	core_flight_add(thread, ready);
-	dependence_add(thread, load->instruction, ready);
-	if (ready <= load->retires)
+	dependence_add(thread, instruction_at(thread, index), ready);
+	if (ready <= retires)
 		return;
-	core_remember_stall(thread, load->position);
-	core_stall_for_load(thread, load->number, load->number, ready - load->retires, cost);
+	if (is_second)
+		second_holds_up(thread, index, retires, ready - retires);
+	else
+		missed_holds_up(thread, index, retires, ready - retires);
 }
 
-static __attribute__((noinline)) void
-load_slowly(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
+INLINE void
+issue_second(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	const struct window_load load = window_load(thread, index);
-	uint64_t issue, ready;
-
-	thread->found_stall = stall_found(thread, load.entered);
-	issue = entry_time(thread, thread->found_stall, load.entered, load.position, thread->variant->lead);
-	ready = dependence_ready(thread, load.instruction, issue);
-	load_issued(thread, &load, cost, load_cycles, ready > issue ? ready : issue);
+	issue_load(thread, index, turn_of(thread, issue), retires, thread->second_cycles, true);
 }
 
-/* `load_cycles`: of waiting for memory, as of struct access_result. */
-static inline __attribute__((always_inline)) void
-load_with_cost(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
+INLINE void
+issue_missed(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	const struct window_load load = window_load(thread, index);
-	struct past_stall *stall = stall_found_near(thread, load.entered);
-	const uint64_t issue = entry_time(thread, stall, load.entered, load.position, thread->variant->lead);
-	uint64_t ready;
+	struct window_load *load = &thread->missed;
 
-	if (!__builtin_expect(is_first_behind(stall, load.entered), 1) ||
-	    !dependence_usual(thread, load.instruction, issue, &ready)) {
-		load_slowly(thread, index, cost, load_cycles);
-		return;
-	}
-	thread->found_stall = stall;
-	load_issued(thread, &load, cost, load_cycles, ready > issue ? ready : issue);
+	issue = turn_of(thread, issue);
+	core_issue_later(&load->cost, load->load_cycles, thread->clock, issue);
+	issue_load(thread, index, issue, retires, core_cycles(&load->cost), false);
+}
+
+/* What its address is made of has to be looked for: when that is there. */
+INLINE uint64_t
+issue_behind_any(struct thread *thread, unsigned index, uint64_t issue)
+{
+	const uint64_t ready = dependence_ready(thread, instruction_at(thread, index), issue);
+
+	return ready > issue ? ready : issue;
+}
+
+APART void
+second_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+{
+	issue_second(thread, index, issue_behind_any(thread, index, issue), retires);
+}
+
+APART void
+missed_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+{
+	issue_missed(thread, index, issue_behind_any(thread, index, issue), retires);
+}
+
+/* Its address may be made of what one that is missing brings: what was followed says so. */
+INLINE uint64_t
+issue_behind_one(const struct thread *thread, unsigned index, uint64_t issue)
+{
+	const uint64_t ready = dependence_made(&thread->dependence, instruction_at(thread, index));
+
+	return ready > issue ? ready : issue;
+}
+
+APART void
+second_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+{
+	if (dependence_follow(thread, instruction_at(thread, index), issue))
+		issue_second(thread, index, issue_behind_one(thread, index, issue), retires);
+	else
+		second_behind_any(thread, index, issue, retires);
+}
+
+APART void
+missed_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+{
+	if (dependence_follow(thread, instruction_at(thread, index), issue))
+		issue_missed(thread, index, issue_behind_one(thread, index, issue), retires);
+	else
+		missed_behind_any(thread, index, issue, retires);
 }
 
 static void
 out_of_order_load_second(struct thread *thread, unsigned index)
 {
-	load_with_cost(thread, index, (struct load_cost){.cache_cycles = thread->second_cycles}, 0);
+	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+
+	if (dependence_is_none(thread, instruction_at(thread, index), issue))
+		issue_second(thread, index, issue, retires);
+	else
+		second_behind_one(thread, index, issue, retires);
+}
+
+/* The same of one that does not wait for memory. */
+INLINE void
+load_simply(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
+            uint32_t tlb_cycles)
+{
+	thread->missed.cost.cache_cycles = cache_cycles;
+	thread->missed.cost.tlb_cycles = tlb_cycles;
+	thread->missed.cost.wait_cycles = 0;
+	if (dependence_is_none(thread, instruction_at(thread, index), issue))
+		issue_load(thread, index, turn_of(thread, issue), retires, (uint64_t)cache_cycles + tlb_cycles, false);
+	else
+		missed_behind_one(thread, index, issue, retires);
 }
 
 static void
 out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
-	load_with_cost(thread, index, core_load_cost(thread, result), result->load_cycles);
+	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+
+	if (result->wait_cycles) {
+		thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
+		missed_behind_any(thread, index, issue, retires);
+	} else {
+		load_simply(thread, index, issue, retires, core_cache_cycles(thread->timing, result->cycles),
+		            result->tlb_cycles);
+	}
 }
 
 static void
 out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	load_with_cost(thread, index, (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles}, 0);
+	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+
+	load_simply(thread, index, issue, retires, cache_cycles, tlb_cycles);
 }
 
 const struct core_ways core_out_of_order = {out_of_order_load_second, out_of_order_load_simply,

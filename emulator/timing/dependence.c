@@ -5,7 +5,10 @@
 void
 dependence_reset(struct dependence *dependence, uint32_t sequence)
 {
-	dependence_forget(dependence, sequence);
+	dependence->until = 0;
+	dependence->registers = 0;
+	dependence->followed = sequence;
+	dependence->count = 0;
 }
 
 /* Something that is there at `ready`, and the registers that are made of it. */
@@ -92,10 +95,8 @@ dependence_ready(struct thread *thread, const struct block_instruction *instruct
 	struct dependence *dependence = &thread->dependence;
 	uint64_t ready;
 
-	if (dependence->until <= issue || !dependence_may_wait(instruction)) {
-		dependence_usual(thread, instruction, issue, &ready);
-		return ready;
-	}
+	if (dependence_is_none(thread, instruction, issue) || !dependence_may_wait(instruction))
+		return 0;
 	forget_lost(dependence, thread->sequence);
 	while (dependence->followed != thread->sequence)
 		pass_any(dependence, dependence_block(thread, dependence->followed), issue);

@@ -9,15 +9,6 @@
 
 #include "emulator/timing/thread.h"
 
-static inline void
-dependence_forget(struct dependence *dependence, uint32_t sequence)
-{
-	dependence->until = 0;
-	dependence->registers = 0;
-	dependence->followed = sequence;
-	dependence->count = 0;
-}
-
 static inline const struct block *
 dependence_block(const struct thread *thread, uint32_t sequence)
 {
@@ -35,7 +26,7 @@ static inline void
 dependence_set(struct dependence *dependence, uint32_t registers, uint64_t ready)
 {
 	for (; registers; registers &= registers - 1)
-		dependence->ready[__builtin_ctz(registers)] = ready;
+		dependence->ready[(unsigned)__builtin_ctz(registers)] = ready;
 }
 
 /* The registers that wait behind a block, of which `registers` waited before it. It reads only one that did. */
@@ -53,12 +44,12 @@ dependence_pass(struct dependence *dependence, const struct block *block, uint32
 	return registers | block->reaches[reg];
 }
 
-/* The same behind one whose load missed, and brings what `loaded` are made of; it reads one at most that waited. */
+/* The same behind the one whose load missed; it reads one at most that waited. */
 static inline __attribute__((always_inline)) uint32_t
-dependence_pass_load(struct dependence *dependence, const struct block *block, uint32_t waiting, uint32_t loaded,
-                     uint64_t issue)
+dependence_pass_load(struct dependence *dependence, const struct block *block, uint32_t waiting, uint64_t issue)
 {
 	const uint64_t ready = dependence->missing[0].ready;
+	const uint32_t loaded = dependence->missing[0].instruction->reaches;
 	uint32_t registers = dependence->registers & ~(uint32_t)block->writes, reached;
 	uint64_t until;
 
@@ -79,39 +70,63 @@ dependence_pass_load(struct dependence *dependence, const struct block *block, u
 }
 
 /*
- * Follows to the block that runs what usually is to be followed: one load missed, in the first of the blocks, and each
- * reads one register at most that waits. False: it is another, or from `followed` on it is.
+ * One load missed, in the first of the blocks that are to be followed, which one is in that is alone: what is added is
+ * of the block up to which all was followed, unless there are others. All those blocks are remembered.
  */
 static inline __attribute__((always_inline)) bool
-dependence_follow(struct thread *thread, uint64_t issue)
+dependence_is_one(const struct thread *thread, const struct block_instruction *instruction)
+{
+	const struct dependence *dependence = &thread->dependence;
+
+	return dependence->count == 1 && thread->sequence - dependence->followed - 1 < THREAD_HISTORY - 1 &&
+	       dependence_may_wait(instruction);
+}
+
+/*
+ * Whether an address, of the block that runs, is made of nothing that is missing, and that is known at once: all is
+ * there at `issue`, or nothing waits and what is loaded is in no register behind its block. Then nothing is missing.
+ */
+static inline __attribute__((always_inline)) bool
+dependence_is_none(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
 {
 	struct dependence *dependence = &thread->dependence;
-	const struct missing_load *load = &dependence->missing[0];
-	const uint32_t end = thread->sequence;
-	uint32_t sequence = dependence->followed, registers = dependence->registers, waiting, loaded;
-	const struct block *block;
 
-	if (dependence->count != 1 || load->sequence != sequence || end - sequence - 1 >= THREAD_HISTORY - 1)
+	if (dependence->until <= issue)
+		dependence->until = 0;
+	else if (dependence->registers || !dependence_is_one(thread, instruction) ||
+	         dependence->missing[0].instruction->reaches)
 		return false;
-	loaded = load->instruction->reaches;
-	if (registers | loaded) {
+	dependence->registers = 0;
+	dependence->followed = thread->sequence;
+	dependence->count = 0;
+	return true;
+}
+
+/*
+ * Follows to the block that runs what usually is to be followed: each block reads one register at most that waits.
+ * False: it is another, or from `followed` on it is.
+ */
+static inline __attribute__((always_inline)) bool
+dependence_follow(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+{
+	struct dependence *dependence = &thread->dependence;
+	const uint32_t end = thread->sequence;
+	uint32_t sequence = dependence->followed, registers = dependence->registers, waiting;
+	const struct block *block = dependence_block(thread, sequence);
+
+	waiting = registers & (uint32_t)block->live_in;
+	if (!dependence_is_one(thread, instruction) || waiting & (waiting - 1))
+		return false;
+	registers = dependence_pass_load(dependence, block, waiting, issue);
+	while (++sequence != end) {
 		block = dependence_block(thread, sequence);
 		waiting = registers & (uint32_t)block->live_in;
-		if (waiting & (waiting - 1))
-			return false;
-		registers = dependence_pass_load(dependence, block, waiting, loaded, issue);
-		while (++sequence != end) {
-			block = dependence_block(thread, sequence);
-			waiting = registers & (uint32_t)block->live_in;
-			if (!waiting)
-				registers &= ~(uint32_t)block->writes;
-			else if (waiting & (waiting - 1))
-				break;
-			else
-				registers = dependence_pass(dependence, block, registers, waiting, issue);
-		}
-	} else {
-		sequence = end;
+		if (!waiting)
+			registers &= ~(uint32_t)block->writes;
+		else if (waiting & (waiting - 1))
+			break;
+		else
+			registers = dependence_pass(dependence, block, registers, waiting, issue);
 	}
 	dependence->count = 0;
 	dependence->registers = registers;
@@ -126,28 +141,11 @@ dependence_made(const struct dependence *dependence, const struct block_instruct
 	uint64_t ready = 0;
 
 	for (uint32_t left = (uint32_t)instruction->address_live & dependence->registers; left; left &= left - 1) {
-		const uint64_t until = dependence->ready[__builtin_ctz(left)];
+		const uint64_t until = dependence->ready[(unsigned)__builtin_ctz(left)];
 
 		ready = until > ready ? until : ready;
 	}
 	return ready;
-}
-
-/* dependence_ready() of what is usual; false: it is to be called. */
-static inline __attribute__((always_inline)) bool
-dependence_usual(struct thread *thread, const struct block_instruction *instruction, uint64_t issue, uint64_t *ready)
-{
-	*ready = 0;
-	if (thread->dependence.until <= issue) {
-		dependence_forget(&thread->dependence, thread->sequence);
-		return true;
-	}
-	if (!dependence_may_wait(instruction))
-		return true;
-	if (!dependence_follow(thread, issue))
-		return false;
-	*ready = dependence_made(&thread->dependence, instruction);
-	return true;
 }
 
 /* The load of an instruction, of the block that runs, missed. */

@@ -36,9 +36,10 @@ load_stalls_take(struct arena *arena, const struct block *block)
 
 	for (unsigned i = 0; stalls && i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
-		const uint32_t stalled = block->first + instruction->use, culprit = block->first + i;
+		const uint32_t culprit = block->first + i;
+		const uint32_t stalled = block->is_in_order ? block->first + instruction->use : culprit;
 
-		if (!instruction->is_used_first)
+		if (block->is_in_order && !instruction->is_used_first)
 			continue;
 		stalls[i] = (struct load_stall){
 			.pair = {stalled, culprit},

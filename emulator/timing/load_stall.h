@@ -1,7 +1,8 @@
 /*
- * load_stall.h - in order: the stall for a load whose first user comes before any other access to memory
+ * load_stall.h - the stall for a load, of which it is known who waits
  *
- * Which instruction waits for which never changes then, and neither does the place in the record of a thread.
+ * In order that is its first user, when it comes before any other access to memory; out of order the load itself. Which
+ * instruction waits for which never changes then, and neither does the place in the record of a thread.
  * Thread rule: of the thread; those of a block are of all threads, and places are looked up and changed atomically.
  */
 #ifndef DCPI_EMULATOR_TIMING_LOAD_STALL_H
@@ -18,7 +19,7 @@ struct load_stall {
 	uint32_t cache_at, tlb_at;
 };
 
-/* Of each instruction of a block; of what is no such load it is empty. NULL: no memory. */
+/* Of each instruction of a block; in order, of what is no such load, it is empty. NULL: no memory. */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
 /* It is in the clock and the counters, so long for the line and for the page, and one is not where it was last. */

@@ -59,12 +59,18 @@ struct flight {
 	struct flight *next; /* of a ring, and the next that was begun */
 };
 
+/* Out of order: what a load takes that missed, and how much of its waiting it does whenever it is issued. */
+struct window_load {
+	struct load_cost cost;
+	uint32_t load_cycles;
+};
+
 /* A stall that is remembered, in a ring. */
 struct past_stall {
 	uint64_t position; /* on the static clock; of the next one: that never comes; of one that is forgotten: 0 */
 	uint64_t before;   /* where the one before it was; of the oldest: 0 */
 	uint64_t other;    /* the thread's, before it; of the next one more than that can be */
-	struct past_stall *next;
+	struct past_stall *on[2], *back; /* itself and the next; the one before */
 };
 
 struct thread {
@@ -103,6 +109,7 @@ struct thread {
 	struct waiting_load waiting[THREAD_HISTORY];
 
 	/* out of order */
+	struct window_load missed;
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_STALLS];
 	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */

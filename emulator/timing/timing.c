@@ -147,7 +147,8 @@ timing_add_code(struct timing *timing, const struct block *block)
 	code = new_code(timing, block);
 	if (!code)
 		return NULL;
-	if (timing->is_in_order && !(code->load_stalls = load_stalls_take(&timing->arena, block)))
+	code->load_stalls = load_stalls_take(&timing->arena, block);
+	if (!code->load_stalls)
 		return NULL;
 	fill_code(timing, block, code);
 	code->same = known;

@@ -231,6 +231,42 @@ one_miss_in_flight_at_a_time_makes_them_follow_each_other(void **state)
 	assert_int_equal(waited(fixture), 2 * (LOAD + MISS) - HIDDEN_PAIR - 1);
 }
 
+/* What is hidden is what came first: here 10 cycles of the translation; of what waits for memory, too, those as well.
+ */
+static void
+a_wait_is_told_by_what_it_was_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, LOAD_RAX);
+
+	for (unsigned waits = 0; waits < 2; waits++) {
+		const struct access_result result = {
+			.level = 1,
+			.cycles = MISS - LOAD - (uint32_t)fixture->timing.level1_difference,
+			.tlb_cycles = 30,
+			.wait_cycles = waits ? 40 : 0,
+		};
+
+		fill_window(fixture);
+		execute(fixture, code);
+		core_load_missed(fixture->thread, 0, &result);
+		assert_int_equal(stalled(fixture, 3, 3, REASON_DATA_CACHE), (waits + 1) * (MISS - LOAD));
+		assert_int_equal(stalled(fixture, 3, 3, REASON_DATA_TLB), (waits + 1) * (30 + LOAD - HIDDEN));
+		assert_int_equal(stalled(fixture, 3, 3, REASON_BANDWIDTH), waits * 40);
+	}
+}
+
+static void
+a_page_alone_is_waited_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+
+	execute(fixture, CODE_OF(fixture, LOAD_RAX));
+	core_load_simply(fixture->thread, 0, 0, 40);
+	assert_int_equal(stalled(fixture, 3, 3, REASON_DATA_TLB), 40 + LOAD - HIDDEN);
+	assert_int_equal(waited(fixture), 0);
+}
+
 static void
 assert_same_dependence(const struct dependence *one, const struct dependence *other)
 {
@@ -249,10 +285,12 @@ wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
 	const struct block_instruction *instruction = &thread->variant->block->instructions[0];
 	const struct dependence before = thread->dependence;
 	struct dependence behind;
-	uint64_t ready, any;
-	bool is_usual;
+	uint64_t ready = 0, any;
+	const bool is_none = dependence_is_none(thread, instruction, issue);
+	const bool is_usual = is_none || dependence_follow(thread, instruction, issue);
 
-	is_usual = dependence_usual(thread, instruction, issue, &ready);
+	if (!is_none && is_usual)
+		ready = dependence_made(&thread->dependence, instruction);
 	behind = thread->dependence;
 	if (is_usual)
 		thread->dependence = before; /* else it goes on from there */
@@ -350,6 +388,8 @@ main(void)
 		TEST(a_register_that_was_written_again_is_not_waited_for),
 		TEST(a_pointer_chase_takes_its_latency_each_time),
 		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
+		TEST(a_wait_is_told_by_what_it_was_for),
+		TEST(a_page_alone_is_waited_for),
 		TEST(the_usual_is_followed_straight_as_it_is_anyhow),
 		TEST(stalls_of_the_window_are_found_among_many),
 		TEST(a_misprediction_empties_the_window),
