@@ -192,20 +192,35 @@ first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp)
 static void
 put_anew(struct first_level *level, uint16_t at, uint64_t guest_page)
 {
+	level->hidden_at = level->plain->pages[guest_page % PLAIN_PAGES];
 	level->plain->pages[guest_page % PLAIN_PAGES] = at;
 	level->unsure_pages_later |= UINT64_C(1) << guest_page % 64;
 	level->unsure_pages |= level->unsure_pages_later;
 }
 
+/* Which place has the page; PLAIN_NOWHERE. Two that share an entry may well be asked for in turn. */
+static uint16_t
+find_ordered(const struct first_level *level, uint64_t guest_page)
+{
+	if (plain_place_at(level->plain, level->hidden_at)->key == guest_page)
+		return level->hidden_at;
+	for (uint32_t at = level->first_at; at <= level->last_at; at += sizeof(struct plain_page)) {
+		if (plain_place_at(level->plain, (uint16_t)at)->key == guest_page)
+			return (uint16_t)at;
+	}
+	return PLAIN_NOWHERE;
+}
+
 bool
 first_level_use_ordered(struct first_level *level, uint64_t guest_page, uint64_t offset)
 {
-	for (uint32_t at = level->first_at; at <= level->last_at; at += sizeof(struct plain_page)) {
-		if (plain_place_at(level->plain, (uint16_t)at)->key == guest_page) {
-			put_anew(level, (uint16_t)at, guest_page);
-			return true;
-		}
+	const uint16_t at = find_ordered(level, guest_page);
+
+	if (at != PLAIN_NOWHERE) {
+		put_anew(level, at, guest_page);
+		return true;
 	}
+	level->hidden_at = level->plain->pages[guest_page % PLAIN_PAGES];
 	first_level_bring_page(level, guest_page, offset);
 	return false;
 }

@@ -28,6 +28,7 @@ struct first_level {
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
 	                       * next; at random, the state of its generator */
 	uint16_t first_at, last_at, next_at;       /* ordered, as a TLB: its places, and the one that leaves next */
+	uint16_t hidden_at;                        /* the same: whose entry another page got last */
 	uint64_t unsure_pages, unsure_pages_later; /* the same: bit n says that of pages n modulo 64 one was put anew;
 	                                            * later: that it was since the first place was the next one */
 };

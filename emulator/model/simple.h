@@ -14,16 +14,9 @@
 
 enum simple_found {
 	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done; hierarchy_load_line() does it */
-	SIMPLE_SECOND, /* level 2 had the line */
-	SIMPLE_MET,    /* and somebody prefetched it; SIMPLE_MET and what follows: simple_load_rest() is to be called */
+	SIMPLE_SECOND, /* level 2 had the line; now it is to be brought into level 1, by simple_load_...() */
+	SIMPLE_MET,    /* and somebody prefetched it */
 	SIMPLE_BEYOND, /* it had not */
-};
-
-struct simple_load {
-	uint64_t address; /* in the guest */
-	uint64_t line;    /* that it is of, as caches know it */
-	uint64_t left;    /* the line that was written and left level 1; CACHE_NO_LINE */
-	enum simple_found found;
 };
 
 /* The line with the address, as caches know it; `offset`: of its page (struct plain_page). */
@@ -109,18 +102,27 @@ simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t 
 	                           number >> HIERARCHY_LINE_SHIFT);
 }
 
+/* Level 1 has the line, where it is not known. */
+static inline __attribute__((always_inline)) bool
+simple_is_in(const struct first_level *level, uint64_t line, const unsigned slots)
+{
+	const uint32_t *tags = level->tags + (size_t)((uint32_t)line & level->set_mask) * slots;
+
+	return tags_match(tags, (uint32_t)(line >> level->set_shift), slots) != 0;
+}
+
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
 static inline __attribute__((always_inline)) uint64_t
-simple_replace(struct first_level *level, uint64_t guest_line, uint64_t line, uint32_t *tags, const unsigned slots)
+simple_bring(struct first_level *level, uint64_t address, uint64_t line, const unsigned slots)
 {
-	const uint32_t set = (uint32_t)line & level->set_mask;
-	struct plain_place *places = level->places + (size_t)set * slots;
-	const uint32_t way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE), left = tags[way];
+	const size_t set = (size_t)((uint32_t)line & level->set_mask) * slots;
+	struct plain_place *places = level->places + set;
+	const uint32_t way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE), left = level->tags[set + way];
 	const uint64_t key = places[way].key;
 
-	tags[way] = (uint32_t)(line >> level->set_shift);
+	level->tags[set + way] = (uint32_t)(line >> level->set_shift);
 	places[way].stamp = level->plain->use += PLAIN_USE;
-	first_level_put_near_line(level, &places[way], guest_line, false);
+	first_level_put_near_line(level, &places[way], address >> HIERARCHY_LINE_SHIFT, false);
 	return key & PLAIN_WRITTEN ? first_level_left(level, line, left) : CACHE_NO_LINE;
 }
 
@@ -139,53 +141,67 @@ simple_use_second(const struct cache *second, uint64_t line)
 }
 
 /* A load of a line that is no plain hit, its page translated; `slots`: hierarchy->simple_slots, 4 or 8. */
-static inline __attribute__((always_inline)) struct simple_load
-simple_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
+static inline __attribute__((always_inline)) enum simple_found
+simple_load_look(const struct hierarchy *hierarchy, uint64_t line, const unsigned slots)
 {
-	struct first_level *first = &hierarchy->data;
-	struct simple_load load = {.address = address, .line = line, .found = SIMPLE_NOT};
-	uint32_t *tags = first->tags + (size_t)((uint32_t)line & first->set_mask) * slots;
-
-	if (__builtin_expect(tags_match(tags, (uint32_t)(line >> first->set_shift), slots) != 0, 0))
-		return load;
-	load.found = simple_use_second(&hierarchy->own[1], line);
-	load.left = simple_replace(first, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
-	return load;
+	if (__builtin_expect(simple_is_in(&hierarchy->data, line, slots), 0))
+		return SIMPLE_NOT;
+	return simple_use_second(&hierarchy->own[1], line);
 }
 
-static inline __attribute__((always_inline)) void
-simple_leave(struct hierarchy *hierarchy, struct simple_load load, uint64_t now)
+static inline __attribute__((always_inline)) uint64_t
+simple_load_bring(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
 {
-	if (load.left != CACHE_NO_LINE && !cache_small_mark_written(&hierarchy->own[1], load.left))
-		hierarchy_write_back(hierarchy, load.left, 2, now);
+	return hierarchy->simple_slots == 4 ? simple_bring(&hierarchy->data, address, line, 4)
+	                                    : simple_bring(&hierarchy->data, address, line, 8);
 }
 
-/* Behind it: `left` goes where it goes; what level 2 had not comes from further; prefetchers are told. */
+/* What left level 1 goes where it goes. */
 static inline __attribute__((always_inline)) void
-simple_load_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t instruction, uint64_t now,
-                 struct access_result *result)
+simple_leave(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
 {
-	if (load.found == SIMPLE_BEYOND) {
-		hierarchy_load_beyond(hierarchy, load.line, load.left, now, result);
-	} else {
-		simple_leave(hierarchy, load, now);
-		result->level = 1;
-		result->cycles = hierarchy->system->data_cycles[1];
-		hierarchy_meet(hierarchy, load.line, now, result);
-	}
+	if (left != CACHE_NO_LINE && !cache_small_mark_written(&hierarchy->own[1], left))
+		hierarchy_write_back(hierarchy, left, 2, now);
+}
+
+/* Prefetchers are told. */
+static inline __attribute__((always_inline)) void
+simple_tell(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
+            const struct access_result *result)
+{
 	if (hierarchy->prefetch)
-		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, result);
+		hierarchy->prefetch(hierarchy, simple_known(address, line), instruction, now, result);
 }
 
-/* The same when level 2 had it: how long that takes is known. */
-static inline void
-simple_load_second_rest(struct hierarchy *hierarchy, struct simple_load load, uint64_t instruction, uint64_t now)
+/* Level 2 had the line: how long that takes is known. */
+static inline __attribute__((always_inline)) void
+simple_load_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now)
 {
 	static const struct access_result second = {.level = 1};
 
-	simple_leave(hierarchy, load, now);
-	if (hierarchy->prefetch)
-		hierarchy->prefetch(hierarchy, simple_known(load.address, load.line), instruction, now, &second);
+	simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
+	simple_tell(hierarchy, address, line, instruction, now, &second);
+}
+
+/* The same of one that was prefetched. */
+static inline __attribute__((always_inline)) void
+simple_load_met(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
+                struct access_result *result)
+{
+	simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
+	result->level = 1;
+	result->cycles = hierarchy->system->data_cycles[1];
+	hierarchy_meet(hierarchy, line, now, result);
+	simple_tell(hierarchy, address, line, instruction, now, result);
+}
+
+/* The line comes from further. */
+static inline __attribute__((always_inline)) void
+simple_load_beyond(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
+                   struct access_result *result)
+{
+	hierarchy_load_beyond(hierarchy, line, simple_load_bring(hierarchy, address, line), now, result);
+	simple_tell(hierarchy, address, line, instruction, now, result);
 }
 
 /* Code: a page that is no plain hit, with `address`; its line, as caches know it. False: nothing was done. */
@@ -210,12 +226,9 @@ simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line,
 static inline __attribute__((always_inline)) enum simple_found
 simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
 {
-	struct first_level *first = &hierarchy->code;
-	uint32_t *tags = first->tags + (size_t)((uint32_t)line & first->set_mask) * slots;
-
-	if (__builtin_expect(tags_match(tags, (uint32_t)(line >> first->set_shift), slots) != 0, 0))
+	if (__builtin_expect(simple_is_in(&hierarchy->code, line, slots), 0))
 		return SIMPLE_NOT;
-	simple_replace(first, address >> HIERARCHY_LINE_SHIFT, line, tags, slots);
+	simple_bring(&hierarchy->code, address, line, slots);
 	return simple_use_second(&hierarchy->own[1], line);
 }
 
@@ -251,8 +264,7 @@ simple_fetch_rest(struct hierarchy *hierarchy, uint64_t address, uint64_t line, 
 	}
 	if (found == SIMPLE_MET)
 		hierarchy_meet(hierarchy, line, now, result);
-	if (hierarchy->prefetch)
-		hierarchy->prefetch(hierarchy, simple_known(address, line), 0, now, result);
+	simple_tell(hierarchy, address, line, 0, now, result);
 }
 
 #endif

@@ -37,30 +37,27 @@ load_anyhow(struct thread *thread, unsigned index, uint64_t address, enum hierar
 
 /* Level 2 had not its line. */
 static SLOW void
-load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
+load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_BEYOND}, number,
-	                 thread->clock, result);
+	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
 	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
 
 /* Its line was in level 2, and somebody prefetched it. */
 static SLOW void
-load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-         enum hierarchy_translation translation)
+load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_MET}, number,
-	                 thread->clock, result);
+	simple_load_met(thread->hierarchy, address, line, number, thread->clock, result);
 	missed_count_read(thread, number, result, false);
 	core_load_missed(thread, index, result);
 }
@@ -111,14 +108,10 @@ load_sampled(struct thread *thread, unsigned index)
 	core_load_second(thread, index);
 }
 
-/* Its line was in level 2. */
+/* Its line was in level 2, and its page a plain hit. */
 static inline __attribute__((always_inline)) void
-load_second(struct thread *thread, unsigned index, const enum hierarchy_translation translation)
+load_second(struct thread *thread, unsigned index)
 {
-	if (translation != TRANSLATION_FIRST) {
-		load_translated_second(thread, index, translation);
-		return;
-	}
 	thread->record->counters.loads_missed[0]++;
 	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
 		load_sampled(thread, index);
@@ -126,34 +119,69 @@ load_second(struct thread *thread, unsigned index, const enum hierarchy_translat
 		core_load_second(thread, index);
 }
 
-/* The same, and a line leaves for it, or prefetchers are told. */
+/* The same, and what left level 1 is not there yet where it goes. */
 static SLOW void
-load_second_rest(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left,
-                 enum hierarchy_translation translation)
+load_second_leaving(struct thread *thread, unsigned index, uint64_t left)
 {
-	simple_load_second_rest(thread->hierarchy, (struct simple_load){address, line, left, SIMPLE_SECOND},
-	                        access_number(thread, index), thread->clock);
-	load_second(thread, index, translation);
+	simple_leave(thread->hierarchy, left, thread->clock);
+	load_second(thread, index);
 }
 
-/* Its line is no plain hit. Who calls nothing saves nothing: what is not the usual goes on elsewhere. */
+/* The same, and its line is to be brought. */
+static inline __attribute__((always_inline)) void
+load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const unsigned slots)
+{
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
+
+	if (__builtin_expect(left != CACHE_NO_LINE, 0))
+		load_second_leaving(thread, index, left);
+	else
+		load_second(thread, index);
+}
+
+static SLOW void
+load_second_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	load_second_by(thread, index, address, line, 4);
+}
+
+static SLOW void
+load_second_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	load_second_by(thread, index, address, line, 8);
+}
+
+/* The same, whatever of it is not so. */
+static SLOW void
+load_second_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                   enum hierarchy_translation translation)
+{
+	simple_load_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
+	if (translation != TRANSLATION_FIRST)
+		load_translated_second(thread, index, translation);
+	else
+		load_second(thread, index);
+}
+
+/* Its line is no plain hit. Who calls nothing, and does a part of it, saves nothing: it goes on elsewhere. */
 static inline __attribute__((always_inline)) void
 load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             const enum hierarchy_translation translation, const unsigned slots)
 {
-	struct hierarchy *hierarchy = thread->hierarchy;
-	const struct simple_load load = simple_load_line(hierarchy, address, line, slots);
+	const enum simple_found found = simple_load_look(thread->hierarchy, line, slots);
 
-	if (load.found == SIMPLE_NOT)
+	if (found == SIMPLE_NOT)
 		load_anyhow(thread, index, address, translation);
-	else if (load.found == SIMPLE_BEYOND)
-		load_beyond(thread, index, address, line, load.left, translation);
-	else if (load.found == SIMPLE_MET)
-		load_met(thread, index, address, line, load.left, translation);
-	else if (__builtin_expect(load.left != CACHE_NO_LINE, 0) || hierarchy->prefetch)
-		load_second_rest(thread, index, address, line, load.left, translation);
+	else if (found == SIMPLE_BEYOND)
+		load_beyond(thread, index, address, line, translation);
+	else if (found == SIMPLE_MET)
+		load_met(thread, index, address, line, translation);
+	else if (translation != TRANSLATION_FIRST || thread->hierarchy->prefetch)
+		load_second_anyhow(thread, index, address, line, translation);
+	else if (slots == 4)
+		load_second_of_four(thread, index, address, line);
 	else
-		load_second(thread, index, translation);
+		load_second_of_eight(thread, index, address, line);
 }
 
 /* Its page was translated, and its line is no plain hit. */

@@ -11,20 +11,22 @@ static inline bool
 straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
                    enum hierarchy_translation translation, struct access_result *result)
 {
-	const struct simple_load load = hierarchy->simple_slots == 4 ? simple_load_line(hierarchy, address, line, 4)
-	                                                             : simple_load_line(hierarchy, address, line, 8);
+	const enum simple_found found = hierarchy->simple_slots == 4 ? simple_load_look(hierarchy, line, 4)
+	                                                             : simple_load_look(hierarchy, line, 8);
 
-	if (load.found == SIMPLE_NOT) {
+	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
+	if (found == SIMPLE_NOT) {
 		hierarchy_load_line(hierarchy, address, instruction, now, translation, result);
-	} else if (load.found != SIMPLE_SECOND) {
-		*result = hierarchy_result_of(&hierarchy->data_pages, translation);
-		simple_load_rest(hierarchy, load, instruction, now, result);
+	} else if (found == SIMPLE_BEYOND) {
+		simple_load_beyond(hierarchy, address, line, instruction, now, result);
+	} else if (found == SIMPLE_MET) {
+		simple_load_met(hierarchy, address, line, instruction, now, result);
 	} else {
 		result->level = 1;
 		result->cycles = hierarchy_second_cycles(hierarchy);
-		simple_load_second_rest(hierarchy, load, instruction, now);
+		simple_load_second(hierarchy, address, line, instruction, now);
 	}
-	return load.found != SIMPLE_NOT;
+	return found != SIMPLE_NOT;
 }
 
 /* The translation of a page that is no plain hit, and the line. */
