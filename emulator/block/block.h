@@ -122,13 +122,13 @@ struct block {
 	                      those (bit n) that it writes and that are made of it; [n] of register n */
 };
 
-#define VARIANT_WAITS_LATER INT16_MIN
+#define VARIANT_WAITS_LATER INT32_MIN /* no miss takes as long: what it takes beyond a hit may be added */
 
 /* In order, a load of a variant whose first user comes before any other access to memory. */
 struct variant_load {
-	int16_t issue; /* cycles from the block's end until it issues: 0 or less */
-	int16_t wait;  /* from its first user's issue until what hits in level 1 is there: mostly 0 or less;
-	                  VARIANT_WAITS_LATER: it is no such load, or is too far from its user or the end */
+	int32_t issue; /* cycles from the block's end until it issues: 0 or less */
+	int32_t wait;  /* from its first user's issue until what hits in level 1 is there: mostly 0 or less;
+	                  VARIANT_WAITS_LATER: it is no such load */
 };
 
 /* A block as it is executed behind something. */
@@ -150,7 +150,16 @@ struct variant {
 static inline struct variant_load *
 variant_load(const struct variant *variant, unsigned index)
 {
-	return (struct variant_load *)(void *)variant->issue_cycles - 1 - index;
+	return (struct variant_load *)(void *)variant->issue_cycles + ~(intptr_t)index;
+}
+
+/* Whether any of its instructions reads or writes register `reg` (code/instruction.h). */
+static inline bool
+block_mentions(const struct block *block, unsigned reg)
+{
+	if (__builtin_expect(reg < 64, 1))
+		return (block->live_in | block->writes) >> reg & 1;
+	return (block->other_live_in | block->other_writes) >> (reg - 64) & 1;
 }
 
 /*

@@ -35,10 +35,7 @@ first_use(const struct block *block, unsigned from, unsigned reg)
 uint16_t
 block_first_reader(const struct block *block, unsigned reg)
 {
-	const bool is_mentioned = reg < 64 ? (block->live_in | block->writes) >> reg & 1
-	                                   : (block->other_live_in | block->other_writes) >> (reg - 64) & 1;
-
-	return is_mentioned ? first_use(block, 0, reg) : BLOCK_NOT_USED;
+	return block_mentions(block, reg) ? first_use(block, 0, reg) : BLOCK_NOT_USED;
 }
 
 /* Whether there is a use, and no access to memory from instruction `from` on until then. */

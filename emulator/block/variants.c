@@ -124,15 +124,12 @@ time_loads(const struct pipeline *pipeline, struct variant *variant)
 
 	for (unsigned i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
-		const int64_t issue = (int64_t)variant->issue_cycles[i] - variant->cycles;
-		int wait;
+		struct variant_load *load = variant_load(variant, i);
 
-		variant_load(variant, i)->wait = VARIANT_WAITS_LATER;
-		if (!instruction->is_used_first)
-			continue;
-		wait = variant->issue_cycles[i] + latency - variant->issue_cycles[instruction->use];
-		if (issue >= INT16_MIN && wait > INT16_MIN && wait <= INT16_MAX)
-			*variant_load(variant, i) = (struct variant_load){(int16_t)issue, (int16_t)wait};
+		load->issue = (int)variant->issue_cycles[i] - (int)variant->cycles;
+		load->wait = VARIANT_WAITS_LATER;
+		if (instruction->is_used_first)
+			load->wait = variant->issue_cycles[i] + latency - variant->issue_cycles[instruction->use];
 	}
 }
 

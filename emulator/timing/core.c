@@ -134,7 +134,7 @@ void
 core_restart(struct thread *thread)
 {
 	core_settle(thread);
-	thread->waiting_count = 0;
+	waiting_forget(thread);
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->variant = &thread->timing->nothing->edge.variant;
 	front_begin(thread);

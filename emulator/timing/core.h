@@ -10,6 +10,7 @@
 
 #include "emulator/timing/stall.h"
 #include "emulator/timing/timing.h"
+#include "emulator/timing/waiting.h"
 
 /* When instruction `index` of the block that runs is at the head, with all stalls so far. */
 static inline uint64_t
@@ -89,13 +90,11 @@ void core_fetch_missed(struct thread *thread, uint32_t instruction, const struct
 void core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch);
 
 /* In order: the block that ran waits for what its instructions need. */
-void core_settle(struct thread *thread);
-
-/*
- * In order, with loads that are waited for: behind what the block before waits for, which of the rest the block that
- * runs needs. It has just begun, with its static time in the clock.
- */
-void core_begin_block(struct thread *thread);
+static inline void
+core_settle(struct thread *thread)
+{
+	waiting_settle(thread, BLOCK_INSTRUCTIONS_MAX);
+}
 
 /* Everything is ready, and nothing is known of what was before: behind a system call. */
 void core_restart(struct thread *thread);
@@ -104,13 +103,26 @@ void core_restart(struct thread *thread);
 void core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
                             struct load_cost cost);
 
-/* `cycles` of waiting for a load, into what they were for: what is hidden is what came first. */
+/* Whether `cycles` of waiting for a load were for its line alone, or its page: what is hidden is what came first. */
+static inline bool
+core_waits_for_line(const struct load_cost *cost, uint64_t cycles)
+{
+	return cost->wait_cycles == 0 && (cost->tlb_cycles == 0 || cycles <= cost->cache_cycles);
+}
+
+static inline bool
+core_waits_for_page(const struct load_cost *cost, uint64_t cycles)
+{
+	return cost->wait_cycles == 0 && cost->cache_cycles == 0 && cycles <= cost->tlb_cycles;
+}
+
+/* `cycles` of waiting for a load, into what they were for. */
 static inline __attribute__((always_inline)) void
 core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles, struct load_cost cost)
 {
-	if (cost.wait_cycles == 0 && (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles))
+	if (core_waits_for_line(&cost, cycles))
 		stall_at_last(thread, stalled, culprit, REASON_DATA_CACHE, cycles);
-	else if (cost.wait_cycles == 0 && cost.cache_cycles == 0 && cycles <= cost.tlb_cycles)
+	else if (core_waits_for_page(&cost, cycles))
 		stall_at_last(thread, stalled, culprit, REASON_DATA_TLB, cycles);
 	else
 		core_stall_for_several(thread, stalled, culprit, cycles, cost);
@@ -120,9 +132,9 @@ core_stall_for_load(struct thread *thread, uint32_t stalled, uint32_t culprit, u
 static inline uint32_t
 core_cache_cycles(const struct timing *timing, uint32_t cycles)
 {
-	const int64_t more = (int64_t)cycles + (cycles ? timing->level1_difference : 0);
+	const int64_t more = (int64_t)cycles + timing->level1_difference;
 
-	return more < 0 ? 0 : (uint32_t)more;
+	return __builtin_expect(cycles == 0 || more < 0, 0) ? 0 : (uint32_t)more;
 }
 
 /* What a load that missed takes beyond a hit. */

@@ -84,17 +84,11 @@ missed_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_
 {
 	struct load_stall *stall = begin_stall(thread, index, retires);
 	const struct load_cost cost = thread->missed.cost;
-	uint64_t most, translating;
 
-	if (cost.wait_cycles) {
+	if (cost.wait_cycles)
 		core_stall_for_several(thread, stall->pair.stalled, stall->pair.culprit, cycles, cost);
-	} else if (cost.tlb_cycles == 0 || cycles <= cost.cache_cycles) {
-		load_stall_for_line(thread, stall, cycles);
-	} else {
-		most = cycles - cost.cache_cycles;
-		translating = most < cost.tlb_cycles ? most : cost.tlb_cycles;
-		load_stall_for_page(thread, stall, cycles - translating, translating);
-	}
+	else
+		load_stall_split(thread, stall, cycles, cost.cache_cycles, cost.tlb_cycles);
 }
 
 /* It may be issued from `issue` on, and waits for its turn. */

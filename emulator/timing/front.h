@@ -23,7 +23,7 @@ front_begin(struct thread *thread)
 static inline bool
 front_is_simple(const struct thread *thread, uint64_t cycles)
 {
-	return !thread->waiting_count && thread->clock + cycles <= thread->next_sample;
+	return thread->first_user == BLOCK_NOT_USED && thread->clock + cycles <= thread->next_sample;
 }
 
 static inline bool

@@ -29,6 +29,27 @@ load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t ca
 	stall_sample(thread, load->pair.stalled);
 }
 
+__attribute__((noinline)) void
+load_stall_for_both(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
+{
+	struct record_stall *cache = load_stall_at(thread, &load->cache_at),
+			    *tlb = load_stall_at(thread, &load->tlb_at);
+
+	stall_pass(thread, caching + translating);
+	thread->record->counters.cycles[REASON_DATA_CACHE] += caching;
+	thread->record->counters.cycles[REASON_DATA_TLB] += translating;
+	if (thread->records_stalls) {
+		if (!record_stall_is(cache, &load->pair, REASON_DATA_CACHE) ||
+		    !record_stall_is(tlb, &load->pair, REASON_DATA_TLB)) {
+			load_stall_elsewhere(thread, load, caching, translating);
+			return;
+		}
+		record_stall_count(cache, caching);
+		record_stall_count(tlb, translating);
+	}
+	stall_sample(thread, load->pair.stalled);
+}
+
 struct load_stall *
 load_stalls_take(struct arena *arena, const struct block *block)
 {

@@ -22,6 +22,9 @@ struct load_stall {
 /* Of each instruction of a block; in order, of what is no such load, it is empty. NULL: no memory. */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
+/* Its user waits so long for the line, and then for the page. By itself: who waits for one needs fewer registers. */
+void load_stall_for_both(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating);
+
 /* It is in the clock and the counters, so long for the line and for the page, and one is not where it was last. */
 void load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating);
 
@@ -31,7 +34,7 @@ load_stall_at(const struct thread *thread, const uint32_t *at)
 	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
 }
 
-/* Its user waits for the line alone. */
+/* For the line alone. */
 static inline __attribute__((always_inline)) void
 load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cycles)
 {
@@ -49,27 +52,41 @@ load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cyc
 	stall_sample(thread, load->pair.stalled);
 }
 
-/* For its page, or both. */
+/* For the page alone. */
 static inline __attribute__((always_inline)) void
-load_stall_for_page(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
+load_stall_for_page(struct thread *thread, struct load_stall *load, uint64_t cycles)
 {
-	struct record_stall *cache = load_stall_at(thread, &load->cache_at),
-			    *tlb = load_stall_at(thread, &load->tlb_at);
+	struct record_stall *stall = load_stall_at(thread, &load->tlb_at);
 
-	stall_pass(thread, caching + translating);
-	thread->record->counters.cycles[REASON_DATA_CACHE] += caching;
-	thread->record->counters.cycles[REASON_DATA_TLB] += translating;
+	stall_pass(thread, cycles);
+	thread->record->counters.cycles[REASON_DATA_TLB] += cycles;
 	if (thread->records_stalls) {
-		if (!record_stall_is(tlb, &load->pair, REASON_DATA_TLB) ||
-		    (caching && !record_stall_is(cache, &load->pair, REASON_DATA_CACHE))) {
-			load_stall_elsewhere(thread, load, caching, translating);
+		if (!record_stall_is(stall, &load->pair, REASON_DATA_TLB)) {
+			load_stall_elsewhere(thread, load, 0, cycles);
 			return;
 		}
-		record_stall_count(tlb, translating);
-		if (caching)
-			record_stall_count(cache, caching);
+		record_stall_count(stall, cycles);
 	}
 	stall_sample(thread, load->pair.stalled);
+}
+
+/* For so long, and what it is for by what they took: the line came first. */
+static inline __attribute__((always_inline)) void
+load_stall_split(struct thread *thread, struct load_stall *load, uint64_t cycles, const uint32_t cache_cycles,
+                 const uint32_t tlb_cycles)
+{
+	uint64_t left, translating;
+
+	if (tlb_cycles == 0 || cycles <= cache_cycles) {
+		load_stall_for_line(thread, load, cycles);
+		return;
+	}
+	left = cycles - cache_cycles;
+	translating = left < tlb_cycles ? left : tlb_cycles;
+	if (translating == cycles)
+		load_stall_for_page(thread, load, cycles);
+	else
+		load_stall_for_both(thread, load, cycles - translating, translating);
 }
 
 #endif

@@ -63,12 +63,33 @@ reach(struct thread *thread)
 	}
 }
 
+static inline bool
+is_due(const struct thread *thread)
+{
+	return thread->clock > thread->next_sample || thread->clock >= thread->next_turn;
+}
+
+static SLOW void
+go_on(struct thread *thread)
+{
+	if (is_due(thread))
+		reach(thread);
+	thread_set_limit(thread);
+}
+
+static SLOW void
+begin_block(struct thread *thread)
+{
+	waiting_begin_block(thread);
+	go_on(thread);
+}
+
+/* While a load is waited for the limit stays where it is. */
 void
 slow_limit(struct thread *thread)
 {
-	if (thread->waiting_count)
-		core_begin_block(thread);
-	if (thread->clock > thread->next_sample || thread->clock >= thread->next_turn)
-		reach(thread);
-	thread_set_limit(thread);
+	if (thread->waiting_count && !waiting_begin_plainly(thread))
+		begin_block(thread);
+	else if (thread->waiting_count == 0 || is_due(thread))
+		go_on(thread);
 }

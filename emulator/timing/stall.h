@@ -38,6 +38,22 @@ stall_sample(struct thread *thread, uint32_t stalled)
 		sample_stall(thread, stalled);
 }
 
+/*
+ * thread_stall(), if the record has it where it is looked for first, and no sample is due even with the block that
+ * runs; else false: nothing was done.
+ */
+static inline __attribute__((always_inline)) bool
+stall_plainly(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	if (thread->clock + cycles > thread->next_sample)
+		return false;
+	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
+		return false;
+	stall_pass(thread, cycles);
+	thread->record->counters.cycles[reason] += cycles;
+	return true;
+}
+
 /* thread_stall(), for who does it last of all: nothing needs be saved for it. */
 static inline __attribute__((always_inline)) void
 stall_at_last(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)

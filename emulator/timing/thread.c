@@ -33,7 +33,7 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->other = clock;
 	thread->published_static = 0;
 	thread->fraction = 0;
-	thread->waiting_count = 0;
+	waiting_forget(thread);
 	thread->store_count = 0;
 	thread->store_room = thread->store_turn = 0;
 	core_forget_stalls(thread);

@@ -103,6 +103,7 @@ struct thread {
 	uint32_t second_cycles;       /* that a load from level 2 takes longer than that */
 	bool records_stalls;
 	unsigned waiting_count;      /* of `waiting` */
+	uint16_t first_user;         /* of their user_index */
 	struct access_result beyond; /* of a load that more than level 2 has to do with, until the core knows of it */
 
 	/* in order */

@@ -51,7 +51,7 @@ read_machine(struct timing *timing, const struct setup *setup)
 
 	timing->is_in_order = pipeline->kind == PIPELINE_KIND_IN_ORDER;
 	timing->load_cycles = load->latency;
-	timing->level1_difference = (int)setup->machine.levels[0].latency_cycles - (int)load->latency;
+	timing->level1_difference = (int64_t)setup->machine.levels[0].latency_cycles - load->latency;
 	timing->misses_in_flight = setup->machine.misses_in_flight;
 	if (timing->misses_in_flight == 0 || timing->misses_in_flight > THREAD_HISTORY)
 		timing->misses_in_flight = THREAD_HISTORY;

@@ -24,10 +24,10 @@ struct timing {
 	struct blocks *blocks;
 	struct memory_system *memory;
 	struct clock *clock;
-	uint8_t *threads;      /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
-	unsigned thread_count; /* highest that there was, and one */
-	unsigned load_cycles;  /* of a hit in level 1, as the schedules have it */
-	int level1_difference; /* what the machine says more than the pipeline */
+	uint8_t *threads;          /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
+	unsigned thread_count;     /* highest that there was, and one */
+	unsigned load_cycles;      /* of a hit in level 1, as the schedules have it */
+	int64_t level1_difference; /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;
 	bool is_in_order;
 	bool is_common;         /* lines and pages of the usual sizes: callbacks are made for them */

@@ -123,6 +123,27 @@ no_more_than_may_be_are_in_flight(void **state)
 	assert_int_equal(stalled(fixture, 2, 2, REASON_DATA_CACHE), 102);
 }
 
+/* The oldest, whose user is in the block, is forgotten for one more; the others have no user. */
+static void
+no_more_loads_than_are_remembered_are_waited_for(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, ADD_RBX);
+
+	execute(fixture, code);
+	miss(fixture, 0, 100);
+	assert_int_equal(fixture->thread->first_user, 2);
+	for (int i = 1; i < THREAD_HISTORY; i++)
+		miss(fixture, 1, 100000);
+	assert_int_equal(fixture->thread->waiting_count, THREAD_HISTORY);
+	assert_int_equal(fixture->thread->first_user, 2);
+	miss(fixture, 1, 100000);
+	assert_int_equal(fixture->thread->waiting_count, THREAD_HISTORY);
+	assert_int_equal(fixture->thread->first_user, BLOCK_NOT_USED);
+	execute(fixture, CODE_OF(fixture, NOP));
+	assert_int_equal(stalled(fixture, 3, 1, REASON_DATA_CACHE), 0);
+}
+
 static void
 a_stall_is_told_by_what_it_is_for(void **state)
 {
@@ -180,6 +201,7 @@ main(void)
 		TEST(a_value_that_came_meanwhile_is_not_waited_for),
 		TEST(misses_overlap),
 		TEST(no_more_than_may_be_are_in_flight),
+		TEST(no_more_loads_than_are_remembered_are_waited_for),
 		TEST(a_stall_is_told_by_what_it_is_for),
 		TEST(a_stall_is_told_wherever_its_place_is),
 	};
