@@ -4,7 +4,7 @@
 
 #include "emulator/model/predictor.h"
 
-#define WEAKLY_NOT_TAKEN 1
+#define WEAKLY_NOT_TAKEN PREDICTOR_WEAK
 
 static void
 set_counters(struct predictor *predictor, const struct machine *machine)
@@ -16,8 +16,8 @@ set_counters(struct predictor *predictor, const struct machine *machine)
 	if (!predictor->is_static) {
 		memset(predictor->counters, WEAKLY_NOT_TAKEN, (size_t)predictor->mask + 1);
 	} else { /* site 0: forward; site 1: backward */
-		predictor->counters[0] = 0;
-		predictor->counters[1] = 3;
+		predictor->counters[0] = predictor_sure(false);
+		predictor->counters[1] = predictor_sure(true);
 	}
 	predictor->counters[predictor_no_site(predictor)] = predictor_sure(false);
 }

@@ -13,14 +13,15 @@
 
 #include "machine/machine.h"
 
+#define PREDICTOR_WEAK           2         /* of a counter: wrong again, it says the other */
 #define PREDICTOR_NEVER          UINT8_MAX /* what no counter is */
 #define PREDICTOR_TARGET_BITS    5         /* of each target, in the history of targets, */
 #define PREDICTOR_TARGET_HISTORY 20        /* which has so many */
 
 struct predictor {
-	uint8_t *counters; /* mask + 1, and predictor_no_site()'s; 0 and 1 say not taken, 2 and 3 taken */
+	uint8_t *counters; /* mask + 1, and predictor_no_site()'s: bit 0 says taken; and PREDICTOR_WEAK, perhaps */
 	uint32_t mask;
-	uint32_t history, history_mask; /* of the mask's bits */
+	uint32_t history, history_mask; /* the history has bits of the mask only */
 	uint64_t *targets;
 	uint64_t target_mask, target_history;
 	uint64_t *returns;
@@ -46,7 +47,7 @@ predictor_no_site(const struct predictor *predictor)
 static inline uint8_t
 predictor_sure(bool taken)
 {
-	return taken ? 3 : 0;
+	return taken;
 }
 
 static inline uint8_t *
@@ -56,7 +57,7 @@ predictor_counter(const struct predictor *predictor, uint32_t site)
 }
 
 static inline void
-predictor_remember_way(struct predictor *predictor, bool taken)
+predictor_remember_way(struct predictor *predictor, uint32_t taken)
 {
 	predictor->history = (predictor->history << 1 | taken) & predictor->history_mask;
 }
@@ -67,12 +68,11 @@ static inline bool
 predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
 {
 	uint8_t *counter = predictor_counter(predictor, site);
-	const uint32_t says_taken = *counter >> 1;
 
-	if (__builtin_expect(says_taken != taken, 0))
+	if (__builtin_expect((*counter & 1) != taken, 0))
 		return false;
 	predictor_remember_way(predictor, taken);
-	*counter = (uint8_t)(says_taken * 3); /* static ones are 0 or 3 */
+	*counter = predictor_sure(taken);
 	return true;
 }
 
@@ -85,11 +85,11 @@ predictor_was_sure(const struct predictor *predictor, uint32_t site, uint8_t sur
 
 /* The same with one. */
 static inline bool
-predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure, bool taken)
+predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure)
 {
 	if (*predictor_counter(predictor, site) != sure)
 		return false;
-	predictor_remember_way(predictor, taken);
+	predictor_remember_way(predictor, sure);
 	return true;
 }
 
@@ -97,9 +97,10 @@ static inline void
 predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
 {
 	uint8_t *counter = predictor_counter(predictor, site);
+	const bool says_taken = *counter & PREDICTOR_WEAK ? taken : !taken;
 
 	if (!predictor->is_static)
-		*counter = (uint8_t)(taken ? *counter + 1 : *counter - 1);
+		*counter = says_taken | PREDICTOR_WEAK;
 	predictor_remember_way(predictor, taken);
 }
 

@@ -55,7 +55,7 @@ struct edge {
 	uint32_t number;   /* the code's */
 	uint32_t site;     /* of the branch that was before it, for the predictor; of none predictor_no_site() */
 	uint16_t line_index; /* in the table of plain hits */
-	uint8_t counter;     /* the predictor's when it is sure of what happens here; PREDICTOR_NEVER */
+	uint8_t sure;        /* the predictor's counter, when it is sure of what happens here; PREDICTOR_NEVER */
 	uint8_t ending;      /* enum code_ending of the block before */
 	uint8_t fetch;       /* enum edge_fetch */
 	bool taken;          /* the branch before it */

@@ -49,9 +49,9 @@ fill_branch(const struct predictor *sites, const struct code *before, const stru
 	edge->taken = code->address != before->fall;
 	edge->site = before->ending == CODE_BRANCHES ? before->site : predictor_no_site(sites);
 	if (before->ending == CODE_BRANCHES)
-		edge->counter = predictor_sure(edge->taken);
+		edge->sure = predictor_sure(edge->taken);
 	else
-		edge->counter = before->ending == CODE_ENDS_PLAINLY ? predictor_sure(false) : PREDICTOR_NEVER;
+		edge->sure = before->ending == CODE_ENDS_PLAINLY ? predictor_sure(false) : PREDICTOR_NEVER;
 }
 
 static enum edge_fetch

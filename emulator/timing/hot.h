@@ -45,10 +45,11 @@ hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 HOT_INLINE bool
 hot_fetches_plainly(struct thread *thread, const struct edge *edge)
 {
-	struct plain_hits *plain = thread->code_plain;
+	struct plain_hits *plain;
 
 	if (edge->fetch == EDGE_FETCHES_NOTHING)
 		return true;
+	plain = thread->code_plain;
 	if (edge->fetch == EDGE_FETCHES_LINE)
 		return plain_code_use_line(plain, edge->line_index, edge->line_key);
 	if (edge->fetch == EDGE_FETCHES_LINE_OF_PAGE)
@@ -92,16 +93,17 @@ hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t
 	struct predictor *predictor = &thread->predictor;
 
 	if (!(parts & HOT_HISTORY)) {
-		if (HOT_LIKELY(predictor_was_sure(predictor, edge->site, edge->counter)))
+		if (HOT_LIKELY(predictor_was_sure(predictor, edge->site, edge->sure)))
 			return true;
 	} else if (HOT_LIKELY(edge->ending == CODE_BRANCHES)) {
-		if (HOT_LIKELY(predictor_branch_sure(predictor, edge->site, edge->counter, edge->taken)))
+		if (HOT_LIKELY(predictor_branch_sure(predictor, edge->site, edge->sure)))
 			return true;
 	}
 	return hot_was_predicted_otherwise(thread, edge);
 }
 
-/* Straight on, as long as all is as usual; what is not goes on in slow_block.c, with the same next steps. */
+/* By this edge, straight on, as long as all is as usual; what is not goes on in slow_block.c, with the same
+ * next steps. */
 HOT_INLINE void
 hot_go(struct thread *thread, struct edge *edge, const uint32_t parts)
 {

@@ -108,16 +108,16 @@ an_edge_says_what_the_predictor_is_asked(void **state)
 	fall->address = branch->block->fall;
 	edge = find(fixture, before, fall);
 	assert_false(edge->taken);
-	assert_int_equal(edge->counter, 0);
+	assert_int_equal(edge->sure, predictor_sure(false));
 	assert_int_equal(edge->site, branch->site);
 	edge = find(fixture, before, code);
 	assert_true(edge->taken);
-	assert_int_equal(edge->counter, 3);
+	assert_int_equal(edge->sure, predictor_sure(true));
 	edge = find(fixture, enter(fixture, code), branch);
-	assert_true(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->counter));
+	assert_true(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->sure));
 	edge = find(fixture, enter(fixture, CODE_OF(fixture, CALL)), branch);
 	assert_int_equal(edge->ending, CODE_CALLS);
-	assert_false(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->counter));
+	assert_false(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->sure));
 }
 
 /* mov (%rax),%rax; jmp to itself: what it takes again is more than what it takes behind another. */

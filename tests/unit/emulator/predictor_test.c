@@ -180,8 +180,8 @@ a_counter_that_is_sure_does_not_change(void **state)
 	assert_false(predictor_was_sure(&predictor, site, predictor_sure(false))); /* weakly */
 	assert_int_equal(mispredictions(site, "1", 3), 1);
 	assert_true(predictor_was_sure(&predictor, site, predictor_sure(true)));
-	assert_true(predictor_branch_sure(&predictor, site, predictor_sure(true), true));
-	assert_false(predictor_branch_sure(&predictor, site, predictor_sure(false), false));
+	assert_true(predictor_branch_sure(&predictor, site, predictor_sure(true)));
+	assert_false(predictor_branch_sure(&predictor, site, predictor_sure(false)));
 	assert_int_equal(mispredictions(site, "001", 1), 3); /* from 3 on */
 }
 
