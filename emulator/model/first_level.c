@@ -46,7 +46,6 @@ first_level_init(struct first_level *level, const struct machine_cache *model, u
 
 	*level = (struct first_level){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
 	level->slots = (model->ways + 3) & ~3u;
-	level->is_ordered = model->replacement == REPLACEMENT_FIFO && sets == 1;
 	if (model->replacement == REPLACEMENT_LRU && level->slots <= 8)
 		level->usual_slots = (uint8_t)level->slots;
 	level->set_shift = (uint8_t)__builtin_ctz(sets);
@@ -71,16 +70,28 @@ is_modelled(const struct first_level *level)
 	return level->tags != NULL;
 }
 
-/* Where the ordered ones are, if they are near. */
+/* How pages may be asked for, if they are near. */
+static void
+choose_kind(struct first_level *level, bool are_near)
+{
+	const bool are_pages = level->unit == PLAIN_PAGE_PLACES;
+
+	if (!are_near)
+		level->usual_slots = 0;
+	level->is_ordered = are_pages && are_near && level->replacement == REPLACEMENT_FIFO && level->set_mask == 0;
+	level->is_recent = are_pages && are_near && level->replacement == REPLACEMENT_LRU &&
+	                   level->slots == FIRST_LEVEL_RECENT && level->set_mask < PLAIN_PAGES;
+}
+
+/* Where the ordered ones are. */
 static void
 find_places(struct first_level *level)
 {
+	const uint16_t end = plain_place_to(level->plain, &level->places[(slots_of(level) - 1) * level->unit]);
+
 	level->first_at = level->next_at = plain_place_to(level->plain, level->places);
 	level->last_at = plain_place_to(level->plain, &level->places[(level->ways - 1) * level->unit]);
-	if (plain_place_to(level->plain, &level->places[(slots_of(level) - 1) * level->unit]) != PLAIN_NOWHERE)
-		return;
-	level->usual_slots = 0;
-	level->is_ordered = false;
+	choose_kind(level, end != PLAIN_NOWHERE);
 }
 
 static void
@@ -221,7 +232,23 @@ first_level_use_ordered(struct first_level *level, uint64_t guest_page, uint64_t
 		return true;
 	}
 	level->hidden_at = level->plain->pages[guest_page % PLAIN_PAGES];
-	first_level_bring_page(level, guest_page, offset);
+	first_level_bring_ordered(level, guest_page, offset);
+	return false;
+}
+
+bool
+first_level_use_recent(struct first_level *level, uint64_t guest_page, uint64_t offset)
+{
+	struct plain_place *place = first_level_recent_set(level, guest_page);
+
+	for (unsigned i = 0; i < FIRST_LEVEL_RECENT; i++, place += PLAIN_PAGE_PLACES) {
+		if (place->key == guest_page) {
+			place->stamp = level->plain->use += PLAIN_USE;
+			first_level_put_near_page(level, place, guest_page, offset);
+			return true;
+		}
+	}
+	first_level_bring_recent(level, guest_page, offset);
 	return false;
 }
 

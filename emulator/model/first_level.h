@@ -14,6 +14,8 @@
 #include "emulator/model/tags.h"
 #include "machine/machine.h"
 
+#define FIRST_LEVEL_RECENT 4 /* slots */
+
 struct first_level {
 	uint32_t *tags; /* of each set, `slots` */
 	struct plain_place *places;
@@ -22,7 +24,8 @@ struct first_level {
 	uint8_t set_shift;
 	uint8_t unit;        /* 1, of pages PLAIN_PAGE_PLACES: of how many places one is */
 	uint8_t usual_slots; /* in the order of LRU, when they are 4 or 8 and all are near (plain_place_to()); else 0 */
-	bool is_ordered;     /* one set, first in, first out, and near */
+	bool is_ordered;     /* pages, one set, first in, first out, and near */
+	bool is_recent;      /* pages, sets of FIRST_LEVEL_RECENT slots in the order of LRU, and near */
 	enum machine_replacement replacement;
 	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
@@ -61,8 +64,9 @@ void first_level_forget(struct first_level *level);
 /* first_level_use() of whatever level; `stamp`: of this use. */
 struct first_found first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp);
 
-/* Ordered: whether it has a page that is no plain hit; afterwards it does, and it is one. */
+/* Ordered, or recent: whether it has a page that is no plain hit; afterwards it does, and it is one. */
 bool first_level_use_ordered(struct first_level *level, uint64_t guest_page, uint64_t offset);
+bool first_level_use_recent(struct first_level *level, uint64_t guest_page, uint64_t offset);
 
 /* Whether it has the line; changes nothing. */
 bool first_level_has(const struct first_level *level, uint64_t number);
@@ -110,13 +114,12 @@ first_level_next(const struct first_level *level, uint32_t set)
 }
 
 static inline __attribute__((always_inline)) struct first_found
-first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots,
-                      const unsigned unit)
+first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp, const unsigned slots)
 {
 	const uint32_t tag = (uint32_t)(number >> level->set_shift);
 	const uint32_t set = (uint32_t)number & level->set_mask;
 	uint32_t *tags = level->tags + (size_t)set * slots;
-	struct plain_place *places = level->places + (size_t)set * slots * unit;
+	struct plain_place *places = level->places + (size_t)set * slots;
 	const uint32_t matches = tags_match(tags, tag, slots);
 	struct first_found found = {.hit = matches != 0};
 	uint32_t way;
@@ -124,11 +127,11 @@ first_level_use_usual(struct first_level *level, uint64_t number, uint64_t stamp
 	if (found.hit) {
 		way = (uint32_t)__builtin_ctz(matches);
 	} else {
-		way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE * unit);
+		way = stamps_oldest(&places->stamp, slots, PLAIN_STRIDE);
 		found.left = tags[way];
 		tags[way] = tag;
 	}
-	found.place = places + way * unit;
+	found.place = places + way;
 	found.place->stamp = stamp;
 	return found;
 }
@@ -138,23 +141,32 @@ static inline __attribute__((always_inline)) struct first_found
 first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 {
 	if (level->usual_slots == 8)
-		return first_level_use_usual(level, number, stamp, 8, 1);
+		return first_level_use_usual(level, number, stamp, 8);
 	if (level->usual_slots == 4)
-		return first_level_use_usual(level, number, stamp, 4, 1);
+		return first_level_use_usual(level, number, stamp, 4);
 	return first_level_use_any(level, number, stamp);
 }
 
 /*
- * Ordered: whether a page that is no plain hit is known not to be there. Of those that share an entry the one that came
- * last leaves last, and as long as none that was there is put anew, the entry is its: when the place where it points
- * has something else, none of them is there any more. One that is put anew may leave before what came later, which is
- * not known then until all have left that were there.
+ * Ordered, or recent: whether a page that is no plain hit is known not to be there. Pages that share an entry are of
+ * one set. In the order of LRU the one that has the entry was used last of them, as who is hidden is used only by
+ * getting it back, and leaves last: when the place where the entry points has something else, none of them is there any
+ * more.
  */
 static inline __attribute__((always_inline)) bool
-first_level_lacks_page(const struct first_level *level, uint64_t guest_page)
+first_level_lacks_recent(const struct first_level *level, uint64_t guest_page)
 {
-	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES &&
-	       !(level->unsure_pages >> guest_page % 64 & 1);
+	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES;
+}
+
+/*
+ * First in, first out, the one that came last has the entry, and leaves last, unless one that was there got it back.
+ * That one may leave before what came later, which is not known then until all have left that were there.
+ */
+static inline __attribute__((always_inline)) bool
+first_level_lacks_ordered(const struct first_level *level, uint64_t guest_page)
+{
+	return first_level_lacks_recent(level, guest_page) && !(level->unsure_pages >> guest_page % 64 & 1);
 }
 
 /* The place that leaves next is the first one again: what was unsure before it was the last time has left. */
@@ -166,9 +178,9 @@ first_level_begin_anew(struct first_level *level)
 	level->unsure_pages_later = 0;
 }
 
-/* It comes in. Pages of an ordered one are asked for by nothing else: it needs no tags, its places say what it has. */
+/* It comes in. Such pages are asked for by nothing else: they need no tags, their places say what is there. */
 static inline __attribute__((always_inline)) void
-first_level_bring_page(struct first_level *level, uint64_t guest_page, uint64_t offset)
+first_level_bring_ordered(struct first_level *level, uint64_t guest_page, uint64_t offset)
 {
 	const uint16_t at = level->next_at;
 	struct plain_page *there = plain_page_of(plain_place_at(level->plain, at));
@@ -179,6 +191,25 @@ first_level_bring_page(struct first_level *level, uint64_t guest_page, uint64_t 
 	level->plain->pages[guest_page % PLAIN_PAGES] = at;
 	there->place.key = guest_page;
 	there->offset = offset;
+}
+
+static inline struct plain_place *
+first_level_recent_set(const struct first_level *level, uint64_t guest_page)
+{
+	const size_t set = (uint32_t)guest_page & level->set_mask;
+
+	return level->places + set * FIRST_LEVEL_RECENT * PLAIN_PAGE_PLACES;
+}
+
+static inline __attribute__((always_inline)) void
+first_level_bring_recent(struct first_level *level, uint64_t guest_page, uint64_t offset)
+{
+	struct plain_place *places = first_level_recent_set(level, guest_page);
+	const uint32_t way = stamps_oldest(&places->stamp, FIRST_LEVEL_RECENT, PLAIN_STRIDE * PLAIN_PAGE_PLACES);
+
+	places += way * PLAIN_PAGE_PLACES;
+	places->stamp = level->plain->use += PLAIN_USE;
+	first_level_put_near_page(level, places, guest_page, offset);
 }
 
 /* The number of what left the set of `number`. */

@@ -148,7 +148,7 @@ pages_kind(const struct hierarchy *hierarchy, const struct first_level *level)
 		return FIRST_PAGES_ANY;
 	if (level->is_ordered)
 		return FIRST_PAGES_ORDERED;
-	return level->usual_slots == TLB_USUAL_WAYS ? FIRST_PAGES_RECENT : FIRST_PAGES_ANY;
+	return level->is_recent ? FIRST_PAGES_RECENT : FIRST_PAGES_ANY;
 }
 
 static int

@@ -48,8 +48,8 @@ struct arrival {
 /* How the first TLB is, where what is in it can be told straight on, and the second is asked in the order of LRU. */
 enum first_pages_kind {
 	FIRST_PAGES_ANY,
-	FIRST_PAGES_ORDERED, /* struct first_level */
-	FIRST_PAGES_RECENT,  /* sets of TLB_USUAL_WAYS in the order of LRU */
+	FIRST_PAGES_ORDERED, /* as of struct first_level */
+	FIRST_PAGES_RECENT,
 };
 
 /* The first TLB, of data or code. */

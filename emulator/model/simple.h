@@ -66,22 +66,18 @@ simple_find_page(const struct hierarchy *hierarchy, uint64_t address, uint64_t *
 	return page_map_recent_offset(&hierarchy->regions, address, offset) && !hierarchy_has_moved(hierarchy);
 }
 
-/* The page: the first TLB is ordered, and is known not to have it. */
+/* The page: the first TLB is ordered, or recent, and is known not to have it. */
 static inline __attribute__((always_inline)) bool
-simple_first_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
+simple_ordered_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
 {
-	return translate_first_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
+	return translate_ordered_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
 }
 
-/* The first TLB is recent, and has it. */
 static inline __attribute__((always_inline)) bool
-simple_first_has(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
+simple_recent_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
 {
-	const uint64_t line = simple_line(address, offset);
-
-	translate_fetch_set(hierarchy, line);
-	return translate_first_has(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, translate_number(line),
-	                           offset);
+	translate_fetch_set(hierarchy, simple_line(address, offset));
+	return translate_recent_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
 }
 
 /* Its translation when the first TLB did not have it; `ways`: of the second one. */

@@ -15,6 +15,8 @@ first_has(struct first_level *level, uint64_t page, uint64_t number, uint64_t of
 
 	if (level->is_ordered)
 		return first_level_use_ordered(level, page, offset);
+	if (level->is_recent)
+		return first_level_use_recent(level, page, offset);
 	found = first_level_use_any(level, number, level->plain->use += PLAIN_USE);
 	first_level_put_page(level, found.place, page, offset);
 	return found.hit;

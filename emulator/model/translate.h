@@ -36,27 +36,23 @@ translate_second(struct hierarchy *hierarchy, uint32_t number, const uint32_t wa
 	return tlb_access_recent(&hierarchy->shared_tlb, number, ways) ? TRANSLATION_SECOND : TRANSLATION_WALKED;
 }
 
-/* The first TLB is ordered: whether the page is known not to be there; it comes in. `offset`: as of struct plain_page.
- */
+/* The first TLB is ordered, or recent: whether the page is known not to be there; it comes in. */
 static inline __attribute__((always_inline)) bool
-translate_first_lacks(struct first_pages *pages, uint64_t page, uint64_t offset)
+translate_ordered_lacks(struct first_pages *pages, uint64_t page, uint64_t offset)
 {
-	if (__builtin_expect(!first_level_lacks_page(&pages->level, page), 0))
+	if (__builtin_expect(!first_level_lacks_ordered(&pages->level, page), 0))
 		return false;
-	first_level_bring_page(&pages->level, page, offset);
+	first_level_bring_ordered(&pages->level, page, offset);
 	return true;
 }
 
-/* It is recent: whether it has the page; afterwards it does. */
 static inline __attribute__((always_inline)) bool
-translate_first_has(struct first_pages *pages, uint64_t page, uint32_t number, uint64_t offset)
+translate_recent_lacks(struct first_pages *pages, uint64_t page, uint64_t offset)
 {
-	struct first_level *level = &pages->level;
-	const struct first_found found =
-		first_level_use_usual(level, number, level->plain->use += PLAIN_USE, TLB_USUAL_WAYS, PLAIN_PAGE_PLACES);
-
-	first_level_put_near_page(level, found.place, page, offset);
-	return found.hit;
+	if (__builtin_expect(!first_level_lacks_recent(&pages->level, page), 0))
+		return false;
+	first_level_bring_recent(&pages->level, page, offset);
+	return true;
 }
 
 /* False: it is not straight, and nothing was done. `line`: of the page, by its number until pages are moved. */
@@ -67,15 +63,11 @@ translate_straight(struct hierarchy *hierarchy, struct first_pages *pages, uint6
 	const uint32_t number = translate_number(line);
 	const uint64_t offset = (number - page) << HIERARCHY_PAGE_SHIFT;
 
-	*translation = TRANSLATION_FIRST;
 	if (__builtin_expect(hierarchy_has_moved(hierarchy), 0))
 		return false;
-	if (pages->kind == FIRST_PAGES_RECENT) {
-		if (!translate_first_has(pages, page, number, offset))
-			*translation = translate_second(hierarchy, number, hierarchy->shared_tlb.ways);
-		return true;
-	}
-	if (pages->kind != FIRST_PAGES_ORDERED || !translate_first_lacks(pages, page, offset))
+	if (pages->kind == FIRST_PAGES_ANY ||
+	    (pages->kind == FIRST_PAGES_ORDERED ? !translate_ordered_lacks(pages, page, offset)
+	                                        : !translate_recent_lacks(pages, page, offset)))
 		return false;
 	*translation = translate_second(hierarchy, number, hierarchy->shared_tlb.ways);
 	return true;

@@ -263,7 +263,7 @@ load_page_ordered(struct thread *thread, unsigned index, uint64_t address)
 	uint64_t offset;
 
 	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
-	    simple_first_lacks(thread->hierarchy, address, offset))
+	    simple_ordered_lacks(thread->hierarchy, address, offset))
 		load_page_second(thread, index, address, simple_line(address, offset));
 	else
 		load_page_anyhow(thread, index, address);
@@ -274,12 +274,11 @@ load_page_recent(struct thread *thread, unsigned index, uint64_t address)
 {
 	uint64_t offset;
 
-	if (!__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1))
-		load_page_anyhow(thread, index, address);
-	else if (simple_first_has(thread->hierarchy, address, offset))
-		load_behind(thread, index, address, simple_line(address, offset), TRANSLATION_FIRST);
-	else
+	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
+	    simple_recent_lacks(thread->hierarchy, address, offset))
 		load_page_second(thread, index, address, simple_line(address, offset));
+	else
+		load_page_anyhow(thread, index, address);
 }
 
 static inline __attribute__((always_inline)) void

@@ -112,18 +112,22 @@ first_in_first_out_it_may_have_any_number_of_ways(void **state)
 /* A TLB of one set, every `sharing`th page shares entries: how often what was no plain hit was known not to be there.
  */
 static unsigned
-compare_ordered_with_reference(unsigned ways, unsigned sharing)
+compare_pages_with_reference(unsigned sets, unsigned ways, bool is_ordered, unsigned sharing)
 {
-	const struct machine_cache model = {.bytes = ways, .ways = ways, .cores = 1, .replacement = REPLACEMENT_FIFO};
-	struct reference_cache reference = reference_new(1, ways, true);
-	uint64_t random = ways * 100 + sharing, pages = (uint64_t)ways * 3 / 2 + 1;
+	const struct machine_cache model = {.bytes = sets * ways,
+	                                    .ways = ways,
+	                                    .cores = 1,
+	                                    .replacement = is_ordered ? REPLACEMENT_FIFO : REPLACEMENT_LRU};
+	struct reference_cache reference = reference_new(sets, ways, is_ordered);
+	uint64_t random = ways * 100 + sharing, pages = (uint64_t)sets * ways * 3 / 2 + 1;
 	struct first_level level, lines;
 	unsigned known = 0;
 
 	assert_int_equal(first_level_init(&level, &model, 1, 0), 0);
 	first_level_init_plain(&lines);
 	assert_non_null(first_level_join(&lines, 6, &level, 12));
-	assert_true(level.is_ordered);
+	assert_int_equal(level.is_ordered, is_ordered);
+	assert_int_equal(level.is_recent, !is_ordered);
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint64_t which = next_random(&random) % pages;
 		const uint64_t page = FAR + which * (which % sharing ? 1 : PLAIN_PAGES);
@@ -131,12 +135,18 @@ compare_ordered_with_reference(unsigned ways, unsigned sharing)
 
 		if (plain_use_page(level.plain, page)) {
 			assert_true(wanted);
-		} else if (first_level_lacks_page(&level, page)) {
+		} else if (is_ordered && first_level_lacks_ordered(&level, page)) {
 			assert_false(wanted);
-			first_level_bring_page(&level, page, page);
+			first_level_bring_ordered(&level, page, page);
+			known++;
+		} else if (is_ordered) {
+			assert_int_equal(first_level_use_ordered(&level, page, page), wanted);
+		} else if (first_level_lacks_recent(&level, page)) {
+			assert_false(wanted);
+			first_level_bring_recent(&level, page, page);
 			known++;
 		} else {
-			assert_int_equal(first_level_use_ordered(&level, page, page), wanted);
+			assert_int_equal(first_level_use_recent(&level, page, page), wanted);
 		}
 		assert_true(plain_use_page(level.plain, page));
 		assert_int_equal(plain_page_of(plain_page(level.plain, page))->offset, page);
@@ -151,11 +161,24 @@ ordered_it_knows_which_pages_it_lacks(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
-		assert_in_range(compare_ordered_with_reference(way_counts[i], 100), 5000, 20000);
-		compare_ordered_with_reference(way_counts[i], 3);
-		compare_ordered_with_reference(way_counts[i], 1);
+		assert_in_range(compare_pages_with_reference(1, way_counts[i], true, 100), 5000, 20000);
+		compare_pages_with_reference(1, way_counts[i], true, 3);
+		compare_pages_with_reference(1, way_counts[i], true, 1);
 	}
-	compare_ordered_with_reference(1000, 2);
+	compare_pages_with_reference(1, 1000, true, 2);
+}
+
+static void
+recent_it_knows_which_pages_it_lacks(void **state)
+{
+	(void)state;
+	for (unsigned sets = 1; sets <= 64; sets *= 4) {
+		for (unsigned ways = 1; ways <= 4; ways++) {
+			assert_in_range(compare_pages_with_reference(sets, ways, false, 100), 5000, 20000);
+			compare_pages_with_reference(sets, ways, false, 3);
+			compare_pages_with_reference(sets, ways, false, 1);
+		}
+	}
 }
 
 /* Far up in memory, plain hits cannot be found, and what is usual is not. */
@@ -252,6 +275,7 @@ main(void)
 		cmocka_unit_test(each_access_finds_what_the_reference_finds),
 		cmocka_unit_test(first_in_first_out_it_may_have_any_number_of_ways),
 		cmocka_unit_test(ordered_it_knows_which_pages_it_lacks),
+		cmocka_unit_test(recent_it_knows_which_pages_it_lacks),
 		cmocka_unit_test(what_is_not_near_is_neither_usual_nor_ordered),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),

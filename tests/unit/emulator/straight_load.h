@@ -39,9 +39,8 @@ straight_translate(struct hierarchy *hierarchy, uint64_t address, uint64_t *line
 	if (kind == FIRST_PAGES_ANY || !simple_find_page(hierarchy, address, &offset))
 		return simple_translate_anyhow(hierarchy, address, line);
 	*line = simple_line(address, offset);
-	if (kind == FIRST_PAGES_RECENT && simple_first_has(hierarchy, address, offset))
-		return TRANSLATION_FIRST;
-	if (kind == FIRST_PAGES_ORDERED && !simple_first_lacks(hierarchy, address, offset))
+	if (kind == FIRST_PAGES_RECENT ? !simple_recent_lacks(hierarchy, address, offset)
+	                               : !simple_ordered_lacks(hierarchy, address, offset))
 		return simple_translate_anyhow(hierarchy, address, line);
 	return simple_translate_second(hierarchy, *line, hierarchy->shared_tlb.ways);
 }
