@@ -169,14 +169,21 @@ simple_tell(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64
 		hierarchy->prefetch(hierarchy, simple_known(address, line), instruction, now, result);
 }
 
-/* Level 2 had the line: how long that takes is known. */
+/* The same of a load that level 2 served: how long that takes is known. */
 static inline __attribute__((always_inline)) void
-simple_load_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now)
+simple_tell_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now)
 {
 	static const struct access_result second = {.level = 1};
 
-	simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
 	simple_tell(hierarchy, address, line, instruction, now, &second);
+}
+
+/* Level 2 had the line. */
+static inline __attribute__((always_inline)) void
+simple_load_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now)
+{
+	simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
+	simple_tell_second(hierarchy, address, line, instruction, now);
 }
 
 /* The same of one that was prefetched. */

@@ -119,12 +119,20 @@ load_second(struct thread *thread, unsigned index)
 		core_load_second(thread, index);
 }
 
+/* The same, and prefetchers are told, if there are any. */
+static SLOW void
+load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	simple_tell_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
+	load_second(thread, index);
+}
+
 /* The same, and what left level 1 is not there yet where it goes. */
 static SLOW void
-load_second_leaving(struct thread *thread, unsigned index, uint64_t left)
+load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
 {
 	simple_leave(thread->hierarchy, left, thread->clock);
-	load_second(thread, index);
+	load_second_told(thread, index, address, line);
 }
 
 /* The same, and its line is to be brought. */
@@ -134,7 +142,9 @@ load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t
 	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
 
 	if (__builtin_expect(left != CACHE_NO_LINE, 0))
-		load_second_leaving(thread, index, left);
+		load_second_leaving(thread, index, address, line, left);
+	else if (thread->hierarchy->prefetch)
+		load_second_told(thread, index, address, line);
 	else
 		load_second(thread, index);
 }
@@ -151,16 +161,13 @@ load_second_of_eight(struct thread *thread, unsigned index, uint64_t address, ui
 	load_second_by(thread, index, address, line, 8);
 }
 
-/* The same, whatever of it is not so. */
+/* The same, and its page had to be translated. */
 static SLOW void
-load_second_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+load_second_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                    enum hierarchy_translation translation)
 {
 	simple_load_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
-	if (translation != TRANSLATION_FIRST)
-		load_translated_second(thread, index, translation);
-	else
-		load_second(thread, index);
+	load_translated_second(thread, index, translation);
 }
 
 /* Its line is no plain hit. Who calls nothing, and does a part of it, saves nothing: it goes on elsewhere. */
@@ -176,8 +183,8 @@ load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_beyond(thread, index, address, line, translation);
 	else if (found == SIMPLE_MET)
 		load_met(thread, index, address, line, translation);
-	else if (translation != TRANSLATION_FIRST || thread->hierarchy->prefetch)
-		load_second_anyhow(thread, index, address, line, translation);
+	else if (translation != TRANSLATION_FIRST)
+		load_second_behind(thread, index, address, line, translation);
 	else if (slots == 4)
 		load_second_of_four(thread, index, address, line);
 	else
