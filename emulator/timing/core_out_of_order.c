@@ -166,7 +166,7 @@ issue_behind_one(const struct thread *thread, unsigned index, uint64_t issue)
 APART void
 second_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	if (dependence_follow(thread, instruction_at(thread, index), issue))
+	if (dependence_follow(thread, issue))
 		issue_second(thread, index, issue_behind_one(thread, index, issue), retires);
 	else
 		second_behind_any(thread, index, issue, retires);
@@ -175,7 +175,7 @@ second_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_
 APART void
 missed_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	if (dependence_follow(thread, instruction_at(thread, index), issue))
+	if (dependence_follow(thread, issue))
 		issue_missed(thread, index, issue_behind_one(thread, index, issue), retires);
 	else
 		missed_behind_any(thread, index, issue, retires);
@@ -185,11 +185,14 @@ static void
 out_of_order_load_second(struct thread *thread, unsigned index)
 {
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const enum dependence_kind kind = dependence_kind(thread, instruction_at(thread, index), issue);
 
-	if (dependence_is_none(thread, instruction_at(thread, index), issue))
+	if (kind == DEPENDENCE_ONE)
+		second_behind_one(thread, index, issue, retires);
+	else if (kind == DEPENDENCE_NONE)
 		issue_second(thread, index, issue, retires);
 	else
-		second_behind_one(thread, index, issue, retires);
+		second_behind_any(thread, index, issue, retires);
 }
 
 /* The same of one that does not wait for memory. */
@@ -197,13 +200,17 @@ INLINE void
 load_simply(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
             uint32_t tlb_cycles)
 {
+	const enum dependence_kind kind = dependence_kind(thread, instruction_at(thread, index), issue);
+
 	thread->missed.cost.cache_cycles = cache_cycles;
 	thread->missed.cost.tlb_cycles = tlb_cycles;
 	thread->missed.cost.wait_cycles = 0;
-	if (dependence_is_none(thread, instruction_at(thread, index), issue))
+	if (kind == DEPENDENCE_ONE)
+		missed_behind_one(thread, index, issue, retires);
+	else if (kind == DEPENDENCE_NONE)
 		issue_load(thread, index, turn_of(thread, issue), retires, (uint64_t)cache_cycles + tlb_cycles, false);
 	else
-		missed_behind_one(thread, index, issue, retires);
+		missed_behind_any(thread, index, issue, retires);
 }
 
 static void

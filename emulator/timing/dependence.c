@@ -95,7 +95,7 @@ dependence_ready(struct thread *thread, const struct block_instruction *instruct
 	struct dependence *dependence = &thread->dependence;
 	uint64_t ready;
 
-	if (dependence_is_none(thread, instruction, issue) || !dependence_may_wait(instruction))
+	if (dependence_kind(thread, instruction, issue) == DEPENDENCE_NONE || !dependence_may_wait(instruction))
 		return 0;
 	forget_lost(dependence, thread->sequence);
 	while (dependence->followed != thread->sequence)

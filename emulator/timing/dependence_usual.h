@@ -69,45 +69,41 @@ dependence_pass_load(struct dependence *dependence, const struct block *block, u
 	return registers | loaded;
 }
 
-/*
- * One load missed, in the first of the blocks that are to be followed, which one is in that is alone: what is added is
- * of the block up to which all was followed, unless there are others. All those blocks are remembered.
- */
-static inline __attribute__((always_inline)) bool
-dependence_is_one(const struct thread *thread, const struct block_instruction *instruction)
-{
-	const struct dependence *dependence = &thread->dependence;
-
-	return dependence->count == 1 && thread->sequence - dependence->followed - 1 < THREAD_HISTORY - 1 &&
-	       dependence_may_wait(instruction);
-}
+/* What an address, of the block that runs, may be made of that is missing. */
+enum dependence_kind {
+	DEPENDENCE_NONE, /* nothing: what there was is forgotten, or was followed to where it ends */
+	DEPENDENCE_ONE,  /* of one load, in the first of the blocks that are to be followed, which are remembered */
+	DEPENDENCE_ANY,  /* of whatever it is */
+};
 
 /*
- * Whether an address, of the block that runs, is made of nothing that is missing, and that is known at once: all is
- * there at `issue`, or nothing waits and what is loaded is in no register behind its block. Then nothing is missing.
+ * At `issue`. That it is of the first block is known of one that is alone: what is added is of the block up to which
+ * all was followed, unless there are others.
  */
-static inline __attribute__((always_inline)) bool
-dependence_is_none(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+static inline __attribute__((always_inline)) enum dependence_kind
+dependence_kind(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
 {
 	struct dependence *dependence = &thread->dependence;
 
 	if (dependence->until <= issue)
 		dependence->until = 0;
-	else if (dependence->registers || !dependence_is_one(thread, instruction) ||
-	         dependence->missing[0].instruction->reaches)
-		return false;
+	else if (dependence->count != 1 || thread->sequence - dependence->followed - 1 >= THREAD_HISTORY - 1 ||
+	         !dependence_may_wait(instruction))
+		return DEPENDENCE_ANY;
+	else if (dependence->registers | dependence->missing[0].instruction->reaches)
+		return DEPENDENCE_ONE;
 	dependence->registers = 0;
 	dependence->followed = thread->sequence;
 	dependence->count = 0;
-	return true;
+	return DEPENDENCE_NONE;
 }
 
 /*
- * Follows to the block that runs what usually is to be followed: each block reads one register at most that waits.
- * False: it is another, or from `followed` on it is.
+ * With DEPENDENCE_ONE: follows to the block that runs what usually is to be followed, as each block reads one register
+ * at most that waits. False: from `followed` on it is another.
  */
 static inline __attribute__((always_inline)) bool
-dependence_follow(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+dependence_follow(struct thread *thread, uint64_t issue)
 {
 	struct dependence *dependence = &thread->dependence;
 	const uint32_t end = thread->sequence;
@@ -115,7 +111,7 @@ dependence_follow(struct thread *thread, const struct block_instruction *instruc
 	const struct block *block = dependence_block(thread, sequence);
 
 	waiting = registers & (uint32_t)block->live_in;
-	if (!dependence_is_one(thread, instruction) || waiting & (waiting - 1))
+	if (waiting & (waiting - 1))
 		return false;
 	registers = dependence_pass_load(dependence, block, waiting, issue);
 	while (++sequence != end) {

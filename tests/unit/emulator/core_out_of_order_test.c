@@ -286,10 +286,10 @@ wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
 	const struct dependence before = thread->dependence;
 	struct dependence behind;
 	uint64_t ready = 0, any;
-	const bool is_none = dependence_is_none(thread, instruction, issue);
-	const bool is_usual = is_none || dependence_follow(thread, instruction, issue);
+	const enum dependence_kind kind = dependence_kind(thread, instruction, issue);
+	const bool is_usual = kind == DEPENDENCE_NONE || (kind == DEPENDENCE_ONE && dependence_follow(thread, issue));
 
-	if (!is_none && is_usual)
+	if (kind == DEPENDENCE_ONE && is_usual)
 		ready = dependence_made(&thread->dependence, instruction);
 	behind = thread->dependence;
 	if (is_usual)
