@@ -63,6 +63,7 @@ struct edge {
 	const struct variant *of;   /* that it is a copy of */
 	const struct variant *from; /* of the block before */
 	struct edge *same;          /* with the same place in the table of edges */
+	uint32_t seed;              /* of the places of those from here */
 	uint64_t page_key;          /* of the lines' page */
 	uint16_t page_index;
 	uint16_t first_index; /* of two lines, in the table: the first */
@@ -88,6 +89,8 @@ struct code {
 	struct edge edge;               /* to it, the first that was made; until then of no code */
 	struct access accesses[];       /* that have callbacks */
 };
+
+extern struct edge edge_none; /* of no code; nobody writes to it */
 
 static inline struct edge *
 edge_of(const struct variant *variant)

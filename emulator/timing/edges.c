@@ -6,7 +6,7 @@
 #include "emulator/number_index.h"
 #include "emulator/timing/timing.h"
 
-static struct edge edge_none; /* of no code; nobody writes to it */
+struct edge edge_none;
 
 int
 edges_init(struct edges *edges)
@@ -85,6 +85,7 @@ fill(const struct timing *timing, const struct code *before, struct code *code, 
 	edge->page_index = (uint16_t)(code->page % PLAIN_PAGES);
 	edge->variant = *of;
 	edge->of = of;
+	edge->seed = (uint32_t)number_index_mix((uint64_t)code->number << 32 | of->state);
 	fill_branch(&timing->sites, before, code, edge);
 }
 
@@ -107,25 +108,6 @@ variant_behind(const struct timing *timing, const struct edge *before, const str
 	return before->code == code ? blocks_find_variant(timing->blocks, first, code->block) : first;
 }
 
-static struct edge **
-place_of(const struct edges *edges, const struct edge *before, const struct code *code)
-{
-	const uint64_t key = (uint64_t)before->number << 32 | code->number;
-
-	return &edges->places[(number_index_mix(key) + before->of->state) % EDGES_SIZE];
-}
-
-/* Where one is, what was before it is known by its variant. */
-static struct edge *
-look_up(struct edge *const *place, const struct edge *before, const struct code *code)
-{
-	struct edge *edge = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-
-	while (edge && (edge->code != code || edge->from != before->of))
-		edge = edge->same;
-	return edge;
-}
-
 /* Under the lock. */
 static struct edge *
 make(struct timing *timing, struct edge **place, const struct edge *before, struct code *code)
@@ -144,28 +126,16 @@ make(struct timing *timing, struct edge **place, const struct edge *before, stru
 	return edge;
 }
 
-/* What is the usual most often comes first. */
-static void
-remember(struct edge *before, struct edge *edge)
-{
-	const bool is_first = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED) == &edge_none;
-
-	__atomic_store_n(&before->next[is_first ? 0 : 1], edge, __ATOMIC_RELEASE);
-}
-
 struct edge *
-edges_find(struct timing *timing, struct edge *before, struct code *code)
+edges_make(struct timing *timing, const struct edge *before, struct code *code)
 {
-	struct edge **place = place_of(&timing->edges, before, code);
-	struct edge *edge = look_up(place, before, code);
+	struct edge **place = edges_place(&timing->edges, before, code);
+	struct edge *edge;
 
-	if (!edge) {
-		pthread_mutex_lock(&timing->edges.lock);
-		edge = look_up(place, before, code);
-		if (!edge)
-			edge = make(timing, place, before, code);
-		pthread_mutex_unlock(&timing->edges.lock);
-	}
-	remember(before, edge);
+	pthread_mutex_lock(&timing->edges.lock);
+	edge = edges_look(place, before, code);
+	if (!edge)
+		edge = make(timing, place, before, code);
+	pthread_mutex_unlock(&timing->edges.lock);
 	return edge;
 }

@@ -1,7 +1,7 @@
 /*
  * edges.h - the edges between translated blocks (code.h): found again, or made
  *
- * Thread rule: edges_find() by any thread; it locks only to make one. What it gave stays until edges_fini().
+ * Thread rule: edges_find() by any thread; only edges_make() locks. What it gave stays until edges_fini().
  */
 #ifndef DCPI_EMULATOR_TIMING_EDGES_H
 #define DCPI_EMULATOR_TIMING_EDGES_H
@@ -32,10 +32,35 @@ void edges_after_fork(struct edges *edges);
 /* The edge of code that is behind no other: in order everything is ready, and nothing is known of caches. */
 void edges_make_first(const struct timing *timing, struct code *code);
 
-/*
- * The edge to `code` from the block that was entered by `before`; remembered in before->next. Never NULL: without
- * memory, the first that there was to it.
- */
-struct edge *edges_find(struct timing *timing, struct edge *before, struct code *code);
+/* The edge to `code` from the block that was entered by `before`, that was not found. Never NULL: without memory, the
+ * first that there was to it. */
+struct edge *edges_make(struct timing *timing, const struct edge *before, struct code *code);
+
+/* Where it is, in a list. */
+static inline struct edge **
+edges_place(const struct edges *edges, const struct edge *before, const struct code *code)
+{
+	return &edges->places[(before->seed + code->number * UINT32_C(0x9e3779b1)) / (UINT32_MAX / EDGES_SIZE + 1)];
+}
+
+/* NULL: nobody went there. What was before it is known by its variant. */
+static inline struct edge *
+edges_look(struct edge *const *place, const struct edge *before, const struct code *code)
+{
+	struct edge *edge = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	while (edge && (edge->code != code || edge->from != before->of))
+		edge = edge->same;
+	return edge;
+}
+
+/* It is known from now on: what is the usual most often comes first. */
+static inline void
+edges_remember(struct edge *before, struct edge *edge)
+{
+	const bool is_first = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED) == &edge_none;
+
+	__atomic_store_n(&before->next[is_first ? 0 : 1], edge, __ATOMIC_RELEASE);
+}
 
 #endif

@@ -42,10 +42,27 @@ slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 		hot_fetch(thread, edge, parts);
 }
 
+static SLOW void
+go_anew(struct thread *thread, struct code *code, uint32_t parts)
+{
+	struct edge *before = thread_edge(thread), *edge = edges_make(thread->timing, before, code);
+
+	edges_remember(before, edge);
+	hot_go(thread, edge, parts);
+}
+
 void
 slow_edge(struct thread *thread, struct code *code, uint32_t parts)
 {
-	hot_go(thread, edges_find(thread->timing, thread_edge(thread), code), parts);
+	struct edge *before = thread_edge(thread);
+	struct edge *edge = edges_look(edges_place(&thread->timing->edges, before, code), before, code);
+
+	if (!__builtin_expect(edge != NULL, 1)) {
+		go_anew(thread, code, parts);
+		return;
+	}
+	edges_remember(before, edge);
+	hot_go(thread, edge, parts);
 }
 
 /* A sample is due, or a turn. */
