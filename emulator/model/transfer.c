@@ -11,38 +11,42 @@ hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct 
 	hierarchy->traffic.prefetched_used++;
 }
 
+/* Reads it from memory: when it is there. By itself, as the next one: mostly a cache has it. */
+static __attribute__((noinline)) uint64_t
+read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	struct access_result result;
+
+	hierarchy_read(hierarchy, line, hierarchy->system->data_cycles, now, &result);
+	return now + result.cycles + result.wait_cycles;
+}
+
 /* Brings the line as far as the level behind `level`: when it is there. */
 static uint64_t
 bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
-	const uint32_t *latencies = hierarchy->system->data_cycles;
-	struct access_result result;
-
 	for (unsigned i = level + 1; i < hierarchy->level_count; i++) {
 		struct cache_found found = cache_access(hierarchy->levels[i], line, false);
 
 		if (found.what & CACHE_HIT)
-			return now + latencies[i];
+			return now + hierarchy->system->data_cycles[i];
 		if (cache_found_writes_back(found))
 			hierarchy_write_back(hierarchy, found.left, i + 1, now);
 	}
-	hierarchy_read(hierarchy, line, latencies, now, &result);
-	return now + result.cycles + result.wait_cycles;
+	return read_ahead(hierarchy, line, now);
 }
 
 /* A fetch of what nobody will ask for, in place of a line: it goes nowhere. */
-static void
+static __attribute__((noinline)) void
 fetch_in_vain(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	struct access_result nobody;
-
 	prefetcher_count(prefetcher, false);
 	hierarchy->traffic.prefetched++;
 	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
 		if (cache_has(hierarchy->levels[level], line))
 			return;
 	}
-	hierarchy_read(hierarchy, line, hierarchy->system->data_cycles, now, &nobody);
+	read_ahead(hierarchy, line, now);
 }
 
 /* The level does not have it. */
