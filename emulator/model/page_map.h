@@ -20,15 +20,14 @@
 
 #define PAGE_MAP_REGION_SHIFT 32
 #define PAGE_MAP_REGIONS_MAX  4095 /* a tag is never TAG_NONE */
-#define PAGE_MAP_RECENT       16
+#define PAGE_MAP_RECENT       256
 
 struct page_map;
 
-/* The regions that one thread looked for last. */
+/* The regions that one thread looked for last: of each, by its lowest bits, the address >> PAGE_MAP_REGION_SHIFT. */
 struct page_map_recent {
-	struct {
-		uint64_t key, offset; /* of the region's numbers from its addresses */
-	} regions[PAGE_MAP_RECENT];
+	uint64_t keys[PAGE_MAP_RECENT];
+	uint64_t offsets[PAGE_MAP_RECENT]; /* of the region's numbers from its addresses */
 };
 
 /* NULL and errno: ENOMEM. */
@@ -54,25 +53,23 @@ void page_map_recent_init(struct page_map_recent *recent);
 static inline uint64_t
 page_map_recent_number(struct page_map_recent *recent, struct page_map *map, uint64_t address)
 {
-	uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
-	unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
+	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT, at = key % PAGE_MAP_RECENT;
 
-	if (__builtin_expect(recent->regions[at].key != key, 0)) {
-		recent->regions[at].offset = ((uint64_t)page_map_region(map, address) - key) << PAGE_MAP_REGION_SHIFT;
-		recent->regions[at].key = key;
+	if (__builtin_expect(recent->keys[at] != key, 0)) {
+		recent->offsets[at] = ((uint64_t)page_map_region(map, address) - key) << PAGE_MAP_REGION_SHIFT;
+		recent->keys[at] = key;
 	}
-	return address + recent->regions[at].offset;
+	return address + recent->offsets[at];
 }
 
 /* How far it is from the address, when nothing needs be looked for; false: it needs. */
 static inline __attribute__((always_inline)) bool
 page_map_recent_offset(const struct page_map_recent *recent, uint64_t address, uint64_t *offset)
 {
-	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT;
-	const unsigned at = (unsigned)(key ^ key >> 4) % PAGE_MAP_RECENT;
+	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT, at = key % PAGE_MAP_RECENT;
 
-	*offset = recent->regions[at].offset;
-	return recent->regions[at].key == key;
+	*offset = recent->offsets[at];
+	return recent->keys[at] == key;
 }
 
 /* The number of what `address` is in, of 2^shift bytes: a line or a page. */

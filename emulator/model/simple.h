@@ -98,6 +98,13 @@ simple_translate_anyhow(struct hierarchy *hierarchy, uint64_t address, uint64_t 
 	                           number >> HIERARCHY_LINE_SHIFT);
 }
 
+/* What a translation takes. */
+static inline uint32_t
+simple_translation_cycles(const struct hierarchy *hierarchy, enum hierarchy_translation translation)
+{
+	return hierarchy->data_pages.cycles[translation];
+}
+
 /* Level 1 has the line, where it is not known. */
 static inline __attribute__((always_inline)) bool
 simple_is_in(const struct first_level *level, uint64_t line, const unsigned slots)

@@ -17,8 +17,6 @@
 
 #include "emulator/model/first_level.h"
 
-#define TLB_USUAL_WAYS 4
-
 struct tlb {
 	uint32_t *sets; /* in the order of LRU: of each, `ways` pages, or TAG_NONE; else NULL */
 	uint32_t set_mask, ways;
@@ -45,6 +43,7 @@ tlb_use(uint32_t *set, const uint32_t ways, uint32_t page)
 	if (moves == page)
 		return true;
 	set[0] = page;
+#pragma GCC unroll 8
 	for (uint32_t i = 1; i < ways; i++) {
 		const uint32_t there = set[i];
 

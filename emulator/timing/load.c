@@ -62,13 +62,6 @@ load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	core_load_missed(thread, index, result);
 }
 
-/* What its page's translation took. */
-static inline uint32_t
-translation_cycles(const struct thread *thread, enum hierarchy_translation translation)
-{
-	return thread->hierarchy->data_pages.cycles[translation];
-}
-
 /* Its page had to be translated, and its line was in level 2. */
 static SLOW void
 load_translated_second(struct thread *thread, unsigned index, enum hierarchy_translation translation)
@@ -77,27 +70,8 @@ load_translated_second(struct thread *thread, unsigned index, enum hierarchy_tra
 
 	missed_count_translation(thread, number, translation == TRANSLATION_WALKED, false);
 	missed_count_second(thread, number);
-	core_load_simply(thread, index, thread->second_cycles, translation_cycles(thread, translation));
-}
-
-/* The same of a plain hit. */
-static inline __attribute__((always_inline)) void
-load_translated(struct thread *thread, unsigned index, const enum hierarchy_translation translation)
-{
-	missed_count_translation(thread, access_number(thread, index), translation == TRANSLATION_WALKED, false);
-	core_load_simply(thread, index, 0, translation_cycles(thread, translation));
-}
-
-static SLOW void
-load_by_second(struct thread *thread, unsigned index)
-{
-	load_translated(thread, index, TRANSLATION_SECOND);
-}
-
-static SLOW void
-load_by_walk(struct thread *thread, unsigned index)
-{
-	load_translated(thread, index, TRANSLATION_WALKED);
+	core_load_simply(thread, index, thread->second_cycles,
+	                 simple_translation_cycles(thread->hierarchy, translation));
 }
 
 /* Its line was in level 2, which is sampled. */
@@ -205,101 +179,6 @@ load_line_of_eight(struct thread *thread, unsigned index, uint64_t address, uint
 	load_simply(thread, index, address, line, translation, 8);
 }
 
-/* Its page was translated. */
-static inline __attribute__((always_inline)) void
-load_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            const enum hierarchy_translation translation)
-{
-	if (!simple_use_plainly(thread->hierarchy, address)) {
-		if (thread->hierarchy->simple_slots == 4)
-			load_line_of_four(thread, index, address, line, translation);
-		else
-			load_line_of_eight(thread, index, address, line, translation);
-	} else if (translation == TRANSLATION_SECOND) {
-		load_by_second(thread, index);
-	} else if (translation == TRANSLATION_WALKED) {
-		load_by_walk(thread, index);
-	}
-}
-
-/* The first TLB did not have its page; `ways`: of the second one. */
-static inline __attribute__((always_inline)) void
-load_by_ways(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const uint32_t ways)
-{
-	if (simple_translate_second(thread->hierarchy, line, ways) == TRANSLATION_SECOND)
-		load_behind(thread, index, address, line, TRANSLATION_SECOND);
-	else
-		load_behind(thread, index, address, line, TRANSLATION_WALKED);
-}
-
-static SLOW void
-load_by_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_by_ways(thread, index, address, line, TLB_USUAL_WAYS);
-}
-
-static SLOW void
-load_by_any(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_by_ways(thread, index, address, line, thread->hierarchy->shared_tlb.ways);
-}
-
-static inline __attribute__((always_inline)) void
-load_page_second(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	if (thread->hierarchy->shared_tlb.ways == TLB_USUAL_WAYS)
-		load_by_four(thread, index, address, line);
-	else
-		load_by_any(thread, index, address, line);
-}
-
-/* Its page is no plain hit: whatever the TLBs are; by what the first one is (enum first_pages_kind). */
-static SLOW void
-load_page_anyhow(struct thread *thread, unsigned index, uint64_t address)
-{
-	uint64_t line;
-	const enum hierarchy_translation translation = simple_translate_anyhow(thread->hierarchy, address, &line);
-
-	load_behind(thread, index, address, line, translation);
-}
-
-static SLOW void
-load_page_ordered(struct thread *thread, unsigned index, uint64_t address)
-{
-	uint64_t offset;
-
-	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
-	    simple_ordered_lacks(thread->hierarchy, address, offset))
-		load_page_second(thread, index, address, simple_line(address, offset));
-	else
-		load_page_anyhow(thread, index, address);
-}
-
-static SLOW void
-load_page_recent(struct thread *thread, unsigned index, uint64_t address)
-{
-	uint64_t offset;
-
-	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
-	    simple_recent_lacks(thread->hierarchy, address, offset))
-		load_page_second(thread, index, address, simple_line(address, offset));
-	else
-		load_page_anyhow(thread, index, address);
-}
-
-static inline __attribute__((always_inline)) void
-load_page(struct thread *thread, unsigned index, uint64_t address)
-{
-	const enum first_pages_kind kind = thread->hierarchy->data_pages.kind;
-
-	if (kind == FIRST_PAGES_ORDERED)
-		load_page_ordered(thread, index, address);
-	else if (kind == FIRST_PAGES_RECENT)
-		load_page_recent(thread, index, address);
-	else
-		load_page_anyhow(thread, index, address);
-}
-
 static inline __attribute__((always_inline)) void
 load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned slots)
 {
@@ -308,7 +187,7 @@ load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned 
 	if (simple_use_page(thread->hierarchy, address, &line))
 		load_simply(thread, index, address, line, TRANSLATION_FIRST, slots);
 	else
-		load_page(thread, index, address);
+		thread->ways.load_page(thread, index, address);
 }
 
 static void
@@ -361,6 +240,8 @@ load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy)
 {
 	ways->load = load_given_anyhow;
 	ways->load_line = load_any;
+	load_page_choose_ways(ways, hierarchy);
+	ways->load_translated = hierarchy->simple_slots == 4 ? load_line_of_four : load_line_of_eight;
 	if (hierarchy->simple_slots == 4) {
 		ways->load = load_given_of_four;
 		ways->load_line = load_of_four;

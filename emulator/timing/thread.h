@@ -36,6 +36,13 @@ struct access_ways {
 	void (*store)(struct thread *thread, const void *data, uint64_t address);
 	void (*group)(struct thread *thread, const void *data, uint64_t address);
 	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
+
+	/* steps of simple ones (model/simple.h): the page is no plain hit; nor has the first TLB it; nor is the line
+	 * one */
+	void (*load_page)(struct thread *thread, unsigned index, uint64_t address);
+	void (*load_second_tlb)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
+	void (*load_translated)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+	                        enum hierarchy_translation translation);
 };
 
 /* What a load takes longer than a hit. */
