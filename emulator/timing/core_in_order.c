@@ -78,9 +78,9 @@ load_in_turn(struct thread *thread, unsigned index, struct load_cost cost, uint3
 
 /* Its value is waited for later, or others are: if none of those before it, and there is room, straight on. */
 static __attribute__((noinline)) void
-load_among_others(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, uint64_t tlb_cycles)
 {
-	const struct load_cost cost = {.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles};
+	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
 	const struct block *block = thread->variant->block;
 	const struct block_instruction *instruction = &block->instructions[index];
 	const uint64_t issue = core_time(thread, index);
@@ -97,10 +97,10 @@ load_among_others(struct thread *thread, unsigned index, uint32_t cache_cycles, 
 
 /* The same straight on: nothing else waits or is waited for, which is the usual. */
 static inline __attribute__((always_inline)) void
-load_simply(struct thread *thread, unsigned index, const uint32_t cache_cycles, const uint32_t tlb_cycles)
+load_simply(struct thread *thread, unsigned index, const uint64_t cache_cycles, const uint64_t tlb_cycles)
 {
 	const struct variant_load *load = variant_load(thread->variant, index);
-	const int64_t later = (int64_t)cache_cycles + tlb_cycles, cycles = load->wait + later;
+	const int64_t later = (int64_t)(cache_cycles + tlb_cycles), cycles = load->wait + later;
 	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load->issue;
 
 	if (__builtin_expect(cycles <= 0 || thread->waiting_count || core_flight_turn(thread) > issue, 0)) {

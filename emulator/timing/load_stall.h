@@ -72,8 +72,8 @@ load_stall_for_page(struct thread *thread, struct load_stall *load, uint64_t cyc
 
 /* For so long, and what it is for by what they took: the line came first. */
 static inline __attribute__((always_inline)) void
-load_stall_split(struct thread *thread, struct load_stall *load, uint64_t cycles, const uint32_t cache_cycles,
-                 const uint32_t tlb_cycles)
+load_stall_split(struct thread *thread, struct load_stall *load, uint64_t cycles, const uint64_t cache_cycles,
+                 const uint64_t tlb_cycles)
 {
 	uint64_t left, translating;
 
