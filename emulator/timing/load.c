@@ -179,15 +179,30 @@ load_line_of_eight(struct thread *thread, unsigned index, uint64_t address, uint
 	load_simply(thread, index, address, line, translation, 8);
 }
 
+/* The same of a page that is a plain hit: by itself, so that who goes to another page has nothing to save for it. */
+static SLOW void
+load_first_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	load_simply(thread, index, address, line, TRANSLATION_FIRST, 4);
+}
+
+static SLOW void
+load_first_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
+{
+	load_simply(thread, index, address, line, TRANSLATION_FIRST, 8);
+}
+
 static inline __attribute__((always_inline)) void
 load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned slots)
 {
 	uint64_t line;
 
-	if (simple_use_page(thread->hierarchy, address, &line))
-		load_simply(thread, index, address, line, TRANSLATION_FIRST, slots);
-	else
+	if (!simple_use_page(thread->hierarchy, address, &line))
 		thread->ways.load_page(thread, index, address);
+	else if (slots == 4)
+		load_first_of_four(thread, index, address, line);
+	else
+		load_first_of_eight(thread, index, address, line);
 }
 
 static void
