@@ -6,6 +6,7 @@
 /* Callbacks have no place for a context. */
 static struct {
 	uint8_t *threads;
+	struct plain_hits *first_data;    /* the first thread's */
 	qemu_plugin_meminfo_t store_bits; /* of what the emulator tells of an access: it is a store */
 } state;
 
@@ -15,39 +16,77 @@ thread_of(unsigned vcpu)
 	return (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));
 }
 
-HOT_INLINE void
-load(unsigned vcpu, uint64_t address, const void *data, unsigned size)
+/* As long as the first thread is alone, what it has is found without its number. */
+HOT_INLINE struct thread *
+accessor(unsigned vcpu, const bool is_alone)
 {
-	struct thread *thread = thread_of(vcpu);
+	return is_alone ? (struct thread *)state.threads : thread_of(vcpu);
+}
 
-	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, false)))
-		thread->ways.load(thread, data, address);
+HOT_INLINE struct plain_hits *
+data_of(unsigned vcpu, const bool is_alone)
+{
+	return is_alone ? state.first_data : thread_of(vcpu)->data_plain;
 }
 
 HOT_INLINE void
-store(unsigned vcpu, uint64_t address, const void *data, unsigned size)
+load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
-	struct thread *thread = thread_of(vcpu);
+	struct thread *thread;
 
-	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, size, true)))
-		thread->ways.store(thread, data, address);
+	if (HOT_LIKELY(hot_access_line(data_of(vcpu, is_alone), address, size, false)))
+		return;
+	thread = accessor(vcpu, is_alone);
+	thread->ways.load(thread, data, address);
 }
 
-#define ACCESS_CALLBACK(name, access, size)                                                                            \
+HOT_INLINE void
+store(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
+{
+	struct thread *thread;
+
+	if (HOT_LIKELY(hot_access_line(data_of(vcpu, is_alone), address, size, true)))
+		return;
+	thread = accessor(vcpu, is_alone);
+	thread->ways.store(thread, data, address);
+}
+
+HOT_INLINE void
+group(unsigned vcpu, uint64_t address, const void *data, bool writes, const bool is_alone)
+{
+	struct thread *thread;
+
+	if (HOT_LIKELY(hot_use_lines(data_of(vcpu, is_alone), callback_first_byte(address, data),
+	                             callback_last_byte(address, data), writes)))
+		return;
+	thread = accessor(vcpu, is_alone);
+	thread->ways.group(thread, data, address);
+}
+
+#define ACCESS_CALLBACK_OF(name, access, size, is_alone)                                                               \
 	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
 	{                                                                                                              \
 		(void)info;                                                                                            \
-		access(vcpu, address, data, size);                                                                     \
+		access(vcpu, address, data, size, is_alone);                                                           \
 	}
 
-#define BOTH_CALLBACK(name, size)                                                                                      \
+#define BOTH_CALLBACK_OF(name, size, is_alone)                                                                         \
 	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
 	{                                                                                                              \
 		if (info & state.store_bits)                                                                           \
-			store(vcpu, address, data, size);                                                              \
+			store(vcpu, address, data, size, is_alone);                                                    \
 		else                                                                                                   \
-			load(vcpu, address, data, size);                                                               \
+			load(vcpu, address, data, size, is_alone);                                                     \
 	}
+
+/* Of any thread, and of the first that is alone. */
+#define ACCESS_CALLBACK(name, access, size)                                                                            \
+	ACCESS_CALLBACK_OF(name, access, size, false)                                                                  \
+	ACCESS_CALLBACK_OF(alone_##name, access, size, true)
+
+#define BOTH_CALLBACK(name, size)                                                                                      \
+	BOTH_CALLBACK_OF(name, size, false)                                                                            \
+	BOTH_CALLBACK_OF(alone_##name, size, true)
 
 ACCESS_CALLBACK(load_1, load, 1)
 ACCESS_CALLBACK(load_2, load, 2)
@@ -68,6 +107,9 @@ BOTH_CALLBACK(both_8, 8)
 BOTH_CALLBACK(both_16, 16)
 BOTH_CALLBACK(both_other, (unsigned)callback_last(data) + 1)
 
+ACCESS_CALLBACK(load_group, group, false)
+ACCESS_CALLBACK(access_group, group, true)
+
 /* How many bytes it is, the emulator knows. */
 static SLOW void
 ask_size(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -84,28 +126,6 @@ ask(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 
 	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, 1, info & state.store_bits)))
 		ask_size(thread, info, address, data);
-}
-
-static void
-load_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, callback_first_byte(address, data),
-	                              callback_last_byte(address, data), false)))
-		thread->ways.group(thread, data, address);
-}
-
-static void
-access_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	if (!HOT_LIKELY(hot_use_lines(thread->data_plain, callback_first_byte(address, data),
-	                              callback_last_byte(address, data), true)))
-		thread->ways.group(thread, data, address);
 }
 
 /* Lines and pages have any size. */
@@ -203,14 +223,24 @@ find_store_bits(void)
 	return bits;
 }
 
+/* By enum access_kind. */
+#define USUAL_CALLBACKS(alone)                                                                                         \
+	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_16, alone##load_other, alone##store_1, \
+		alone##store_2, alone##store_4, alone##store_8, alone##store_16, alone##store_other, alone##both_1,    \
+		alone##both_2, alone##both_4, alone##both_8, alone##both_16, alone##both_other, ask,                   \
+		alone##load_group, alone##access_group
+
+void
+callbacks_first_began(const struct thread *first)
+{
+	state.first_data = first->data_plain;
+}
+
 struct callbacks
 callbacks_choose(const struct timing *timing)
 {
-	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {
-		load_1,  load_2,  load_4,  load_8,     load_16,     load_other, store_1,
-		store_2, store_4, store_8, store_16,   store_other, both_1,     both_2,
-		both_4,  both_8,  both_16, both_other, ask,         load_group, access_group,
-	};
+	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
+	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
 	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
 		load_any,  load_any,  load_any,  load_any,  load_any,  load_any,  store_any,
 		store_any, store_any, store_any, store_any, store_any, both_any,  both_any,
@@ -220,9 +250,11 @@ callbacks_choose(const struct timing *timing)
 
 	state.threads = timing->threads;
 	state.store_bits = find_store_bits();
-	if (timing->memory && timing->is_common)
+	if (timing->memory && timing->is_common) {
 		callbacks.accesses = usual;
-	else if (timing->memory)
-		callbacks.accesses = any;
+		callbacks.alone = alone;
+	} else if (timing->memory) {
+		callbacks.accesses = callbacks.alone = any;
+	}
 	return callbacks;
 }

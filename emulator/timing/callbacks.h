@@ -22,9 +22,13 @@ enum access_kind {
 struct callbacks {
 	qemu_plugin_vcpu_udata_cb_t enter;         /* a struct code */
 	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind: callback_data(); NULL: not wanted */
+	const qemu_plugin_vcpu_mem_cb_t *alone;    /* the same as long as the first thread has been the only one */
 };
 
 /* Those that do what `timing` models, and no more. From then on it is theirs. */
 struct callbacks callbacks_choose(const struct timing *timing);
+
+/* The first thread has begun: before any of those that are for it alone are called. */
+void callbacks_first_began(const struct thread *first);
 
 #endif

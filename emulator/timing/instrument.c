@@ -28,8 +28,16 @@ instrument_init(struct timing *timing, const struct guest *guest, struct locks *
 void
 instrument_thread_began(unsigned vcpu)
 {
-	if (vcpu > 0)
+	if (vcpu == 0)
+		callbacks_first_began(timing_thread(state.timing, vcpu));
+	else
 		atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
+}
+
+static bool
+has_threads(void)
+{
+	return atomic_load_explicit(&state.has_threads, memory_order_relaxed);
 }
 
 static void
@@ -89,7 +97,7 @@ instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 {
 	const struct thread *first = timing_thread(state.timing, 0);
 
-	if (!atomic_load_explicit(&state.has_threads, memory_order_relaxed))
+	if (!has_threads())
 		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &first->executions[number], 1);
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, QEMU_PLUGIN_CB_NO_REGS,
@@ -138,9 +146,9 @@ static void
 register_access(struct qemu_plugin_insn *insn, const struct block *block, struct access *access)
 {
 	const struct block_instruction *instruction = &block->instructions[access->index];
-	const unsigned kind = kind_of(block, access);
+	const qemu_plugin_vcpu_mem_cb_t *callbacks = has_threads() ? state.callbacks.accesses : state.callbacks.alone;
 
-	qemu_plugin_register_vcpu_mem_cb(insn, state.callbacks.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(insn, callbacks[kind_of(block, access)], QEMU_PLUGIN_CB_NO_REGS,
 	                                 QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
@@ -150,7 +158,7 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 static bool
 can_meet(void)
 {
-	return (state.timing->parts & SETUP_CLOCK) && atomic_load_explicit(&state.has_threads, memory_order_relaxed);
+	return (state.timing->parts & SETUP_CLOCK) && has_threads();
 }
 
 void
