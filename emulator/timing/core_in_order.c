@@ -1,4 +1,6 @@
 /* In order: who needs a value that is not there waits. See core.h. */
+#include <string.h>
+
 #include "emulator/timing/core.h"
 #include "emulator/timing/load_stall.h"
 
@@ -40,8 +42,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	load->ready = ready;
 	load->culprit = number;
 	load->cost = cost;
-	load->registers[0] = instruction->load_registers[0];
-	load->registers[1] = instruction->load_registers[1];
+	memcpy(load->registers, instruction->load_registers, sizeof(load->registers));
 	load->user_index = instruction->use;
 	if (instruction->use != BLOCK_NOT_USED) {
 		load->user = thread->variant->block->first + instruction->use;
@@ -83,8 +84,8 @@ load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, 
 	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
 	const struct block *block = thread->variant->block;
 	const struct block_instruction *instruction = &block->instructions[index];
-	const uint64_t issue = core_time(thread, index);
-	const uint64_t ready = issue + thread->load_cycles + core_cycles(&cost);
+	const uint64_t issue = thread->clock + (uint64_t)(int64_t)variant_load(thread->variant, index)->issue;
+	const uint64_t ready = issue + thread->load_cycles + cache_cycles + tlb_cycles;
 
 	if (thread->first_user <= index || core_flight_turn(thread) > issue ||
 	    thread->waiting_count == THREAD_HISTORY || (thread->waiting_count == 0 && instruction->is_used_first)) {
