@@ -1,7 +1,7 @@
 /*
  * code.h - translated blocks, and what of going from one to another never changes
  *
- * Thread rule: constant once they are made, but for next[] of an edge, which is atomic.
+ * Thread rule: constant once they are made, but for what is atomic of an edge.
  */
 #ifndef DCPI_EMULATOR_TIMING_CODE_H
 #define DCPI_EMULATOR_TIMING_CODE_H
@@ -49,22 +49,23 @@ enum edge_fetch {
  * two say of caches and predictor. What each execution needs is on one line of the host's cache.
  */
 struct edge {
-	struct code *code;
-	struct edge *next[2]; /* the first that was taken from here, and the last of the others, or none; atomically */
-	uint64_t line_key; /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
-	uint32_t number;   /* the code's */
-	uint32_t site;     /* of the branch that was before it, for the predictor; of none predictor_no_site() */
+	const struct variant *of;   /* that `variant` is a copy of */
+	const struct variant *from; /* `of` of the edge to the block before; atomically */
+	struct edge *other; /* of the code's first edge: the last of the others that was taken, or none; atomically */
+	uint64_t line_key;  /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
+	uint32_t number;    /* the code's */
+	uint32_t site;      /* of the branch that was before it, for the predictor; of none predictor_no_site() */
 	uint16_t line_index; /* in the table of plain hits */
 	uint8_t sure;        /* the predictor's counter, when it is sure of what happens here; PREDICTOR_NEVER */
 	uint8_t ending;      /* enum code_ending of the block before */
 	uint8_t fetch;       /* enum edge_fetch */
 	bool taken;          /* the branch before it */
 	struct variant variant;
-	const struct variant *of;   /* that it is a copy of */
-	const struct variant *from; /* of the block before */
-	struct edge *same;          /* with the same place in the table of edges */
-	uint32_t seed;              /* of the places of those from here */
-	uint64_t page_key;          /* of the lines' page */
+	struct code *code;
+	struct edge *next; /* from here, the last that was not known otherwise, or none; atomically */
+	struct edge *same; /* with the same place in the table of edges */
+	uint32_t seed;     /* of the places of those from here */
+	uint64_t page_key; /* of the lines' page */
 	uint16_t page_index;
 	uint16_t first_index; /* of two lines, in the table: the first */
 } __attribute__((aligned(64)));
@@ -90,7 +91,7 @@ struct code {
 	struct access accesses[];       /* that have callbacks */
 };
 
-extern struct edge edge_none; /* of no code; nobody writes to it */
+extern struct edge edge_none; /* from nowhere, of no code; nobody writes to it */
 
 static inline struct edge *
 edge_of(const struct variant *variant)
@@ -98,16 +99,27 @@ edge_of(const struct variant *variant)
 	return (struct edge *)((uintptr_t)variant - offsetof(struct edge, variant));
 }
 
-/* The edge to `code` from the block that was entered by `before`, if it is one of next[]; else NULL. */
-static inline struct edge *
-edge_known(const struct edge *before, const struct code *code)
+/* Whether it is the edge from the block that was entered by `before`. */
+static inline bool
+edge_is_from(const struct edge *edge, const struct edge *before)
 {
-	struct edge *next = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED);
+	return __atomic_load_n(&edge->from, __ATOMIC_ACQUIRE) == before->of;
+}
 
-	if (__builtin_expect(next->code == code, 1))
-		return next;
-	next = __atomic_load_n(&before->next[1], __ATOMIC_RELAXED);
-	return next->code == code ? next : NULL;
+/*
+ * The edge to `code` from the block that was entered by `before`, if it is the first or the last of the others; else
+ * NULL. It is looked for where it leads to: the host knows where that is without waiting for what is read of the one
+ * before.
+ */
+static inline struct edge *
+edge_known(const struct edge *before, struct code *code)
+{
+	struct edge *edge = &code->edge;
+
+	if (__builtin_expect(edge_is_from(edge, before), 1))
+		return edge;
+	edge = __atomic_load_n(&edge->other, __ATOMIC_ACQUIRE);
+	return edge_is_from(edge, before) ? edge : NULL;
 }
 
 #endif

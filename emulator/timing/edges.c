@@ -75,7 +75,7 @@ fill(const struct timing *timing, const struct code *before, struct code *code, 
      struct edge *edge)
 {
 	edge->code = code;
-	edge->next[0] = edge->next[1] = &edge_none;
+	edge->next = &edge_none;
 	edge->number = code->number;
 	edge->fetch = (uint8_t)fetch_of(before, code);
 	edge->line_key = plain_line_key(code->last_line);
@@ -120,8 +120,8 @@ make(struct timing *timing, struct edge **place, const struct edge *before, stru
 	if (!edge)
 		return &code->edge;
 	fill(timing, before->code, code, of, edge);
-	edge->from = before->of;
 	edge->same = *place;
+	__atomic_store_n(&edge->from, before->of, __ATOMIC_RELEASE);
 	__atomic_store_n(place, edge, __ATOMIC_RELEASE);
 	return edge;
 }

@@ -49,18 +49,33 @@ edges_look(struct edge *const *place, const struct edge *before, const struct co
 {
 	struct edge *edge = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 
-	while (edge && (edge->code != code || edge->from != before->of))
+	while (edge && (edge->code != code || !edge_is_from(edge, before)))
 		edge = edge->same;
 	return edge;
 }
 
-/* It is known from now on: what is the usual most often comes first. */
+/*
+ * The edge to `code` that edge_known() does not know, when it is the one that was needed last there; else NULL. What is
+ * called from many places has more edges to it than one can know, and each of them is the only one from where it comes.
+ */
+static inline struct edge *
+edges_next(const struct edge *before, const struct code *code)
+{
+	struct edge *edge = __atomic_load_n(&before->next, __ATOMIC_ACQUIRE);
+
+	return edge->code == code ? edge : NULL;
+}
+
+/* It is at hand from now on, where it leads to and where it comes from. */
 static inline void
 edges_remember(struct edge *before, struct edge *edge)
 {
-	const bool is_first = __atomic_load_n(&before->next[0], __ATOMIC_RELAXED) == &edge_none;
+	struct edge *first = &edge->code->edge;
 
-	__atomic_store_n(&before->next[is_first ? 0 : 1], edge, __ATOMIC_RELEASE);
+	if (edge == first)
+		return;
+	__atomic_store_n(&first->other, edge, __ATOMIC_RELEASE);
+	__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -41,6 +41,7 @@ slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 		hot_fetch(thread, edge, parts);
 }
 
+/* Nobody went there until now. */
 static SLOW void
 go_anew(struct thread *thread, struct code *code, uint32_t parts)
 {
@@ -50,8 +51,9 @@ go_anew(struct thread *thread, struct code *code, uint32_t parts)
 	hot_go(thread, edge, parts);
 }
 
-void
-slow_edge(struct thread *thread, struct code *code, uint32_t parts)
+/* By an edge that is not at hand. */
+static SLOW void
+go_elsewhere(struct thread *thread, struct code *code, uint32_t parts)
 {
 	struct edge *before = thread_edge(thread);
 	struct edge *edge = edges_look(edges_place(&thread->timing->edges, before, code), before, code);
@@ -62,6 +64,17 @@ slow_edge(struct thread *thread, struct code *code, uint32_t parts)
 	}
 	edges_remember(before, edge);
 	hot_go(thread, edge, parts);
+}
+
+void
+slow_edge(struct thread *thread, struct code *code, uint32_t parts)
+{
+	struct edge *edge = edges_next(thread_edge(thread), code);
+
+	if (edge)
+		hot_go(thread, edge, parts);
+	else
+		go_elsewhere(thread, code, parts);
 }
 
 /* A sample is due, or a turn. */

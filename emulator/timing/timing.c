@@ -151,6 +151,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 	if (!code->load_stalls)
 		return NULL;
 	fill_code(timing, block, code);
+	code->edge.other = &edge_none;
 	code->same = known;
 	timing->codes[block->number] = code;
 	return code;

@@ -50,20 +50,26 @@ an_edge_is_found_again(void **state)
 }
 
 static void
-the_first_successor_and_the_last_are_known(void **state)
+the_first_that_led_to_a_block_and_the_last_are_known(void **state)
 {
 	struct timing_fixture *fixture = *state;
-	struct code *code[] = {CODE_OF(fixture, NOP), CODE_OF(fixture, NOP), CODE_OF(fixture, NOP)};
-	struct edge *before = enter(fixture, CODE_OF(fixture, BRANCH)), *first = find(fixture, before, code[0]);
-	struct edge *second = find(fixture, before, code[1]), *third;
+	struct code *code = CODE_OF(fixture, NOP);
+	struct edge *before[] = {enter(fixture, CODE_OF(fixture, BRANCH)), enter(fixture, CODE_OF(fixture, CALL)),
+	                         enter(fixture, CODE_OF(fixture, NOP))};
+	struct edge *first, *second, *third;
 
-	assert_ptr_equal(edge_known(before, code[0]), first);
-	assert_ptr_equal(edge_known(before, code[1]), second);
-	assert_null(edge_known(before, code[2]));
-	third = find(fixture, before, code[2]);
-	assert_ptr_equal(edge_known(before, code[0]), first);
-	assert_ptr_equal(edge_known(before, code[2]), third);
-	assert_null(edge_known(before, code[1]));
+	assert_null(edge_known(before[0], code));
+	first = find(fixture, before[0], code);
+	second = find(fixture, before[1], code);
+	assert_ptr_equal(edge_known(before[0], code), first);
+	assert_ptr_equal(edge_known(before[1], code), second);
+	assert_null(edge_known(before[2], code));
+	third = find(fixture, before[2], code);
+	assert_ptr_equal(edge_known(before[0], code), first);
+	assert_ptr_equal(edge_known(before[2], code), third);
+	assert_null(edge_known(before[1], code));
+	assert_ptr_equal(edges_next(before[1], code), second);
+	assert_null(edges_next(before[0], code)); /* the first is known always */
 }
 
 static struct code *
@@ -145,7 +151,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_edge_is_found_again, in_order),
-		TEST(the_first_successor_and_the_last_are_known, in_order),
+		TEST(the_first_that_led_to_a_block_and_the_last_are_known, in_order),
 		TEST(only_what_was_not_used_last_is_fetched, in_order),
 		TEST(an_edge_says_what_the_predictor_is_asked, in_order),
 		TEST(a_block_behind_itself_is_a_variant_of_its_own, out_of_order),
