@@ -66,16 +66,23 @@ edges_next(const struct edge *before, const struct code *code)
 	return edge->code == code ? edge : NULL;
 }
 
-/* It is at hand from now on, where it leads to and where it comes from. */
+/* It is at hand from now on where it leads to. */
 static inline void
-edges_remember(struct edge *before, struct edge *edge)
+edges_lead(struct edge *edge)
 {
 	struct edge *first = &edge->code->edge;
 
-	if (edge == first)
-		return;
-	__atomic_store_n(&first->other, edge, __ATOMIC_RELEASE);
-	__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
+	if (edge != first)
+		__atomic_store_n(&first->other, edge, __ATOMIC_RELEASE);
+}
+
+/* The same, and where it comes from. */
+static inline void
+edges_remember(struct edge *before, struct edge *edge)
+{
+	edges_lead(edge);
+	if (edge != &edge->code->edge)
+		__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
 }
 
 #endif

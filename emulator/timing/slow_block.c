@@ -71,10 +71,12 @@ slow_edge(struct thread *thread, struct code *code, uint32_t parts)
 {
 	struct edge *edge = edges_next(thread_edge(thread), code);
 
-	if (edge)
-		hot_go(thread, edge, parts);
-	else
+	if (!edge) {
 		go_elsewhere(thread, code, parts);
+		return;
+	}
+	edges_lead(edge);
+	hot_go(thread, edge, parts);
 }
 
 /* A sample is due, or a turn. */
