@@ -158,8 +158,7 @@ hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, ui
 	    hierarchy->data.set_mask >= 1u << (hierarchy->page_shift - hierarchy->line_shift))
 		return;
 	page_map_move(hierarchy->system->pages, from, to, bytes);
-	__atomic_store_n(&hierarchy->system->has_moved, true, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&hierarchy->system->moves, 1, __ATOMIC_RELEASE);
 	first_level_forget(&hierarchy->data);
-	hierarchy_translate_anew(hierarchy, &hierarchy->data_pages);
-	hierarchy_translate_anew(hierarchy, &hierarchy->code_pages);
+	hierarchy_follow_moves(hierarchy);
 }

@@ -86,7 +86,8 @@ uint32_t hierarchy_second_cycles(const struct hierarchy *hierarchy);
 /*
  * The guest moved its pages from `from` to `to`: caches have what they had of them, though its address is another now,
  * where a way of level 1 is no larger than a page. Translations are new. By the thread that did it; other threads'
- * plain hits are not taken back, as little as they are for memory that is gone.
+ * plain hits are not taken back, as little as they are for memory that is gone, and their translations are new when
+ * they miss one.
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 

@@ -26,7 +26,7 @@ struct memory_system {
 	bool has_caches, has_tlbs;
 	uint64_t seed;
 	struct page_map *pages;
-	bool has_moved;            /* pages; atomically */
+	uint64_t moves;            /* of pages; atomically */
 	struct path *controllers;  /* of each node in turn */
 	struct path *links;        /* from node * nodes + to; between two nodes */
 	unsigned lone_controllers; /* how many, of one node that one core has alone; else 0 */
@@ -69,6 +69,7 @@ struct hierarchy {
 	struct first_pages data_pages, code_pages;
 	struct plain_hits *plain_data, *plain_code;
 	struct page_map_recent regions;
+	uint64_t moves;                           /* of pages, that those which the first TLBs have are known after */
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
 	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
 	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
@@ -91,8 +92,8 @@ void memory_system_join(struct memory_system *system);
 enum hierarchy_translation hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page,
                                                uint64_t line);
 
-/* Some were moved: what is known of those that the TLB has is so again. */
-void hierarchy_translate_anew(struct hierarchy *hierarchy, struct first_pages *pages);
+/* Pages were moved, perhaps: what is known of those that the first TLBs have is so again. */
+void hierarchy_follow_moves(struct hierarchy *hierarchy);
 
 /* A line that level 1 does not have, nor level 2 if it is simple: from where it comes, with `latencies`. */
 void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
@@ -138,7 +139,7 @@ void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, st
 static inline bool
 hierarchy_has_moved(const struct hierarchy *hierarchy)
 {
-	return __atomic_load_n(&hierarchy->system->has_moved, __ATOMIC_RELAXED);
+	return __atomic_load_n(&hierarchy->system->moves, __ATOMIC_RELAXED) != 0;
 }
 
 /* The number that an address has until pages are moved, and what it is known by since. */

@@ -22,20 +22,8 @@ first_has(struct first_level *level, uint64_t page, uint64_t number, uint64_t of
 	return found.hit;
 }
 
-enum hierarchy_translation
-hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t line)
-{
-	const uint64_t number = line >> (hierarchy->page_shift - hierarchy->line_shift);
-
-	if (first_has(&pages->level, page, number, offset_of(hierarchy, page, number)))
-		return TRANSLATION_FIRST;
-	if (hierarchy->system->machine.shared_tlb.entries && tlb_access(&hierarchy->shared_tlb, (uint32_t)number))
-		return TRANSLATION_SECOND;
-	return TRANSLATION_WALKED;
-}
-
-void
-hierarchy_translate_anew(struct hierarchy *hierarchy, struct first_pages *pages)
+static void
+translate_anew(struct hierarchy *hierarchy, struct first_pages *pages)
 {
 	const struct first_level *level = &pages->level;
 	const size_t slots = ((size_t)level->set_mask + 1) * level->slots;
@@ -49,4 +37,29 @@ hierarchy_translate_anew(struct hierarchy *hierarchy, struct first_pages *pages)
 			                          hierarchy_number(hierarchy, page << hierarchy->page_shift) >>
 			                                  hierarchy->page_shift);
 	}
+}
+
+void
+hierarchy_follow_moves(struct hierarchy *hierarchy)
+{
+	const uint64_t moves = __atomic_load_n(&hierarchy->system->moves, __ATOMIC_ACQUIRE);
+
+	if (hierarchy->moves == moves)
+		return;
+	hierarchy->moves = moves;
+	translate_anew(hierarchy, &hierarchy->data_pages);
+	translate_anew(hierarchy, &hierarchy->code_pages);
+}
+
+enum hierarchy_translation
+hierarchy_translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t page, uint64_t line)
+{
+	const uint64_t number = line >> (hierarchy->page_shift - hierarchy->line_shift);
+
+	hierarchy_follow_moves(hierarchy); /* of another thread */
+	if (first_has(&pages->level, page, number, offset_of(hierarchy, page, number)))
+		return TRANSLATION_FIRST;
+	if (hierarchy->system->machine.shared_tlb.entries && tlb_access(&hierarchy->shared_tlb, (uint32_t)number))
+		return TRANSLATION_SECOND;
+	return TRANSLATION_WALKED;
 }

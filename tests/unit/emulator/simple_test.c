@@ -204,6 +204,27 @@ pages_that_moved_are_simple_too(void **state)
 	assert_in_range(pair->simple, 5000, 40000);
 }
 
+/* Who has a page in its TLB that another core moves knows where it is when it has missed another. */
+static void
+pages_that_another_core_moved_are_found_where_they_are(void **state)
+{
+	struct pair *pair = *state;
+	struct access_result result = {.level = 0};
+	struct hierarchy *other;
+	uint64_t line;
+
+	begin(pair);
+	other = hierarchy_new(pair->systems[0], 1);
+	assert_non_null(other);
+	straight_load(other, HEAP, 1, 0, &result);
+	assert_true(simple_use_page(other, HEAP, &line));
+	hierarchy_move_pages(pair->whole, HEAP, HEAP + 20 * 4096, 4096);
+	straight_load(other, HEAP + 4096, 1, 0, &result);
+	assert_true(simple_use_page(other, HEAP, &line));
+	assert_int_equal(line, (hierarchy_number(other, HEAP) + 20 * 4096) / 64);
+	hierarchy_free(other);
+}
+
 /* Other lines or pages, another order, a level 2 that is shared or is none, a prefetched level 1, no TLB, no caches. */
 static void
 what_is_not_the_usual_is_not_simple(void **state)
@@ -243,6 +264,7 @@ main(void)
 		TEST(eight_ways_go_straight_with_a_prefetcher),
 		TEST(behind_level_2_who_is_alone_finds_what_others_do),
 		TEST(pages_that_moved_are_simple_too),
+		TEST(pages_that_another_core_moved_are_found_where_they_are),
 		TEST(what_is_not_the_usual_is_not_simple),
 	};
 
