@@ -86,6 +86,7 @@ load_sampled(struct thread *thread, unsigned index)
 static inline __attribute__((always_inline)) void
 load_second(struct thread *thread, unsigned index)
 {
+	thread->record->counters.loads_missed[0]++;
 	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
 		load_sampled(thread, index);
 	else

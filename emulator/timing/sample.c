@@ -1,7 +1,5 @@
 #include "emulator/timing/sample.h"
 
-#include <string.h>
-
 #include "emulator/timing/timing.h"
 
 /* Periods differ by a sixteenth of their mean, so that no loop keeps step with them. */
@@ -59,57 +57,6 @@ sample_begin(struct thread *thread)
 		period == THREAD_NEVER ? THREAD_NEVER - 1 : thread->clock + random_number(thread) % period;
 	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
 		thread->countdowns[i] = next_period(thread, i);
-	sample_forget(thread);
-}
-
-void
-sample_forget(struct thread *thread)
-{
-	memcpy(thread->published_countdowns, thread->countdowns, sizeof(thread->countdowns));
-}
-
-/* What of the counters goes up with each event of a kind, but for events[]; NULL: nothing. */
-static uint64_t *
-counter_of(struct record_counters *counters, enum setup_event event)
-{
-	switch (event) {
-	case SETUP_EVENT_LEVEL1_DATA:
-		return &counters->loads_missed[0];
-	case SETUP_EVENT_LEVEL1_CODE:
-		return &counters->code_missed[0];
-	case SETUP_EVENT_DATA_TLB:
-		return &counters->data_tlb_missed;
-	case SETUP_EVENT_CODE_TLB:
-		return &counters->code_tlb_missed;
-	case SETUP_EVENT_DATA_WALK:
-		return &counters->data_walks;
-	case SETUP_EVENT_CODE_WALK:
-		return &counters->code_walks;
-	case SETUP_EVENT_BRANCH:
-		return &counters->mispredicted;
-	default:
-		return NULL;
-	}
-}
-
-static void
-publish(struct thread *thread, enum setup_event event)
-{
-	struct record_counters *counters = &thread->record->counters;
-	const uint64_t happened = thread->published_countdowns[event] - thread->countdowns[event];
-	uint64_t *counter = counter_of(counters, event);
-
-	counters->events[event] += happened;
-	if (counter)
-		*counter += happened;
-	thread->published_countdowns[event] = thread->countdowns[event];
-}
-
-void
-sample_publish(struct thread *thread)
-{
-	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
-		publish(thread, (enum setup_event)i);
 }
 
 __attribute__((noinline)) void
@@ -150,6 +97,5 @@ sample_event(struct thread *thread, enum setup_event event, uint32_t instruction
 {
 	if (thread->timing->setup->periods[event] && thread->timing->parts & SETUP_SAMPLES)
 		take(thread, event, instruction);
-	publish(thread, event);
-	thread->countdowns[event] = thread->published_countdowns[event] = next_period(thread, event);
+	thread->countdowns[event] = next_period(thread, event);
 }

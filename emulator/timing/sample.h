@@ -20,15 +20,6 @@ void sample_execution(struct thread *thread, uint64_t start);
 /* Cycles that are nobody's passed. */
 void sample_skip(struct thread *thread, uint64_t cycles);
 
-/*
- * Events that happened are in the record's counters: of each, and of what it is that was missed. Until then only the
- * countdown knows of them.
- */
-void sample_publish(struct thread *thread);
-
-/* What is not in the record never will be. */
-void sample_forget(struct thread *thread);
-
 /* The countdown of an event is over at `instruction`. */
 void sample_event(struct thread *thread, enum setup_event event, uint32_t instruction);
 
@@ -36,6 +27,7 @@ void sample_event(struct thread *thread, enum setup_event event, uint32_t instru
 static inline bool
 sample_is_due(struct thread *thread, enum setup_event event)
 {
+	thread->record->counters.events[event]++;
 	return --thread->countdowns[event] == 0;
 }
 

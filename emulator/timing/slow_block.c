@@ -33,6 +33,7 @@ slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 	bool is_sampled;
 
 	learn(&thread->predictor, before, edge);
+	thread->record->counters.mispredicted++;
 	is_sampled = sample_is_due(thread, SETUP_EVENT_BRANCH);
 	if (__builtin_expect(is_sampled, 0) ||
 	    (parts & SETUP_CLOCK && !front_mispredicts(thread, edge->code->first, before->last)))

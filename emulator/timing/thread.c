@@ -110,7 +110,6 @@ thread_publish(struct thread *thread)
 	counters->cycles[REASON_EXECUTION] += position - thread->published_static;
 	thread->published_static = position;
 	counters->clock = thread->clock;
-	sample_publish(thread);
 	if (thread->hierarchy) {
 		const struct hierarchy_traffic *traffic = hierarchy_traffic(thread->hierarchy);
 
@@ -195,7 +194,6 @@ thread_fork(struct thread *thread)
 	struct record_counters *counters = &thread->record->counters;
 
 	thread->published_static = thread->clock - thread->other;
-	sample_forget(thread);
 	counters->clock = thread->clock;
 	counters->began = thread->clock;
 	counters->threads = 1;

@@ -101,9 +101,8 @@ struct thread {
 	uint64_t published_static;       /* of it, what is in the record */
 	uint64_t next_sample, next_turn; /* THREAD_NEVER: none */
 	uint64_t random;
-	uint32_t call;                                    /* instruction that makes a system call */
-	uint64_t countdowns[SETUP_EVENT_COUNT];           /* events until the next sample */
-	uint64_t published_countdowns[SETUP_EVENT_COUNT]; /* as they were when the record's counters were right */
+	uint32_t call;                          /* instruction that makes a system call */
+	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
 
 	const struct core_ways *core;
 	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */

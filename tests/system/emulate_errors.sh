@@ -203,8 +203,10 @@ ends()
 		for (int i = -4096; i < 1 << 24; i++) end[i] = (char)s; return argv[0][0]; }
 	END
 	gcc -O1 -w -o smash smash.c
-	dcpiemu run --machine in-order-2 --quiet --db ends ./smash >/dev/null 2>&1
+	dcpiemu run --machine in-order-2 --quiet --db ends --json --output ends.json ./smash >/dev/null 2>&1
 	check_equal 'a program that overwrites its stack dies as it would' 139 $?
+	check 'what it missed until then is counted at each level' jq -e \
+		'.levels | .[0].code_missed > 0 and .[0].code_missed >= .[2].code_missed' ends.json
 	check 'and what it did is in the profile' test "$(dcpiprof --db ends --json | jq \
 		'[.rows[] | select(.procedure == "work") | .counts.executions] | add')" -ge 900000
 	dcpiemu run --machine in-order-2 --quiet --db killed -- sh -c 'kill -KILL $$' >/dev/null 2>&1

@@ -79,7 +79,6 @@ each_line_of_code_holds_up_its_own_instruction(void **state)
 		execute_with(fixture, two, SETUP_CACHES);
 		execute_with(fixture, three, SETUP_CACHES);
 	}
-	sample_publish(fixture->thread);
 	assert_int_equal(missed[0], 5);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(stalled(fixture, held_up[i], held_up[i], REASON_CODE_CACHE) > 0);
@@ -98,12 +97,10 @@ only_the_next_line_is_brought_behind_the_line_before(void **state)
 	first.first_line = first.last_line = two->first_line;
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
 	assert_int_equal(thread_edge(fixture->thread)->fetch, EDGE_FETCHES_LINE);
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
 }
 
@@ -120,11 +117,9 @@ the_target_of_a_mispredicted_branch_waits(void **state)
 		execute_with(fixture, branch, SETUP_BRANCHES);
 		execute_with(fixture, &fall, SETUP_BRANCHES);
 	}
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.mispredicted, 0);
 	execute_with(fixture, branch, SETUP_BRANCHES);
 	execute_with(fixture, other, SETUP_BRANCHES);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.mispredicted, 1);
 	assert_int_equal(stalled(fixture, 3, 2, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);
 }
@@ -138,10 +133,8 @@ an_access_to_two_lines_misses_twice(void **state)
 
 	execute(fixture, code);
 	slow_access(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.loads_missed[0], 2);
 	slow_access(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.loads_missed[0], 2);
 }
 

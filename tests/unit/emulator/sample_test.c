@@ -86,32 +86,7 @@ each_period_of_events_is_a_sample(void **state)
 	for (int i = 0; i < 100; i++)
 		sample_count(fixture->thread, SETUP_EVENT_BRANCH, 7);
 	assert_int_equal(samples_of(fixture, SETUP_EVENT_BRANCH, 7), 20);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_BRANCH], 100);
-	timing_fixture_free(fixture);
-}
-
-/* However often that is said, and whatever periods end in between; with it goes up what the events are of. */
-static void
-an_event_is_in_the_record_once(void **state)
-{
-	struct timing_fixture *fixture = fixture_with(0, 7);
-	const struct record_counters *counters = &fixture->thread->record->counters;
-
-	(void)state;
-	for (unsigned i = 1; i <= 50; i++) {
-		for (unsigned j = 0; j < i % 11; j++)
-			sample_count(fixture->thread, SETUP_EVENT_BRANCH, 7);
-		sample_publish(fixture->thread);
-		sample_publish(fixture->thread);
-	}
-	assert_int_equal(counters->events[SETUP_EVENT_BRANCH], 4 * 55 + 1 + 2 + 3 + 4 + 5 + 6);
-	assert_int_equal(counters->mispredicted, counters->events[SETUP_EVENT_BRANCH]);
-	assert_int_equal(counters->samples[SETUP_EVENT_BRANCH], 241 / 7);
-	sample_count(fixture->thread, SETUP_EVENT_BRANCH, 7);
-	sample_forget(fixture->thread);
-	sample_publish(fixture->thread);
-	assert_int_equal(counters->mispredicted, 241);
 	timing_fixture_free(fixture);
 }
 
@@ -128,7 +103,6 @@ what_is_not_sampled_is_counted(void **state)
 	}
 	for (int i = 0; i < SETUP_EVENT_COUNT; i++)
 		assert_int_equal(fixture->thread->record->counters.samples[i], 0);
-	sample_publish(fixture->thread);
 	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_BRANCH], 100);
 	timing_fixture_free(fixture);
 }
@@ -171,7 +145,6 @@ main(void)
 		cmocka_unit_test(who_is_held_up_is_sampled),
 		cmocka_unit_test(time_that_is_nobody_s_is_not_sampled),
 		cmocka_unit_test(each_period_of_events_is_a_sample),
-		cmocka_unit_test(an_event_is_in_the_record_once),
 		cmocka_unit_test(what_is_not_sampled_is_counted),
 		cmocka_unit_test(long_periods_are_randomised),
 	};
