@@ -92,19 +92,16 @@ ACCESS_CALLBACK(load_1, load, 1)
 ACCESS_CALLBACK(load_2, load, 2)
 ACCESS_CALLBACK(load_4, load, 4)
 ACCESS_CALLBACK(load_8, load, 8)
-ACCESS_CALLBACK(load_16, load, 16)
 ACCESS_CALLBACK(load_other, load, (unsigned)callback_last(data) + 1)
 ACCESS_CALLBACK(store_1, store, 1)
 ACCESS_CALLBACK(store_2, store, 2)
 ACCESS_CALLBACK(store_4, store, 4)
 ACCESS_CALLBACK(store_8, store, 8)
-ACCESS_CALLBACK(store_16, store, 16)
 ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
 BOTH_CALLBACK(both_1, 1)
 BOTH_CALLBACK(both_2, 2)
 BOTH_CALLBACK(both_4, 4)
 BOTH_CALLBACK(both_8, 8)
-BOTH_CALLBACK(both_16, 16)
 BOTH_CALLBACK(both_other, (unsigned)callback_last(data) + 1)
 
 ACCESS_CALLBACK(load_group, group, false)
@@ -225,10 +222,9 @@ find_store_bits(void)
 
 /* By enum access_kind. */
 #define USUAL_CALLBACKS(alone)                                                                                         \
-	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_16, alone##load_other, alone##store_1, \
-		alone##store_2, alone##store_4, alone##store_8, alone##store_16, alone##store_other, alone##both_1,    \
-		alone##both_2, alone##both_4, alone##both_8, alone##both_16, alone##both_other, ask,                   \
-		alone##load_group, alone##access_group
+	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_other, alone##store_1, alone##store_2, \
+		alone##store_4, alone##store_8, alone##store_other, alone##both_1, alone##both_2, alone##both_4,       \
+		alone##both_8, alone##both_other, ask, alone##load_group, alone##access_group
 
 void
 callbacks_first_began(const struct thread *first)
@@ -242,9 +238,8 @@ callbacks_choose(const struct timing *timing)
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
 	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
 	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
-		load_any,  load_any,  load_any,  load_any,  load_any,  load_any,  store_any,
-		store_any, store_any, store_any, store_any, store_any, both_any,  both_any,
-		both_any,  both_any,  both_any,  both_any,  ask_any,   group_any, group_any,
+		load_any,  load_any, load_any, load_any, load_any, store_any, store_any, store_any, store_any,
+		store_any, both_any, both_any, both_any, both_any, both_any,  ask_any,   group_any, group_any,
 	};
 	struct callbacks callbacks = {.enter = choose_enter(hot_parts(timing))};
 

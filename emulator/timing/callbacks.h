@@ -7,10 +7,10 @@
 #include "emulator/plugin_api.h"
 #include "emulator/timing/timing.h"
 
-#define ACCESS_SIZES 6
+#define ACCESS_SIZES 5
 
 enum access_kind {
-	ACCESS_LOAD, /* of 1, 2, 4, 8, 16 bytes, of others */
+	ACCESS_LOAD, /* of 1, 2, 4, 8 bytes, of others: never more at once (block.h) */
 	ACCESS_STORE = ACCESS_LOAD + ACCESS_SIZES,
 	ACCESS_BOTH = ACCESS_STORE + ACCESS_SIZES, /* a load, and then a store, of so many bytes each */
 	ACCESS_ASKED = ACCESS_BOTH + ACCESS_SIZES, /* alone as those above; the emulator must be asked how many bytes */

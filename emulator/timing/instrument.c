@@ -108,7 +108,7 @@ instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 static unsigned
 size_of(unsigned bytes)
 {
-	const bool is_usual = bytes <= 16 && __builtin_popcount(bytes) == 1;
+	const bool is_usual = bytes <= 8 && __builtin_popcount(bytes) == 1;
 
 	return is_usual ? (unsigned)__builtin_ctz(bytes) : ACCESS_SIZES - 1;
 }

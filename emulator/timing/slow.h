@@ -14,8 +14,8 @@
 
 /*
  * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_enter(). In turn:
- * its edge is to be looked for; where the block before went was not predicted, or is not asked for
- * at once; its code is no plain hit of one line.
+ * its edge is not at hand; where the block before went was not predicted; its code is no plain hit, or on more lines
+ * than are asked for at once.
  */
 SLOW void slow_edge(struct thread *thread, struct code *code, uint32_t parts);
 SLOW void slow_ending(struct thread *thread, struct edge *edge, uint32_t parts);
