@@ -135,6 +135,8 @@ cache_widen(struct cache *cache)
 void
 cache_begin_to_lock(struct cache *cache)
 {
+	if (cache->locks) /* and others are in it */
+		return;
 	if (cache->is_narrow)
 		cache_widen(cache);
 	cache->locks = true;

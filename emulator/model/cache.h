@@ -63,7 +63,7 @@ void cache_fini(struct cache *cache);
 /* It is_narrow: it has the same as before, but is not any more. */
 void cache_widen(struct cache *cache);
 
-/* From now on it is shared by threads. Nobody is in it. */
+/* From now on it is shared by threads. Nobody is in it, unless it is so already. */
 void cache_begin_to_lock(struct cache *cache);
 
 /* The line will be asked for: its set is fetched into the host's cache meanwhile. */

@@ -14,7 +14,7 @@
 
 enum simple_found {
 	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done; hierarchy_load_line() does it */
-	SIMPLE_SECOND, /* level 2 had the line; now it is to be brought into level 1, by simple_load_...() */
+	SIMPLE_SECOND, /* level 2 had the line; a load's is now to be brought into level 1, by simple_load_...() */
 	SIMPLE_MET,    /* and somebody prefetched it */
 	SIMPLE_BEYOND, /* it had not */
 };

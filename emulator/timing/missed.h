@@ -92,6 +92,7 @@ missed_count_beyond(struct thread *thread, uint32_t number, const struct access_
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
+/* Of a store, which is no event but at the last level. */
 static inline void
 missed_count_store(struct thread *thread, uint32_t number, const struct access_result *result)
 {
