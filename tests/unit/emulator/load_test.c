@@ -1,0 +1,153 @@
+/* Tests of emulator/timing/load{,_page,_stall}.c: going straight on, all is as it is when nothing is straight. */
+#include "tests/unit/emulator/timing_fixture.h"
+
+#include "emulator/model/hierarchy_state.h"
+#include "emulator/timing/callback_data.h"
+#include "emulator/timing/load.h"
+
+#define BLOCKS 64
+#define LOAD   "48 8b 07" /* mov (%rdi),%rax */
+#define OTHER  "48 8b 1e" /* mov (%rsi),%rbx */
+#define USE    "48 01 d8" /* add %rbx,%rax */
+#define STORE  "48 89 01" /* mov %rax,(%rcx) */
+#define NOP    "90"
+#define BASE   UINT64_C(0x4000000000)
+
+/* A machine of config/machines, with a second TLB of another shape unless 0. */
+struct shape {
+	const char *machine;
+	unsigned tlb_entries, tlb_ways;
+};
+
+static struct timing_fixture *
+begin(const struct shape *shape)
+{
+	struct timing_fixture *fixture = timing_fixture_new(shape->machine);
+	static const enum setup_event events[] = {SETUP_EVENT_LEVEL1_DATA, SETUP_EVENT_LEVEL2, SETUP_EVENT_LAST_LEVEL,
+	                                          SETUP_EVENT_DATA_TLB, SETUP_EVENT_DATA_WALK};
+
+	fixture->setup.periods[SETUP_EVENT_CYCLES] = 1000;
+	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		fixture->setup.periods[events[i]] = 3 + 2 * i;
+	if (shape->tlb_ways) {
+		fixture->setup.machine.shared_tlb.entries = shape->tlb_entries;
+		fixture->setup.machine.shared_tlb.ways = shape->tlb_ways;
+	}
+	timing_fixture_begin(fixture, SETUP_EVERYTHING);
+	return fixture;
+}
+
+/* Loads that are waited for at once, behind another one, in a later block. */
+static struct code *
+code_of(struct timing_fixture *fixture, unsigned i)
+{
+	switch (i % 4) {
+	case 0:
+		return CODE_OF(fixture, LOAD, OTHER, USE, STORE);
+	case 1:
+		return CODE_OF(fixture, OTHER, USE, LOAD, STORE);
+	case 2:
+		return CODE_OF(fixture, LOAD, OTHER, STORE, NOP);
+	default:
+		return CODE_OF(fixture, LOAD, NOP, NOP, OTHER, NOP, NOP, USE, STORE);
+	}
+}
+
+static void
+access_memory(struct thread *thread, const struct access *access, uint64_t address, bool is_store)
+{
+	void *data = callback_data(access, 0, 7);
+
+	if (hot_access_line(thread->data_plain, address, 8, is_store))
+		return;
+	if (is_store)
+		thread->ways.store(thread, data, address);
+	else
+		thread->ways.load(thread, data, address);
+}
+
+/* For the most part in the first or the second level; lines in turn, which are prefetched; anywhere. */
+static uint64_t
+address_of(uint64_t random, unsigned i)
+{
+	switch (random % 8) {
+	case 0:
+		return BASE + (random >> 8 & 0x3ffff8);
+	case 1:
+	case 2:
+		return BASE + (uint64_t)i * 32 % 0x100000;
+	case 3:
+	case 4:
+		return BASE + (random >> 8 & 0x1fff8);
+	default:
+		return BASE + (random >> 8 & 0x3ff8);
+	}
+}
+
+static void
+run(struct timing_fixture *fixture)
+{
+	struct code *codes[BLOCKS];
+	uint64_t random = 88172645463325252;
+
+	for (unsigned i = 0; i < BLOCKS; i++)
+		codes[i] = code_of(fixture, i);
+	for (unsigned i = 0; i < 50000; i++) {
+		struct code *code = codes[i * 7 % BLOCKS];
+
+		execute_with(fixture, code, SETUP_BRANCHES | SETUP_CACHES);
+		for (unsigned k = 0; k < 3; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			access_memory(fixture->thread, &code->accesses[k], address_of(random, i), k == 2);
+		}
+	}
+	core_settle(fixture->thread);
+	thread_publish(fixture->thread);
+}
+
+static void
+compare(const struct timing_fixture *straight, const struct timing_fixture *whole)
+{
+	const struct record_vcpu *one = straight->thread->record, *other = whole->thread->record;
+
+	assert_true(other->counters.loads_missed[1] > 1000 && other->counters.data_tlb_missed > 1000);
+	assert_true(other->counters.samples[SETUP_EVENT_LEVEL1_DATA] > 100);
+	assert_memory_equal(&one->counters, &other->counters, sizeof(one->counters));
+	assert_memory_equal(one->stalls, other->stalls, sizeof(one->stalls));
+	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
+		assert_memory_equal(one->samples[i], other->samples[i],
+		                    whole->instructions * sizeof(one->samples[i][0]));
+}
+
+static void
+going_straight_changes_nothing(void **state)
+{
+	struct timing_fixture *straight = begin(*state), *whole = begin(*state);
+
+	assert_true(straight->thread->hierarchy->simple_slots > 0);
+	whole->thread->hierarchy->simple_slots = 0;
+	load_choose_ways(&whole->thread->ways, whole->thread->hierarchy);
+	run(straight);
+	run(whole);
+	compare(straight, whole);
+	timing_fixture_free(straight);
+	timing_fixture_free(whole);
+}
+
+int
+main(void)
+{
+	static struct shape shapes[] = {
+		{"in-order-2", 0, 0},   {"in-order-2", 384, 6}, {"in-order-2", 256, 8},
+		{"in-order-2", 96, 12}, {"e5-2690v4", 0, 0},    {"e5-2690v4", 64, 4},
+		{"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},   {"e5-2603v1", 0, 0},
+	};
+	struct CMUnitTest tests[sizeof(shapes) / sizeof(shapes[0])];
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		tests[i] =
+			(struct CMUnitTest){shapes[i].machine, going_straight_changes_nothing, NULL, NULL, &shapes[i]};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
