@@ -31,7 +31,10 @@ off_t directory_file_size(int directory, const char *name);
 /* Remove what a compaction that was killed left. The writer's. */
 void directory_remove_copy(int directory);
 
-/* Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING. */
+/*
+ * Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING; that
+ * after a second when the process that is said to hold it is gone.
+ */
 int writer_lock(int directory);
 void writer_unlock(int lock);
 

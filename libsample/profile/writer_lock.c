@@ -2,16 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
 #define WRITER_LOCK_MODE 0640
 #define PID_TEXT_SIZE    16
+#define LEFT_LOOKS       100 /* in a second */
 
 /* The whole file, of the open file description: other descriptors of this process do not release it. */
 static struct flock
@@ -33,21 +36,60 @@ write_pid(int lock)
 	return 0;
 }
 
+static pid_t
+read_pid(int lock)
+{
+	char text[PID_TEXT_SIZE], *end;
+	ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
+	long pid;
+
+	if (size < 0)
+		return -errno;
+	text[size] = '\0';
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	return errno || *end != '\n' || pid <= 0 || pid > INT32_MAX ? -EAGAIN : (pid_t)pid;
+}
+
+static bool
+is_owner_gone(int lock)
+{
+	const pid_t owner = read_pid(lock);
+
+	return owner > 0 && kill(owner, 0) < 0 && errno == ESRCH;
+}
+
+/* Who was killed while it started a program may have left a child that has the lock until that is executed. */
+static int
+take(int lock)
+{
+	const struct timespec moment = {.tv_nsec = 1000000000 / LEFT_LOOKS};
+	struct flock range = whole_file();
+
+	for (unsigned looks = 0; fcntl(lock, F_OFD_SETLK, &range) < 0; looks++) {
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		if (looks == LEFT_LOOKS || !is_owner_gone(lock))
+			return -DCPI_ERUNNING;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
 int
 writer_lock(int directory)
 {
 	int lock = openat(directory, WRITER_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
 	                  WRITER_LOCK_MODE);
-	struct flock range = whole_file();
 	int err;
 
 	if (lock < 0)
 		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
-	if (fcntl(lock, F_OFD_SETLK, &range) < 0)
-		err = errno == EAGAIN || errno == EACCES ? -DCPI_ERUNNING : -errno;
-	else if (fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM) /* whatever the umask: readers ask who writes */
+	err = take(lock);
+	/* whatever the umask: readers ask who writes */
+	if (!err && fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM)
 		err = -errno;
-	else
+	if (!err)
 		err = write_pid(lock);
 	if (!err)
 		return lock;
@@ -62,21 +104,6 @@ writer_unlock(int lock)
 	if (ftruncate(lock, 0) < 0)
 		(void)errno; /* a stale id means nothing without the lock */
 	close(lock);
-}
-
-static pid_t
-read_pid(int lock)
-{
-	char text[PID_TEXT_SIZE], *end;
-	ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
-	long pid;
-
-	if (size < 0)
-		return -errno;
-	text[size] = '\0';
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	return errno || *end != '\n' || pid <= 0 || pid > INT32_MAX ? -EAGAIN : (pid_t)pid;
 }
 
 pid_t
