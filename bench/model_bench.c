@@ -105,8 +105,14 @@ measure_branches(const struct machine *machine)
 
 	bench_require(predictor_init(&predictor, machine), "predictor");
 	start = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	for (unsigned i = 0; i < ACCESSES; i++)
-		wrong += predictor_branch(&predictor, (uint32_t)next_random(&random) & 1023, i % 7 == 0);
+	for (unsigned i = 0; i < ACCESSES; i++) {
+		const uint32_t site = (uint32_t)next_random(&random) & 1023;
+		const bool is_right = predictor_branch_right(&predictor, site, i % 7 == 0);
+
+		if (!is_right)
+			predictor_branch_wrong(&predictor, site, i % 7 == 0);
+		wrong += !is_right;
+	}
 	printf("%-34s %6.1f ns; wrong %5.1f %%\n", "a branch",
 	       (double)(bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / ACCESSES, 100.0 * wrong / ACCESSES);
 	predictor_fini(&predictor);

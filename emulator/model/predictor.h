@@ -104,16 +104,6 @@ predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
 	predictor_remember_way(predictor, taken);
 }
 
-/* Whether it was predicted wrongly. */
-static inline bool
-predictor_branch(struct predictor *predictor, uint32_t site, bool taken)
-{
-	if (predictor_branch_right(predictor, site, taken))
-		return false;
-	predictor_branch_wrong(predictor, site, taken);
-	return true;
-}
-
 /* A call that returns to `address`. */
 static inline void
 predictor_call(struct predictor *predictor, uint64_t address)
@@ -190,16 +180,6 @@ predictor_indirect_wrong(struct predictor *predictor, uint64_t address, uint64_t
 		return;
 	*predictor_target(predictor, address) = target;
 	predictor_remember_target(predictor, target);
-}
-
-/* Whether it was predicted wrongly; always, without a table. */
-static inline bool
-predictor_indirect(struct predictor *predictor, uint64_t address, uint64_t target)
-{
-	if (predictor_indirect_right(predictor, address, target))
-		return false;
-	predictor_indirect_wrong(predictor, address, target);
-	return true;
 }
 
 #endif
