@@ -9,18 +9,6 @@
 #define NOP      "90"
 #define MOVABS   "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
 
-static int
-in_order(void **state)
-{
-	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
-}
-
-static int
-out_of_order(void **state)
-{
-	return timing_setup(state, "e5-2690v4", SETUP_EVERYTHING);
-}
-
 static void
 store_missed(struct timing_fixture *fixture, uint32_t cycles)
 {
@@ -198,7 +186,7 @@ no_cycle_is_lost(void **state)
 	assert_int_equal(counters->clock, fixture->thread->clock);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, in_order, timing_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
 
 int
 main(void)
@@ -210,8 +198,8 @@ main(void)
 		TEST(only_the_next_line_is_brought_behind_the_line_before),
 		TEST(the_target_of_a_mispredicted_branch_waits),
 		TEST(an_access_to_two_lines_misses_twice),
-		{"no_cycle_is_lost_in_order", no_cycle_is_lost, in_order, timing_teardown, NULL},
-		{"no_cycle_is_lost_out_of_order", no_cycle_is_lost, out_of_order, timing_teardown, NULL},
+		{"no_cycle_is_lost_in_order", no_cycle_is_lost, timing_in_order, timing_teardown, NULL},
+		{"no_cycle_is_lost_out_of_order", no_cycle_is_lost, timing_out_of_order, timing_teardown, NULL},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

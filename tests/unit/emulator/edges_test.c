@@ -6,18 +6,6 @@
 #define BRANCH "74 10" /* je, to 16 bytes behind it */
 #define CALL   "e8 00 00 00 00"
 
-static int
-in_order(void **state)
-{
-	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
-}
-
-static int
-out_of_order(void **state)
-{
-	return timing_setup(state, "e5-2690v4", SETUP_EVERYTHING);
-}
-
 static struct edge *
 find(struct timing_fixture *fixture, struct edge *before, struct code *code)
 {
@@ -150,11 +138,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_edge_is_found_again, in_order),
-		TEST(the_first_that_led_to_a_block_and_the_last_are_known, in_order),
-		TEST(only_what_was_not_used_last_is_fetched, in_order),
-		TEST(an_edge_says_what_the_predictor_is_asked, in_order),
-		TEST(a_block_behind_itself_is_a_variant_of_its_own, out_of_order),
+		TEST(an_edge_is_found_again, timing_in_order),
+		TEST(the_first_that_led_to_a_block_and_the_last_are_known, timing_in_order),
+		TEST(only_what_was_not_used_last_is_fetched, timing_in_order),
+		TEST(an_edge_says_what_the_predictor_is_asked, timing_in_order),
+		TEST(a_block_behind_itself_is_a_variant_of_its_own, timing_out_of_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

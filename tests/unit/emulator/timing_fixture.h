@@ -78,6 +78,18 @@ timing_setup(void **state, const char *machine, uint32_t parts)
 }
 
 static inline int
+timing_in_order(void **state)
+{
+	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
+}
+
+static inline int
+timing_out_of_order(void **state)
+{
+	return timing_setup(state, "e5-2690v4", SETUP_EVERYTHING);
+}
+
+static inline int
 timing_teardown(void **state)
 {
 	timing_fixture_free(*state);

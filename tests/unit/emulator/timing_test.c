@@ -5,12 +5,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-static int
-setup(void **state)
-{
-	return timing_setup(state, "in-order-2", SETUP_EVERYTHING);
-}
-
 static void
 a_setup_is_found_as_it_was_written(void **state)
 {
@@ -84,7 +78,7 @@ a_thread_too_many_is_refused(void **state)
 	assert_int_equal(thread_begin(&fixture->timing, RECORD_VCPUS_MAX), -ENOSPC);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
 
 int
 main(void)
