@@ -71,36 +71,48 @@ bool first_level_use_recent(struct first_level *level, uint64_t guest_page, uint
 /* Whether it has the line; changes nothing. */
 bool first_level_has(const struct first_level *level, uint64_t number);
 
-/* The place is of a guest's line, or page, from now on, which was used; `offset`: as of struct plain_page. */
+/* The place, which is `at` in tables, is of a guest's line, or page, from now on; `offset`: as of struct plain_page. */
+static inline void
+first_level_put_line_at(struct first_level *level, struct plain_place *place, uint16_t at, uint64_t guest_line,
+                        bool is_written)
+{
+	place->key = plain_line_key(guest_line) | is_written;
+	level->plain->lines[guest_line % PLAIN_LINES] = at;
+}
+
+static inline void
+first_level_put_page_at(struct first_level *level, struct plain_place *place, uint16_t at, uint64_t guest_page,
+                        uint64_t offset)
+{
+	place->key = guest_page;
+	plain_page_of(place)->offset = offset;
+	level->plain->pages[guest_page % PLAIN_PAGES] = at;
+}
+
+/* Wherever it is. */
 static inline void
 first_level_put_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
-	place->key = plain_line_key(guest_line) | is_written;
-	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to(level->plain, place);
+	first_level_put_line_at(level, place, plain_place_to(level->plain, place), guest_line, is_written);
 }
 
 static inline void
 first_level_put_page(struct first_level *level, struct plain_place *place, uint64_t guest_page, uint64_t offset)
 {
-	place->key = guest_page;
-	plain_page_of(place)->offset = offset;
-	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to(level->plain, place);
+	first_level_put_page_at(level, place, plain_place_to(level->plain, place), guest_page, offset);
 }
 
-/* The same where slots are usual. */
+/* Where slots are usual. */
 static inline void
 first_level_put_near_line(struct first_level *level, struct plain_place *place, uint64_t guest_line, bool is_written)
 {
-	place->key = plain_line_key(guest_line) | is_written;
-	level->plain->lines[guest_line % PLAIN_LINES] = plain_place_to_near(level->plain, place);
+	first_level_put_line_at(level, place, plain_place_to_near(level->plain, place), guest_line, is_written);
 }
 
 static inline void
 first_level_put_near_page(struct first_level *level, struct plain_place *place, uint64_t guest_page, uint64_t offset)
 {
-	place->key = guest_page;
-	plain_page_of(place)->offset = offset;
-	level->plain->pages[guest_page % PLAIN_PAGES] = plain_place_to_near(level->plain, place);
+	first_level_put_page_at(level, place, plain_place_to_near(level->plain, place), guest_page, offset);
 }
 
 /* First in, first out: who makes room. */
@@ -188,9 +200,7 @@ first_level_bring_ordered(struct first_level *level, uint64_t guest_page, uint64
 	level->next_at = (uint16_t)(at + sizeof(struct plain_page));
 	if (__builtin_expect(at == level->last_at, 0))
 		first_level_begin_anew(level);
-	level->plain->pages[guest_page % PLAIN_PAGES] = at;
-	there->place.key = guest_page;
-	there->offset = offset;
+	first_level_put_page_at(level, &there->place, at, guest_page, offset);
 }
 
 static inline struct plain_place *

@@ -1,6 +1,9 @@
 /*
  * edges.h - the edges between translated blocks (code.h): found again, or made
  *
+ * What was before is known by its variant. Code that is mapped at several addresses has one set of variants, so that
+ * edges from its copies to the same block are one, which says what the first of them does of lines.
+ *
  * Thread rule: edges_find() by any thread; only edges_make() locks. What it gave stays until edges_fini().
  */
 #ifndef DCPI_EMULATOR_TIMING_EDGES_H

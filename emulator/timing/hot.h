@@ -102,8 +102,8 @@ hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t
 	return hot_was_predicted_otherwise(thread, edge);
 }
 
-/* By this edge, straight on, as long as all is as usual; what is not goes on in slow_block.c, with the same
- * next steps. */
+/* By this edge, straight on as long as all is as usual; what is not goes on in slow_block.c, with the same next steps.
+ */
 HOT_INLINE void
 hot_go(struct thread *thread, struct edge *edge, const uint32_t parts)
 {

@@ -81,29 +81,30 @@ load_page_anyhow(struct thread *thread, unsigned index, uint64_t address)
 	load_behind(thread, index, address, line, translation);
 }
 
-/* By what the first one is (enum first_pages_kind). */
-static void
-load_page_ordered(struct thread *thread, unsigned index, uint64_t address)
+/* By what the first one is: FIRST_PAGES_ORDERED, or FIRST_PAGES_RECENT. */
+static inline __attribute__((always_inline)) void
+load_page_of(struct thread *thread, unsigned index, uint64_t address, const enum first_pages_kind kind)
 {
 	uint64_t offset;
 
 	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
-	    simple_ordered_lacks(thread->hierarchy, address, offset))
+	    (kind == FIRST_PAGES_ORDERED ? simple_ordered_lacks(thread->hierarchy, address, offset)
+	                                 : simple_recent_lacks(thread->hierarchy, address, offset)))
 		thread->ways.load_second_tlb(thread, index, address, simple_line(address, offset));
 	else
 		load_page_anyhow(thread, index, address);
 }
 
 static void
+load_page_ordered(struct thread *thread, unsigned index, uint64_t address)
+{
+	load_page_of(thread, index, address, FIRST_PAGES_ORDERED);
+}
+
+static void
 load_page_recent(struct thread *thread, unsigned index, uint64_t address)
 {
-	uint64_t offset;
-
-	if (__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) &&
-	    simple_recent_lacks(thread->hierarchy, address, offset))
-		thread->ways.load_second_tlb(thread, index, address, simple_line(address, offset));
-	else
-		load_page_anyhow(thread, index, address);
+	load_page_of(thread, index, address, FIRST_PAGES_RECENT);
 }
 
 void

@@ -34,17 +34,18 @@ load_stall_at(const struct thread *thread, const uint32_t *at)
 	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
 }
 
-/* For the line alone. */
+/* For the line alone, or for the page. */
 static inline __attribute__((always_inline)) void
-load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cycles)
+load_stall_for_one(struct thread *thread, struct load_stall *load, uint64_t cycles, const bool is_page)
 {
-	struct record_stall *stall = load_stall_at(thread, &load->cache_at);
+	const enum record_reason reason = is_page ? REASON_DATA_TLB : REASON_DATA_CACHE;
+	struct record_stall *stall = load_stall_at(thread, is_page ? &load->tlb_at : &load->cache_at);
 
 	stall_pass(thread, cycles);
-	thread->record->counters.cycles[REASON_DATA_CACHE] += cycles;
+	thread->record->counters.cycles[reason] += cycles;
 	if (thread->records_stalls) {
-		if (!record_stall_is(stall, &load->pair, REASON_DATA_CACHE)) {
-			load_stall_elsewhere(thread, load, cycles, 0);
+		if (!record_stall_is(stall, &load->pair, reason)) {
+			load_stall_elsewhere(thread, load, is_page ? 0 : cycles, is_page ? cycles : 0);
 			return;
 		}
 		record_stall_count(stall, cycles);
@@ -52,22 +53,16 @@ load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cyc
 	stall_sample(thread, load->pair.stalled);
 }
 
-/* For the page alone. */
+static inline __attribute__((always_inline)) void
+load_stall_for_line(struct thread *thread, struct load_stall *load, uint64_t cycles)
+{
+	load_stall_for_one(thread, load, cycles, false);
+}
+
 static inline __attribute__((always_inline)) void
 load_stall_for_page(struct thread *thread, struct load_stall *load, uint64_t cycles)
 {
-	struct record_stall *stall = load_stall_at(thread, &load->tlb_at);
-
-	stall_pass(thread, cycles);
-	thread->record->counters.cycles[REASON_DATA_TLB] += cycles;
-	if (thread->records_stalls) {
-		if (!record_stall_is(stall, &load->pair, REASON_DATA_TLB)) {
-			load_stall_elsewhere(thread, load, 0, cycles);
-			return;
-		}
-		record_stall_count(stall, cycles);
-	}
-	stall_sample(thread, load->pair.stalled);
+	load_stall_for_one(thread, load, cycles, true);
 }
 
 /* For so long, and what it is for by what they took: the line came first. */

@@ -149,8 +149,7 @@ thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum rec
 static void
 pass_blocked(struct thread *thread, uint64_t cycles)
 {
-	thread->clock += cycles;
-	thread->other += cycles;
+	stall_pass(thread, cycles);
 	thread->record->counters.cycles[REASON_BLOCKED] += cycles;
 	sample_skip(thread, cycles);
 }
