@@ -107,7 +107,7 @@ cache_small_find(const struct cache *cache, const struct cache_small *set, uint6
 static inline __attribute__((always_inline)) bool
 cache_small_has(const struct cache *cache, uint64_t line)
 {
-	return cache_small_find(cache, cache_small_set(cache, line), line) != 0;
+	return tags_has(cache_small_set(cache, line)->tags, (uint32_t)(line >> cache->set_shift), CACHE_SMALL_WAYS);
 }
 
 /* What is in the way is used: its flags until now. */

@@ -124,9 +124,11 @@ void hierarchy_prefetch_usual(struct hierarchy *hierarchy, uint64_t address, uin
                               const struct access_result *result);
 bool hierarchy_has_usual_prefetchers(const struct hierarchy *hierarchy);
 
-/* Of the `count` lines that the prefetcher wants those from `first` on, which its level does not have. */
-void hierarchy_prefetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count,
-                             uint64_t now);
+/* Fetches a line that the prefetcher wants, and its level does not have. */
+void hierarchy_prefetch_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now);
+
+/* Brings a line that is fetched as far as the level behind `level`: when it is there. */
+uint64_t hierarchy_prefetch_bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now);
 
 /* Level 1 of data has the line; it had not and it is brought there, but that what was written goes back. */
 bool hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line);

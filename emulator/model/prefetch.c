@@ -52,7 +52,7 @@ prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *
 	prefetcher->line_shift = line_shift;
 	prefetcher->place_shift = is_stream ? 0 : line_shift;
 	prefetcher->page_mask = (machine->page_bytes >> (is_stream ? line_shift : 0)) - 1;
-	prefetcher->near = model->distance < NEAR_LINES ? model->distance : NEAR_LINES;
+	prefetcher->begun.most = model->distance < NEAR_LINES ? model->distance : NEAR_LINES;
 	if (model->kind == PREFETCH_NEXT_LINE)
 		return 0;
 	return make_sets(prefetcher, model->entries);
@@ -99,20 +99,25 @@ ask(struct prefetcher *prefetcher, uint64_t at, uint64_t step, uint64_t most, ui
 	return count;
 }
 
+__attribute__((noinline)) unsigned
+prefetch_follow_stride(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
+{
+	const uint64_t step = entry->course.step, down = -(step >> 63), apart = (step ^ down) - down;
+	const uint64_t reach = apart * prefetcher->model.distance;
+	const uint64_t in_page = prefetch_left_in_page(prefetcher, at, down);
+
+	prefetch_use(entry);
+	entry->last = at;
+	entry->course.ahead = prefetch_left_ahead(entry->course.ahead, apart);
+	return ask(prefetcher, at, step, in_page < reach ? in_page : reach, &entry->course.ahead);
+}
+
 static unsigned
 follow_stride(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
 	struct prefetch_entry *entry = find_entry(prefetcher, key, at);
-	const uint64_t step = entry->step, down = -(step >> 63), apart = (step ^ down) - down;
-	const uint64_t reach = apart * prefetcher->model.distance;
-	const uint64_t in_page = prefetch_left_in_page(prefetcher, at, down);
 
-	if (prefetch_step(prefetcher, entry, at))
-		return 0;
-	prefetch_use(entry);
-	entry->last = at;
-	entry->ahead = prefetch_left_ahead(entry->ahead, apart);
-	return ask(prefetcher, at, step, in_page < reach ? in_page : reach, &entry->ahead);
+	return prefetch_step(prefetcher, entry, at) ? 0 : prefetch_follow_stride(prefetcher, entry, at);
 }
 
 static unsigned

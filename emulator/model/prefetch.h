@@ -24,11 +24,18 @@
 struct prefetch_entry; /* a stream, or an instruction */
 struct prefetch_set;   /* eight of them */
 
+/* Where it goes on. */
+struct prefetch_course {
+	uint64_t step;  /* from the one before, below 0 when it goes down; of a stream: a line up or down; 0: none */
+	uint32_t ahead; /* how far from there on it was asked for already, in the direction of the step */
+	uint32_t most;  /* lines that the next of a stream is away at most: fewer until it goes on as it began */
+};
+
 struct prefetcher {
 	struct machine_prefetcher model;
 	unsigned level, degree;          /* index of the level; lines that an access makes it ask for at most */
 	unsigned line_shift, page_shift; /* of bytes */
-	uint32_t near;                   /* lines that the first ones of a stream are apart at most */
+	struct prefetch_course begun;    /* nothing is known but where it was */
 	uint32_t set_mask;
 	uint64_t page_mask; /* of places: a stream's are lines, others' bytes */
 	struct prefetch_set *sets;

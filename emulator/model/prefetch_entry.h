@@ -15,12 +15,10 @@
 
 /* A line of the host's cache. */
 struct prefetch_entry {
-	uint64_t key;    /* page, or instruction */
-	uint64_t last;   /* where it was last */
-	uint64_t step;   /* from the one before, below 0 when it goes down; of a stream: a line up or down; 0: none */
-	uint32_t ahead;  /* how far from there on it was asked for already, in the direction of the step */
-	uint32_t most;   /* lines that the next of a stream is away at most: fewer until it goes on as it began */
-	uint64_t *order; /* of its set, */
+	uint64_t key;  /* page, or instruction */
+	uint64_t last; /* where it was last */
+	struct prefetch_course course;
+	uint64_t *order;      /* of its set, */
 	struct order_use use; /* and what a use makes of it */
 	uint64_t unused;
 };
@@ -49,6 +47,8 @@ prefetch_recent(const struct prefetcher *prefetcher, uint64_t key)
 static inline __attribute__((always_inline)) struct prefetch_entry *
 prefetch_find(struct prefetch_set *set, uint64_t key)
 {
+	if (__builtin_expect(!tags_has(set->tags, (uint32_t)key, PREFETCH_WAYS), 1))
+		return NULL;
 	for (uint32_t left = tags_match(set->tags, (uint32_t)key, PREFETCH_WAYS); left; left &= left - 1) {
 		struct prefetch_entry *entry = &set->entries[__builtin_ctz(left)];
 
@@ -58,26 +58,31 @@ prefetch_find(struct prefetch_set *set, uint64_t key)
 	return NULL;
 }
 
-/* Who was not needed for the longest time makes room for the key, which begins at `at`. */
-static inline __attribute__((always_inline)) struct prefetch_entry *
-prefetch_replace(const struct prefetcher *prefetcher, struct prefetch_set *set, uint64_t key, uint64_t at)
+static inline __attribute__((always_inline)) void
+prefetch_use_in(uint64_t *order, const struct prefetch_entry *entry)
 {
-	const uint32_t way = order_oldest(set->order, prefetcher->present);
-	struct prefetch_entry *entry = &set->entries[way];
-
-	set->tags[way] = (uint32_t)key;
-	entry->key = key;
-	entry->last = at;
-	entry->step = 0;
-	entry->ahead = 0;
-	entry->most = prefetcher->near;
-	return entry;
+	*order = (*order | entry->use.row) & entry->use.others;
 }
 
 static inline __attribute__((always_inline)) void
 prefetch_use(struct prefetch_entry *entry)
 {
-	*entry->order = (*entry->order | entry->use.row) & entry->use.others;
+	prefetch_use_in(entry->order, entry);
+}
+
+/* Who was not needed for the longest time makes room for the key, which begins at `at`; it is used. */
+static inline __attribute__((always_inline)) struct prefetch_entry *
+prefetch_replace(const struct prefetcher *prefetcher, struct prefetch_set *set, uint64_t key, uint64_t at)
+{
+	const size_t way = order_oldest(set->order, prefetcher->present);
+	struct prefetch_entry *entry = &set->entries[way];
+
+	prefetch_use_in(&set->order, entry);
+	set->tags[way] = (uint32_t)key;
+	entry->key = key;
+	entry->last = at;
+	entry->course = prefetcher->begun;
+	return entry;
 }
 
 /* An instruction goes to `at`, and nothing is wanted for that. False: something may be, and nothing was done. */
@@ -86,9 +91,9 @@ prefetch_step(const struct prefetcher *prefetcher, struct prefetch_entry *entry,
 {
 	const uint64_t moved = at - entry->last;
 
-	if (entry->step != moved && moved) {
-		entry->step = moved;
-		entry->ahead = 0;
+	if (entry->course.step != moved && moved) {
+		entry->course.step = moved;
+		entry->course.ahead = 0;
 	} else if (moved + prefetcher->page_mask <= 2 * prefetcher->page_mask && moved) {
 		return false;
 	}
@@ -96,6 +101,9 @@ prefetch_step(const struct prefetcher *prefetcher, struct prefetch_entry *entry,
 	prefetch_use(entry);
 	return true;
 }
+
+/* The same goes to `at` once more as far: how many lines are wanted; prefetcher_watch(). */
+unsigned prefetch_follow_stride(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at);
 
 /* How far it is to the end of the page; `down`: all bits, if it goes down. */
 static inline uint64_t
@@ -115,14 +123,14 @@ prefetch_left_ahead(uint32_t ahead, uint64_t apart)
 static inline __attribute__((always_inline)) unsigned
 prefetch_ask_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint32_t ahead)
 {
-	const uint64_t step = entry->step, in_page = prefetch_left_in_page(prefetcher, at, -(step >> 63));
+	const uint64_t step = entry->course.step, in_page = prefetch_left_in_page(prefetcher, at, -(step >> 63));
 	const uint64_t reach = prefetcher->model.distance, most = in_page < reach ? in_page : reach;
 	const uint64_t left = most > ahead ? most - ahead : 0;
 	const unsigned count = left < prefetcher->degree ? (unsigned)left : prefetcher->degree;
 
 	prefetcher->place = at + step * (ahead + UINT64_C(1));
 	prefetcher->apart = step;
-	entry->ahead = ahead + count;
+	entry->course.ahead = ahead + count;
 	return count;
 }
 
@@ -132,9 +140,10 @@ prefetch_turn_stream(const struct prefetcher *prefetcher, struct prefetch_entry 
 {
 	const uint64_t down = -(moved >> 63), apart = (moved ^ down) - down;
 
-	entry->step = apart <= entry->most ? down | 1 : 0;
-	entry->most = prefetcher->near;
-	entry->ahead = 0;
+	const uint64_t step = apart <= entry->course.most ? down | 1 : 0;
+
+	entry->course = prefetcher->begun;
+	entry->course.step = step;
 }
 
 /*
@@ -144,15 +153,16 @@ prefetch_turn_stream(const struct prefetcher *prefetcher, struct prefetch_entry 
 static inline __attribute__((always_inline)) unsigned
 prefetch_follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint64_t moved)
 {
-	const uint64_t apart = moved * entry->step; /* in its direction; against it, or without one, it is no stream */
+	const uint64_t apart =
+		moved * entry->course.step; /* in its direction; against it, or without one, it is no stream */
 
 	entry->last = at;
-	if (apart - 1 >= entry->most) {
+	if (apart - 1 >= entry->course.most) {
 		prefetch_turn_stream(prefetcher, entry, moved);
 		return 0;
 	}
-	entry->most = prefetcher->model.distance;
-	return prefetch_ask_stream(prefetcher, entry, at, prefetch_left_ahead(entry->ahead, apart));
+	entry->course.most = prefetcher->model.distance;
+	return prefetch_ask_stream(prefetcher, entry, at, prefetch_left_ahead(entry->course.ahead, apart));
 }
 
 #endif

@@ -1,12 +1,6 @@
-/*
- * The usual prefetchers, straight on: two of level 2, one of strides and then one of streams, of the usual lines and
- * pages. Nothing is called on the way that comes back, so that nobody has registers to save.
- */
-#include "emulator/model/hierarchy_state.h"
-#include "emulator/model/prefetch_entry.h"
-
-#define STRIDE 0
-#define STREAM 1
+/* The usual prefetchers where something is to be fetched, or an instruction or a page is not at hand. */
+#include "emulator/model/cache_narrow.h"
+#include "emulator/model/prefetch_usual.h"
 
 static inline bool
 is_of_second(const struct prefetcher *prefetcher, enum machine_prefetch kind)
@@ -17,95 +11,162 @@ is_of_second(const struct prefetcher *prefetcher, enum machine_prefetch kind)
 bool
 hierarchy_has_usual_prefetchers(const struct hierarchy *hierarchy)
 {
-	return hierarchy->prefetcher_count == 2 && is_of_second(&hierarchy->prefetchers[STRIDE], PREFETCH_STRIDE) &&
-	       is_of_second(&hierarchy->prefetchers[STREAM], PREFETCH_STREAM) &&
+	return hierarchy->prefetcher_count == 2 &&
+	       is_of_second(&hierarchy->prefetchers[PREFETCH_USUAL_STRIDE], PREFETCH_STRIDE) &&
+	       is_of_second(&hierarchy->prefetchers[PREFETCH_USUAL_STREAM], PREFETCH_STREAM) &&
 	       hierarchy->line_shift == HIERARCHY_LINE_SHIFT && hierarchy->page_shift == HIERARCHY_PAGE_SHIFT &&
 	       hierarchy->levels[1] == &hierarchy->own[1] && hierarchy->own[1].is_simple;
 }
 
-/* Of the lines that are wanted; mostly they are there. */
+/* The line comes into level 2; what was written and leaves for it goes into level 3, which has it. */
+static inline __attribute__((always_inline)) void
+bring_into_second(struct hierarchy *hierarchy, const struct cache *third, uint64_t line, uint64_t now)
+{
+	const struct cache *second = &hierarchy->own[1];
+	const struct cache_left there =
+		cache_small_bring(second, cache_small_set(second, line), line, CACHE_WAS_PREFETCHED);
+	uint64_t left;
+
+	if (!(there.flags & CACHE_WAS_WRITTEN))
+		return;
+	left = cache_small_left(second, line, there);
+	if (!narrow_mark_written(narrow_place(third, left)))
+		hierarchy_write_back(hierarchy, left, 3, now);
+}
+
+/* It comes from behind level 3: when it is there. */
+static __attribute__((noinline)) uint64_t
+bring_from_behind(struct hierarchy *hierarchy, struct narrow_place place, uint64_t line, uint64_t now)
+{
+	const struct cache_found found = narrow_replace(hierarchy->levels[2], place, false);
+
+	if (cache_found_writes_back(found))
+		hierarchy_write_back(hierarchy, found.left, 3, now);
+	return hierarchy_prefetch_bring(hierarchy, line, 2, now);
+}
+
+/* A line that is fetched rightly, with a narrow level 3. False: it is not that, and nothing was done. */
+static inline __attribute__((always_inline)) bool
+fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	const struct cache *third = hierarchy->levels[2];
+	struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
+	struct narrow_place place;
+	uint32_t matches;
+
+	if (hierarchy->level_count < 3 || !third->is_narrow || !prefetcher_next_is_right(prefetcher))
+		return false;
+	place = narrow_place(third, line);
+	if (!narrow_has_room(place))
+		return false;
+	prefetcher_count(prefetcher, true);
+	hierarchy->traffic.prefetched++;
+	bring_into_second(hierarchy, third, line, now);
+	matches = narrow_match(place);
+	arrival->line = line;
+	if (matches) {
+		narrow_use(place, matches);
+		arrival->ready = now + hierarchy->system->data_cycles[2];
+	} else {
+		arrival->ready = bring_from_behind(hierarchy, place, line, now);
+	}
+	return true;
+}
+
+/* Of the `count` lines that are wanted the first is not there. */
 static inline __attribute__((always_inline)) void
 fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, const unsigned place_shift,
       uint64_t now)
 {
-	uint64_t place = prefetcher->place;
+	do {
+		const uint64_t line = prefetcher->place >> place_shift;
 
-	for (unsigned left = count; left; left--, place += prefetcher->apart) {
-		if (!cache_small_has(&hierarchy->own[1], place >> place_shift)) {
-			hierarchy_prefetch_from(hierarchy, prefetcher, count - left, count, now);
-			return;
-		}
-	}
+		if (!fetch_straight(hierarchy, prefetcher, line, now))
+			hierarchy_prefetch_line(hierarchy, prefetcher, line, now);
+		prefetcher->place += prefetcher->apart;
+		count = prefetch_usual_lacks(hierarchy, prefetcher, count - 1, place_shift);
+	} while (count);
+}
+
+__attribute__((noinline)) void
+prefetch_usual_fetch(struct hierarchy *hierarchy, unsigned count, uint64_t now)
+{
+	fetch(hierarchy, &hierarchy->prefetchers[PREFETCH_USUAL_STREAM], count, 0, now);
 }
 
 static __attribute__((noinline)) void
-follow_stream(struct hierarchy *hierarchy, struct prefetch_entry *entry, uint64_t line, uint64_t moved, uint64_t now)
+fetch_strided(struct hierarchy *hierarchy, unsigned count, uint64_t now)
 {
-	struct prefetcher *stream = &hierarchy->prefetchers[STREAM];
-
-	fetch(hierarchy, stream, prefetch_follow_stream(stream, entry, line, moved), 0, now);
+	fetch(hierarchy, &hierarchy->prefetchers[PREFETCH_USUAL_STRIDE], count, HIERARCHY_LINE_SHIFT, now);
 }
 
 static inline __attribute__((always_inline)) void
-use_stream(struct hierarchy *hierarchy, struct prefetch_entry *entry, uint64_t line, uint64_t now)
+follow(struct hierarchy *hierarchy, struct prefetch_entry *entry, uint64_t line, uint64_t now)
 {
-	const uint64_t moved = line - entry->last;
+	const unsigned count = prefetch_usual_follow(hierarchy, entry, line);
 
-	prefetch_use(entry);
-	if (moved)
-		follow_stream(hierarchy, entry, line, moved, now);
+	if (count)
+		prefetch_usual_fetch(hierarchy, count, now);
 }
 
-/* It is not found at once, or its page is new. */
-static __attribute__((noinline)) void
-find_stream(struct hierarchy *hierarchy, uint64_t page, uint64_t line, uint64_t now)
+__attribute__((noinline)) void
+prefetch_usual_find(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
-	struct prefetcher *stream = &hierarchy->prefetchers[STREAM];
+	struct prefetcher *stream = &hierarchy->prefetchers[PREFETCH_USUAL_STREAM];
+	const uint64_t page = prefetch_usual_page(line);
 	struct prefetch_set *set = prefetch_set_of(stream, page);
 	struct prefetch_entry **recent = &stream->recent[page % PREFETCH_RECENT], *entry = prefetch_find(set, page);
 
 	if (entry) {
 		*recent = entry;
-		use_stream(hierarchy, entry, line, now);
+		follow(hierarchy, entry, line, now);
 	} else {
-		*recent = entry = prefetch_replace(stream, set, page, line);
-		prefetch_use(entry);
+		*recent = prefetch_replace(stream, set, page, line);
 	}
 }
 
 static inline __attribute__((always_inline)) void
-watch_stream(struct hierarchy *hierarchy, uint64_t address, uint64_t now)
+watch_stream(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
-	const uint64_t page = address >> HIERARCHY_PAGE_SHIFT, line = address >> HIERARCHY_LINE_SHIFT;
-	struct prefetch_entry *entry = prefetch_recent(&hierarchy->prefetchers[STREAM], page);
+	struct prefetch_entry *entry = prefetch_usual_at_hand(hierarchy, line);
 
-	if (entry->key != page)
-		find_stream(hierarchy, page, line, now);
+	if (prefetch_usual_is_of(entry, line))
+		follow(hierarchy, entry, line, now);
 	else
-		use_stream(hierarchy, entry, line, now);
+		prefetch_usual_find(hierarchy, line, now);
 }
 
-/* The instruction is not the one that is found at once, or something is wanted for it. */
-static __attribute__((noinline)) void
-prefetch_slowly(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now)
+/* How many lines are wanted. */
+static inline __attribute__((always_inline)) unsigned
+follow_instruction(struct prefetcher *stride, uint64_t address, uint64_t instruction)
 {
-	struct prefetcher *stride = &hierarchy->prefetchers[STRIDE];
+	struct prefetch_entry *entry = prefetch_recent(stride, instruction);
 
-	fetch(hierarchy, stride, prefetcher_watch(stride, (struct prefetch_access){address, instruction, false}),
-	      HIERARCHY_LINE_SHIFT, now);
-	watch_stream(hierarchy, address, now);
+	if (entry->key == instruction)
+		return prefetch_follow_stride(stride, entry, address);
+	return prefetcher_watch(stride, (struct prefetch_access){address, instruction, false});
+}
+
+/* The instruction is not the one that is found at once, or something may be wanted for it. */
+static __attribute__((noinline)) void
+step_slowly(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now)
+{
+	struct prefetcher *stride = &hierarchy->prefetchers[PREFETCH_USUAL_STRIDE];
+	const unsigned count = prefetch_usual_lacks(hierarchy, stride, follow_instruction(stride, address, instruction),
+	                                            HIERARCHY_LINE_SHIFT);
+
+	if (count)
+		fetch_strided(hierarchy, count, now);
+	watch_stream(hierarchy, address >> HIERARCHY_LINE_SHIFT, now);
 }
 
 void
 hierarchy_prefetch_usual(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                          const struct access_result *result)
 {
-	struct prefetcher *stride = &hierarchy->prefetchers[STRIDE];
-	struct prefetch_entry *entry = prefetch_recent(stride, instruction);
-
 	(void)result; /* they see all that reaches level 2 */
-	if (instruction && (entry->key != instruction || !prefetch_step(stride, entry, address)))
-		prefetch_slowly(hierarchy, address, instruction, now);
+	if (instruction && !prefetch_usual_step(hierarchy, address, instruction))
+		step_slowly(hierarchy, address, instruction, now);
 	else
-		watch_stream(hierarchy, address, now);
+		watch_stream(hierarchy, address >> HIERARCHY_LINE_SHIFT, now);
 }

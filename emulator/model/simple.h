@@ -111,7 +111,7 @@ simple_is_in(const struct first_level *level, uint64_t line, const unsigned slot
 {
 	const uint32_t *tags = level->tags + (size_t)((uint32_t)line & level->set_mask) * slots;
 
-	return tags_match(tags, (uint32_t)(line >> level->set_shift), slots) != 0;
+	return tags_has(tags, (uint32_t)(line >> level->set_shift), slots);
 }
 
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */

@@ -6,6 +6,7 @@
 #ifndef DCPI_EMULATOR_MODEL_TAGS_H
 #define DCPI_EMULATOR_MODEL_TAGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,22 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 		matches |= (uint32_t)(tags[i] == tag) << i;
 #endif
 	return matches;
+}
+
+/* Whether any of them is. */
+static inline __attribute__((always_inline)) bool
+tags_has(const uint32_t *tags, uint32_t tag, unsigned slots)
+{
+#ifdef __SSE2__
+	const __m128i wanted = _mm_set1_epi32((int)tag);
+	__m128i found = tags_match_four(tags, wanted);
+
+	for (unsigned i = 4; i < slots; i += 4)
+		found = _mm_or_si128(found, tags_match_four(tags + i, wanted));
+	return _mm_movemask_epi8(found) != 0;
+#else
+	return tags_match(tags, tag, slots) != 0;
+#endif
 }
 
 #ifdef __SSE2__

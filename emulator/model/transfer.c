@@ -21,9 +21,8 @@ read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 	return now + result.cycles + result.wait_cycles;
 }
 
-/* Brings the line as far as the level behind `level`: when it is there. */
-static uint64_t
-bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
+uint64_t
+hierarchy_prefetch_bring(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
 	for (unsigned i = level + 1; i < hierarchy->level_count; i++) {
 		struct cache_found found = cache_access(hierarchy->levels[i], line, false);
@@ -75,7 +74,8 @@ fetch_rightly(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64
 		hierarchy_first_prefetch(hierarchy, line, now);
 	else
 		bring_into(hierarchy, level, line, now);
-	hierarchy->arrivals[line % ARRIVALS] = (struct arrival){line, bring(hierarchy, line, level, now)};
+	hierarchy->arrivals[line % ARRIVALS] =
+		(struct arrival){line, hierarchy_prefetch_bring(hierarchy, line, level, now)};
 }
 
 /* Whether the prefetcher's level has the line: then nothing changes. */
@@ -90,30 +90,23 @@ is_there(const struct hierarchy *hierarchy, const struct prefetcher *prefetcher,
 }
 
 __attribute__((noinline)) void
-hierarchy_prefetch_from(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned first, unsigned count,
-                        uint64_t now)
+hierarchy_prefetch_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	for (unsigned i = first; i < count; i++) {
-		const uint64_t line = prefetcher_line(prefetcher, i);
-
-		if (i > first && is_there(hierarchy, prefetcher, line))
-			continue;
-		if (prefetcher_next_is_right(prefetcher))
-			fetch_rightly(hierarchy, prefetcher, line, now);
-		else
-			fetch_in_vain(hierarchy, prefetcher, line, now);
-	}
+	if (prefetcher_next_is_right(prefetcher))
+		fetch_rightly(hierarchy, prefetcher, line, now);
+	else
+		fetch_in_vain(hierarchy, prefetcher, line, now);
 }
 
 static void
 fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, uint64_t now)
 {
-	unsigned i = 0;
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t line = prefetcher_line(prefetcher, i);
 
-	while (i < count && is_there(hierarchy, prefetcher, prefetcher_line(prefetcher, i)))
-		i++;
-	if (i < count)
-		hierarchy_prefetch_from(hierarchy, prefetcher, i, count, now);
+		if (!is_there(hierarchy, prefetcher, line))
+			hierarchy_prefetch_line(hierarchy, prefetcher, line, now);
+	}
 }
 
 void

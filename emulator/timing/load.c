@@ -2,8 +2,7 @@
 
 #include "emulator/model/simple.h"
 #include "emulator/timing/callback_data.h"
-#include "emulator/timing/core.h"
-#include "emulator/timing/missed.h"
+#include "emulator/timing/load_second.h"
 
 static inline void
 load_missed(struct thread *thread, unsigned index, const struct access_result *result)
@@ -74,34 +73,7 @@ load_translated_second(struct thread *thread, unsigned index, enum hierarchy_tra
 	                 simple_translation_cycles(thread->hierarchy, translation));
 }
 
-/* Its line was in level 2, which is sampled. */
-static SLOW void
-load_sampled(struct thread *thread, unsigned index)
-{
-	sample_event(thread, SETUP_EVENT_LEVEL1_DATA, access_number(thread, index));
-	core_load_second(thread, index);
-}
-
-/* Its line was in level 2, and its page a plain hit. */
-static inline __attribute__((always_inline)) void
-load_second(struct thread *thread, unsigned index)
-{
-	thread->record->counters.loads_missed[0]++;
-	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
-		load_sampled(thread, index);
-	else
-		core_load_second(thread, index);
-}
-
-/* The same, and prefetchers are told, if there are any. */
-static SLOW void
-load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	simple_tell_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
-	load_second(thread, index);
-}
-
-/* The same, and what left level 1 is not there yet where it goes. */
+/* Its line was in level 2, and its page a plain hit; what left level 1 is not there yet where it goes. */
 static SLOW void
 load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
 {
@@ -117,8 +89,8 @@ load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t
 
 	if (__builtin_expect(left != CACHE_NO_LINE, 0))
 		load_second_leaving(thread, index, address, line, left);
-	else if (thread->hierarchy->prefetch)
-		load_second_told(thread, index, address, line);
+	else if (thread->ways.load_told)
+		thread->ways.load_told(thread, index, address, line);
 	else
 		load_second(thread, index);
 }
@@ -256,6 +228,7 @@ load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy)
 {
 	ways->load = load_given_anyhow;
 	ways->load_line = load_any;
+	load_told_choose_way(ways, hierarchy);
 	load_page_choose_ways(ways, hierarchy);
 	ways->load_translated = hierarchy->simple_slots == 4 ? load_line_of_four : load_line_of_eight;
 	if (hierarchy->simple_slots == 4) {

@@ -30,9 +30,10 @@ access_is_timed(const struct thread *thread)
 	return thread->timing->parts & SETUP_CLOCK;
 }
 
-/* Those of `ways` that are loads, and of them those of pages. */
+/* Those of `ways` that are loads, and of them those of pages, and the one that prefetchers are told. */
 void load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy);
 void load_page_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy);
+void load_told_choose_way(struct access_ways *ways, const struct hierarchy *hierarchy);
 
 /* The instruction at `index` of the block that runs loads bytes of the line with `address`. */
 static inline void

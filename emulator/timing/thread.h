@@ -43,6 +43,9 @@ struct access_ways {
 	void (*load_second_tlb)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
 	void (*load_translated)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	                        enum hierarchy_translation translation);
+
+	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
+	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
 };
 
 /* What a load takes longer than a hit. */

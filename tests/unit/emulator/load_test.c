@@ -128,6 +128,8 @@ going_straight_changes_nothing(void **state)
 
 	assert_true(straight->thread->hierarchy->simple_slots > 0);
 	whole->thread->hierarchy->simple_slots = 0;
+	if (whole->thread->hierarchy->prefetch)
+		whole->thread->hierarchy->prefetch = hierarchy_prefetch_any;
 	load_choose_ways(&whole->thread->ways, whole->thread->hierarchy);
 	run(straight);
 	run(whole);

@@ -98,22 +98,48 @@ run(struct hierarchy *hierarchy, uint64_t *sum)
 }
 
 static void
-the_usual_ones_fetch_what_any_would(void **state)
+compare_with_any(const struct machine *machine)
 {
-	struct hierarchy *hierarchy = begin(&usual);
+	struct hierarchy *hierarchy = begin(machine);
 	struct hierarchy_traffic straight, any;
 	uint64_t sums[2] = {0, 0};
 
-	(void)state;
 	assert_ptr_equal(hierarchy->prefetch, hierarchy_prefetch_usual);
 	straight = run(hierarchy, &sums[0]);
 	assert_in_range(straight.prefetched, 1000, ACCESSES);
 	assert_in_range(straight.prefetched_used, 100, straight.prefetched);
-	hierarchy = begin(&usual);
+	hierarchy = begin(machine);
 	hierarchy->prefetch = hierarchy_prefetch_any;
 	any = run(hierarchy, &sums[1]);
 	assert_memory_equal(&straight, &any, sizeof(any));
 	assert_int_equal(sums[0], sums[1]);
+}
+
+static void
+the_usual_ones_fetch_what_any_would(void **state)
+{
+	(void)state;
+	compare_with_any(&usual);
+}
+
+/* A level 3 that is narrow as long as one core has it alone, and memory or a level 4 behind it; more degrees. */
+static void
+they_do_so_with_another_third_level(void **state)
+{
+	struct machine machine = usual;
+
+	(void)state;
+	machine.levels[2] = (struct machine_cache){.bytes = 256000, .ways = 20, .latency_cycles = 40, .cores = 2};
+	compare_with_any(&machine);
+	machine.level_count = 4;
+	machine.levels[3] = (struct machine_cache){.bytes = 524288, .ways = 16, .latency_cycles = 90, .cores = 2};
+	compare_with_any(&machine);
+	machine.prefetchers[0].degree = 3;
+	machine.prefetchers[0].distance = 9;
+	machine.prefetchers[1].degree = 4;
+	compare_with_any(&machine);
+	machine.level_count = 2;
+	compare_with_any(&machine);
 }
 
 /* Others, another order, other lines or pages, a level 2 that is shared. */
@@ -157,6 +183,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_usual_ones_fetch_what_any_would),
+		TEST(they_do_so_with_another_third_level),
 		TEST(others_are_not_the_usual),
 		TEST(without_prefetchers_nobody_is_told),
 	};
