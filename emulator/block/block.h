@@ -61,21 +61,25 @@ struct block_instruction {
 	uint8_t load_registers[2]; /* of `writes`, that wait for its load; REGISTER_NONE */
 	uint8_t access_size;       /* 0: none, or not known */
 	uint8_t callback_size;     /* bytes of each callback */
-	bool loads, stores, is_atomic;
-	bool may_access;  /* it loads, stores, or is not known to do neither: the emulator may call back */
-	bool is_blocking; /* nothing behind it may go on before it is done: barriers, atomics, system calls */
-	uint16_t use;     /* in order: index of the first instruction of the block that waits for what it loads, to read
-	                     or to write the same register; BLOCK_NOT_USED: none */
-	bool is_used_first;           /* in order: `use` comes before any other access to memory, or is one */
-	uint16_t load;                /* out of order: its place among the block's loads; BLOCK_NOT_USED */
+	bool loads : 1, stores : 1, is_atomic : 1;
+	bool may_access : 1;    /* it loads, stores, or is not known to do neither: the emulator may call back */
+	bool is_blocking : 1;   /* nothing behind it may go on before it is done: barriers, atomics, system calls */
+	bool is_used_first : 1; /* in order: `use` comes before any other access to memory, or is one */
+	uint16_t use; /* in order: index of the first instruction of the block that waits for what it loads, to read or
+	                 to write the same register; BLOCK_NOT_USED: none */
 	uint16_t leader;              /* of its group: its own index if it leads; BLOCK_ALONE */
 	uint16_t next_member;         /* the next of its group, in the block's order; BLOCK_NOT_USED: it is the last */
 	int16_t displacement;         /* of a member: from the leader's address */
 	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */
-	uint64_t address_loads;       /* out of order, bit i: load i of the block is behind its address (i < 64) */
-	uint64_t address_live;        /* and general registers (bit n), as they were when the block was entered */
-	uint32_t reaches;             /* of a load, out of order: general registers (bit n) that are made of it behind
-	                                 the block; what was loaded is made of its load, and of all that its address is */
+};
+
+/* Out of order: what an instruction that may access memory waits for, and who waits for it. */
+struct block_dependence {
+	uint64_t address_loads; /* bit i: load i of the block is behind its address (i < 64) */
+	uint64_t address_live;  /* and general registers (bit n), as they were when the block was entered */
+	uint32_t reaches;       /* of a load: general registers (bit n) that are made of it behind the block; what was
+	                           loaded is made of its load, and of all that its address is */
+	uint16_t load;          /* its place among the block's loads; BLOCK_NOT_USED */
 };
 
 /* Whether instruction `index` has a callback for what it accesses. */
@@ -109,15 +113,17 @@ struct block {
 	uint32_t number;  /* of the record's block, from 1 */
 	uint32_t first;   /* of the record's instructions */
 	uint16_t count, size;
-	uint8_t end;      /* enum block_end */
-	uint8_t end_size; /* of its last instruction */
-	bool is_in_order; /* of the pipeline */
-	bool repeats;     /* x86: its last instruction is a string's; a block of that alone is entered once for
-	                     each time it repeats */
+	uint16_t access_end; /* behind the last instruction that may access memory; 0: none does */
+	uint8_t end;         /* enum block_end */
+	uint8_t end_size;    /* of its last instruction */
+	bool is_in_order;    /* of the pipeline */
+	bool repeats;        /* x86: its last instruction is a string's; a block of that alone is entered once for
+	                        each time it repeats */
 	uint16_t other_live_in, other_writes;   /* as the next two: registers from 64 on (bit n: 64 + n) */
 	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
 	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
+	struct block_dependence *dependences;   /* out of order: of the first access_end instructions */
 	uint32_t *reaches; /* out of order: of the general registers that it reads, as they were before it:
 	                      those (bit n) that it writes and that are made of it; [n] of register n */
 };
@@ -146,7 +152,7 @@ struct variant {
 	uint32_t lead;  /* out of order: how long the window lasts at its speed, in cycles */
 };
 
-/* In order: of instruction `index`; they are before issue_cycles, backwards. */
+/* In order: of instruction `index`, below access_end; they are before issue_cycles, backwards. */
 static inline struct variant_load *
 variant_load(const struct variant *variant, unsigned index)
 {

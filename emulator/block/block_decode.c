@@ -65,7 +65,6 @@ static void
 fill(enum architecture architecture, const struct instruction *from, const struct encoded_instruction *encoded,
      struct block_instruction *to)
 {
-	to->size = from->size;
 	to->class = from->class;
 	to->read_count = from->clears ? 0 : from->read_count;
 	to->address_count = from->clears ? 0 : from->address_reads;
@@ -79,7 +78,7 @@ fill(enum architecture architecture, const struct instruction *from, const struc
 	to->may_access = may_access(encoded, from, architecture == ARCHITECTURE_X86_64);
 	to->is_blocking = is_blocking(architecture, from, encoded->bytes);
 	find_load_registers(from, to);
-	to->use = to->load = BLOCK_NOT_USED;
+	to->use = BLOCK_NOT_USED;
 	to->leader = BLOCK_ALONE;
 	to->next_member = BLOCK_NOT_USED;
 }
@@ -99,6 +98,18 @@ find_end(const struct instruction *last, struct block *block)
 	block->end_size = last->size;
 }
 
+/* Of which size and offset of each instruction are known. */
+static void
+decode_all(struct blocks *blocks, const struct block *block, const uint8_t *bytes)
+{
+	for (unsigned i = 0; i < block->count; i++)
+		decoder_look_at(blocks->decoder, bytes + block->instructions[i].offset, block->instructions[i].size,
+		                &blocks->encoded[i]);
+	for (unsigned i = 0; i < block->count; i++)
+		decode_one(blocks, &blocks->encoded[i], block->address + block->instructions[i].offset,
+		           &blocks->decoded[i]);
+}
+
 int
 block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *bytes, const uint8_t *sizes)
 {
@@ -107,20 +118,25 @@ block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *byte
 
 	block->instructions = arena_take(&blocks->arena, block->count * sizeof(*block->instructions),
 	                                 _Alignof(struct block_instruction));
-	node->decoded = blocks->scratch;
 	if (!block->instructions)
 		return -ENOMEM;
 	for (unsigned i = 0; i < block->count; i++) {
-		decoder_look_at(blocks->decoder, bytes + at, sizes[i], &blocks->encoded[i]);
 		block->instructions[i].offset = (uint16_t)at;
+		block->instructions[i].size = sizes[i];
 		at += sizes[i];
 	}
-	for (unsigned i = 0; i < block->count; i++) {
-		struct block_instruction *instruction = &block->instructions[i];
-
-		decode_one(blocks, &blocks->encoded[i], block->address + instruction->offset, &node->decoded[i]);
-		fill(blocks->architecture, &node->decoded[i], &blocks->encoded[i], instruction);
+	decode_all(blocks, block, bytes);
+	for (uint16_t i = 0; i < block->count; i++) {
+		fill(blocks->architecture, &blocks->decoded[i], &blocks->encoded[i], &block->instructions[i]);
+		if (block->instructions[i].may_access)
+			block->access_end = i + 1;
 	}
-	find_end(&node->decoded[block->count - 1], block);
+	find_end(&blocks->decoded[block->count - 1], block);
 	return 0;
+}
+
+void
+block_decode_again(struct blocks *blocks, const struct block_node *node)
+{
+	decode_all(blocks, &node->block, node->bytes);
 }

@@ -200,7 +200,7 @@ block_group(const struct blocks *blocks, struct block_node *node)
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
 		if (!has_form(instruction))
 			continue;
-		address_form_fill(blocks->architecture, &blocks->encoded[i], &node->decoded[i], &form);
+		address_form_fill(blocks->architecture, &blocks->encoded[i], &blocks->decoded[i], &form);
 		instruction->callback_size = callback_bytes(instruction, &form);
 		instruction->group_to = instruction->callback_size;
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))

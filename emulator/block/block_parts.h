@@ -42,9 +42,9 @@ struct entries {
 /* A block and what only the makers of variants need. */
 struct block_node {
 	struct block block;
-	struct block_node *same;     /* with this number: at another address, or of other bytes */
-	uint64_t hash;               /* of its bytes */
-	struct instruction *decoded; /* NULL: it has no other variant than the first */
+	struct block_node *same; /* with this number: at another address, or of other bytes */
+	uint64_t hash;           /* of its bytes */
+	const uint8_t *bytes;    /* NULL: it has no other variant than the first */
 	unsigned variant_count;
 	struct variant *first;   /* of state 0 */
 	struct entries *entries; /* atomically; replaced when it is full; NULL: none */
@@ -60,8 +60,9 @@ struct blocks {
 	enum architecture architecture;
 	struct decoder *decoder;
 	pthread_mutex_t lock;
-	struct encoded_instruction encoded[BLOCK_INSTRUCTIONS_MAX]; /* of the block that is made, */
-	struct instruction scratch[BLOCK_INSTRUCTIONS_MAX];         /* and decoded */
+	struct encoded_instruction encoded[BLOCK_INSTRUCTIONS_MAX]; /* of the block that is made, or has another variant
+	                                                               made, */
+	struct instruction decoded[BLOCK_INSTRUCTIONS_MAX];         /* and decoded */
 	struct block_origin origins[REGISTER_COUNT];                /* as before a block, but while one is traced */
 	struct arena arena;
 	struct block_node **nodes; /* by number, `node_count` */
@@ -72,6 +73,9 @@ struct blocks {
 
 /* The node's instructions, which have these sizes. 0 or -ENOMEM. */
 int block_decode(struct blocks *blocks, struct block_node *node, const uint8_t *bytes, const uint8_t *sizes);
+
+/* As blocks->encoded and blocks->decoded, once more. */
+void block_decode_again(struct blocks *blocks, const struct block_node *node);
 
 /* What registers are made of before a block. */
 void block_trace_begin(struct block_origin origins[REGISTER_COUNT]);

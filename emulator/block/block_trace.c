@@ -70,15 +70,11 @@ find_uses(struct block *block)
 
 /* What registers are made of; of those that are not general, loads only. */
 static void
-trace_one(struct block_origin *origins, struct block_instruction *instruction, unsigned load)
+trace_one(struct block_origin *origins, const struct block_instruction *instruction, unsigned load)
 {
 	const unsigned data = instruction->read_count - instruction->address_count;
 	struct block_origin result = {0, 0};
 
-	for (unsigned i = data; i < instruction->read_count; i++) {
-		instruction->address_loads |= origins[instruction->reads[i]].loads;
-		instruction->address_live |= origins[instruction->reads[i]].live;
-	}
 	for (unsigned i = 0; i < instruction->read_count; i++) {
 		result.loads |= origins[instruction->reads[i]].loads;
 		result.live |= origins[instruction->reads[i]].live;
@@ -97,17 +93,31 @@ trace_one(struct block_origin *origins, struct block_instruction *instruction, u
 	}
 }
 
+/* What an instruction's address is made of. */
+static void
+trace_address(const struct block_origin *origins, const struct block_instruction *instruction,
+              struct block_dependence *dependence)
+{
+	for (unsigned i = instruction->read_count - instruction->address_count; i < instruction->read_count; i++) {
+		dependence->address_loads |= origins[instruction->reads[i]].loads;
+		dependence->address_live |= origins[instruction->reads[i]].live;
+	}
+}
+
 static void
 trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 {
-	unsigned load = 0;
+	uint16_t load = 0;
 
 	for (unsigned i = 0; i < block->count; i++) {
-		struct block_instruction *instruction = &block->instructions[i];
+		const struct block_instruction *instruction = &block->instructions[i];
 
+		if (i < block->access_end) {
+			trace_address(origins, instruction, &block->dependences[i]);
+			block->dependences[i].load = instruction->loads ? load : BLOCK_NOT_USED;
+		}
 		trace_one(origins, instruction, load);
-		if (instruction->loads)
-			instruction->load = (uint16_t)load++;
+		load += instruction->loads;
 	}
 }
 
@@ -155,9 +165,9 @@ keep_reaches(struct blocks *blocks, struct block_node *node, const struct block_
 	for (uint32_t left = writes; left; left &= left - 1)
 		for (uint64_t live = origins[__builtin_ctz(left)].live; live; live &= live - 1)
 			block->reaches[__builtin_ctzll(live)] |= left & -left;
-	for (unsigned i = 0; i < block->count; i++)
-		if (block->instructions[i].load < LOADS_TRACED)
-			block->instructions[i].reaches = reached_by_load(origins, writes, block->instructions[i].load);
+	for (unsigned i = 0; i < block->access_end; i++)
+		if (block->dependences[i].load < LOADS_TRACED)
+			block->dependences[i].reaches = reached_by_load(origins, writes, block->dependences[i].load);
 	return 0;
 }
 
@@ -186,18 +196,28 @@ find_live(struct block *block)
 	}
 }
 
+static int
+trace_dependences(struct blocks *blocks, struct block_node *node)
+{
+	struct block *block = &node->block;
+	int err;
+
+	block->dependences = arena_take(&blocks->arena, block->access_end * sizeof(*block->dependences),
+	                                _Alignof(struct block_dependence));
+	if (!block->dependences)
+		return -ENOMEM;
+	trace_origins(block, blocks->origins);
+	err = keep_reaches(blocks, node, blocks->origins);
+	forget_origins(blocks->origins, block->writes, block->other_writes);
+	return err;
+}
+
 int
 block_trace(struct blocks *blocks, struct block_node *node)
 {
-	int err;
-
 	find_live(&node->block);
-	if (node->block.is_in_order) {
-		find_uses(&node->block);
-		return 0;
-	}
-	trace_origins(&node->block, blocks->origins);
-	err = keep_reaches(blocks, node, blocks->origins);
-	forget_origins(blocks->origins, node->block.writes, node->block.other_writes);
-	return err;
+	if (!node->block.is_in_order)
+		return trace_dependences(blocks, node);
+	find_uses(&node->block);
+	return 0;
 }

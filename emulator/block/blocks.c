@@ -111,25 +111,25 @@ find_node(const struct blocks *blocks, const struct block_node *like)
 
 /* What more variants are made of: in order any block may have some, out of order who may follow itself. */
 static int
-keep_decoded(struct blocks *blocks, struct block_node *node)
+keep_bytes(struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
 {
 	const struct block *block = &node->block;
-	const size_t size = block->count * sizeof(*node->decoded);
+	uint8_t *kept;
 
-	node->decoded = NULL;
 	if (!block->is_in_order && !block->repeats && block->target != block->address)
 		return 0;
-	node->decoded = arena_take(&blocks->arena, size, _Alignof(struct instruction));
-	if (!node->decoded)
+	kept = arena_take(&blocks->arena, block->size, 1);
+	if (!kept)
 		return -ENOMEM;
-	memcpy(node->decoded, blocks->scratch, size);
+	memcpy(kept, bytes, block->size);
+	node->bytes = kept;
 	return 0;
 }
 
 static struct block_node *
 make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *bytes, const uint8_t *sizes)
 {
-	struct block_node *node = arena_take(&blocks->arena, sizeof(*node), ARENA_LINE);
+	struct block_node *node = arena_take(&blocks->arena, sizeof(*node), _Alignof(struct block_node));
 	struct block *block;
 	unsigned last;
 
@@ -146,7 +146,7 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 	if (block_trace(blocks, node))
 		return NULL;
 	block_group(blocks, node);
-	if (block_variant_first(blocks, node) || keep_decoded(blocks, node))
+	if (block_variant_first(blocks, node) || keep_bytes(blocks, node, bytes))
 		return NULL;
 	node->same = blocks->nodes[block->number];
 	blocks->nodes[block->number] = node;

@@ -63,8 +63,9 @@ static struct variant *
 new_variant(struct blocks *blocks, const struct block *block)
 {
 	const size_t cycles_size = (block->count + 1u) * sizeof(uint16_t);
-	const size_t loads_size = block->is_in_order ? block->count * sizeof(struct variant_load) : 0;
-	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + loads_size + cycles_size, ARENA_LINE);
+	const size_t loads_size = block->is_in_order ? block->access_end * sizeof(struct variant_load) : 0;
+	struct variant *variant =
+		arena_take(&blocks->arena, sizeof(*variant) + loads_size + cycles_size, _Alignof(struct variant));
 
 	if (!variant)
 		return NULL;
@@ -107,12 +108,12 @@ lead_of(const struct pipeline *pipeline, const struct variant *variant)
 
 /* Cycles of an element behind the first of a string that is moved or stored. */
 static double
-string_cycles(const struct block_node *node, double cycles)
+string_cycles(const struct block *block, double cycles)
 {
-	const struct instruction *only = &node->decoded[0];
+	const struct block_instruction *only = &block->instructions[0];
 	const double moved = (double)only->access_size / FAST_STRING_BYTES;
 
-	return node->block.repeats && node->block.count == 1 && only->stores && moved < cycles ? moved : cycles;
+	return block->repeats && block->count == 1 && only->stores && moved < cycles ? moved : cycles;
 }
 
 /* Which loads are waited for at once, and how long. */
@@ -122,7 +123,7 @@ time_loads(const struct pipeline *pipeline, struct variant *variant)
 	const struct block *block = variant->block;
 	const int latency = (int)pipeline->operations[CLASS_LOAD].latency;
 
-	for (unsigned i = 0; i < block->count; i++) {
+	for (unsigned i = 0; i < block->access_end; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 		struct variant_load *load = variant_load(variant, i);
 
@@ -142,7 +143,7 @@ schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uin
 	struct carried carried;
 
 	carried_into(&blocks->states.states[state], &times);
-	variant->cycles = schedule_issue(&blocks->pipeline, node->decoded, count, &times, cycles);
+	variant->cycles = schedule_issue(&blocks->pipeline, blocks->decoded, count, &times, cycles);
 	for (unsigned i = 0; i < count; i++)
 		variant->issue_cycles[i] = whole_cycles(cycles[i]);
 	variant->issue_cycles[count] = whole_cycles(variant->cycles);
@@ -153,10 +154,10 @@ schedule_in_order_from(struct blocks *blocks, const struct block_node *node, uin
 
 /* Behind itself: its shares, and the best case of an iteration. */
 static int
-schedule_loop(const struct blocks *blocks, const struct block_node *node, size_t count, double *shares, double *best)
+schedule_loop(const struct blocks *blocks, size_t count, double *shares, double *best)
 {
 	struct schedule schedule;
-	int err = schedule_block(&blocks->pipeline, node->decoded, count, true, NULL, NULL, &schedule);
+	int err = schedule_block(&blocks->pipeline, blocks->decoded, count, true, NULL, NULL, &schedule);
 
 	if (err)
 		return err;
@@ -176,12 +177,12 @@ schedule_out_of_order(const struct blocks *blocks, const struct block_node *node
 	int err = 0;
 
 	if (is_again)
-		err = schedule_loop(blocks, node, count, shares, &best);
+		err = schedule_loop(blocks, count, shares, &best);
 	else
-		best = schedule_shares(&blocks->pipeline, node->decoded, count, shares);
+		best = schedule_shares(&blocks->pipeline, blocks->decoded, count, shares);
 	if (err)
 		return err;
-	cycles = is_again ? string_cycles(node, best) : best;
+	cycles = is_again ? string_cycles(&node->block, best) : best;
 	fill_out_of_order(shares, count, best, cycles, variant);
 	variant->lead = lead_of(&blocks->pipeline, variant);
 	return 0;
@@ -230,6 +231,7 @@ find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_
 	return nearest;
 }
 
+/* What was decoded. */
 static struct variant *
 make(struct blocks *blocks, struct block_node *node, uint32_t state)
 {
@@ -249,8 +251,10 @@ make(struct blocks *blocks, struct block_node *node, uint32_t state)
 static struct variant *
 make_another(struct blocks *blocks, struct block_node *node, uint32_t state)
 {
-	struct variant *variant = make(blocks, node, state), *same;
+	struct variant *variant, *same;
 
+	block_decode_again(blocks, node);
+	variant = make(blocks, node, state);
 	if (!variant)
 		return NULL;
 	same = find_same(node, variant);
@@ -279,7 +283,7 @@ block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state
 
 	if (entry.variant)
 		return entry.variant;
-	if (!node->decoded)
+	if (!node->bytes)
 		return node->first;
 	if (reserve(blocks, node))
 		return NULL;

@@ -85,7 +85,7 @@ struct code {
 	uint32_t first, last;           /* of the record's instructions */
 	uint8_t ending;                 /* enum code_ending */
 	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
-	struct load_stall *load_stalls; /* of each instruction */
+	struct load_stall *load_stalls; /* of the first access_end instructions */
 	struct code *same;              /* with this number, at another address */
 	struct edge edge;               /* to it, the first that was made; until then of no code */
 	struct access accesses[];       /* that have callbacks */

@@ -59,10 +59,10 @@ entry_time(struct thread *thread, uint64_t position)
 	return time > refilled ? time : refilled;
 }
 
-INLINE const struct block_instruction *
-instruction_at(const struct thread *thread, unsigned index)
+INLINE const struct block_dependence *
+dependence_at(const struct thread *thread, unsigned index)
 {
-	return &thread->variant->block->instructions[index];
+	return &thread->variant->block->dependences[index];
 }
 
 /* The load is done when all before it has retired, and has to be waited for: at `retires`. */
@@ -108,7 +108,7 @@ issue_load(struct thread *thread, unsigned index, uint64_t issue, uint64_t retir
 	const uint64_t ready = issue + thread->load_cycles + later;
 
 	core_flight_add(thread, ready);
-	dependence_add(thread, instruction_at(thread, index), ready);
+	dependence_add(thread, dependence_at(thread, index), ready);
 	if (ready <= retires)
 		return;
 	if (is_second)
@@ -137,7 +137,7 @@ issue_missed(struct thread *thread, unsigned index, uint64_t issue, uint64_t ret
 INLINE uint64_t
 issue_behind_any(struct thread *thread, unsigned index, uint64_t issue)
 {
-	const uint64_t ready = dependence_ready(thread, instruction_at(thread, index), issue);
+	const uint64_t ready = dependence_ready(thread, dependence_at(thread, index), issue);
 
 	return ready > issue ? ready : issue;
 }
@@ -158,7 +158,7 @@ missed_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_
 INLINE uint64_t
 issue_behind_one(const struct thread *thread, unsigned index, uint64_t issue)
 {
-	const uint64_t ready = dependence_made(&thread->dependence, instruction_at(thread, index));
+	const uint64_t ready = dependence_made(&thread->dependence, dependence_at(thread, index));
 
 	return ready > issue ? ready : issue;
 }
@@ -185,7 +185,7 @@ static void
 out_of_order_load_second(struct thread *thread, unsigned index)
 {
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
-	const enum dependence_kind kind = dependence_kind(thread, instruction_at(thread, index), issue);
+	const enum dependence_kind kind = dependence_kind(thread, dependence_at(thread, index), issue);
 
 	if (kind == DEPENDENCE_ONE)
 		second_behind_one(thread, index, issue, retires);
@@ -200,7 +200,7 @@ INLINE void
 load_simply(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
             uint32_t tlb_cycles)
 {
-	const enum dependence_kind kind = dependence_kind(thread, instruction_at(thread, index), issue);
+	const enum dependence_kind kind = dependence_kind(thread, dependence_at(thread, index), issue);
 
 	thread->missed.cost.cache_cycles = cache_cycles;
 	thread->missed.cost.tlb_cycles = tlb_cycles;

@@ -35,7 +35,7 @@ reach(struct dependence *dependence, uint32_t behind, struct source source, uint
 static inline struct source
 source_of(const struct missing_load *load)
 {
-	return (struct source){load->ready, load->instruction->reaches};
+	return (struct source){load->ready, load->load->reaches};
 }
 
 /* The first `count` of those that are missing were followed. */
@@ -82,27 +82,27 @@ forget_lost(struct dependence *dependence, uint32_t sequence)
 
 /* Whether the address is behind a load of its block that missed. */
 static inline bool
-is_behind(const struct block_instruction *instruction, const struct missing_load *load)
+is_behind(const struct block_dependence *load, const struct missing_load *missing)
 {
-	const unsigned place = load->instruction->load;
+	const unsigned place = missing->load->load;
 
-	return place < 64 && instruction->address_loads >> place & 1;
+	return place < 64 && load->address_loads >> place & 1;
 }
 
 uint64_t
-dependence_ready(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+dependence_ready(struct thread *thread, const struct block_dependence *load, uint64_t issue)
 {
 	struct dependence *dependence = &thread->dependence;
 	uint64_t ready;
 
-	if (dependence_kind(thread, instruction, issue) == DEPENDENCE_NONE || !dependence_may_wait(instruction))
+	if (dependence_kind(thread, load, issue) == DEPENDENCE_NONE || !dependence_may_wait(load))
 		return 0;
 	forget_lost(dependence, thread->sequence);
 	while (dependence->followed != thread->sequence)
 		pass_any(dependence, dependence_block(thread, dependence->followed), issue);
-	ready = dependence_made(dependence, instruction);
+	ready = dependence_made(dependence, load);
 	for (uint32_t i = 0; i < dependence->count; i++) {
-		if (is_behind(instruction, &dependence->missing[i]) && dependence->missing[i].ready > ready)
+		if (is_behind(load, &dependence->missing[i]) && dependence->missing[i].ready > ready)
 			ready = dependence->missing[i].ready;
 	}
 	return ready;

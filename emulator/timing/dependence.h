@@ -12,12 +12,12 @@
 #define DEPENDENCE_REGISTERS 32
 #define DEPENDENCE_MISSING   64
 
-struct block_instruction;
+struct block_dependence;
 
 /* A load that missed. */
 struct missing_load {
 	uint64_t ready;
-	const struct block_instruction *instruction;
+	const struct block_dependence *load;
 	uint32_t sequence; /* of its block */
 };
 
@@ -35,7 +35,7 @@ struct thread;
 /* Nothing is missing, as block `sequence` begins. */
 void dependence_reset(struct dependence *dependence, uint32_t sequence);
 
-/* When all is there that the address of an instruction, of the block that runs, is made of; 0: before `issue`. */
-uint64_t dependence_ready(struct thread *thread, const struct block_instruction *instruction, uint64_t issue);
+/* When all is there that the address of a load, of the block that runs, is made of; 0: before `issue`. */
+uint64_t dependence_ready(struct thread *thread, const struct block_dependence *load, uint64_t issue);
 
 #endif

@@ -15,11 +15,11 @@ dependence_block(const struct thread *thread, uint32_t sequence)
 	return thread->history[sequence % THREAD_HISTORY]->block;
 }
 
-/* Whether anything is loaded, or held by registers, that the address of an instruction is made of. */
+/* Whether anything is loaded, or held by registers, that the address of a load is made of. */
 static inline bool
-dependence_may_wait(const struct block_instruction *instruction)
+dependence_may_wait(const struct block_dependence *load)
 {
-	return instruction->address_loads | instruction->address_live;
+	return load->address_loads | load->address_live;
 }
 
 static inline void
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) uint32_t
 dependence_pass_load(struct dependence *dependence, const struct block *block, uint32_t waiting, uint64_t issue)
 {
 	const uint64_t ready = dependence->missing[0].ready;
-	const uint32_t loaded = dependence->missing[0].instruction->reaches;
+	const uint32_t loaded = dependence->missing[0].load->reaches;
 	uint32_t registers = dependence->registers & ~(uint32_t)block->writes, reached;
 	uint64_t until;
 
@@ -81,16 +81,16 @@ enum dependence_kind {
  * all was followed, unless there are others.
  */
 static inline __attribute__((always_inline)) enum dependence_kind
-dependence_kind(struct thread *thread, const struct block_instruction *instruction, uint64_t issue)
+dependence_kind(struct thread *thread, const struct block_dependence *load, uint64_t issue)
 {
 	struct dependence *dependence = &thread->dependence;
 
 	if (dependence->until <= issue)
 		dependence->until = 0;
 	else if (dependence->count != 1 || thread->sequence - dependence->followed - 1 >= THREAD_HISTORY - 1 ||
-	         !dependence_may_wait(instruction))
+	         !dependence_may_wait(load))
 		return DEPENDENCE_ANY;
-	else if (dependence->registers | dependence->missing[0].instruction->reaches)
+	else if (dependence->registers | dependence->missing[0].load->reaches)
 		return DEPENDENCE_ONE;
 	dependence->registers = 0;
 	dependence->followed = thread->sequence;
@@ -132,11 +132,11 @@ dependence_follow(struct thread *thread, uint64_t issue)
 
 /* When all registers are there that an address is made of, as they were when its block began. */
 static inline __attribute__((always_inline)) uint64_t
-dependence_made(const struct dependence *dependence, const struct block_instruction *instruction)
+dependence_made(const struct dependence *dependence, const struct block_dependence *load)
 {
 	uint64_t ready = 0;
 
-	for (uint32_t left = (uint32_t)instruction->address_live & dependence->registers; left; left &= left - 1) {
+	for (uint32_t left = (uint32_t)load->address_live & dependence->registers; left; left &= left - 1) {
 		const uint64_t until = dependence->ready[(unsigned)__builtin_ctz(left)];
 
 		ready = until > ready ? until : ready;
@@ -144,16 +144,16 @@ dependence_made(const struct dependence *dependence, const struct block_instruct
 	return ready;
 }
 
-/* The load of an instruction, of the block that runs, missed. */
+/* The load, of the block that runs, missed. */
 static inline __attribute__((always_inline)) void
-dependence_add(struct thread *thread, const struct block_instruction *instruction, uint64_t ready)
+dependence_add(struct thread *thread, const struct block_dependence *load, uint64_t ready)
 {
 	struct dependence *dependence = &thread->dependence;
 
 	dependence->until = ready > dependence->until ? ready : dependence->until;
 	dependence->missing[dependence->count++ % DEPENDENCE_MISSING] = (struct missing_load){
 		.ready = ready,
-		.instruction = instruction,
+		.load = load,
 		.sequence = thread->sequence,
 	};
 }

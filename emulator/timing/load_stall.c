@@ -53,9 +53,9 @@ load_stall_for_both(struct thread *thread, struct load_stall *load, uint64_t cac
 struct load_stall *
 load_stalls_take(struct arena *arena, const struct block *block)
 {
-	struct load_stall *stalls = arena_take(arena, block->count * sizeof(*stalls), _Alignof(struct load_stall));
+	struct load_stall *stalls = arena_take(arena, block->access_end * sizeof(*stalls), _Alignof(struct load_stall));
 
-	for (unsigned i = 0; stalls && i < block->count; i++) {
+	for (unsigned i = 0; stalls && i < block->access_end; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 		const uint32_t culprit = block->first + i;
 		const uint32_t stalled = block->is_in_order ? block->first + instruction->use : culprit;

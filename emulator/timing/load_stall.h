@@ -19,7 +19,7 @@ struct load_stall {
 	uint32_t cache_at, tlb_at;
 };
 
-/* Of each instruction of a block; in order, of what is no such load, it is empty. NULL: no memory. */
+/* Of the first access_end instructions of a block; in order, of what is no such load, it is empty. NULL: no memory. */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
 /* Its user waits so long for the line, and then for the page. By itself: who waits for one needs fewer registers. */

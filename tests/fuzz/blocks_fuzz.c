@@ -50,7 +50,9 @@ check_block(const struct block *block)
 		require(instruction->class < CLASS_COUNT && instruction->offset + instruction->size <= block->size);
 		require(instruction->use == BLOCK_NOT_USED ||
 		        (instruction->use > i && instruction->use < block->count));
-		require(block->is_in_order || (instruction->load == BLOCK_NOT_USED) == !instruction->loads);
+		require(i < block->access_end || !instruction->may_access);
+		require(block->is_in_order || i >= block->access_end ||
+		        (block->dependences[i].load == BLOCK_NOT_USED) == !instruction->loads);
 		check_group(block, i);
 	}
 	for (unsigned reg = 0; block->is_in_order && reg < REGISTER_COUNT; reg++) {

@@ -70,10 +70,10 @@ a_stack_pointer_that_moves_on_is_made_of_itself(void **state)
 	const struct block *block = BLOCK_OF(blocks, 1, "58", "53");
 
 	(void)state;
-	assert_int_equal(block->instructions[0].load, 0);
-	assert_int_equal(block->instructions[1].load, BLOCK_NOT_USED);
-	assert_int_equal(block->instructions[1].address_loads, 0);
-	assert_int_equal(block->instructions[1].address_live, 1 << RSP);
+	assert_int_equal(block->dependences[0].load, 0);
+	assert_int_equal(block->dependences[1].load, BLOCK_NOT_USED);
+	assert_int_equal(block->dependences[1].address_loads, 0);
+	assert_int_equal(block->dependences[1].address_live, 1 << RSP);
 	blocks_free(blocks);
 }
 
@@ -85,11 +85,11 @@ an_address_knows_the_loads_behind_it(void **state)
 	const struct block *block = BLOCK_OF(blocks, 1, "48 8b 07", "48 8d 54 08 08", "48 8b 1a", "48 8b 36");
 
 	(void)state;
-	assert_int_equal(block->instructions[0].address_loads, 0);
-	assert_int_equal(block->instructions[0].address_live, 1 << RDI);
-	assert_int_equal(block->instructions[2].address_loads, 1);
-	assert_int_equal(block->instructions[2].address_live, 1 << RCX | 1 << RDI);
-	assert_int_equal(block->instructions[3].address_live, 1 << RSI);
+	assert_int_equal(block->dependences[0].address_loads, 0);
+	assert_int_equal(block->dependences[0].address_live, 1 << RDI);
+	assert_int_equal(block->dependences[2].address_loads, 1);
+	assert_int_equal(block->dependences[2].address_live, 1 << RCX | 1 << RDI);
+	assert_int_equal(block->dependences[3].address_live, 1 << RSI);
 	blocks_free(blocks);
 }
 
@@ -101,10 +101,10 @@ a_load_reaches_the_registers_that_are_made_of_it(void **state)
 	const struct block *block = BLOCK_OF(blocks, 1, "48 8b 07", "48 8d 54 08 08", "48 8b 1a", "31 c0", "48 8b 36");
 
 	(void)state;
-	assert_int_equal(block->instructions[0].reaches, 1 << RDX | 1 << RBX);
-	assert_int_equal(block->instructions[1].reaches, 0);
-	assert_int_equal(block->instructions[2].reaches, 1 << RBX);
-	assert_int_equal(block->instructions[4].reaches, 1 << RSI);
+	assert_int_equal(block->dependences[0].reaches, 1 << RDX | 1 << RBX);
+	assert_int_equal(block->dependences[1].reaches, 0);
+	assert_int_equal(block->dependences[2].reaches, 1 << RBX);
+	assert_int_equal(block->dependences[4].reaches, 1 << RSI);
 	blocks_free(blocks);
 }
 

@@ -282,19 +282,19 @@ assert_same_dependence(const struct dependence *one, const struct dependence *ot
 static uint64_t
 wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
 {
-	const struct block_instruction *instruction = &thread->variant->block->instructions[0];
+	const struct block_dependence *load = thread->variant->block->dependences;
 	const struct dependence before = thread->dependence;
 	struct dependence behind;
 	uint64_t ready = 0, any;
-	const enum dependence_kind kind = dependence_kind(thread, instruction, issue);
+	const enum dependence_kind kind = dependence_kind(thread, load, issue);
 	const bool is_usual = kind == DEPENDENCE_NONE || (kind == DEPENDENCE_ONE && dependence_follow(thread, issue));
 
 	if (kind == DEPENDENCE_ONE && is_usual)
-		ready = dependence_made(&thread->dependence, instruction);
+		ready = dependence_made(&thread->dependence, load);
 	behind = thread->dependence;
 	if (is_usual)
 		thread->dependence = before; /* else it goes on from there */
-	any = dependence_ready(thread, instruction, issue);
+	any = dependence_ready(thread, load, issue);
 	if (is_usual) {
 		assert_int_equal(ready, any);
 		assert_same_dependence(&behind, &thread->dependence);
@@ -316,7 +316,7 @@ the_usual_is_followed_straight_as_it_is_anyhow(void **state)
 	unsigned usual = 0;
 
 	for (uint64_t now = 1; now < 20000; now++) {
-		const struct block_instruction *load;
+		const struct block_dependence *load;
 		uint64_t ready;
 
 		random = random * 1664525 + 1013904223;
@@ -327,7 +327,7 @@ the_usual_is_followed_straight_as_it_is_anyhow(void **state)
 		execute(fixture, loads[(random >> 16) % 5]);
 		if (random >> 25 & 1)
 			continue;
-		load = &fixture->thread->variant->block->instructions[0];
+		load = fixture->thread->variant->block->dependences;
 		ready = wait_both_ways(fixture->thread, now - (random >> 26) % 8, &usual);
 		dependence_add(fixture->thread, load, (ready > now ? ready : now) + (random >> 29));
 	}
