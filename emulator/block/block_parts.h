@@ -93,6 +93,12 @@ int block_variant_first(struct blocks *blocks, struct block_node *node);
 struct variant *block_variant_known(const struct block_node *node, uint32_t state); /* NULL: not yet; no lock */
 struct variant *block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state); /* NULL: no memory */
 
+/*
+ * In order: whether the block takes as long, and leaves the same, behind what left this as behind what left nothing. It
+ * is told at a glance, of nearly all states of which it is true.
+ */
+bool block_is_undelayed(const struct block_node *node, const struct carried *carried);
+
 /* The number of a state, the same for the same; 0 or -ENOMEM. */
 int carried_number(struct carried_states *states, const struct carried *carried, uint32_t *number);
 void carried_states_fini(struct carried_states *states);

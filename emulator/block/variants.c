@@ -290,6 +290,8 @@ block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state
 	entry.is_near = node->variant_count == BLOCK_VARIANTS_MAX;
 	if (entry.is_near)
 		entry.variant = find_nearest(blocks, node, state);
+	else if (node->block.is_in_order && block_is_undelayed(node, &blocks->states.states[state]))
+		entry.variant = node->first;
 	else
 		entry.variant = make_another(blocks, node, state);
 	if (entry.variant)
