@@ -103,9 +103,9 @@ look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const u
 	look_in_any_third(hierarchy, left, line, latencies, now, result);
 }
 
-static __attribute__((noinline)) void
-write_and_read(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-               struct access_result *result)
+__attribute__((noinline)) void
+hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+                   struct access_result *result)
 {
 	if (left != CACHE_NO_LINE)
 		hierarchy_write(hierarchy, left, now);
@@ -117,16 +117,13 @@ BEYOND_INLINE void
 move_to_second(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
                struct access_result *result)
 {
-	const bool leaves = left != CACHE_NO_LINE;
-	const struct path_user *user = moves_simply(hierarchy, line, now, leaves ? 2 : 1);
+	const struct path_user *user = moves_exchange(hierarchy, left, line, now);
 
 	result->level = HIERARCHY_MEMORY;
-	if (user) {
-		hierarchy->traffic.written_back += leaves;
+	if (user)
 		moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
-	} else {
-		write_and_read(hierarchy, left, line, latencies, now, result);
-	}
+	else
+		hierarchy_exchange(hierarchy, left, line, latencies, now, result);
 }
 
 /* A simple level 2 did not have the line: it makes room for it. */
@@ -134,9 +131,7 @@ BEYOND_INLINE void
 look_behind(struct hierarchy *hierarchy, const struct cache *second, uint64_t line, const uint32_t *latencies,
             uint64_t now, struct access_result *result)
 {
-	const struct cache_left there = cache_small_bring(second, cache_small_set(second, line), line, 0);
-	const bool was_written = there.flags & CACHE_WAS_WRITTEN;
-	const uint64_t left = was_written ? cache_small_left(second, line, there) : CACHE_NO_LINE;
+	const uint64_t left = cache_small_make_room(second, line);
 
 	if (hierarchy->level_count > 2)
 		look_in_third(hierarchy, left, line, latencies, now, result);

@@ -96,11 +96,11 @@ cache_small_set(const struct cache *cache, uint64_t line)
 	return (struct cache_small *)(void *)cache->sets + cache_small_index(cache, line);
 }
 
-/* What has the line: the lowest bit is its way; 0: nothing. */
+/* What has the line: the lowest bit is its way; 0: nothing. Others mean nothing. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_find(const struct cache *cache, const struct cache_small *set, uint64_t line)
 {
-	return tags_match(set->tags, (uint32_t)(line >> cache->set_shift), CACHE_SMALL_WAYS);
+	return tags_find_of_eight(set->tags, (uint32_t)(line >> cache->set_shift));
 }
 
 /* cache_has() of a simple one. */
@@ -146,6 +146,15 @@ cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t l
 	set->flags[way] = flags;
 	set->order = order_used(set->order, way);
 	return left;
+}
+
+/* The same, and who was written leaves: which line that is; CACHE_NO_LINE. */
+static inline __attribute__((always_inline)) uint64_t
+cache_small_make_room(const struct cache *cache, uint64_t line)
+{
+	const struct cache_left left = cache_small_bring(cache, cache_small_set(cache, line), line, 0);
+
+	return left.flags & CACHE_WAS_WRITTEN ? cache_small_left(cache, line, left) : CACHE_NO_LINE;
 }
 
 /* The same, as of any cache. */

@@ -78,6 +78,8 @@ choose_kind(struct first_level *level, bool are_near)
 
 	if (!are_near)
 		level->usual_slots = 0;
+	else if (!are_pages)
+		level->entry_bits = (PLAIN_LINES - 1) << PLAIN_LINE_SHIFT;
 	level->is_ordered = are_pages && are_near && level->replacement == REPLACEMENT_FIFO && level->set_mask == 0;
 	level->is_recent = are_pages && are_near && level->replacement == REPLACEMENT_LRU &&
 	                   level->slots == FIRST_LEVEL_RECENT && level->set_mask < PLAIN_PAGES;

@@ -23,6 +23,8 @@ struct first_level {
 	uint32_t set_mask;
 	uint8_t set_shift;
 	uint8_t unit;        /* 1, of pages PLAIN_PAGE_PLACES: of how many places one is */
+	uint32_t entry_bits; /* of an address, those that lines with the same entry of the table have in common; 0: not
+	                      * told */
 	uint8_t usual_slots; /* in the order of LRU, when they are 4 or 8 and all are near (plain_place_to()); else 0 */
 	bool is_ordered;     /* pages, one set, first in, first out, and near */
 	bool is_recent;      /* pages, sets of FIRST_LEVEL_RECENT slots in the order of LRU, and near */
@@ -60,6 +62,13 @@ struct plain_hits *first_level_join(struct first_level *lines, unsigned line_shi
 
 /* No line is known to be a plain hit. */
 void first_level_forget(struct first_level *level);
+
+/* Lines have other addresses than those that they came with, perhaps: an entry tells nothing of where others are. */
+static inline void
+first_level_doubt_entries(struct first_level *level)
+{
+	level->entry_bits = 0;
+}
 
 /* first_level_use() of whatever level; `stamp`: of this use. */
 struct first_found first_level_use_any(struct first_level *level, uint64_t number, uint64_t stamp);
@@ -160,15 +169,22 @@ first_level_use(struct first_level *level, uint64_t number, uint64_t stamp)
 }
 
 /*
- * Ordered, or recent: whether a page that is no plain hit is known not to be there. Pages that share an entry are of
- * one set. In the order of LRU the one that has the entry was used last of them, as who is hidden is used only by
- * getting it back, and leaves last: when the place where the entry points has something else, none of them is there any
- * more.
+ * Ordered, or recent: whether a page that is no plain hit is known not to be there; `there` is where its entry points.
+ * Pages that share an entry are of one set. In the order of LRU the one that has the entry was used last of them, as
+ * who is hidden is used only by getting it back, and leaves last: when the place where the entry points has something
+ * else, none of them is there any more.
  */
 static inline __attribute__((always_inline)) bool
-first_level_lacks_recent(const struct first_level *level, uint64_t guest_page)
+first_level_lacks_recent(const struct plain_place *there, uint64_t guest_page)
 {
-	return (plain_page(level->plain, guest_page)->key ^ guest_page) % PLAIN_PAGES;
+	return (there->key ^ guest_page) % PLAIN_PAGES;
+}
+
+/* The same of lines where slots are usual, and of `address`: a line that is no plain hit is known not to be there. */
+static inline __attribute__((always_inline)) bool
+first_level_lacks_line(const struct first_level *level, const struct plain_place *there, uint64_t address)
+{
+	return (uint32_t)(there->key ^ address) & level->entry_bits;
 }
 
 /*
@@ -176,9 +192,9 @@ first_level_lacks_recent(const struct first_level *level, uint64_t guest_page)
  * That one may leave before what came later, which is not known then until all have left that were there.
  */
 static inline __attribute__((always_inline)) bool
-first_level_lacks_ordered(const struct first_level *level, uint64_t guest_page)
+first_level_lacks_ordered(const struct first_level *level, const struct plain_place *there, uint64_t guest_page)
 {
-	return first_level_lacks_recent(level, guest_page) && !(level->unsure_pages >> guest_page % 64 & 1);
+	return first_level_lacks_recent(there, guest_page) && !(level->unsure_pages >> guest_page % 64 & 1);
 }
 
 /* The place that leaves next is the first one again: what was unsure before it was the last time has left. */

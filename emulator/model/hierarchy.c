@@ -146,9 +146,9 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 }
 
 uint32_t
-hierarchy_second_cycles(const struct hierarchy *hierarchy)
+hierarchy_cycles(const struct hierarchy *hierarchy, unsigned level)
 {
-	return hierarchy->system->data_cycles[1];
+	return hierarchy->system->data_cycles[level];
 }
 
 void

@@ -80,8 +80,8 @@ void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
 void hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                          enum hierarchy_translation translation, struct access_result *result);
 
-/* Cycles from level 2 to who uses it, beyond a hit in level 1. */
-uint32_t hierarchy_second_cycles(const struct hierarchy *hierarchy);
+/* Cycles from a level, or from memory that nobody else asks, to who uses it, beyond a hit in level 1. */
+uint32_t hierarchy_cycles(const struct hierarchy *hierarchy, unsigned level);
 
 /*
  * The guest moved its pages from `from` to `to`: caches have what they had of them, though its address is another now,

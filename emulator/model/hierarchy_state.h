@@ -111,6 +111,10 @@ void hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *
 /* A line goes to memory. */
 void hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 
+/* `left`, if it is not CACHE_NO_LINE, goes to memory, and a line comes from there, as of hierarchy_read(). */
+void hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies,
+                        uint64_t now, struct access_result *result);
+
 /* A line that was written leaves the level before `level`. */
 void hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now);
 
@@ -144,7 +148,10 @@ hierarchy_has_moved(const struct hierarchy *hierarchy)
 	return __atomic_load_n(&hierarchy->system->moves, __ATOMIC_RELAXED) != 0;
 }
 
-/* The number that an address has until pages are moved, and what it is known by since. */
+/*
+ * The number that an address has until pages are moved, and what it is known by since: then level 1 has a line,
+ * perhaps, that came with another address.
+ */
 static inline uint64_t
 hierarchy_number(struct hierarchy *hierarchy, uint64_t address)
 {
@@ -152,11 +159,12 @@ hierarchy_number(struct hierarchy *hierarchy, uint64_t address)
 }
 
 static inline uint64_t
-hierarchy_follow(const struct hierarchy *hierarchy, uint64_t number)
+hierarchy_follow(struct hierarchy *hierarchy, uint64_t number)
 {
-	if (__builtin_expect(hierarchy_has_moved(hierarchy), 0))
-		return page_map_follow(hierarchy->system->pages, number);
-	return number;
+	if (__builtin_expect(!hierarchy_has_moved(hierarchy), 1))
+		return number;
+	first_level_doubt_entries(&hierarchy->data);
+	return page_map_follow(hierarchy->system->pages, number);
 }
 
 /* Of an access that missed nothing else than translations. */

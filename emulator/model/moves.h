@@ -48,4 +48,16 @@ moves_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const uns
 	return user;
 }
 
+/* hierarchy_exchange() where that is the usual; NULL: nothing is done. */
+static inline __attribute__((always_inline)) struct path_user *
+moves_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, uint64_t now)
+{
+	const bool leaves = left != CACHE_NO_LINE;
+	struct path_user *user = moves_simply(hierarchy, line, now, leaves ? 2 : 1);
+
+	if (user)
+		hierarchy->traffic.written_back += leaves;
+	return user;
+}
+
 #endif

@@ -13,7 +13,7 @@
 #include "emulator/model/translate.h"
 
 enum simple_found {
-	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done; hierarchy_load_line() does it */
+	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done */
 	SIMPLE_SECOND, /* level 2 had the line; a load's is now to be brought into level 1, by simple_load_...() */
 	SIMPLE_MET,    /* and somebody prefetched it */
 	SIMPLE_BEYOND, /* it had not */
@@ -33,9 +33,9 @@ simple_known(uint64_t address, uint64_t line)
 	return line << HIERARCHY_LINE_SHIFT | (address & ((1u << HIERARCHY_LINE_SHIFT) - 1));
 }
 
-/* Whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
+/* Of code: whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
 static inline __attribute__((always_inline)) bool
-simple_use_page_of(struct plain_hits *plain, uint64_t address, uint64_t *line)
+simple_use_code_page(struct plain_hits *plain, uint64_t address, uint64_t *line)
 {
 	struct plain_place *there = plain_page(plain, address >> HIERARCHY_PAGE_SHIFT);
 
@@ -46,17 +46,24 @@ simple_use_page_of(struct plain_hits *plain, uint64_t address, uint64_t *line)
 	return true;
 }
 
+/* Whether the page is a plain hit; it is used. `there`: plain_page(). */
 static inline __attribute__((always_inline)) bool
-simple_use_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line)
+simple_use_page(struct hierarchy *hierarchy, struct plain_place *there, uint64_t address)
 {
-	return simple_use_page_of(hierarchy->plain_data, address, line);
+	if (plain_page_differs(there, address >> HIERARCHY_PAGE_SHIFT))
+		return false;
+	there->stamp = hierarchy->plain_data->use += PLAIN_USE;
+	return true;
 }
 
-/* Whether the line is a plain hit; it is used. */
+/* The same of a line; `there`: plain_line(). */
 static inline __attribute__((always_inline)) bool
-simple_use_plainly(struct hierarchy *hierarchy, uint64_t address)
+simple_use_line(struct hierarchy *hierarchy, struct plain_place *there, uint64_t address)
 {
-	return plain_use_line(hierarchy->plain_data, address >> HIERARCHY_LINE_SHIFT, false);
+	if (plain_byte_differs(there, address, false))
+		return false;
+	there->stamp = hierarchy->plain_data->use += PLAIN_USE;
+	return true;
 }
 
 /* The offset of a page that is no plain hit. False: it must be looked for. */
@@ -66,18 +73,18 @@ simple_find_page(const struct hierarchy *hierarchy, uint64_t address, uint64_t *
 	return page_map_recent_offset(&hierarchy->regions, address, offset) && !hierarchy_has_moved(hierarchy);
 }
 
-/* The page: the first TLB is ordered, or recent, and is known not to have it. */
+/* The page: the first TLB is ordered, or recent, and is known not to have it. `there`: plain_page(). */
 static inline __attribute__((always_inline)) bool
-simple_ordered_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
+simple_ordered_lacks(struct hierarchy *hierarchy, const struct plain_place *there, uint64_t address, uint64_t offset)
 {
-	return translate_ordered_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
+	return translate_ordered_lacks(&hierarchy->data_pages, there, address >> HIERARCHY_PAGE_SHIFT, offset);
 }
 
 static inline __attribute__((always_inline)) bool
-simple_recent_lacks(struct hierarchy *hierarchy, uint64_t address, uint64_t offset)
+simple_recent_lacks(struct hierarchy *hierarchy, const struct plain_place *there, uint64_t address, uint64_t offset)
 {
 	translate_fetch_set(hierarchy, simple_line(address, offset));
-	return translate_recent_lacks(&hierarchy->data_pages, address >> HIERARCHY_PAGE_SHIFT, offset);
+	return translate_recent_lacks(&hierarchy->data_pages, there, address >> HIERARCHY_PAGE_SHIFT, offset);
 }
 
 /* Its translation when the first TLB did not have it; `ways`: of the second one. */
@@ -129,27 +136,30 @@ simple_bring(struct first_level *level, uint64_t address, uint64_t line, const u
 	return key & PLAIN_WRITTEN ? first_level_left(level, line, left) : CACHE_NO_LINE;
 }
 
-/* Whether level 2 has the line, which is used. */
-static inline __attribute__((always_inline)) enum simple_found
-simple_use_second(const struct cache *second, uint64_t line)
+/* Level 1 is known not to have the line of a load that is no plain hit; `there`: plain_line(). */
+static inline __attribute__((always_inline)) bool
+simple_lacks_line(const struct hierarchy *hierarchy, const struct plain_place *there, uint64_t address)
 {
+	return __builtin_expect(first_level_lacks_line(&hierarchy->data, there, address), 1);
+}
+
+/* Whether level 2 has the line, which is used. `prefetches`: somebody may have prefetched it. */
+static inline __attribute__((always_inline)) enum simple_found
+simple_use_second(const struct hierarchy *hierarchy, uint64_t line, const bool prefetches)
+{
+	const struct cache *second = &hierarchy->own[1];
 	struct cache_small *set = cache_small_set(second, line);
 	const uint32_t matches = cache_small_find(second, set, line);
+	uint32_t way;
 
 	if (!matches)
 		return SIMPLE_BEYOND;
-	if (__builtin_expect(cache_small_use(set, (uint32_t)__builtin_ctz(matches), false) & CACHE_WAS_PREFETCHED, 0))
+	way = (uint32_t)__builtin_ctz(matches);
+	if (!prefetches)
+		set->order = order_used(set->order, way);
+	else if (__builtin_expect(cache_small_use(set, way, false) & CACHE_WAS_PREFETCHED, 0))
 		return SIMPLE_MET;
 	return SIMPLE_SECOND;
-}
-
-/* A load of a line that is no plain hit, its page translated; `slots`: hierarchy->simple_slots, 4 or 8. */
-static inline __attribute__((always_inline)) enum simple_found
-simple_load_look(const struct hierarchy *hierarchy, uint64_t line, const unsigned slots)
-{
-	if (__builtin_expect(simple_is_in(&hierarchy->data, line, slots), 0))
-		return SIMPLE_NOT;
-	return simple_use_second(&hierarchy->own[1], line);
 }
 
 static inline __attribute__((always_inline)) uint64_t
@@ -239,7 +249,7 @@ simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, 
 	if (__builtin_expect(simple_is_in(&hierarchy->code, line, slots), 0))
 		return SIMPLE_NOT;
 	simple_bring(&hierarchy->code, address, line, slots);
-	return simple_use_second(&hierarchy->own[1], line);
+	return simple_use_second(hierarchy, line, true);
 }
 
 /* The same of one that level 1 has, where it is not known; from then on it is. */

@@ -30,6 +30,23 @@ tags_match_eight(const uint32_t *tags, __m128i wanted)
 }
 #endif
 
+/* Of eight: the lowest bit is the first that is `tag`; 0: none is. `tags`: at a multiple of 16 bytes. */
+static inline __attribute__((always_inline)) uint32_t
+tags_find_of_eight(const uint32_t *tags, uint32_t tag)
+{
+#ifdef __SSE2__
+	const __m128i matches = tags_match_eight(tags, _mm_set1_epi32((int)tag));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(matches, matches)); /* twice, which does not matter */
+#else
+	uint32_t matches = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		matches |= (uint32_t)(tags[i] == tag) << i;
+	return matches;
+#endif
+}
+
 /* Bit n: tags[n] is `tag`. `slots`: a multiple of four, at most 32. `tags`: at a multiple of 16 bytes. */
 static inline __attribute__((always_inline)) uint32_t
 tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)

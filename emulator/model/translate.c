@@ -2,7 +2,7 @@
 
 /* How far what its addresses are known by is from them. */
 static uint64_t
-offset_of(const struct hierarchy *hierarchy, uint64_t page, uint64_t number)
+offset_of(struct hierarchy *hierarchy, uint64_t page, uint64_t number)
 {
 	return hierarchy_follow(hierarchy, number << hierarchy->page_shift) - (page << hierarchy->page_shift);
 }

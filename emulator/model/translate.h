@@ -36,20 +36,21 @@ translate_second(struct hierarchy *hierarchy, uint32_t number, const uint32_t wa
 	return tlb_access_recent(&hierarchy->shared_tlb, number, ways) ? TRANSLATION_SECOND : TRANSLATION_WALKED;
 }
 
-/* The first TLB is ordered, or recent: whether the page is known not to be there; it comes in. */
+/* The first TLB is ordered, or recent: whether the page is known not to be there; it comes in. `there`: plain_page().
+ */
 static inline __attribute__((always_inline)) bool
-translate_ordered_lacks(struct first_pages *pages, uint64_t page, uint64_t offset)
+translate_ordered_lacks(struct first_pages *pages, const struct plain_place *there, uint64_t page, uint64_t offset)
 {
-	if (__builtin_expect(!first_level_lacks_ordered(&pages->level, page), 0))
+	if (__builtin_expect(!first_level_lacks_ordered(&pages->level, there, page), 0))
 		return false;
 	first_level_bring_ordered(&pages->level, page, offset);
 	return true;
 }
 
 static inline __attribute__((always_inline)) bool
-translate_recent_lacks(struct first_pages *pages, uint64_t page, uint64_t offset)
+translate_recent_lacks(struct first_pages *pages, const struct plain_place *there, uint64_t page, uint64_t offset)
 {
-	if (__builtin_expect(!first_level_lacks_recent(&pages->level, page), 0))
+	if (__builtin_expect(!first_level_lacks_recent(there, page), 0))
 		return false;
 	first_level_bring_recent(&pages->level, page, offset);
 	return true;
@@ -62,12 +63,13 @@ translate_straight(struct hierarchy *hierarchy, struct first_pages *pages, uint6
 {
 	const uint32_t number = translate_number(line);
 	const uint64_t offset = (number - page) << HIERARCHY_PAGE_SHIFT;
+	const struct plain_place *there = plain_page(pages->level.plain, page);
 
 	if (__builtin_expect(hierarchy_has_moved(hierarchy), 0))
 		return false;
 	if (pages->kind == FIRST_PAGES_ANY ||
-	    (pages->kind == FIRST_PAGES_ORDERED ? !translate_ordered_lacks(pages, page, offset)
-	                                        : !translate_recent_lacks(pages, page, offset)))
+	    (pages->kind == FIRST_PAGES_ORDERED ? !translate_ordered_lacks(pages, there, page, offset)
+	                                        : !translate_recent_lacks(pages, there, page, offset)))
 		return false;
 	*translation = translate_second(hierarchy, number, hierarchy->shared_tlb.ways);
 	return true;

@@ -32,12 +32,10 @@ data_of(unsigned vcpu, const bool is_alone)
 HOT_INLINE void
 load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
-	struct thread *thread;
+	struct plain_hits *plain = data_of(vcpu, is_alone);
 
-	if (HOT_LIKELY(hot_access_line(data_of(vcpu, is_alone), address, size, false)))
-		return;
-	thread = accessor(vcpu, is_alone);
-	thread->ways.load(thread, data, address);
+	if (!HOT_LIKELY(hot_access_line(plain, address, size, false)))
+		hot_load(accessor(vcpu, is_alone), plain, data, address);
 }
 
 HOT_INLINE void
@@ -132,7 +130,7 @@ load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data
 	struct thread *thread = thread_of(vcpu);
 
 	(void)info;
-	thread->ways.load(thread, data, address);
+	hot_load(thread, thread->data_plain, data, address);
 }
 
 static void

@@ -1,8 +1,7 @@
 /* In order: who needs a value that is not there waits. See core.h. */
 #include <string.h>
 
-#include "emulator/timing/core.h"
-#include "emulator/timing/load_stall.h"
+#include "emulator/timing/in_order.h"
 
 static uint64_t
 position_of(const struct thread *thread, unsigned index)
@@ -78,8 +77,8 @@ load_in_turn(struct thread *thread, unsigned index, struct load_cost cost, uint3
 }
 
 /* Its value is waited for later, or others are: if none of those before it, and there is room, straight on. */
-static __attribute__((noinline)) void
-load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, uint64_t tlb_cycles)
+__attribute__((noinline)) void
+in_order_load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, uint64_t tlb_cycles)
 {
 	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
 	const struct block *block = thread->variant->block;
@@ -96,33 +95,16 @@ load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, 
 	begin_waiting(thread, instruction, block->first + index, ready, cost);
 }
 
-/* The same straight on: nothing else waits or is waited for, which is the usual. */
-static inline __attribute__((always_inline)) void
-load_simply(struct thread *thread, unsigned index, const uint64_t cache_cycles, const uint64_t tlb_cycles)
-{
-	const struct variant_load *load = variant_load(thread->variant, index);
-	const int64_t later = (int64_t)(cache_cycles + tlb_cycles), cycles = load->wait + later;
-	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load->issue;
-
-	if (__builtin_expect(cycles <= 0 || thread->waiting_count || core_flight_turn(thread) > issue, 0)) {
-		load_among_others(thread, index, cache_cycles, tlb_cycles);
-		return;
-	}
-	core_flight_add(thread, issue + thread->load_cycles + (uint64_t)later);
-	load_stall_split(thread, &thread_edge(thread)->code->load_stalls[index], (uint64_t)cycles, cache_cycles,
-	                 tlb_cycles);
-}
-
 static void
 in_order_load_second(struct thread *thread, unsigned index)
 {
-	load_simply(thread, index, thread->second_cycles, 0);
+	in_order_load(thread, index, thread->second_cycles, 0);
 }
 
 static void
 in_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	load_simply(thread, index, cache_cycles, tlb_cycles);
+	in_order_load(thread, index, cache_cycles, tlb_cycles);
 }
 
 static void
@@ -133,7 +115,7 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	if (__builtin_expect(cost.wait_cycles, 0))
 		load_in_turn(thread, index, cost, result->load_cycles);
 	else
-		in_order_load_simply(thread, index, cost.cache_cycles, cost.tlb_cycles);
+		in_order_load(thread, index, cost.cache_cycles, cost.tlb_cycles);
 }
 
 const struct core_ways core_in_order = {in_order_load_second, in_order_load_simply, in_order_load_missed};

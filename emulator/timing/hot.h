@@ -134,6 +134,14 @@ hot_access_line(struct plain_hits *plain, uint64_t address, unsigned size, bool 
 		plain_hits_access_bytes(plain, writes, address, address + size - 1, address >> TIMING_PAGE_SHIFT));
 }
 
+/* A load that is no plain hit goes on; where its first byte is if it is one need not be looked for again. */
+HOT_INLINE void
+hot_load(struct thread *thread, struct plain_hits *plain, const void *data, uint64_t address)
+{
+	thread->ways.load(thread, data, address, plain_line(plain, address >> TIMING_LINE_SHIFT),
+	                  plain_page(plain, address >> TIMING_PAGE_SHIFT));
+}
+
 /* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */
 HOT_INLINE bool
 hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)

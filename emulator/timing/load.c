@@ -1,8 +1,8 @@
 #include "emulator/timing/load.h"
 
-#include "emulator/model/simple.h"
 #include "emulator/timing/callback_data.h"
-#include "emulator/timing/load_second.h"
+#include "emulator/timing/load_kind.h"
+#include "emulator/timing/missed.h"
 
 static inline void
 load_missed(struct thread *thread, unsigned index, const struct access_result *result)
@@ -23,9 +23,9 @@ load_any(struct thread *thread, unsigned index, uint64_t address)
 	load_missed(thread, index, &result);
 }
 
-/* It is no plain hit, and not simple. */
+/* Level 1 has its line, where it is not known. */
 static SLOW void
-load_anyhow(struct thread *thread, unsigned index, uint64_t address, enum hierarchy_translation translation)
+load_hidden(struct thread *thread, unsigned index, uint64_t address, enum hierarchy_translation translation)
 {
 	struct access_result result;
 
@@ -34,165 +34,61 @@ load_anyhow(struct thread *thread, unsigned index, uint64_t address, enum hierar
 	load_missed(thread, index, &result);
 }
 
-/* Level 2 had not its line. */
-static SLOW void
-load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            enum hierarchy_translation translation)
+/* Level 1 has not its line. */
+LOAD_INLINE void
+load_from_second(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                 const enum hierarchy_translation translation, const struct load_kind kind)
 {
-	const uint32_t number = access_number(thread, index);
-	struct access_result *result = &thread->beyond;
+	const enum simple_found found = simple_use_second(thread->hierarchy, line, !kind.is_in_order);
 
-	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
-	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
-	core_load_missed(thread, index, result);
-}
-
-/* Its line was in level 2, and somebody prefetched it. */
-static SLOW void
-load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, enum hierarchy_translation translation)
-{
-	const uint32_t number = access_number(thread, index);
-	struct access_result *result = &thread->beyond;
-
-	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_met(thread->hierarchy, address, line, number, thread->clock, result);
-	missed_count_read(thread, number, result, false);
-	core_load_missed(thread, index, result);
-}
-
-/* Its page had to be translated, and its line was in level 2. */
-static SLOW void
-load_translated_second(struct thread *thread, unsigned index, enum hierarchy_translation translation)
-{
-	const uint32_t number = access_number(thread, index);
-
-	missed_count_translation(thread, number, translation == TRANSLATION_WALKED, false);
-	missed_count_second(thread, number);
-	core_load_simply(thread, index, thread->second_cycles,
-	                 simple_translation_cycles(thread->hierarchy, translation));
-}
-
-/* Its line was in level 2, and its page a plain hit; what left level 1 is not there yet where it goes. */
-static SLOW void
-load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
-{
-	simple_leave(thread->hierarchy, left, thread->clock);
-	load_second_told(thread, index, address, line);
-}
-
-/* The same, and its line is to be brought. */
-static inline __attribute__((always_inline)) void
-load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const unsigned slots)
-{
-	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
-
-	if (__builtin_expect(left != CACHE_NO_LINE, 0))
-		load_second_leaving(thread, index, address, line, left);
-	else if (thread->ways.load_told)
-		thread->ways.load_told(thread, index, address, line);
-	else
-		load_second(thread, index);
-}
-
-static SLOW void
-load_second_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_second_by(thread, index, address, line, 4);
-}
-
-static SLOW void
-load_second_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_second_by(thread, index, address, line, 8);
-}
-
-/* The same, and its page had to be translated. */
-static SLOW void
-load_second_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                   enum hierarchy_translation translation)
-{
-	simple_load_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
-	load_translated_second(thread, index, translation);
-}
-
-/* Its line is no plain hit. Who calls nothing, and does a part of it, saves nothing: it goes on elsewhere. */
-static inline __attribute__((always_inline)) void
-load_simply(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            const enum hierarchy_translation translation, const unsigned slots)
-{
-	const enum simple_found found = simple_load_look(thread->hierarchy, line, slots);
-
-	if (found == SIMPLE_NOT)
-		load_anyhow(thread, index, address, translation);
-	else if (found == SIMPLE_BEYOND)
-		load_beyond(thread, index, address, line, translation);
+	if (found == SIMPLE_BEYOND)
+		thread->ways.load_beyond(thread, index, address, line, translation);
 	else if (found == SIMPLE_MET)
 		load_met(thread, index, address, line, translation);
-	else if (translation != TRANSLATION_FIRST)
-		load_second_behind(thread, index, address, line, translation);
-	else if (slots == 4)
-		load_second_of_four(thread, index, address, line);
+	else if (translation == TRANSLATION_FIRST)
+		kind.second(thread, index, address, line);
 	else
-		load_second_of_eight(thread, index, address, line);
+		kind.second_behind(thread, index, address, line, translation);
 }
 
-/* Its page was translated, and its line is no plain hit. */
-static SLOW void
-load_line_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                  enum hierarchy_translation translation)
+LOAD_INLINE void
+load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+            enum hierarchy_translation translation, const struct load_kind kind)
 {
-	load_simply(thread, index, address, line, translation, 4);
-}
-
-static SLOW void
-load_line_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                   enum hierarchy_translation translation)
-{
-	load_simply(thread, index, address, line, translation, 8);
-}
-
-/* The same of a page that is a plain hit: by itself, so that who goes to another page has nothing to save for it. */
-static SLOW void
-load_first_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_simply(thread, index, address, line, TRANSLATION_FIRST, 4);
-}
-
-static SLOW void
-load_first_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
-{
-	load_simply(thread, index, address, line, TRANSLATION_FIRST, 8);
-}
-
-static inline __attribute__((always_inline)) void
-load_of(struct thread *thread, unsigned index, uint64_t address, const unsigned slots)
-{
-	uint64_t line;
-
-	if (!simple_use_page(thread->hierarchy, address, &line))
-		thread->ways.load_page(thread, index, address);
-	else if (slots == 4)
-		load_first_of_four(thread, index, address, line);
+	if (simple_is_in(&thread->hierarchy->data, line, kind.slots))
+		load_hidden(thread, index, address, translation);
 	else
-		load_first_of_eight(thread, index, address, line);
+		load_from_second(thread, index, address, line, translation, kind);
 }
 
-static void
-load_of_four(struct thread *thread, unsigned index, uint64_t address)
+/* Its line is no plain hit. */
+LOAD_INLINE void
+load_translated(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                const enum hierarchy_translation translation, const struct plain_place *there,
+                const struct load_kind kind)
 {
-	load_of(thread, index, address, 4);
+	if (simple_lacks_line(thread->hierarchy, there, address))
+		load_from_second(thread, index, address, line, translation, kind);
+	else
+		kind.unsure(thread, index, address, line, translation);
 }
 
-static void
-load_of_eight(struct thread *thread, unsigned index, uint64_t address)
+/* Its page, or its line. */
+LOAD_INLINE void
+load_of(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there, struct plain_place *page,
+        const struct load_kind kind)
 {
-	load_of(thread, index, address, 8);
+	if (simple_use_page(thread->hierarchy, page, address))
+		load_translated(thread, index, address, simple_line(address, plain_page_of(page)->offset),
+		                TRANSLATION_FIRST, there, kind);
+	else
+		thread->ways.load_page(thread, index, address, there, page);
 }
 
 /* As its callback was given it: of one line, or of two. */
-static inline __attribute__((always_inline)) void
-load_given(struct thread *thread, uint64_t address, const void *data, const unsigned slots)
+LOAD_INLINE void
+load_given(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+           struct plain_place *page, const struct load_kind kind)
 {
 	const struct access *access = callback_access(data);
 	const uint64_t last = address + (unsigned)callback_last(data);
@@ -200,42 +96,67 @@ load_given(struct thread *thread, uint64_t address, const void *data, const unsi
 	if (access_is_left(thread, access))
 		return;
 	if (__builtin_expect((address ^ last) >> HIERARCHY_LINE_SHIFT == 0, 1))
-		load_of(thread, access->index, address, slots);
+		load_of(thread, access->index, address, there, page, kind);
 	else
 		slow_access(thread, access, address, (unsigned)callback_last(data) + 1, false);
 }
 
 static void
-load_given_of_four(struct thread *thread, const void *data, uint64_t address)
+load_given_anyhow(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+                  struct plain_place *page)
 {
-	load_given(thread, address, data, 4);
-}
-
-static void
-load_given_of_eight(struct thread *thread, const void *data, uint64_t address)
-{
-	load_given(thread, address, data, 8);
-}
-
-static void
-load_given_anyhow(struct thread *thread, const void *data, uint64_t address)
-{
+	(void)there;
+	(void)page;
 	slow_access(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, false);
 }
 
+#define LOAD_DEFINE(name, slots, is_in_order)                                                                          \
+	SLOW void load_unsure_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,           \
+	                             enum hierarchy_translation translation)                                           \
+	{                                                                                                              \
+		load_unsure(thread, index, address, line, translation, LOAD_KIND(name, slots, is_in_order));           \
+	}                                                                                                              \
+	static void load_translated_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,     \
+	                                   enum hierarchy_translation translation, struct plain_place *there)          \
+	{                                                                                                              \
+		load_translated(thread, index, address, line, translation, there,                                      \
+		                LOAD_KIND(name, slots, is_in_order));                                                  \
+	}                                                                                                              \
+	static void load_line_##name(struct thread *thread, unsigned index, uint64_t address)                          \
+	{                                                                                                              \
+		struct plain_hits *plain = thread->data_plain;                                                         \
+                                                                                                                       \
+		load_of(thread, index, address, plain_line(plain, address >> HIERARCHY_LINE_SHIFT),                    \
+		        plain_page(plain, address >> HIERARCHY_PAGE_SHIFT), LOAD_KIND(name, slots, is_in_order));      \
+	}                                                                                                              \
+	static void load_given_##name(struct thread *thread, const void *data, uint64_t address,                       \
+	                              struct plain_place *there, struct plain_place *page)                             \
+	{                                                                                                              \
+		load_given(thread, data, address, there, page, LOAD_KIND(name, slots, is_in_order));                   \
+	}
+
+LOAD_KINDS(LOAD_DEFINE)
+
+#define LOAD_CHOOSE(name, kind_slots, kind_is_in_order)                                                                \
+	if (hierarchy->simple_slots == (kind_slots) && is_in_order == (kind_is_in_order)) {                            \
+		ways->load = load_given_##name;                                                                        \
+		ways->load_line = load_line_##name;                                                                    \
+		ways->load_translated = load_translated_##name;                                                        \
+	}
+
 void
-load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy)
+load_choose_ways(struct thread *thread)
 {
+	const struct hierarchy *hierarchy = thread->hierarchy;
+	const bool is_in_order = thread->core == &core_in_order && !hierarchy->prefetch;
+	struct access_ways *ways = &thread->ways;
+
 	ways->load = load_given_anyhow;
 	ways->load_line = load_any;
-	load_told_choose_way(ways, hierarchy);
-	load_page_choose_ways(ways, hierarchy);
-	ways->load_translated = hierarchy->simple_slots == 4 ? load_line_of_four : load_line_of_eight;
-	if (hierarchy->simple_slots == 4) {
-		ways->load = load_given_of_four;
-		ways->load_line = load_of_four;
-	} else if (hierarchy->simple_slots == 8) {
-		ways->load = load_given_of_eight;
-		ways->load_line = load_of_eight;
-	}
+	LOAD_KINDS(LOAD_CHOOSE)
+	load_page_choose_ways(thread);
+	load_told_choose_way(thread);
+	ways->load_beyond = load_beyond;
+	if (is_in_order && hierarchy->level_count == 2)
+		ways->load_beyond = hierarchy->simple_slots == 4 ? load_memory_of_four : load_memory_of_eight;
 }

@@ -30,10 +30,8 @@ access_is_timed(const struct thread *thread)
 	return thread->timing->parts & SETUP_CLOCK;
 }
 
-/* Those of `ways` that are loads, and of them those of pages, and the one that prefetchers are told. */
-void load_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy);
-void load_page_choose_ways(struct access_ways *ways, const struct hierarchy *hierarchy);
-void load_told_choose_way(struct access_ways *ways, const struct hierarchy *hierarchy);
+/* Of the thread's ways those that are loads. */
+void load_choose_ways(struct thread *thread);
 
 /* The instruction at `index` of the block that runs loads bytes of the line with `address`. */
 static inline void

@@ -3,7 +3,7 @@
  * the next one, so that none has much to save.
  */
 #include "emulator/model/prefetch_usual.h"
-#include "emulator/model/simple.h"
+#include "emulator/timing/load_kind.h"
 #include "emulator/timing/load_second.h"
 
 SLOW void
@@ -64,8 +64,10 @@ load_told_usual(struct thread *thread, unsigned index, uint64_t address, uint64_
 }
 
 void
-load_told_choose_way(struct access_ways *ways, const struct hierarchy *hierarchy)
+load_told_choose_way(struct thread *thread)
 {
+	const struct hierarchy *hierarchy = thread->hierarchy;
+
 	if (hierarchy->prefetch)
-		ways->load_told = prefetch_is_usual(hierarchy) ? load_told_usual : load_second_told;
+		thread->ways.load_told = prefetch_is_usual(hierarchy) ? load_told_usual : load_second_told;
 }

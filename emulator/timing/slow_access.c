@@ -148,7 +148,7 @@ group_given(struct thread *thread, const void *data, uint64_t address)
 void
 slow_choose_ways(struct thread *thread)
 {
-	load_choose_ways(&thread->ways, thread->hierarchy);
+	load_choose_ways(thread);
 	thread->ways.store = store_given;
 	thread->ways.group = thread->timing->is_common ? group_given : group_given_anyhow;
 }

@@ -249,7 +249,7 @@ slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts)
 
 	if (!thread->hierarchy->simple_code_slots || hierarchy_has_moved(thread->hierarchy) || !is_one_line(edge))
 		fetch_anyhow(thread, edge, parts);
-	else if (simple_use_page_of(thread->code_plain, edge->line_key, &line))
+	else if (simple_use_code_page(thread->code_plain, edge->line_key, &line))
 		fetch_translated(thread, edge, parts, line, TRANSLATION_FIRST);
 	else
 		fetch_page(thread, edge, parts);

@@ -18,7 +18,9 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->data_plain = hierarchy_plain_data(thread->hierarchy);
 		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
 		slow_choose_ways(thread);
-		thread->second_cycles = core_cache_cycles(timing, hierarchy_second_cycles(thread->hierarchy));
+		thread->second_cycles = core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, 1));
+		thread->memory_cycles =
+			core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, HIERARCHY_MEMORY));
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
 	if (err)

@@ -32,17 +32,21 @@ struct thread;
 
 /* How accesses that are no plain hits go on, as their callbacks were given them; how a load of a line does. */
 struct access_ways {
-	void (*load)(struct thread *thread, const void *data, uint64_t address);
+	/* `there`, `page`: where the line and the page of its first byte are if they are plain hits (plain_line()) */
+	void (*load)(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+	             struct plain_place *page);
 	void (*store)(struct thread *thread, const void *data, uint64_t address);
 	void (*group)(struct thread *thread, const void *data, uint64_t address);
 	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
 
-	/* steps of simple ones (model/simple.h): the page is no plain hit; nor has the first TLB it; nor is the line
-	 * one */
-	void (*load_page)(struct thread *thread, unsigned index, uint64_t address);
-	void (*load_second_tlb)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
+	/* steps of simple ones (model/simple.h): the page is no plain hit; it was translated, and the line is none;
+	 * level 2 had it not */
+	void (*load_page)(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
+	                  struct plain_place *page);
 	void (*load_translated)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-	                        enum hierarchy_translation translation);
+	                        enum hierarchy_translation translation, struct plain_place *there);
+	void (*load_beyond)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+	                    enum hierarchy_translation translation);
 
 	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
 	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
@@ -110,7 +114,8 @@ struct thread {
 	const struct core_ways *core;
 	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */
 	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
-	uint32_t second_cycles;       /* that a load from level 2 takes longer than that */
+	uint32_t second_cycles;       /* that a load from level 2 takes longer than that, */
+	uint32_t memory_cycles;       /* and one from memory, of a core's own node, that nobody else asks */
 	bool records_stalls;
 	unsigned waiting_count;      /* of `waiting` */
 	uint16_t first_user;         /* of their user_index */

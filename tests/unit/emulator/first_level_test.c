@@ -135,13 +135,13 @@ compare_pages_with_reference(unsigned sets, unsigned ways, bool is_ordered, unsi
 
 		if (plain_use_page(level.plain, page)) {
 			assert_true(wanted);
-		} else if (is_ordered && first_level_lacks_ordered(&level, page)) {
+		} else if (is_ordered && first_level_lacks_ordered(&level, plain_page(level.plain, page), page)) {
 			assert_false(wanted);
 			first_level_bring_ordered(&level, page, page);
 			known++;
 		} else if (is_ordered) {
 			assert_int_equal(first_level_use_ordered(&level, page, page), wanted);
-		} else if (first_level_lacks_recent(&level, page)) {
+		} else if (first_level_lacks_recent(plain_page(level.plain, page), page)) {
 			assert_false(wanted);
 			first_level_bring_recent(&level, page, page);
 			known++;
@@ -178,6 +178,57 @@ recent_it_knows_which_pages_it_lacks(void **state)
 			compare_pages_with_reference(sets, ways, false, 3);
 			compare_pages_with_reference(sets, ways, false, 1);
 		}
+	}
+}
+
+/* A level 1, every `sharing`th line shares entries: how often what was no plain hit was known not to be there. */
+static unsigned
+compare_lines_with_reference(unsigned ways, unsigned sharing)
+{
+	const struct machine_cache model = {.bytes = 16 * ways * 64, .ways = ways, .cores = 1};
+	struct reference_cache reference = reference_new(16, ways, false);
+	uint64_t random = ways * 100 + sharing, lines = 16 * ways * 3 / 2;
+	struct first_level level, pages;
+	unsigned known = 0;
+
+	assert_int_equal(first_level_init(&level, &model, 64, 0), 0);
+	first_level_init_plain(&pages);
+	assert_non_null(first_level_join(&level, 6, &pages, 12));
+	for (unsigned i = 0; i < 20000; i++) {
+		const uint64_t which = next_random(&random) % lines;
+		const uint64_t line = FAR + which * (which % sharing ? 1 : PLAIN_LINES);
+		const bool wanted = reference_access(&reference, line, false).hit;
+		struct first_found found;
+
+		if (plain_use_line(level.plain, line, false)) {
+			assert_true(wanted);
+			continue;
+		}
+		if (first_level_lacks_line(&level, plain_line(level.plain, line),
+		                           line << 6 | next_random(&random) % 64)) {
+			assert_false(wanted);
+			known++;
+		}
+		found = first_level_use(&level, line, level.plain->use += PLAIN_USE);
+		assert_int_equal(found.hit, wanted);
+		first_level_put_line(&level, found.place, line, false);
+	}
+	first_level_doubt_entries(&level);
+	for (uint64_t line = 0; line < 1000; line++)
+		assert_false(first_level_lacks_line(&level, plain_line(level.plain, line), line << 6));
+	reference_free(&reference);
+	free_level(&level);
+	return known;
+}
+
+static void
+it_knows_which_lines_it_lacks(void **state)
+{
+	(void)state;
+	for (unsigned ways = 4; ways <= 8; ways += 4) {
+		assert_in_range(compare_lines_with_reference(ways, 100), 5000, 20000);
+		compare_lines_with_reference(ways, 3);
+		compare_lines_with_reference(ways, 1);
 	}
 }
 
@@ -276,6 +327,7 @@ main(void)
 		cmocka_unit_test(first_in_first_out_it_may_have_any_number_of_ways),
 		cmocka_unit_test(ordered_it_knows_which_pages_it_lacks),
 		cmocka_unit_test(recent_it_knows_which_pages_it_lacks),
+		cmocka_unit_test(it_knows_which_lines_it_lacks),
 		cmocka_unit_test(what_is_not_near_is_neither_usual_nor_ordered),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),

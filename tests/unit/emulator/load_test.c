@@ -63,7 +63,7 @@ access_memory(struct thread *thread, const struct access *access, uint64_t addre
 	if (is_store)
 		thread->ways.store(thread, data, address);
 	else
-		thread->ways.load(thread, data, address);
+		hot_load(thread, thread->data_plain, data, address);
 }
 
 /* For the most part in the first or the second level; lines in turn, which are prefetched; anywhere. */
@@ -130,7 +130,7 @@ going_straight_changes_nothing(void **state)
 	whole->thread->hierarchy->simple_slots = 0;
 	if (whole->thread->hierarchy->prefetch)
 		whole->thread->hierarchy->prefetch = hierarchy_prefetch_any;
-	load_choose_ways(&whole->thread->ways, whole->thread->hierarchy);
+	load_choose_ways(whole->thread);
 	run(straight);
 	run(whole);
 	compare(straight, whole);

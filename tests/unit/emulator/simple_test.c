@@ -211,17 +211,19 @@ pages_that_another_core_moved_are_found_where_they_are(void **state)
 	struct pair *pair = *state;
 	struct access_result result = {.level = 0};
 	struct hierarchy *other;
-	uint64_t line;
+	struct plain_place *page;
 
 	begin(pair);
 	other = hierarchy_new(pair->systems[0], 1);
 	assert_non_null(other);
 	straight_load(other, HEAP, 1, 0, &result);
-	assert_true(simple_use_page(other, HEAP, &line));
+	page = plain_page(other->plain_data, HEAP >> HIERARCHY_PAGE_SHIFT);
+	assert_true(simple_use_page(other, page, HEAP));
 	hierarchy_move_pages(pair->whole, HEAP, HEAP + 20 * 4096, 4096);
 	straight_load(other, HEAP + 4096, 1, 0, &result);
-	assert_true(simple_use_page(other, HEAP, &line));
-	assert_int_equal(line, (hierarchy_number(other, HEAP) + 20 * 4096) / 64);
+	assert_true(simple_use_page(other, page, HEAP));
+	assert_int_equal(simple_line(HEAP, plain_page_of(page)->offset),
+	                 (hierarchy_number(other, HEAP) + 20 * 4096) / 64);
 	hierarchy_free(other);
 }
 

@@ -1,0 +1,98 @@
+/* A simple load whose line level 2 had not. */
+#include "emulator/model/moves.h"
+#include "emulator/timing/load_events.h"
+#include "emulator/timing/missed.h"
+
+/* Level 1 has its line; `left`, unless it is CACHE_NO_LINE, was written and has left it. */
+static SLOW void
+load_brought(struct thread *thread, unsigned index, uint64_t line, enum hierarchy_translation translation,
+             uint64_t left)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
+	hierarchy_load_beyond(hierarchy, line, left, thread->clock, result);
+	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
+	core_load_missed(thread, index, result);
+}
+
+void
+load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+            enum hierarchy_translation translation)
+{
+	const uint32_t number = access_number(thread, index);
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
+	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
+	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
+	core_load_missed(thread, index, result);
+}
+
+/* Both levels have its line, and memory has something else to do; `left`: what was written and has left level 2. */
+static SLOW void
+load_exchange(struct thread *thread, unsigned index, uint64_t line, enum hierarchy_translation translation,
+              uint64_t left)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
+	result->level = HIERARCHY_MEMORY;
+	hierarchy_exchange(hierarchy, left, line, hierarchy->system->data_cycles, thread->clock, result);
+	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
+	core_load_missed(thread, index, result);
+}
+
+/* Memory had it, and takes as much longer as it has to do. */
+static SLOW void
+load_wait(struct thread *thread, unsigned index, enum hierarchy_translation translation, const struct path_user *user)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
+	result->level = HIERARCHY_MEMORY;
+	moves_came(result, user, 0, hierarchy->system->data_cycles[HIERARCHY_MEMORY], 0);
+	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
+	core_load_missed(thread, index, result);
+}
+
+/* In order; memory is behind level 2, and nobody prefetches. */
+LOAD_INLINE void
+load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+            enum hierarchy_translation translation, const unsigned slots)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct cache *second = &hierarchy->own[1];
+	uint64_t left = simple_bring(&hierarchy->data, address, line, slots);
+	const struct path_user *user;
+
+	if (left != CACHE_NO_LINE && __builtin_expect(!cache_small_mark_written(second, left), 0)) {
+		load_brought(thread, index, line, translation, left);
+		return;
+	}
+	left = cache_small_make_room(second, line);
+	user = moves_exchange(hierarchy, left, line, thread->clock);
+	if (__builtin_expect(!user, 0))
+		load_exchange(thread, index, line, translation, left);
+	else if (__builtin_expect(user->load_cycles != 0, 0))
+		load_wait(thread, index, translation, user);
+	else
+		load_counted(thread, index, translation, LOAD_MISSED_LAST);
+}
+
+SLOW void
+load_memory_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                    enum hierarchy_translation translation)
+{
+	load_memory(thread, index, address, line, translation, 4);
+}
+
+SLOW void
+load_memory_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                     enum hierarchy_translation translation)
+{
+	load_memory(thread, index, address, line, translation, 8);
+}

@@ -1,0 +1,106 @@
+/* A simple load whose line was in level 2. */
+#include "emulator/timing/load_events.h"
+#include "emulator/timing/load_second.h"
+
+/* Somebody prefetched it. */
+SLOW void
+load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, enum hierarchy_translation translation)
+{
+	const uint32_t number = access_number(thread, index);
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
+	simple_load_met(thread->hierarchy, address, line, number, thread->clock, result);
+	missed_count_read(thread, number, result, false);
+	core_load_missed(thread, index, result);
+}
+
+SLOW void
+load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_translation translation, enum load_event at,
+                    enum load_event last)
+{
+	const uint32_t number = access_number(thread, index);
+
+	sample_event(thread, load_events[at], number);
+	while (at++ < last) {
+		if (load_happens(at, translation))
+			sample_count(thread, load_events[at], number);
+	}
+	core_load_simply(thread, index, load_cache_cycles(thread, last),
+	                 simple_translation_cycles(thread->hierarchy, translation));
+}
+
+/* Its page is a plain hit; what left level 1 is not there yet where it goes. */
+static SLOW void
+load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
+{
+	simple_leave(thread->hierarchy, left, thread->clock);
+	load_second_told(thread, index, address, line);
+}
+
+/* Its page is a plain hit, and nobody prefetches. */
+LOAD_INLINE void
+load_second_in_order(struct thread *thread, unsigned index)
+{
+	thread->record->counters.loads_missed[0]++;
+	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
+		load_sampled(thread, index);
+	else
+		in_order_load(thread, index, thread->second_cycles, 0);
+}
+
+/* The same, and its line is to be brought. */
+LOAD_INLINE void
+load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const struct load_kind kind)
+{
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
+
+	if (__builtin_expect(left != CACHE_NO_LINE, 0))
+		load_second_leaving(thread, index, address, line, left);
+	else if (kind.is_in_order)
+		load_second_in_order(thread, index);
+	else if (thread->ways.load_told)
+		thread->ways.load_told(thread, index, address, line);
+	else
+		load_second(thread, index);
+}
+
+/* Its page was translated, and its line is in level 1; `left`, unless it is CACHE_NO_LINE, was written and left it. */
+static SLOW void
+load_second_brought(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                    enum hierarchy_translation translation, uint64_t left)
+{
+	const uint32_t number = access_number(thread, index);
+
+	simple_leave(thread->hierarchy, left, thread->clock);
+	simple_tell_second(thread->hierarchy, address, line, number, thread->clock);
+	missed_count_translation(thread, number, translation == TRANSLATION_WALKED, false);
+	missed_count_second(thread, number);
+	core_load_simply(thread, index, thread->second_cycles,
+	                 simple_translation_cycles(thread->hierarchy, translation));
+}
+
+LOAD_INLINE void
+load_second_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                   enum hierarchy_translation translation, const struct load_kind kind)
+{
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
+
+	if (!kind.is_in_order || left != CACHE_NO_LINE)
+		load_second_brought(thread, index, address, line, translation, left);
+	else
+		load_counted(thread, index, translation, LOAD_MISSED_FIRST);
+}
+
+#define LOAD_DEFINE_SECOND(name, slots, is_in_order)                                                                   \
+	SLOW void load_second_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line)           \
+	{                                                                                                              \
+		load_second_by(thread, index, address, line, LOAD_KIND(name, slots, is_in_order));                     \
+	}                                                                                                              \
+	SLOW void load_second_behind_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,    \
+	                                    enum hierarchy_translation translation)                                    \
+	{                                                                                                              \
+		load_second_behind(thread, index, address, line, translation, LOAD_KIND(name, slots, is_in_order));    \
+	}
+
+LOAD_KINDS(LOAD_DEFINE_SECOND)
