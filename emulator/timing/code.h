@@ -51,10 +51,14 @@ enum edge_fetch {
 struct edge {
 	const struct variant *of;   /* that `variant` is a copy of */
 	const struct variant *from; /* `of` of the edge to the block before; atomically */
-	struct edge *other; /* of the code's first edge: the last of the others that was taken, or none; atomically */
-	uint64_t line_key;  /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
-	uint32_t number;    /* the code's */
-	uint32_t site;      /* of the branch that was before it, for the predictor; of none predictor_no_site() */
+	union {
+		struct edge *other; /* of the code's first edge: the last of the others that was taken, or none;
+		                       atomically */
+		struct edge *same;  /* of another: the next that has the same place in the table of edges */
+	};
+	uint64_t line_key; /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
+	uint32_t number;   /* the code's */
+	uint32_t site;     /* of the branch that was before it, for the predictor; of none predictor_no_site() */
 	uint16_t line_index; /* in the table of plain hits */
 	uint8_t sure;        /* the predictor's counter, when it is sure of what happens here; PREDICTOR_NEVER */
 	uint8_t ending;      /* enum code_ending of the block before */
@@ -63,7 +67,6 @@ struct edge {
 	struct variant variant;
 	struct code *code;
 	struct edge *next; /* from here, the last that was not known otherwise, or none; atomically */
-	struct edge *same; /* with the same place in the table of edges */
 	uint32_t seed;     /* of the places of those from here */
 	uint64_t page_key; /* of the lines' page */
 	uint16_t page_index;
@@ -97,6 +100,13 @@ static inline struct edge *
 edge_of(const struct variant *variant)
 {
 	return (struct edge *)((uintptr_t)variant - offsetof(struct edge, variant));
+}
+
+/* Whether anything led there: of the first edge to code. */
+static inline bool
+edge_is_made(const struct edge *edge)
+{
+	return __atomic_load_n(&edge->from, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* Whether it is the edge from the block that was entered by `before`. */

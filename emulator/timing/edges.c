@@ -108,20 +108,24 @@ variant_behind(const struct timing *timing, const struct edge *before, const str
 	return before->code == code ? blocks_find_variant(timing->blocks, first, code->block) : first;
 }
 
-/* Under the lock. */
+/* The first is part of the code; the others are found in the table. Under the lock. */
 static struct edge *
-make(struct timing *timing, struct edge **place, const struct edge *before, struct code *code)
+make(struct timing *timing, const struct edge *before, struct code *code)
 {
 	const struct variant *of = variant_behind(timing, before, code);
-	struct edge *edge = &code->edge;
+	const bool is_first = !edge_is_made(&code->edge);
+	struct edge **place, *edge = &code->edge;
 
-	if (edge->code)
+	if (!is_first)
 		edge = arena_take(&timing->edges.arena, sizeof(*edge), _Alignof(struct edge));
 	if (!edge)
 		return &code->edge;
 	fill(timing, before->code, code, of, edge);
-	edge->same = *place;
 	__atomic_store_n(&edge->from, before->of, __ATOMIC_RELEASE);
+	if (is_first)
+		return edge;
+	place = edges_place(&timing->edges, before, code);
+	edge->same = *place;
 	__atomic_store_n(place, edge, __ATOMIC_RELEASE);
 	return edge;
 }
@@ -129,13 +133,13 @@ make(struct timing *timing, struct edge **place, const struct edge *before, stru
 struct edge *
 edges_make(struct timing *timing, const struct edge *before, struct code *code)
 {
-	struct edge **place = edges_place(&timing->edges, before, code);
-	struct edge *edge;
+	struct edge *edge = &code->edge;
 
 	pthread_mutex_lock(&timing->edges.lock);
-	edge = edges_look(place, before, code);
+	if (!edge_is_from(edge, before))
+		edge = edges_look(&timing->edges, before, code);
 	if (!edge)
-		edge = make(timing, place, before, code);
+		edge = make(timing, before, code);
 	pthread_mutex_unlock(&timing->edges.lock);
 	return edge;
 }

@@ -2,9 +2,10 @@
  * edges.h - the edges between translated blocks (code.h): found again, or made
  *
  * What was before is known by its variant. Code that is mapped at several addresses has one set of variants, so that
- * edges from its copies to the same block are one, which says what the first of them does of lines.
+ * edges from its copies to the same block are one, which says what the first of them does of lines. The first edge to a
+ * block is part of it; the others are in a table.
  *
- * Thread rule: edges_find() by any thread; only edges_make() locks. What it gave stays until edges_fini().
+ * Thread rule: edges_look() by any thread; only edges_make() locks. What it gave stays until edges_fini().
  */
 #ifndef DCPI_EMULATOR_TIMING_EDGES_H
 #define DCPI_EMULATOR_TIMING_EDGES_H
@@ -39,20 +40,24 @@ void edges_make_first(const struct timing *timing, struct code *code);
  * first that there was to it. */
 struct edge *edges_make(struct timing *timing, const struct edge *before, struct code *code);
 
-/* Where it is, in a list. */
+/* Where it is in the table, in a list. There is a first one to `code`, and so the number is at hand. */
 static inline struct edge **
 edges_place(const struct edges *edges, const struct edge *before, const struct code *code)
 {
-	return &edges->places[(before->seed + code->number * UINT32_C(0x9e3779b1)) / (UINT32_MAX / EDGES_SIZE + 1)];
+	return &edges->places[(before->seed + code->edge.number * UINT32_C(0x9e3779b1)) /
+	                      (UINT32_MAX / EDGES_SIZE + 1)];
 }
 
-/* NULL: nobody went there. What was before it is known by its variant. */
+/* The edge to `code` that is not the first, wherever it is; NULL: nobody went there. */
 static inline struct edge *
-edges_look(struct edge *const *place, const struct edge *before, const struct code *code)
+edges_look(const struct edges *edges, const struct edge *before, const struct code *code)
 {
-	struct edge *edge = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	struct edge *edge;
 
-	while (edge && (edge->code != code || !edge_is_from(edge, before)))
+	if (!edge_is_made(&code->edge))
+		return NULL;
+	edge = __atomic_load_n(edges_place(edges, before, code), __ATOMIC_ACQUIRE);
+	while (edge && (!edge_is_from(edge, before) || edge->code != code))
 		edge = edge->same;
 	return edge;
 }

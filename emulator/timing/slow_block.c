@@ -57,7 +57,7 @@ static SLOW void
 go_elsewhere(struct thread *thread, struct code *code, uint32_t parts)
 {
 	struct edge *before = thread_edge(thread);
-	struct edge *edge = edges_look(edges_place(&thread->timing->edges, before, code), before, code);
+	struct edge *edge = edges_look(&thread->timing->edges, before, code);
 
 	if (!__builtin_expect(edge != NULL, 1)) {
 		go_anew(thread, code, parts);
