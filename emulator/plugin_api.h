@@ -37,8 +37,9 @@ enum qemu_plugin_cb_flags {
 	QEMU_PLUGIN_CB_NO_REGS,
 };
 
-/* QEMU 7.2 mixes up loads and stores when asked for one of them. */
+/* QEMU 7.2 mixes up loads and stores when asked for one of them: asked for loads it calls back for stores. */
 enum qemu_plugin_mem_rw {
+	QEMU_PLUGIN_MEM_R = 1,
 	QEMU_PLUGIN_MEM_RW = 3,
 };
 

@@ -97,6 +97,15 @@ callback_bytes(const struct block_instruction *instruction, const struct address
 	return (uint8_t)(bytes > CALLBACK_BYTES ? CALLBACK_BYTES : bytes);
 }
 
+static bool
+is_update(const struct block_instruction *instruction, const struct address_form *form)
+{
+	return form->is_known && !form->is_pair && instruction->loads && instruction->stores &&
+	       !instruction->is_atomic && !instruction->is_blocking &&
+	       instruction->callback_size == instruction->access_size &&
+	       __builtin_popcount(instruction->access_size) == 1;
+}
+
 /* Its callbacks tell of the whole group in steps: what one tells is shorter by all the others. */
 static void
 tell_group(const struct group *group, struct block_instruction *leader)
@@ -203,6 +212,7 @@ block_group(const struct blocks *blocks, struct block_node *node)
 		address_form_fill(blocks->architecture, &blocks->encoded[i], &blocks->decoded[i], &form);
 		instruction->callback_size = callback_bytes(instruction, &form);
 		instruction->group_to = instruction->callback_size;
+		instruction->updates = is_update(instruction, &form);
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))
 			add_access(&grouping, i, &form);
 		change_values(&grouping, instruction, &form);

@@ -35,7 +35,7 @@ load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const boo
 	struct plain_hits *plain = data_of(vcpu, is_alone);
 
 	if (!HOT_LIKELY(hot_access_line(plain, address, size, false)))
-		hot_load(accessor(vcpu, is_alone), plain, data, address);
+		hot_load(accessor(vcpu, is_alone), plain, address, data);
 }
 
 HOT_INLINE void
@@ -46,7 +46,16 @@ store(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bo
 	if (HOT_LIKELY(hot_access_line(data_of(vcpu, is_alone), address, size, true)))
 		return;
 	thread = accessor(vcpu, is_alone);
-	thread->ways.store(thread, data, address);
+	thread->ways.store(thread, size, address, data);
+}
+
+HOT_INLINE void
+update(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
+{
+	struct plain_hits *plain = data_of(vcpu, is_alone);
+
+	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
+		hot_update(accessor(vcpu, is_alone), plain, address, data);
 }
 
 HOT_INLINE void
@@ -58,7 +67,7 @@ group(unsigned vcpu, uint64_t address, const void *data, bool writes, const bool
 	                             callback_last_byte(address, data), writes)))
 		return;
 	thread = accessor(vcpu, is_alone);
-	thread->ways.group(thread, data, address);
+	thread->ways.group(thread, writes, address, data);
 }
 
 #define ACCESS_CALLBACK_OF(name, access, size, is_alone)                                                               \
@@ -96,6 +105,10 @@ ACCESS_CALLBACK(store_2, store, 2)
 ACCESS_CALLBACK(store_4, store, 4)
 ACCESS_CALLBACK(store_8, store, 8)
 ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
+ACCESS_CALLBACK(update_1, update, 1)
+ACCESS_CALLBACK(update_2, update, 2)
+ACCESS_CALLBACK(update_4, update, 4)
+ACCESS_CALLBACK(update_8, update, 8)
 BOTH_CALLBACK(both_1, 1)
 BOTH_CALLBACK(both_2, 2)
 BOTH_CALLBACK(both_4, 4)
@@ -130,7 +143,7 @@ load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data
 	struct thread *thread = thread_of(vcpu);
 
 	(void)info;
-	hot_load(thread, thread->data_plain, data, address);
+	hot_load(thread, thread->data_plain, address, data);
 }
 
 static void
@@ -139,7 +152,16 @@ store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *dat
 	struct thread *thread = thread_of(vcpu);
 
 	(void)info;
-	thread->ways.store(thread, data, address);
+	thread->ways.store(thread, (unsigned)callback_last(data) + 1, address, data);
+}
+
+static void
+update_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	hot_update(thread, thread->data_plain, address, data);
 }
 
 static void
@@ -158,12 +180,21 @@ ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 }
 
 static void
-group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+load_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
 
 	(void)info;
-	thread->ways.group(thread, data, address);
+	thread->ways.group(thread, false, address, data);
+}
+
+static void
+access_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	(void)info;
+	thread->ways.group(thread, true, address, data);
 }
 
 #define ENTER_CALLBACK(name, parts)                                                                                    \
@@ -222,7 +253,8 @@ find_store_bits(void)
 #define USUAL_CALLBACKS(alone)                                                                                         \
 	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_other, alone##store_1, alone##store_2, \
 		alone##store_4, alone##store_8, alone##store_other, alone##both_1, alone##both_2, alone##both_4,       \
-		alone##both_8, alone##both_other, ask, alone##load_group, alone##access_group
+		alone##both_8, alone##both_other, alone##update_1, alone##update_2, alone##update_4, alone##update_8,  \
+		ask, alone##load_group, alone##access_group
 
 void
 callbacks_first_began(const struct thread *first)
@@ -236,8 +268,9 @@ callbacks_choose(const struct timing *timing)
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
 	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
 	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
-		load_any,  load_any, load_any, load_any, load_any, store_any, store_any, store_any, store_any,
-		store_any, both_any, both_any, both_any, both_any, both_any,  ask_any,   group_any, group_any,
+		load_any,   load_any,   load_any,   load_any, load_any,       store_any,        store_any, store_any,
+		store_any,  store_any,  both_any,   both_any, both_any,       both_any,         both_any,  update_any,
+		update_any, update_any, update_any, ask_any,  load_group_any, access_group_any,
 	};
 	struct callbacks callbacks = {.enter = choose_enter(hot_parts(timing))};
 

@@ -12,8 +12,10 @@
 enum access_kind {
 	ACCESS_LOAD, /* of 1, 2, 4, 8 bytes, of others: never more at once (block.h) */
 	ACCESS_STORE = ACCESS_LOAD + ACCESS_SIZES,
-	ACCESS_BOTH = ACCESS_STORE + ACCESS_SIZES, /* a load, and then a store, of so many bytes each */
-	ACCESS_ASKED = ACCESS_BOTH + ACCESS_SIZES, /* alone as those above; the emulator must be asked how many bytes */
+	ACCESS_BOTH = ACCESS_STORE + ACCESS_SIZES,  /* a load, and then a store, of so many bytes each */
+	ACCESS_UPDATE = ACCESS_BOTH + ACCESS_SIZES, /* the same of one place, of 1, 2, 4, 8 bytes, told of once */
+	/* alone as those above; the emulator must be asked how many bytes */
+	ACCESS_ASKED = ACCESS_UPDATE + ACCESS_SIZES - 1,
 	ACCESS_GROUP_LOADS,
 	ACCESS_GROUP_STORES, /* some of it */
 	ACCESS_KINDS,

@@ -136,10 +136,18 @@ hot_access_line(struct plain_hits *plain, uint64_t address, unsigned size, bool 
 
 /* A load that is no plain hit goes on; where its first byte is if it is one need not be looked for again. */
 HOT_INLINE void
-hot_load(struct thread *thread, struct plain_hits *plain, const void *data, uint64_t address)
+hot_load(struct thread *thread, struct plain_hits *plain, uint64_t address, const void *data)
 {
-	thread->ways.load(thread, data, address, plain_line(plain, address >> TIMING_LINE_SHIFT),
+	thread->ways.load(thread, plain_line(plain, address >> TIMING_LINE_SHIFT), address, data,
 	                  plain_page(plain, address >> TIMING_PAGE_SHIFT));
+}
+
+/* The same with a store behind it. */
+HOT_INLINE void
+hot_update(struct thread *thread, struct plain_hits *plain, uint64_t address, const void *data)
+{
+	thread->ways.update(thread, plain_line(plain, address >> TIMING_LINE_SHIFT), address, data,
+	                    plain_page(plain, address >> TIMING_PAGE_SHIFT));
 }
 
 /* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */

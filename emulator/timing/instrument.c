@@ -120,6 +120,8 @@ alone_kind_of(const struct block_instruction *instruction)
 
 	if (instruction->group_to == 0)
 		return ACCESS_ASKED;
+	if (instruction->updates)
+		return ACCESS_UPDATE + size;
 	if (instruction->loads && instruction->stores)
 		return ACCESS_BOTH + size;
 	return (instruction->stores ? ACCESS_STORE : ACCESS_LOAD) + size;
@@ -147,9 +149,11 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 {
 	const struct block_instruction *instruction = &block->instructions[access->index];
 	const qemu_plugin_vcpu_mem_cb_t *callbacks = has_threads() ? state.callbacks.accesses : state.callbacks.alone;
+	const unsigned kind = kind_of(block, access);
+	const bool is_update = kind >= ACCESS_UPDATE && kind < ACCESS_ASKED;
 
-	qemu_plugin_register_vcpu_mem_cb(insn, callbacks[kind_of(block, access)], QEMU_PLUGIN_CB_NO_REGS,
-	                                 QEMU_PLUGIN_MEM_RW,
+	qemu_plugin_register_vcpu_mem_cb(insn, callbacks[kind], QEMU_PLUGIN_CB_NO_REGS,
+	                                 is_update ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }

@@ -87,7 +87,7 @@ load_of(struct thread *thread, unsigned index, uint64_t address, struct plain_pl
 
 /* As its callback was given it: of one line, or of two. */
 LOAD_INLINE void
-load_given(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+load_given(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
            struct plain_place *page, const struct load_kind kind)
 {
 	const struct access *access = callback_access(data);
@@ -102,7 +102,7 @@ load_given(struct thread *thread, const void *data, uint64_t address, struct pla
 }
 
 static void
-load_given_anyhow(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+load_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
                   struct plain_place *page)
 {
 	(void)there;
@@ -129,10 +129,10 @@ load_given_anyhow(struct thread *thread, const void *data, uint64_t address, str
 		load_of(thread, index, address, plain_line(plain, address >> HIERARCHY_LINE_SHIFT),                    \
 		        plain_page(plain, address >> HIERARCHY_PAGE_SHIFT), LOAD_KIND(name, slots, is_in_order));      \
 	}                                                                                                              \
-	static void load_given_##name(struct thread *thread, const void *data, uint64_t address,                       \
-	                              struct plain_place *there, struct plain_place *page)                             \
+	static void load_given_##name(struct thread *thread, struct plain_place *there, uint64_t address,              \
+	                              const void *data, struct plain_place *page)                                      \
 	{                                                                                                              \
-		load_given(thread, data, address, there, page, LOAD_KIND(name, slots, is_in_order));                   \
+		load_given(thread, there, address, data, page, LOAD_KIND(name, slots, is_in_order));                   \
 	}
 
 LOAD_KINDS(LOAD_DEFINE)

@@ -1,3 +1,4 @@
+#include "emulator/model/hierarchy_state.h"
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/core.h"
 #include "emulator/timing/hot.h"
@@ -73,9 +74,32 @@ slow_access(struct thread *thread, const struct access *access, uint64_t address
 }
 
 static void
-store_given(struct thread *thread, const void *data, uint64_t address)
+store_given(struct thread *thread, unsigned size, uint64_t address, const void *data)
 {
-	slow_access(thread, callback_access(data), address, callback_last(data) + 1u, true);
+	slow_access(thread, callback_access(data), address, size, true);
+}
+
+static void
+update_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
+                    struct plain_place *page)
+{
+	thread->ways.load(thread, there, address, data, page);
+	thread->ways.store(thread, callback_last(data) + 1u, address, data);
+}
+
+/* Loads are simple (model/simple.h): unless the block was left, the line is a plain hit then, that was used last. */
+static void
+update_given(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
+             struct plain_place *page)
+{
+	if (__builtin_expect((address ^ callback_last_byte(address, data)) >> TIMING_LINE_SHIFT != 0, 0)) {
+		update_given_anyhow(thread, there, address, data, page);
+		return;
+	}
+	thread->ways.load(thread, there, address, data, page);
+	there = plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT);
+	if (!plain_byte_differs(there, address, false))
+		there->key |= PLAIN_WRITTEN;
 }
 
 /* From one of the members on. */
@@ -94,10 +118,11 @@ group_members(struct thread *thread, const struct access *access, uint64_t addre
 }
 
 static void
-group_given_anyhow(struct thread *thread, const void *data, uint64_t address)
+group_given_anyhow(struct thread *thread, bool writes, uint64_t address, const void *data)
 {
 	const struct access *access = callback_access(data);
 
+	(void)writes;
 	if (!access_is_left(thread, access))
 		group_members(thread, access, address, access->index);
 }
@@ -129,12 +154,13 @@ group_of_line(struct thread *thread, const struct access *access, uint64_t addre
 
 /* Where lines and pages are of the usual size. */
 static void
-group_given(struct thread *thread, const void *data, uint64_t address)
+group_given(struct thread *thread, bool writes, uint64_t address, const void *data)
 {
 	const struct access *access = callback_access(data);
 	const struct block_instruction *leader = &access->code->block->instructions[access->index];
 	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
 
+	(void)writes;
 	if (access_is_left(thread, access))
 		return;
 	if (hot_use_lines(thread->data_plain, first, last, false))
@@ -150,5 +176,6 @@ slow_choose_ways(struct thread *thread)
 {
 	load_choose_ways(thread);
 	thread->ways.store = store_given;
+	thread->ways.update = thread->hierarchy->simple_slots ? update_given : update_given_anyhow;
 	thread->ways.group = thread->timing->is_common ? group_given : group_given_anyhow;
 }

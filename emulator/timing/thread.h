@@ -30,13 +30,19 @@ struct timing;
 struct core_ways;
 struct thread;
 
-/* How accesses that are no plain hits go on, as their callbacks were given them; how a load of a line does. */
+/*
+ * How accesses that are no plain hits go on, with what their callbacks were given, where those have it: nothing is
+ * moved for it. How a load of a line does.
+ */
 struct access_ways {
 	/* `there`, `page`: where the line and the page of its first byte are if they are plain hits (plain_line()) */
-	void (*load)(struct thread *thread, const void *data, uint64_t address, struct plain_place *there,
+	void (*load)(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
 	             struct plain_place *page);
-	void (*store)(struct thread *thread, const void *data, uint64_t address);
-	void (*group)(struct thread *thread, const void *data, uint64_t address);
+	/* the same, and then a store of the same bytes */
+	void (*update)(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
+	               struct plain_place *page);
+	void (*store)(struct thread *thread, unsigned size, uint64_t address, const void *data);
+	void (*group)(struct thread *thread, bool writes, uint64_t address, const void *data);
 	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
 
 	/* steps of simple ones (model/simple.h): the page is no plain hit; it was translated, and the line is none;

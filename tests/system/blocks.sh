@@ -10,7 +10,7 @@ found=$scratch/found
 # compare NAME ARCHITECTURE MACHINE COMMAND... - MACHINE: ELF's number
 compare()
 {
-	local name=$1 emulator=qemu-$2 machine=$3 accesses saved
+	local name=$1 emulator=qemu-$2 machine=$3 accesses saved updates
 
 	shift 3
 	if ! command -v "$emulator" >/dev/null; then
@@ -19,8 +19,8 @@ compare()
 	fi
 	rm -f "$found"
 	"$emulator" -plugin "$plugin,out=$found,machine=$machine" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-	read -r _ _ _ accesses _ saved _ <"$found"
-	figure "blocks: $name: $accesses accesses, $saved without a callback"
+	read -r _ _ _ accesses _ saved _ updates _ <"$found"
+	figure "blocks: $name: $accesses accesses, $saved without a callback, $updates updates"
 	if [ "$accesses" -gt 10000 ] && [ "$saved" -gt 1000 ] &&
 		grep -q ' elsewhere 0 outside 0 missing 0 unexpected 0 number 0 ' "$found"; then
 		ok "$name does what blocks say"

@@ -3,8 +3,9 @@
  *
  * A plugin for the emulators; options out=FILE and machine=NUMBER (EM_...). Every access of blocks that are executed is
  * compared with what block.h says: whether the instruction loads and stores, how many callbacks it has, where each of a
- * group's members is from its leader, whether all members are accessed when the leader is, and that nobody is outside
- * of what the leader's callbacks told. Of threads that come later nothing is looked at.
+ * group's members is from its leader, whether all members are accessed when the leader is, that nobody is outside of
+ * what the leader's callbacks told, and that what updates has one callback when asked for half of them. Of threads that
+ * come later nothing is looked at.
  */
 #include <elf.h>
 #include <errno.h>
@@ -30,7 +31,7 @@ struct watched {
 struct seen {
 	uint64_t address;  /* of the first callback */
 	uint64_t from, to; /* of a leader: what its callbacks told */
-	unsigned loads, stores;
+	unsigned loads, stores, updates;
 };
 
 static struct {
@@ -40,7 +41,8 @@ static struct {
 	uint32_t block_count;
 	const struct block *block; /* that is executed */
 	struct seen seen[BLOCK_INSTRUCTIONS_MAX];
-	uint64_t executions, accesses, saved;                     /* saved: callbacks of members */
+	uint64_t executions, accesses, saved; /* saved: callbacks of members */
+	uint64_t updates;
 	uint64_t elsewhere, outside, missing, unexpected, number; /* what is wrong */
 	uint64_t first_wrong;                                     /* its address */
 } state;
@@ -68,6 +70,13 @@ has_all(const struct block_instruction *instruction, const struct seen *seen)
 	return seen->loads == (instruction->loads ? each : 0) && seen->stores == (instruction->stores ? each : 0);
 }
 
+/* A load and a store of the same bytes, or it was left by a signal. */
+static bool
+has_updated(const struct seen *seen)
+{
+	return seen->loads == seen->stores && seen->stores == seen->updates && seen->updates < 2;
+}
+
 /* The block before is over. */
 static void
 check_block(void)
@@ -76,6 +85,8 @@ check_block(void)
 		const struct block_instruction *instruction = &state.block->instructions[i];
 		const struct seen *seen = &state.seen[i];
 
+		if (instruction->updates && !has_updated(seen))
+			wrong(&state.number, i);
 		if (!has_known_count(instruction))
 			continue;
 		if (!seen->loads && !seen->stores) {
@@ -133,6 +144,9 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 	state.accesses++;
 	if (!seen->loads && !seen->stores)
 		*seen = (struct seen){.address = address, .from = UINT64_MAX};
+	if (instruction->updates &&
+	    (seen->address != address || 1u << qemu_plugin_mem_size_shift(info) != instruction->access_size))
+		wrong(&state.elsewhere, watched->index);
 	seen->loads += !is_store;
 	seen->stores += is_store;
 	if (!instruction->may_access ||
@@ -147,6 +161,19 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 	} else if (instruction->leader != BLOCK_ALONE) {
 		check_member(instruction, watched->index, address, 1u << qemu_plugin_mem_size_shift(info));
 	}
+}
+
+static void
+check_update(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	const struct watched *watched = data;
+
+	(void)info;
+	(void)address;
+	if (vcpu != 0 || watched->block != state.block)
+		return;
+	state.updates++;
+	state.seen[watched->index].updates++;
 }
 
 static void
@@ -181,6 +208,9 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		watched[i] = (struct watched){.block = block, .index = i};
 		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), check_access, QEMU_PLUGIN_CB_NO_REGS,
 		                                 QEMU_PLUGIN_MEM_RW, &watched[i]);
+		if (block->instructions[i].updates)
+			qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), check_update,
+			                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, &watched[i]);
 	}
 }
 
@@ -194,10 +224,11 @@ ended(qemu_plugin_id_t id, void *data)
 	if (fd < 0)
 		return;
 	dprintf(fd,
-	        "executions %" PRIu64 " accesses %" PRIu64 " saved %" PRIu64 " elsewhere %" PRIu64 " outside %" PRIu64
-	        " missing %" PRIu64 " unexpected %" PRIu64 " number %" PRIu64 " first %" PRIx64 "\n",
-	        state.executions, state.accesses, state.saved, state.elsewhere, state.outside, state.missing,
-	        state.unexpected, state.number, state.first_wrong);
+	        "executions %" PRIu64 " accesses %" PRIu64 " saved %" PRIu64 " updates %" PRIu64 " elsewhere %" PRIu64
+	        " outside %" PRIu64 " missing %" PRIu64 " unexpected %" PRIu64 " number %" PRIu64 " first %" PRIx64
+	        "\n",
+	        state.executions, state.accesses, state.saved, state.updates, state.elsewhere, state.outside,
+	        state.missing, state.unexpected, state.number, state.first_wrong);
 	close(fd);
 }
 

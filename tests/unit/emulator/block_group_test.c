@@ -71,6 +71,17 @@ what_a_group_writes_is_known(void **state)
 	assert_true(block_group_stores(block, 0).from >= block_group_stores(block, 0).to);
 }
 
+static void
+what_loads_and_stores_one_place_updates_it(void **state)
+{
+	/* add %rax,(%rdi); incb 1(%rsi); lock add %rax,(%rdi); xchg %rax,(%rdi); push (%rdi); movsb; mov (%rdi),%rax */
+	const struct block *block =
+		BLOCK_OF(*state, 1, "48 01 07", "fe 46 01", "f0 48 01 07", "48 87 07", "ff 37", "a4", "48 8b 07");
+
+	for (unsigned i = 0; i < block->count; i++)
+		assert_int_equal(block->instructions[i].updates, i < 2);
+}
+
 /* Of 24 bytes the first callback tells of 16. */
 static void
 what_a_callback_does_not_tell_of_is_not_written(void **state)
@@ -237,6 +248,7 @@ main(void)
 		TEST(pushes_are_one_group),
 		TEST(pops_and_the_return_are_one_group),
 		TEST(what_a_group_writes_is_known),
+		TEST(what_loads_and_stores_one_place_updates_it),
 		TEST(what_a_callback_does_not_tell_of_is_not_written),
 		TEST(leave_takes_the_frame_for_the_stack),
 		TEST(what_is_popped_into_a_register_is_another_base),

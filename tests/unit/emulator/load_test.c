@@ -10,6 +10,7 @@
 #define OTHER  "48 8b 1e" /* mov (%rsi),%rbx */
 #define USE    "48 01 d8" /* add %rbx,%rax */
 #define STORE  "48 89 01" /* mov %rax,(%rcx) */
+#define UPDATE "48 01 19" /* add %rbx,(%rcx) */
 #define NOP    "90"
 #define BASE   UINT64_C(0x4000000000)
 
@@ -61,9 +62,9 @@ access_memory(struct thread *thread, const struct access *access, uint64_t addre
 	if (hot_access_line(thread->data_plain, address, 8, is_store))
 		return;
 	if (is_store)
-		thread->ways.store(thread, data, address);
+		thread->ways.store(thread, 8, address, data);
 	else
-		hot_load(thread, thread->data_plain, data, address);
+		hot_load(thread, thread->data_plain, address, data);
 }
 
 /* For the most part in the first or the second level; lines in turn, which are prefetched; anywhere. */
@@ -138,6 +139,51 @@ going_straight_changes_nothing(void **state)
 	timing_fixture_free(whole);
 }
 
+static void
+load_and_store(struct thread *thread, const struct access *access, uint64_t address)
+{
+	access_memory(thread, access, address, false);
+	access_memory(thread, access, address, true);
+}
+
+static void
+update(struct thread *thread, const struct access *access, uint64_t address)
+{
+	if (!hot_access_line(thread->data_plain, address, 8, true))
+		hot_update(thread, thread->data_plain, address, callback_data(access, 0, 7));
+}
+
+static void
+run_updates(struct timing_fixture *fixture,
+            void (*done)(struct thread *thread, const struct access *access, uint64_t address))
+{
+	struct code *code = CODE_OF(fixture, UPDATE, LOAD, USE);
+	uint64_t random = 88172645463325252;
+
+	for (unsigned i = 0; i < 50000; i++) {
+		execute_with(fixture, code, SETUP_BRANCHES | SETUP_CACHES);
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		done(fixture->thread, &code->accesses[0], address_of(random, i) + (random % 16 == 0 ? 61 : 0));
+		access_memory(fixture->thread, &code->accesses[1], address_of(random >> 3, i), false);
+	}
+	core_settle(fixture->thread);
+	thread_publish(fixture->thread);
+}
+
+static void
+an_update_is_a_load_and_a_store(void **state)
+{
+	struct timing_fixture *one = begin(*state), *other = begin(*state);
+
+	run_updates(one, update);
+	run_updates(other, load_and_store);
+	compare(one, other);
+	timing_fixture_free(one);
+	timing_fixture_free(other);
+}
+
 int
 main(void)
 {
@@ -146,10 +192,13 @@ main(void)
 		{"in-order-2", 96, 12}, {"e5-2690v4", 0, 0},    {"e5-2690v4", 64, 4},
 		{"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},   {"e5-2603v1", 0, 0},
 	};
-	struct CMUnitTest tests[sizeof(shapes) / sizeof(shapes[0])];
+	struct CMUnitTest tests[2 * sizeof(shapes) / sizeof(shapes[0])];
 
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		tests[i] =
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		tests[2 * i] =
 			(struct CMUnitTest){shapes[i].machine, going_straight_changes_nothing, NULL, NULL, &shapes[i]};
+		tests[2 * i + 1] =
+			(struct CMUnitTest){shapes[i].machine, an_update_is_a_load_and_a_store, NULL, NULL, &shapes[i]};
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
