@@ -5,8 +5,8 @@
  * static clock before it retires itself. Stalls since then were not in its way: that is how misses overlap.
  *
  * What a load that missed goes through is several functions, each of which goes on in the next one, so that none has
- * registers to save for what is not usual. Each is there for a load that level 2 serves, as most are, and for others,
- * of which the thread has what they take (`missed`).
+ * registers to save for what is not usual. Each is there for a load that level 2 serves, as most are (second_...), for
+ * one that does not wait for memory (simple_...), and for any, of which the thread has what it takes (`missed`).
  */
 #include "emulator/timing/core.h"
 #include "emulator/timing/dependence_usual.h"
@@ -46,15 +46,18 @@ first_stall_behind(struct thread *thread, uint64_t position)
 	return thread->found_stall = stall;
 }
 
-/* When the instruction entered the window that retires at `position` of the static clock. */
+/*
+ * When the instruction entered the window that retires at `position` of the static clock. If the front end began anew
+ * meanwhile, which nobody can foresee either, all bits of `is_refilled` are set.
+ */
 INLINE uint64_t
 entry_time(struct thread *thread, uint64_t position)
 {
 	const uint64_t lead = thread->variant->lead, entered = position > lead ? position - lead : 0;
 	const struct past_stall *stall = first_stall_behind(thread, entered);
 	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
-	const uint64_t behind = position - thread->front_position;
-	const uint64_t refilled = (thread->front_time + behind) & -(uint64_t)((int64_t)behind < (int64_t)lead);
+	const uint64_t is_refilled = (uint64_t)((int64_t)(position - lead - thread->front_position) >> 63);
+	const uint64_t refilled = (position + thread->front_other) & is_refilled;
 
 	return time > refilled ? time : refilled;
 }
@@ -80,6 +83,13 @@ second_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_
 }
 
 APART void
+simple_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles, uint32_t cache_cycles,
+                uint32_t tlb_cycles)
+{
+	load_stall_split(thread, begin_stall(thread, index, retires), cycles, cache_cycles, tlb_cycles);
+}
+
+APART void
 missed_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles)
 {
 	struct load_stall *stall = begin_stall(thread, index, retires);
@@ -100,44 +110,43 @@ turn_of(const struct thread *thread, uint64_t issue)
 	return turn > issue ? turn : issue;
 }
 
-/* It is issued at `issue`, and takes `later` cycles more than a hit. */
-INLINE void
-issue_load(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint64_t later,
-           const bool is_second)
+/* It is issued at `issue`, and takes `later` cycles more than a hit: when it is done. */
+INLINE uint64_t
+issue_load(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t later)
 {
 	const uint64_t ready = issue + thread->load_cycles + later;
 
 	core_flight_add(thread, ready);
-	dependence_add(thread, dependence_at(thread, index), ready);
-	if (ready <= retires)
-		return;
-	if (is_second)
+	dependence_add(thread, load, ready);
+	return ready;
+}
+
+INLINE void
+issue_second(struct thread *thread, unsigned index, const struct block_dependence *load, uint64_t issue,
+             uint64_t retires)
+{
+	const uint64_t ready = issue_load(thread, load, turn_of(thread, issue), thread->second_cycles);
+
+	if (ready > retires)
 		second_holds_up(thread, index, retires, ready - retires);
-	else
-		missed_holds_up(thread, index, retires, ready - retires);
 }
 
 INLINE void
-issue_second(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+issue_simple(struct thread *thread, unsigned index, const struct block_dependence *load, uint64_t issue,
+             uint64_t retires, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	issue_load(thread, index, turn_of(thread, issue), retires, thread->second_cycles, true);
-}
+	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
+	const uint64_t ready = issue_load(thread, load, turn_of(thread, issue), later);
 
-INLINE void
-issue_missed(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
-{
-	struct window_load *load = &thread->missed;
-
-	issue = turn_of(thread, issue);
-	core_issue_later(&load->cost, load->load_cycles, thread->clock, issue);
-	issue_load(thread, index, issue, retires, core_cycles(&load->cost), false);
+	if (ready > retires)
+		simple_holds_up(thread, index, retires, ready - retires, cache_cycles, tlb_cycles);
 }
 
 /* What its address is made of has to be looked for: when that is there. */
 INLINE uint64_t
-issue_behind_any(struct thread *thread, unsigned index, uint64_t issue)
+issue_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue)
 {
-	const uint64_t ready = dependence_ready(thread, dependence_at(thread, index), issue);
+	const uint64_t ready = dependence_ready(thread, load, issue);
 
 	return ready > issue ? ready : issue;
 }
@@ -145,94 +154,110 @@ issue_behind_any(struct thread *thread, unsigned index, uint64_t issue)
 APART void
 second_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	issue_second(thread, index, issue_behind_any(thread, index, issue), retires);
+	const struct block_dependence *load = dependence_at(thread, index);
+
+	issue_second(thread, index, load, issue_behind_any(thread, load, issue), retires);
 }
 
 APART void
 missed_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
 {
-	issue_missed(thread, index, issue_behind_any(thread, index, issue), retires);
+	const struct block_dependence *load = dependence_at(thread, index);
+	struct window_load *missed = &thread->missed;
+	uint64_t ready;
+
+	issue = turn_of(thread, issue_behind_any(thread, load, issue));
+	core_issue_later(&missed->cost, missed->load_cycles, thread->clock, issue);
+	ready = issue_load(thread, load, issue, core_cycles(&missed->cost));
+	if (ready > retires)
+		missed_holds_up(thread, index, retires, ready - retires);
+}
+
+INLINE void
+simple_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
+                  uint32_t tlb_cycles)
+{
+	thread->missed.cost = (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles};
+	missed_behind_any(thread, index, issue, retires);
 }
 
 /* Its address may be made of what one that is missing brings: what was followed says so. */
 INLINE uint64_t
-issue_behind_one(const struct thread *thread, unsigned index, uint64_t issue)
+issue_behind_one(const struct thread *thread, const struct block_dependence *load, uint64_t issue)
 {
-	const uint64_t ready = dependence_made(&thread->dependence, dependence_at(thread, index));
+	const uint64_t ready = dependence_made(&thread->dependence, load);
 
 	return ready > issue ? ready : issue;
 }
 
 APART void
-second_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+simple_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
+                  uint32_t tlb_cycles)
 {
-	if (dependence_follow(thread, issue))
-		issue_second(thread, index, issue_behind_one(thread, index, issue), retires);
-	else
-		second_behind_any(thread, index, issue, retires);
-}
+	const struct block_dependence *load = dependence_at(thread, index);
 
-APART void
-missed_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
-{
 	if (dependence_follow(thread, issue))
-		issue_missed(thread, index, issue_behind_one(thread, index, issue), retires);
+		issue_simple(thread, index, load, issue_behind_one(thread, load, issue), retires, cache_cycles,
+		             tlb_cycles);
 	else
-		missed_behind_any(thread, index, issue, retires);
+		simple_behind_any(thread, index, issue, retires, cache_cycles, tlb_cycles);
 }
 
 static void
 out_of_order_load_second(struct thread *thread, unsigned index)
 {
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
-	const enum dependence_kind kind = dependence_kind(thread, dependence_at(thread, index), issue);
+	const struct block_dependence *load = dependence_at(thread, index);
+	const enum dependence_kind kind = dependence_kind(thread, load, issue);
 
-	if (kind == DEPENDENCE_ONE)
-		second_behind_one(thread, index, issue, retires);
-	else if (kind == DEPENDENCE_NONE)
-		issue_second(thread, index, issue, retires);
+	if (kind == DEPENDENCE_NONE)
+		issue_second(thread, index, load, issue, retires);
+	else if (kind == DEPENDENCE_ONE && dependence_follow(thread, issue))
+		issue_second(thread, index, load, issue_behind_one(thread, load, issue), retires);
 	else
 		second_behind_any(thread, index, issue, retires);
 }
 
-/* The same of one that does not wait for memory. */
 INLINE void
-load_simply(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
-            uint32_t tlb_cycles)
-{
-	const enum dependence_kind kind = dependence_kind(thread, dependence_at(thread, index), issue);
-
-	thread->missed.cost.cache_cycles = cache_cycles;
-	thread->missed.cost.tlb_cycles = tlb_cycles;
-	thread->missed.cost.wait_cycles = 0;
-	if (kind == DEPENDENCE_ONE)
-		missed_behind_one(thread, index, issue, retires);
-	else if (kind == DEPENDENCE_NONE)
-		issue_load(thread, index, turn_of(thread, issue), retires, (uint64_t)cache_cycles + tlb_cycles, false);
-	else
-		missed_behind_any(thread, index, issue, retires);
-}
-
-static void
-out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const struct block_dependence *load = dependence_at(thread, index);
+	const enum dependence_kind kind = dependence_kind(thread, load, issue);
 
-	if (result->wait_cycles) {
-		thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
-		missed_behind_any(thread, index, issue, retires);
-	} else {
-		load_simply(thread, index, issue, retires, core_cache_cycles(thread->timing, result->cycles),
-		            result->tlb_cycles);
-	}
+	if (kind == DEPENDENCE_NONE)
+		issue_simple(thread, index, load, issue, retires, cache_cycles, tlb_cycles);
+	else if (kind == DEPENDENCE_ONE)
+		simple_behind_one(thread, index, issue, retires, cache_cycles, tlb_cycles);
+	else
+		simple_behind_any(thread, index, issue, retires, cache_cycles, tlb_cycles);
 }
 
 static void
 out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
+	load_simply(thread, index, cache_cycles, tlb_cycles);
+}
+
+/* It waits for memory, or its line takes no longer than a hit, as the schedules have it. */
+APART void
+load_oddly(struct thread *thread, unsigned index, const struct access_result *result)
+{
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
 
-	load_simply(thread, index, issue, retires, cache_cycles, tlb_cycles);
+	thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
+	missed_behind_any(thread, index, issue, retires);
+}
+
+static void
+out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	const int64_t cache_cycles = (int64_t)result->cycles + thread->timing->level1_difference;
+
+	if (__builtin_expect(result->wait_cycles || result->cycles == 0 || cache_cycles < 0, 0))
+		load_oddly(thread, index, result);
+	else
+		load_simply(thread, index, (uint32_t)cache_cycles, result->tlb_cycles);
 }
 
 const struct core_ways core_out_of_order = {out_of_order_load_second, out_of_order_load_simply,

@@ -16,7 +16,7 @@ static inline void
 front_begin(struct thread *thread)
 {
 	thread->front_position = thread->clock - thread->other;
-	thread->front_time = thread->clock;
+	thread->front_other = thread->other;
 }
 
 /* In all, for so long. */

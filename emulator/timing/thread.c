@@ -41,7 +41,7 @@ start_clock(struct thread *thread, uint64_t clock)
 	core_forget_stalls(thread);
 	core_forget_flights(thread);
 	memset(thread->store_done, 0, sizeof(thread->store_done));
-	thread->front_position = thread->front_time = 0;
+	thread->front_position = thread->front_other = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->next_turn = clock;
 	sample_begin(thread);
