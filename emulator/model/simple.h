@@ -169,11 +169,18 @@ simple_load_bring(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
 	                                    : simple_bring(&hierarchy->data, address, line, 8);
 }
 
-/* What left level 1 goes where it goes. */
+/* What left level 1, if anything did, goes where it goes: whether that is level 2; else nothing was done. */
+static inline __attribute__((always_inline)) bool
+simple_leave_simply(struct hierarchy *hierarchy, uint64_t left)
+{
+	return left == CACHE_NO_LINE || __builtin_expect(cache_small_mark_written(&hierarchy->own[1], left), 1);
+}
+
+/* It goes there wherever that is. */
 static inline __attribute__((always_inline)) void
 simple_leave(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
 {
-	if (left != CACHE_NO_LINE && !cache_small_mark_written(&hierarchy->own[1], left))
+	if (!simple_leave_simply(hierarchy, left))
 		hierarchy_write_back(hierarchy, left, 2, now);
 }
 
@@ -195,15 +202,7 @@ simple_tell_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	simple_tell(hierarchy, address, line, instruction, now, &second);
 }
 
-/* Level 2 had the line. */
-static inline __attribute__((always_inline)) void
-simple_load_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now)
-{
-	simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
-	simple_tell_second(hierarchy, address, line, instruction, now);
-}
-
-/* The same of one that was prefetched. */
+/* Level 2 had the line, which somebody prefetched. */
 static inline __attribute__((always_inline)) void
 simple_load_met(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
                 struct access_result *result)

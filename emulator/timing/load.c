@@ -1,7 +1,7 @@
 #include "emulator/timing/load.h"
 
 #include "emulator/timing/callback_data.h"
-#include "emulator/timing/load_kind.h"
+#include "emulator/timing/load_look.h"
 #include "emulator/timing/missed.h"
 
 static inline void
@@ -34,23 +34,6 @@ load_hidden(struct thread *thread, unsigned index, uint64_t address, enum hierar
 	load_missed(thread, index, &result);
 }
 
-/* Level 1 has not its line. */
-LOAD_INLINE void
-load_from_second(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                 const enum hierarchy_translation translation, const struct load_kind kind)
-{
-	const enum simple_found found = simple_use_second(thread->hierarchy, line, !kind.is_in_order);
-
-	if (found == SIMPLE_BEYOND)
-		thread->ways.load_beyond(thread, index, address, line, translation);
-	else if (found == SIMPLE_MET)
-		load_met(thread, index, address, line, translation);
-	else if (translation == TRANSLATION_FIRST)
-		kind.second(thread, index, address, line);
-	else
-		kind.second_behind(thread, index, address, line, translation);
-}
-
 LOAD_INLINE void
 load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             enum hierarchy_translation translation, const struct load_kind kind)
@@ -61,26 +44,14 @@ load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_from_second(thread, index, address, line, translation, kind);
 }
 
-/* Its line is no plain hit. */
-LOAD_INLINE void
-load_translated(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                const enum hierarchy_translation translation, const struct plain_place *there,
-                const struct load_kind kind)
-{
-	if (simple_lacks_line(thread->hierarchy, there, address))
-		load_from_second(thread, index, address, line, translation, kind);
-	else
-		kind.unsure(thread, index, address, line, translation);
-}
-
-/* Its page, or its line. */
+/* Its page is no plain hit, or its line is none. */
 LOAD_INLINE void
 load_of(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there, struct plain_place *page,
         const struct load_kind kind)
 {
 	if (simple_use_page(thread->hierarchy, page, address))
-		load_translated(thread, index, address, simple_line(address, plain_page_of(page)->offset),
-		                TRANSLATION_FIRST, there, kind);
+		load_look(thread, index, address, simple_line(address, plain_page_of(page)->offset), TRANSLATION_FIRST,
+		          there, kind);
 	else
 		thread->ways.load_page(thread, index, address, there, page);
 }
@@ -116,12 +87,6 @@ load_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t add
 	{                                                                                                              \
 		load_unsure(thread, index, address, line, translation, LOAD_KIND(name, slots, is_in_order));           \
 	}                                                                                                              \
-	static void load_translated_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,     \
-	                                   enum hierarchy_translation translation, struct plain_place *there)          \
-	{                                                                                                              \
-		load_translated(thread, index, address, line, translation, there,                                      \
-		                LOAD_KIND(name, slots, is_in_order));                                                  \
-	}                                                                                                              \
 	static void load_line_##name(struct thread *thread, unsigned index, uint64_t address)                          \
 	{                                                                                                              \
 		struct plain_hits *plain = thread->data_plain;                                                         \
@@ -141,7 +106,7 @@ LOAD_KINDS(LOAD_DEFINE)
 	if (hierarchy->simple_slots == (kind_slots) && is_in_order == (kind_is_in_order)) {                            \
 		ways->load = load_given_##name;                                                                        \
 		ways->load_line = load_line_##name;                                                                    \
-		ways->load_translated = load_translated_##name;                                                        \
+		load_choose_page_##name(thread);                                                                       \
 	}
 
 void
@@ -154,7 +119,6 @@ load_choose_ways(struct thread *thread)
 	ways->load = load_given_anyhow;
 	ways->load_line = load_any;
 	LOAD_KINDS(LOAD_CHOOSE)
-	load_page_choose_ways(thread);
 	load_told_choose_way(thread);
 	ways->load_beyond = load_beyond;
 	if (is_in_order && hierarchy->level_count == 2)

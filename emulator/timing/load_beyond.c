@@ -69,7 +69,7 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 	uint64_t left = simple_bring(&hierarchy->data, address, line, slots);
 	const struct path_user *user;
 
-	if (left != CACHE_NO_LINE && __builtin_expect(!cache_small_mark_written(second, left), 0)) {
+	if (!simple_leave_simply(hierarchy, left)) {
 		load_brought(thread, index, line, translation, left);
 		return;
 	}

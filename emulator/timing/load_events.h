@@ -24,8 +24,8 @@ static const enum setup_event load_events[] = {
 };
 
 /*
- * It is sampled, as of event `at`, and may be as of those behind it. `last`: the last of its events, LOAD_MISSED_FIRST
- * or LOAD_MISSED_LAST. By itself, so that the usual way has nothing to save for it.
+ * It is sampled, as of event `at`, and may be as of those behind it. `last`: as of
+ * load_counted(). By itself, so that the usual way has nothing to save for it.
  */
 void load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_translation translation,
                          enum load_event at, enum load_event last);
@@ -34,6 +34,8 @@ void load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_t
 static inline uint32_t
 load_cache_cycles(const struct thread *thread, enum load_event last)
 {
+	if (last == LOAD_WALKED)
+		return 0;
 	return last == LOAD_MISSED_FIRST ? thread->second_cycles : thread->memory_cycles;
 }
 
@@ -45,7 +47,10 @@ load_happens(const enum load_event event, enum hierarchy_translation translation
 	return event != LOAD_WALKED || translation == TRANSLATION_WALKED;
 }
 
-/* Its page was translated, and its line is from level 2 or, with LOAD_MISSED_LAST, from the memory behind it. */
+/*
+ * Its page was translated, and its line is from level 1, with LOAD_WALKED; from level 2, with LOAD_MISSED_FIRST; or
+ * from the memory behind it, with LOAD_MISSED_LAST.
+ */
 LOAD_INLINE void
 load_counted(struct thread *thread, unsigned index, enum hierarchy_translation translation, const enum load_event last)
 {
@@ -53,7 +58,8 @@ load_counted(struct thread *thread, unsigned index, enum hierarchy_translation t
 
 	counters->data_tlb_missed += translation != TRANSLATION_FIRST;
 	counters->data_walks += translation == TRANSLATION_WALKED;
-	counters->loads_missed[0]++;
+	if (last >= LOAD_MISSED_FIRST)
+		counters->loads_missed[0]++;
 	if (last == LOAD_MISSED_LAST)
 		counters->loads_missed[1]++;
 #pragma GCC unroll 5

@@ -20,6 +20,10 @@ typedef void load_step(struct thread *thread, unsigned index, uint64_t address, 
 typedef void load_translated_step(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                                   enum hierarchy_translation translation);
 
+/* `there`, `page`: plain_line(), plain_page(). */
+typedef void load_page_step(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
+                            struct plain_place *page);
+
 struct load_kind {
 	unsigned slots;                      /* of a set of level 1 */
 	bool is_in_order;                    /* the core is, and nobody prefetches */
@@ -40,7 +44,8 @@ struct load_kind {
 
 #define LOAD_DECLARE_STEPS(name, slots, is_in_order)                                                                   \
 	load_step load_second_##name;                                                                                  \
-	load_translated_step load_second_behind_##name, load_unsure_##name;
+	load_translated_step load_second_behind_##name, load_unsure_##name;                                            \
+	void load_choose_page_##name(struct thread *thread);
 LOAD_KINDS(LOAD_DECLARE_STEPS)
 
 /* Of any kind: level 2 had the line, which somebody prefetched. */
@@ -49,8 +54,7 @@ load_translated_step load_met;
 /* Level 2 had not the line: when all that is behind it is memory, in order, and nobody prefetches; and whatever is. */
 load_translated_step load_memory_of_four, load_memory_of_eight, load_beyond;
 
-/* Of the thread's ways, those of pages, and the one that prefetchers are told. */
-void load_page_choose_ways(struct thread *thread);
+/* Of the thread's ways, the one that prefetchers are told. */
 void load_told_choose_way(struct thread *thread);
 
 #endif

@@ -31,38 +31,11 @@ load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_transl
 }
 
 /* Its page is a plain hit; what left level 1 is not there yet where it goes. */
-static SLOW void
+SLOW void
 load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
 {
 	simple_leave(thread->hierarchy, left, thread->clock);
 	load_second_told(thread, index, address, line);
-}
-
-/* Its page is a plain hit, and nobody prefetches. */
-LOAD_INLINE void
-load_second_in_order(struct thread *thread, unsigned index)
-{
-	thread->record->counters.loads_missed[0]++;
-	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
-		load_sampled(thread, index);
-	else
-		in_order_load(thread, index, thread->second_cycles, 0);
-}
-
-/* The same, and its line is to be brought. */
-LOAD_INLINE void
-load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const struct load_kind kind)
-{
-	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
-
-	if (__builtin_expect(left != CACHE_NO_LINE, 0))
-		load_second_leaving(thread, index, address, line, left);
-	else if (kind.is_in_order)
-		load_second_in_order(thread, index);
-	else if (thread->ways.load_told)
-		thread->ways.load_told(thread, index, address, line);
-	else
-		load_second(thread, index);
 }
 
 /* Its page was translated, and its line is in level 1; `left`, unless it is CACHE_NO_LINE, was written and left it. */
@@ -86,7 +59,7 @@ load_second_behind(struct thread *thread, unsigned index, uint64_t address, uint
 {
 	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
 
-	if (!kind.is_in_order || left != CACHE_NO_LINE)
+	if (!kind.is_in_order || !__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
 		load_second_brought(thread, index, address, line, translation, left);
 	else
 		load_counted(thread, index, translation, LOAD_MISSED_FIRST);

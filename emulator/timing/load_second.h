@@ -6,8 +6,7 @@
 #ifndef DCPI_EMULATOR_TIMING_LOAD_SECOND_H
 #define DCPI_EMULATOR_TIMING_LOAD_SECOND_H
 
-#include "emulator/timing/core.h"
-#include "emulator/timing/load.h"
+#include "emulator/timing/load_kind.h"
 #include "emulator/timing/missed.h"
 
 /* It is sampled. */
@@ -16,8 +15,11 @@ SLOW void load_sampled(struct thread *thread, unsigned index);
 /* Prefetchers, of which there are some, are told; and all else. */
 SLOW void load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
 
+/* The same behind what left level 1, was written, and is not there yet where it goes. */
+SLOW void load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left);
+
 /* They are told. */
-static inline __attribute__((always_inline)) void
+LOAD_INLINE void
 load_second(struct thread *thread, unsigned index)
 {
 	thread->record->counters.loads_missed[0]++;
@@ -25,6 +27,34 @@ load_second(struct thread *thread, unsigned index)
 		load_sampled(thread, index);
 	else
 		core_load_second(thread, index);
+}
+
+/* In order, and nobody prefetches. */
+LOAD_INLINE void
+load_second_in_order(struct thread *thread, unsigned index)
+{
+	thread->record->counters.loads_missed[0]++;
+	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
+		load_sampled(thread, index);
+	else
+		in_order_load(thread, index, thread->second_cycles, 0);
+}
+
+/* Its line is to be brought into level 1. */
+LOAD_INLINE void
+load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t line, const struct load_kind kind)
+{
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
+
+	if (!__builtin_expect(kind.is_in_order ? simple_leave_simply(thread->hierarchy, left) : left == CACHE_NO_LINE,
+	                      1))
+		load_second_leaving(thread, index, address, line, left);
+	else if (kind.is_in_order)
+		load_second_in_order(thread, index);
+	else if (thread->ways.load_told)
+		thread->ways.load_told(thread, index, address, line);
+	else
+		load_second(thread, index);
 }
 
 #endif

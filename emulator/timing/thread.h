@@ -45,12 +45,9 @@ struct access_ways {
 	void (*group)(struct thread *thread, bool writes, uint64_t address, const void *data);
 	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
 
-	/* steps of simple ones (model/simple.h): the page is no plain hit; it was translated, and the line is none;
-	 * level 2 had it not */
+	/* steps of simple ones (model/simple.h): the page is no plain hit; level 2 had not the line */
 	void (*load_page)(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
 	                  struct plain_place *page);
-	void (*load_translated)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-	                        enum hierarchy_translation translation, struct plain_place *there);
 	void (*load_beyond)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	                    enum hierarchy_translation translation);
 

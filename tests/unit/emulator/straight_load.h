@@ -29,7 +29,8 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	} else {
 		result->level = 1;
 		result->cycles = hierarchy_cycles(hierarchy, 1);
-		simple_load_second(hierarchy, address, line, instruction, now);
+		simple_leave(hierarchy, simple_load_bring(hierarchy, address, line), now);
+		simple_tell_second(hierarchy, address, line, instruction, now);
 	}
 	return true;
 }
