@@ -107,7 +107,7 @@ measure_branches(const struct machine *machine)
 	start = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (unsigned i = 0; i < ACCESSES; i++) {
 		const uint32_t site = (uint32_t)next_random(&random) & 1023;
-		const bool is_right = predictor_branch_right(&predictor, site, i % 7 == 0);
+		const bool is_right = predictor_branch_right(&predictor, site, i % 7 == 0, predictor.has_history);
 
 		if (!is_right)
 			predictor_branch_wrong(&predictor, site, i % 7 == 0);

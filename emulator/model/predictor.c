@@ -19,7 +19,6 @@ set_counters(struct predictor *predictor, const struct machine *machine)
 		predictor->counters[0] = predictor_sure(false);
 		predictor->counters[1] = predictor_sure(true);
 	}
-	predictor->counters[predictor_no_site(predictor)] = predictor_sure(false);
 }
 
 int
@@ -30,7 +29,7 @@ predictor_init(struct predictor *predictor, const struct machine *machine)
 	*predictor = (struct predictor){.mask = entries - 1, .return_count = machine->return_stack};
 	predictor->has_targets = machine->target_entries != 0; /* without, one that is never written */
 	predictor->target_mask = machine->target_entries ? machine->target_entries - 1 : 0;
-	predictor->counters = malloc((size_t)entries + 1);
+	predictor->counters = malloc(entries);
 	predictor->targets = calloc(machine->target_entries ? machine->target_entries : 1, sizeof(*predictor->targets));
 	predictor->returns = calloc(machine->return_stack ? machine->return_stack : 1, sizeof(*predictor->returns));
 	if (!predictor->counters || !predictor->targets || !predictor->returns) {

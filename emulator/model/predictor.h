@@ -13,13 +13,12 @@
 
 #include "machine/machine.h"
 
-#define PREDICTOR_WEAK           2         /* of a counter: wrong again, it says the other */
-#define PREDICTOR_NEVER          UINT8_MAX /* what no counter is */
-#define PREDICTOR_TARGET_BITS    5         /* of each target, in the history of targets, */
-#define PREDICTOR_TARGET_HISTORY 20        /* which has so many */
+#define PREDICTOR_WEAK           2  /* of a counter: wrong again, it says the other */
+#define PREDICTOR_TARGET_BITS    5  /* of each target, in the history of targets, */
+#define PREDICTOR_TARGET_HISTORY 20 /* which has so many */
 
 struct predictor {
-	uint8_t *counters; /* mask + 1, and predictor_no_site()'s: bit 0 says taken; and PREDICTOR_WEAK, perhaps */
+	uint8_t *counters; /* mask + 1: bit 0 says taken; and PREDICTOR_WEAK, perhaps */
 	uint32_t mask;
 	uint32_t history, history_mask; /* the history has bits of the mask only */
 	uint64_t *targets;
@@ -36,24 +35,18 @@ void predictor_fini(struct predictor *predictor);
 /* What stands for the conditional branch at `address` to `target`; to be kept with its block. */
 uint32_t predictor_site(const struct predictor *predictor, uint64_t address, uint64_t target);
 
-/* Stands for what is no branch: without a history, its counter always is sure that it is not taken. */
-static inline uint32_t
-predictor_no_site(const struct predictor *predictor)
-{
-	return predictor->mask + 1;
-}
-
-/* A counter that is sure of where a branch goes: nothing changes but the history when it goes there. */
+/* A counter that is sure of where a branch goes: it does not change when it goes there. */
 static inline uint8_t
 predictor_sure(bool taken)
 {
 	return taken;
 }
 
+/* `has_history`: the predictor's; who knows it has less to do. */
 static inline uint8_t *
-predictor_counter(const struct predictor *predictor, uint32_t site)
+predictor_counter(const struct predictor *predictor, uint32_t site, bool has_history)
 {
-	return &predictor->counters[predictor->history ^ site];
+	return &predictor->counters[has_history ? predictor->history ^ site : site];
 }
 
 static inline void
@@ -62,41 +55,29 @@ predictor_remember_way(struct predictor *predictor, uint32_t taken)
 	predictor->history = (predictor->history << 1 | taken) & predictor->history_mask;
 }
 
-/* The branch of `site` went one way. When that was predicted: true. Else nothing changes: see predictor_branch_wrong().
+/*
+ * The branch of `site` went one way. When that was predicted: true. Else nothing changes: see predictor_branch_wrong().
+ * `has_history`: as of predictor_counter().
  */
 static inline bool
-predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken)
+predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, bool has_history)
 {
-	uint8_t *counter = predictor_counter(predictor, site);
+	uint8_t *counter = predictor_counter(predictor, site, has_history);
 
-	if (__builtin_expect((*counter & 1) != taken, 0))
-		return false;
-	predictor_remember_way(predictor, taken);
-	*counter = predictor_sure(taken);
-	return true;
-}
-
-/* The same without a history: whether it was predicted by a counter that is `sure` of it, so that nothing changes. */
-static inline bool
-predictor_was_sure(const struct predictor *predictor, uint32_t site, uint8_t sure)
-{
-	return predictor->counters[site] == sure;
-}
-
-/* The same with one. */
-static inline bool
-predictor_branch_sure(struct predictor *predictor, uint32_t site, uint8_t sure)
-{
-	if (*predictor_counter(predictor, site) != sure)
-		return false;
-	predictor_remember_way(predictor, sure);
+	if (__builtin_expect(*counter != predictor_sure(taken), 0)) {
+		if ((*counter & 1) != taken)
+			return false;
+		*counter = predictor_sure(taken);
+	}
+	if (has_history)
+		predictor_remember_way(predictor, taken);
 	return true;
 }
 
 static inline void
 predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
 {
-	uint8_t *counter = predictor_counter(predictor, site);
+	uint8_t *counter = predictor_counter(predictor, site, predictor->has_history);
 	const bool says_taken = *counter & PREDICTOR_WEAK ? taken : !taken;
 
 	if (!predictor->is_static)

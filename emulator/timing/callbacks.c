@@ -197,47 +197,6 @@ access_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, vo
 	thread->ways.group(thread, true, address, data);
 }
 
-#define ENTER_CALLBACK(name, parts)                                                                                    \
-	static void name(unsigned vcpu, void *data)                                                                    \
-	{                                                                                                              \
-		hot_enter(thread_of(vcpu), data, parts);                                                               \
-	}
-
-#define CLOCK_IN_ORDER (SETUP_CLOCK | HOT_IN_ORDER)
-#define HISTORY        (SETUP_BRANCHES | HOT_HISTORY)
-
-/* Without caches, and with them. */
-#define ENTER_CALLBACKS(name, parts)                                                                                   \
-	ENTER_CALLBACK(enter_##name, parts)                                                                            \
-	ENTER_CALLBACK(enter_caches_##name, (parts) | SETUP_CACHES)
-
-ENTER_CALLBACKS(counts, 0)
-ENTER_CALLBACKS(branches, SETUP_BRANCHES)
-ENTER_CALLBACKS(history, HISTORY)
-ENTER_CALLBACKS(clock, SETUP_CLOCK)
-ENTER_CALLBACKS(branches_clock, SETUP_BRANCHES | SETUP_CLOCK)
-ENTER_CALLBACKS(history_clock, HISTORY | SETUP_CLOCK)
-ENTER_CALLBACKS(in_order, CLOCK_IN_ORDER)
-ENTER_CALLBACKS(branches_in_order, SETUP_BRANCHES | CLOCK_IN_ORDER)
-ENTER_CALLBACKS(history_in_order, HISTORY | CLOCK_IN_ORDER)
-
-#define ENTER_BOTH(name) enter_##name, enter_caches_##name
-
-static qemu_plugin_vcpu_udata_cb_t
-choose_enter(uint32_t parts)
-{
-	/* by clock, predictor and caches */
-	static const qemu_plugin_vcpu_udata_cb_t enters[] = {
-		ENTER_BOTH(counts),   ENTER_BOTH(branches),          ENTER_BOTH(history),
-		ENTER_BOTH(clock),    ENTER_BOTH(branches_clock),    ENTER_BOTH(history_clock),
-		ENTER_BOTH(in_order), ENTER_BOTH(branches_in_order), ENTER_BOTH(history_in_order),
-	};
-	const unsigned clock = parts & HOT_IN_ORDER ? 2 : parts & SETUP_CLOCK ? 1 : 0;
-	const unsigned predictor = parts & HOT_HISTORY ? 2 : parts & SETUP_BRANCHES ? 1 : 0;
-
-	return enters[(3 * clock + predictor) * 2 + (parts & SETUP_CACHES ? 1 : 0)];
-}
-
 /* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
 static qemu_plugin_meminfo_t
 find_store_bits(void)
@@ -272,7 +231,7 @@ callbacks_choose(const struct timing *timing)
 		store_any,  store_any,  both_any,   both_any, both_any,       both_any,         both_any,  update_any,
 		update_any, update_any, update_any, ask_any,  load_group_any, access_group_any,
 	};
-	struct callbacks callbacks = {.enter = choose_enter(hot_parts(timing))};
+	struct callbacks callbacks = {.accesses = NULL};
 
 	state.threads = timing->threads;
 	state.store_bits = find_store_bits();

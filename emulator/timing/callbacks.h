@@ -1,5 +1,5 @@
 /*
- * callbacks.h - what the emulator calls at each block and each access
+ * callbacks.h - what the emulator calls at each access
  */
 #ifndef DCPI_EMULATOR_TIMING_CALLBACKS_H
 #define DCPI_EMULATOR_TIMING_CALLBACKS_H
@@ -22,7 +22,6 @@ enum access_kind {
 };
 
 struct callbacks {
-	qemu_plugin_vcpu_udata_cb_t enter;         /* a struct code */
 	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind: callback_data(); NULL: not wanted */
 	const qemu_plugin_vcpu_mem_cb_t *alone;    /* the same as long as the first thread has been the only one */
 };

@@ -15,6 +15,7 @@
 #define CODE_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
 
 struct code;
+struct edge;
 struct load_stall;
 
 /* An instruction that accesses memory, as its callback is told. */
@@ -33,6 +34,7 @@ enum code_ending {
 	CODE_RETURNS,
 	CODE_JUMPS_ANYWHERE,
 	CODE_CALLS_ANYWHERE,
+	CODE_ENDINGS,
 };
 
 /* Which lines of a block are to be looked at behind another: the one that was used last need not be, nor its page. */
@@ -42,6 +44,13 @@ enum edge_fetch {
 	EDGE_FETCHES_LINE_OF_PAGE, /* and that page */
 	EDGE_FETCHES_TWO,          /* and their page */
 	EDGE_FETCHES_ANY,          /* all of it, one by one */
+	EDGE_FETCHES,
+};
+
+/* What is to be done of an edge. */
+struct edge_kind {
+	uint8_t ending; /* enum code_ending of the block before */
+	uint8_t fetch;  /* enum edge_fetch */
 };
 
 /*
@@ -58,25 +67,25 @@ struct edge {
 	};
 	uint64_t line_key; /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
 	uint32_t number;   /* the code's */
-	uint32_t site;     /* of the branch that was before it, for the predictor; of none predictor_no_site() */
-	uint16_t line_index; /* in the table of plain hits */
-	uint8_t sure;        /* the predictor's counter, when it is sure of what happens here; PREDICTOR_NEVER */
-	uint8_t ending;      /* enum code_ending of the block before */
-	uint8_t fetch;       /* enum edge_fetch */
-	bool taken;          /* the branch before it */
+	uint32_t site;     /* of the branch that was before it, for the predictor */
+	uint16_t line_index;  /* in the table of plain hits */
+	uint16_t first_index; /* of two lines, the first */
+	uint16_t page_index;  /* of their page, in its table */
+	struct edge_kind kind;
+	bool taken; /* the branch before it */
 	struct variant variant;
 	struct code *code;
+	uint64_t address;  /* the code's */
+	uint64_t page_key; /* of the lines' page */
 	struct edge *next; /* from here, the last that was not known otherwise, or none; atomically */
 	uint32_t seed;     /* of the places of those from here */
-	uint64_t page_key; /* of the lines' page */
-	uint16_t page_index;
-	uint16_t first_index; /* of two lines, in the table: the first */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part of it is one line");
 
 /* A translated block, as its callback is told. */
 struct code {
+	struct edge edge; /* to it, the first that was made; until then of no code */
 	const struct block *block;
 	uint64_t address, page;
 	uint64_t fall;       /* where a branch that is not taken goes, and a call returns to */
@@ -90,17 +99,10 @@ struct code {
 	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
 	struct load_stall *load_stalls; /* of the first access_end instructions */
 	struct code *same;              /* with this number, at another address */
-	struct edge edge;               /* to it, the first that was made; until then of no code */
 	struct access accesses[];       /* that have callbacks */
 };
 
 extern struct edge edge_none; /* from nowhere, of no code; nobody writes to it */
-
-static inline struct edge *
-edge_of(const struct variant *variant)
-{
-	return (struct edge *)((uintptr_t)variant - offsetof(struct edge, variant));
-}
 
 /* Whether anything led there: of the first edge to code. */
 static inline bool
@@ -116,20 +118,11 @@ edge_is_from(const struct edge *edge, const struct edge *before)
 	return __atomic_load_n(&edge->from, __ATOMIC_ACQUIRE) == before->of;
 }
 
-/*
- * The edge to `code` from the block that was entered by `before`, if it is the first or the last of the others; else
- * NULL. It is looked for where it leads to: the host knows where that is without waiting for what is read of the one
- * before.
- */
+/* The last edge to it that was taken, of all but the first, or none. */
 static inline struct edge *
-edge_known(const struct edge *before, struct code *code)
+edge_other(const struct code *code)
 {
-	struct edge *edge = &code->edge;
-
-	if (__builtin_expect(edge_is_from(edge, before), 1))
-		return edge;
-	edge = __atomic_load_n(&edge->other, __ATOMIC_ACQUIRE);
-	return edge_is_from(edge, before) ? edge : NULL;
+	return __atomic_load_n(&code->edge.other, __ATOMIC_ACQUIRE);
 }
 
 #endif

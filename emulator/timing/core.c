@@ -110,7 +110,7 @@ void
 core_store_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct timing *timing = thread->timing;
-	const uint32_t number = thread->variant->block->first + index;
+	const uint32_t number = thread->edge->variant.block->first + index;
 	const uint32_t at = thread->store_count % THREAD_STORES;
 	const uint64_t now = core_time(thread, index), before = done_before(thread, 1);
 	const struct load_cost cost = core_load_cost(thread, result);
@@ -136,6 +136,6 @@ core_restart(struct thread *thread)
 	core_settle(thread);
 	waiting_forget(thread);
 	dependence_reset(&thread->dependence, thread->sequence);
-	thread->variant = &thread->timing->nothing->edge.variant;
+	thread->edge = &thread->timing->nothing->edge;
 	front_begin(thread);
 }

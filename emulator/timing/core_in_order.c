@@ -28,7 +28,7 @@ wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t read
 	const uint64_t now = core_time(thread, use);
 
 	if (ready > now)
-		core_stall_for_load(thread, thread->variant->block->first + use, number, ready - now, cost);
+		core_stall_for_load(thread, thread->edge->variant.block->first + use, number, ready - now, cost);
 }
 
 /* Its value is waited for later. It is made where it stays: the host waits for what is copied in other pieces. */
@@ -44,7 +44,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	memcpy(load->registers, instruction->load_registers, sizeof(load->registers));
 	load->user_index = instruction->use;
 	if (instruction->use != BLOCK_NOT_USED) {
-		load->user = thread->variant->block->first + instruction->use;
+		load->user = thread->edge->variant.block->first + instruction->use;
 		load->user_position = position_of(thread, instruction->use);
 		if (instruction->use < thread->first_user)
 			thread->first_user = instruction->use;
@@ -56,7 +56,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 static __attribute__((noinline)) void
 load_in_turn(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
 {
-	const struct block *block = thread->variant->block;
+	const struct block *block = thread->edge->variant.block;
 	const struct block_instruction *instruction = &block->instructions[index];
 	const uint32_t number = block->first + index;
 	const uint64_t told = thread->clock;
@@ -81,9 +81,9 @@ __attribute__((noinline)) void
 in_order_load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, uint64_t tlb_cycles)
 {
 	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
-	const struct block *block = thread->variant->block;
+	const struct block *block = thread->edge->variant.block;
 	const struct block_instruction *instruction = &block->instructions[index];
-	const uint64_t issue = thread->clock + (uint64_t)(int64_t)variant_load(thread->variant, index)->issue;
+	const uint64_t issue = thread->clock + (uint64_t)(int64_t)variant_load(&thread->edge->variant, index)->issue;
 	const uint64_t ready = issue + thread->load_cycles + cache_cycles + tlb_cycles;
 
 	if (thread->first_user <= index || core_flight_turn(thread) > issue ||

@@ -53,7 +53,7 @@ first_stall_behind(struct thread *thread, uint64_t position)
 INLINE uint64_t
 entry_time(struct thread *thread, uint64_t position)
 {
-	const uint64_t lead = thread->variant->lead, entered = position > lead ? position - lead : 0;
+	const uint64_t lead = thread->edge->variant.lead, entered = position > lead ? position - lead : 0;
 	const struct past_stall *stall = first_stall_behind(thread, entered);
 	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
 	const uint64_t is_refilled = (uint64_t)((int64_t)(position - lead - thread->front_position) >> 63);
@@ -65,7 +65,7 @@ entry_time(struct thread *thread, uint64_t position)
 INLINE const struct block_dependence *
 dependence_at(const struct thread *thread, unsigned index)
 {
-	return &thread->variant->block->dependences[index];
+	return &thread->edge->variant.block->dependences[index];
 }
 
 /* The load is done when all before it has retired, and has to be waited for: at `retires`. */
@@ -73,7 +73,7 @@ INLINE struct load_stall *
 begin_stall(struct thread *thread, unsigned index, uint64_t retires)
 {
 	core_remember_stall(thread, retires - thread->other);
-	return &thread_edge(thread)->code->load_stalls[index];
+	return &thread->edge->code->load_stalls[index];
 }
 
 APART void

@@ -12,7 +12,7 @@
 static inline const struct block *
 dependence_block(const struct thread *thread, uint32_t sequence)
 {
-	return thread->history[sequence % THREAD_HISTORY]->block;
+	return thread->history[sequence % THREAD_HISTORY]->variant.block;
 }
 
 /* Whether anything is loaded, or held by registers, that the address of a load is made of. */

@@ -41,19 +41,6 @@ edges_after_fork(struct edges *edges)
 	pthread_mutex_unlock(&edges->lock);
 }
 
-/* What the predictor is asked of the block before, whose end leads to `code`. */
-static void
-fill_branch(const struct predictor *sites, const struct code *before, const struct code *code, struct edge *edge)
-{
-	edge->ending = before->ending;
-	edge->taken = code->address != before->fall;
-	edge->site = before->ending == CODE_BRANCHES ? before->site : predictor_no_site(sites);
-	if (before->ending == CODE_BRANCHES)
-		edge->sure = predictor_sure(edge->taken);
-	else
-		edge->sure = before->ending == CODE_ENDS_PLAINLY ? predictor_sure(false) : PREDICTOR_NEVER;
-}
-
 static enum edge_fetch
 fetch_of(const struct code *before, const struct code *code)
 {
@@ -71,13 +58,16 @@ fetch_of(const struct code *before, const struct code *code)
 }
 
 static void
-fill(const struct timing *timing, const struct code *before, struct code *code, const struct variant *of,
-     struct edge *edge)
+fill(const struct code *before, struct code *code, const struct variant *of, struct edge *edge)
 {
 	edge->code = code;
 	edge->next = &edge_none;
 	edge->number = code->number;
-	edge->fetch = (uint8_t)fetch_of(before, code);
+	edge->address = code->address;
+	edge->site = before->site;
+	edge->taken = code->address != before->fall;
+	edge->kind.fetch = (uint8_t)fetch_of(before, code);
+	edge->kind.ending = before->ending;
 	edge->line_key = plain_line_key(code->last_line);
 	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
 	edge->first_index = (uint16_t)(code->first_line % PLAIN_LINES);
@@ -86,13 +76,12 @@ fill(const struct timing *timing, const struct code *before, struct code *code, 
 	edge->variant = *of;
 	edge->of = of;
 	edge->seed = (uint32_t)number_index_mix((uint64_t)code->number << 32 | of->state);
-	fill_branch(&timing->sites, before, code, edge);
 }
 
 void
 edges_make_first(const struct timing *timing, struct code *code)
 {
-	fill(timing, code, code, blocks_first_variant(timing->blocks, code->block), &code->edge);
+	fill(code, code, blocks_first_variant(timing->blocks, code->block), &code->edge);
 }
 
 /* How long it takes depends in order on what ran before, out of order on whether that was the same. */
@@ -120,7 +109,7 @@ make(struct timing *timing, const struct edge *before, struct code *code)
 		edge = arena_take(&timing->edges.arena, sizeof(*edge), _Alignof(struct edge));
 	if (!edge)
 		return &code->edge;
-	fill(timing, before->code, code, of, edge);
+	fill(before->code, code, of, edge);
 	__atomic_store_n(&edge->from, before->of, __ATOMIC_RELEASE);
 	if (is_first)
 		return edge;
@@ -133,13 +122,15 @@ make(struct timing *timing, const struct edge *before, struct code *code)
 struct edge *
 edges_make(struct timing *timing, const struct edge *before, struct code *code)
 {
-	struct edge *edge = &code->edge;
+	struct edge *edge;
 
 	pthread_mutex_lock(&timing->edges.lock);
-	if (!edge_is_from(edge, before))
+	if (edge_is_from(&code->edge, before)) {
+		edge = &code->edge;
+	} else {
 		edge = edges_look(&timing->edges, before, code);
-	if (!edge)
-		edge = make(timing, before, code);
+		edge = edge ? edge : make(timing, before, code);
+	}
 	pthread_mutex_unlock(&timing->edges.lock);
 	return edge;
 }

@@ -63,8 +63,9 @@ edges_look(const struct edges *edges, const struct edge *before, const struct co
 }
 
 /*
- * The edge to `code` that edge_known() does not know, when it is the one that was needed last there; else NULL. What is
- * called from many places has more edges to it than one can know, and each of them is the only one from where it comes.
+ * The edge to `code` that that is neither the first nor the other one, when it is the one that was needed last there;
+ * else NULL. What is called from many places has more edges to it than one can know, and each of them is the only one
+ * from where it comes.
  */
 static inline struct edge *
 edges_next(const struct edge *before, const struct code *code)

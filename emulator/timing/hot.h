@@ -15,7 +15,7 @@
 #define HOT_INLINE    static inline __attribute__((always_inline))
 #define HOT_LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* `parts` for hot_enter(). */
+/* `parts` of what is modelled. */
 static inline uint32_t
 hot_parts(const struct timing *timing)
 {
@@ -29,12 +29,12 @@ hot_parts(const struct timing *timing)
 HOT_INLINE void
 hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 {
-	thread->variant = &edge->variant;
+	thread->edge = edge;
 	if (!(parts & SETUP_CLOCK))
 		return;
 	thread->clock += edge->variant.cycles;
 	if (!(parts & HOT_IN_ORDER)) { /* the history is for what addresses are made of; only there are fractions */
-		thread->history[++thread->sequence % THREAD_HISTORY] = &edge->variant;
+		thread->history[++thread->sequence % THREAD_HISTORY] = edge;
 		thread->clock += __builtin_add_overflow(thread->fraction, edge->variant.fraction, &thread->fraction);
 	}
 	if (!HOT_LIKELY(thread->clock < thread->limit))
@@ -43,87 +43,87 @@ hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 
 /* Whether all that is fetched is a plain hit. */
 HOT_INLINE bool
-hot_fetches_plainly(struct thread *thread, const struct edge *edge)
+hot_fetches_plainly(struct thread *thread, const struct edge *edge, const enum edge_fetch fetch)
 {
-	struct plain_hits *plain;
+	struct plain_hits *plain = thread->code_plain;
 
-	if (edge->fetch == EDGE_FETCHES_NOTHING)
+	if (fetch == EDGE_FETCHES_NOTHING)
 		return true;
-	plain = thread->code_plain;
-	if (edge->fetch == EDGE_FETCHES_LINE)
+	if (fetch == EDGE_FETCHES_LINE)
 		return plain_code_use_line(plain, edge->line_index, edge->line_key);
-	if (edge->fetch == EDGE_FETCHES_LINE_OF_PAGE)
+	if (fetch == EDGE_FETCHES_LINE_OF_PAGE)
 		return plain_code_use_page(plain, edge->line_index, edge->line_key, edge->page_index, edge->page_key);
-	return edge->fetch == EDGE_FETCHES_TWO &&
+	return fetch == EDGE_FETCHES_TWO &&
 	       plain_code_use_two(plain, (const uint16_t[]){edge->first_index, edge->line_index}, edge->line_key,
 	                          edge->page_index, edge->page_key);
 }
 
 HOT_INLINE void
-hot_fetch(struct thread *thread, struct edge *edge, const uint32_t parts)
+hot_fetch(struct thread *thread, struct edge *edge, const uint32_t parts, const enum edge_fetch fetch)
 {
-	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_fetches_plainly(thread, edge)))
+	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_fetches_plainly(thread, edge, fetch)))
 		slow_fetch(thread, edge, parts);
 	else
 		hot_advance(thread, edge, parts);
 }
 
-/* What changes the predictor, or is no branch where there is a history. */
-HOT_INLINE bool
-hot_was_predicted_otherwise(struct thread *thread, const struct edge *edge)
-{
-	const struct code *before = thread_edge(thread)->code;
-
-	if (edge->ending == CODE_ENDS_PLAINLY)
-		return true;
-	if (edge->ending == CODE_BRANCHES)
-		return predictor_branch_right(&thread->predictor, edge->site, edge->taken);
-	if (edge->ending == CODE_RETURNS)
-		return predictor_return_right(&thread->predictor, edge->code->address);
-	if (edge->ending != CODE_JUMPS_ANYWHERE)
-		predictor_call(&thread->predictor, before->fall);
-	return edge->ending == CODE_CALLS ||
-	       predictor_indirect_right(&thread->predictor, before->end, edge->code->address);
-}
-
 /* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
 HOT_INLINE bool
-hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t parts)
+hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t parts, const enum code_ending ending)
 {
 	struct predictor *predictor = &thread->predictor;
+	const struct edge *before = thread->edge;
 
-	if (!(parts & HOT_HISTORY)) {
-		if (HOT_LIKELY(predictor_was_sure(predictor, edge->site, edge->sure)))
-			return true;
-	} else if (HOT_LIKELY(edge->ending == CODE_BRANCHES)) {
-		if (HOT_LIKELY(predictor_branch_sure(predictor, edge->site, edge->sure)))
-			return true;
-	}
-	return hot_was_predicted_otherwise(thread, edge);
+	if (HOT_LIKELY(ending == CODE_BRANCHES))
+		return HOT_LIKELY(predictor_branch_right(predictor, edge->site, edge->taken, parts & HOT_HISTORY));
+	if (ending == CODE_ENDS_PLAINLY)
+		return true;
+	if (ending == CODE_RETURNS)
+		return HOT_LIKELY(predictor_return_right(predictor, edge->address));
+	if (ending != CODE_JUMPS_ANYWHERE)
+		predictor_call(predictor, before->code->fall);
+	return ending == CODE_CALLS ||
+	       HOT_LIKELY(predictor_indirect_right(predictor, before->code->end, edge->address));
 }
 
-/* By this edge, straight on as long as all is as usual; what is not goes on in slow_block.c, with the same next steps.
- */
+/* By this edge, of whose kind the last two are, straight on as long as all is as usual; what is not goes on in
+ * slow_block.c and slow_fetch.c, with the same next steps. */
 HOT_INLINE void
-hot_go(struct thread *thread, struct edge *edge, const uint32_t parts)
+hot_go(struct thread *thread, struct edge *edge, const uint32_t parts, const enum code_ending ending,
+       const enum edge_fetch fetch)
 {
 	thread->executions[edge->number]++;
-	if (parts & SETUP_BRANCHES && !HOT_LIKELY(hot_was_predicted(thread, edge, parts)))
+	if (parts & SETUP_BRANCHES && !hot_was_predicted(thread, edge, parts, ending))
 		slow_ending(thread, edge, parts);
 	else
-		hot_fetch(thread, edge, parts);
+		hot_fetch(thread, edge, parts, fetch);
 }
 
-/* The block begins. */
+/* By an edge of any kind: the usual one is known at once. `go`: hot_go() of what the edge says. */
 HOT_INLINE void
-hot_enter(struct thread *thread, struct code *code, const uint32_t parts)
+hot_go_any(struct thread *thread, struct edge *edge, const uint32_t parts, hot_step *const go)
 {
-	struct edge *edge = edge_known(thread_edge(thread), code);
+	const struct edge_kind usual = {CODE_BRANCHES, EDGE_FETCHES_NOTHING};
 
-	if (HOT_LIKELY(edge != NULL))
-		hot_go(thread, edge, parts);
+	if (HOT_LIKELY(memcmp(&edge->kind, &usual, sizeof(usual)) == 0))
+		hot_go(thread, edge, parts, CODE_BRANCHES, EDGE_FETCHES_NOTHING);
 	else
-		slow_edge(thread, code, parts);
+		go(thread, edge);
+}
+
+/*
+ * The block begins, and the first edge to it is not the one. It is looked for where it leads to: the host knows where
+ * that is without waiting for what is read of the block before. `go`: hot_go() of any edge.
+ */
+HOT_INLINE void
+hot_enter_otherwise(struct thread *thread, struct code *code, hot_step *const go)
+{
+	struct edge *other = edge_other(code);
+
+	if (HOT_LIKELY(edge_is_from(other, thread->edge)))
+		go(thread, other);
+	else
+		slow_edge(thread, code, go);
 }
 
 /* Whether the bytes are of one line that is a plain hit, with its page; it is read or written. */

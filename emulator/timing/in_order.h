@@ -16,7 +16,7 @@ void in_order_load_among_others(struct thread *thread, unsigned index, uint64_t 
 static inline __attribute__((always_inline)) void
 in_order_load(struct thread *thread, unsigned index, const uint64_t cache_cycles, const uint64_t tlb_cycles)
 {
-	const struct variant_load *load = variant_load(thread->variant, index);
+	const struct variant_load *load = variant_load(&thread->edge->variant, index);
 	const int64_t later = (int64_t)(cache_cycles + tlb_cycles), cycles = load->wait + later;
 	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load->issue;
 
@@ -25,8 +25,7 @@ in_order_load(struct thread *thread, unsigned index, const uint64_t cache_cycles
 		return;
 	}
 	core_flight_add(thread, issue + thread->load_cycles + (uint64_t)later);
-	load_stall_split(thread, &thread_edge(thread)->code->load_stalls[index], (uint64_t)cycles, cache_cycles,
-	                 tlb_cycles);
+	load_stall_split(thread, &thread->edge->code->load_stalls[index], (uint64_t)cycles, cache_cycles, tlb_cycles);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/callbacks.h"
 #include "emulator/timing/core.h"
+#include "emulator/timing/enter.h"
 #include "emulator/timing/hot.h"
 
 /* Callbacks have no place for a context. */
@@ -23,6 +24,7 @@ instrument_init(struct timing *timing, const struct guest *guest, struct locks *
 	state.guest = guest;
 	state.locks = locks;
 	state.callbacks = callbacks_choose(timing);
+	enter_init(timing);
 }
 
 void
@@ -171,7 +173,8 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	const struct block *block = code->block;
 	struct access *access = code->accesses;
 
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, state.callbacks.enter, QEMU_PLUGIN_CB_NO_REGS, code);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, has_threads() ? enter_any() : enter_alone(state.timing, code),
+	                                     QEMU_PLUGIN_CB_NO_REGS, code);
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 

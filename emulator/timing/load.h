@@ -14,14 +14,14 @@
 static inline bool
 access_is_left(const struct thread *thread, const struct access *access)
 {
-	return thread_edge(thread)->code != access->code;
+	return thread->edge->code != access->code;
 }
 
 /* Of an instruction of the block that runs. */
 static inline uint32_t
 access_number(const struct thread *thread, unsigned index)
 {
-	return thread->variant->block->first + index;
+	return thread->edge->variant.block->first + index;
 }
 
 static inline bool

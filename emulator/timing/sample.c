@@ -71,7 +71,7 @@ sample_stall(struct thread *thread, uint32_t stalled)
 void
 sample_execution(struct thread *thread, uint64_t start)
 {
-	const struct variant *variant = thread->variant;
+	const struct variant *variant = &thread->edge->variant;
 	const struct block *block = variant->block;
 	unsigned index = 0;
 

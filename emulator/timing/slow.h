@@ -12,12 +12,15 @@
 /* Inlined, they would make the usual way save registers. */
 #define SLOW __attribute__((noinline))
 
+/* hot_go() of what is modelled. */
+typedef void hot_step(struct thread *thread, struct edge *edge);
+
 /*
- * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_enter(). In turn:
- * its edge is not at hand; where the block before went was not predicted; its code is no plain hit, or on more lines
- * than are asked for at once.
+ * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_go(). In turn:
+ * its edge is not at hand, `go` goes on by it; where the block before went was not predicted; its code is no plain hit,
+ * or on more lines than are asked for at once.
  */
-SLOW void slow_edge(struct thread *thread, struct code *code, uint32_t parts);
+SLOW void slow_edge(struct thread *thread, struct code *code, hot_step *go);
 SLOW void slow_ending(struct thread *thread, struct edge *edge, uint32_t parts);
 SLOW void slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts);
 

@@ -6,30 +6,30 @@
 static SLOW void
 mispredict_rest(struct thread *thread, struct edge *edge, uint32_t parts, bool is_sampled)
 {
-	const uint32_t branch = thread_edge(thread)->code->last;
+	const uint32_t branch = thread->edge->code->last;
 
 	if (is_sampled)
 		sample_event(thread, SETUP_EVENT_BRANCH, branch);
 	if (parts & SETUP_CLOCK)
 		core_mispredicted(thread, edge->code->first, branch);
-	hot_fetch(thread, edge, parts);
+	hot_fetch(thread, edge, parts, edge->kind.fetch);
 }
 
 static inline void
 learn(struct predictor *predictor, const struct code *before, const struct edge *edge)
 {
-	if (HOT_LIKELY(edge->ending == CODE_BRANCHES))
+	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
 		predictor_branch_wrong(predictor, edge->site, edge->taken);
-	else if (edge->ending == CODE_RETURNS)
+	else if (before->ending == CODE_RETURNS)
 		predictor_return_wrong(predictor);
 	else
-		predictor_indirect_wrong(predictor, before->end, edge->code->address);
+		predictor_indirect_wrong(predictor, before->end, edge->address);
 }
 
 void
 slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	const struct code *before = thread_edge(thread)->code;
+	const struct code *before = thread->edge->code;
 	bool is_sampled;
 
 	learn(&thread->predictor, before, edge);
@@ -39,45 +39,45 @@ slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 	    (parts & SETUP_CLOCK && !front_mispredicts(thread, edge->code->first, before->last)))
 		mispredict_rest(thread, edge, parts, is_sampled);
 	else
-		hot_fetch(thread, edge, parts);
+		hot_fetch(thread, edge, parts, edge->kind.fetch);
 }
 
 /* Nobody went there until now. */
 static SLOW void
-go_anew(struct thread *thread, struct code *code, uint32_t parts)
+go_anew(struct thread *thread, struct code *code, hot_step *go)
 {
-	struct edge *before = thread_edge(thread), *edge = edges_make(thread->timing, before, code);
+	struct edge *before = thread->edge, *edge = edges_make(thread->timing, before, code);
 
 	edges_remember(before, edge);
-	hot_go(thread, edge, parts);
+	go(thread, edge);
 }
 
 /* By an edge that is not at hand. */
 static SLOW void
-go_elsewhere(struct thread *thread, struct code *code, uint32_t parts)
+go_elsewhere(struct thread *thread, struct code *code, hot_step *go)
 {
-	struct edge *before = thread_edge(thread);
+	struct edge *before = thread->edge;
 	struct edge *edge = edges_look(&thread->timing->edges, before, code);
 
 	if (!__builtin_expect(edge != NULL, 1)) {
-		go_anew(thread, code, parts);
+		go_anew(thread, code, go);
 		return;
 	}
 	edges_remember(before, edge);
-	hot_go(thread, edge, parts);
+	go(thread, edge);
 }
 
 void
-slow_edge(struct thread *thread, struct code *code, uint32_t parts)
+slow_edge(struct thread *thread, struct code *code, hot_step *go)
 {
-	struct edge *edge = edges_next(thread_edge(thread), code);
+	struct edge *edge = edges_next(thread->edge, code);
 
 	if (!edge) {
-		go_elsewhere(thread, code, parts);
+		go_elsewhere(thread, code, go);
 		return;
 	}
 	edges_lead(edge);
-	hot_go(thread, edge, parts);
+	go(thread, edge);
 }
 
 /* A sample is due, or a turn. */
@@ -87,7 +87,7 @@ reach(struct thread *thread)
 	struct clock_step step;
 
 	if (thread->clock > thread->next_sample)
-		sample_execution(thread, thread->clock - thread->variant->cycles);
+		sample_execution(thread, thread->clock - thread->edge->variant.cycles);
 	if (thread->clock >= thread->next_turn) {
 		thread_publish(thread);
 		clock_reached(thread->timing->clock, thread->vcpu, thread->clock, &step);

@@ -72,9 +72,9 @@ fetch_anyhow(struct thread *thread, struct edge *edge, uint32_t parts)
 {
 	const struct code *code = edge->code;
 
-	if (edge->fetch == EDGE_FETCHES_TWO)
+	if (edge->kind.fetch == EDGE_FETCHES_TWO)
 		fetch_two_lines(thread, code);
-	else if (edge->fetch == EDGE_FETCHES_ANY)
+	else if (edge->kind.fetch == EDGE_FETCHES_ANY)
 		fetch_lines(thread, code);
 	else
 		fetch_line(thread, code, last_line_address(thread, code));
@@ -239,7 +239,7 @@ fetch_page(struct thread *thread, struct edge *edge, uint32_t parts)
 static inline bool
 is_one_line(const struct edge *edge)
 {
-	return edge->fetch == EDGE_FETCHES_LINE || edge->fetch == EDGE_FETCHES_LINE_OF_PAGE;
+	return edge->kind.fetch == EDGE_FETCHES_LINE || edge->kind.fetch == EDGE_FETCHES_LINE_OF_PAGE;
 }
 
 void

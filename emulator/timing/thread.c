@@ -72,9 +72,9 @@ thread_begin(struct timing *timing, unsigned vcpu)
 		return err;
 	thread->is_used = true;
 	thread->executions = thread->record->executions;
-	thread->variant = &timing->nothing->edge.variant;
+	thread->edge = &timing->nothing->edge;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
-		thread->history[i] = thread->variant;
+		thread->history[i] = thread->edge;
 	thread->record->counters.began = thread->clock;
 	thread->record->counters.clock = thread->clock;
 	thread->record->counters.threads++;
@@ -171,7 +171,7 @@ thread_step(struct thread *thread, const struct clock_step *step)
 void
 thread_call_began(struct thread *thread, const struct clock_call *call)
 {
-	const struct block *block = thread->variant->block;
+	const struct block *block = thread->edge->variant.block;
 
 	core_settle(thread);
 	thread->call = block->first + block->count - 1u;

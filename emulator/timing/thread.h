@@ -92,16 +92,16 @@ struct past_stall {
 
 struct thread {
 	uint64_t clock;
-	uint64_t limit;          /* when the clock has reached it there is something to do */
-	uint32_t fraction;       /* of a cycle, in 2^-32 */
-	uint32_t sequence;       /* of the block that runs */
-	struct variant *variant; /* of the block that runs; part of the edge to it: thread_edge() */
+	uint64_t limit;    /* when the clock has reached it there is something to do */
+	uint32_t fraction; /* of a cycle, in 2^-32 */
+	uint32_t sequence; /* of the block that runs */
+	struct edge *edge; /* by which the block that runs was entered */
 	uint64_t *executions;
 	struct timing *timing;
 	struct plain_hits *data_plain, *code_plain;
 	struct access_ways ways;
 	struct predictor predictor;
-	const struct variant *history[THREAD_HISTORY]; /* of blocks that ran, by sequence */
+	const struct edge *history[THREAD_HISTORY]; /* to the blocks that ran, by sequence */
 
 	struct hierarchy *hierarchy;
 	struct record_vcpu *record;
@@ -147,13 +147,6 @@ struct thread {
 };
 
 _Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");
-
-/* How the block that runs was entered. */
-static inline struct edge *
-thread_edge(const struct thread *thread)
-{
-	return edge_of(thread->variant);
-}
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
 int thread_begin(struct timing *timing, unsigned vcpu);

@@ -90,7 +90,7 @@ first_reader(const struct block *block, const struct waiting_load *load)
 static __attribute__((noinline)) void
 add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
 {
-	const struct variant *variant = thread->variant;
+	const struct variant *variant = &thread->edge->variant;
 	const uint16_t reader = first_reader(variant->block, load);
 
 	load->user = variant->block->first + reader;
@@ -107,7 +107,7 @@ find_users(struct thread *thread, uint64_t begin)
 	for (unsigned i = 0; i < thread->waiting_count;) {
 		struct waiting_load *load = &thread->waiting[i];
 
-		if (has_reader(thread->variant->block, load))
+		if (has_reader(thread->edge->variant.block, load))
 			add_user(thread, load, begin);
 		else if (load->ready <= begin) {
 			*load = thread->waiting[--thread->waiting_count];
@@ -136,14 +136,14 @@ settle_plainly(struct thread *thread)
 bool
 waiting_begin_plainly(struct thread *thread)
 {
-	const uint64_t begin = thread->clock - thread->variant->cycles;
+	const uint64_t begin = thread->clock - thread->edge->variant.cycles;
 	struct waiting_load *load = &thread->waiting[0];
 
 	if (thread->waiting_count != 1)
 		return false;
 	if (thread->first_user != BLOCK_NOT_USED)
 		return settle_plainly(thread);
-	if (has_reader(thread->variant->block, load))
+	if (has_reader(thread->edge->variant.block, load))
 		add_user(thread, load, begin);
 	else if (load->ready <= begin)
 		thread->waiting_count = 0;
@@ -153,7 +153,7 @@ waiting_begin_plainly(struct thread *thread)
 void
 waiting_begin_block(struct thread *thread)
 {
-	const uint64_t cycles = thread->variant->cycles;
+	const uint64_t cycles = thread->edge->variant.cycles;
 
 	if (thread->first_user != BLOCK_NOT_USED) {
 		thread->clock -= cycles;

@@ -282,7 +282,7 @@ assert_same_dependence(const struct dependence *one, const struct dependence *ot
 static uint64_t
 wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
 {
-	const struct block_dependence *load = thread->variant->block->dependences;
+	const struct block_dependence *load = thread->edge->variant.block->dependences;
 	const struct dependence before = thread->dependence;
 	struct dependence behind;
 	uint64_t ready = 0, any;
@@ -327,7 +327,7 @@ the_usual_is_followed_straight_as_it_is_anyhow(void **state)
 		execute(fixture, loads[(random >> 16) % 5]);
 		if (random >> 25 & 1)
 			continue;
-		load = fixture->thread->variant->block->dependences;
+		load = fixture->thread->edge->variant.block->dependences;
 		ready = wait_both_ways(fixture->thread, now - (random >> 26) % 8, &usual);
 		dependence_add(fixture->thread, load, (ready > now ? ready : now) + (random >> 29));
 	}

@@ -86,7 +86,7 @@ only_the_next_line_is_brought_behind_the_line_before(void **state)
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
-	assert_int_equal(thread_edge(fixture->thread)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(fixture->thread->edge->kind.fetch, EDGE_FETCHES_LINE);
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
 	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
@@ -151,8 +151,8 @@ run_at_random(struct timing_fixture *fixture, struct code *const codes[], unsign
 		random ^= random << 17;
 		code = codes[random % count];
 		execute_with(fixture, code, SETUP_BRANCHES | SETUP_CACHES);
-		*cycles += thread->variant->cycles;
-		*fractions += thread->variant->fraction;
+		*cycles += thread->edge->variant.cycles;
+		*fractions += thread->edge->variant.fraction;
 		for (uint16_t j = 0; j < code->block->count; j++)
 			if (code->block->instructions[j].loads || code->block->instructions[j].stores)
 				slow_access(thread, &(struct access){.code = code, .index = j}, random >> 20 & 0xfffff8,

@@ -6,10 +6,19 @@
 #define BRANCH "74 10" /* je, to 16 bytes behind it */
 #define CALL   "e8 00 00 00 00"
 
+/* The edge that is known where it leads to. */
+static struct edge *
+known(const struct edge *before, struct code *code)
+{
+	if (edge_is_from(&code->edge, before))
+		return &code->edge;
+	return edge_is_from(edge_other(code), before) ? edge_other(code) : NULL;
+}
+
 static struct edge *
 find(struct timing_fixture *fixture, struct edge *before, struct code *code)
 {
-	struct edge *edge = edge_known(before, code);
+	struct edge *edge = known(before, code);
 
 	if (!edge)
 		edge = edges_look(&fixture->timing.edges, before, code);
@@ -48,16 +57,16 @@ the_first_that_led_to_a_block_and_the_last_are_known(void **state)
 	                         enter(fixture, CODE_OF(fixture, NOP))};
 	struct edge *first, *second, *third;
 
-	assert_null(edge_known(before[0], code));
+	assert_null(known(before[0], code));
 	first = find(fixture, before[0], code);
 	second = find(fixture, before[1], code);
-	assert_ptr_equal(edge_known(before[0], code), first);
-	assert_ptr_equal(edge_known(before[1], code), second);
-	assert_null(edge_known(before[2], code));
+	assert_ptr_equal(known(before[0], code), first);
+	assert_ptr_equal(known(before[1], code), second);
+	assert_null(known(before[2], code));
 	third = find(fixture, before[2], code);
-	assert_ptr_equal(edge_known(before[0], code), first);
-	assert_ptr_equal(edge_known(before[2], code), third);
-	assert_null(edge_known(before[1], code));
+	assert_ptr_equal(known(before[0], code), first);
+	assert_ptr_equal(known(before[2], code), third);
+	assert_null(known(before[1], code));
 	assert_ptr_equal(edges_next(before[1], code), second);
 	assert_null(edges_next(before[0], code)); /* the first is known always */
 }
@@ -83,20 +92,20 @@ only_what_was_not_used_last_is_fetched(void **state)
 	struct code *two = at(fixture, 64, 7), *away = at(fixture, 128, 1), *any = at(fixture, 65, 7);
 	struct edge *before = enter(fixture, one);
 
-	assert_int_equal(before->fetch, EDGE_FETCHES_LINE_OF_PAGE);
-	assert_int_equal(find(fixture, before, same)->fetch, EDGE_FETCHES_NOTHING);
-	assert_int_equal(find(fixture, before, next)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(before->kind.fetch, EDGE_FETCHES_LINE_OF_PAGE);
+	assert_int_equal(find(fixture, before, same)->kind.fetch, EDGE_FETCHES_NOTHING);
+	assert_int_equal(find(fixture, before, next)->kind.fetch, EDGE_FETCHES_LINE);
 	assert_int_equal(find(fixture, before, next)->line_key, 65 * 64);
-	assert_int_equal(find(fixture, before, away)->fetch, EDGE_FETCHES_LINE_OF_PAGE);
-	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(find(fixture, before, away)->kind.fetch, EDGE_FETCHES_LINE_OF_PAGE);
+	assert_int_equal(find(fixture, before, two)->kind.fetch, EDGE_FETCHES_LINE);
 	assert_int_equal(find(fixture, before, two)->line_key, 65 * 64);
 	before = enter(fixture, two);
-	assert_int_equal(before->fetch, EDGE_FETCHES_TWO);
-	assert_int_equal(find(fixture, before, two)->fetch, EDGE_FETCHES_NOTHING);
-	assert_int_equal(find(fixture, before, one)->fetch, EDGE_FETCHES_LINE);
+	assert_int_equal(before->kind.fetch, EDGE_FETCHES_TWO);
+	assert_int_equal(find(fixture, before, two)->kind.fetch, EDGE_FETCHES_NOTHING);
+	assert_int_equal(find(fixture, before, one)->kind.fetch, EDGE_FETCHES_LINE);
 	any->last_line = CODE_NO_LINE;
-	assert_int_equal(find(fixture, before, any)->fetch, EDGE_FETCHES_ANY);
-	assert_int_equal(find(fixture, enter(fixture, any), next)->fetch, EDGE_FETCHES_LINE_OF_PAGE);
+	assert_int_equal(find(fixture, before, any)->kind.fetch, EDGE_FETCHES_ANY);
+	assert_int_equal(find(fixture, enter(fixture, any), next)->kind.fetch, EDGE_FETCHES_LINE_OF_PAGE);
 }
 
 static void
@@ -109,16 +118,12 @@ an_edge_says_what_the_predictor_is_asked(void **state)
 	fall->address = branch->block->fall;
 	edge = find(fixture, before, fall);
 	assert_false(edge->taken);
-	assert_int_equal(edge->sure, predictor_sure(false));
 	assert_int_equal(edge->site, branch->site);
 	edge = find(fixture, before, code);
 	assert_true(edge->taken);
-	assert_int_equal(edge->sure, predictor_sure(true));
-	edge = find(fixture, enter(fixture, code), branch);
-	assert_true(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->sure));
-	edge = find(fixture, enter(fixture, CODE_OF(fixture, CALL)), branch);
-	assert_int_equal(edge->ending, CODE_CALLS);
-	assert_false(predictor_was_sure(&fixture->thread->predictor, edge->site, edge->sure));
+	edge = find(fixture, enter(fixture, CODE_OF(fixture, CALL)), code);
+	assert_int_equal(edge->kind.ending, CODE_CALLS);
+	assert_int_equal(edge->address, code->address);
 }
 
 /* mov (%rax),%rax; jmp to itself: what it takes again is more than what it takes behind another. */

@@ -1,14 +1,20 @@
-/* Tests of emulator/timing/slow_{fetch,block}.c: going straight on, all is as it is when nothing is straight. */
+/* Tests of emulator/timing/{enter,slow_fetch,slow_block}.c: straight on, all is as it is when nothing is straight. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #include "emulator/model/hierarchy_state.h"
+#include "emulator/timing/enter.h"
 
 #define BLOCKS 2400
 #define MOVABS "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
 #define LOAD   "48 8b 07"                      /* mov (%rdi),%rax */
 #define BRANCH "74 10"
+#define CALL   "e8 00 00 00 00"
+#define CALL_A "ff d0" /* call *%rax */
+#define JUMP_A "ff e0"
+#define RETURN "c3"
 
-/* Of one machine: on one, code that is no plain hit is fetched whole, on the other as straight as it can be. */
+/* Of one machine: on one, blocks are entered by edges of any kind, and code that is no plain hit is fetched whole; on
+ * the other all is as straight as it can be. */
 struct pair {
 	struct timing_fixture *whole, *straight;
 };
@@ -37,6 +43,7 @@ begin_both(void **state, const char *machine)
 	pair->whole->thread->hierarchy->simple_code_slots = 0;
 	pair->straight = begin(machine);
 	assert_true(pair->straight->thread->hierarchy->simple_code_slots > 0);
+	enter_init(&pair->straight->timing);
 	*state = pair;
 	return 0;
 }
@@ -68,13 +75,14 @@ end_both(void **state)
 static struct code *
 code_of(struct timing_fixture *fixture, unsigned i)
 {
+	static const char *const endings[] = {LOAD, BRANCH, BRANCH, BRANCH, BRANCH, LOAD, CALL, CALL_A, JUMP_A, RETURN};
 	const uint64_t address = FIXTURE_ADDRESS + i / 8 * 4096 + i % 8 * 448 + i % 3 * 20;
 	struct block_bytes bytes = {.size = 0};
 	const struct block *block;
 
 	for (unsigned k = 0; k < 1 + i % 13; k++)
 		block_bytes_add(&bytes, MOVABS);
-	block_bytes_add(&bytes, i % 5 ? BRANCH : LOAD);
+	block_bytes_add(&bytes, endings[i % 10]);
 	block = blocks_add(fixture->timing.blocks, address, bytes.bytes, bytes.sizes, bytes.count, i + 1,
 	                   fixture->instructions + 1);
 	assert_non_null(block);
@@ -82,9 +90,16 @@ code_of(struct timing_fixture *fixture, unsigned i)
 	return timing_add_code(&fixture->timing, block);
 }
 
+/* As the emulator does it: of any thread, or of the first one that is alone. */
+static void
+enter(struct timing_fixture *fixture, struct code *code, bool is_alone)
+{
+	(is_alone ? enter_alone(&fixture->timing, code) : enter_any())(0, code);
+}
+
 /* Mostly around where it was before, and loads that are waited for in later blocks. */
 static void
-run(struct timing_fixture *fixture)
+run(struct timing_fixture *fixture, bool is_straight)
 {
 	struct code *codes[BLOCKS];
 	uint64_t random = 88172645463325252;
@@ -97,7 +112,10 @@ run(struct timing_fixture *fixture)
 		random ^= random >> 7;
 		random ^= random << 17;
 		at = (at + (random % 8 ? random >> 8 & 3 : random >> 8)) % BLOCKS;
-		execute_with(fixture, codes[at], SETUP_BRANCHES | SETUP_CACHES);
+		if (is_straight)
+			enter(fixture, codes[at], i % 64);
+		else
+			execute_with(fixture, codes[at], SETUP_BRANCHES | SETUP_CACHES);
 		if (at % 5 == 0)
 			slow_access(fixture->thread, &codes[at]->accesses[0], 0x4000000000 + (random >> 20 & 0xffff8),
 			            8, false);
@@ -112,8 +130,8 @@ going_straight_changes_nothing(void **state)
 	struct pair *pair = *state;
 	const struct record_vcpu *whole = pair->whole->thread->record, *straight = pair->straight->thread->record;
 
-	run(pair->whole);
-	run(pair->straight);
+	run(pair->whole, false);
+	run(pair->straight, true);
 	assert_true(whole->counters.code_missed[0] > 1000 && whole->counters.code_tlb_missed > 1000);
 	assert_true(whole->counters.mispredicted > 100);
 	assert_true(whole->counters.samples[SETUP_EVENT_LEVEL1_CODE] > 100);

@@ -96,6 +96,15 @@ timing_teardown(void **state)
 	return 0;
 }
 
+static uint32_t timing_fixture_parts; /* of what is executed; as of hot_go() */
+
+/* By whatever edge. */
+static inline void
+timing_fixture_go(struct thread *thread, struct edge *edge)
+{
+	hot_go(thread, edge, timing_fixture_parts, edge->kind.ending, edge->kind.fetch);
+}
+
 /* A block of these instructions, ended by NULL, at its own address. */
 static inline struct code *
 timing_fixture_code(struct timing_fixture *fixture, const char *const instructions[])
@@ -121,8 +130,11 @@ timing_fixture_code(struct timing_fixture *fixture, const char *const instructio
 static inline void
 execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 {
-	parts |= SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY));
-	hot_enter(fixture->thread, code, parts);
+	timing_fixture_parts = parts | SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY));
+	if (edge_is_from(&code->edge, fixture->thread->edge))
+		timing_fixture_go(fixture->thread, &code->edge);
+	else
+		hot_enter_otherwise(fixture->thread, code, timing_fixture_go);
 }
 
 /* It is executed; what it misses is told afterwards. */
