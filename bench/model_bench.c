@@ -42,7 +42,7 @@ access_one(struct bench *bench, uint64_t address)
 	struct access_result result;
 
 	bench->now += GAP;
-	if (plain_hits_use(plain, false, line, line, address >> plain->page_shift)) {
+	if (plain_hits_use_one(plain, false, line, address >> plain->page_shift)) {
 		bench->plain_hits++;
 		return;
 	}

@@ -80,17 +80,29 @@ plain_place_at(struct plain_hits *plain, uint16_t at)
 	return (struct plain_place *)(void *)((char *)plain + at);
 }
 
-/* Where the line, or page, is when it is a plain hit. */
+/* Where the line, or page, is when it is a plain hit: for plain_place_at(). */
+static inline __attribute__((always_inline)) uint16_t
+plain_line_at(const struct plain_hits *plain, uint64_t line)
+{
+	return plain->lines[line % PLAIN_LINES];
+}
+
+static inline __attribute__((always_inline)) uint16_t
+plain_page_at(const struct plain_hits *plain, uint64_t page)
+{
+	return plain->pages[page % PLAIN_PAGES];
+}
+
 static inline __attribute__((always_inline)) struct plain_place *
 plain_line(struct plain_hits *plain, uint64_t line)
 {
-	return plain_place_at(plain, plain->lines[line % PLAIN_LINES]);
+	return plain_place_at(plain, plain_line_at(plain, line));
 }
 
 static inline __attribute__((always_inline)) struct plain_place *
 plain_page(struct plain_hits *plain, uint64_t page)
 {
-	return plain_place_at(plain, plain->pages[page % PLAIN_PAGES]);
+	return plain_place_at(plain, plain_page_at(plain, page));
 }
 
 static inline uint64_t
@@ -155,26 +167,7 @@ plain_use_page(struct plain_hits *plain, uint64_t page)
 	return true;
 }
 
-/* From `first` to `last`, of one page and at most two lines: whether all is a plain hit, which is then used. */
-static inline __attribute__((always_inline)) bool
-plain_hits_use(struct plain_hits *plain, bool writes, uint64_t first_line, uint64_t last_line, uint64_t page)
-{
-	struct plain_place *first = plain_line(plain, first_line), *last = plain_line(plain, last_line);
-	struct plain_place *there = plain_page(plain, page);
-	uint64_t use;
-
-	if (__builtin_expect(plain_line_differs(first, first_line, writes) ||
-	                             plain_line_differs(last, last_line, writes) || plain_page_differs(there, page),
-	                     0))
-		return false;
-	use = plain->use += 2 * PLAIN_USE;
-	first->stamp = use - PLAIN_USE; /* before the last one, which may be of its set */
-	last->stamp = use;
-	there->stamp = use;
-	return true;
-}
-
-/* The same of one line. */
+/* Of one page: whether it and the line are plain hits, which are then used; a store's must have been written. */
 static inline __attribute__((always_inline)) bool
 plain_hits_use_one(struct plain_hits *plain, bool writes, uint64_t line, uint64_t page)
 {
@@ -194,78 +187,6 @@ static inline bool
 plain_hits_use_address(struct plain_hits *plain, bool writes, uint64_t address)
 {
 	return plain_hits_use_one(plain, writes, address >> plain->line_shift, address >> plain->page_shift);
-}
-
-/* Code, which is not written: lines and their page by where the tables have them, and by their keys. */
-static inline __attribute__((always_inline)) bool
-plain_code_use_line(struct plain_hits *plain, uint16_t index, uint64_t key)
-{
-	struct plain_place *place = plain_place_at(plain, plain->lines[index]);
-
-	if (__builtin_expect(place->key != key, 0))
-		return false;
-	place->stamp = plain->use += PLAIN_USE;
-	return true;
-}
-
-static inline __attribute__((always_inline)) bool
-plain_code_use_page(struct plain_hits *plain, uint16_t index, uint64_t key, uint16_t page_index, uint64_t page_key)
-{
-	struct plain_place *there = plain_place_at(plain, plain->pages[page_index]);
-
-	if (__builtin_expect(there->key != page_key, 0) || !plain_code_use_line(plain, index, key))
-		return false;
-	there->stamp = plain->use;
-	return true;
-}
-
-/* `key`: of the second of two lines. */
-static inline __attribute__((always_inline)) bool
-plain_code_use_two(struct plain_hits *plain, const uint16_t index[2], uint64_t key, uint16_t page_index,
-                   uint64_t page_key)
-{
-	struct plain_place *first = plain_place_at(plain, plain->lines[index[0]]);
-	struct plain_place *last = plain_place_at(plain, plain->lines[index[1]]);
-	struct plain_place *there = plain_place_at(plain, plain->pages[page_index]);
-	uint64_t use;
-
-	if (__builtin_expect(first->key != key - plain_line_key(1) || last->key != key || there->key != page_key, 0))
-		return false;
-	use = plain->use += 2 * PLAIN_USE;
-	first->stamp = use - PLAIN_USE;
-	last->stamp = use;
-	there->stamp = use;
-	return true;
-}
-
-/*
- * plain_hits_use_one() of the bytes from `first` to `last`, which are of one line, or of it and the next one: false for
- * two. Where lines are of the usual size, and level 1 has several sets: the place that the first one's entry says never
- * has the next one, so that the last byte tells whether it has all.
- */
-static inline __attribute__((always_inline)) bool
-plain_hits_use_bytes(struct plain_hits *plain, bool writes, uint64_t first, uint64_t last, uint64_t page)
-{
-	struct plain_place *place = plain_line(plain, first >> PLAIN_LINE_SHIFT), *there = plain_page(plain, page);
-	uint64_t use;
-
-	if (__builtin_expect(plain_byte_differs(place, last, writes) || plain_page_differs(there, page), 0))
-		return false;
-	use = plain->use += PLAIN_USE;
-	place->stamp = use;
-	there->stamp = use;
-	return true;
-}
-
-/* They are read or written. A line that was not written yet need not be looked for: that it was is all that changes. */
-static inline __attribute__((always_inline)) bool
-plain_hits_access_bytes(struct plain_hits *plain, bool writes, uint64_t first, uint64_t last, uint64_t page)
-{
-	if (!plain_hits_use_bytes(plain, false, first, last, page))
-		return false;
-	if (writes)
-		plain_line(plain, first >> PLAIN_LINE_SHIFT)->key |= PLAIN_WRITTEN;
-	return true;
 }
 
 #endif

@@ -29,11 +29,20 @@ data_of(unsigned vcpu, const bool is_alone)
 	return is_alone ? state.first_data : thread_of(vcpu)->data_plain;
 }
 
+/* It stays where the callback was given it, for who is rarely told of it; else the compiler moves it away each time. */
+HOT_INLINE const void *
+staying(const void *data)
+{
+	__asm__("" : "+r"(data));
+	return data;
+}
+
 HOT_INLINE void
 load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
 	struct plain_hits *plain = data_of(vcpu, is_alone);
 
+	data = staying(data);
 	if (!HOT_LIKELY(hot_access_line(plain, address, size, false)))
 		hot_load(accessor(vcpu, is_alone), plain, address, data);
 }
@@ -54,6 +63,7 @@ update(unsigned vcpu, uint64_t address, const void *data, unsigned size, const b
 {
 	struct plain_hits *plain = data_of(vcpu, is_alone);
 
+	data = staying(data);
 	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
 		hot_update(accessor(vcpu, is_alone), plain, address, data);
 }

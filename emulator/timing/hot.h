@@ -8,6 +8,7 @@
 #ifndef DCPI_EMULATOR_TIMING_HOT_H
 #define DCPI_EMULATOR_TIMING_HOT_H
 
+#include "emulator/model/plain_usual.h"
 #include "emulator/timing/slow.h"
 
 #define HOT_IN_ORDER  (UINT32_C(1) << 31) /* of `parts` */
@@ -138,28 +139,29 @@ hot_access_line(struct plain_hits *plain, uint64_t address, unsigned size, bool 
 HOT_INLINE void
 hot_load(struct thread *thread, struct plain_hits *plain, uint64_t address, const void *data)
 {
-	thread->ways.load(thread, plain_line(plain, address >> TIMING_LINE_SHIFT), address, data,
-	                  plain_page(plain, address >> TIMING_PAGE_SHIFT));
+	const uint16_t line_at = plain_line_at(plain, address >> TIMING_LINE_SHIFT);
+	const uint16_t page_at = plain_page_at(plain, address >> TIMING_PAGE_SHIFT);
+
+	plain = plain_again(plain);
+	thread->ways.load(thread, plain_place_at(plain, line_at), address, data, plain_place_at(plain, page_at));
 }
 
 /* The same with a store behind it. */
 HOT_INLINE void
 hot_update(struct thread *thread, struct plain_hits *plain, uint64_t address, const void *data)
 {
-	thread->ways.update(thread, plain_line(plain, address >> TIMING_LINE_SHIFT), address, data,
-	                    plain_page(plain, address >> TIMING_PAGE_SHIFT));
+	const uint16_t line_at = plain_line_at(plain, address >> TIMING_LINE_SHIFT);
+	const uint16_t page_at = plain_page_at(plain, address >> TIMING_PAGE_SHIFT);
+
+	plain = plain_again(plain);
+	thread->ways.update(thread, plain_place_at(plain, line_at), address, data, plain_place_at(plain, page_at));
 }
 
 /* Whether they are of one or two lines of a page, plain hits that are used; `writes`: which must have been written. */
 HOT_INLINE bool
 hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
-	const uint64_t page = first >> TIMING_PAGE_SHIFT;
-
-	if ((first ^ last) >> TIMING_LINE_SHIFT == 0)
-		return plain_hits_use_bytes(plain, writes, first, last, page);
-	return HOT_LIKELY(last >> TIMING_PAGE_SHIFT == page) &&
-	       plain_hits_use(plain, writes, first >> TIMING_LINE_SHIFT, last >> TIMING_LINE_SHIFT, page);
+	return plain_hits_use_near(plain, writes, first, last, first >> TIMING_PAGE_SHIFT, last >> TIMING_PAGE_SHIFT);
 }
 
 #endif

@@ -176,7 +176,7 @@ add_nothing(struct timing *timing, uint16_t machine)
 	return 0;
 }
 
-/* What plain_hits_use_bytes() asks for, and pages, too, of the usual size. */
+/* What plain_usual.h asks for, and pages, too, of the usual size. */
 static bool
 has_geometry(const struct timing *timing)
 {

@@ -57,7 +57,7 @@ model_access(struct comparison *comparison, uint64_t address, char kind)
 	                                               : hierarchy_plain_data(comparison->hierarchy);
 	const uint64_t line = address >> plain->line_shift;
 
-	if (plain_hits_use(plain, kind == TRACE_STORE, line, line, address >> plain->page_shift))
+	if (plain_hits_use_one(plain, kind == TRACE_STORE, line, address >> plain->page_shift))
 		return result;
 	comparison->now += CYCLES_APART;
 	if (kind == TRACE_FETCH)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emulator/model/first_level.h"
+#include "emulator/model/plain_usual.h"
 #include "tests/unit/emulator/reference_cache.h"
 
 #define LINE 64
@@ -296,10 +297,50 @@ bytes_of_two_lines_are_no_plain_hit_of_one(void **state)
 	(void)state;
 	use(&level, 5);
 	use(&level, 6);
-	assert_true(plain_hits_use_bytes(plain, false, at, at + LINE - 1, 0));
-	assert_true(plain_hits_use_bytes(plain, false, at + LINE, at + LINE, 0));
-	assert_false(plain_hits_use_bytes(plain, false, at + LINE - 1, at + LINE, 0));
-	assert_false(plain_hits_use_bytes(plain, false, at - 1, at, 0));
+	assert_true(plain_hits_access_bytes(plain, false, at, at + LINE - 1, 0));
+	assert_true(plain_hits_access_bytes(plain, false, at + LINE, at + LINE, 0));
+	assert_false(plain_hits_access_bytes(plain, false, at + LINE - 1, at + LINE, 0));
+	assert_false(plain_hits_access_bytes(plain, false, at - 1, at, 0));
+	free_level(&level);
+}
+
+static void
+bytes_near_each_other_may_be_of_two_lines_of_a_page(void **state)
+{
+	struct first_level level = new_level(2, 2, REPLACEMENT_LRU);
+	struct plain_hits *plain = level.plain;
+	const uint64_t at = (5 + FAR) * LINE;
+
+	(void)state;
+	use(&level, 5);
+	use(&level, 6);
+	assert_true(plain_hits_use_near(plain, false, at, at + LINE - 1, 0, 0));
+	assert_true(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, 0));
+	assert_false(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, 1));
+	assert_false(plain_hits_use_near(plain, false, at - 1, at, 0, 0));
+	assert_false(plain_hits_use_near(plain, false, at + 2 * LINE - 1, at + 2 * LINE, 0, 0));
+	assert_true(plain_hits_access_bytes(plain, true, at, at, 0));
+	assert_false(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, 0));
+	assert_true(plain_hits_access_bytes(plain, true, at + LINE, at + LINE, 0));
+	assert_true(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, 0));
+	free_level(&level);
+}
+
+/* Of two lines the last was used last. */
+static void
+bytes_near_each_other_are_used_in_turn(void **state)
+{
+	struct first_level level = new_level(2, 2, REPLACEMENT_LRU);
+	const uint64_t at = (4 + FAR) * LINE;
+
+	(void)state;
+	use(&level, 4);
+	use(&level, 5);
+	use(&level, 6); /* of the set of 4 */
+	assert_true(plain_hits_use_near(level.plain, false, at + 1, at + LINE, 0, 0));
+	use(&level, 8);
+	assert_true(is_plain(&level, 4));
+	assert_false(is_plain(&level, 6));
 	free_level(&level);
 }
 
@@ -311,9 +352,9 @@ bytes_that_must_have_been_written_were(void **state)
 
 	(void)state;
 	use(&level, 5);
-	assert_false(plain_hits_use_bytes(level.plain, true, at, at + 7, 0));
+	assert_false(plain_hits_use_near(level.plain, true, at, at + 7, 0, 0));
 	assert_true(plain_hits_access_bytes(level.plain, true, at + 8, at + 15, 0));
-	assert_true(plain_hits_use_bytes(level.plain, true, at, at + 7, 0));
+	assert_true(plain_hits_use_near(level.plain, true, at, at + 7, 0, 0));
 	assert_true(plain_hits_use_one(level.plain, true, 5 + FAR, 0));
 	assert_true(plain_hits_access_bytes(level.plain, false, at, at, 0));
 	free_level(&level);
@@ -332,6 +373,8 @@ main(void)
 		cmocka_unit_test(a_random_victim_may_be_any_way),
 		cmocka_unit_test(what_is_forgotten_is_there_and_no_plain_hit),
 		cmocka_unit_test(bytes_of_two_lines_are_no_plain_hit_of_one),
+		cmocka_unit_test(bytes_near_each_other_may_be_of_two_lines_of_a_page),
+		cmocka_unit_test(bytes_near_each_other_are_used_in_turn),
 		cmocka_unit_test(bytes_that_must_have_been_written_were),
 	};
 

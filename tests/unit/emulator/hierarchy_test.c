@@ -253,7 +253,7 @@ is_plain(struct plain_hits *plain, uint64_t address, bool writes)
 {
 	uint64_t line = address >> plain->line_shift;
 
-	return plain_hits_use(plain, writes, line, line, address >> plain->page_shift);
+	return plain_hits_use_one(plain, writes, line, address >> plain->page_shift);
 }
 
 static void
