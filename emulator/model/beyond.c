@@ -34,11 +34,9 @@ look_from(struct hierarchy *hierarchy, unsigned level, uint64_t line, const uint
 	hierarchy_read(hierarchy, line, latencies, now, result);
 }
 
-/* `left`, if it is not CACHE_NO_LINE, leaves for a level 3 of whatever kind, and the line comes from there or further.
- */
-static __attribute__((noinline)) void
-look_in_any_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-                  struct access_result *result)
+__attribute__((noinline)) void
+hierarchy_look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies,
+                        uint64_t now, struct access_result *result)
 {
 	if (left != CACHE_NO_LINE)
 		hierarchy_write_back(hierarchy, left, 2, now);
@@ -100,7 +98,7 @@ look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const u
 			return;
 		}
 	}
-	look_in_any_third(hierarchy, left, line, latencies, now, result);
+	hierarchy_look_in_third(hierarchy, left, line, latencies, now, result);
 }
 
 __attribute__((noinline)) void

@@ -104,6 +104,13 @@ void hierarchy_look_further(struct hierarchy *hierarchy, uint64_t line, const ui
 void hierarchy_load_beyond(struct hierarchy *hierarchy, uint64_t line, uint64_t left, uint64_t now,
                            struct access_result *result);
 
+/*
+ * The same of a line that level 2 made room for: it comes from level 3, of whatever kind, or further. `left`, unless it
+ * is CACHE_NO_LINE, was written and has left level 2.
+ */
+void hierarchy_look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies,
+                             uint64_t now, struct access_result *result);
+
 /* A line comes from memory: node, cycles (by `latencies`), wait_cycles and load_cycles of `result`. */
 void hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
                     struct access_result *result);

@@ -47,8 +47,6 @@ prefetch_recent(const struct prefetcher *prefetcher, uint64_t key)
 static inline __attribute__((always_inline)) struct prefetch_entry *
 prefetch_find(struct prefetch_set *set, uint64_t key)
 {
-	if (__builtin_expect(!tags_has(set->tags, (uint32_t)key, PREFETCH_WAYS), 1))
-		return NULL;
 	for (uint32_t left = tags_match(set->tags, (uint32_t)key, PREFETCH_WAYS); left; left &= left - 1) {
 		struct prefetch_entry *entry = &set->entries[__builtin_ctz(left)];
 

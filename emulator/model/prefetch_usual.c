@@ -115,8 +115,11 @@ prefetch_usual_find(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 	struct prefetcher *stream = &hierarchy->prefetchers[PREFETCH_USUAL_STREAM];
 	const uint64_t page = prefetch_usual_page(line);
 	struct prefetch_set *set = prefetch_set_of(stream, page);
-	struct prefetch_entry **recent = &stream->recent[page % PREFETCH_RECENT], *entry = prefetch_find(set, page);
+	struct prefetch_entry **recent = &stream->recent[page % PREFETCH_RECENT], *entry;
 
+	if (prefetch_usual_begin(hierarchy, line))
+		return;
+	entry = prefetch_find(set, page);
 	if (entry) {
 		*recent = entry;
 		follow(hierarchy, entry, line, now);

@@ -71,6 +71,20 @@ prefetch_usual_follow(struct hierarchy *hierarchy, struct prefetch_entry *entry,
 	return prefetch_usual_lacks(hierarchy, stream, prefetch_follow_stream(stream, entry, line, moved), 0);
 }
 
+/* Its page's stream is not at hand. True: there was none, and it begins with the line; else nothing was done. */
+PREFETCH_USUAL_INLINE bool
+prefetch_usual_begin(struct hierarchy *hierarchy, uint64_t line)
+{
+	const uint64_t page = prefetch_usual_page(line);
+	struct prefetcher *stream = &hierarchy->prefetchers[PREFETCH_USUAL_STREAM];
+	struct prefetch_set *set = prefetch_set_of(stream, page);
+
+	if (__builtin_expect(tags_has(set->tags, (uint32_t)page, PREFETCH_WAYS), 0))
+		return false;
+	stream->recent[page % PREFETCH_RECENT] = prefetch_replace(stream, set, page, line);
+	return true;
+}
+
 /* Of the stream's lines `count`, not 0, the first of which is not there. */
 void prefetch_usual_fetch(struct hierarchy *hierarchy, unsigned count, uint64_t now);
 

@@ -1,5 +1,6 @@
 #include "emulator/timing/load.h"
 
+#include "emulator/model/prefetch_usual.h"
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/load_look.h"
 #include "emulator/timing/missed.h"
@@ -123,4 +124,6 @@ load_choose_ways(struct thread *thread)
 	ways->load_beyond = load_beyond;
 	if (is_in_order && hierarchy->level_count == 2)
 		ways->load_beyond = hierarchy->simple_slots == 4 ? load_memory_of_four : load_memory_of_eight;
+	else if (hierarchy->level_count > 2 && prefetch_is_usual(hierarchy))
+		ways->load_beyond = hierarchy->simple_slots == 4 ? load_third_of_four : load_third_of_eight;
 }

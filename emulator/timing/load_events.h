@@ -1,5 +1,5 @@
 /*
- * load_events.h - what a simple load missed that its core waits for in order, counted and waited for straight on
+ * load_events.h - what a simple load missed, counted and waited for straight on
  *
  * Inner header of load*.c. Thread rule: of the thread.
  */
@@ -24,8 +24,8 @@ static const enum setup_event load_events[] = {
 };
 
 /*
- * It is sampled, as of event `at`, and may be as of those behind it. `last`: as of
- * load_counted(). By itself, so that the usual way has nothing to save for it.
+ * It is sampled, as of event `at`, and may be as of those behind it. `last`: the last of its events. By itself, so that
+ * the usual way has nothing to save for it.
  */
 void load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_translation translation,
                          enum load_event at, enum load_event last);
@@ -34,9 +34,16 @@ void load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_t
 static inline uint32_t
 load_cache_cycles(const struct thread *thread, enum load_event last)
 {
-	if (last == LOAD_WALKED)
+	switch (last) {
+	case LOAD_WALKED:
 		return 0;
-	return last == LOAD_MISSED_FIRST ? thread->second_cycles : thread->memory_cycles;
+	case LOAD_MISSED_FIRST:
+		return thread->second_cycles;
+	case LOAD_MISSED_SECOND:
+		return thread->third_cycles;
+	default:
+		return thread->memory_cycles;
+	}
 }
 
 LOAD_INLINE bool
@@ -48,11 +55,12 @@ load_happens(const enum load_event event, enum hierarchy_translation translation
 }
 
 /*
- * Its page was translated, and its line is from level 1, with LOAD_WALKED; from level 2, with LOAD_MISSED_FIRST; or
- * from the memory behind it, with LOAD_MISSED_LAST.
+ * Its page was translated, and its line is from level 1, with LOAD_WALKED; from level 2, with LOAD_MISSED_FIRST; from
+ * level 3, with LOAD_MISSED_SECOND; or from the memory behind level 2, with LOAD_MISSED_LAST. False: it is sampled, and
+ * all was done.
  */
-LOAD_INLINE void
-load_counted(struct thread *thread, unsigned index, enum hierarchy_translation translation, const enum load_event last)
+LOAD_INLINE bool
+load_count(struct thread *thread, unsigned index, enum hierarchy_translation translation, const enum load_event last)
 {
 	struct record_counters *counters = &thread->record->counters;
 
@@ -60,18 +68,26 @@ load_counted(struct thread *thread, unsigned index, enum hierarchy_translation t
 	counters->data_walks += translation == TRANSLATION_WALKED;
 	if (last >= LOAD_MISSED_FIRST)
 		counters->loads_missed[0]++;
-	if (last == LOAD_MISSED_LAST)
+	if (last >= LOAD_MISSED_SECOND)
 		counters->loads_missed[1]++;
 #pragma GCC unroll 5
 	for (enum load_event event = LOAD_MISSED_TLB; event <= last; event++) {
 		if (load_happens(event, translation) &&
 		    __builtin_expect(sample_is_due(thread, load_events[event]), 0)) {
 			load_sampled_behind(thread, index, translation, event, last);
-			return;
+			return false;
 		}
 	}
-	in_order_load(thread, index, load_cache_cycles(thread, last),
-	              simple_translation_cycles(thread->hierarchy, translation));
+	return true;
+}
+
+/* The same, and in order it is waited for. */
+LOAD_INLINE void
+load_counted(struct thread *thread, unsigned index, enum hierarchy_translation translation, const enum load_event last)
+{
+	if (load_count(thread, index, translation, last))
+		in_order_load(thread, index, load_cache_cycles(thread, last),
+		              simple_translation_cycles(thread->hierarchy, translation));
 }
 
 #endif

@@ -54,6 +54,9 @@ load_translated_step load_met;
 /* Level 2 had not the line: when all that is behind it is memory, in order, and nobody prefetches; and whatever is. */
 load_translated_step load_memory_of_four, load_memory_of_eight, load_beyond;
 
+/* The same of level 3 and what is behind it, with the usual prefetchers; and when that had served it. */
+load_translated_step load_third_of_four, load_third_of_eight, load_third_usual;
+
 /* Of the thread's ways, the one that prefetchers are told. */
 void load_told_choose_way(struct thread *thread);
 

@@ -19,6 +19,7 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
 		slow_choose_ways(thread);
 		thread->second_cycles = core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, 1));
+		thread->third_cycles = core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, 2));
 		thread->memory_cycles =
 			core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, HIERARCHY_MEMORY));
 	}

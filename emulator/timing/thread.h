@@ -118,6 +118,7 @@ struct thread {
 	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */
 	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
 	uint32_t second_cycles;       /* that a load from level 2 takes longer than that, */
+	uint32_t third_cycles;        /* one from level 3, */
 	uint32_t memory_cycles;       /* and one from memory, of a core's own node, that nobody else asks */
 	bool records_stalls;
 	unsigned waiting_count;      /* of `waiting` */

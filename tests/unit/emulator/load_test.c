@@ -14,10 +14,11 @@
 #define NOP    "90"
 #define BASE   UINT64_C(0x4000000000)
 
-/* A machine of config/machines, with a second TLB of another shape unless 0. */
+/* A machine of config/machines, with a second TLB of another shape unless 0, and another level 3. */
 struct shape {
 	const char *machine;
 	unsigned tlb_entries, tlb_ways;
+	unsigned third_ways; /* of a small level 3, unless 0 */
 };
 
 static struct timing_fixture *
@@ -33,6 +34,10 @@ begin(const struct shape *shape)
 	if (shape->tlb_ways) {
 		fixture->setup.machine.shared_tlb.entries = shape->tlb_entries;
 		fixture->setup.machine.shared_tlb.ways = shape->tlb_ways;
+	}
+	if (shape->third_ways) {
+		fixture->setup.machine.levels[2].ways = shape->third_ways;
+		fixture->setup.machine.levels[2].bytes = shape->third_ways * 64 * 1000;
 	}
 	timing_fixture_begin(fixture, SETUP_EVERYTHING);
 	return fixture;
@@ -188,9 +193,9 @@ int
 main(void)
 {
 	static struct shape shapes[] = {
-		{"in-order-2", 0, 0},   {"in-order-2", 384, 6}, {"in-order-2", 256, 8},
-		{"in-order-2", 96, 12}, {"e5-2690v4", 0, 0},    {"e5-2690v4", 64, 4},
-		{"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},   {"e5-2603v1", 0, 0},
+		{"in-order-2", 0, 0},    {"in-order-2", 384, 6},   {"in-order-2", 256, 8}, {"in-order-2", 96, 12},
+		{"e5-2690v4", 0, 0},     {"e5-2690v4", 64, 4},     {"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},
+		{"e5-2690v4", 0, 0, 20}, {"e5-2690v4", 64, 4, 16}, {"e5-2690v4", 0, 0, 8}, {"e5-2603v1", 0, 0},
 	};
 	struct CMUnitTest tests[2 * sizeof(shapes) / sizeof(shapes[0])];
 
