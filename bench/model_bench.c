@@ -110,7 +110,7 @@ measure_branches(const struct machine *machine)
 		const bool is_right = predictor_branch_right(&predictor, site, i % 7 == 0, predictor.has_history);
 
 		if (!is_right)
-			predictor_branch_wrong(&predictor, site, i % 7 == 0);
+			predictor_branch_wrong(&predictor, site, i % 7 == 0, predictor.has_history);
 		wrong += !is_right;
 	}
 	printf("%-34s %6.1f ns; wrong %5.1f %%\n", "a branch",

@@ -75,14 +75,15 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, b
 }
 
 static inline void
-predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken)
+predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken, bool has_history)
 {
-	uint8_t *counter = predictor_counter(predictor, site, predictor->has_history);
+	uint8_t *counter = predictor_counter(predictor, site, has_history);
 	const bool says_taken = *counter & PREDICTOR_WEAK ? taken : !taken;
 
 	if (!predictor->is_static)
 		*counter = says_taken | PREDICTOR_WEAK;
-	predictor_remember_way(predictor, taken);
+	if (has_history)
+		predictor_remember_way(predictor, taken);
 }
 
 /* A call that returns to `address`. */

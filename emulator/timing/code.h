@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "emulator/block/block.h"
+#include "emulator/record/recording.h"
 
 #define CODE_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
 
@@ -72,13 +73,14 @@ struct edge {
 	uint16_t first_index; /* of two lines, the first */
 	uint16_t page_index;  /* of their page, in its table */
 	struct edge_kind kind;
-	bool taken; /* the branch before it */
+	bool taken;                /* the branch before it */
+	uint32_t misprediction_at; /* in a record, as of record_stall_at(): where that stall is looked for first */
 	struct variant variant;
 	struct code *code;
-	uint64_t address;  /* the code's */
-	uint64_t page_key; /* of the lines' page */
-	struct edge *next; /* from here, the last that was not known otherwise, or none; atomically */
-	uint32_t seed;     /* of the places of those from here */
+	uint64_t address;                 /* the code's */
+	uint64_t page_key;                /* of the lines' page */
+	struct edge *next;                /* from here, the last that was not known otherwise, or none; atomically */
+	struct record_pair misprediction; /* who waits, and for whom: the end of the block before */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part of it is one line");

@@ -92,7 +92,7 @@ void
 core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch)
 {
 	core_settle(thread);
-	stall_front(thread, instruction, branch, REASON_MISPREDICT, thread->timing->setup->pipeline.mispredict_cycles);
+	stall_front(thread, instruction, branch, REASON_MISPREDICT, thread->mispredict_cycles);
 }
 
 /* When the store before the last `distance` is done; 0: there were not so many. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "emulator/number_index.h"
 #include "emulator/timing/timing.h"
 
 struct edge edge_none;
@@ -75,7 +74,9 @@ fill(const struct code *before, struct code *code, const struct variant *of, str
 	edge->page_index = (uint16_t)(code->page % PLAIN_PAGES);
 	edge->variant = *of;
 	edge->of = of;
-	edge->seed = (uint32_t)number_index_mix((uint64_t)code->number << 32 | of->state);
+	edge->misprediction = (struct record_pair){.stalled = code->first, .culprit = before->last};
+	edge->misprediction_at = record_stall_place(code->first, before->last, REASON_MISPREDICT) *
+	                         (uint32_t)sizeof(struct record_stall);
 }
 
 void

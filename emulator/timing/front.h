@@ -32,32 +32,40 @@ front_is_known(const struct thread *thread, uint32_t stalled, uint32_t culprit, 
 	return !thread->records_stalls || record_stall_is_first(thread->record, stalled, culprit, reason);
 }
 
-/* It is simple and known. */
+/* It is simple, and `stall` is its place in the record. */
 static inline __attribute__((always_inline)) void
-front_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+front_stall_at(struct thread *thread, struct record_stall *stall, enum record_reason reason, uint64_t cycles,
+               const bool is_in_order)
 {
-	const bool is_in_order = thread->timing->is_in_order;
-
 	if (!is_in_order)
 		core_remember_stall(thread, thread->clock - thread->other);
 	stall_pass(thread, cycles);
 	thread->record->counters.cycles[reason] += cycles;
 	if (thread->records_stalls)
-		record_stall_count(record_stall_first(thread->record, stalled, culprit, reason), cycles);
+		record_stall_count(stall, cycles);
 	if (!is_in_order)
 		front_begin(thread);
 }
 
-/* core_mispredicted() */
-static inline __attribute__((always_inline)) bool
-front_mispredicts(struct thread *thread, uint32_t instruction, uint32_t branch)
+/* It is simple and known. */
+static inline __attribute__((always_inline)) void
+front_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	const uint32_t cycles = thread->timing->setup->pipeline.mispredict_cycles;
+	front_stall_at(thread, record_stall_first(thread->record, stalled, culprit, reason), reason, cycles,
+	               thread->timing->is_in_order);
+}
+
+/* core_mispredicted() of the block before, that went on by the edge. */
+static inline __attribute__((always_inline)) bool
+front_mispredicts(struct thread *thread, const struct edge *edge, bool is_in_order)
+{
+	const uint32_t cycles = thread->mispredict_cycles;
+	struct record_stall *stall = record_stall_at(thread->record, edge->misprediction_at);
 
 	if (!cycles || !front_is_simple(thread, cycles) ||
-	    !front_is_known(thread, instruction, branch, REASON_MISPREDICT))
+	    (thread->records_stalls && !record_stall_is(stall, &edge->misprediction, REASON_MISPREDICT)))
 		return false;
-	front_stall(thread, instruction, branch, REASON_MISPREDICT, cycles);
+	front_stall_at(thread, stall, REASON_MISPREDICT, cycles, is_in_order);
 	return true;
 }
 

@@ -87,6 +87,20 @@ hot_was_predicted(struct thread *thread, const struct edge *edge, const uint32_t
 	       HOT_LIKELY(predictor_indirect_right(predictor, before->code->end, edge->address));
 }
 
+/* The same when it was not. */
+HOT_INLINE void
+hot_learn(struct thread *thread, const struct edge *edge, const uint32_t parts, const enum code_ending ending)
+{
+	struct predictor *predictor = &thread->predictor;
+
+	if (HOT_LIKELY(ending == CODE_BRANCHES))
+		predictor_branch_wrong(predictor, edge->site, edge->taken, parts & HOT_HISTORY);
+	else if (ending == CODE_RETURNS)
+		predictor_return_wrong(predictor);
+	else
+		predictor_indirect_wrong(predictor, thread->edge->code->end, edge->address);
+}
+
 /* By this edge, of whose kind the last two are, straight on as long as all is as usual; what is not goes on in
  * slow_block.c and slow_fetch.c, with the same next steps. */
 HOT_INLINE void
@@ -94,10 +108,12 @@ hot_go(struct thread *thread, struct edge *edge, const uint32_t parts, const enu
        const enum edge_fetch fetch)
 {
 	thread->executions[edge->number]++;
-	if (parts & SETUP_BRANCHES && !hot_was_predicted(thread, edge, parts, ending))
+	if (parts & SETUP_BRANCHES && !hot_was_predicted(thread, edge, parts, ending)) {
+		hot_learn(thread, edge, parts, ending);
 		slow_ending(thread, edge, parts);
-	else
+	} else {
 		hot_fetch(thread, edge, parts, fetch);
+	}
 }
 
 /* By an edge of any kind: the usual one is known at once. `go`: hot_go() of what the edge says. */

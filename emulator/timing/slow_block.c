@@ -2,44 +2,52 @@
 #include "emulator/timing/hot.h"
 #include "emulator/timing/slow.h"
 
-/* The block before went on to it otherwise than was predicted; that is sampled, or holds up otherwise than is usual. */
+/* What remains when it is told where the block before went on. By itself, as each of these: they need fewer registers.
+ */
 static SLOW void
-mispredict_rest(struct thread *thread, struct edge *edge, uint32_t parts, bool is_sampled)
+fetch(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	const uint32_t branch = thread->edge->code->last;
-
-	if (is_sampled)
-		sample_event(thread, SETUP_EVENT_BRANCH, branch);
-	if (parts & SETUP_CLOCK)
-		core_mispredicted(thread, edge->code->first, branch);
 	hot_fetch(thread, edge, parts, edge->kind.fetch);
 }
 
-static inline void
-learn(struct predictor *predictor, const struct code *before, const struct edge *edge)
+/* The block before went on to it otherwise than was predicted; that is sampled, or holds up otherwise than is usual. */
+static SLOW void
+mispredict_rest(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	if (HOT_LIKELY(before->ending == CODE_BRANCHES))
-		predictor_branch_wrong(predictor, edge->site, edge->taken);
-	else if (before->ending == CODE_RETURNS)
-		predictor_return_wrong(predictor);
-	else
-		predictor_indirect_wrong(predictor, before->end, edge->address);
+	sample_count(thread, SETUP_EVENT_BRANCH, edge->misprediction.culprit);
+	if (parts & SETUP_CLOCK)
+		core_mispredicted(thread, edge->misprediction.stalled, edge->misprediction.culprit);
+	fetch(thread, edge, parts);
+}
+
+/* The usual: it is not sampled, and holds up for as long as it always does. */
+static inline __attribute__((always_inline)) void
+mispredict(struct thread *thread, struct edge *edge, uint32_t parts, const bool is_in_order)
+{
+	if (sample_is_near(thread, SETUP_EVENT_BRANCH) || !front_mispredicts(thread, edge, is_in_order)) {
+		mispredict_rest(thread, edge, parts);
+		return;
+	}
+	sample_is_due(thread, SETUP_EVENT_BRANCH);
+	fetch(thread, edge, parts);
+}
+
+static SLOW void
+mispredict_out_of_order(struct thread *thread, struct edge *edge, uint32_t parts)
+{
+	mispredict(thread, edge, parts, false);
 }
 
 void
 slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	const struct code *before = thread->edge->code;
-	bool is_sampled;
-
-	learn(&thread->predictor, before, edge);
 	thread->record->counters.mispredicted++;
-	is_sampled = sample_is_due(thread, SETUP_EVENT_BRANCH);
-	if (__builtin_expect(is_sampled, 0) ||
-	    (parts & SETUP_CLOCK && !front_mispredicts(thread, edge->code->first, before->last)))
-		mispredict_rest(thread, edge, parts, is_sampled);
+	if (!(parts & SETUP_CLOCK))
+		mispredict_rest(thread, edge, parts);
+	else if (parts & HOT_IN_ORDER)
+		mispredict(thread, edge, parts, true);
 	else
-		hot_fetch(thread, edge, parts, edge->kind.fetch);
+		mispredict_out_of_order(thread, edge, parts);
 }
 
 /* Nobody went there until now. */

@@ -65,6 +65,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->timing = timing;
 	thread->core = core_ways_of(timing);
 	thread->load_cycles = timing->load_cycles;
+	thread->mispredict_cycles = timing->setup->pipeline.mispredict_cycles;
 	thread->records_stalls = timing->parts & SETUP_TRUTH;
 	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
 	if (!thread->is_used)

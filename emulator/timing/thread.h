@@ -120,6 +120,7 @@ struct thread {
 	uint32_t second_cycles;       /* that a load from level 2 takes longer than that, */
 	uint32_t third_cycles;        /* one from level 3, */
 	uint32_t memory_cycles;       /* and one from memory, of a core's own node, that nobody else asks */
+	uint32_t mispredict_cycles;
 	bool records_stalls;
 	unsigned waiting_count;      /* of `waiting` */
 	uint16_t first_user;         /* of their user_index */

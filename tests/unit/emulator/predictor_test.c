@@ -47,7 +47,7 @@ mispredicts(uint32_t site, bool taken)
 {
 	if (predictor_branch_right(&predictor, site, taken, predictor.has_history))
 		return false;
-	predictor_branch_wrong(&predictor, site, taken);
+	predictor_branch_wrong(&predictor, site, taken, predictor.has_history);
 	return true;
 }
 
