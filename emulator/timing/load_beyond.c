@@ -12,7 +12,8 @@ load_brought(struct thread *thread, unsigned index, uint64_t line, enum hierarch
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
-	hierarchy_load_beyond(hierarchy, line, left, thread->clock, result);
+	simple_leave(hierarchy, left, thread->clock);
+	hierarchy_look_further(hierarchy, line, hierarchy->system->data_cycles, thread->clock, result);
 	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }

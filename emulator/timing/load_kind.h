@@ -30,6 +30,7 @@ struct load_kind {
 	load_step *second;                   /* level 2 had the line, */
 	load_translated_step *second_behind; /* and the page was translated */
 	load_translated_step *unsure;        /* level 1 has the line, perhaps */
+	load_page_step *page_anyhow;         /* the page must be translated, whatever the TLBs are */
 };
 
 /* DEFINE(name, slots, is_in_order) of each. */
@@ -40,11 +41,13 @@ struct load_kind {
 	DEFINE(in_order_of_eight, 8, true)
 
 #define LOAD_KIND(name, slots, is_in_order)                                                                            \
-	((struct load_kind){slots, is_in_order, load_second_##name, load_second_behind_##name, load_unsure_##name})
+	((struct load_kind){slots, is_in_order, load_second_##name, load_second_behind_##name, load_unsure_##name,     \
+	                    load_page_##name})
 
 #define LOAD_DECLARE_STEPS(name, slots, is_in_order)                                                                   \
 	load_step load_second_##name;                                                                                  \
 	load_translated_step load_second_behind_##name, load_unsure_##name;                                            \
+	load_page_step load_page_##name;                                                                               \
 	void load_choose_page_##name(struct thread *thread);
 LOAD_KINDS(LOAD_DECLARE_STEPS)
 

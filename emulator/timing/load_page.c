@@ -44,14 +44,14 @@ load_page_anyhow(struct thread *thread, unsigned index, uint64_t address, struct
 /* By what the first one is, FIRST_PAGES_ORDERED or FIRST_PAGES_RECENT; `ways`: of the second one. */
 LOAD_INLINE void
 load_page(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there, struct plain_place *page,
-          const struct load_kind kind, const enum first_pages_kind first, const uint32_t ways, load_page_step *anyhow)
+          const struct load_kind kind, const enum first_pages_kind first, const uint32_t ways)
 {
 	uint64_t offset, line;
 
 	if (!__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) ||
 	    !(first == FIRST_PAGES_ORDERED ? simple_ordered_lacks(thread->hierarchy, page, address, offset)
 	                                   : simple_recent_lacks(thread->hierarchy, page, address, offset))) {
-		anyhow(thread, index, address, there, page);
+		kind.page_anyhow(thread, index, address, there, page);
 		return;
 	}
 	line = simple_line(address, offset);
@@ -79,13 +79,12 @@ load_page(struct thread *thread, unsigned index, uint64_t address, struct plain_
 	static void load_page_##of##_by_##by(struct thread *thread, unsigned index, uint64_t address,                  \
 	                                     struct plain_place *there, struct plain_place *page)                      \
 	{                                                                                                              \
-		load_page(thread, index, address, there, page, LOAD_KIND(of, slots, is_in_order), first, ways,         \
-		          load_page_##of);                                                                             \
+		load_page(thread, index, address, there, page, LOAD_KIND(of, slots, is_in_order), first, ways);        \
 	}
 
 #define LOAD_DEFINE_PAGES(of, slots, is_in_order)                                                                      \
-	static SLOW void load_page_##of(struct thread *thread, unsigned index, uint64_t address,                       \
-	                                struct plain_place *there, struct plain_place *page)                           \
+	SLOW void load_page_##of(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,   \
+	                         struct plain_place *page)                                                             \
 	{                                                                                                              \
 		(void)page;                                                                                            \
 		load_page_anyhow(thread, index, address, there, LOAD_KIND(of, slots, is_in_order));                    \
