@@ -101,15 +101,6 @@ look_in_third(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const u
 	hierarchy_look_in_third(hierarchy, left, line, latencies, now, result);
 }
 
-__attribute__((noinline)) void
-hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
-                   struct access_result *result)
-{
-	if (left != CACHE_NO_LINE)
-		hierarchy_write(hierarchy, left, now);
-	hierarchy_read(hierarchy, line, latencies, now, result);
-}
-
 /* Memory is behind level 2: `left`, if it is not CACHE_NO_LINE, goes there, and the line comes. */
 BEYOND_INLINE void
 move_to_second(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,

@@ -84,6 +84,33 @@ hierarchy_write(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 		write_any(hierarchy, line, now);
 }
 
+/* A line more of the only controller, of which nobody is told yet: how long it waits. */
+static inline uint64_t
+move_alone(struct path_user *user, uint64_t now)
+{
+	user->lines++;
+	return path_move(user, now);
+}
+
+__attribute__((noinline)) void
+hierarchy_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, const uint32_t *latencies, uint64_t now,
+                   struct access_result *result)
+{
+	struct path_user *user = hierarchy->users;
+
+	if (hierarchy->system->lone_controllers != 1 || path_tells(user, now)) {
+		if (left != CACHE_NO_LINE)
+			hierarchy_write(hierarchy, left, now);
+		hierarchy_read(hierarchy, line, latencies, now, result);
+		return;
+	}
+	if (left != CACHE_NO_LINE) {
+		hierarchy->traffic.written_back++;
+		move_alone(user, now);
+	}
+	moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], move_alone(user, now));
+}
+
 void
 hierarchy_write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
