@@ -132,7 +132,7 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	memory = memory_system_new(&machine, SETUP_CACHES | SETUP_TLBS, 0, 1);
-	bench.hierarchy = memory ? hierarchy_new(memory, 0) : NULL;
+	bench.hierarchy = memory ? hierarchy_new(memory, 0, PLAIN_NO_ROOM) : NULL;
 	bench_require(bench.hierarchy ? 0 : -errno, "memory");
 	bench.plain = hierarchy_plain_data(bench.hierarchy);
 	measure(&bench, "a line in each set of level 1", machine.levels[0].bytes / machine.levels[0].ways, 0);

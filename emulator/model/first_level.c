@@ -110,12 +110,22 @@ place(struct first_level *level, struct plain_hits *plain, struct plain_place *p
 		find_places(level);
 }
 
+static struct plain_hits *
+new_plain(size_t bytes, struct plain_room room)
+{
+	if (bytes > room.bytes)
+		return new_array(1, bytes);
+	memset(room.at, 0, bytes);
+	return room.at;
+}
+
 struct plain_hits *
-first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages, unsigned page_shift)
+first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages, unsigned page_shift,
+                 struct plain_room room)
 {
 	const size_t page_slots = (slots_of(pages) * PLAIN_PAGE_PLACES + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
 	const size_t count = page_slots + slots_of(lines);
-	struct plain_hits *plain = new_array(1, sizeof(*plain) + count * sizeof(*plain->places));
+	struct plain_hits *plain = new_plain(sizeof(*plain) + count * sizeof(*plain->places), room);
 
 	if (!plain)
 		return NULL;

@@ -54,11 +54,11 @@ void first_level_init_plain(struct first_level *level);
 void first_level_fini(struct first_level *level);
 
 /*
- * Gives a level 1 and its TLB their places, in which nothing is. What is not modelled has no shift. The caller's, to be
- * freed with free() after both; NULL: ENOMEM.
+ * Gives a level 1 and its TLB their places, in which nothing is. What is not modelled has no shift. They are in `room`,
+ * when its bytes are enough; else they are the caller's, to be freed with free() after both. NULL: ENOMEM.
  */
 struct plain_hits *first_level_join(struct first_level *lines, unsigned line_shift, struct first_level *pages,
-                                    unsigned page_shift);
+                                    unsigned page_shift, struct plain_room room);
 
 /* No line is known to be a plain hit. */
 void first_level_forget(struct first_level *level);

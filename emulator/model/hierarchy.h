@@ -62,8 +62,11 @@ struct memory_system *memory_system_new(const struct machine *machine, uint32_t 
                                         uint64_t seed);
 void memory_system_free(struct memory_system *system); /* after its hierarchies */
 
-/* Core `core` of the target, from 0 on. NULL and errno. */
-struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core);
+/*
+ * Core `core` of the target, from 0 on; its plain hits of data are in `room`, the caller's, when that is enough for
+ * them. NULL and errno.
+ */
+struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core, struct plain_room room);
 void hierarchy_free(struct hierarchy *hierarchy);
 
 /*

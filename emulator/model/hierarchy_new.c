@@ -162,9 +162,9 @@ fill(struct hierarchy *hierarchy)
 		return err;
 	hierarchy->far = far_level(hierarchy);
 	hierarchy->plain_data = first_level_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages.level,
-	                                         hierarchy->page_shift);
+	                                         hierarchy->page_shift, hierarchy->room);
 	hierarchy->plain_code = first_level_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages.level,
-	                                         hierarchy->page_shift);
+	                                         hierarchy->page_shift, PLAIN_NO_ROOM);
 	if (!hierarchy->plain_data || !hierarchy->plain_code)
 		return -ENOMEM;
 	choose_prefetch(hierarchy);
@@ -177,7 +177,7 @@ fill(struct hierarchy *hierarchy)
 }
 
 struct hierarchy *
-hierarchy_new(struct memory_system *system, unsigned core)
+hierarchy_new(struct memory_system *system, unsigned core, struct plain_room room)
 {
 	const struct machine *machine = &system->machine;
 	struct hierarchy *hierarchy = aligned_alloc(64, (sizeof(*hierarchy) + 63) & ~(size_t)63);
@@ -185,7 +185,8 @@ hierarchy_new(struct memory_system *system, unsigned core)
 
 	if (!hierarchy)
 		return NULL;
-	*hierarchy = (struct hierarchy){.system = system, .core = core, .level_count = machine->level_count};
+	*hierarchy =
+		(struct hierarchy){.system = system, .core = core, .level_count = machine->level_count, .room = room};
 	hierarchy->node = core / (machine->cores / machine->nodes);
 	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
 	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
@@ -218,7 +219,8 @@ hierarchy_free(struct hierarchy *hierarchy)
 	first_level_fini(&hierarchy->code_pages.level);
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
-	free(hierarchy->plain_data);
+	if (hierarchy->plain_data != hierarchy->room.at)
+		free(hierarchy->plain_data);
 	free(hierarchy->plain_code);
 	free(hierarchy->users);
 	free(hierarchy);

@@ -68,6 +68,7 @@ struct hierarchy {
 	struct first_level data, code;
 	struct first_pages data_pages, code_pages;
 	struct plain_hits *plain_data, *plain_code;
+	struct plain_room room; /* for plain_data */
 	struct page_map_recent regions;
 	uint64_t moves;                           /* of pages, that those which the first TLBs have are known after */
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */

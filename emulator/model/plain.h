@@ -58,6 +58,14 @@ struct plain_hits {
 	struct plain_place places[] __attribute__((aligned(64))); /* so that sets are on few lines of the host */
 };
 
+/* Where plain hits can be: aligned as they are. */
+struct plain_room {
+	void *at;
+	size_t bytes;
+};
+
+#define PLAIN_NO_ROOM ((struct plain_room){.at = NULL})
+
 /* Where a place is, in bytes from the beginning of all. Of one that is too far up it is not known. */
 static inline uint16_t
 plain_place_to(const struct plain_hits *plain, const struct plain_place *place)

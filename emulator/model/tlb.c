@@ -41,7 +41,7 @@ init_ordered(struct tlb *tlb, const struct machine_cache *cache)
 	if (err)
 		return err;
 	first_level_init_plain(&no_lines);
-	tlb->places = first_level_join(&no_lines, 0, &tlb->ordered, 0);
+	tlb->places = first_level_join(&no_lines, 0, &tlb->ordered, 0, PLAIN_NO_ROOM);
 	if (tlb->places)
 		return 0;
 	tlb_fini(tlb);

@@ -5,8 +5,7 @@
 
 /* Callbacks have no place for a context. */
 static struct {
-	uint8_t *threads;
-	struct plain_hits *first_data;    /* the first thread's */
+	uint8_t *threads, *data;          /* where the first thread is, and its plain hits of data, as thread_data() */
 	qemu_plugin_meminfo_t store_bits; /* of what the emulator tells of an access: it is a store */
 } state;
 
@@ -17,16 +16,10 @@ thread_of(unsigned vcpu)
 }
 
 /* As long as the first thread is alone, what it has is found without its number. */
-HOT_INLINE struct thread *
-accessor(unsigned vcpu, const bool is_alone)
-{
-	return is_alone ? (struct thread *)state.threads : thread_of(vcpu);
-}
-
 HOT_INLINE struct plain_hits *
 data_of(unsigned vcpu, const bool is_alone)
 {
-	return is_alone ? state.first_data : thread_of(vcpu)->data_plain;
+	return (struct plain_hits *)(is_alone ? state.data : state.data + (vcpu << THREAD_SHIFT));
 }
 
 /* It stays where the callback was given it, for who is rarely told of it; else the compiler moves it away each time. */
@@ -41,43 +34,43 @@ HOT_INLINE void
 load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
 	struct plain_hits *plain = data_of(vcpu, is_alone);
+	struct thread *thread = thread_of_data(plain);
 
 	data = staying(data);
 	if (!HOT_LIKELY(hot_access_line(plain, address, size, false)))
-		hot_load(accessor(vcpu, is_alone), plain, address, data);
+		hot_load(thread, plain, address, data);
 }
 
 HOT_INLINE void
 store(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
-	struct thread *thread;
+	struct plain_hits *plain = data_of(vcpu, is_alone);
+	struct thread *thread = thread_of_data(plain);
 
-	if (HOT_LIKELY(hot_access_line(data_of(vcpu, is_alone), address, size, true)))
-		return;
-	thread = accessor(vcpu, is_alone);
-	thread->ways.store(thread, size, address, data);
+	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
+		thread->ways.store(thread, size, address, data);
 }
 
 HOT_INLINE void
 update(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
 {
 	struct plain_hits *plain = data_of(vcpu, is_alone);
+	struct thread *thread = thread_of_data(plain);
 
 	data = staying(data);
 	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
-		hot_update(accessor(vcpu, is_alone), plain, address, data);
+		hot_update(thread, plain, address, data);
 }
 
 HOT_INLINE void
 group(unsigned vcpu, uint64_t address, const void *data, bool writes, const bool is_alone)
 {
-	struct thread *thread;
+	struct plain_hits *plain = data_of(vcpu, is_alone);
+	struct thread *thread = thread_of_data(plain);
 
-	if (HOT_LIKELY(hot_use_lines(data_of(vcpu, is_alone), callback_first_byte(address, data),
-	                             callback_last_byte(address, data), writes)))
-		return;
-	thread = accessor(vcpu, is_alone);
-	thread->ways.group(thread, writes, address, data);
+	if (!HOT_LIKELY(hot_use_lines(plain, callback_first_byte(address, data), callback_last_byte(address, data),
+	                              writes)))
+		thread->ways.group(thread, writes, address, data);
 }
 
 #define ACCESS_CALLBACK_OF(name, access, size, is_alone)                                                               \
@@ -140,10 +133,10 @@ ask_size(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, vo
 static void
 ask(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	struct thread *thread = thread_of(vcpu);
+	struct plain_hits *plain = data_of(vcpu, false);
 
-	if (!HOT_LIKELY(hot_access_line(thread->data_plain, address, 1, info & state.store_bits)))
-		ask_size(thread, info, address, data);
+	if (!HOT_LIKELY(hot_access_line(plain, address, 1, info & state.store_bits)))
+		ask_size(thread_of_data(plain), info, address, data);
 }
 
 /* Lines and pages have any size. */
@@ -225,14 +218,8 @@ find_store_bits(void)
 		alone##both_8, alone##both_other, alone##update_1, alone##update_2, alone##update_4, alone##update_8,  \
 		ask, alone##load_group, alone##access_group
 
-void
-callbacks_first_began(const struct thread *first)
-{
-	state.first_data = first->data_plain;
-}
-
 struct callbacks
-callbacks_choose(const struct timing *timing)
+callbacks_choose(const struct timing *timing, struct thread *first)
 {
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
 	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
@@ -243,9 +230,10 @@ callbacks_choose(const struct timing *timing)
 	};
 	struct callbacks callbacks = {.accesses = NULL};
 
-	state.threads = timing->threads;
+	state.threads = (uint8_t *)first;
+	state.data = (uint8_t *)thread_data(first);
 	state.store_bits = find_store_bits();
-	if (timing->memory && timing->is_common) {
+	if (timing->memory && timing->is_common && thread_has_data(first)) {
 		callbacks.accesses = usual;
 		callbacks.alone = alone;
 	} else if (timing->memory) {

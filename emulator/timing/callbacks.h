@@ -26,10 +26,7 @@ struct callbacks {
 	const qemu_plugin_vcpu_mem_cb_t *alone;    /* the same as long as the first thread has been the only one */
 };
 
-/* Those that do what `timing` models, and no more. From then on it is theirs. */
-struct callbacks callbacks_choose(const struct timing *timing);
-
-/* The first thread has begun: before any of those that are for it alone are called. */
-void callbacks_first_began(const struct thread *first);
+/* Those that do what `timing` models, and no more, for its first thread, which has begun, and the others. */
+struct callbacks callbacks_choose(const struct timing *timing, struct thread *first);
 
 #endif

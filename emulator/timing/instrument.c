@@ -23,7 +23,6 @@ instrument_init(struct timing *timing, const struct guest *guest, struct locks *
 	state.timing = timing;
 	state.guest = guest;
 	state.locks = locks;
-	state.callbacks = callbacks_choose(timing);
 	enter_init(timing);
 }
 
@@ -31,7 +30,7 @@ void
 instrument_thread_began(unsigned vcpu)
 {
 	if (vcpu == 0)
-		callbacks_first_began(timing_thread(state.timing, vcpu));
+		state.callbacks = callbacks_choose(state.timing, timing_thread(state.timing, vcpu));
 	else
 		atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
 }

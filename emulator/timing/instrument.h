@@ -14,7 +14,10 @@
 /* Once, before anything else here. All three are borrowed from then on. */
 void instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks);
 
-/* A second thread makes more necessary in what is translated from then on; the emulator translates all again. */
+/*
+ * The first thread says what is called, before anything is translated. A second one makes more necessary in what is
+ * translated from then on; the emulator translates all again.
+ */
 void instrument_thread_began(unsigned vcpu);
 
 /* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */

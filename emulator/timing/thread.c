@@ -8,11 +8,12 @@
 static int
 make_core(struct timing *timing, struct thread *thread)
 {
+	const struct plain_room room = {thread_data(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
 	int err;
 
 	thread->hierarchy = NULL;
 	if (timing->memory) {
-		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu));
+		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu), room);
 		if (!thread->hierarchy)
 			return -errno;
 		thread->data_plain = hierarchy_plain_data(thread->hierarchy);

@@ -19,8 +19,9 @@
 #include "emulator/timing/code.h"
 #include "emulator/timing/dependence.h"
 
-#define THREAD_SHIFT     14 /* each in its own 16 KiB of one area: found by a shift */
-#define THREAD_HISTORY   64 /* blocks, misses and stalls that are remembered; a power of two */
+#define THREAD_SHIFT     16                 /* each in its own 64 KiB of one area: found by a shift; */
+#define THREAD_DATA      ((size_t)16 << 10) /* from there on are its plain hits of data, mostly */
+#define THREAD_HISTORY   64                 /* blocks, misses and stalls that are remembered; a power of two */
 #define THREAD_STORES    256
 #define THREAD_STALLS    (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
 #define THREAD_DISTANCES 512
@@ -148,7 +149,27 @@ struct thread {
 	uint32_t stall_distances[THREAD_DISTANCES];
 };
 
-_Static_assert(sizeof(struct thread) <= 1 << THREAD_SHIFT, "a thread has its place");
+_Static_assert(sizeof(struct thread) <= THREAD_DATA, "a thread has its place");
+
+/* Its plain hits of data, where they are with it, and the thread that they are with. */
+static inline struct plain_hits *
+thread_data(const struct thread *thread)
+{
+	return (struct plain_hits *)((uintptr_t)thread + THREAD_DATA);
+}
+
+static inline struct thread *
+thread_of_data(const struct plain_hits *data)
+{
+	return (struct thread *)((uintptr_t)data - THREAD_DATA);
+}
+
+/* Whether they are: more than the usual may be too many. The same of all threads. */
+static inline bool
+thread_has_data(const struct thread *thread)
+{
+	return thread->data_plain == thread_data(thread);
+}
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
 int thread_begin(struct timing *timing, unsigned vcpu);

@@ -41,7 +41,7 @@ begin(struct comparison *comparison, const char *path)
 	}
 	comparison->machine.prefetcher_count = 0;
 	comparison->memory = memory_system_new(&comparison->machine, SETUP_CACHES | SETUP_TLBS, 0, 1);
-	comparison->hierarchy = comparison->memory ? hierarchy_new(comparison->memory, 0) : NULL;
+	comparison->hierarchy = comparison->memory ? hierarchy_new(comparison->memory, 0, PLAIN_NO_ROOM) : NULL;
 	if (!comparison->hierarchy)
 		return -1;
 	comparison->reference = reference_core_new(&comparison->machine);

@@ -27,7 +27,7 @@ new_level(unsigned sets, unsigned ways, enum machine_replacement replacement)
 
 	assert_int_equal(first_level_init(&level, &model, LINE, 7), 0);
 	first_level_init_plain(&pages);
-	assert_non_null(first_level_join(&level, 6, &pages, 12));
+	assert_non_null(first_level_join(&level, 6, &pages, 12, PLAIN_NO_ROOM));
 	return level;
 }
 
@@ -126,7 +126,7 @@ compare_pages_with_reference(unsigned sets, unsigned ways, bool is_ordered, unsi
 
 	assert_int_equal(first_level_init(&level, &model, 1, 0), 0);
 	first_level_init_plain(&lines);
-	assert_non_null(first_level_join(&lines, 6, &level, 12));
+	assert_non_null(first_level_join(&lines, 6, &level, 12, PLAIN_NO_ROOM));
 	assert_int_equal(level.is_ordered, is_ordered);
 	assert_int_equal(level.is_recent, !is_ordered);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -194,7 +194,7 @@ compare_lines_with_reference(unsigned ways, unsigned sharing)
 
 	assert_int_equal(first_level_init(&level, &model, 64, 0), 0);
 	first_level_init_plain(&pages);
-	assert_non_null(first_level_join(&level, 6, &pages, 12));
+	assert_non_null(first_level_join(&level, 6, &pages, 12, PLAIN_NO_ROOM));
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint64_t which = next_random(&random) % lines;
 		const uint64_t line = FAR + which * (which % sharing ? 1 : PLAIN_LINES);
@@ -245,7 +245,7 @@ what_is_not_near_is_neither_usual_nor_ordered(void **state)
 	free_level(&level);
 	assert_int_equal(first_level_init(&level, &many, 1, 0), 0);
 	first_level_init_plain(&lines);
-	assert_non_null(first_level_join(&lines, 6, &level, 12));
+	assert_non_null(first_level_join(&lines, 6, &level, 12, PLAIN_NO_ROOM));
 	assert_false(level.is_ordered);
 	free_level(&level);
 }

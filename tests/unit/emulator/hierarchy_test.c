@@ -53,7 +53,7 @@ begin(unsigned core_count)
 	memory = memory_system_new(&machine, ALL_PARTS, 100000, 1);
 	assert_non_null(memory);
 	for (unsigned i = 0; i < core_count; i++) {
-		cores[i] = hierarchy_new(memory, i);
+		cores[i] = hierarchy_new(memory, i, PLAIN_NO_ROOM);
 		assert_non_null(cores[i]);
 	}
 }
@@ -421,7 +421,7 @@ what_is_not_modelled_is_always_a_plain_hit(void **state)
 
 	(void)state;
 	memory = memory_system_new(&machine, 0, 0, 1);
-	cores[0] = hierarchy_new(memory, 0);
+	cores[0] = hierarchy_new(memory, 0, PLAIN_NO_ROOM);
 	plain = hierarchy_plain_data(cores[0]);
 	for (uint64_t address = 1; address < UINT64_C(1) << 62; address *= 7) {
 		assert_true(is_plain(plain, address, false));

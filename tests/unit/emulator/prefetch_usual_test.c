@@ -52,7 +52,7 @@ begin(const struct machine *machine)
 	memory_system_free(memory);
 	memory = memory_system_new(machine, SETUP_CACHES | SETUP_TLBS, 100000, 1);
 	assert_non_null(memory);
-	hierarchy = hierarchy_new(memory, 0);
+	hierarchy = hierarchy_new(memory, 0, PLAIN_NO_ROOM);
 	assert_non_null(hierarchy);
 	return hierarchy;
 }

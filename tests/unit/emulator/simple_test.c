@@ -74,7 +74,7 @@ begin_one(struct pair *pair, unsigned which)
 
 	pair->systems[which] = memory_system_new(&pair->machine, pair->parts, 100000, 1);
 	assert_non_null(pair->systems[which]);
-	hierarchy = hierarchy_new(pair->systems[which], 0);
+	hierarchy = hierarchy_new(pair->systems[which], 0, PLAIN_NO_ROOM);
 	assert_non_null(hierarchy);
 	return hierarchy;
 }
@@ -179,7 +179,7 @@ behind_level_2_who_is_alone_finds_what_others_do(void **state)
 		pair->machine.controllers = controllers[i];
 		pair->simple = 0;
 		begin(pair);
-		other = hierarchy_new(pair->systems[0], 1);
+		other = hierarchy_new(pair->systems[0], 1, PLAIN_NO_ROOM);
 		assert_non_null(other);
 		compare(pair);
 		assert_in_range(pair->simple, 5000, 40000);
@@ -214,7 +214,7 @@ pages_that_another_core_moved_are_found_where_they_are(void **state)
 	struct plain_place *page;
 
 	begin(pair);
-	other = hierarchy_new(pair->systems[0], 1);
+	other = hierarchy_new(pair->systems[0], 1, PLAIN_NO_ROOM);
 	assert_non_null(other);
 	straight_load(other, HEAP, 1, 0, &result);
 	page = plain_page(other->plain_data, HEAP >> HIERARCHY_PAGE_SHIFT);
