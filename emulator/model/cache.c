@@ -41,10 +41,7 @@ empty_sets(struct cache *cache, uint64_t seed)
 {
 	const struct set_kind kind = set_kind_any(cache);
 
-	if (cache->is_narrow)
-		empty_narrow_set(cache, (struct narrow_set *)(void *)cache->sets);
-	else
-		empty_wide_set(cache, kind, cache->sets);
+	empty_wide_set(cache, kind, cache->sets);
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		uint8_t *set = cache->sets + (size_t)i * cache->set_bytes;
 
@@ -53,6 +50,14 @@ empty_sets(struct cache *cache, uint64_t seed)
 		if (cache->is_random)
 			*set_order(kind, set) = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	}
+}
+
+static void
+empty_narrow_sets(const struct cache *cache)
+{
+	empty_narrow_set(cache, cache->narrow);
+	for (uint32_t i = 1; i < cache->set_count; i++)
+		cache->narrow[i] = cache->narrow[0];
 }
 
 static void
@@ -74,62 +79,92 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 	if (cache->set_count > 1)
 		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
 	cache->is_narrow = cache->slots == SET_USUAL_SLOTS && cache->is_lru && cache->reciprocal;
-	cache->set_bytes = cache->is_narrow ? sizeof(struct narrow_set) : set_kind_any(cache).bytes;
+	cache->set_bytes = set_kind_any(cache).bytes;
 	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->is_lru && is_power;
+}
+
+/* Room for sets, which begins with narrow ones, if it has any; until it is wide no other is touched. */
+static uint8_t *
+new_sets(const struct cache *cache, size_t narrow_bytes)
+{
+	size_t bytes = narrow_bytes + (size_t)cache->set_count * cache->set_bytes;
+	const size_t alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
+	uint8_t *sets;
+
+	bytes = (bytes + alignment - 1) & ~(alignment - 1);
+	sets = aligned_alloc(alignment, bytes);
+	if (sets && alignment == HUGE_PAGE)
+		madvise(sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
+	return sets;
 }
 
 int
 cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
-	size_t bytes, alignment;
+	size_t narrow_bytes;
+	uint8_t *sets;
 
 	*cache = (struct cache){.sets = NULL};
 	set_shape(cache, model, line_bytes);
-	bytes = (size_t)cache->set_count * set_kind_any(cache).bytes; /* with room to be wide */
-	alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
-	bytes = (bytes + alignment - 1) & ~(alignment - 1);
-	cache->sets = aligned_alloc(alignment, bytes);
-	if (!cache->sets)
+	narrow_bytes = cache->is_narrow ? cache->set_count * sizeof(struct narrow_set) : 0;
+	sets = new_sets(cache, narrow_bytes);
+	if (!sets)
 		return -ENOMEM;
-	if (alignment == HUGE_PAGE)
-		madvise(cache->sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
-	empty_sets(cache, seed);
+	cache->sets = sets + narrow_bytes;
+	if (cache->is_narrow) {
+		cache->narrow = (struct narrow_set *)(void *)sets;
+		empty_narrow_sets(cache);
+	} else {
+		empty_sets(cache, seed);
+	}
 	return 0;
 }
 
 void
 cache_fini(struct cache *cache)
 {
-	free(cache->sets);
+	if (cache->narrow)
+		free(cache->narrow);
+	else
+		free(cache->sets);
 	*cache = (struct cache){.sets = NULL};
 }
 
-/* `set`: where there may be others that are narrow, but not the one that it is made of. */
 static void
-make_wide_set(const struct cache *cache, const struct set_kind kind, const struct narrow_set *narrow, uint8_t *set)
+make_wide_set(const struct cache *cache, size_t index, uint32_t written)
 {
+	const struct set_kind kind = set_kind_any(cache);
+	const struct narrow_set *narrow = &cache->narrow[index];
+	uint8_t *set = cache->sets + index * kind.bytes;
+
 	empty_wide_set(cache, kind, set);
 	for (uint32_t i = 0; i < cache->ways; i++) {
 		if (narrow->tags[i] != NARROW_NONE)
 			set_tags(set)[i] = narrow->tags[i];
 		set[kind.order_at + i] = narrow->ages[i];
-		set[kind.flags_at + i] = narrow->written >> i & 1 ? CACHE_WAS_WRITTEN : 0;
+		set[kind.flags_at + i] = written >> i & 1 ? CACHE_WAS_WRITTEN : 0;
 	}
 }
 
-/* In its place, the last set first: a set then takes the room of those behind it, which are wide already. */
 void
 cache_widen(struct cache *cache)
 {
-	const struct set_kind kind = set_kind_any(cache);
-
+	for (size_t i = 0; i < cache->set_count; i++)
+		make_wide_set(cache, i, cache->narrow[i].written);
 	cache->is_narrow = false;
-	cache->set_bytes = kind.bytes;
-	for (size_t i = cache->set_count; i-- > 0;) {
-		const struct narrow_set narrow = ((struct narrow_set *)(void *)cache->sets)[i];
+}
 
-		make_wide_set(cache, kind, &narrow, cache->sets + i * kind.bytes);
+void
+cache_widen_shared(struct cache *cache)
+{
+	uint32_t written;
+
+	for (size_t i = 0; i < cache->set_count; i++) {
+		if (!narrow_lock(cache, &cache->narrow[i], &written)) /* the first: another thread did so */
+			return;
+		make_wide_set(cache, i, written);
 	}
+	__atomic_store_n(&cache->shares_narrow, false, __ATOMIC_RELEASE);
 }
 
 void
@@ -137,8 +172,8 @@ cache_begin_to_lock(struct cache *cache)
 {
 	if (cache->locks) /* and others are in it */
 		return;
-	if (cache->is_narrow)
-		cache_widen(cache);
+	cache->shares_narrow = cache->is_narrow;
+	cache->is_narrow = false;
 	cache->locks = true;
 	cache->is_simple = false;
 }

@@ -34,15 +34,19 @@ struct cache_small {
 	uint32_t lock, unused[3];
 };
 
+struct narrow_set;
+
 struct cache {
-	uint8_t *sets; /* set_count times set_bytes */
+	uint8_t *sets;             /* set_count times set_bytes */
+	struct narrow_set *narrow; /* those that it has as long as it is narrow; NULL: it never is */
 	uint32_t set_count;
-	uint32_t set_mask; /* where set_count is a power of two; */
-	uint8_t set_shift; /* there, too */
-	bool is_simple;    /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool is_narrow;    /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
-	bool is_lru;       /* a hit changes the order */
-	bool is_random;    /* its victims */
+	uint32_t set_mask;  /* where set_count is a power of two; */
+	uint8_t set_shift;  /* there, too */
+	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
+	bool is_narrow;     /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
+	bool shares_narrow; /* the same, but that threads lock; atomically */
+	bool is_lru;        /* a hit changes the order */
+	bool is_random;     /* its victims */
 	bool locks;
 	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
 	uint32_t set_bytes;
@@ -60,8 +64,9 @@ struct cache_found {
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
 
-/* It is_narrow: it has the same as before, but is not any more. */
+/* It is_narrow, or shares_narrow until another thread has done so: it has the same as before, but is not any more. */
 void cache_widen(struct cache *cache);
+void cache_widen_shared(struct cache *cache);
 
 /* From now on it is shared by threads. Nobody is in it, unless it is so already. */
 void cache_begin_to_lock(struct cache *cache);

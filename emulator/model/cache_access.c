@@ -9,7 +9,7 @@ cache_fetch_set(const struct cache *cache, uint64_t line)
 {
 	const uint8_t *set;
 
-	if (cache->is_narrow) {
+	if (cache->is_narrow || narrow_is_shared(cache)) {
 		__builtin_prefetch(narrow_place(cache, line).set, 1);
 		return;
 	}
@@ -28,6 +28,43 @@ is_narrow_for(struct cache *cache, uint64_t line, struct narrow_place *place)
 	if (narrow_has_room(*place))
 		return true;
 	cache_widen(cache);
+	return false;
+}
+
+bool
+narrow_lock(const struct cache *cache, struct narrow_set *set, uint32_t *written)
+{
+	unsigned spins = 0;
+
+	while (!narrow_try(set, written)) {
+		if (!narrow_is_shared(cache))
+			return false;
+		if (++spins % SPINS_MAX == 0)
+			sched_yield();
+	}
+	return true;
+}
+
+/* Whether it is narrow though threads share it, and the line's place there is now locked without more ado. */
+SET_INLINE bool
+enter_narrow_at_once(const struct cache *cache, uint64_t line, struct narrow_place *place, uint32_t *written)
+{
+	if (!narrow_is_shared(cache))
+		return false;
+	*place = narrow_place(cache, line);
+	return __builtin_expect(narrow_has_room(*place) && narrow_try(place->set, written), 1);
+}
+
+/* Whether it is narrow, and so on, or has to be made wide. */
+static inline bool
+enter_narrow(struct cache *cache, uint64_t line, struct narrow_place *place, uint32_t *written)
+{
+	if (!narrow_is_shared(cache))
+		return false;
+	*place = narrow_place(cache, line);
+	if (narrow_has_room(*place))
+		return narrow_lock(cache, place->set, written);
+	cache_widen_shared(cache);
 	return false;
 }
 
@@ -75,10 +112,16 @@ bool
 cache_has(struct cache *cache, uint64_t line)
 {
 	struct narrow_place place;
+	uint32_t written;
+	bool has;
 
 	if (is_narrow_for(cache, line, &place))
 		return narrow_match(place) != 0;
-	return has_wide(cache, line);
+	if (!enter_narrow(cache, line, &place, &written))
+		return has_wide(cache, line);
+	has = narrow_match(place) != 0;
+	narrow_unlock(place.set, written);
+	return has;
 }
 
 /* Of those that lock, the usual ones. */
@@ -109,10 +152,36 @@ access_of_any_kind(struct cache *cache, uint64_t line, bool writes)
 	return access_kind(cache, line, writes, set_kind_any(cache));
 }
 
+/* In a set that is locked. */
+SET_INLINE struct cache_found
+access_narrow_locked(const struct cache *cache, struct narrow_place place, bool writes, uint32_t written)
+{
+	const struct cache_found found = narrow_access_with(cache, place, writes, &written);
+
+	narrow_unlock(place.set, written);
+	return found;
+}
+
+static __attribute__((noinline)) struct cache_found
+access_any_locked(struct cache *cache, uint64_t line, bool writes)
+{
+	struct narrow_place place;
+	uint32_t written;
+
+	if (enter_narrow(cache, line, &place, &written))
+		return access_narrow_locked(cache, place, writes, written);
+	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
+}
+
 static __attribute__((noinline)) struct cache_found
 access_locked(struct cache *cache, uint64_t line, bool writes)
 {
-	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
+	struct narrow_place place;
+	uint32_t written;
+
+	if (enter_narrow_at_once(cache, line, &place, &written))
+		return access_narrow_locked(cache, place, writes, written);
+	return access_any_locked(cache, line, writes);
 }
 
 struct cache_found
@@ -121,7 +190,7 @@ cache_access_any(struct cache *cache, uint64_t line, bool writes)
 	struct narrow_place place;
 
 	if (is_narrow_for(cache, line, &place))
-		return narrow_access(cache, place, writes);
+		return narrow_access_with(cache, place, writes, &place.set->written);
 	if (is_usual_locked(cache))
 		return access_locked(cache, line, writes);
 	return access_of_any_kind(cache, line, writes);
@@ -156,6 +225,8 @@ cache_prefetch_any(struct cache *cache, uint64_t line)
 {
 	if (cache->is_narrow)
 		cache_widen(cache);
+	if (narrow_is_shared(cache))
+		cache_widen_shared(cache);
 	if (is_usual_locked(cache))
 		return prefetch_locked(cache, line);
 	return prefetch_of_any_kind(cache, line);
@@ -182,7 +253,15 @@ mark_written_of_any_kind(struct cache *cache, uint64_t line)
 static __attribute__((noinline)) bool
 mark_written_locked(struct cache *cache, uint64_t line)
 {
-	return mark_written_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, true));
+	struct narrow_place place;
+	uint32_t written;
+	bool has;
+
+	if (!enter_narrow(cache, line, &place, &written))
+		return mark_written_kind(cache, line, set_kind_of(SET_USUAL_SLOTS, true, true));
+	has = narrow_mark_written_with(place, &written);
+	narrow_unlock(place.set, written);
+	return has;
 }
 
 bool

@@ -71,22 +71,28 @@ struct set_place {
 	uint32_t tag, index;
 };
 
+struct set_number {
+	uint32_t tag, index;
+};
+
 /* Of a cache of several sets. A line is less than 2^32 times as many: of that the quotient is exact. */
-SET_INLINE struct set_place
-set_place_among(const struct cache *cache, uint64_t line, uint32_t set_bytes)
+SET_INLINE struct set_number
+set_number_among(const struct cache *cache, uint64_t line)
 {
 	const uint64_t quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
-	const uint32_t index = (uint32_t)(line - quotient * cache->set_count);
 
-	return (struct set_place){cache->sets + (size_t)index * set_bytes, (uint32_t)quotient, index};
+	return (struct set_number){(uint32_t)quotient, (uint32_t)(line - quotient * cache->set_count)};
 }
 
 SET_INLINE struct set_place
 set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
 {
+	struct set_number number;
+
 	if (!cache->reciprocal)
 		return (struct set_place){cache->sets, (uint32_t)line, 0};
-	return set_place_among(cache, line, set_bytes);
+	number = set_number_among(cache, line);
+	return (struct set_place){cache->sets + (size_t)number.index * set_bytes, number.tag, number.index};
 }
 
 /* As long as there is room, the first that is free. */

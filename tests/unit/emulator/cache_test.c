@@ -69,15 +69,12 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 }
 
 /* What makes a narrow cache wide. */
-enum widening { BY_LOCKING, BY_A_LARGE_NUMBER, BY_PREFETCHING, BY_WRITING_BACK, WIDENINGS };
+enum widening { BY_A_LARGE_NUMBER, BY_PREFETCHING, BY_WRITING_BACK, WIDENINGS };
 
 static void
 widen(struct cache *cache, uint64_t sets, enum widening how)
 {
 	switch (how) {
-	case BY_LOCKING:
-		cache_begin_to_lock(cache);
-		break;
 	case BY_A_LARGE_NUMBER:
 		assert_false(cache_has(cache, sets * UINT16_MAX));
 		break;
@@ -87,17 +84,18 @@ widen(struct cache *cache, uint64_t sets, enum widening how)
 	default:
 		assert_false(cache_mark_written(cache, sets * UINT16_MAX));
 	}
-	assert_false(cache->is_narrow);
+	assert_false(cache->is_narrow || cache->shares_narrow);
 }
 
-/* Of lines that have room in a narrow cache, which is made wide in between. */
+/* Of lines that have room in a narrow cache, which is made wide in between; threads share it before that, or never. */
 static void
-compare_while_it_widens(unsigned sets, unsigned ways, enum widening how)
+compare_while_it_widens(unsigned sets, unsigned ways, enum widening how, bool is_shared)
 {
 	struct cache cache = new_cache(sets, ways, REPLACEMENT_LRU);
 	struct reference_cache reference = reference_new(sets, ways, false);
 	const uint64_t lines = (uint64_t)sets * ways;
 	uint64_t random = sets * 100 + ways;
+	bool is_narrow = true;
 
 	assert_true(cache.is_narrow);
 	for (unsigned i = 0; i < 100000; i++) {
@@ -107,15 +105,20 @@ compare_while_it_widens(unsigned sets, unsigned ways, enum widening how)
 		struct reference_found wanted;
 		struct cache_found found;
 
-		if (i >= 60000 && cache.is_narrow && cache_has(&cache, 1))
+		if (i == 30000 && is_shared)
+			cache_begin_to_lock(&cache);
+		if (i >= 60000 && is_narrow && cache_has(&cache, 1)) {
+			assert_int_equal(cache.shares_narrow, is_shared);
 			widen(&cache, sets, how);
+			is_narrow = false;
+		}
 		wanted = reference_access(&reference, line, writes);
 		found = cache_access(&cache, line, writes);
 		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
 		assert_int_equal(found.left, wanted.left);
 		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
 	}
-	assert_false(cache.is_narrow);
+	assert_false(is_narrow);
 	reference_free(&reference);
 	cache_fini(&cache);
 }
@@ -128,8 +131,10 @@ a_narrow_cache_is_the_reference_until_it_is_wide_and_then(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
 		for (unsigned ways = 17; ways <= 20; ways++) {
-			for (unsigned how = 0; how < WIDENINGS; how++)
-				compare_while_it_widens(sets[i], ways, (enum widening)how);
+			for (unsigned how = 0; how < WIDENINGS; how++) {
+				compare_while_it_widens(sets[i], ways, (enum widening)how, false);
+				compare_while_it_widens(sets[i], ways, (enum widening)how, true);
+			}
 		}
 	}
 }
@@ -295,50 +300,77 @@ a_prefetched_line_that_left_is_forgotten(void **state)
 
 #define TURNS 200000
 
+struct anvil {
+	struct cache cache;
+	unsigned sets;
+	bool widens; /* in between */
+};
+
+/* The last set. */
+static struct cache_found
+strike(struct anvil *anvil, uint64_t number, bool writes)
+{
+	return cache_access(&anvil->cache, number * anvil->sets + anvil->sets - 1, writes);
+}
+
 static void *
 hammer(void *context)
 {
-	struct cache *cache = context;
+	struct anvil *anvil = context;
 	uint64_t random = (uint64_t)(uintptr_t)&random;
 
 	for (unsigned i = 0; i < TURNS; i++) {
-		cache_access(cache, next_random(&random) % 40, next_random(&random) % 2);
+		if (i == TURNS / 2 && anvil->widens)
+			cache_has(&anvil->cache, (uint64_t)anvil->sets * UINT16_MAX);
+		strike(anvil, next_random(&random) % 40, next_random(&random) % 2);
 	}
 	return NULL;
 }
 
 /* Afterwards each line is there once at most: as many leave as the set has ways. */
 static void
-hammer_together(unsigned ways)
+hammer_together(unsigned sets, unsigned ways, bool widens)
 {
-	struct cache cache = new_cache(1, ways, REPLACEMENT_LRU);
+	struct anvil anvil = {new_cache(sets, ways, REPLACEMENT_LRU), sets, widens};
+	const bool is_narrow = anvil.cache.is_narrow;
 	uint64_t seen = 0;
 	pthread_t threads[2];
 
-	cache_begin_to_lock(&cache);
+	cache_begin_to_lock(&anvil.cache);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &cache), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &anvil), 0);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	for (uint64_t i = 0; i < ways; i++) {
 		struct cache_found found;
 
-		found = cache_access(&cache, 100 + i, false);
+		found = strike(&anvil, 100 + i, false);
 		assert_false(found.what & CACHE_HIT);
-		assert_in_range(found.left, 0, 39);
-		assert_int_equal(seen >> found.left & 1, 0);
-		seen |= UINT64_C(1) << found.left;
+		assert_int_equal(found.left % sets, sets - 1);
+		assert_in_range(found.left / sets, 0, 39);
+		assert_int_equal(seen >> (found.left / sets) & 1, 0);
+		seen |= UINT64_C(1) << (found.left / sets);
 	}
-	cache_fini(&cache);
+	assert_int_equal(anvil.cache.shares_narrow, is_narrow && !widens);
+	cache_fini(&anvil.cache);
 }
 
 static void
 threads_that_share_a_set_leave_it_whole(void **state)
 {
 	(void)state;
-	hammer_together(8);
-	hammer_together(16);
-	hammer_together(20);
+	hammer_together(1, 8, false);
+	hammer_together(1, 16, false);
+	hammer_together(1, 20, false);
+	hammer_together(3, 20, false);
+}
+
+static void
+threads_that_make_a_cache_wide_leave_it_whole(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++)
+		hammer_together(3, 20, true);
 }
 
 int
@@ -355,6 +387,7 @@ main(void)
 		cmocka_unit_test(a_prefetched_line_is_met_for_the_first_time_once),
 		cmocka_unit_test(a_prefetched_line_that_left_is_forgotten),
 		cmocka_unit_test(threads_that_share_a_set_leave_it_whole),
+		cmocka_unit_test(threads_that_make_a_cache_wide_leave_it_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
