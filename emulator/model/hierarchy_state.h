@@ -149,6 +149,13 @@ void hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64
 /* The line, prefetched, is met: `result` says so, and how long it still takes at least. */
 void hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result);
 
+/* Where it is known when the line comes, if it was prefetched lately. */
+static inline struct arrival *
+hierarchy_arrival(struct hierarchy *hierarchy, uint64_t line)
+{
+	return &hierarchy->arrivals[line % ARRIVALS];
+}
+
 /* Pages were moved, of any guest's thread. */
 static inline bool
 hierarchy_has_moved(const struct hierarchy *hierarchy)

@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) bool
 fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
 	const struct cache *third = hierarchy->levels[2];
-	struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
+	struct arrival *arrival = hierarchy_arrival(hierarchy, line);
 	struct narrow_place place;
 	uint32_t matches;
 
@@ -150,9 +150,8 @@ follow_instruction(struct prefetcher *stride, uint64_t address, uint64_t instruc
 	return prefetcher_watch(stride, (struct prefetch_access){address, instruction, false});
 }
 
-/* The instruction is not the one that is found at once, or something may be wanted for it. */
-static __attribute__((noinline)) void
-step_slowly(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now)
+__attribute__((noinline)) void
+prefetch_usual_tell(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now)
 {
 	struct prefetcher *stride = &hierarchy->prefetchers[PREFETCH_USUAL_STRIDE];
 	const unsigned count = prefetch_usual_lacks(hierarchy, stride, follow_instruction(stride, address, instruction),
@@ -169,7 +168,7 @@ hierarchy_prefetch_usual(struct hierarchy *hierarchy, uint64_t address, uint64_t
 {
 	(void)result; /* they see all that reaches level 2 */
 	if (instruction && !prefetch_usual_step(hierarchy, address, instruction))
-		step_slowly(hierarchy, address, instruction, now);
+		prefetch_usual_tell(hierarchy, address, instruction, now);
 	else
 		watch_stream(hierarchy, address >> HIERARCHY_LINE_SHIFT, now);
 }

@@ -93,7 +93,7 @@ void prefetch_usual_find(struct hierarchy *hierarchy, uint64_t line, uint64_t no
 
 /*
  * The instruction's part, which comes first: not 0, it accesses the address. False: it is not at hand, or something may
- * be wanted for it; nothing was done, and hierarchy_prefetch_usual() does all.
+ * be wanted for it; nothing was done, and prefetch_usual_tell() does all.
  */
 PREFETCH_USUAL_INLINE bool
 prefetch_usual_step(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction)
@@ -103,5 +103,8 @@ prefetch_usual_step(struct hierarchy *hierarchy, uint64_t address, uint64_t inst
 
 	return entry->key == instruction && prefetch_step(stride, entry, address);
 }
+
+/* That, and the stream's part. */
+void prefetch_usual_tell(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now);
 
 #endif

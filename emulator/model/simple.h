@@ -202,7 +202,22 @@ simple_tell_second(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 	simple_tell(hierarchy, address, line, instruction, now, &second);
 }
 
-/* Level 2 had the line, which somebody prefetched. */
+/*
+ * Level 2 had the line, which somebody prefetched. True: it takes no longer than any of level 2, and that is all for
+ * the usual prefetchers; else nothing was done.
+ */
+static inline __attribute__((always_inline)) bool
+simple_meet_in_time(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	const struct arrival *arrival = hierarchy_arrival(hierarchy, line);
+
+	if (arrival->line == line && arrival->ready > now + hierarchy->system->data_cycles[1])
+		return false;
+	hierarchy->traffic.prefetched_used++;
+	return true;
+}
+
+/* The same whenever it is there. */
 static inline __attribute__((always_inline)) void
 simple_load_met(struct hierarchy *hierarchy, uint64_t address, uint64_t line, uint64_t instruction, uint64_t now,
                 struct access_result *result)

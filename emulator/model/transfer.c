@@ -3,7 +3,7 @@
 void
 hierarchy_meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
 {
-	const struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
+	const struct arrival *arrival = hierarchy_arrival(hierarchy, line);
 	uint64_t late = arrival->line == line && arrival->ready > now ? arrival->ready - now : 0;
 
 	result->used_prefetch = true;
@@ -74,7 +74,7 @@ fetch_rightly(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64
 		hierarchy_first_prefetch(hierarchy, line, now);
 	else
 		bring_into(hierarchy, level, line, now);
-	hierarchy->arrivals[line % ARRIVALS] =
+	*hierarchy_arrival(hierarchy, line) =
 		(struct arrival){line, hierarchy_prefetch_bring(hierarchy, line, level, now)};
 }
 

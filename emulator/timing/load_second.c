@@ -1,10 +1,12 @@
 /* A simple load whose line was in level 2. */
+#include "emulator/model/prefetch_usual.h"
 #include "emulator/timing/load_events.h"
 #include "emulator/timing/load_second.h"
 
-/* Somebody prefetched it. */
-SLOW void
-load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, enum hierarchy_translation translation)
+/* Somebody prefetched it, and it is not there yet, or its page was translated. */
+static SLOW void
+load_met_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                enum hierarchy_translation translation)
 {
 	const uint32_t number = access_number(thread, index);
 	struct access_result *result = &thread->beyond;
@@ -13,6 +15,20 @@ load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	simple_load_met(thread->hierarchy, address, line, number, thread->clock, result);
 	missed_count_read(thread, number, result, false);
 	core_load_missed(thread, index, result);
+}
+
+SLOW void
+load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line, enum hierarchy_translation translation)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+
+	if (translation != TRANSLATION_FIRST || !prefetch_is_usual(hierarchy) ||
+	    !simple_meet_in_time(hierarchy, line, thread->clock))
+		load_met_anyhow(thread, index, address, line, translation);
+	else if (hierarchy->simple_slots == 4)
+		load_second_of_four(thread, index, address, line);
+	else
+		load_second_of_eight(thread, index, address, line);
 }
 
 SLOW void

@@ -62,9 +62,9 @@ load_finding_stream(struct thread *thread, unsigned index, uint64_t line, unsign
 
 /* Nor is its instruction, or something may be wanted for it. */
 static SLOW void
-load_telling(struct thread *thread, unsigned index, uint64_t address, uint64_t line, unsigned from)
+load_telling(struct thread *thread, unsigned index, uint64_t known, unsigned from)
 {
-	simple_tell_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
+	prefetch_usual_tell(thread->hierarchy, known, access_number(thread, index), thread->clock);
 	load_served(thread, index, from);
 }
 
@@ -102,20 +102,24 @@ load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, unsig
 static void
 load_second_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
-	if (prefetch_usual_step(thread->hierarchy, simple_known(address, line), access_number(thread, index)))
+	const uint64_t known = simple_known(address, line);
+
+	if (prefetch_usual_step(thread->hierarchy, known, access_number(thread, index)))
 		load_second_in_stream(thread, index, line);
 	else
-		load_telling(thread, index, address, line, FROM_SECOND);
+		load_telling(thread, index, known, FROM_SECOND);
 }
 
 void
 load_third_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                  enum hierarchy_translation translation)
 {
-	if (prefetch_usual_step(thread->hierarchy, simple_known(address, line), access_number(thread, index)))
+	const uint64_t known = simple_known(address, line);
+
+	if (prefetch_usual_step(thread->hierarchy, known, access_number(thread, index)))
 		load_third_in_stream(thread, index, line, FROM_THIRD + translation);
 	else
-		load_telling(thread, index, address, line, FROM_THIRD + translation);
+		load_telling(thread, index, known, FROM_THIRD + translation);
 }
 
 void
