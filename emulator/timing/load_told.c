@@ -68,19 +68,12 @@ load_telling(struct thread *thread, unsigned index, uint64_t known, unsigned fro
 	load_served(thread, index, from);
 }
 
-/* Its stream is told. Who misses level 2 is often the first of its page. */
+/* Its stream, which is at hand, is told. */
 LOAD_INLINE void
-load_in_stream(struct thread *thread, unsigned index, uint64_t line, const unsigned from)
+load_in_stream(struct thread *thread, unsigned index, struct prefetch_entry *stream, uint64_t line, const unsigned from)
 {
-	struct prefetch_entry *entry = prefetch_usual_at_hand(thread->hierarchy, line);
-	unsigned count = 0;
+	const unsigned count = prefetch_usual_follow(thread->hierarchy, stream, line);
 
-	if (prefetch_usual_is_of(entry, line)) {
-		count = prefetch_usual_follow(thread->hierarchy, entry, line);
-	} else if (from == FROM_SECOND || !prefetch_usual_begin(thread->hierarchy, line)) {
-		load_finding_stream(thread, index, line, from);
-		return;
-	}
 	if (count)
 		load_fetching(thread, index, count, from);
 	else
@@ -90,13 +83,33 @@ load_in_stream(struct thread *thread, unsigned index, uint64_t line, const unsig
 static SLOW void
 load_second_in_stream(struct thread *thread, unsigned index, uint64_t line)
 {
-	load_in_stream(thread, index, line, FROM_SECOND);
+	struct prefetch_entry *stream = prefetch_usual_at_hand(thread->hierarchy, line);
+
+	if (prefetch_usual_is_of(stream, line))
+		load_in_stream(thread, index, stream, line, FROM_SECOND);
+	else
+		load_finding_stream(thread, index, line, FROM_SECOND);
+}
+
+/* Who misses level 2 is often the first of its page. */
+static SLOW void
+load_third_beginning(struct thread *thread, unsigned index, uint64_t line, unsigned from)
+{
+	if (prefetch_usual_begin(thread->hierarchy, line))
+		load_third(thread, index, from);
+	else
+		load_finding_stream(thread, index, line, from);
 }
 
 static SLOW void
 load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, unsigned from)
 {
-	load_in_stream(thread, index, line, from);
+	struct prefetch_entry *stream = prefetch_usual_at_hand(thread->hierarchy, line);
+
+	if (prefetch_usual_is_of(stream, line))
+		load_in_stream(thread, index, stream, line, from);
+	else
+		load_third_beginning(thread, index, line, from);
 }
 
 static void
