@@ -74,7 +74,8 @@ struct edge {
 	uint16_t page_index;  /* of their page, in its table */
 	struct edge_kind kind;
 	bool taken;                /* the branch before it */
-	uint32_t misprediction_at; /* in a record, as of record_stall_at(): where that stall is looked for first */
+	uint32_t misprediction_at; /* where the record of one thread or another had that stall last, as of
+	                              record_stall_at(); atomically */
 	struct variant variant;
 	struct code *code;
 	uint64_t address;                 /* the code's */

@@ -89,10 +89,17 @@ core_fetch_missed(struct thread *thread, uint32_t instruction, const struct acce
 }
 
 void
-core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch)
+core_mispredicted(struct thread *thread, struct edge *edge)
 {
+	const uint32_t cycles = thread->mispredict_cycles;
+
 	core_settle(thread);
-	stall_front(thread, instruction, branch, REASON_MISPREDICT, thread->mispredict_cycles);
+	if (cycles == 0)
+		return;
+	front_pass(thread, REASON_MISPREDICT, cycles, thread->timing->is_in_order);
+	if (thread->records_stalls)
+		stall_anywhere(thread, &edge->misprediction, REASON_MISPREDICT, cycles, &edge->misprediction_at);
+	stall_sample(thread, edge->misprediction.stalled);
 }
 
 /* When the store before the last `distance` is done; 0: there were not so many. */

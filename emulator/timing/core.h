@@ -83,11 +83,11 @@ core_load_second(struct thread *thread, unsigned index)
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /*
- * Before a block, whose first instruction it is: its static time is not in the clock yet. Code that was not there, and
- * a branch that went another way.
+ * Before a block, whose first instruction it is, or which is entered by `edge`: its static time is not in the clock
+ * yet. Code that was not there, and a branch that went another way.
  */
 void core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result);
-void core_mispredicted(struct thread *thread, uint32_t instruction, uint32_t branch);
+void core_mispredicted(struct thread *thread, struct edge *edge);
 
 /* In order: the block that ran waits for what its instructions need. */
 static inline void

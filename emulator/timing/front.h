@@ -32,19 +32,26 @@ front_is_known(const struct thread *thread, uint32_t stalled, uint32_t culprit, 
 	return !thread->records_stalls || record_stall_is_first(thread->record, stalled, culprit, reason);
 }
 
-/* It is simple, and `stall` is its place in the record. */
+/* All of it but its record. */
 static inline __attribute__((always_inline)) void
-front_stall_at(struct thread *thread, struct record_stall *stall, enum record_reason reason, uint64_t cycles,
-               const bool is_in_order)
+front_pass(struct thread *thread, enum record_reason reason, uint64_t cycles, const bool is_in_order)
 {
 	if (!is_in_order)
 		core_remember_stall(thread, thread->clock - thread->other);
 	stall_pass(thread, cycles);
 	thread->record->counters.cycles[reason] += cycles;
-	if (thread->records_stalls)
-		record_stall_count(stall, cycles);
 	if (!is_in_order)
 		front_begin(thread);
+}
+
+/* It is simple, and `stall` is its place in the record. */
+static inline __attribute__((always_inline)) void
+front_stall_at(struct thread *thread, struct record_stall *stall, enum record_reason reason, uint64_t cycles,
+               const bool is_in_order)
+{
+	front_pass(thread, reason, cycles, is_in_order);
+	if (thread->records_stalls)
+		record_stall_count(stall, cycles);
 }
 
 /* It is simple and known. */
@@ -60,7 +67,7 @@ static inline __attribute__((always_inline)) bool
 front_mispredicts(struct thread *thread, const struct edge *edge, bool is_in_order)
 {
 	const uint32_t cycles = thread->mispredict_cycles;
-	struct record_stall *stall = record_stall_at(thread->record, edge->misprediction_at);
+	struct record_stall *stall = stall_at(thread, &edge->misprediction_at);
 
 	if (!cycles || !front_is_simple(thread, cycles) ||
 	    (thread->records_stalls && !record_stall_is(stall, &edge->misprediction, REASON_MISPREDICT)))

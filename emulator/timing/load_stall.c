@@ -1,39 +1,20 @@
 #include "emulator/timing/load_stall.h"
 
-/* Wherever it is; it is looked for there from now on. */
-static void
-tell_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
-              uint32_t *at)
-{
-	struct record_stall *stall = load_stall_at(thread, at);
-
-	if (!record_stall_is(stall, pair, reason)) {
-		stall = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
-		if (!stall) {
-			recording_pass(thread->timing->recording);
-			return;
-		}
-		__atomic_store_n(at, record_stall_bytes(thread->record, stall), __ATOMIC_RELAXED);
-	}
-	record_stall_count(stall, cycles);
-}
-
 /* By itself, so that who finds it at once has nothing to save for it. */
 __attribute__((noinline)) void
 load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
 {
 	if (caching)
-		tell_anywhere(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
+		stall_anywhere(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
 	if (translating)
-		tell_anywhere(thread, &load->pair, REASON_DATA_TLB, translating, &load->tlb_at);
+		stall_anywhere(thread, &load->pair, REASON_DATA_TLB, translating, &load->tlb_at);
 	stall_sample(thread, load->pair.stalled);
 }
 
 __attribute__((noinline)) void
 load_stall_for_both(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating)
 {
-	struct record_stall *cache = load_stall_at(thread, &load->cache_at),
-			    *tlb = load_stall_at(thread, &load->tlb_at);
+	struct record_stall *cache = stall_at(thread, &load->cache_at), *tlb = stall_at(thread, &load->tlb_at);
 
 	stall_pass(thread, caching + translating);
 	thread->record->counters.cycles[REASON_DATA_CACHE] += caching;

@@ -28,18 +28,12 @@ void load_stall_for_both(struct thread *thread, struct load_stall *load, uint64_
 /* It is in the clock and the counters, so long for the line and for the page, and one is not where it was last. */
 void load_stall_elsewhere(struct thread *thread, struct load_stall *load, uint64_t caching, uint64_t translating);
 
-static inline struct record_stall *
-load_stall_at(const struct thread *thread, const uint32_t *at)
-{
-	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
-}
-
 /* For the line alone, or for the page. */
 static inline __attribute__((always_inline)) void
 load_stall_for_one(struct thread *thread, struct load_stall *load, uint64_t cycles, const bool is_page)
 {
 	const enum record_reason reason = is_page ? REASON_DATA_TLB : REASON_DATA_CACHE;
-	struct record_stall *stall = load_stall_at(thread, is_page ? &load->tlb_at : &load->cache_at);
+	struct record_stall *stall = stall_at(thread, is_page ? &load->tlb_at : &load->cache_at);
 
 	stall_pass(thread, cycles);
 	thread->record->counters.cycles[reason] += cycles;

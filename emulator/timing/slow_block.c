@@ -16,7 +16,7 @@ mispredict_rest(struct thread *thread, struct edge *edge, uint32_t parts)
 {
 	sample_count(thread, SETUP_EVENT_BRANCH, edge->misprediction.culprit);
 	if (parts & SETUP_CLOCK)
-		core_mispredicted(thread, edge->misprediction.stalled, edge->misprediction.culprit);
+		core_mispredicted(thread, edge);
 	fetch(thread, edge, parts);
 }
 

@@ -13,6 +13,17 @@
 void stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                      uint64_t cycles);
 
+/* The stall is in the clock and the counters, and is to be recorded wherever it is; *at is where from now on. */
+void stall_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                    uint32_t *at);
+
+/* Where it is, perhaps. */
+static inline struct record_stall *
+stall_at(const struct thread *thread, const uint32_t *at)
+{
+	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
+}
+
 /* Nothing is done for so long. */
 static inline __attribute__((always_inline)) void
 stall_pass(struct thread *thread, uint64_t cycles)

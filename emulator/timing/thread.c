@@ -146,6 +146,23 @@ stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum 
 }
 
 void
+stall_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+               uint32_t *at)
+{
+	struct record_stall *stall = stall_at(thread, at);
+
+	if (!record_stall_is(stall, pair, reason)) {
+		stall = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
+		if (!stall) {
+			recording_pass(thread->timing->recording);
+			return;
+		}
+		__atomic_store_n(at, record_stall_bytes(thread->record, stall), __ATOMIC_RELAXED);
+	}
+	record_stall_count(stall, cycles);
+}
+
+void
 thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
 	stall_at_last(thread, stalled, culprit, reason, cycles);

@@ -363,7 +363,7 @@ a_misprediction_empties_the_window(void **state)
 	struct timing_fixture *fixture = *state;
 	struct code *load = CODE_OF(fixture, LOAD_RAX);
 
-	core_mispredicted(fixture->thread, 2, 1);
+	core_mispredicted(fixture->thread, &load->edge);
 	assert_int_equal(cycles_of(fixture, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);
 	execute(fixture, load);
 	miss(fixture, 0, MISS);
