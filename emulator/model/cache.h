@@ -82,6 +82,9 @@ struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool wri
 struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
+/* cache_access() of one that shares_narrow, or did so a moment ago. */
+struct cache_found cache_access_shared(struct cache *cache, uint64_t line, bool writes);
+
 /* A line that was written left. */
 static inline bool
 cache_found_writes_back(struct cache_found found)

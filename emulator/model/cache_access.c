@@ -173,8 +173,8 @@ access_any_locked(struct cache *cache, uint64_t line, bool writes)
 	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
 }
 
-static __attribute__((noinline)) struct cache_found
-access_locked(struct cache *cache, uint64_t line, bool writes)
+__attribute__((noinline)) struct cache_found
+cache_access_shared(struct cache *cache, uint64_t line, bool writes)
 {
 	struct narrow_place place;
 	uint32_t written;
@@ -192,7 +192,7 @@ cache_access_any(struct cache *cache, uint64_t line, bool writes)
 	if (is_narrow_for(cache, line, &place))
 		return narrow_access_with(cache, place, writes, &place.set->written);
 	if (is_usual_locked(cache))
-		return access_locked(cache, line, writes);
+		return cache_access_shared(cache, line, writes);
 	return access_of_any_kind(cache, line, writes);
 }
 

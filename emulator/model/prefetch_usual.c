@@ -18,20 +18,15 @@ hierarchy_has_usual_prefetchers(const struct hierarchy *hierarchy)
 	       hierarchy->levels[1] == &hierarchy->own[1] && hierarchy->own[1].is_simple;
 }
 
-/* The line comes into level 2; what was written and leaves for it goes into level 3, which has it. */
-static inline __attribute__((always_inline)) void
-bring_into_second(struct hierarchy *hierarchy, const struct cache *third, uint64_t line, uint64_t now)
+/* The line comes into level 2: what was written and leaves for it; CACHE_NO_LINE. */
+static inline __attribute__((always_inline)) uint64_t
+bring_into_second(struct hierarchy *hierarchy, uint64_t line)
 {
 	const struct cache *second = &hierarchy->own[1];
 	const struct cache_left there =
 		cache_small_bring(second, cache_small_set(second, line), line, CACHE_WAS_PREFETCHED);
-	uint64_t left;
 
-	if (!(there.flags & CACHE_WAS_WRITTEN))
-		return;
-	left = cache_small_left(second, line, there);
-	if (!narrow_mark_written(narrow_place(third, left)))
-		hierarchy_write_back(hierarchy, left, 3, now);
+	return there.flags & CACHE_WAS_WRITTEN ? cache_small_left(second, line, there) : CACHE_NO_LINE;
 }
 
 /* It comes from behind level 3: when it is there. */
@@ -53,6 +48,7 @@ fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint6
 	struct arrival *arrival = hierarchy_arrival(hierarchy, line);
 	struct narrow_place place;
 	uint32_t matches;
+	uint64_t left;
 
 	if (hierarchy->level_count < 3 || !third->is_narrow || !prefetcher_next_is_right(prefetcher))
 		return false;
@@ -61,7 +57,9 @@ fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint6
 		return false;
 	prefetcher_count(prefetcher, true);
 	hierarchy->traffic.prefetched++;
-	bring_into_second(hierarchy, third, line, now);
+	left = bring_into_second(hierarchy, line);
+	if (left != CACHE_NO_LINE && !narrow_mark_written(narrow_place(third, left)))
+		hierarchy_write_back(hierarchy, left, 3, now);
 	matches = narrow_match(place);
 	arrival->line = line;
 	if (matches) {
@@ -73,6 +71,41 @@ fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint6
 	return true;
 }
 
+/* The same with a narrow level 3 that threads share, behind which is memory. */
+static inline __attribute__((always_inline)) bool
+fetch_shared(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	struct cache *third = hierarchy->levels[2];
+	struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
+	struct cache_found found;
+	uint64_t left;
+
+	if (hierarchy->level_count != 3 || !narrow_is_shared(third) || !prefetcher_next_is_right(prefetcher))
+		return false;
+	prefetcher_count(prefetcher, true);
+	hierarchy->traffic.prefetched++;
+	left = bring_into_second(hierarchy, line);
+	if (left != CACHE_NO_LINE)
+		hierarchy_write_back(hierarchy, left, 2, now);
+	found = cache_access_shared(third, line, false);
+	arrival->line = line;
+	if (found.what & CACHE_HIT) {
+		arrival->ready = now + hierarchy->system->data_cycles[2];
+		return true;
+	}
+	if (found.what & CACHE_WAS_WRITTEN)
+		hierarchy_write(hierarchy, found.left, now);
+	arrival->ready = hierarchy_prefetch_bring(hierarchy, line, 2, now);
+	return true;
+}
+
+static __attribute__((noinline)) void
+fetch_otherwise(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	if (!fetch_shared(hierarchy, prefetcher, line, now))
+		hierarchy_prefetch_line(hierarchy, prefetcher, line, now);
+}
+
 /* Of the `count` lines that are wanted the first is not there. */
 static inline __attribute__((always_inline)) void
 fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count, const unsigned place_shift,
@@ -82,7 +115,7 @@ fetch(struct hierarchy *hierarchy, struct prefetcher *prefetcher, unsigned count
 		const uint64_t line = prefetcher->place >> place_shift;
 
 		if (!fetch_straight(hierarchy, prefetcher, line, now))
-			hierarchy_prefetch_line(hierarchy, prefetcher, line, now);
+			fetch_otherwise(hierarchy, prefetcher, line, now);
 		prefetcher->place += prefetcher->apart;
 		count = prefetch_usual_lacks(hierarchy, prefetcher, count - 1, place_shift);
 	} while (count);
