@@ -102,14 +102,14 @@ update_given(struct thread *thread, struct plain_place *there, uint64_t address,
 		there->key |= PLAIN_WRITTEN;
 }
 
-/* From one of the members on. */
-static void
-group_members(struct thread *thread, const struct access *access, uint64_t address, uint16_t member)
+/* One after the other. */
+static SLOW void
+group_members(struct thread *thread, const struct access *access, uint64_t address)
 {
 	const struct block *block = access->code->block;
 	const struct block_instruction *leader = &block->instructions[access->index];
 
-	for (unsigned i = member; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
+	for (unsigned i = access->index; i != BLOCK_NOT_USED; i = block->instructions[i].next_member) {
 		access_member(thread, block, i, address, leader);
 		if (is_plain_group(thread, access, address + (uint64_t)(int64_t)leader->group_from,
 		                   address + (uint64_t)(int64_t)leader->group_to - 1))
@@ -124,58 +124,73 @@ group_given_anyhow(struct thread *thread, bool writes, uint64_t address, const v
 
 	(void)writes;
 	if (!access_is_left(thread, access))
-		group_members(thread, access, address, access->index);
+		group_members(thread, access, address);
 }
 
-/* All of the group is plain hits: what some of it write is written. */
-static void
-mark_written(struct thread *thread, const struct access *access, uint64_t address)
+/* Of two lines: if all is plain hits, what some of it write is written. */
+static SLOW void
+group_of_two(struct thread *thread, bool writes, uint64_t address, const void *data)
 {
 	struct plain_hits *plain = thread->data_plain;
+	const struct access *access = callback_access(data);
+	const uint64_t stores_first = address + (uint64_t)(int64_t)access->store_first;
+	const uint64_t stores_last = address + (uint64_t)(int64_t)access->store_last;
 
-	if (!access->may_store)
+	if (!writes ||
+	    !hot_use_lines(plain, callback_first_byte(address, data), callback_last_byte(address, data), false)) {
+		group_members(thread, access, address);
 		return;
-	plain_line(plain, (address + (uint64_t)(int64_t)access->store_first) >> TIMING_LINE_SHIFT)->key |=
-		PLAIN_WRITTEN;
-	plain_line(plain, (address + (uint64_t)(int64_t)access->store_last) >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
+	}
+	plain_line(plain, stores_first >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
+	plain_line(plain, stores_last >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
 }
 
-/* It is of one line: the leader, which does not both load and store, brings it for all. */
-static void
-group_of_line(struct thread *thread, const struct access *access, uint64_t address,
-              const struct block_instruction *leader)
+/* The leader loads a line that others of the group write. */
+static SLOW void
+group_load_line(struct thread *thread, unsigned index, uint64_t address)
 {
-	access_line(thread, access->index, address, leader->stores);
-	if (hot_use_lines(thread->data_plain, address, address, false))
-		mark_written(thread, access, address);
-	else
-		group_members(thread, access, address, leader->next_member);
+	load_line(thread, index, address);
+	plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT)->key |= PLAIN_WRITTEN;
 }
 
-/* Where lines and pages are of the usual size. */
+/* Of one line that is no plain hit: the leader, unless it both loads and stores, brings it for all. */
+static inline __attribute__((always_inline)) void
+group_of_one(struct thread *thread, bool writes, uint64_t address, const struct access *access)
+{
+	const struct block_instruction *leader = &access->code->block->instructions[access->index];
+
+	if (leader->loads == leader->stores)
+		group_members(thread, access, address);
+	else if (leader->stores)
+		store_line(thread, access->index, address);
+	else if (writes)
+		group_load_line(thread, access->index, address);
+	else
+		load_line(thread, access->index, address);
+}
+
+/* Loads are simple (model/simple.h): what is brought is a plain hit then, that was used last. */
 static void
 group_given(struct thread *thread, bool writes, uint64_t address, const void *data)
 {
 	const struct access *access = callback_access(data);
-	const struct block_instruction *leader = &access->code->block->instructions[access->index];
 	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
 
-	(void)writes;
 	if (access_is_left(thread, access))
 		return;
-	if (hot_use_lines(thread->data_plain, first, last, false))
-		mark_written(thread, access, address);
-	else if ((first ^ last) >> TIMING_LINE_SHIFT == 0 && leader->loads != leader->stores)
-		group_of_line(thread, access, address, leader);
-	else
-		group_members(thread, access, address, access->index);
+	if ((first ^ last) >> TIMING_LINE_SHIFT)
+		group_of_two(thread, writes, address, data);
+	else if (!writes || !hot_access_line(thread->data_plain, first, (unsigned)(last - first) + 1, true))
+		group_of_one(thread, writes, address, access);
 }
 
 void
 slow_choose_ways(struct thread *thread)
 {
+	const bool is_simple = thread->timing->is_common && thread->hierarchy->simple_slots;
+
 	load_choose_ways(thread);
 	thread->ways.store = store_given;
-	thread->ways.update = thread->hierarchy->simple_slots ? update_given : update_given_anyhow;
-	thread->ways.group = thread->timing->is_common ? group_given : group_given_anyhow;
+	thread->ways.update = is_simple ? update_given : update_given_anyhow;
+	thread->ways.group = is_simple ? group_given : group_given_anyhow;
 }
