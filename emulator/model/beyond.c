@@ -120,7 +120,7 @@ BEYOND_INLINE void
 look_behind(struct hierarchy *hierarchy, const struct cache *second, uint64_t line, const uint32_t *latencies,
             uint64_t now, struct access_result *result)
 {
-	const uint64_t left = cache_small_make_room(second, line);
+	const uint64_t left = cache_small_make_room(second, cache_small_set(second, line), line);
 
 	if (hierarchy->level_count > 2)
 		look_in_third(hierarchy, left, line, latencies, now, result);

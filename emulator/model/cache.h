@@ -156,13 +156,22 @@ cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t l
 	return left;
 }
 
+/* It is not CACHE_NO_LINE: who asks next whether it is need not look. */
+static inline __attribute__((always_inline)) uint64_t
+cache_some_line(uint64_t line)
+{
+	if (line == CACHE_NO_LINE)
+		__builtin_unreachable();
+	return line;
+}
+
 /* The same, and who was written leaves: which line that is; CACHE_NO_LINE. */
 static inline __attribute__((always_inline)) uint64_t
-cache_small_make_room(const struct cache *cache, uint64_t line)
+cache_small_make_room(const struct cache *cache, struct cache_small *set, uint64_t line)
 {
-	const struct cache_left left = cache_small_bring(cache, cache_small_set(cache, line), line, 0);
+	const struct cache_left left = cache_small_bring(cache, set, line, 0);
 
-	return left.flags & CACHE_WAS_WRITTEN ? cache_small_left(cache, line, left) : CACHE_NO_LINE;
+	return left.flags & CACHE_WAS_WRITTEN ? cache_some_line(cache_small_left(cache, line, left)) : CACHE_NO_LINE;
 }
 
 /* The same, as of any cache. */

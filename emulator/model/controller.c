@@ -88,6 +88,7 @@ void
 path_begin_to_share(struct path *path)
 {
 	path->is_shared = true;
+	path->newest = UINT64_MAX;
 }
 
 void

@@ -43,9 +43,9 @@ struct path {
 	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint64_t reach;            /* windows that a line waits at most; 0: no limit */
-	uint64_t newest;           /* that a line was moved in, while not shared; UINT64_MAX: windows are too small */
-	uint8_t window_shift;      /* of cycles */
-	bool is_shared;            /* by threads */
+	uint64_t newest; /* that a line was moved in, while not shared; UINT64_MAX: it is, or windows are too small */
+	uint8_t window_shift; /* of cycles */
+	bool is_shared;       /* by threads */
 	struct path_report *reports;
 	unsigned core_count;
 	uint64_t patience_cycles; /* for a core that is not heard of */

@@ -60,4 +60,25 @@ moves_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, uint64
 	return user;
 }
 
+/* The same when the machine has one controller: what it is told of, or shares, is not simple. */
+static inline __attribute__((always_inline)) const struct path_user *
+moves_exchange_with_one(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
+{
+	struct path_user *user = hierarchy->users;
+
+	if (__builtin_expect(path_tells(user, now), 0))
+		return NULL;
+	if (left == CACHE_NO_LINE) {
+		if (!path_move_abreast(user, now, 1))
+			return NULL;
+		user->lines++;
+	} else {
+		if (!path_move_abreast(user, now, 2))
+			return NULL;
+		user->lines += 2;
+		hierarchy->traffic.written_back++;
+	}
+	return user;
+}
+
 #endif

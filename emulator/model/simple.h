@@ -133,7 +133,7 @@ simple_bring(struct first_level *level, uint64_t address, uint64_t line, const u
 	level->tags[set + way] = (uint32_t)(line >> level->set_shift);
 	places[way].stamp = level->plain->use += PLAIN_USE;
 	first_level_put_near_line(level, &places[way], address >> HIERARCHY_LINE_SHIFT, false);
-	return key & PLAIN_WRITTEN ? first_level_left(level, line, left) : CACHE_NO_LINE;
+	return key & PLAIN_WRITTEN ? cache_some_line(first_level_left(level, line, left)) : CACHE_NO_LINE;
 }
 
 /* Level 1 is known not to have the line of a load that is no plain hit; `there`: plain_line(). */
@@ -143,13 +143,18 @@ simple_lacks_line(const struct hierarchy *hierarchy, const struct plain_place *t
 	return __builtin_expect(first_level_lacks_line(&hierarchy->data, there, address), 1);
 }
 
-/* Whether level 2 has the line, which is used. `prefetches`: somebody may have prefetched it. */
-static inline __attribute__((always_inline)) enum simple_found
-simple_use_second(const struct hierarchy *hierarchy, uint64_t line, const bool prefetches)
+/* Its set of level 2. */
+static inline struct cache_small *
+simple_second_set(const struct hierarchy *hierarchy, uint64_t line)
 {
-	const struct cache *second = &hierarchy->own[1];
-	struct cache_small *set = cache_small_set(second, line);
-	const uint32_t matches = cache_small_find(second, set, line);
+	return cache_small_set(&hierarchy->own[1], line);
+}
+
+/* Whether level 2 has the line, which is used; `set`: its own. `prefetches`: somebody may have prefetched it. */
+static inline __attribute__((always_inline)) enum simple_found
+simple_use_second(const struct hierarchy *hierarchy, struct cache_small *set, uint64_t line, const bool prefetches)
+{
+	const uint32_t matches = cache_small_find(&hierarchy->own[1], set, line);
 	uint32_t way;
 
 	if (!matches)
@@ -263,7 +268,7 @@ simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, 
 	if (__builtin_expect(simple_is_in(&hierarchy->code, line, slots), 0))
 		return SIMPLE_NOT;
 	simple_bring(&hierarchy->code, address, line, slots);
-	return simple_use_second(hierarchy, line, true);
+	return simple_use_second(hierarchy, simple_second_set(hierarchy, line), line, true);
 }
 
 /* The same of one that level 1 has, where it is not known; from then on it is. */

@@ -122,8 +122,7 @@ load_choose_ways(struct thread *thread)
 	LOAD_KINDS(LOAD_CHOOSE)
 	load_told_choose_way(thread);
 	ways->load_beyond = load_beyond;
-	if (is_in_order && hierarchy->level_count == 2)
-		ways->load_beyond = hierarchy->simple_slots == 4 ? load_memory_of_four : load_memory_of_eight;
-	else if (hierarchy->level_count > 2 && prefetch_is_usual(hierarchy))
+	load_beyond_choose_ways(thread);
+	if (hierarchy->level_count > 2 && prefetch_is_usual(hierarchy))
 		ways->load_beyond = hierarchy->simple_slots == 4 ? load_third_of_four : load_third_of_eight;
 }

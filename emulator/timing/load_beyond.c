@@ -60,13 +60,12 @@ load_wait(struct thread *thread, unsigned index, enum hierarchy_translation tran
 	core_load_missed(thread, index, result);
 }
 
-/* In order; memory is behind level 2, and nobody prefetches. */
+/* In order; memory is behind level 2, by one controller, and nobody prefetches. */
 LOAD_INLINE void
-load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            enum hierarchy_translation translation, const unsigned slots)
+load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t line, struct cache_small *set,
+            const enum hierarchy_translation translation, const unsigned slots)
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
-	struct cache *second = &hierarchy->own[1];
 	uint64_t left = simple_bring(&hierarchy->data, address, line, slots);
 	const struct path_user *user;
 
@@ -74,8 +73,8 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_brought(thread, index, line, translation, left);
 		return;
 	}
-	left = cache_small_make_room(second, line);
-	user = moves_exchange(hierarchy, left, line, thread->clock);
+	left = cache_small_make_room(&hierarchy->own[1], set, line);
+	user = moves_exchange_with_one(hierarchy, left, thread->clock);
 	if (__builtin_expect(!user, 0))
 		load_exchange(thread, index, line, translation, left);
 	else if (__builtin_expect(user->load_cycles != 0, 0))
@@ -84,16 +83,44 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_counted(thread, index, translation, LOAD_MISSED_LAST);
 }
 
-SLOW void
-load_memory_of_four(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                    enum hierarchy_translation translation)
-{
-	load_memory(thread, index, address, line, translation, 4);
-}
+/* DEFINE(name, translation) of each translation. */
+#define LOAD_BEYOND_TRANSLATIONS(DEFINE)                                                                               \
+	DEFINE(first, TRANSLATION_FIRST)                                                                               \
+	DEFINE(second, TRANSLATION_SECOND)                                                                             \
+	DEFINE(walked, TRANSLATION_WALKED)
 
-SLOW void
-load_memory_of_eight(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                     enum hierarchy_translation translation)
+#define LOAD_DEFINE_BEYOND(name, translation)                                                                          \
+	static void load_memory_of_four_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line, \
+	                                       struct cache_small *set)                                                \
+	{                                                                                                              \
+		load_memory(thread, index, address, line, set, translation, 4);                                        \
+	}                                                                                                              \
+	static void load_memory_of_eight_##name(struct thread *thread, unsigned index, uint64_t address,               \
+	                                        uint64_t line, struct cache_small *set)                                \
+	{                                                                                                              \
+		load_memory(thread, index, address, line, set, translation, 8);                                        \
+	}                                                                                                              \
+	static void load_beyond_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,         \
+	                               struct cache_small *set)                                                        \
+	{                                                                                                              \
+		(void)set;                                                                                             \
+		load_beyond(thread, index, address, line, translation);                                                \
+	}
+
+LOAD_BEYOND_TRANSLATIONS(LOAD_DEFINE_BEYOND)
+
+#define LOAD_CHOOSE_BEYOND(name, translation)                                                                          \
+	ways->load_beyond_in_order[translation] = !is_memory                     ? load_beyond_##name                  \
+	                                          : hierarchy->simple_slots == 4 ? load_memory_of_four_##name          \
+	                                                                         : load_memory_of_eight_##name;
+
+void
+load_beyond_choose_ways(struct thread *thread)
 {
-	load_memory(thread, index, address, line, translation, 8);
+	const struct hierarchy *hierarchy = thread->hierarchy;
+	const struct machine *machine = &hierarchy->system->machine;
+	const bool is_memory = hierarchy->level_count == 2 && machine->nodes * machine->controllers == 1;
+	struct access_ways *ways = &thread->ways;
+
+	LOAD_BEYOND_TRANSLATIONS(LOAD_CHOOSE_BEYOND)
 }

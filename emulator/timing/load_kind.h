@@ -54,13 +54,14 @@ LOAD_KINDS(LOAD_DECLARE_STEPS)
 /* Of any kind: level 2 had the line, which somebody prefetched. */
 load_translated_step load_met;
 
-/* Level 2 had not the line: when all that is behind it is memory, in order, and nobody prefetches; and whatever is. */
-load_translated_step load_memory_of_four, load_memory_of_eight, load_beyond;
+/* Level 2 had not the line: whatever is behind it. */
+load_translated_step load_beyond;
 
 /* The same of level 3 and what is behind it, with the usual prefetchers; and when that had served it. */
 load_translated_step load_third_of_four, load_third_of_eight, load_third_usual;
 
-/* Of the thread's ways, the one that prefetchers are told. */
+/* Of the thread's ways, the one that prefetchers are told; those of what level 2 had not, in order. */
 void load_told_choose_way(struct thread *thread);
+void load_beyond_choose_ways(struct thread *thread);
 
 #endif

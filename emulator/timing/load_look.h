@@ -13,9 +13,12 @@ LOAD_INLINE void
 load_from_second(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                  const enum hierarchy_translation translation, const struct load_kind kind)
 {
-	const enum simple_found found = simple_use_second(thread->hierarchy, line, !kind.is_in_order);
+	struct cache_small *set = simple_second_set(thread->hierarchy, line);
+	const enum simple_found found = simple_use_second(thread->hierarchy, set, line, !kind.is_in_order);
 
-	if (found == SIMPLE_BEYOND)
+	if (found == SIMPLE_BEYOND && kind.is_in_order)
+		thread->ways.load_beyond_in_order[translation](thread, index, address, line, set);
+	else if (found == SIMPLE_BEYOND)
 		thread->ways.load_beyond(thread, index, address, line, translation);
 	else if (found == SIMPLE_MET)
 		load_met(thread, index, address, line, translation);

@@ -29,7 +29,7 @@ load_behind_first(struct thread *thread, unsigned index, uint64_t address, uint6
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
 	const struct cache *third = hierarchy->levels[2];
-	uint64_t left = cache_small_make_room(&hierarchy->own[1], line);
+	uint64_t left = cache_small_make_room(&hierarchy->own[1], cache_small_set(&hierarchy->own[1], line), line);
 	struct narrow_place place;
 	uint32_t matches = 0;
 

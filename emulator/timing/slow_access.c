@@ -87,19 +87,20 @@ update_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t a
 	thread->ways.store(thread, callback_last(data) + 1u, address, data);
 }
 
-/* Loads are simple (model/simple.h): unless the block was left, the line is a plain hit then, that was used last. */
+/*
+ * Loads are simple (model/simple.h): unless the block was left, the line is a plain hit then, that was used last; the
+ * last byte tells whether it has all.
+ */
 static void
 update_given(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
              struct plain_place *page)
 {
-	if (__builtin_expect((address ^ callback_last_byte(address, data)) >> TIMING_LINE_SHIFT != 0, 0)) {
-		update_given_anyhow(thread, there, address, data, page);
-		return;
-	}
 	thread->ways.load(thread, there, address, data, page);
 	there = plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT);
-	if (!plain_byte_differs(there, address, false))
+	if (__builtin_expect(!plain_byte_differs(there, callback_last_byte(address, data), false), 1))
 		there->key |= PLAIN_WRITTEN;
+	else
+		thread->ways.store(thread, callback_last(data) + 1u, address, data);
 }
 
 /* One after the other. */

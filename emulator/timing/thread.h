@@ -30,6 +30,7 @@
 struct timing;
 struct core_ways;
 struct thread;
+struct cache_small;
 
 /*
  * How accesses that are no plain hits go on, with what their callbacks were given, where those have it: nothing is
@@ -51,6 +52,10 @@ struct access_ways {
 	                  struct plain_place *page);
 	void (*load_beyond)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	                    enum hierarchy_translation translation);
+
+	/* the same in order, when nobody prefetches, by translation; `set`: the line's of level 2 */
+	void (*load_beyond_in_order[TRANSLATION_WALKED + 1])(struct thread *thread, unsigned index, uint64_t address,
+	                                                     uint64_t line, struct cache_small *set);
 
 	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
 	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);

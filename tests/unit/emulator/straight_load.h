@@ -21,7 +21,7 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 		hierarchy_load_line(hierarchy, address, instruction, now, translation, result);
 		return false;
 	}
-	found = simple_use_second(hierarchy, line, true);
+	found = simple_use_second(hierarchy, simple_second_set(hierarchy, line), line, true);
 	if (found == SIMPLE_BEYOND) {
 		simple_load_beyond(hierarchy, address, line, instruction, now, result);
 	} else if (found == SIMPLE_MET) {
