@@ -95,10 +95,10 @@ static inline __attribute__((always_inline)) __m128d
 stamps_of_two(const uint64_t *stamps, unsigned way, size_t stride)
 {
 	const uint64_t *first = stamps + way * stride;
-	const __m128i two = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)first),
-	                                       _mm_loadl_epi64((const __m128i *)(const void *)(first + stride)));
+	const __m128i one = _mm_loadl_epi64((const __m128i *)(const void *)first);
+	const __m128 two = _mm_loadh_pi(_mm_castsi128_ps(one), (const __m64 *)(const void *)(first + stride));
 
-	return _mm_castsi128_pd(_mm_or_si128(two, _mm_set_epi64x(way + 1, way)));
+	return _mm_or_pd(_mm_castps_pd(two), _mm_castsi128_pd(_mm_set_epi64x(way + 1, way)));
 }
 #endif
 
