@@ -141,7 +141,7 @@ plain_byte_differs(const struct plain_place *place, uint64_t address, bool write
 {
 	const uint64_t within = (UINT64_C(1) << PLAIN_LINE_SHIFT) - 1;
 
-	return writes ? (place->key ^ (address | within)) != (within ^ PLAIN_WRITTEN) : (place->key ^ address) > within;
+	return writes ? place->key != ((address | within) ^ within ^ PLAIN_WRITTEN) : (place->key ^ address) > within;
 }
 
 static inline __attribute__((always_inline)) bool

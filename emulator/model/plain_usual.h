@@ -103,12 +103,12 @@ plain_hits_are(struct plain_hits *plain, uint16_t line_at, uint16_t page_at, boo
 }
 
 /*
- * The bytes from `first` to `last`, less than a line apart and of `page` and `last_page`: whether all is a plain hit,
- * which is then used; what a store writes must have been written.
+ * The bytes from `first`, of `page`, to `last`, less than a line apart: whether all is a plain hit, which is then used;
+ * what a store writes must have been written. Of another page they are none.
  */
 static inline __attribute__((always_inline)) bool
 plain_hits_use_near(struct plain_hits *plain, bool writes, uint64_t first, uint64_t last, uint64_t page,
-                    uint64_t last_page)
+                    bool is_one_page)
 {
 	const uint16_t first_at = plain_line_at(plain, first >> PLAIN_LINE_SHIFT), page_at = plain_page_at(plain, page);
 	uint16_t last_at;
@@ -119,11 +119,9 @@ plain_hits_use_near(struct plain_hits *plain, bool writes, uint64_t first, uint6
 		plain_hits_stamp(plain, first_at, page_at, false);
 		return true;
 	}
-	plain = plain_again(plain);
 	last_at = plain_line_at(plain, last >> PLAIN_LINE_SHIFT);
 	if (__builtin_expect(plain_byte_differs(plain_place_at(plain, first_at), first, writes) ||
-	                             plain_byte_differs(plain_place_at(plain, last_at), last, writes) ||
-	                             last_page != page,
+	                             plain_byte_differs(plain_place_at(plain, last_at), last, writes) || !is_one_page,
 	                     0))
 		return false;
 	plain_hits_stamp_two(plain, first_at, last_at, page_at);

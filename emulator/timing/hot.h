@@ -177,7 +177,8 @@ hot_update(struct thread *thread, struct plain_hits *plain, uint64_t address, co
 HOT_INLINE bool
 hot_use_lines(struct plain_hits *plain, uint64_t first, uint64_t last, bool writes)
 {
-	return plain_hits_use_near(plain, writes, first, last, first >> TIMING_PAGE_SHIFT, last >> TIMING_PAGE_SHIFT);
+	return plain_hits_use_near(plain, writes, first, last, first >> TIMING_PAGE_SHIFT,
+	                           (first ^ last) >> TIMING_PAGE_SHIFT == 0);
 }
 
 #endif

@@ -314,15 +314,15 @@ bytes_near_each_other_may_be_of_two_lines_of_a_page(void **state)
 	(void)state;
 	use(&level, 5);
 	use(&level, 6);
-	assert_true(plain_hits_use_near(plain, false, at, at + LINE - 1, 0, 0));
-	assert_true(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, 0));
-	assert_false(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, 1));
-	assert_false(plain_hits_use_near(plain, false, at - 1, at, 0, 0));
-	assert_false(plain_hits_use_near(plain, false, at + 2 * LINE - 1, at + 2 * LINE, 0, 0));
+	assert_true(plain_hits_use_near(plain, false, at, at + LINE - 1, 0, true));
+	assert_true(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, true));
+	assert_false(plain_hits_use_near(plain, false, at + 1, at + LINE, 0, false));
+	assert_false(plain_hits_use_near(plain, false, at - 1, at, 0, true));
+	assert_false(plain_hits_use_near(plain, false, at + 2 * LINE - 1, at + 2 * LINE, 0, true));
 	assert_true(plain_hits_access_bytes(plain, true, at, at, 0));
-	assert_false(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, 0));
+	assert_false(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, true));
 	assert_true(plain_hits_access_bytes(plain, true, at + LINE, at + LINE, 0));
-	assert_true(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, 0));
+	assert_true(plain_hits_use_near(plain, true, at + 1, at + LINE, 0, true));
 	free_level(&level);
 }
 
@@ -337,7 +337,7 @@ bytes_near_each_other_are_used_in_turn(void **state)
 	use(&level, 4);
 	use(&level, 5);
 	use(&level, 6); /* of the set of 4 */
-	assert_true(plain_hits_use_near(level.plain, false, at + 1, at + LINE, 0, 0));
+	assert_true(plain_hits_use_near(level.plain, false, at + 1, at + LINE, 0, true));
 	use(&level, 8);
 	assert_true(is_plain(&level, 4));
 	assert_false(is_plain(&level, 6));
@@ -352,9 +352,9 @@ bytes_that_must_have_been_written_were(void **state)
 
 	(void)state;
 	use(&level, 5);
-	assert_false(plain_hits_use_near(level.plain, true, at, at + 7, 0, 0));
+	assert_false(plain_hits_use_near(level.plain, true, at, at + 7, 0, true));
 	assert_true(plain_hits_access_bytes(level.plain, true, at + 8, at + 15, 0));
-	assert_true(plain_hits_use_near(level.plain, true, at, at + 7, 0, 0));
+	assert_true(plain_hits_use_near(level.plain, true, at, at + 7, 0, true));
 	assert_true(plain_hits_use_one(level.plain, true, 5 + FAR, 0));
 	assert_true(plain_hits_access_bytes(level.plain, false, at, at, 0));
 	free_level(&level);
