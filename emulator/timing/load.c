@@ -63,11 +63,11 @@ load_given(struct thread *thread, struct plain_place *there, uint64_t address, c
            struct plain_place *page, const struct load_kind kind)
 {
 	const struct access *access = callback_access(data);
-	const uint64_t last = address + (unsigned)callback_last(data);
+	const uint64_t difference = address ^ callback_last_byte(address, data);
 
 	if (access_is_left(thread, access))
 		return;
-	if (__builtin_expect((address ^ last) >> HIERARCHY_LINE_SHIFT == 0, 1))
+	if (__builtin_expect(difference < 1u << HIERARCHY_LINE_SHIFT, 1))
 		load_of(thread, access->index, address, there, page, kind);
 	else
 		slow_access(thread, access, address, (unsigned)callback_last(data) + 1, false);
