@@ -115,7 +115,7 @@ stamps_oldest(const uint64_t *stamps, unsigned ways, size_t stride)
 	for (unsigned i = 4; i < ways; i += 4)
 		oldest = _mm_min_pd(oldest,
 		                    _mm_min_pd(stamps_of_two(stamps, i, stride), stamps_of_two(stamps, i + 2, stride)));
-	oldest = _mm_min_sd(oldest, _mm_unpackhi_pd(oldest, oldest));
+	oldest = _mm_min_sd(oldest, _mm_castsi128_pd(_mm_shuffle_epi32(_mm_castpd_si128(oldest), 0xee)));
 	return (uint32_t)_mm_cvtsi128_si32(_mm_castpd_si128(oldest)) % 32;
 #else
 	uint32_t oldest = 0;
