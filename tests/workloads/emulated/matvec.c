@@ -10,7 +10,10 @@
 void matrix_fill(double *matrix, double *vector, size_t size);
 void matvec(const double *matrix, const double *vector, double *result, size_t size);
 
-/* A value in each page: what is measured is the product, and zeros take as long. */
+/*
+ * A value in each page: what is measured is the product, and zeros take as long. They are rounded: until a thread has
+ * rounded once QEMU adds in software for it, as it must find out when that happens, and threads are to be alike.
+ */
 __attribute__((noinline)) void
 matrix_fill(double *matrix, double *vector, size_t size)
 {
@@ -19,7 +22,7 @@ matrix_fill(double *matrix, double *vector, size_t size)
 #pragma omp parallel for schedule(static)
 	for (size_t i = 0; i < size; i++)
 		for (size_t j = 0; j < size; j += PAGE_BYTES / sizeof(*matrix))
-			matrix[i * size + j] = (double)(i + j);
+			matrix[i * size + j] = (double)(i + j) / 3;
 }
 
 __attribute__((noinline)) void
