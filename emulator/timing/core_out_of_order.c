@@ -56,7 +56,7 @@ entry_time(struct thread *thread, uint64_t position)
 	const uint64_t lead = thread->edge->variant.lead, entered = position > lead ? position - lead : 0;
 	const struct past_stall *stall = first_stall_behind(thread, entered);
 	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
-	const uint64_t is_refilled = (uint64_t)((int64_t)(position - lead - thread->front_position) >> 63);
+	const uint64_t is_refilled = 0 - ((position - lead - thread->front_position) >> 63);
 	const uint64_t refilled = (position + thread->front_other) & is_refilled;
 
 	return time > refilled ? time : refilled;
