@@ -1,9 +1,8 @@
 /*
- * simple.h - the usual load, or code, that misses level 1, straight on: for the most part level 2 has the line, and
- * that is all
+ * simple.h - the usual load that misses level 1, straight on: for the most part level 2 has the line, and that is all
  *
  * It is simple when caches, lines and pages are of the usual kind. Where it is not, nothing has changed, and the
- * functions of hierarchy.h do it. Nothing is called here, so that who asks has no registers to save.
+ * functions of hierarchy.h do it. What is usual calls nothing, so that who asks has no registers to save.
  *
  * Thread rule: hierarchy.h's.
  */
@@ -31,19 +30,6 @@ static inline uint64_t
 simple_known(uint64_t address, uint64_t line)
 {
 	return line << HIERARCHY_LINE_SHIFT | (address & ((1u << HIERARCHY_LINE_SHIFT) - 1));
-}
-
-/* Of code: whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
-static inline __attribute__((always_inline)) bool
-simple_use_code_page(struct plain_hits *plain, uint64_t address, uint64_t *line)
-{
-	struct plain_place *there = plain_page(plain, address >> HIERARCHY_PAGE_SHIFT);
-
-	*line = simple_line(address, plain_page_of(there)->offset);
-	if (plain_page_differs(there, address >> HIERARCHY_PAGE_SHIFT))
-		return false;
-	there->stamp = plain->use += PLAIN_USE;
-	return true;
 }
 
 /* Whether the page is a plain hit; it is used. `there`: plain_page(). */
@@ -241,69 +227,6 @@ simple_load_beyond(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 {
 	hierarchy_load_beyond(hierarchy, line, simple_load_bring(hierarchy, address, line), now, result);
 	simple_tell(hierarchy, address, line, instruction, now, result);
-}
-
-/* Code: a page that is no plain hit, with `address`; its line, as caches know it. False: nothing was done. */
-static inline __attribute__((always_inline)) bool
-simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line,
-                  enum hierarchy_translation *translation)
-{
-	uint64_t offset;
-
-	if (!simple_find_page(hierarchy, address, &offset))
-		return false;
-	*line = simple_line(address, offset);
-	translate_fetch_set(hierarchy, *line);
-	return translate_straight(hierarchy, &hierarchy->code_pages, address >> HIERARCHY_PAGE_SHIFT, *line,
-	                          translation);
-}
-
-/*
- * A line that is no plain hit, whose page is one; `slots`: hierarchy->simple_code_slots, 4 or 8. None was written, and
- * so nothing leaves level 1 that must go anywhere.
- */
-static inline __attribute__((always_inline)) enum simple_found
-simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
-{
-	if (__builtin_expect(simple_is_in(&hierarchy->code, line, slots), 0))
-		return SIMPLE_NOT;
-	simple_bring(&hierarchy->code, address, line, slots);
-	return simple_use_second(hierarchy, simple_second_set(hierarchy, line), line, true);
-}
-
-/* The same of one that level 1 has, where it is not known; from then on it is. */
-static inline void
-simple_fetch_hidden(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
-{
-	struct first_level *first = &hierarchy->code;
-	const struct first_found found = first_level_use(first, line, first->plain->use += PLAIN_USE);
-
-	first_level_put_line(first, found.place, address >> HIERARCHY_LINE_SHIFT, false);
-}
-
-/* What it takes from level 2. */
-static inline uint32_t
-simple_fetch_cycles(const struct hierarchy *hierarchy)
-{
-	return hierarchy->system->code_cycles[1];
-}
-
-/* Behind it: what level 2 had not comes from further; prefetchers are told. */
-static inline void
-simple_fetch_rest(struct hierarchy *hierarchy, uint64_t address, uint64_t line, enum simple_found found, uint64_t now,
-                  struct access_result *result)
-{
-	const uint32_t *latencies = hierarchy->system->code_cycles;
-
-	if (found == SIMPLE_BEYOND) {
-		hierarchy_look_further(hierarchy, line, latencies, now, result);
-	} else {
-		result->level = 1;
-		result->cycles = latencies[1];
-	}
-	if (found == SIMPLE_MET)
-		hierarchy_meet(hierarchy, line, now, result);
-	simple_tell(hierarchy, address, line, 0, now, result);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* Fetching a block's code that is no plain hit: for the most part level 2 has the line, and that is all. */
-#include "emulator/model/simple.h"
+#include "emulator/model/simple_fetch.h"
 #include "emulator/timing/front.h"
 #include "emulator/timing/hot.h"
 #include "emulator/timing/missed.h"
