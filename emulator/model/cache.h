@@ -77,9 +77,11 @@ void cache_fetch_set(const struct cache *cache, uint64_t line);
 /* Whether it has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 
-/* cache_access(), cache_prefetch() and cache_mark_written() of whatever cache; fastest if it is_narrow. */
+/* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
+struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
+
+/* cache_access() and cache_mark_written() of whatever cache; fastest if it is_narrow. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
-struct cache_found cache_prefetch_any(struct cache *cache, uint64_t line);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
 /* cache_access() of one that shares_narrow, or did so a moment ago. */
@@ -199,20 +201,6 @@ cache_access(struct cache *cache, uint64_t line, bool writes)
 		return cache_small_replace(cache, set, line, writes ? CACHE_WAS_WRITTEN : 0);
 	way = (uint32_t)__builtin_ctz(matches);
 	return (struct cache_found){CACHE_NO_LINE, CACHE_HIT | cache_small_use(set, way, writes)};
-}
-
-/* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
-static inline __attribute__((always_inline)) struct cache_found
-cache_prefetch(struct cache *cache, uint64_t line)
-{
-	struct cache_small *set;
-
-	if (!cache->is_simple)
-		return cache_prefetch_any(cache, line);
-	set = cache_small_set(cache, line);
-	if (cache_small_find(cache, set, line))
-		return (struct cache_found){CACHE_NO_LINE, CACHE_HIT};
-	return cache_small_replace(cache, set, line, CACHE_WAS_PREFETCHED);
 }
 
 /* cache_mark_written() of a simple one. */

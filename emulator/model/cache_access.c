@@ -221,7 +221,7 @@ prefetch_locked(struct cache *cache, uint64_t line)
 }
 
 struct cache_found
-cache_prefetch_any(struct cache *cache, uint64_t line)
+cache_prefetch(struct cache *cache, uint64_t line)
 {
 	if (cache->is_narrow)
 		cache_widen(cache);

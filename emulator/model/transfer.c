@@ -58,7 +58,7 @@ bring_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t 
 	if (cache->is_simple)
 		found = cache_small_replace(cache, cache_small_set(cache, line), line, CACHE_WAS_PREFETCHED);
 	else
-		found = cache_prefetch_any(cache, line);
+		found = cache_prefetch(cache, line);
 	if (cache_found_writes_back(found))
 		hierarchy_write_back(hierarchy, found.left, level + 1, now);
 }

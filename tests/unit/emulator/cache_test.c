@@ -233,26 +233,27 @@ a_written_line_is_known_until_it_leaves(void **state)
 	cache_fini(&cache);
 }
 
-/* To ask whether it is there, or to write it back, is no use of a line. */
+/* To ask whether it is there, or to write it back, is no use of a line. All of one set. */
 static void
-ask_without_access(unsigned ways, bool locks)
+ask_without_access(unsigned sets, unsigned ways, bool locks)
 {
-	struct cache cache = new_cache(1, ways, REPLACEMENT_LRU);
+	struct cache cache = new_cache(sets, ways, REPLACEMENT_LRU);
+	const uint64_t first = sets, next = (ways + UINT64_C(1)) * sets;
 	struct cache_found found;
 
 	if (locks)
 		cache_begin_to_lock(&cache);
-	for (uint64_t line = 1; line <= ways; line++)
+	for (uint64_t line = first; line < next; line += sets)
 		found = cache_access(&cache, line, false);
-	assert_true(cache_has(&cache, 1));
-	assert_true(cache_mark_written(&cache, 1));
-	assert_false(cache_mark_written(&cache, ways + 1));
-	found = cache_prefetch(&cache, 1);
+	assert_true(cache_has(&cache, first));
+	assert_true(cache_mark_written(&cache, first));
+	assert_false(cache_mark_written(&cache, next));
+	found = cache_prefetch(&cache, first);
 	assert_true(found.what & CACHE_HIT);
-	found = cache_prefetch(&cache, ways + 1);
-	assert_int_equal(found.left, 1);
+	found = cache_prefetch(&cache, next);
+	assert_int_equal(found.left, first);
 	assert_true(found.what == CACHE_WAS_WRITTEN);
-	found = cache_access(&cache, ways + 1, false);
+	found = cache_access(&cache, next, false);
 	assert_true(found.what == (CACHE_HIT | CACHE_WAS_PREFETCHED));
 	cache_fini(&cache);
 }
@@ -262,8 +263,10 @@ what_is_no_access_changes_no_order(void **state)
 {
 	(void)state;
 	for (size_t i = 1; i < sizeof(way_counts) / sizeof(*way_counts); i++) {
-		ask_without_access(way_counts[i], false);
-		ask_without_access(way_counts[i], true);
+		ask_without_access(1, way_counts[i], false);
+		ask_without_access(1, way_counts[i], true);
+		ask_without_access(3, way_counts[i], false);
+		ask_without_access(3, way_counts[i], true);
 	}
 }
 
