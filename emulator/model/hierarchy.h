@@ -97,8 +97,8 @@ void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t t
 /* Until now; what was handed out before is that, too. */
 const struct hierarchy_traffic *hierarchy_traffic(struct hierarchy *hierarchy);
 
-/* Where the plain hits are, for who asks at each access: plain_hits_use() and plain_hits_use_one(). Of code, too, no
- * line is written. */
+/* Where the plain hits are, for who asks at each access: plain_hits_use_one(), plain_usual.h. Of code no line is
+ * written. */
 struct plain_hits *hierarchy_plain_data(struct hierarchy *hierarchy);
 struct plain_hits *hierarchy_plain_code(struct hierarchy *hierarchy);
 

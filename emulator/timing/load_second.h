@@ -12,7 +12,7 @@
 /* It is sampled. */
 SLOW void load_sampled(struct thread *thread, unsigned index);
 
-/* Prefetchers, of which there are some, are told; and all else. */
+/* Prefetchers, if there are any, are told; and all else. */
 SLOW void load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
 
 /* The same behind what left level 1, was written, and is not there yet where it goes. */
