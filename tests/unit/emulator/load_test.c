@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/load{,_page,_stall}.c: going straight on, all is as it is when nothing is straight. */
+/* Tests of emulator/timing/load*.c: going straight on, all is as it is when nothing is straight. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #include "emulator/model/hierarchy_state.h"
