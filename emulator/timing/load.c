@@ -35,6 +35,19 @@ load_hidden(struct thread *thread, unsigned index, uint64_t address, enum hierar
 	load_missed(thread, index, &result);
 }
 
+SLOW void
+load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+            enum hierarchy_translation translation)
+{
+	const uint32_t number = access_number(thread, index);
+	struct access_result *result = &thread->beyond;
+
+	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
+	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
+	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
+	core_load_missed(thread, index, result);
+}
+
 LOAD_INLINE void
 load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             enum hierarchy_translation translation, const struct load_kind kind)
@@ -82,29 +95,43 @@ load_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t add
 	slow_access(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, false);
 }
 
-#define LOAD_DEFINE(name, slots, is_in_order)                                                                          \
+#define LOAD_DEFINE(name, slots, behind)                                                                               \
 	SLOW void load_unsure_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,           \
 	                             enum hierarchy_translation translation)                                           \
 	{                                                                                                              \
-		load_unsure(thread, index, address, line, translation, LOAD_KIND(name, slots, is_in_order));           \
+		load_unsure(thread, index, address, line, translation, LOAD_KIND(name, slots, behind));                \
 	}                                                                                                              \
 	static void load_line_##name(struct thread *thread, unsigned index, uint64_t address)                          \
 	{                                                                                                              \
 		struct plain_hits *plain = thread->data_plain;                                                         \
                                                                                                                        \
 		load_of(thread, index, address, plain_line(plain, address >> HIERARCHY_LINE_SHIFT),                    \
-		        plain_page(plain, address >> HIERARCHY_PAGE_SHIFT), LOAD_KIND(name, slots, is_in_order));      \
+		        plain_page(plain, address >> HIERARCHY_PAGE_SHIFT), LOAD_KIND(name, slots, behind));           \
 	}                                                                                                              \
 	static void load_given_##name(struct thread *thread, struct plain_place *there, uint64_t address,              \
 	                              const void *data, struct plain_place *page)                                      \
 	{                                                                                                              \
-		load_given(thread, there, address, data, page, LOAD_KIND(name, slots, is_in_order));                   \
+		load_given(thread, there, address, data, page, LOAD_KIND(name, slots, behind));                        \
 	}
 
 LOAD_KINDS(LOAD_DEFINE)
 
-#define LOAD_CHOOSE(name, kind_slots, kind_is_in_order)                                                                \
-	if (hierarchy->simple_slots == (kind_slots) && is_in_order == (kind_is_in_order)) {                            \
+static enum load_behind
+load_behind_of(const struct thread *thread)
+{
+	const struct hierarchy *hierarchy = thread->hierarchy;
+	const struct machine *machine = &hierarchy->system->machine;
+
+	if (hierarchy->level_count > 2 && hierarchy->simple_slots == 8 && prefetch_is_usual(hierarchy))
+		return LOAD_BEHIND_THIRD;
+	if (hierarchy->level_count == 2 && machine->nodes * machine->controllers == 1 && !hierarchy->prefetch &&
+	    thread->core == &core_in_order)
+		return LOAD_BEHIND_MEMORY;
+	return LOAD_BEHIND_ANY;
+}
+
+#define LOAD_CHOOSE(name, kind_slots, kind_behind)                                                                     \
+	if (hierarchy->simple_slots == (kind_slots) && behind == (kind_behind)) {                                      \
 		ways->load = load_given_##name;                                                                        \
 		ways->load_line = load_line_##name;                                                                    \
 		load_choose_page_##name(thread);                                                                       \
@@ -114,15 +141,11 @@ void
 load_choose_ways(struct thread *thread)
 {
 	const struct hierarchy *hierarchy = thread->hierarchy;
-	const bool is_in_order = thread->core == &core_in_order && !hierarchy->prefetch;
+	const enum load_behind behind = load_behind_of(thread);
 	struct access_ways *ways = &thread->ways;
 
 	ways->load = load_given_anyhow;
 	ways->load_line = load_any;
 	LOAD_KINDS(LOAD_CHOOSE)
 	load_told_choose_way(thread);
-	ways->load_beyond = load_beyond;
-	load_beyond_choose_ways(thread);
-	if (hierarchy->level_count > 2 && prefetch_is_usual(hierarchy))
-		ways->load_beyond = hierarchy->simple_slots == 4 ? load_third_of_four : load_third_of_eight;
 }

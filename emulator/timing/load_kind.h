@@ -24,27 +24,35 @@ typedef void load_translated_step(struct thread *thread, unsigned index, uint64_
 typedef void load_page_step(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
                             struct plain_place *page);
 
+/* What is behind level 2, for lines that it has not. */
+enum load_behind {
+	LOAD_BEHIND_ANY,    /* whatever it is, of any core */
+	LOAD_BEHIND_THIRD,  /* level 3, with the usual prefetchers (load_third.h) */
+	LOAD_BEHIND_MEMORY, /* memory, by the machine's one controller; in order, and nobody prefetches */
+};
+
 struct load_kind {
-	unsigned slots;                      /* of a set of level 1 */
-	bool is_in_order;                    /* the core is, and nobody prefetches */
+	unsigned slots; /* of a set of level 1 */
+	enum load_behind behind;
 	load_step *second;                   /* level 2 had the line, */
 	load_translated_step *second_behind; /* and the page was translated */
 	load_translated_step *unsure;        /* level 1 has the line, perhaps */
 	load_page_step *page_anyhow;         /* the page must be translated, whatever the TLBs are */
 };
 
-/* DEFINE(name, slots, is_in_order) of each. */
+/* DEFINE(name, slots, behind) of each. */
 #define LOAD_KINDS(DEFINE)                                                                                             \
-	DEFINE(of_four, 4, false)                                                                                      \
-	DEFINE(of_eight, 8, false)                                                                                     \
-	DEFINE(in_order_of_four, 4, true)                                                                              \
-	DEFINE(in_order_of_eight, 8, true)
+	DEFINE(of_four, 4, LOAD_BEHIND_ANY)                                                                            \
+	DEFINE(of_eight, 8, LOAD_BEHIND_ANY)                                                                           \
+	DEFINE(third_of_eight, 8, LOAD_BEHIND_THIRD)                                                                   \
+	DEFINE(memory_of_four, 4, LOAD_BEHIND_MEMORY)                                                                  \
+	DEFINE(memory_of_eight, 8, LOAD_BEHIND_MEMORY)
 
-#define LOAD_KIND(name, slots, is_in_order)                                                                            \
-	((struct load_kind){slots, is_in_order, load_second_##name, load_second_behind_##name, load_unsure_##name,     \
+#define LOAD_KIND(name, slots, behind)                                                                                 \
+	((struct load_kind){slots, behind, load_second_##name, load_second_behind_##name, load_unsure_##name,          \
 	                    load_page_##name})
 
-#define LOAD_DECLARE_STEPS(name, slots, is_in_order)                                                                   \
+#define LOAD_DECLARE_STEPS(name, slots, behind)                                                                        \
 	load_step load_second_##name;                                                                                  \
 	load_translated_step load_second_behind_##name, load_unsure_##name;                                            \
 	load_page_step load_page_##name;                                                                               \
@@ -57,11 +65,13 @@ load_translated_step load_met;
 /* Level 2 had not the line: whatever is behind it. */
 load_translated_step load_beyond;
 
-/* The same of level 3 and what is behind it, with the usual prefetchers; and when that had served it. */
-load_translated_step load_third_of_four, load_third_of_eight, load_third_usual;
+/* The same in order, of memory; by translation. `set`: the line's of level 2. */
+typedef void load_set_step(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                           struct cache_small *set);
+load_set_step load_memory_of_four_first, load_memory_of_four_second, load_memory_of_four_walked;
+load_set_step load_memory_of_eight_first, load_memory_of_eight_second, load_memory_of_eight_walked;
 
-/* Of the thread's ways, the one that prefetchers are told; those of what level 2 had not, in order. */
+/* Of the thread's ways, the one that prefetchers are told. */
 void load_told_choose_way(struct thread *thread);
-void load_beyond_choose_ways(struct thread *thread);
 
 #endif

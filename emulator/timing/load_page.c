@@ -24,7 +24,7 @@ load_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 {
 	if (!simple_use_line(thread->hierarchy, there, address))
 		load_look(thread, index, address, line, translation, there, kind);
-	else if (translation != TRANSLATION_FIRST && kind.is_in_order)
+	else if (translation != TRANSLATION_FIRST && kind.behind == LOAD_BEHIND_MEMORY)
 		load_behind_page_in_order(thread, index, translation);
 	else if (translation != TRANSLATION_FIRST)
 		load_behind_page(thread, index, translation);
@@ -62,7 +62,7 @@ load_page(struct thread *thread, unsigned index, uint64_t address, struct plain_
 }
 
 /*
- * DEFINE(of, slots, is_in_order, by, first, ways), of a kind of load, for each kind of TLBs: of those of a `first` the
+ * DEFINE(of, slots, behind, by, first, ways), of a kind of load, for each kind of TLBs: of those of a `first` the
  * first is for any ways.
  */
 #define LOAD_PAGES_OF(DEFINE, ...)                                                                                     \
@@ -75,35 +75,35 @@ load_page(struct thread *thread, unsigned index, uint64_t address, struct plain_
 	DEFINE(__VA_ARGS__, recent_six, FIRST_PAGES_RECENT, 6)                                                         \
 	DEFINE(__VA_ARGS__, recent_eight, FIRST_PAGES_RECENT, 8)
 
-#define LOAD_DEFINE_PAGE(of, slots, is_in_order, by, first, ways)                                                      \
+#define LOAD_DEFINE_PAGE(of, slots, behind, by, first, ways)                                                           \
 	static void load_page_##of##_by_##by(struct thread *thread, unsigned index, uint64_t address,                  \
 	                                     struct plain_place *there, struct plain_place *page)                      \
 	{                                                                                                              \
-		load_page(thread, index, address, there, page, LOAD_KIND(of, slots, is_in_order), first, ways);        \
+		load_page(thread, index, address, there, page, LOAD_KIND(of, slots, behind), first, ways);             \
 	}
 
-#define LOAD_DEFINE_PAGES(of, slots, is_in_order)                                                                      \
+#define LOAD_DEFINE_PAGES(of, slots, behind)                                                                           \
 	SLOW void load_page_##of(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,   \
 	                         struct plain_place *page)                                                             \
 	{                                                                                                              \
 		(void)page;                                                                                            \
-		load_page_anyhow(thread, index, address, there, LOAD_KIND(of, slots, is_in_order));                    \
+		load_page_anyhow(thread, index, address, there, LOAD_KIND(of, slots, behind));                         \
 	}                                                                                                              \
-	LOAD_PAGES_OF(LOAD_DEFINE_PAGE, of, slots, is_in_order)
+	LOAD_PAGES_OF(LOAD_DEFINE_PAGE, of, slots, behind)
 
 LOAD_KINDS(LOAD_DEFINE_PAGES)
 
-#define LOAD_CHOOSE_PAGE(of, slots, is_in_order, by, first, second_ways)                                               \
+#define LOAD_CHOOSE_PAGE(of, slots, behind, by, first, second_ways)                                                    \
 	if (hierarchy->data_pages.kind == (first) && hierarchy->shared_tlb.ways == (second_ways))                      \
 		thread->ways.load_page = load_page_##of##_by_##by;
 
-#define LOAD_DEFINE_CHOICE(of, slots, is_in_order)                                                                     \
+#define LOAD_DEFINE_CHOICE(of, slots, behind)                                                                          \
 	void load_choose_page_##of(struct thread *thread)                                                              \
 	{                                                                                                              \
 		const struct hierarchy *hierarchy = thread->hierarchy;                                                 \
                                                                                                                        \
 		thread->ways.load_page = load_page_##of;                                                               \
-		LOAD_PAGES_OF(LOAD_CHOOSE_PAGE, of, slots, is_in_order)                                                \
+		LOAD_PAGES_OF(LOAD_CHOOSE_PAGE, of, slots, behind)                                                     \
 	}
 
 LOAD_KINDS(LOAD_DEFINE_CHOICE)

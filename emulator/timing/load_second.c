@@ -75,21 +75,21 @@ load_second_behind(struct thread *thread, unsigned index, uint64_t address, uint
 {
 	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
 
-	if (!kind.is_in_order || !__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
+	if (kind.behind != LOAD_BEHIND_MEMORY || !__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
 		load_second_brought(thread, index, address, line, translation, left);
 	else
 		load_counted(thread, index, translation, LOAD_MISSED_FIRST);
 }
 
-#define LOAD_DEFINE_SECOND(name, slots, is_in_order)                                                                   \
+#define LOAD_DEFINE_SECOND(name, slots, behind)                                                                        \
 	SLOW void load_second_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line)           \
 	{                                                                                                              \
-		load_second_by(thread, index, address, line, LOAD_KIND(name, slots, is_in_order));                     \
+		load_second_by(thread, index, address, line, LOAD_KIND(name, slots, behind));                          \
 	}                                                                                                              \
 	SLOW void load_second_behind_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,    \
 	                                    enum hierarchy_translation translation)                                    \
 	{                                                                                                              \
-		load_second_behind(thread, index, address, line, translation, LOAD_KIND(name, slots, is_in_order));    \
+		load_second_behind(thread, index, address, line, translation, LOAD_KIND(name, slots, behind));         \
 	}
 
 LOAD_KINDS(LOAD_DEFINE_SECOND)

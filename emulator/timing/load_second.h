@@ -15,6 +15,10 @@ SLOW void load_sampled(struct thread *thread, unsigned index);
 /* Prefetchers, if there are any, are told; and all else. */
 SLOW void load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
 
+/* The same of the usual ones; and of a load that level 3 had served. */
+load_step load_second_usual;
+load_translated_step load_third_usual;
+
 /* The same behind what left level 1, was written, and is not there yet where it goes. */
 SLOW void load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left);
 
@@ -46,11 +50,15 @@ load_second_by(struct thread *thread, unsigned index, uint64_t address, uint64_t
 {
 	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, kind.slots);
 
-	if (!__builtin_expect(kind.is_in_order ? simple_leave_simply(thread->hierarchy, left) : left == CACHE_NO_LINE,
-	                      1))
+	const bool leaves_simply = kind.behind == LOAD_BEHIND_MEMORY ? simple_leave_simply(thread->hierarchy, left)
+	                                                             : left == CACHE_NO_LINE;
+
+	if (!__builtin_expect(leaves_simply, 1))
 		load_second_leaving(thread, index, address, line, left);
-	else if (kind.is_in_order)
+	else if (kind.behind == LOAD_BEHIND_MEMORY)
 		load_second_in_order(thread, index);
+	else if (kind.behind == LOAD_BEHIND_THIRD)
+		load_second_usual(thread, index, address, line);
 	else if (thread->ways.load_told)
 		thread->ways.load_told(thread, index, address, line);
 	else

@@ -112,7 +112,7 @@ load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, unsig
 		load_third_beginning(thread, index, line, from);
 }
 
-static void
+SLOW void
 load_second_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
 	const uint64_t known = simple_known(address, line);
@@ -123,7 +123,7 @@ load_second_usual(struct thread *thread, unsigned index, uint64_t address, uint6
 		load_telling(thread, index, known, FROM_SECOND);
 }
 
-void
+SLOW void
 load_third_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                  enum hierarchy_translation translation)
 {

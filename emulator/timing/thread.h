@@ -47,15 +47,9 @@ struct access_ways {
 	void (*group)(struct thread *thread, bool writes, uint64_t address, const void *data);
 	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
 
-	/* steps of simple ones (model/simple.h): the page is no plain hit; level 2 had not the line */
+	/* a step of simple ones (model/simple.h): the page is no plain hit */
 	void (*load_page)(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
 	                  struct plain_place *page);
-	void (*load_beyond)(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-	                    enum hierarchy_translation translation);
-
-	/* the same in order, when nobody prefetches, by translation; `set`: the line's of level 2 */
-	void (*load_beyond_in_order[TRANSLATION_WALKED + 1])(struct thread *thread, unsigned index, uint64_t address,
-	                                                     uint64_t line, struct cache_small *set);
 
 	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
 	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);

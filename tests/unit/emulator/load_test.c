@@ -14,11 +14,12 @@
 #define NOP    "90"
 #define BASE   UINT64_C(0x4000000000)
 
-/* A machine of config/machines, with a second TLB of another shape unless 0, and another level 3. */
+/* A machine of config/machines, with a second TLB of another shape unless 0, and another level 3, and level 1. */
 struct shape {
 	const char *machine;
 	unsigned tlb_entries, tlb_ways;
 	unsigned third_ways; /* of a small level 3, unless 0 */
+	unsigned first_ways; /* of 64 sets, unless 0 */
 };
 
 static struct timing_fixture *
@@ -38,6 +39,10 @@ begin(const struct shape *shape)
 	if (shape->third_ways) {
 		fixture->setup.machine.levels[2].ways = shape->third_ways;
 		fixture->setup.machine.levels[2].bytes = shape->third_ways * 64 * 1000;
+	}
+	if (shape->first_ways) {
+		fixture->setup.machine.levels[0].ways = shape->first_ways;
+		fixture->setup.machine.levels[0].bytes = shape->first_ways * 64 * 64;
 	}
 	timing_fixture_begin(fixture, SETUP_EVERYTHING);
 	return fixture;
@@ -193,9 +198,10 @@ int
 main(void)
 {
 	static struct shape shapes[] = {
-		{"in-order-2", 0, 0},    {"in-order-2", 384, 6},   {"in-order-2", 256, 8}, {"in-order-2", 96, 12},
-		{"e5-2690v4", 0, 0},     {"e5-2690v4", 64, 4},     {"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},
-		{"e5-2690v4", 0, 0, 20}, {"e5-2690v4", 64, 4, 16}, {"e5-2690v4", 0, 0, 8}, {"e5-2603v1", 0, 0},
+		{"in-order-2", 0, 0},       {"in-order-2", 384, 6},    {"in-order-2", 256, 8}, {"in-order-2", 96, 12},
+		{"e5-2690v4", 0, 0},        {"e5-2690v4", 64, 4},      {"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},
+		{"e5-2690v4", 0, 0, 20},    {"e5-2690v4", 64, 4, 16},  {"e5-2690v4", 0, 0, 8}, {"e5-2603v1", 0, 0},
+		{"in-order-2", 0, 0, 0, 8}, {"e5-2690v4", 0, 0, 0, 4},
 	};
 	struct CMUnitTest tests[2 * sizeof(shapes) / sizeof(shapes[0])];
 

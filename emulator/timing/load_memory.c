@@ -1,9 +1,12 @@
-/* A simple load whose line level 2 had not. */
+/*
+ * In order, a simple load whose line level 2 had not, when memory is behind it, by the machine's one controller, and
+ * nobody prefetches.
+ */
 #include "emulator/model/moves.h"
 #include "emulator/timing/load_events.h"
 #include "emulator/timing/missed.h"
 
-/* Level 1 has its line; `left`, unless it is CACHE_NO_LINE, was written and has left it. */
+/* Level 1 has its line; `left`, which was written, left it, and level 2 has it not. */
 static SLOW void
 load_brought(struct thread *thread, unsigned index, uint64_t line, enum hierarchy_translation translation,
              uint64_t left)
@@ -15,19 +18,6 @@ load_brought(struct thread *thread, unsigned index, uint64_t line, enum hierarch
 	simple_leave(hierarchy, left, thread->clock);
 	hierarchy_look_further(hierarchy, line, hierarchy->system->data_cycles, thread->clock, result);
 	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
-	core_load_missed(thread, index, result);
-}
-
-void
-load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            enum hierarchy_translation translation)
-{
-	const uint32_t number = access_number(thread, index);
-	struct access_result *result = &thread->beyond;
-
-	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
-	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
 
@@ -60,7 +50,6 @@ load_wait(struct thread *thread, unsigned index, enum hierarchy_translation tran
 	core_load_missed(thread, index, result);
 }
 
-/* In order; memory is behind level 2, by one controller, and nobody prefetches. */
 LOAD_INLINE void
 load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t line, struct cache_small *set,
             const enum hierarchy_translation translation, const unsigned slots)
@@ -83,44 +72,18 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		load_counted(thread, index, translation, LOAD_MISSED_LAST);
 }
 
-/* DEFINE(name, translation) of each translation. */
-#define LOAD_BEYOND_TRANSLATIONS(DEFINE)                                                                               \
-	DEFINE(first, TRANSLATION_FIRST)                                                                               \
-	DEFINE(second, TRANSLATION_SECOND)                                                                             \
-	DEFINE(walked, TRANSLATION_WALKED)
-
-#define LOAD_DEFINE_BEYOND(name, translation)                                                                          \
-	static void load_memory_of_four_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line, \
-	                                       struct cache_small *set)                                                \
+#define LOAD_DEFINE_MEMORY(name, translation)                                                                          \
+	SLOW void load_memory_of_four_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,   \
+	                                     struct cache_small *set)                                                  \
 	{                                                                                                              \
 		load_memory(thread, index, address, line, set, translation, 4);                                        \
 	}                                                                                                              \
-	static void load_memory_of_eight_##name(struct thread *thread, unsigned index, uint64_t address,               \
-	                                        uint64_t line, struct cache_small *set)                                \
+	SLOW void load_memory_of_eight_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,  \
+	                                      struct cache_small *set)                                                 \
 	{                                                                                                              \
 		load_memory(thread, index, address, line, set, translation, 8);                                        \
-	}                                                                                                              \
-	static void load_beyond_##name(struct thread *thread, unsigned index, uint64_t address, uint64_t line,         \
-	                               struct cache_small *set)                                                        \
-	{                                                                                                              \
-		(void)set;                                                                                             \
-		load_beyond(thread, index, address, line, translation);                                                \
 	}
 
-LOAD_BEYOND_TRANSLATIONS(LOAD_DEFINE_BEYOND)
-
-#define LOAD_CHOOSE_BEYOND(name, translation)                                                                          \
-	ways->load_beyond_in_order[translation] = !is_memory                     ? load_beyond_##name                  \
-	                                          : hierarchy->simple_slots == 4 ? load_memory_of_four_##name          \
-	                                                                         : load_memory_of_eight_##name;
-
-void
-load_beyond_choose_ways(struct thread *thread)
-{
-	const struct hierarchy *hierarchy = thread->hierarchy;
-	const struct machine *machine = &hierarchy->system->machine;
-	const bool is_memory = hierarchy->level_count == 2 && machine->nodes * machine->controllers == 1;
-	struct access_ways *ways = &thread->ways;
-
-	LOAD_BEYOND_TRANSLATIONS(LOAD_CHOOSE_BEYOND)
-}
+LOAD_DEFINE_MEMORY(first, TRANSLATION_FIRST)
+LOAD_DEFINE_MEMORY(second, TRANSLATION_SECOND)
+LOAD_DEFINE_MEMORY(walked, TRANSLATION_WALKED)

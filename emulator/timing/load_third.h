@@ -1,0 +1,71 @@
+/*
+ * load_third.h - a simple load whose line level 2 had not, when level 3 is behind it, with the usual prefetchers: for
+ * the most part that is narrow and has it
+ *
+ * Inner header of load*.c. Thread rule: of the thread.
+ */
+#ifndef DCPI_EMULATOR_TIMING_LOAD_THIRD_H
+#define DCPI_EMULATOR_TIMING_LOAD_THIRD_H
+
+#include "emulator/model/cache_narrow.h"
+#include "emulator/timing/load_second.h"
+
+/*
+ * Level 2 has its line, but level 3 is not narrow, or has not its line or the one that left level 2, which was written:
+ * `left`, unless it is CACHE_NO_LINE.
+ */
+void load_through_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                        enum hierarchy_translation translation, uint64_t left);
+
+/* Level 1 has its line; `left`, which was written, left it and is not there yet where it goes. */
+void load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                  enum hierarchy_translation translation, uint64_t left);
+
+/*
+ * Level 1 has its line; `set`: its own of level 2. The host gets two sets at once, unless it got one when the page was
+ * translated.
+ */
+LOAD_INLINE void
+load_behind_first(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                  enum hierarchy_translation translation, struct cache_small *set)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	const struct cache *third = hierarchy->levels[2];
+	uint64_t left = cache_small_make_room(&hierarchy->own[1], set, line);
+	struct narrow_place place;
+	uint32_t matches = 0;
+
+	if (third->is_narrow && narrow_has_room(place = narrow_place(third, line))) {
+		if (left != CACHE_NO_LINE) {
+			const struct narrow_place back = narrow_place(third, left);
+
+			if (translation == TRANSLATION_FIRST) {
+				__builtin_prefetch(place.set, 1);
+				__builtin_prefetch(back.set, 1);
+			}
+			if (narrow_mark_written(back))
+				left = CACHE_NO_LINE;
+		}
+		matches = left == CACHE_NO_LINE ? narrow_match(place) : 0;
+	}
+	if (!matches) {
+		load_through_third(thread, index, address, line, translation, left);
+		return;
+	}
+	narrow_use(place, matches);
+	load_third_usual(thread, index, address, line, translation);
+}
+
+LOAD_INLINE void
+load_from_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                enum hierarchy_translation translation, struct cache_small *set, const unsigned slots)
+{
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
+
+	if (__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
+		load_behind_first(thread, index, address, line, translation, set);
+	else
+		load_leaving(thread, index, address, line, translation, left);
+}
+
+#endif
