@@ -52,7 +52,15 @@ predictor_counter(const struct predictor *predictor, uint32_t site, bool has_his
 static inline void
 predictor_remember_way(struct predictor *predictor, uint32_t taken)
 {
-	predictor->history = (predictor->history << 1 | taken) & predictor->history_mask;
+	predictor->history = (2 * predictor->history + taken) & predictor->history_mask;
+}
+
+/* The same counter, of which the compiler does not know that: it need not be kept for what is rarely done. */
+static inline uint8_t *
+predictor_again(uint8_t *counter)
+{
+	__asm__("" : "+r"(counter));
+	return counter;
 }
 
 /*
@@ -65,6 +73,7 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, b
 	uint8_t *counter = predictor_counter(predictor, site, has_history);
 
 	if (__builtin_expect(*counter != predictor_sure(taken), 0)) {
+		counter = predictor_again(counter);
 		if ((*counter & 1) != taken)
 			return false;
 		*counter = predictor_sure(taken);
@@ -77,7 +86,7 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, b
 static inline void
 predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken, bool has_history)
 {
-	uint8_t *counter = predictor_counter(predictor, site, has_history);
+	uint8_t *counter = predictor_again(predictor_counter(predictor, site, has_history));
 	const bool says_taken = *counter & PREDICTOR_WEAK ? taken : !taken;
 
 	if (!predictor->is_static)
