@@ -88,7 +88,7 @@ _Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part 
 
 /* A translated block, as its callback is told. */
 struct code {
-	struct edge edge; /* to it, the first that was made; until then of no code */
+	struct edge edge; /* to it, the first that was made, of a loop the one from itself; until then of no code */
 	const struct block *block;
 	uint64_t address, page;
 	uint64_t fall;       /* where a branch that is not taken goes, and a call returns to */
@@ -99,6 +99,7 @@ struct code {
 	uint32_t site;                  /* of its conditional branch, for the predictor */
 	uint32_t first, last;           /* of the record's instructions */
 	uint8_t ending;                 /* enum code_ending */
+	bool is_loop;                   /* by itself: where it went before is itself, mostly */
 	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
 	struct load_stall *load_stalls; /* of the first access_end instructions */
 	struct code *same;              /* with this number, at another address */

@@ -56,6 +56,12 @@ fetch_of(const struct code *before, const struct code *code)
 	return EDGE_FETCHES_LINE;
 }
 
+struct edge_kind
+edges_kind(const struct code *before, const struct code *code)
+{
+	return (struct edge_kind){.ending = before->ending, .fetch = (uint8_t)fetch_of(before, code)};
+}
+
 static void
 fill(const struct code *before, struct code *code, const struct variant *of, struct edge *edge)
 {
@@ -65,8 +71,7 @@ fill(const struct code *before, struct code *code, const struct variant *of, str
 	edge->address = code->address;
 	edge->site = before->site;
 	edge->taken = code->address != before->fall;
-	edge->kind.fetch = (uint8_t)fetch_of(before, code);
-	edge->kind.ending = before->ending;
+	edge->kind = edges_kind(before, code);
 	edge->line_key = plain_line_key(code->last_line);
 	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
 	edge->first_index = (uint16_t)(code->first_line % PLAIN_LINES);
@@ -98,21 +103,30 @@ variant_behind(const struct timing *timing, const struct edge *before, const str
 	return before->code == code ? blocks_find_variant(timing->blocks, first, code->block) : first;
 }
 
+/* Whether the edge takes the place in the code. */
+static bool
+is_first(const struct edge *before, const struct code *code, const struct variant *of)
+{
+	return !edge_is_made(&code->edge) && (!code->is_loop || (before->code == code && before->of == of));
+}
+
 /* The first is part of the code; the others are found in the table. Under the lock. */
 static struct edge *
 make(struct timing *timing, const struct edge *before, struct code *code)
 {
 	const struct variant *of = variant_behind(timing, before, code);
-	const bool is_first = !edge_is_made(&code->edge);
-	struct edge **place, *edge = &code->edge;
+	struct edge **place, *edge = NULL;
 
-	if (!is_first)
+	if (!is_first(before, code, of))
 		edge = arena_take(&timing->edges.arena, sizeof(*edge), _Alignof(struct edge));
-	if (!edge)
-		return &code->edge;
+	if (!edge) {
+		edge = &code->edge;
+		if (edge_is_made(edge))
+			return edge;
+	}
 	fill(before->code, code, of, edge);
 	__atomic_store_n(&edge->from, before->of, __ATOMIC_RELEASE);
-	if (is_first)
+	if (edge == &code->edge)
 		return edge;
 	place = edges_place(&timing->edges, before, code);
 	edge->same = *place;

@@ -3,7 +3,8 @@
  *
  * What was before is known by its variant. Code that is mapped at several addresses has one set of variants, so that
  * edges from its copies to the same block are one, which says what the first of them does of lines. The first edge to a
- * block is part of it; the others are in a table.
+ * block is part of it; the others are in a table. Of a loop of one block it is the one from itself to itself, behind
+ * which it takes as long again.
  *
  * Thread rule: edges_look() by any thread; only edges_make() locks. What it gave stays until edges_fini().
  */
@@ -41,7 +42,10 @@ void edges_make_first(const struct timing *timing, struct code *code);
  * first that there was to it. */
 struct edge *edges_make(struct timing *timing, const struct edge *before, struct code *code);
 
-/* Where it is in the table, in a list. There is a first one to `code`, and so the number is at hand. */
+/* What is to be done of the edges from one to the other. */
+struct edge_kind edges_kind(const struct code *before, const struct code *code);
+
+/* Where it is in the table, in a list. */
 static inline struct edge **
 edges_place(const struct edges *edges, const struct edge *before, const struct code *code)
 {
@@ -55,11 +59,8 @@ edges_place(const struct edges *edges, const struct edge *before, const struct c
 static inline struct edge *
 edges_look(const struct edges *edges, const struct edge *before, const struct code *code)
 {
-	struct edge *edge;
+	struct edge *edge = __atomic_load_n(edges_place(edges, before, code), __ATOMIC_ACQUIRE);
 
-	if (!edge_is_made(&code->edge))
-		return NULL;
-	edge = __atomic_load_n(edges_place(edges, before, code), __ATOMIC_ACQUIRE);
 	while (edge && (!edge_is_from(edge, before) || edge->code != code))
 		edge = edge->same;
 	return edge;

@@ -136,9 +136,12 @@ enter_any(void)
 qemu_plugin_vcpu_udata_cb_t
 enter_alone(struct timing *timing, struct code *code)
 {
+	struct edge_kind kind;
+
 	if (!state.alone)
 		return state.any;
-	if (!edge_is_made(&code->edge))
+	if (!code->is_loop && !edge_is_made(&code->edge))
 		edges_make(timing, timing_thread(timing, 0)->edge, code);
-	return (*state.alone)[code->edge.kind.ending][code->edge.kind.fetch];
+	kind = code->is_loop ? edges_kind(code, code) : code->edge.kind;
+	return (*state.alone)[kind.ending][kind.fetch];
 }

@@ -15,7 +15,8 @@ qemu_plugin_vcpu_udata_cb_t enter_any(void);
 
 /*
  * As long as the first thread has been the only one: made for the kind of the first edge to `code`, which is there from
- * then on. Code is translated when it is about to be executed: that edge is the one from the block that runs.
+ * then on, or will be of a loop. Code is translated when it is about to be executed: else that edge is the one from the
+ * block that runs.
  */
 qemu_plugin_vcpu_udata_cb_t enter_alone(struct timing *timing, struct code *code);
 

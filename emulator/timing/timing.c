@@ -111,6 +111,14 @@ new_code(struct timing *timing, const struct block *block)
 	return code;
 }
 
+/* It goes on with itself, for more than one iteration mostly. */
+static bool
+is_loop(const struct block *block)
+{
+	return (block->end == BLOCK_BRANCHES && block->target == block->address) ||
+	       (block->repeats && block->count == 1);
+}
+
 static void
 fill_code(const struct timing *timing, const struct block *block, struct code *code)
 {
@@ -129,6 +137,8 @@ fill_code(const struct timing *timing, const struct block *block, struct code *c
 	code->first = block->first;
 	code->last = block->first + block->count - 1u;
 	code->ending = endings[block->end];
+	code->is_loop = is_loop(block);
+	code->edge.number = code->number;
 	place_code(timing, code);
 	if (code->ending == CODE_BRANCHES)
 		code->site = predictor_site(&timing->sites, code->end, block->target);

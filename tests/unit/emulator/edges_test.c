@@ -139,6 +139,24 @@ a_block_behind_itself_is_a_variant_of_its_own(void **state)
 	assert_ptr_equal(find(fixture, enter(fixture, CODE_OF(fixture, NOP)), code)->of, first->of);
 }
 
+/* mov (%rax),%rax; jne to itself: all iterations but the first ones begin by the edge that is known first. */
+static void
+the_place_of_a_loop_is_for_the_edge_from_itself(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, "48 8b 00", "75 fb");
+	struct edge *first = enter(fixture, code), *edge = first;
+
+	assert_ptr_not_equal(first, &code->edge);
+	for (unsigned i = 0; i < 5; i++)
+		edge = find(fixture, edge, code);
+	assert_ptr_equal(edge, &code->edge);
+	assert_ptr_equal(find(fixture, edge, code), edge);
+	assert_ptr_equal(enter(fixture, code), first);
+	assert_int_equal(edge->kind.fetch, EDGE_FETCHES_NOTHING);
+	assert_int_equal(edge->kind.ending, CODE_BRANCHES);
+}
+
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
 
 int
@@ -150,6 +168,8 @@ main(void)
 		TEST(only_what_was_not_used_last_is_fetched, timing_in_order),
 		TEST(an_edge_says_what_the_predictor_is_asked, timing_in_order),
 		TEST(a_block_behind_itself_is_a_variant_of_its_own, timing_out_of_order),
+		TEST(the_place_of_a_loop_is_for_the_edge_from_itself, timing_in_order),
+		TEST(the_place_of_a_loop_is_for_the_edge_from_itself, timing_out_of_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
