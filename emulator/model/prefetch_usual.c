@@ -1,6 +1,5 @@
 /* The usual prefetchers where something is to be fetched, or an instruction or a page is not at hand. */
-#include "emulator/model/cache_narrow.h"
-#include "emulator/model/prefetch_usual.h"
+#include "emulator/model/prefetch_fetch.h"
 
 static inline bool
 is_of_second(const struct prefetcher *prefetcher, enum machine_prefetch kind)
@@ -18,56 +17,27 @@ hierarchy_has_usual_prefetchers(const struct hierarchy *hierarchy)
 	       hierarchy->levels[1] == &hierarchy->own[1] && hierarchy->own[1].is_simple;
 }
 
-/* The line comes into level 2: what was written and leaves for it; CACHE_NO_LINE. */
-static inline __attribute__((always_inline)) uint64_t
-bring_into_second(struct hierarchy *hierarchy, uint64_t line)
+/* By itself: mostly it comes from level 3. */
+static __attribute__((noinline)) void
+fetch_from_behind(struct hierarchy *hierarchy, struct narrow_place place, uint64_t line, uint64_t now)
 {
-	const struct cache *second = &hierarchy->own[1];
-	const struct cache_left there =
-		cache_small_bring(second, cache_small_set(second, line), line, CACHE_WAS_PREFETCHED);
-
-	return there.flags & CACHE_WAS_WRITTEN ? cache_small_left(second, line, there) : CACHE_NO_LINE;
-}
-
-/* It comes from behind level 3: when it is there. */
-static __attribute__((noinline)) uint64_t
-bring_from_behind(struct hierarchy *hierarchy, struct narrow_place place, uint64_t line, uint64_t now)
-{
-	const struct cache_found found = narrow_replace(hierarchy->levels[2], place, false);
-
-	if (cache_found_writes_back(found))
-		hierarchy_write_back(hierarchy, found.left, 3, now);
-	return hierarchy_prefetch_bring(hierarchy, line, 2, now);
+	prefetch_fetch_from_behind(hierarchy, place, line, now);
 }
 
 /* A line that is fetched rightly, with a narrow level 3. False: it is not that, and nothing was done. */
 static inline __attribute__((always_inline)) bool
 fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	const struct cache *third = hierarchy->levels[2];
-	struct arrival *arrival = hierarchy_arrival(hierarchy, line);
 	struct narrow_place place;
-	uint32_t matches;
 	uint64_t left;
 
-	if (hierarchy->level_count < 3 || !third->is_narrow || !prefetcher_next_is_right(prefetcher))
+	if (!prefetch_fetch_is_simple(hierarchy, prefetcher, line, &place))
 		return false;
-	place = narrow_place(third, line);
-	if (!narrow_has_room(place))
-		return false;
-	prefetcher_count(prefetcher, true);
-	hierarchy->traffic.prefetched++;
-	left = bring_into_second(hierarchy, line);
-	if (left != CACHE_NO_LINE && !narrow_mark_written(narrow_place(third, left)))
+	left = prefetch_fetch_into_second(hierarchy, prefetcher, line);
+	if (!prefetch_fetch_leaves_simply(hierarchy, left))
 		hierarchy_write_back(hierarchy, left, 3, now);
-	matches = narrow_match(place);
-	arrival->line = line;
-	if (matches) {
-		narrow_use(place, matches);
-		arrival->ready = now + hierarchy->system->data_cycles[2];
-	} else {
-		arrival->ready = bring_from_behind(hierarchy, place, line, now);
-	}
+	if (!prefetch_fetch_from_third(hierarchy, place, line, now))
+		fetch_from_behind(hierarchy, place, line, now);
 	return true;
 }
 
@@ -82,9 +52,7 @@ fetch_shared(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_
 
 	if (hierarchy->level_count != 3 || !narrow_is_shared(third) || !prefetcher_next_is_right(prefetcher))
 		return false;
-	prefetcher_count(prefetcher, true);
-	hierarchy->traffic.prefetched++;
-	left = bring_into_second(hierarchy, line);
+	left = prefetch_fetch_into_second(hierarchy, prefetcher, line);
 	if (left != CACHE_NO_LINE)
 		hierarchy_write_back(hierarchy, left, 2, now);
 	found = cache_access_shared(third, line, false);
@@ -127,6 +95,13 @@ prefetch_usual_fetch(struct hierarchy *hierarchy, unsigned count, uint64_t now)
 	fetch(hierarchy, &hierarchy->prefetchers[PREFETCH_USUAL_STREAM], count, 0, now);
 }
 
+void
+prefetch_usual_fetch_next(struct hierarchy *hierarchy, uint64_t next, uint64_t now)
+{
+	hierarchy->prefetchers[PREFETCH_USUAL_STREAM].place = next;
+	prefetch_usual_fetch(hierarchy, 1, now);
+}
+
 static __attribute__((noinline)) void
 fetch_strided(struct hierarchy *hierarchy, unsigned count, uint64_t now)
 {
@@ -165,11 +140,14 @@ static inline __attribute__((always_inline)) void
 watch_stream(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	struct prefetch_entry *entry = prefetch_usual_at_hand(hierarchy, line);
+	uint64_t next;
 
-	if (prefetch_usual_is_of(entry, line))
-		follow(hierarchy, entry, line, now);
-	else
+	if (!prefetch_usual_is_of(entry, line))
 		prefetch_usual_find(hierarchy, line, now);
+	else if (!prefetch_usual_goes_on(hierarchy, entry, line, &next))
+		follow(hierarchy, entry, line, now);
+	else if (prefetch_usual_wants(hierarchy, next, line))
+		prefetch_usual_fetch_next(hierarchy, next, now);
 }
 
 /* How many lines are wanted. */
@@ -200,7 +178,8 @@ hierarchy_prefetch_usual(struct hierarchy *hierarchy, uint64_t address, uint64_t
                          const struct access_result *result)
 {
 	(void)result; /* they see all that reaches level 2 */
-	if (instruction && !prefetch_usual_step(hierarchy, address, instruction))
+	if (instruction && !prefetch_usual_step(hierarchy, address, instruction) &&
+	    !prefetch_usual_stride(hierarchy, address, instruction))
 		prefetch_usual_tell(hierarchy, address, instruction, now);
 	else
 		watch_stream(hierarchy, address >> HIERARCHY_LINE_SHIFT, now);

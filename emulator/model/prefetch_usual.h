@@ -58,6 +58,38 @@ prefetch_usual_is_of(const struct prefetch_entry *entry, uint64_t line)
 	return entry->key == prefetch_usual_page(line);
 }
 
+/* Of places that accesses go on in, the one at `next` has the same page as the one at `at`, but not its line. */
+PREFETCH_USUAL_INLINE bool
+prefetch_usual_is_ahead(uint64_t next, uint64_t at)
+{
+	const uint64_t line = UINT64_C(1) << HIERARCHY_LINE_SHIFT, page = UINT64_C(1) << HIERARCHY_PAGE_SHIFT;
+
+	return (next ^ at) - line < page - line;
+}
+
+/*
+ * The stream goes on by one line, and was asked for as far ahead as it may be: the line that comes into reach is to be
+ * fetched, unless it is of another page or is there. False: it is not that, and nothing was done.
+ */
+PREFETCH_USUAL_INLINE bool
+prefetch_usual_goes_on(const struct hierarchy *hierarchy, struct prefetch_entry *entry, uint64_t line, uint64_t *next)
+{
+	const uint32_t reach = hierarchy->prefetchers[PREFETCH_USUAL_STREAM].model.distance;
+
+	if (((line - entry->last) ^ entry->course.step) | (entry->course.ahead ^ reach))
+		return false;
+	*next = line + entry->course.step * reach;
+	entry->last = line;
+	prefetch_use(entry);
+	return true;
+}
+
+PREFETCH_USUAL_INLINE bool
+prefetch_usual_wants(const struct hierarchy *hierarchy, uint64_t next, uint64_t line)
+{
+	return prefetch_usual_page(next) == prefetch_usual_page(line) && !cache_small_has(&hierarchy->own[1], next);
+}
+
 /* The line of its page is accessed: how many lines are to be fetched, by prefetch_usual_fetch(). */
 PREFETCH_USUAL_INLINE unsigned
 prefetch_usual_follow(struct hierarchy *hierarchy, struct prefetch_entry *entry, uint64_t line)
@@ -88,6 +120,9 @@ prefetch_usual_begin(struct hierarchy *hierarchy, uint64_t line)
 /* Of the stream's lines `count`, not 0, the first of which is not there. */
 void prefetch_usual_fetch(struct hierarchy *hierarchy, unsigned count, uint64_t now);
 
+/* The line that a stream wants as it goes on, which is not there. */
+void prefetch_usual_fetch_next(struct hierarchy *hierarchy, uint64_t next, uint64_t now);
+
 /* Its page's stream is not at hand: all of that. */
 void prefetch_usual_find(struct hierarchy *hierarchy, uint64_t line, uint64_t now);
 
@@ -102,6 +137,27 @@ prefetch_usual_step(struct hierarchy *hierarchy, uint64_t address, uint64_t inst
 	struct prefetch_entry *entry = prefetch_recent(stride, instruction);
 
 	return entry->key == instruction && prefetch_step(stride, entry, address);
+}
+
+/*
+ * The same when it goes on as far as before, and one line is wanted for that, which is there. False: it is not that;
+ * nothing was done.
+ */
+PREFETCH_USUAL_INLINE bool
+prefetch_usual_stride(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction)
+{
+	const struct prefetcher *stride = &hierarchy->prefetchers[PREFETCH_USUAL_STRIDE];
+	struct prefetch_entry *entry = prefetch_recent(stride, instruction);
+	const uint64_t step = entry->course.step, down = -(step >> 63);
+	const uint64_t next = address + ((entry->course.ahead ^ down) - down);
+
+	if (entry->key != instruction || address - entry->last != step || stride->degree != 1 ||
+	    !prefetch_usual_is_ahead(next, address) ||
+	    !cache_small_has(&hierarchy->own[1], next >> HIERARCHY_LINE_SHIFT))
+		return false;
+	entry->last = address;
+	prefetch_use(entry);
+	return true;
 }
 
 /* That, and the stream's part. */

@@ -2,7 +2,7 @@
  * A load that level 2 or level 3 served, and that prefetchers are told: the usual ones straight on. Each step calls
  * nothing but the next one, so that none has much to save.
  */
-#include "emulator/model/prefetch_usual.h"
+#include "emulator/model/prefetch_fetch.h"
 #include "emulator/timing/load_events.h"
 #include "emulator/timing/load_second.h"
 
@@ -80,6 +80,55 @@ load_in_stream(struct thread *thread, unsigned index, struct prefetch_entry *str
 		load_served(thread, index, from);
 }
 
+/* As it goes on by a line it wants one, which is not there; `left`: what left level 2 for that, and was written. */
+static SLOW void
+load_fetching_leaving(struct thread *thread, unsigned index, uint64_t next, uint64_t left)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	const struct narrow_place place = narrow_place(hierarchy->levels[2], next);
+
+	hierarchy_write_back(hierarchy, left, 3, thread->clock);
+	if (!prefetch_fetch_from_third(hierarchy, place, next, thread->clock))
+		prefetch_fetch_from_behind(hierarchy, place, next, thread->clock);
+	load_second(thread, index);
+}
+
+/* Nor is it in level 3. */
+static SLOW void
+load_fetching_behind(struct thread *thread, unsigned index, uint64_t next, struct narrow_place place)
+{
+	prefetch_fetch_from_behind(thread->hierarchy, place, next, thread->clock);
+	load_second(thread, index);
+}
+
+static SLOW void
+load_fetching_anyhow(struct thread *thread, unsigned index, uint64_t next)
+{
+	prefetch_usual_fetch_next(thread->hierarchy, next, thread->clock);
+	load_second(thread, index);
+}
+
+static SLOW void
+load_fetching_next(struct thread *thread, unsigned index, uint64_t next)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct prefetcher *stream = &hierarchy->prefetchers[PREFETCH_USUAL_STREAM];
+	struct narrow_place place;
+	uint64_t left;
+
+	if (!prefetch_fetch_is_simple(hierarchy, stream, next, &place)) {
+		load_fetching_anyhow(thread, index, next);
+		return;
+	}
+	left = prefetch_fetch_into_second(hierarchy, stream, next);
+	if (!prefetch_fetch_leaves_simply(hierarchy, left))
+		load_fetching_leaving(thread, index, next, left);
+	else if (prefetch_fetch_from_third(hierarchy, place, next, thread->clock))
+		load_second(thread, index);
+	else
+		load_fetching_behind(thread, index, next, place);
+}
+
 static SLOW void
 load_second_in_stream(struct thread *thread, unsigned index, uint64_t line)
 {
@@ -89,6 +138,21 @@ load_second_in_stream(struct thread *thread, unsigned index, uint64_t line)
 		load_in_stream(thread, index, stream, line, FROM_SECOND);
 	else
 		load_finding_stream(thread, index, line, FROM_SECOND);
+}
+
+/* Its instruction goes on as it did, and its stream does so, too, for the most part. */
+static SLOW void
+load_second_going_on(struct thread *thread, unsigned index, uint64_t line)
+{
+	struct prefetch_entry *stream = prefetch_usual_at_hand(thread->hierarchy, line);
+	uint64_t next;
+
+	if (!prefetch_usual_is_of(stream, line) || !prefetch_usual_goes_on(thread->hierarchy, stream, line, &next))
+		load_second_in_stream(thread, index, line);
+	else if (prefetch_usual_wants(thread->hierarchy, next, line))
+		load_fetching_next(thread, index, next);
+	else
+		load_second(thread, index);
 }
 
 /* Who misses level 2 is often the first of its page. */
@@ -116,9 +180,12 @@ SLOW void
 load_second_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
 	const uint64_t known = simple_known(address, line);
+	const uint32_t number = access_number(thread, index);
 
-	if (prefetch_usual_step(thread->hierarchy, known, access_number(thread, index)))
+	if (prefetch_usual_step(thread->hierarchy, known, number))
 		load_second_in_stream(thread, index, line);
+	else if (prefetch_usual_stride(thread->hierarchy, known, number))
+		load_second_going_on(thread, index, line);
 	else
 		load_telling(thread, index, known, FROM_SECOND);
 }

@@ -57,14 +57,19 @@ begin(const struct machine *machine)
 	return hierarchy;
 }
 
-/* Where an instruction goes: some go through pages up or down, in steps of their own, and some anywhere. */
+/*
+ * Where an instruction goes: some go through pages up or down, in steps of their own, and some anywhere. Pages of one
+ * time are in several sets of streams.
+ */
 static uint64_t
 place(unsigned instruction, uint64_t turn, uint32_t random)
 {
-	const uint64_t page = HEAP + (instruction * 8 + turn / 50 % 8) * PAGE;
+	const uint64_t page = HEAP + (instruction * 9 + turn / 50 % 8) * PAGE;
 
-	if (instruction < 4)
+	if (instruction < 2)
 		return page + turn * 64 % PAGE;
+	if (instruction < 4)
+		return page + (PAGE - 64 - turn * 64 % PAGE);
 	if (instruction < 8)
 		return page + (PAGE - 1 - turn * 24 * instruction % PAGE);
 	if (instruction < 10)
