@@ -70,20 +70,51 @@ load_of(struct thread *thread, unsigned index, uint64_t address, struct plain_pl
 		thread->ways.load_page(thread, index, address, there, page);
 }
 
+LOAD_INLINE bool
+load_is_of_one_line(uint64_t address, const void *data)
+{
+	return __builtin_expect((address ^ callback_last_byte(address, data)) < 1u << HIERARCHY_LINE_SHIFT, 1);
+}
+
 /* As its callback was given it: of one line, or of two. */
 LOAD_INLINE void
 load_given(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
            struct plain_place *page, const struct load_kind kind)
 {
 	const struct access *access = callback_access(data);
-	const uint64_t difference = address ^ callback_last_byte(address, data);
 
 	if (access_is_left(thread, access))
 		return;
-	if (__builtin_expect(difference < 1u << HIERARCHY_LINE_SHIFT, 1))
+	if (load_is_of_one_line(address, data))
 		load_of(thread, access->index, address, there, page, kind);
 	else
 		slow_access(thread, access, address, (unsigned)callback_last(data) + 1, false);
+}
+
+static SLOW void
+load_update_anyhow(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
+                   struct plain_place *page)
+{
+	thread->ways.load(thread, there, address, data, page);
+	thread->ways.store(thread, (unsigned)callback_last(data) + 1, address, data);
+}
+
+/* The same with a store behind it, by which what was loaded is written. */
+LOAD_INLINE void
+load_update(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
+            struct plain_place *page, const struct load_kind kind)
+{
+	const struct access *access = callback_access(data);
+	struct plain_hits *plain = thread->data_plain;
+
+	if (access_is_left(thread, access))
+		return;
+	if (load_is_of_one_line(address, data)) {
+		kind.of(thread, access->index, address, there, page);
+		plain_line(plain, address >> HIERARCHY_LINE_SHIFT)->key |= PLAIN_WRITTEN;
+	} else {
+		load_update_anyhow(thread, there, address, data, page);
+	}
 }
 
 static void
@@ -101,17 +132,27 @@ load_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t add
 	{                                                                                                              \
 		load_unsure(thread, index, address, line, translation, LOAD_KIND(name, slots, behind));                \
 	}                                                                                                              \
+	SLOW void load_of_##name(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,   \
+	                         struct plain_place *page)                                                             \
+	{                                                                                                              \
+		load_of(thread, index, address, there, page, LOAD_KIND(name, slots, behind));                          \
+	}                                                                                                              \
 	static void load_line_##name(struct thread *thread, unsigned index, uint64_t address)                          \
 	{                                                                                                              \
 		struct plain_hits *plain = thread->data_plain;                                                         \
                                                                                                                        \
-		load_of(thread, index, address, plain_line(plain, address >> HIERARCHY_LINE_SHIFT),                    \
-		        plain_page(plain, address >> HIERARCHY_PAGE_SHIFT), LOAD_KIND(name, slots, behind));           \
+		load_of_##name(thread, index, address, plain_line(plain, address >> HIERARCHY_LINE_SHIFT),             \
+		               plain_page(plain, address >> HIERARCHY_PAGE_SHIFT));                                    \
 	}                                                                                                              \
 	static void load_given_##name(struct thread *thread, struct plain_place *there, uint64_t address,              \
 	                              const void *data, struct plain_place *page)                                      \
 	{                                                                                                              \
 		load_given(thread, there, address, data, page, LOAD_KIND(name, slots, behind));                        \
+	}                                                                                                              \
+	static void load_update_##name(struct thread *thread, struct plain_place *there, uint64_t address,             \
+	                               const void *data, struct plain_place *page)                                     \
+	{                                                                                                              \
+		load_update(thread, there, address, data, page, LOAD_KIND(name, slots, behind));                       \
 	}
 
 LOAD_KINDS(LOAD_DEFINE)
@@ -133,6 +174,7 @@ load_behind_of(const struct thread *thread)
 #define LOAD_CHOOSE(name, kind_slots, kind_behind)                                                                     \
 	if (hierarchy->simple_slots == (kind_slots) && behind == (kind_behind)) {                                      \
 		ways->load = load_given_##name;                                                                        \
+		ways->update = load_update_##name;                                                                     \
 		ways->load_line = load_line_##name;                                                                    \
 		load_choose_page_##name(thread);                                                                       \
 	}
@@ -145,6 +187,7 @@ load_choose_ways(struct thread *thread)
 	struct access_ways *ways = &thread->ways;
 
 	ways->load = load_given_anyhow;
+	ways->update = load_update_anyhow;
 	ways->load_line = load_any;
 	LOAD_KINDS(LOAD_CHOOSE)
 	load_told_choose_way(thread);

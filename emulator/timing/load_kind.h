@@ -38,6 +38,7 @@ struct load_kind {
 	load_translated_step *second_behind; /* and the page was translated */
 	load_translated_step *unsure;        /* level 1 has the line, perhaps */
 	load_page_step *page_anyhow;         /* the page must be translated, whatever the TLBs are */
+	load_page_step *of;                  /* that, or the page is a plain hit: all of it */
 };
 
 /* DEFINE(name, slots, behind) of each. */
@@ -50,12 +51,12 @@ struct load_kind {
 
 #define LOAD_KIND(name, slots, behind)                                                                                 \
 	((struct load_kind){slots, behind, load_second_##name, load_second_behind_##name, load_unsure_##name,          \
-	                    load_page_##name})
+	                    load_page_##name, load_of_##name})
 
 #define LOAD_DECLARE_STEPS(name, slots, behind)                                                                        \
 	load_step load_second_##name;                                                                                  \
 	load_translated_step load_second_behind_##name, load_unsure_##name;                                            \
-	load_page_step load_page_##name;                                                                               \
+	load_page_step load_page_##name, load_of_##name;                                                               \
 	void load_choose_page_##name(struct thread *thread);
 LOAD_KINDS(LOAD_DECLARE_STEPS)
 

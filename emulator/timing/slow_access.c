@@ -79,30 +79,6 @@ store_given(struct thread *thread, unsigned size, uint64_t address, const void *
 	slow_access(thread, callback_access(data), address, size, true);
 }
 
-static void
-update_given_anyhow(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
-                    struct plain_place *page)
-{
-	thread->ways.load(thread, there, address, data, page);
-	thread->ways.store(thread, callback_last(data) + 1u, address, data);
-}
-
-/*
- * Loads are simple (model/simple.h): unless the block was left, the line is a plain hit then, that was used last; the
- * last byte tells whether it has all.
- */
-static void
-update_given(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
-             struct plain_place *page)
-{
-	thread->ways.load(thread, there, address, data, page);
-	there = plain_line(thread->data_plain, address >> TIMING_LINE_SHIFT);
-	if (__builtin_expect(!plain_byte_differs(there, callback_last_byte(address, data), false), 1))
-		there->key |= PLAIN_WRITTEN;
-	else
-		thread->ways.store(thread, callback_last(data) + 1u, address, data);
-}
-
 /* One after the other. */
 static SLOW void
 group_members(struct thread *thread, const struct access *access, uint64_t address)
@@ -192,6 +168,5 @@ slow_choose_ways(struct thread *thread)
 
 	load_choose_ways(thread);
 	thread->ways.store = store_given;
-	thread->ways.update = is_simple ? update_given : update_given_anyhow;
 	thread->ways.group = is_simple ? group_given : group_given_anyhow;
 }
