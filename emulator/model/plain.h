@@ -197,4 +197,30 @@ plain_hits_use_address(struct plain_hits *plain, bool writes, uint64_t address)
 	return plain_hits_use_one(plain, writes, address >> plain->line_shift, address >> plain->page_shift);
 }
 
+/*
+ * Code, from `first` to before `end`: the lines of its page, as far as they are plain hits, are used one by one. Where
+ * the next one begins; `first`: none was.
+ */
+static inline uint64_t
+plain_code_use_lines(struct plain_hits *plain, uint64_t first, uint64_t end)
+{
+	const uint64_t page = first >> plain->page_shift, page_end = (page + 1) << plain->page_shift;
+	const uint64_t stop = end < page_end ? end : page_end, last = (stop - 1) >> plain->line_shift;
+	struct plain_place *there = plain_page(plain, page), *place;
+	uint64_t line = first >> plain->line_shift, use = plain->use;
+
+	if (plain_page_differs(there, page))
+		return first;
+	for (; line <= last; line++) {
+		place = plain_line(plain, line);
+		if (plain_line_differs(place, line, false))
+			break;
+		place->stamp = use += PLAIN_USE;
+	}
+	if (use == plain->use)
+		return first;
+	plain->use = there->stamp = use;
+	return line > last ? stop : line << plain->line_shift;
+}
+
 #endif

@@ -54,19 +54,7 @@ fetch_two_lines(struct thread *thread, const struct code *code)
 		fetch_line(thread, code, last_line_address(thread, code));
 }
 
-static void
-fetch_lines(struct thread *thread, const struct code *code)
-{
-	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
-	const uint64_t end = code->address + code->block->size;
-
-	for (uint64_t address = code->address; address < end; address = (address | (line_bytes - 1)) + 1) {
-		if (!plain_hits_use_address(thread->code_plain, false, address))
-			fetch_line(thread, code, address);
-	}
-}
-
-/* Whatever is fetched, and wherever it is. */
+/* One line or two, wherever they are. */
 static SLOW void
 fetch_anyhow(struct thread *thread, struct edge *edge, uint32_t parts)
 {
@@ -74,11 +62,44 @@ fetch_anyhow(struct thread *thread, struct edge *edge, uint32_t parts)
 
 	if (edge->kind.fetch == EDGE_FETCHES_TWO)
 		fetch_two_lines(thread, code);
-	else if (edge->kind.fetch == EDGE_FETCHES_ANY)
-		fetch_lines(thread, code);
 	else
 		fetch_line(thread, code, last_line_address(thread, code));
 	hot_advance(thread, edge, parts);
+}
+
+static inline uint64_t
+end_of(const struct code *code)
+{
+	return code->address + code->block->size;
+}
+
+/* Lines of the block from the one with `address` on. */
+static SLOW void
+fetch_lines(struct thread *thread, struct edge *edge, uint32_t parts, uint64_t address)
+{
+	const uint64_t within = thread->timing->setup->machine.line_bytes - 1, end = end_of(edge->code);
+
+	while (address < end) {
+		const uint64_t next = plain_code_use_lines(thread->code_plain, address, end);
+
+		if (next == address)
+			fetch_line(thread, edge->code, address);
+		address = next == address ? (address | within) + 1 : next;
+	}
+	hot_advance(thread, edge, parts);
+}
+
+/* All lines of the block, one by one. */
+static SLOW void
+fetch_all(struct thread *thread, struct edge *edge, uint32_t parts)
+{
+	const uint64_t end = end_of(edge->code);
+	const uint64_t next = plain_code_use_lines(thread->code_plain, edge->code->address, end);
+
+	if (next < end)
+		fetch_lines(thread, edge, parts, next);
+	else
+		hot_advance(thread, edge, parts);
 }
 
 /* The first instruction that has a byte in the last line. */
@@ -247,7 +268,9 @@ slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts)
 {
 	uint64_t line;
 
-	if (!thread->hierarchy->simple_code_slots || hierarchy_has_moved(thread->hierarchy) || !is_one_line(edge))
+	if (edge->kind.fetch == EDGE_FETCHES_ANY)
+		fetch_all(thread, edge, parts);
+	else if (!thread->hierarchy->simple_code_slots || hierarchy_has_moved(thread->hierarchy) || !is_one_line(edge))
 		fetch_anyhow(thread, edge, parts);
 	else if (simple_use_code_page(thread->code_plain, edge->line_key, &line))
 		fetch_translated(thread, edge, parts, line, TRANSLATION_FIRST);
