@@ -64,8 +64,10 @@ load_count(struct thread *thread, unsigned index, enum hierarchy_translation tra
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	counters->data_tlb_missed += translation != TRANSLATION_FIRST;
-	counters->data_walks += translation == TRANSLATION_WALKED;
+	if (translation != TRANSLATION_FIRST) {
+		counters->data_tlb_missed++;
+		counters->data_walks += translation == TRANSLATION_WALKED;
+	}
 	if (last >= LOAD_MISSED_FIRST)
 		counters->loads_missed[0]++;
 	if (last >= LOAD_MISSED_SECOND)

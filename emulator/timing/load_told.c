@@ -25,11 +25,9 @@ load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64
 }
 
 /* They are told. */
-static SLOW void
-load_third(struct thread *thread, unsigned index, unsigned from)
+LOAD_INLINE void
+load_third(struct thread *thread, unsigned index, enum hierarchy_translation translation)
 {
-	const enum hierarchy_translation translation = from - FROM_THIRD;
-
 	if (load_count(thread, index, translation, LOAD_MISSED_SECOND))
 		core_load_simply(thread, index, thread->third_cycles,
 		                 simple_translation_cycles(thread->hierarchy, translation));
@@ -41,7 +39,7 @@ load_served(struct thread *thread, unsigned index, unsigned from)
 	if (from == FROM_SECOND)
 		load_second(thread, index);
 	else
-		load_third(thread, index, from);
+		load_third(thread, index, from - FROM_THIRD);
 }
 
 /* The stream of its page, of the usual ones, wants `count` lines, of which the first is not there. */
@@ -155,25 +153,10 @@ load_second_going_on(struct thread *thread, unsigned index, uint64_t line)
 		load_second(thread, index);
 }
 
-/* Who misses level 2 is often the first of its page. */
-static SLOW void
-load_third_beginning(struct thread *thread, unsigned index, uint64_t line, unsigned from)
-{
-	if (prefetch_usual_begin(thread->hierarchy, line))
-		load_third(thread, index, from);
-	else
-		load_finding_stream(thread, index, line, from);
-}
-
 static SLOW void
 load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, unsigned from)
 {
-	struct prefetch_entry *stream = prefetch_usual_at_hand(thread->hierarchy, line);
-
-	if (prefetch_usual_is_of(stream, line))
-		load_in_stream(thread, index, stream, line, from);
-	else
-		load_third_beginning(thread, index, line, from);
+	load_in_stream(thread, index, prefetch_usual_at_hand(thread->hierarchy, line), line, from);
 }
 
 SLOW void
@@ -190,16 +173,22 @@ load_second_usual(struct thread *thread, unsigned index, uint64_t address, uint6
 		load_telling(thread, index, known, FROM_SECOND);
 }
 
+/* Who misses level 2 is often the first of its page. */
 SLOW void
 load_third_usual(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                  enum hierarchy_translation translation)
 {
+	struct hierarchy *hierarchy = thread->hierarchy;
 	const uint64_t known = simple_known(address, line);
 
-	if (prefetch_usual_step(thread->hierarchy, known, access_number(thread, index)))
-		load_third_in_stream(thread, index, line, FROM_THIRD + translation);
-	else
+	if (!prefetch_usual_step(hierarchy, known, access_number(thread, index)))
 		load_telling(thread, index, known, FROM_THIRD + translation);
+	else if (prefetch_usual_is_of(prefetch_usual_at_hand(hierarchy, line), line))
+		load_third_in_stream(thread, index, line, FROM_THIRD + translation);
+	else if (prefetch_usual_begin(hierarchy, line))
+		load_third(thread, index, translation);
+	else
+		load_finding_stream(thread, index, line, FROM_THIRD + translation);
 }
 
 void
