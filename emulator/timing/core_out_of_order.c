@@ -10,6 +10,7 @@
  */
 #include "emulator/timing/core.h"
 #include "emulator/timing/dependence_usual.h"
+#include "emulator/timing/front.h"
 #include "emulator/timing/load_stall.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -26,6 +27,7 @@ core_forget_stalls(struct thread *thread)
 	thread->oldest_stall = &thread->stalls[0];
 	thread->next_stall = thread->found_stall = &thread->stalls[THREAD_HISTORY];
 	thread->next_stall->position = thread->next_stall->other = UINT64_MAX;
+	thread->front_stall = thread->next_stall->back;
 }
 
 /*
@@ -46,20 +48,42 @@ first_stall_behind(struct thread *thread, uint64_t position)
 	return thread->found_stall = stall;
 }
 
+/* When what entered the window at `entered`, on the static clock, did so, if the front end went on. */
+INLINE uint64_t
+entered_time(struct thread *thread, uint64_t entered)
+{
+	const struct past_stall *stall = first_stall_behind(thread, entered);
+
+	return entered + (stall->other < thread->other ? stall->other : thread->other);
+}
+
+/* When the instruction entered the window that retires at `position` of the static clock: whatever came between. */
+INLINE uint64_t
+entry_time_anyhow(struct thread *thread, uint64_t position, uint64_t lead)
+{
+	const uint64_t time = entered_time(thread, position > lead ? position - lead : 0);
+	const bool is_refilled = position < lead + thread->front_position;
+	const uint64_t refilled = is_refilled ? position + thread->front_other : 0;
+
+	return time > refilled ? time : refilled;
+}
+
 /*
- * When the instruction entered the window that retires at `position` of the static clock. If the front end began anew
- * meanwhile, which nobody can foresee either, all bits of `is_refilled` are set.
+ * The same where it is known at once whether the front end began anew meanwhile. If it did, for a stall that is still
+ * remembered, all that came before that has passed, and no more of the time counts.
  */
 INLINE uint64_t
 entry_time(struct thread *thread, uint64_t position)
 {
-	const uint64_t lead = thread->edge->variant.lead, entered = position > lead ? position - lead : 0;
-	const struct past_stall *stall = first_stall_behind(thread, entered);
-	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
-	const uint64_t is_refilled = 0 - ((position - lead - thread->front_position) >> 63);
-	const uint64_t refilled = (position + thread->front_other) & is_refilled;
+	const uint64_t lead = thread->edge->variant.lead, entered = position - lead;
 
-	return time > refilled ? time : refilled;
+	if (__builtin_expect(position < lead, 0))
+		return entry_time_anyhow(thread, position, lead);
+	if (entered >= thread->front_position)
+		return entered_time(thread, entered);
+	if (__builtin_expect(front_is_remembered(thread), 1))
+		return position + thread->front_other;
+	return entry_time_anyhow(thread, position, lead);
 }
 
 INLINE const struct block_dependence *

@@ -11,12 +11,25 @@
 
 #include "emulator/timing/core.h"
 
-/* Out of order, it begins anew: what comes now was not in the window before. */
+/* Out of order, it begins anew: what comes now was not in the window before. The last stall may be why. */
 static inline void
 front_begin(struct thread *thread)
 {
+	thread->front_stall = thread->next_stall->back;
 	thread->front_position = thread->clock - thread->other;
 	thread->front_other = thread->other;
+}
+
+/*
+ * Whether a stall is remembered that was there when it began anew: so none that came when less had retired was later.
+ * What is forgotten never is taken for it, unless nothing had retired when it began anew.
+ */
+static inline bool
+front_is_remembered(const struct thread *thread)
+{
+	const struct past_stall *stall = thread->front_stall;
+
+	return stall->position == thread->front_position && stall->other <= thread->front_other;
 }
 
 /* In all, for so long. */

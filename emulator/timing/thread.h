@@ -134,7 +134,8 @@ struct thread {
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_STALLS];
 	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */
-	uint64_t front_position, front_other;                       /* when the front end began anew: `other` of then */
+	struct past_stall *front_stall;                             /* the last one, when the front end began anew; */
+	uint64_t front_position, front_other;                       /* where, and `other` of then */
 
 	struct flight in_flight[THREAD_HISTORY];
 

@@ -370,6 +370,33 @@ a_misprediction_empties_the_window(void **state)
 	assert_int_equal(waited(fixture), LOAD + MISS);
 }
 
+/* However many stalls came since: of those that are forgotten, what entered before them does not know. */
+static void
+a_window_that_was_emptied_holds_what_came_since(void **state)
+{
+	const unsigned counts[] = {1, 20, THREAD_HISTORY, THREAD_HISTORY + HIDDEN, THREAD_HISTORY + HIDDEN + 6};
+	struct timing_fixture *fixture = *state;
+	struct code *load = CODE_OF(fixture, LOAD_RAX);
+
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		const unsigned count = counts[i], forgotten = count > THREAD_HISTORY ? count - THREAD_HISTORY : 0;
+		struct thread *thread = fixture->thread;
+		uint64_t before;
+
+		fill_window(fixture);
+		core_mispredicted(thread, &load->edge);
+		execute(fixture, load);
+		for (unsigned stall = 0; stall < count; stall++) {
+			core_remember_stall(thread, core_time(thread, 0) - thread->other);
+			thread_stall(thread, 3, 3, REASON_WRITE_BUFFER, 1);
+		}
+		before = waited(fixture);
+		miss(fixture, 0, MISS);
+		assert_int_equal(waited(fixture) - before,
+		                 LOAD + MISS - count + (forgotten > HIDDEN ? forgotten - HIDDEN : 0));
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, timing_teardown)
 
 int
@@ -393,6 +420,7 @@ main(void)
 		TEST(the_usual_is_followed_straight_as_it_is_anyhow),
 		TEST(stalls_of_the_window_are_found_among_many),
 		TEST(a_misprediction_empties_the_window),
+		TEST(a_window_that_was_emptied_holds_what_came_since),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
