@@ -77,11 +77,13 @@ struct block_instruction {
 
 /* Out of order: what an instruction that may access memory waits for, and who waits for it. */
 struct block_dependence {
-	uint64_t address_loads; /* bit i: load i of the block is behind its address (i < 64) */
-	uint64_t address_live;  /* and general registers (bit n), as they were when the block was entered */
-	uint32_t reaches;       /* of a load: general registers (bit n) that are made of it behind the block; what was
-	                           loaded is made of its load, and of all that its address is */
-	uint16_t load;          /* its place among the block's loads; BLOCK_NOT_USED */
+	uint64_t address_loads;    /* bit i: load i of the block is behind its address (i < 64) */
+	const struct block *block; /* that it is of */
+	uint32_t address_live;     /* and general registers (bit n), as they were when the block was entered */
+	uint32_t reaches; /* of a load: general registers (bit n) that are made of it behind the block; what was
+	                     loaded is made of its load, and of all that its address is */
+	uint16_t load;    /* its place among the block's loads; BLOCK_NOT_USED */
+	uint16_t index;   /* the instruction's */
 };
 
 /* Whether instruction `index` has a callback for what it accesses. */
@@ -126,6 +128,7 @@ struct block {
 	uint64_t writes;                        /* that it writes */
 	struct block_instruction *instructions; /* count */
 	struct block_dependence *dependences;   /* out of order: of the first access_end instructions */
+	uint32_t keeps;                         /* out of order: general registers (bit n) that it does not write */
 	uint32_t *reaches; /* out of order: of the general registers that it reads, as they were before it:
 	                      those (bit n) that it writes and that are made of it; [n] of register n */
 };

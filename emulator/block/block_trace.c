@@ -100,7 +100,7 @@ trace_address(const struct block_origin *origins, const struct block_instruction
 {
 	for (unsigned i = instruction->read_count - instruction->address_count; i < instruction->read_count; i++) {
 		dependence->address_loads |= origins[instruction->reads[i]].loads;
-		dependence->address_live |= origins[instruction->reads[i]].live;
+		dependence->address_live |= (uint32_t)origins[instruction->reads[i]].live;
 	}
 }
 
@@ -115,6 +115,8 @@ trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 		if (i < block->access_end) {
 			trace_address(origins, instruction, &block->dependences[i]);
 			block->dependences[i].load = instruction->loads ? load : BLOCK_NOT_USED;
+			block->dependences[i].block = block;
+			block->dependences[i].index = (uint16_t)i;
 		}
 		trace_one(origins, instruction, load);
 		load += instruction->loads;
@@ -159,6 +161,7 @@ keep_reaches(struct blocks *blocks, struct block_node *node, const struct block_
 	const uint32_t writes = (uint32_t)block->writes, live_in = (uint32_t)block->live_in;
 	const size_t count = live_in ? GENERAL - (size_t)__builtin_clz(live_in) : 0;
 
+	block->keeps = ~writes;
 	block->reaches = arena_take(&blocks->arena, count * sizeof(*block->reaches), sizeof(*block->reaches));
 	if (!block->reaches)
 		return -ENOMEM;

@@ -57,10 +57,11 @@ entered_time(struct thread *thread, uint64_t entered)
 	return entered + (stall->other < thread->other ? stall->other : thread->other);
 }
 
-/* When the instruction entered the window that retires at `position` of the static clock: whatever came between. */
+/* When the instruction entered the window that retires at `position` of the static clock, whatever came between. */
 INLINE uint64_t
-entry_time_anyhow(struct thread *thread, uint64_t position, uint64_t lead)
+entry_time(struct thread *thread, uint64_t position)
 {
+	const uint64_t lead = thread->edge->variant.lead;
 	const uint64_t time = entered_time(thread, position > lead ? position - lead : 0);
 	const bool is_refilled = position < lead + thread->front_position;
 	const uint64_t refilled = is_refilled ? position + thread->front_other : 0;
@@ -69,21 +70,23 @@ entry_time_anyhow(struct thread *thread, uint64_t position, uint64_t lead)
 }
 
 /*
- * The same where it is known at once whether the front end began anew meanwhile. If it did, for a stall that is still
- * remembered, all that came before that has passed, and no more of the time counts.
+ * The same when it is known at once whether the front end began anew meanwhile; else false. If it did, for a stall that
+ * is still remembered, what came before has passed, and nothing else counts.
  */
-INLINE uint64_t
-entry_time(struct thread *thread, uint64_t position)
+INLINE bool
+find_entry(struct thread *thread, uint64_t position, uint64_t *time)
 {
 	const uint64_t lead = thread->edge->variant.lead, entered = position - lead;
 
 	if (__builtin_expect(position < lead, 0))
-		return entry_time_anyhow(thread, position, lead);
+		return false;
 	if (entered >= thread->front_position)
-		return entered_time(thread, entered);
-	if (__builtin_expect(front_is_remembered(thread), 1))
-		return position + thread->front_other;
-	return entry_time_anyhow(thread, position, lead);
+		*time = entered_time(thread, entered);
+	else if (__builtin_expect(front_is_remembered(thread), 1))
+		*time = position + thread->front_other;
+	else
+		return false;
+	return true;
 }
 
 INLINE const struct block_dependence *
@@ -94,29 +97,29 @@ dependence_at(const struct thread *thread, unsigned index)
 
 /* The load is done when all before it has retired, and has to be waited for: at `retires`. */
 INLINE struct load_stall *
-begin_stall(struct thread *thread, unsigned index, uint64_t retires)
+begin_stall(struct thread *thread, const struct block_dependence *load, uint64_t retires)
 {
 	core_remember_stall(thread, retires - thread->other);
-	return &thread->edge->code->load_stalls[index];
+	return &thread->edge->code->load_stalls[load->index];
 }
 
 APART void
-second_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles)
+second_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles)
 {
-	load_stall_for_line(thread, begin_stall(thread, index, retires), cycles);
+	load_stall_for_line(thread, begin_stall(thread, load, retires), cycles);
 }
 
 APART void
-simple_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles, uint32_t cache_cycles,
-                uint32_t tlb_cycles)
+simple_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles,
+                uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	load_stall_split(thread, begin_stall(thread, index, retires), cycles, cache_cycles, tlb_cycles);
+	load_stall_split(thread, begin_stall(thread, load, retires), cycles, cache_cycles, tlb_cycles);
 }
 
 APART void
-missed_holds_up(struct thread *thread, unsigned index, uint64_t retires, uint64_t cycles)
+missed_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles)
 {
-	struct load_stall *stall = begin_stall(thread, index, retires);
+	struct load_stall *stall = begin_stall(thread, load, retires);
 	const struct load_cost cost = thread->missed.cost;
 
 	if (cost.wait_cycles)
@@ -136,34 +139,12 @@ turn_of(const struct thread *thread, uint64_t issue)
 
 /* It is issued at `issue`, and takes `later` cycles more than a hit: when it is done. */
 INLINE uint64_t
-issue_load(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t later)
+issue_load(struct thread *thread, uint64_t issue, uint64_t later)
 {
 	const uint64_t ready = issue + thread->load_cycles + later;
 
 	core_flight_add(thread, ready);
-	dependence_add(thread, load, ready);
 	return ready;
-}
-
-INLINE void
-issue_second(struct thread *thread, unsigned index, const struct block_dependence *load, uint64_t issue,
-             uint64_t retires)
-{
-	const uint64_t ready = issue_load(thread, load, turn_of(thread, issue), thread->second_cycles);
-
-	if (ready > retires)
-		second_holds_up(thread, index, retires, ready - retires);
-}
-
-INLINE void
-issue_simple(struct thread *thread, unsigned index, const struct block_dependence *load, uint64_t issue,
-             uint64_t retires, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
-	const uint64_t ready = issue_load(thread, load, turn_of(thread, issue), later);
-
-	if (ready > retires)
-		simple_holds_up(thread, index, retires, ready - retires, cache_cycles, tlb_cycles);
 }
 
 /* What its address is made of has to be looked for: when that is there. */
@@ -172,89 +153,154 @@ issue_behind_any(struct thread *thread, const struct block_dependence *load, uin
 {
 	const uint64_t ready = dependence_ready(thread, load, issue);
 
-	return ready > issue ? ready : issue;
+	return turn_of(thread, ready > issue ? ready : issue);
 }
 
 APART void
-second_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+second_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
 {
-	const struct block_dependence *load = dependence_at(thread, index);
+	const uint64_t ready = issue_load(thread, issue_behind_any(thread, load, issue), thread->second_cycles);
 
-	issue_second(thread, index, load, issue_behind_any(thread, load, issue), retires);
+	dependence_add(thread, load, ready);
+	if (ready > retires)
+		second_holds_up(thread, load, retires, ready - retires);
 }
 
 APART void
-missed_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires)
+missed_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
 {
-	const struct block_dependence *load = dependence_at(thread, index);
 	struct window_load *missed = &thread->missed;
 	uint64_t ready;
 
-	issue = turn_of(thread, issue_behind_any(thread, load, issue));
+	issue = issue_behind_any(thread, load, issue);
 	core_issue_later(&missed->cost, missed->load_cycles, thread->clock, issue);
-	ready = issue_load(thread, load, issue, core_cycles(&missed->cost));
+	ready = issue_load(thread, issue, core_cycles(&missed->cost));
+	dependence_add(thread, load, ready);
 	if (ready > retires)
-		missed_holds_up(thread, index, retires, ready - retires);
+		missed_holds_up(thread, load, retires, ready - retires);
 }
 
 INLINE void
-simple_behind_any(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
-                  uint32_t tlb_cycles)
+simple_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires,
+                  uint32_t cache_cycles, uint32_t tlb_cycles)
 {
 	thread->missed.cost = (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles};
-	missed_behind_any(thread, index, issue, retires);
+	missed_behind_any(thread, load, issue, retires);
+}
+
+/* No other is missing, or any that did was followed; `registers`: that wait before its block. */
+INLINE void
+issue_second(struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue,
+             uint64_t retires)
+{
+	const uint64_t ready = issue_load(thread, turn_of(thread, issue), thread->second_cycles);
+
+	dependence_add_one(thread, load, registers, ready);
+	if (ready > retires)
+		second_holds_up(thread, load, retires, ready - retires);
+}
+
+INLINE void
+issue_simple(struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue,
+             uint64_t retires, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
+	const uint64_t ready = issue_load(thread, turn_of(thread, issue), later);
+
+	dependence_add_one(thread, load, registers, ready);
+	if (ready > retires)
+		simple_holds_up(thread, load, retires, ready - retires, cache_cycles, tlb_cycles);
 }
 
 /* Its address may be made of what one that is missing brings: what was followed says so. */
 INLINE uint64_t
-issue_behind_one(const struct thread *thread, const struct block_dependence *load, uint64_t issue)
+issue_behind_one(const struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue)
 {
-	const uint64_t ready = dependence_made(&thread->dependence, load);
+	const uint64_t ready = dependence_made(&thread->dependence, registers, load);
 
 	return ready > issue ? ready : issue;
 }
 
 APART void
-simple_behind_one(struct thread *thread, unsigned index, uint64_t issue, uint64_t retires, uint32_t cache_cycles,
-                  uint32_t tlb_cycles)
+simple_behind_one(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires,
+                  uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	const struct block_dependence *load = dependence_at(thread, index);
+	uint32_t registers;
 
-	if (dependence_follow(thread, issue))
-		issue_simple(thread, index, load, issue_behind_one(thread, load, issue), retires, cache_cycles,
-		             tlb_cycles);
+	if (dependence_follow(thread, issue, &registers))
+		issue_simple(thread, load, registers, issue_behind_one(thread, load, registers, issue), retires,
+		             cache_cycles, tlb_cycles);
 	else
-		simple_behind_any(thread, index, issue, retires, cache_cycles, tlb_cycles);
+		simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
+}
+
+APART void
+second_behind_one(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
+{
+	uint32_t registers;
+
+	if (dependence_follow(thread, issue, &registers))
+		issue_second(thread, load, registers, issue_behind_one(thread, load, registers, issue), retires);
+	else
+		second_behind_any(thread, load, issue, retires);
+}
+
+APART void
+second_anyhow(struct thread *thread, unsigned index)
+{
+	const uint64_t retires = core_time(thread, index);
+
+	second_behind_any(thread, dependence_at(thread, index), entry_time(thread, retires - thread->other), retires);
 }
 
 static void
 out_of_order_load_second(struct thread *thread, unsigned index)
 {
-	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const uint64_t retires = core_time(thread, index);
 	const struct block_dependence *load = dependence_at(thread, index);
-	const enum dependence_kind kind = dependence_kind(thread, load, issue);
+	enum dependence_kind kind;
+	uint64_t issue;
 
+	if (!find_entry(thread, retires - thread->other, &issue)) {
+		second_anyhow(thread, index);
+		return;
+	}
+	kind = dependence_kind(thread, load, issue);
 	if (kind == DEPENDENCE_NONE)
-		issue_second(thread, index, load, issue, retires);
-	else if (kind == DEPENDENCE_ONE && dependence_follow(thread, issue))
-		issue_second(thread, index, load, issue_behind_one(thread, load, issue), retires);
+		issue_second(thread, load, 0, issue, retires);
+	else if (kind == DEPENDENCE_ONE)
+		second_behind_one(thread, load, issue, retires);
 	else
-		second_behind_any(thread, index, issue, retires);
+		second_behind_any(thread, load, issue, retires);
+}
+
+APART void
+simple_anyhow(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+{
+	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+
+	simple_behind_any(thread, dependence_at(thread, index), issue, retires, cache_cycles, tlb_cycles);
 }
 
 INLINE void
 load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const uint64_t retires = core_time(thread, index);
 	const struct block_dependence *load = dependence_at(thread, index);
-	const enum dependence_kind kind = dependence_kind(thread, load, issue);
+	enum dependence_kind kind;
+	uint64_t issue;
 
+	if (!find_entry(thread, retires - thread->other, &issue)) {
+		simple_anyhow(thread, index, cache_cycles, tlb_cycles);
+		return;
+	}
+	kind = dependence_kind(thread, load, issue);
 	if (kind == DEPENDENCE_NONE)
-		issue_simple(thread, index, load, issue, retires, cache_cycles, tlb_cycles);
+		issue_simple(thread, load, 0, issue, retires, cache_cycles, tlb_cycles);
 	else if (kind == DEPENDENCE_ONE)
-		simple_behind_one(thread, index, issue, retires, cache_cycles, tlb_cycles);
+		simple_behind_one(thread, load, issue, retires, cache_cycles, tlb_cycles);
 	else
-		simple_behind_any(thread, index, issue, retires, cache_cycles, tlb_cycles);
+		simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
 }
 
 static void
@@ -270,7 +316,7 @@ load_oddly(struct thread *thread, unsigned index, const struct access_result *re
 	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
 
 	thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
-	missed_behind_any(thread, index, issue, retires);
+	missed_behind_any(thread, dependence_at(thread, index), issue, retires);
 }
 
 static void

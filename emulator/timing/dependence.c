@@ -6,6 +6,7 @@ void
 dependence_reset(struct dependence *dependence, uint32_t sequence)
 {
 	dependence->until = 0;
+	dependence->one = DEPENDENCE_NOT_ONE;
 	dependence->registers = 0;
 	dependence->followed = sequence;
 	dependence->count = 0;
@@ -65,7 +66,18 @@ pass_any(struct dependence *dependence, const struct block *block, uint64_t issu
 	for (; first < dependence->count && dependence->missing[first].sequence == sequence; first++)
 		behind = reach(dependence, behind, source_of(&dependence->missing[first]), issue);
 	forget_first(dependence, first);
-	dependence->registers = (dependence->registers & ~(uint32_t)block->writes) | behind;
+	dependence->registers = (dependence->registers & block->keeps) | behind;
+}
+
+/* One that alone is missing is one of any. */
+static void
+tell_one(struct dependence *dependence)
+{
+	if (dependence->one == DEPENDENCE_NOT_ONE)
+		return;
+	dependence->followed = dependence->missing[0].sequence = (uint32_t)dependence->one - 1;
+	dependence->count = 1;
+	dependence->one = DEPENDENCE_NOT_ONE;
 }
 
 /* What is not known any more is ready. */
@@ -95,15 +107,36 @@ dependence_ready(struct thread *thread, const struct block_dependence *load, uin
 	struct dependence *dependence = &thread->dependence;
 	uint64_t ready;
 
-	if (dependence_kind(thread, load, issue) == DEPENDENCE_NONE || !dependence_may_wait(load))
+	if (dependence->until <= issue)
+		dependence_reset(dependence, thread->sequence);
+	if (dependence->until <= issue || !dependence_may_wait(load))
 		return 0;
+	tell_one(dependence);
 	forget_lost(dependence, thread->sequence);
 	while (dependence->followed != thread->sequence)
 		pass_any(dependence, dependence_block(thread, dependence->followed), issue);
-	ready = dependence_made(dependence, load);
+	ready = dependence_made(dependence, dependence->registers, load);
 	for (uint32_t i = 0; i < dependence->count; i++) {
 		if (is_behind(load, &dependence->missing[i]) && dependence->missing[i].ready > ready)
 			ready = dependence->missing[i].ready;
 	}
 	return ready;
+}
+
+void
+dependence_add(struct thread *thread, const struct block_dependence *load, uint64_t ready)
+{
+	struct dependence *dependence = &thread->dependence;
+
+	tell_one(dependence);
+	if (dependence->count == 0) {
+		dependence_add_one(thread, load, dependence->registers, ready);
+		return;
+	}
+	dependence->until = ready > dependence->until ? ready : dependence->until;
+	dependence->missing[dependence->count++ % DEPENDENCE_MISSING] = (struct missing_load){
+		.ready = ready,
+		.load = load,
+		.sequence = thread->sequence,
+	};
 }

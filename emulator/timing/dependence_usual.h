@@ -26,7 +26,7 @@ static inline void
 dependence_set(struct dependence *dependence, uint32_t registers, uint64_t ready)
 {
 	for (; registers; registers &= registers - 1)
-		dependence->ready[(unsigned)__builtin_ctz(registers)] = ready;
+		dependence->ready[(size_t)__builtin_ctz(registers)] = ready;
 }
 
 /* The registers that wait behind a block, of which `registers` waited before it. It reads only one that did. */
@@ -34,128 +34,131 @@ static inline __attribute__((always_inline)) uint32_t
 dependence_pass(struct dependence *dependence, const struct block *block, uint32_t registers, uint32_t waiting,
                 uint64_t issue)
 {
-	const unsigned reg = (unsigned)__builtin_ctz(waiting);
+	const size_t reg = (size_t)__builtin_ctz(waiting);
 	const uint64_t until = dependence->ready[reg];
+	uint32_t reached;
 
-	registers &= ~(uint32_t)block->writes;
+	registers &= block->keeps;
 	if (until <= issue)
 		return registers;
-	dependence_set(dependence, block->reaches[reg] & ~waiting, until);
-	return registers | block->reaches[reg];
+	reached = block->reaches[reg];
+	dependence_set(dependence, reached & ~waiting, until);
+	return registers | reached;
 }
 
-/* The same behind the one whose load missed; it reads one at most that waited. */
+/*
+ * The same behind the one whose load missed, that reads one register at most that waited, which mostly is so, as each
+ * load of a chain is behind the one before. What is made of both waits for the later.
+ */
 static inline __attribute__((always_inline)) uint32_t
-dependence_pass_load(struct dependence *dependence, const struct block *block, uint32_t waiting, uint64_t issue)
+dependence_pass_load(struct dependence *dependence, const struct missing_load *missing, uint32_t registers,
+                     uint32_t waiting, uint64_t issue)
 {
-	const uint64_t ready = dependence->missing[0].ready;
-	const uint32_t loaded = dependence->missing[0].load->reaches;
-	uint32_t registers = dependence->registers & ~(uint32_t)block->writes, reached;
-	uint64_t until;
+	const struct block *block = missing->load->block;
+	const uint64_t ready = missing->ready;
+	uint32_t loaded = __builtin_expect(ready > issue, 1) ? missing->load->reaches : 0;
 
-	if (waiting) {
-		until = dependence->ready[__builtin_ctz(waiting)];
-		reached = until > issue ? block->reaches[__builtin_ctz(waiting)] : 0;
-		dependence_set(dependence, reached & ~waiting, until);
-		registers |= reached;
-		if (ready > issue && until > ready) {
-			dependence_set(dependence, loaded & ~reached, ready);
-			return registers | loaded;
+	registers = (registers & block->keeps) | loaded;
+	if (__builtin_expect(waiting != 0, 1)) {
+		const size_t reg = (size_t)__builtin_ctz(waiting);
+		const uint64_t until = dependence->ready[reg];
+
+		if (__builtin_expect(until > issue, 1)) {
+			const uint32_t reached = block->reaches[reg];
+
+			registers |= reached;
+			if (until > ready)
+				loaded &= ~reached;
+			dependence_set(dependence, reached & ~(waiting | loaded), until);
 		}
 	}
-	if (ready <= issue)
-		return registers;
 	dependence_set(dependence, loaded, ready);
-	return registers | loaded;
+	return registers;
 }
 
 /* What an address, of the block that runs, may be made of that is missing. */
 enum dependence_kind {
-	DEPENDENCE_NONE, /* nothing: what there was is forgotten, or was followed to where it ends */
+	DEPENDENCE_NONE, /* nothing */
 	DEPENDENCE_ONE,  /* of one load, in the first of the blocks that are to be followed, which are remembered */
 	DEPENDENCE_ANY,  /* of whatever it is */
 };
 
-/*
- * At `issue`. That it is of the first block is known of one that is alone: what is added is of the block up to which
- * all was followed, unless there are others.
- */
+/* At `issue`. */
 static inline __attribute__((always_inline)) enum dependence_kind
-dependence_kind(struct thread *thread, const struct block_dependence *load, uint64_t issue)
+dependence_kind(const struct thread *thread, const struct block_dependence *load, uint64_t issue)
 {
-	struct dependence *dependence = &thread->dependence;
+	const struct dependence *dependence = &thread->dependence;
 
 	if (dependence->until <= issue)
-		dependence->until = 0;
-	else if (dependence->count != 1 || thread->sequence - dependence->followed - 1 >= THREAD_HISTORY - 1 ||
-	         !dependence_may_wait(load))
+		return DEPENDENCE_NONE;
+	if (thread->sequence - dependence->one >= THREAD_HISTORY - 1 || !dependence_may_wait(load))
 		return DEPENDENCE_ANY;
-	else if (dependence->registers | dependence->missing[0].load->reaches)
-		return DEPENDENCE_ONE;
-	dependence->registers = 0;
-	dependence->followed = thread->sequence;
-	dependence->count = 0;
-	return DEPENDENCE_NONE;
+	return dependence->registers | dependence->missing[0].load->reaches ? DEPENDENCE_ONE : DEPENDENCE_NONE;
 }
 
 /*
  * With DEPENDENCE_ONE: follows to the block that runs what usually is to be followed, as each block reads one register
- * at most that waits. False: from `followed` on it is another.
+ * at most that waits. `registers`: those that wait then. False: from `followed` on it is another.
  */
 static inline __attribute__((always_inline)) bool
-dependence_follow(struct thread *thread, uint64_t issue)
+dependence_follow(struct thread *thread, uint64_t issue, uint32_t *registers)
 {
 	struct dependence *dependence = &thread->dependence;
 	const uint32_t end = thread->sequence;
-	uint32_t sequence = dependence->followed, registers = dependence->registers, waiting;
-	const struct block *block = dependence_block(thread, sequence);
+	const struct block *block = dependence->missing[0].load->block;
+	uint32_t sequence = (uint32_t)dependence->one, left = dependence->registers;
+	uint32_t waiting = left & (uint32_t)block->live_in;
 
-	waiting = registers & (uint32_t)block->live_in;
 	if (waiting & (waiting - 1))
 		return false;
-	registers = dependence_pass_load(dependence, block, waiting, issue);
-	while (++sequence != end) {
+	left = dependence_pass_load(dependence, &dependence->missing[0], left, waiting, issue);
+	for (; sequence != end; sequence++) {
 		block = dependence_block(thread, sequence);
-		waiting = registers & (uint32_t)block->live_in;
-		if (!waiting)
-			registers &= ~(uint32_t)block->writes;
-		else if (waiting & (waiting - 1))
-			break;
-		else
-			registers = dependence_pass(dependence, block, registers, waiting, issue);
+		waiting = left & (uint32_t)block->live_in;
+		if (!waiting) {
+			left &= block->keeps;
+		} else if (waiting & (waiting - 1)) {
+			dependence->one = DEPENDENCE_NOT_ONE;
+			dependence->registers = left;
+			dependence->followed = sequence;
+			dependence->count = 0;
+			return false;
+		} else {
+			left = dependence_pass(dependence, block, left, waiting, issue);
+		}
 	}
-	dependence->count = 0;
-	dependence->registers = registers;
-	dependence->followed = sequence;
-	return sequence == end;
+	*registers = left;
+	return true;
 }
 
-/* When all registers are there that an address is made of, as they were when its block began. */
+/* When all registers, of those that wait, are there that an address is made of, as they were when its block began. */
 static inline __attribute__((always_inline)) uint64_t
-dependence_made(const struct dependence *dependence, const struct block_dependence *load)
+dependence_made(const struct dependence *dependence, uint32_t registers, const struct block_dependence *load)
 {
 	uint64_t ready = 0;
 
-	for (uint32_t left = (uint32_t)load->address_live & dependence->registers; left; left &= left - 1) {
-		const uint64_t until = dependence->ready[(unsigned)__builtin_ctz(left)];
+	for (uint32_t left = load->address_live & registers; left; left &= left - 1) {
+		const uint64_t until = dependence->ready[(size_t)__builtin_ctz(left)];
 
 		ready = until > ready ? until : ready;
 	}
 	return ready;
 }
 
-/* The load, of the block that runs, missed. */
+/*
+ * The load, of the block that runs, missed. No other is missing, with DEPENDENCE_NONE, or any that did was followed;
+ * `registers`: that wait before the block.
+ */
 static inline __attribute__((always_inline)) void
-dependence_add(struct thread *thread, const struct block_dependence *load, uint64_t ready)
+dependence_add_one(struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t ready)
 {
 	struct dependence *dependence = &thread->dependence;
 
 	dependence->until = ready > dependence->until ? ready : dependence->until;
-	dependence->missing[dependence->count++ % DEPENDENCE_MISSING] = (struct missing_load){
-		.ready = ready,
-		.load = load,
-		.sequence = thread->sequence,
-	};
+	dependence->one = (uint64_t)thread->sequence + 1;
+	dependence->registers = registers;
+	dependence->missing[0].ready = ready;
+	dependence->missing[0].load = load;
 }
 
 #endif

@@ -74,6 +74,8 @@ a_stack_pointer_that_moves_on_is_made_of_itself(void **state)
 	assert_int_equal(block->dependences[1].load, BLOCK_NOT_USED);
 	assert_int_equal(block->dependences[1].address_loads, 0);
 	assert_int_equal(block->dependences[1].address_live, 1 << RSP);
+	assert_int_equal(block->dependences[1].index, 1);
+	assert_ptr_equal(block->dependences[1].block, block);
 	blocks_free(blocks);
 }
 
@@ -121,6 +123,7 @@ a_register_reaches_those_that_are_made_of_what_it_was(void **state)
 	assert_int_equal(block->reaches[RSI], 1 << RSI);
 	assert_int_equal(block->reaches[RSP], 1 << RSP); /* an address that moves on */
 	assert_int_equal(block->reaches[RAX] | block->reaches[RDX], 0);
+	assert_int_equal(~block->keeps, 1 << RAX | 1 << RDX | 1 << RDI | 1 << RSI | 1 << RSP);
 	blocks_free(blocks);
 }
 
