@@ -32,14 +32,13 @@ core_forget_stalls(struct thread *thread)
 
 /*
  * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
- * last one that was found or one of the next two, and nobody can foresee which: the host has no branch for it.
+ * last one that was found or the next, and nobody can foresee which: the host has no branch for it.
  */
 INLINE const struct past_stall *
 first_stall_behind(struct thread *thread, uint64_t position)
 {
 	struct past_stall *stall = thread->found_stall;
 
-	stall = stall->on[stall->position <= position];
 	stall = stall->on[stall->position <= position];
 	while (__builtin_expect(stall->position <= position, 0))
 		stall = stall->on[1];
@@ -76,14 +75,15 @@ entry_time(struct thread *thread, uint64_t position)
 INLINE bool
 find_entry(struct thread *thread, uint64_t position, uint64_t *time)
 {
-	const uint64_t lead = thread->edge->variant.lead, entered = position - lead;
+	const uint64_t lead = thread->edge->variant.lead;
+	uint64_t entered;
 
-	if (__builtin_expect(position < lead, 0))
+	if (__builtin_expect(__builtin_sub_overflow(position, lead, &entered), 0))
 		return false;
 	if (entered >= thread->front_position)
 		*time = entered_time(thread, entered);
 	else if (__builtin_expect(front_is_remembered(thread), 1))
-		*time = position + thread->front_other;
+		*time = entered + lead + thread->front_other;
 	else
 		return false;
 	return true;
@@ -246,11 +246,11 @@ second_behind_one(struct thread *thread, const struct block_dependence *load, ui
 }
 
 APART void
-second_anyhow(struct thread *thread, unsigned index)
+second_anyhow(struct thread *thread, const struct block_dependence *load)
 {
-	const uint64_t retires = core_time(thread, index);
+	const uint64_t retires = core_time(thread, load->index);
 
-	second_behind_any(thread, dependence_at(thread, index), entry_time(thread, retires - thread->other), retires);
+	second_behind_any(thread, load, entry_time(thread, retires - thread->other), retires);
 }
 
 static void
@@ -262,7 +262,7 @@ out_of_order_load_second(struct thread *thread, unsigned index)
 	uint64_t issue;
 
 	if (!find_entry(thread, retires - thread->other, &issue)) {
-		second_anyhow(thread, index);
+		second_anyhow(thread, load);
 		return;
 	}
 	kind = dependence_kind(thread, load, issue);
@@ -275,11 +275,11 @@ out_of_order_load_second(struct thread *thread, unsigned index)
 }
 
 APART void
-simple_anyhow(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
+simple_anyhow(struct thread *thread, const struct block_dependence *load, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const uint64_t retires = core_time(thread, load->index), issue = entry_time(thread, retires - thread->other);
 
-	simple_behind_any(thread, dependence_at(thread, index), issue, retires, cache_cycles, tlb_cycles);
+	simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
 }
 
 INLINE void
@@ -291,7 +291,7 @@ load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32
 	uint64_t issue;
 
 	if (!find_entry(thread, retires - thread->other, &issue)) {
-		simple_anyhow(thread, index, cache_cycles, tlb_cycles);
+		simple_anyhow(thread, load, cache_cycles, tlb_cycles);
 		return;
 	}
 	kind = dependence_kind(thread, load, issue);
