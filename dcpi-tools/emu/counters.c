@@ -56,6 +56,7 @@ read_vcpus(int fd, struct counters_program *program, size_t count)
 
 		if (!read_at(fd, counters, sizeof(*counters), RECORD_VCPU_OFFSET(i)))
 			break; /* the rest is not there yet */
+		record_add_events(counters);
 		add_counters(&program->sum, counters);
 		program->vcpu_count++;
 	}

@@ -66,7 +66,10 @@ struct record_stall {
 	uint64_t cycles;
 };
 
-/* Counters of a virtual CPU: of the threads that had it after each other. */
+/*
+ * Counters of a virtual CPU: of the threads that had it after each other. What is an event is counted in `events`
+ * alone: who has read them adds it to the others by record_add_events().
+ */
 struct record_counters {
 	uint64_t clock;   /* its virtual time now, cycles */
 	uint64_t began;   /* when its (last) thread began */
@@ -93,6 +96,22 @@ struct record_vcpu {
 	uint32_t samples[SETUP_EVENT_COUNT][RECORD_INSTRUCTIONS_MAX]; /* by instruction, from 1 */
 	struct record_stall stalls[RECORD_STALLS];                    /* open addressing by stalled, culprit, reason */
 };
+
+/* Loads and code miss the first two levels and the TLBs as events; stores do not. So are branches mispredicted. */
+static inline void
+record_add_events(struct record_counters *counters)
+{
+	const uint64_t *events = counters->events;
+
+	counters->loads_missed[0] += events[SETUP_EVENT_LEVEL1_DATA];
+	counters->loads_missed[1] += events[SETUP_EVENT_LEVEL2] - counters->code_missed[1];
+	counters->code_missed[0] += events[SETUP_EVENT_LEVEL1_CODE];
+	counters->data_tlb_missed += events[SETUP_EVENT_DATA_TLB];
+	counters->data_walks += events[SETUP_EVENT_DATA_WALK];
+	counters->code_tlb_missed += events[SETUP_EVENT_CODE_TLB];
+	counters->code_walks += events[SETUP_EVENT_CODE_WALK];
+	counters->mispredicted += events[SETUP_EVENT_BRANCH];
+}
 
 #define RECORD_VCPU_OFFSET(vcpu) (RECORD_HEADER_SIZE + CODE_LOG_SIZE + (uint64_t)(vcpu) * sizeof(struct record_vcpu))
 

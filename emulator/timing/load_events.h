@@ -62,16 +62,6 @@ load_happens(const enum load_event event, enum hierarchy_translation translation
 LOAD_INLINE bool
 load_count(struct thread *thread, unsigned index, enum hierarchy_translation translation, const enum load_event last)
 {
-	struct record_counters *counters = &thread->record->counters;
-
-	if (translation != TRANSLATION_FIRST) {
-		counters->data_tlb_missed++;
-		counters->data_walks += translation == TRANSLATION_WALKED;
-	}
-	if (last >= LOAD_MISSED_FIRST)
-		counters->loads_missed[0]++;
-	if (last >= LOAD_MISSED_SECOND)
-		counters->loads_missed[1]++;
 #pragma GCC unroll 5
 	for (enum load_event event = LOAD_MISSED_TLB; event <= last; event++) {
 		if (load_happens(event, translation) &&

@@ -26,7 +26,6 @@ SLOW void load_second_leaving(struct thread *thread, unsigned index, uint64_t ad
 LOAD_INLINE void
 load_second(struct thread *thread, unsigned index)
 {
-	thread->record->counters.loads_missed[0]++;
 	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
 		load_sampled(thread, index);
 	else
@@ -37,7 +36,6 @@ load_second(struct thread *thread, unsigned index)
 LOAD_INLINE void
 load_second_in_order(struct thread *thread, unsigned index)
 {
-	thread->record->counters.loads_missed[0]++;
 	if (__builtin_expect(sample_is_due(thread, SETUP_EVENT_LEVEL1_DATA), 0))
 		load_sampled(thread, index);
 	else

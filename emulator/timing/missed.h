@@ -1,5 +1,5 @@
 /*
- * missed.h - what an access missed, in counters and as events that are sampled
+ * missed.h - what an access missed, as events that are sampled, and in counters what is no event
  *
  * Thread rule: of the thread.
  */
@@ -17,16 +17,15 @@ missed_nothing(const struct access_result *result)
 	       result->tlb_cycles == 0;
 }
 
-/* What the first level missed, as most do that one, is counted at once. */
+/* Those from `first` on, up to the one before `level`. */
 static inline void
-missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
+missed_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned first, unsigned level)
 {
-	missed[0]++;
-	for (unsigned i = 1; i < level && i < timing->setup->machine.level_count; i++)
+	for (unsigned i = first; i < level && i < timing->setup->machine.level_count; i++)
 		missed[i]++;
 }
 
-/* Those behind level 2, up to the one before `level`. */
+/* Of a load, those behind level 2: `level` is not the first of them. */
 static __attribute__((noinline)) void
 missed_count_third(uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
 {
@@ -38,21 +37,15 @@ missed_count_third(uint64_t missed[MACHINE_LEVELS_MAX], unsigned level)
 static inline __attribute__((always_inline)) void
 missed_count_translation(struct thread *thread, uint32_t number, bool walked, const bool is_code)
 {
-	struct record_counters *counters = &thread->record->counters;
-
-	++*(is_code ? &counters->code_tlb_missed : &counters->data_tlb_missed);
 	sample_count(thread, is_code ? SETUP_EVENT_CODE_TLB : SETUP_EVENT_DATA_TLB, number);
-	if (!walked)
-		return;
-	++*(is_code ? &counters->code_walks : &counters->data_walks);
-	sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
+	if (walked)
+		sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
 }
 
 /* Of a load that level 2 had. */
 static inline void
 missed_count_second(struct thread *thread, uint32_t number)
 {
-	thread->record->counters.loads_missed[0]++;
 	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
 }
 
@@ -66,7 +59,10 @@ missed_count_read(struct thread *thread, uint32_t number, const struct access_re
 		missed_count_translation(thread, number, result->walked, is_code);
 	if (result->level == 0)
 		return;
-	missed_count_levels(thread->timing, is_code ? counters->code_missed : counters->loads_missed, result->level);
+	if (is_code)
+		missed_count_levels(thread->timing, counters->code_missed, 1, result->level);
+	else
+		missed_count_levels(thread->timing, counters->loads_missed, 2, result->level);
 	sample_count(thread, is_code ? SETUP_EVENT_LEVEL1_CODE : SETUP_EVENT_LEVEL1_DATA, number);
 	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
 		sample_count(thread, SETUP_EVENT_LEVEL2, number);
@@ -82,8 +78,6 @@ missed_count_beyond(struct thread *thread, uint32_t number, const struct access_
 
 	if (result->tlb_missed)
 		missed_count_translation(thread, number, result->walked, false);
-	missed[0]++;
-	missed[1]++;
 	if (result->level > 2 && levels > 2)
 		missed_count_third(missed, result->level < levels ? result->level : levels);
 	sample_count(thread, SETUP_EVENT_LEVEL1_DATA, number);
@@ -102,7 +96,7 @@ missed_count_store(struct thread *thread, uint32_t number, const struct access_r
 	counters->data_walks += result->walked;
 	if (result->level == 0)
 		return;
-	missed_count_levels(thread->timing, counters->stores_missed, result->level);
+	missed_count_levels(thread->timing, counters->stores_missed, 0, result->level);
 	if (result->level == HIERARCHY_MEMORY)
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }

@@ -41,7 +41,6 @@ mispredict_out_of_order(struct thread *thread, struct edge *edge, uint32_t parts
 void
 slow_ending(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	thread->record->counters.mispredicted++;
 	if (!(parts & SETUP_CLOCK))
 		mispredict_rest(thread, edge, parts);
 	else if (parts & HOT_IN_ORDER)

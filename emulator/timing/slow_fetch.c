@@ -142,14 +142,10 @@ is_sampled(const struct thread *thread, const struct fetched fetched)
 static inline void
 count(struct thread *thread, const struct fetched fetched)
 {
-	if (fetched.translation != TRANSLATION_FIRST) {
-		thread->record->counters.code_tlb_missed++;
+	if (fetched.translation != TRANSLATION_FIRST)
 		sample_is_due(thread, SETUP_EVENT_CODE_TLB);
-	}
-	if (fetched.is_second) {
-		thread->record->counters.code_missed[0]++;
+	if (fetched.is_second)
 		sample_is_due(thread, SETUP_EVENT_LEVEL1_CODE);
-	}
 }
 
 /* Straight on; what is not the usual goes on elsewhere. */

@@ -53,6 +53,44 @@ threads_and_programs_are_added_up(void **state)
 	record_made_remove(directory);
 }
 
+/* Ten of the pages that were missed are a store's, and two lines of those that level 2 missed are code. */
+static void
+what_is_an_event_is_with_what_is_not(void **state)
+{
+	const struct record_counters thread = {
+		.threads = 1,
+		.code_missed = {0, 2},
+		.data_tlb_missed = 10,
+		.events = {[SETUP_EVENT_LEVEL1_DATA] = 500,
+	                   [SETUP_EVENT_LEVEL1_CODE] = 30,
+	                   [SETUP_EVENT_LEVEL2] = 102,
+	                   [SETUP_EVENT_DATA_TLB] = 40,
+	                   [SETUP_EVENT_DATA_WALK] = 7,
+	                   [SETUP_EVENT_CODE_TLB] = 5,
+	                   [SETUP_EVENT_CODE_WALK] = 1,
+	                   [SETUP_EVENT_BRANCH] = 25},
+	};
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.2000000001.0", &second, &thread);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.sum.loads_missed[0], 500);
+	assert_int_equal(counters.sum.loads_missed[1], 100);
+	assert_int_equal(counters.sum.code_missed[0], 30);
+	assert_int_equal(counters.sum.code_missed[1], 2);
+	assert_int_equal(counters.sum.data_tlb_missed, 50);
+	assert_int_equal(counters.sum.data_walks, 7);
+	assert_int_equal(counters.sum.code_tlb_missed, 5);
+	assert_int_equal(counters.sum.code_walks, 1);
+	assert_int_equal(counters.sum.mispredicted, 25);
+	assert_int_equal(counters.programs[0].vcpus[0].data_tlb_missed, 50);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
 static void
 what_is_no_record_is_counted_as_damaged(void **state)
 {
@@ -141,6 +179,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_and_programs_are_added_up),
+		cmocka_unit_test(what_is_an_event_is_with_what_is_not),
 		cmocka_unit_test(what_is_no_record_is_counted_as_damaged),
 		cmocka_unit_test(a_thread_that_has_no_record_yet_is_left_out),
 		cmocka_unit_test(a_process_that_has_not_ended_is_known),

@@ -60,14 +60,13 @@ each_line_of_code_holds_up_its_own_instruction(void **state)
 	struct code *two = CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS);
 	struct code *three = CODE_OF(fixture, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS, MOVABS,
 	                             MOVABS, MOVABS, MOVABS, MOVABS);
-	const uint64_t *missed = fixture->thread->record->counters.code_missed;
 	static const uint32_t held_up[] = {1, 7, 8, 14, 20};
 
 	for (int i = 0; i < 2; i++) {
 		execute_with(fixture, two, SETUP_CACHES);
 		execute_with(fixture, three, SETUP_CACHES);
 	}
-	assert_int_equal(missed[0], 5);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_CODE], 5);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(stalled(fixture, held_up[i], held_up[i], REASON_CODE_CACHE) > 0);
 }
@@ -85,11 +84,11 @@ only_the_next_line_is_brought_behind_the_line_before(void **state)
 	first.first_line = first.last_line = two->first_line;
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
-	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_CODE], 2);
 	assert_int_equal(fixture->thread->edge->kind.fetch, EDGE_FETCHES_LINE);
 	execute_with(fixture, &first, SETUP_CACHES);
 	execute_with(fixture, two, SETUP_CACHES);
-	assert_int_equal(fixture->thread->record->counters.code_missed[0], 2);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_CODE], 2);
 }
 
 /* A branch that was never taken is, once: what it leads to waits, and the branch is to blame. */
@@ -105,10 +104,10 @@ the_target_of_a_mispredicted_branch_waits(void **state)
 		execute_with(fixture, branch, SETUP_BRANCHES);
 		execute_with(fixture, &fall, SETUP_BRANCHES);
 	}
-	assert_int_equal(fixture->thread->record->counters.mispredicted, 0);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_BRANCH], 0);
 	execute_with(fixture, branch, SETUP_BRANCHES);
 	execute_with(fixture, other, SETUP_BRANCHES);
-	assert_int_equal(fixture->thread->record->counters.mispredicted, 1);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_BRANCH], 1);
 	assert_int_equal(stalled(fixture, 3, 2, REASON_MISPREDICT), fixture->setup.pipeline.mispredict_cycles);
 }
 
@@ -121,9 +120,9 @@ an_access_to_two_lines_misses_twice(void **state)
 
 	execute(fixture, code);
 	slow_access(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
-	assert_int_equal(fixture->thread->record->counters.loads_missed[0], 2);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_DATA], 2);
 	slow_access(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
-	assert_int_equal(fixture->thread->record->counters.loads_missed[0], 2);
+	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_DATA], 2);
 }
 
 static uint64_t

@@ -112,8 +112,8 @@ assert_modelled(const struct timing_fixture *fixture)
 	const struct record_counters *counters = &fixture->thread->record->counters;
 	const uint32_t parts = fixture->setup.parts;
 
-	assert_int_equal(counters->mispredicted > 100, (parts & SETUP_BRANCHES) != 0);
-	assert_int_equal(counters->code_missed[0] > 10, (parts & SETUP_CACHES) != 0);
+	assert_int_equal(counters->events[SETUP_EVENT_BRANCH] > 100, (parts & SETUP_BRANCHES) != 0);
+	assert_int_equal(counters->events[SETUP_EVENT_LEVEL1_CODE] > 10, (parts & SETUP_CACHES) != 0);
 	assert_int_equal(counters->cycles[REASON_EXECUTION] > STEPS, (parts & SETUP_CLOCK) != 0);
 	assert_int_equal(counters->samples[SETUP_EVENT_BRANCH] > 10, (parts & SETUP_SAMPLES) != 0);
 }
