@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "emulator/retranslation.h"
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/callbacks.h"
 #include "emulator/timing/core.h"
@@ -14,7 +15,8 @@ static struct {
 	const struct guest *guest;
 	struct locks *locks;
 	struct callbacks callbacks;
-	atomic_bool has_threads; /* a second one began: all code is translated again */
+	struct retranslation retranslation;
+	atomic_bool has_threads; /* a second one began, or what is translated now will be kept when one begins */
 } state;
 
 void
@@ -23,22 +25,29 @@ instrument_init(struct timing *timing, const struct guest *guest, struct locks *
 	state.timing = timing;
 	state.guest = guest;
 	state.locks = locks;
+	atomic_store_explicit(&state.has_threads, !retranslation_init(&state.retranslation), memory_order_relaxed);
 	enter_init(timing);
-}
-
-void
-instrument_thread_began(unsigned vcpu)
-{
-	if (vcpu == 0)
-		state.callbacks = callbacks_choose(state.timing, timing_thread(state.timing, vcpu));
-	else
-		atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
 }
 
 static bool
 has_threads(void)
 {
 	return atomic_load_explicit(&state.has_threads, memory_order_relaxed);
+}
+
+void
+instrument_first_began(void)
+{
+	state.callbacks = callbacks_choose(state.timing, timing_thread(state.timing, 0));
+}
+
+void
+instrument_other_began(unsigned parent)
+{
+	if (has_threads())
+		return;
+	atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
+	retranslate(&state.retranslation, parent);
 }
 
 static void

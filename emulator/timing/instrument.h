@@ -15,10 +15,11 @@
 void instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks);
 
 /*
- * The first thread says what is called, before anything is translated. A second one makes more necessary in what is
- * translated from then on; the emulator translates all again.
+ * The first thread says what is called, before anything is translated. A second one makes more necessary, and so all is
+ * translated again: by the thread that begins another, which is `parent`, before that executes anything.
  */
-void instrument_thread_began(unsigned vcpu);
+void instrument_first_began(void);
+void instrument_other_began(unsigned parent);
 
 /* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */
 void instrument_block(struct qemu_plugin_tb *tb, struct code *code);

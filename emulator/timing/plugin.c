@@ -94,7 +94,10 @@ thread_began(qemu_plugin_id_t id, unsigned vcpu)
 	int err = thread_begin(&state.timing, vcpu);
 
 	(void)id;
-	instrument_thread_began(vcpu);
+	if (vcpu == 0)
+		instrument_first_began();
+	else
+		instrument_other_began(calling->vcpu);
 	if (!err)
 		return;
 	dprintf(STDERR_FILENO, "dcpiemu: thread %u of process %d cannot be emulated: %s\n", vcpu + 1, (int)getpid(),
