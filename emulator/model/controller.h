@@ -129,6 +129,23 @@ path_move_abreast(struct path_user *user, uint64_t now, const unsigned lines)
 	return true;
 }
 
+/* The same into the window that is the last of those, if it has room for all of them and the line would find it. */
+static inline __attribute__((always_inline)) bool
+path_move_beside(struct path_user *user, uint64_t now, const unsigned lines)
+{
+	struct path *path = user->path;
+	const uint64_t window = now >> path->window_shift;
+	uint64_t *there = &path->windows[window & path->window_mask];
+
+	if (window != path->newest || user->found > window ||
+	    *there - (window << PATH_LINES_BITS) + lines > path_room_in(path, window))
+		return false;
+	*there += lines;
+	if (user->found < window)
+		user->asked = window;
+	return true;
+}
+
 /* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
 static inline __attribute__((always_inline)) bool
 path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bool is_shared)

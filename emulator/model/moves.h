@@ -28,7 +28,8 @@ moves_came(struct access_result *result, const struct path_user *user, unsigned 
 }
 
 /*
- * The usual, straight on: `lines` of one controller, in time of which nothing is known yet. NULL: it is not that, and
+ * The usual, straight on: `lines` of one controller, in time of which nothing is known yet, or of which that is the
+ * newest. NULL: it is not that, and
  * nothing is done.
  */
 static inline __attribute__((always_inline)) struct path_user *
@@ -42,7 +43,9 @@ moves_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const uns
 			return NULL;
 		user += moves_controller(count, line);
 	}
-	if (__builtin_expect(path_tells(user, now), 0) || !path_move_abreast(user, now, lines))
+	if (__builtin_expect(path_tells(user, now), 0))
+		return NULL;
+	if (!path_move_abreast(user, now, lines) && !path_move_beside(user, now, lines))
 		return NULL;
 	user->lines += lines;
 	return user;

@@ -58,7 +58,7 @@ prefetch_fetch_from_third(struct hierarchy *hierarchy, struct narrow_place place
 	return true;
 }
 
-/* It comes from behind it: for the most part that is memory, of which nothing is known at the time. */
+/* It comes from behind it: for the most part that is memory, straight on. */
 PREFETCH_USUAL_INLINE void
 prefetch_fetch_from_behind(struct hierarchy *hierarchy, struct narrow_place place, uint64_t line, uint64_t now)
 {
