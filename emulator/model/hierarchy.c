@@ -84,14 +84,6 @@ access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	}
 }
 
-void
-hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                    enum hierarchy_translation translation, struct access_result *result)
-{
-	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
-	access_line(hierarchy, address, instruction, now, false, result);
-}
-
 static inline __attribute__((always_inline)) void
 access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
             struct access_result *result)

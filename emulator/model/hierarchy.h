@@ -79,10 +79,6 @@ void hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t ins
                      struct access_result *result);
 void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
 
-/* hierarchy_load() of a line that is no plain hit, of a page that was translated. */
-void hierarchy_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                         enum hierarchy_translation translation, struct access_result *result);
-
 /* Cycles from a level, or from memory that nobody else asks, to who uses it, beyond a hit in level 1. */
 uint32_t hierarchy_cycles(const struct hierarchy *hierarchy, unsigned level);
 

@@ -107,6 +107,22 @@ simple_is_in(const struct first_level *level, uint64_t line, const unsigned slot
 	return tags_has(tags, (uint32_t)(line >> level->set_shift), slots);
 }
 
+/* Whether level 1 has the line, where it is not known; it is used, and from then on it is a plain hit. */
+static inline __attribute__((always_inline)) bool
+simple_use_hidden(struct first_level *level, uint64_t address, uint64_t line, const unsigned slots)
+{
+	const size_t set = (size_t)((uint32_t)line & level->set_mask) * slots;
+	const uint32_t matches = tags_match(level->tags + set, (uint32_t)(line >> level->set_shift), slots);
+	struct plain_place *place;
+
+	if (!matches)
+		return false;
+	place = &level->places[set + (uint32_t)__builtin_ctz(matches)];
+	place->stamp = level->plain->use += PLAIN_USE;
+	first_level_put_near_line(level, place, address >> HIERARCHY_LINE_SHIFT, place->key & PLAIN_WRITTEN);
+	return true;
+}
+
 /* Brings the line into its set of level 1, which has it not: the line that was written and leaves; CACHE_NO_LINE. */
 static inline __attribute__((always_inline)) uint64_t
 simple_bring(struct first_level *level, uint64_t address, uint64_t line, const unsigned slots)

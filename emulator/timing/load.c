@@ -24,17 +24,6 @@ load_any(struct thread *thread, unsigned index, uint64_t address)
 	load_missed(thread, index, &result);
 }
 
-/* Level 1 has its line, where it is not known. */
-static SLOW void
-load_hidden(struct thread *thread, unsigned index, uint64_t address, enum hierarchy_translation translation)
-{
-	struct access_result result;
-
-	hierarchy_load_line(thread->hierarchy, address, access_number(thread, index), thread->clock, translation,
-	                    &result);
-	load_missed(thread, index, &result);
-}
-
 SLOW void
 load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             enum hierarchy_translation translation)
@@ -52,10 +41,10 @@ LOAD_INLINE void
 load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
             enum hierarchy_translation translation, const struct load_kind kind)
 {
-	if (simple_is_in(&thread->hierarchy->data, line, kind.slots))
-		load_hidden(thread, index, address, translation);
-	else
+	if (!simple_use_hidden(&thread->hierarchy->data, address, line, kind.slots))
 		load_from_second(thread, index, address, line, translation, kind);
+	else if (translation != TRANSLATION_FIRST)
+		load_behind_page(thread, index, translation);
 }
 
 /* Its page is no plain hit, or its line is none. */

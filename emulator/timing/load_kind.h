@@ -63,6 +63,9 @@ LOAD_KINDS(LOAD_DECLARE_STEPS)
 /* Of any kind: level 2 had the line, which somebody prefetched. */
 load_translated_step load_met;
 
+/* Of any kind: its page had to be translated, and level 1 had its line. */
+void load_behind_page(struct thread *thread, unsigned index, enum hierarchy_translation translation);
+
 /* Level 2 had not the line: whatever is behind it. */
 load_translated_step load_beyond;
 

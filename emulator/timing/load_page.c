@@ -3,8 +3,7 @@
 #include "emulator/timing/load_look.h"
 #include "emulator/timing/missed.h"
 
-/* Its page had to be translated, and its line is a plain hit. */
-static SLOW void
+SLOW void
 load_behind_page(struct thread *thread, unsigned index, enum hierarchy_translation translation)
 {
 	missed_count_translation(thread, access_number(thread, index), translation == TRANSLATION_WALKED, false);

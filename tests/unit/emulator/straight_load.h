@@ -16,11 +16,9 @@ straight_load_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line,
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
 	if (!simple_lacks_line(hierarchy, there, address) &&
-	    (hierarchy->simple_slots == 4 ? simple_is_in(&hierarchy->data, line, 4)
-	                                  : simple_is_in(&hierarchy->data, line, 8))) {
-		hierarchy_load_line(hierarchy, address, instruction, now, translation, result);
+	    (hierarchy->simple_slots == 4 ? simple_use_hidden(&hierarchy->data, address, line, 4)
+	                                  : simple_use_hidden(&hierarchy->data, address, line, 8)))
 		return false;
-	}
 	found = simple_use_second(hierarchy, simple_second_set(hierarchy, line), line, true);
 	if (found == SIMPLE_BEYOND) {
 		simple_load_beyond(hierarchy, address, line, instruction, now, result);
