@@ -29,8 +29,7 @@ moves_came(struct access_result *result, const struct path_user *user, unsigned 
 
 /*
  * The usual, straight on: `lines` of one controller, in time of which nothing is known yet, or of which that is the
- * newest. NULL: it is not that, and
- * nothing is done.
+ * newest. NULL: it is not that, and nothing is done.
  */
 static inline __attribute__((always_inline)) struct path_user *
 moves_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const unsigned lines)

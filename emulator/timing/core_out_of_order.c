@@ -1,8 +1,5 @@
 /*
- * Out of order: what is in the window was begun earlier. See core.h.
- *
- * Without stalls an instruction enters the window when the one that is a window before it retires: `lead` cycles of the
- * static clock before it retires itself. Stalls since then were not in its way: that is how misses overlap.
+ * Out of order: what is in the window (window.h) was begun earlier. See core.h.
  *
  * What a load that missed goes through is several functions, each of which goes on in the next one, so that none has
  * registers to save for what is not usual. Each is there for a load that level 2 serves, as most are (second_...), for
@@ -10,8 +7,8 @@
  */
 #include "emulator/timing/core.h"
 #include "emulator/timing/dependence_usual.h"
-#include "emulator/timing/front.h"
 #include "emulator/timing/load_stall.h"
+#include "emulator/timing/window.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define APART  static __attribute__((noinline))
@@ -28,65 +25,6 @@ core_forget_stalls(struct thread *thread)
 	thread->next_stall = thread->found_stall = &thread->stalls[THREAD_HISTORY];
 	thread->next_stall->position = thread->next_stall->other = UINT64_MAX;
 	thread->front_stall = thread->next_stall->back;
-}
-
-/*
- * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
- * last one that was found or the next, and nobody can foresee which: the host has no branch for it.
- */
-INLINE const struct past_stall *
-first_stall_behind(struct thread *thread, uint64_t position)
-{
-	struct past_stall *stall = thread->found_stall;
-
-	stall = stall->on[stall->position <= position];
-	while (__builtin_expect(stall->position <= position, 0))
-		stall = stall->on[1];
-	while (__builtin_expect(stall->before > position, 0))
-		stall = stall->back;
-	return thread->found_stall = stall;
-}
-
-/* When what entered the window at `entered`, on the static clock, did so, if the front end went on. */
-INLINE uint64_t
-entered_time(struct thread *thread, uint64_t entered)
-{
-	const struct past_stall *stall = first_stall_behind(thread, entered);
-
-	return entered + (stall->other < thread->other ? stall->other : thread->other);
-}
-
-/* When the instruction entered the window that retires at `position` of the static clock, whatever came between. */
-INLINE uint64_t
-entry_time(struct thread *thread, uint64_t position)
-{
-	const uint64_t lead = thread->edge->variant.lead;
-	const uint64_t time = entered_time(thread, position > lead ? position - lead : 0);
-	const bool is_refilled = position < lead + thread->front_position;
-	const uint64_t refilled = is_refilled ? position + thread->front_other : 0;
-
-	return time > refilled ? time : refilled;
-}
-
-/*
- * The same when it is known at once whether the front end began anew meanwhile; else false. If it did, for a stall that
- * is still remembered, what came before has passed, and nothing else counts.
- */
-INLINE bool
-find_entry(struct thread *thread, uint64_t position, uint64_t *time)
-{
-	const uint64_t lead = thread->edge->variant.lead;
-	uint64_t entered;
-
-	if (__builtin_expect(__builtin_sub_overflow(position, lead, &entered), 0))
-		return false;
-	if (entered >= thread->front_position)
-		*time = entered_time(thread, entered);
-	else if (__builtin_expect(front_is_remembered(thread), 1))
-		*time = entered + lead + thread->front_other;
-	else
-		return false;
-	return true;
 }
 
 INLINE const struct block_dependence *
@@ -250,7 +188,7 @@ second_anyhow(struct thread *thread, const struct block_dependence *load)
 {
 	const uint64_t retires = core_time(thread, load->index);
 
-	second_behind_any(thread, load, entry_time(thread, retires - thread->other), retires);
+	second_behind_any(thread, load, window_entry(thread, retires - thread->other), retires);
 }
 
 static void
@@ -261,7 +199,7 @@ out_of_order_load_second(struct thread *thread, unsigned index)
 	enum dependence_kind kind;
 	uint64_t issue;
 
-	if (!find_entry(thread, retires - thread->other, &issue)) {
+	if (!window_find_entry(thread, retires - thread->other, &issue)) {
 		second_anyhow(thread, load);
 		return;
 	}
@@ -277,7 +215,7 @@ out_of_order_load_second(struct thread *thread, unsigned index)
 APART void
 simple_anyhow(struct thread *thread, const struct block_dependence *load, uint32_t cache_cycles, uint32_t tlb_cycles)
 {
-	const uint64_t retires = core_time(thread, load->index), issue = entry_time(thread, retires - thread->other);
+	const uint64_t retires = core_time(thread, load->index), issue = window_entry(thread, retires - thread->other);
 
 	simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
 }
@@ -290,7 +228,7 @@ load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32
 	enum dependence_kind kind;
 	uint64_t issue;
 
-	if (!find_entry(thread, retires - thread->other, &issue)) {
+	if (!window_find_entry(thread, retires - thread->other, &issue)) {
 		simple_anyhow(thread, load, cache_cycles, tlb_cycles);
 		return;
 	}
@@ -313,7 +251,7 @@ out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_c
 APART void
 load_oddly(struct thread *thread, unsigned index, const struct access_result *result)
 {
-	const uint64_t retires = core_time(thread, index), issue = entry_time(thread, retires - thread->other);
+	const uint64_t retires = core_time(thread, index), issue = window_entry(thread, retires - thread->other);
 
 	thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
 	missed_behind_any(thread, dependence_at(thread, index), issue, retires);
