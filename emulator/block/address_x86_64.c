@@ -39,6 +39,36 @@ is_elsewhere(const struct x86_encoding *encoding)
 	return encoding->map == MAP_0F && (opcode == 0xa3 || opcode == 0xab || opcode == 0xb3 || opcode == 0xbb);
 }
 
+/* FMA of one element: QEMU 7.2 loads a whole register. */
+static bool
+is_scalar_fma(const struct x86_encoding *encoding)
+{
+	const uint8_t opcode = encoding->opcode, order = opcode >> 4;
+
+	return encoding->kind == ENCODING_VEX && encoding->map == MAP_0F38 && encoding->prefix == 0x66 &&
+	       order >= 0x9 && order <= 0xb && (opcode & 0xf) >= 0x9 && opcode & 1;
+}
+
+/* Shifts of 256 bits by a number that 128 bits hold: QEMU 7.2 loads 256. */
+static bool
+is_wide_shift(const struct x86_encoding *encoding)
+{
+	const uint8_t opcode = encoding->opcode;
+
+	return encoding->kind == ENCODING_VEX && encoding->map == MAP_0F && encoding->prefix == 0x66 &&
+	       encoding->length == 1 &&
+	       ((opcode >= 0xd1 && opcode <= 0xd3) || opcode == 0xe1 || opcode == 0xe2 ||
+	        (opcode >= 0xf1 && opcode <= 0xf3));
+}
+
+/* cvtdq2pd: QEMU 7.2 loads as much as it makes. */
+static bool
+is_widening(const struct x86_encoding *encoding)
+{
+	return (encoding->kind == ENCODING_LEGACY || encoding->kind == ENCODING_VEX) && encoding->map == MAP_0F &&
+	       encoding->prefix == 0xf3 && encoding->opcode == 0xe6;
+}
+
 static void
 modrm_access(const uint8_t *bytes, const struct instruction *instruction, const struct x86_encoding *encoding,
              struct address_form *form)
@@ -176,11 +206,13 @@ address_form_x86_64(const struct encoded_instruction *encoded, const struct inst
 	if (encoding->kind == ENCODING_LEGACY && encoding->map == MAP_ONE_BYTE) {
 		const bool is_whole = encoding->rex & REX_W && !encoding->has_address_size;
 
-		if (!encoding->has_operand_size && stack_access(encoding, form))
+		if (encoding->has_operand_size ? is_in_two_places(encoding) : stack_access(encoding, form))
 			return;
 		if (is_whole)
 			register_change(instruction, encoding, form);
 	}
-	if (encoding->has_memory)
-		modrm_access(encoded->bytes, instruction, encoding, form);
+	if (!encoding->has_memory)
+		return;
+	form->reads_beyond = is_scalar_fma(encoding) || is_wide_shift(encoding) || is_widening(encoding);
+	modrm_access(encoded->bytes, instruction, encoding, form);
 }

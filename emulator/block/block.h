@@ -41,8 +41,8 @@ enum block_end {
  * What the emulator calls back for (QEMU 7.2): an access of 8 bytes or less once, one of 16 or 32 bytes once for each 8
  * bytes in ascending order; a pair of registers for each of them, or each 8 bytes; one that loads and stores once for
  * each, in that order, also of a repeated string's element - asked for half of them, once of what updates; a prefetch
- * not at all. A conditional store of a locked sequence loads as well. tests/system/blocks.sh compares all this with
- * what the emulator does.
+ * not at all; and of what reads beyond as much again, behind what the instruction loads. A conditional store of a
+ * locked sequence loads as well. tests/system/blocks.sh compares all this with what the emulator does.
  *
  * Accesses of one group go to the same base, which does not change between them, or by amounts that are known; the
  * whole group is 64 bytes long at most (or a line of the cache, if that is shorter) and so touches two lines at most.
@@ -63,9 +63,10 @@ struct block_instruction {
 	uint8_t access_size;       /* 0: none, or not known */
 	uint8_t callback_size;     /* bytes of each callback */
 	bool loads : 1, stores : 1, is_atomic : 1;
-	bool updates : 1;       /* always loads and then stores the same bytes, in one callback each: one says all */
-	bool may_access : 1;    /* it loads, stores, or is not known to do neither: the emulator may call back */
-	bool is_blocking : 1;   /* nothing behind it may go on before it is done: barriers, atomics, system calls */
+	bool updates : 1;      /* always loads and then stores the same bytes, in one callback each: one says all */
+	bool may_access : 1;   /* it loads, stores, or is not known to do neither: the emulator may call back */
+	bool is_blocking : 1;  /* nothing behind it may go on before it is done: barriers, atomics, system calls */
+	bool reads_beyond : 1; /* the emulator loads twice as many bytes, in twice as many callbacks; it leads nobody */
 	bool is_used_first : 1; /* in order: `use` comes before any other access to memory, or is one */
 	uint16_t use; /* in order: index of the first instruction of the block that waits for what it loads, to read or
 	                 to write the same register; BLOCK_NOT_USED: none */

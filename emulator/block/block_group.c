@@ -160,6 +160,8 @@ add_access(struct grouping *grouping, uint16_t index, const struct address_form 
 		if (memcmp(&grouping->groups[i].place, &place, sizeof(place)) == 0 &&
 		    join(grouping, &grouping->groups[i], index, offset))
 			return;
+	if (instruction->reads_beyond)
+		return;
 	group = &grouping->groups[grouping->group_count++ % GROUPS_OPEN];
 	*group = (struct group){.leader = index, .last = index, .offset = offset, .to = instruction->access_size};
 	group->place = place;
@@ -213,6 +215,7 @@ block_group(const struct blocks *blocks, struct block_node *node)
 		instruction->callback_size = callback_bytes(instruction, &form);
 		instruction->group_to = instruction->callback_size;
 		instruction->updates = is_update(instruction, &form);
+		instruction->reads_beyond = form.reads_beyond;
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))
 			add_access(&grouping, i, &form);
 		change_values(&grouping, instruction, &form);

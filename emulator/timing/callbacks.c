@@ -139,6 +139,31 @@ ask(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 		ask_size(thread_of_data(plain), info, address, data);
 }
 
+/*
+ * Of a load that reads beyond, whether these bytes are behind what the instruction loads. Its callbacks follow each
+ * other, unless it is begun again.
+ */
+static bool
+is_beyond(struct thread *thread, const struct access *access, uint64_t address)
+{
+	const struct block_instruction *instruction = &access->code->block->instructions[access->index];
+	const uint64_t step = 8, size = instruction->access_size < step ? step : instruction->access_size;
+	struct half_load *half = &thread->half;
+
+	if (address != half->next)
+		half->from = address;
+	half->next = address + step < half->from + 2 * size ? address + step : THREAD_NEVER;
+	return address >= half->from + size;
+}
+
+static void
+first_half(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
+		load(vcpu, address, data, (unsigned)callback_last(data) + 1, false);
+}
+
 /* Lines and pages have any size. */
 static void
 load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -183,6 +208,13 @@ ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 }
 
 static void
+first_half_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
+		load_any(vcpu, info, address, data);
+}
+
+static void
 load_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
@@ -216,7 +248,7 @@ find_store_bits(void)
 	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_other, alone##store_1, alone##store_2, \
 		alone##store_4, alone##store_8, alone##store_other, alone##both_1, alone##both_2, alone##both_4,       \
 		alone##both_8, alone##both_other, alone##update_1, alone##update_2, alone##update_4, alone##update_8,  \
-		ask, alone##load_group, alone##access_group
+		ask, first_half, alone##load_group, alone##access_group
 
 struct callbacks
 callbacks_choose(const struct timing *timing, struct thread *first)
@@ -224,9 +256,10 @@ callbacks_choose(const struct timing *timing, struct thread *first)
 	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
 	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
 	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
-		load_any,   load_any,   load_any,   load_any, load_any,       store_any,        store_any, store_any,
-		store_any,  store_any,  both_any,   both_any, both_any,       both_any,         both_any,  update_any,
-		update_any, update_any, update_any, ask_any,  load_group_any, access_group_any,
+		load_any,   load_any,  load_any,       load_any,       load_any,         store_any,
+		store_any,  store_any, store_any,      store_any,      both_any,         both_any,
+		both_any,   both_any,  both_any,       update_any,     update_any,       update_any,
+		update_any, ask_any,   first_half_any, load_group_any, access_group_any,
 	};
 	struct callbacks callbacks = {.accesses = NULL};
 

@@ -16,6 +16,7 @@ enum access_kind {
 	ACCESS_UPDATE = ACCESS_BOTH + ACCESS_SIZES, /* the same of one place, of 1, 2, 4, 8 bytes, told of once */
 	/* alone as those above; the emulator must be asked how many bytes */
 	ACCESS_ASKED = ACCESS_UPDATE + ACCESS_SIZES - 1,
+	ACCESS_FIRST_HALF, /* a load alone that reads beyond (block.h) */
 	ACCESS_GROUP_LOADS,
 	ACCESS_GROUP_STORES, /* some of it */
 	ACCESS_KINDS,

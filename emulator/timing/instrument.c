@@ -130,6 +130,8 @@ alone_kind_of(const struct block_instruction *instruction)
 
 	if (instruction->group_to == 0)
 		return ACCESS_ASKED;
+	if (instruction->reads_beyond)
+		return ACCESS_FIRST_HALF;
 	if (instruction->updates)
 		return ACCESS_UPDATE + size;
 	if (instruction->loads && instruction->stores)

@@ -90,6 +90,11 @@ struct past_stall {
 	struct past_stall *on[2], *back; /* itself and the next; the one before */
 };
 
+/* A load that reads beyond (block.h), while the emulator tells of it. */
+struct half_load {
+	uint64_t from, next; /* its address; of its next callback, or THREAD_NEVER */
+};
+
 struct thread {
 	uint64_t clock;
 	uint64_t limit;    /* when the clock has reached it there is something to do */
@@ -122,8 +127,9 @@ struct thread {
 	uint32_t memory_cycles;       /* and one from memory, of a core's own node, that nobody else asks */
 	uint32_t mispredict_cycles;
 	bool records_stalls;
-	unsigned waiting_count;      /* of `waiting` */
-	uint16_t first_user;         /* of their user_index */
+	unsigned waiting_count; /* of `waiting` */
+	uint16_t first_user;    /* of their user_index */
+	struct half_load half;
 	struct access_result beyond; /* of a load that more than level 2 has to do with, until the core knows of it */
 
 	/* in order */

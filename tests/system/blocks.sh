@@ -75,6 +75,15 @@ if [ "$(uname -m)" = x86_64 ]; then
 	compare python3 x86_64 62 /usr/bin/python3 -c 'print(sorted({str(i): i * 0.5 for i in range(200)}.items())[7])'
 	head -c 60000 /bin/bash >"$scratch/file"
 	compare gzip x86_64 62 /bin/gzip -9 -c "$scratch/file"
+	compare perl x86_64 62 /usr/bin/perl -e '
+		for my $i (1 .. 400) { $words{sprintf("%d %g", $i * 7919 % 401, sin($i) * $i ** 1.5)} = log($i) }
+		my $text = join(",", map { "$_:$words{$_}" } sort keys %words);
+		print scalar(() = $text =~ /\d+\.(\d+)/g), "\n"'
+	if gcc -nostdlib -static -o "$scratch/accesses" "$top/tests/system/accesses.S"; then
+		compare 'each kind of access of x86-64' x86_64 62 "$scratch/accesses"
+	else
+		not_ok 'each kind of access of x86-64 can be assembled'
+	fi
 fi
 compare_guest aarch64 183
 compare_guest riscv64 243

@@ -5,7 +5,8 @@
  * compared with what block.h says: whether the instruction loads and stores, how many callbacks it has, where each of a
  * group's members is from its leader, whether all members are accessed when the leader is, that nobody is outside of
  * what the leader's callbacks told, and that what updates has one callback when asked for half of them. Of threads that
- * come later nothing is looked at.
+ * come later nothing is looked at. A guest that gets signals looks wrong: of the instruction before one the emulator
+ * tells that it writes the signal's frame.
  */
 #include <elf.h>
 #include <errno.h>
@@ -58,14 +59,15 @@ wrong(uint64_t *count, unsigned index)
 static bool
 has_known_count(const struct block_instruction *instruction)
 {
-	return instruction->leader != BLOCK_ALONE;
+	return instruction->leader != BLOCK_ALONE || instruction->reads_beyond;
 }
 
 /* How many callbacks block.h says that it has. */
 static bool
 has_all(const struct block_instruction *instruction, const struct seen *seen)
 {
-	const unsigned each = instruction->access_size / instruction->callback_size;
+	const unsigned each =
+		instruction->access_size / instruction->callback_size * (instruction->reads_beyond ? 2 : 1);
 
 	return seen->loads == (instruction->loads ? each : 0) && seen->stores == (instruction->stores ? each : 0);
 }
@@ -75,6 +77,12 @@ static bool
 has_updated(const struct seen *seen)
 {
 	return seen->loads == seen->stores && seen->stores == seen->updates && seen->updates < 2;
+}
+
+static bool
+is_seen(const struct seen *seen)
+{
+	return seen->loads || seen->stores;
 }
 
 /* The block before is over. */
@@ -89,10 +97,8 @@ check_block(void)
 			wrong(&state.number, i);
 		if (!has_known_count(instruction))
 			continue;
-		if (!seen->loads && !seen->stores) {
-			const struct seen *leader = &state.seen[instruction->leader];
-
-			if (leader->loads || leader->stores)
+		if (!is_seen(seen)) {
+			if (instruction->leader != BLOCK_ALONE && is_seen(&state.seen[instruction->leader]))
 				wrong(&state.missing, i);
 		} else if (!has_all(instruction, seen)) {
 			wrong(&state.number, i);
@@ -116,11 +122,14 @@ check_member(const struct block_instruction *instruction, unsigned index, uint64
 {
 	const struct seen *leader = &state.seen[instruction->leader];
 	const struct seen *seen = &state.seen[index];
+	const unsigned needed =
+		instruction->reads_beyond && instruction->access_size < size ? instruction->access_size : size;
+	const bool is_beyond = instruction->reads_beyond && address - seen->address >= instruction->access_size;
 
 	state.saved++;
 	if (seen->address != leader->address + (uint64_t)(int64_t)instruction->displacement)
 		wrong(&state.elsewhere, index);
-	if (address < leader->from || address + size > leader->to)
+	if (!is_beyond && (address < leader->from || address + needed > leader->to))
 		wrong(&state.outside, index);
 }
 
@@ -142,7 +151,7 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 	if (vcpu != 0 || watched->block != state.block)
 		return;
 	state.accesses++;
-	if (!seen->loads && !seen->stores)
+	if (!is_seen(seen))
 		*seen = (struct seen){.address = address, .from = UINT64_MAX};
 	if (instruction->updates &&
 	    (seen->address != address || 1u << qemu_plugin_mem_size_shift(info) != instruction->access_size))

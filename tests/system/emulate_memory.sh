@@ -45,8 +45,34 @@ streamed()
 	check_equal "all four loops of $1 threads said so" 4 "$(grep -c 'GB/s$' "$scratch/err")"
 }
 
+# Each load is of the last element of a line, 20000 lines with one between: the emulator reads the next line, too.
+last_elements()
+{
+	local machine
+
+	cat >"$scratch/last.c" <<-'C'
+	static double table[20001 * 16] __attribute__((aligned(64)));
+	int
+	main(void)
+	{
+		for (long i = 0; i < 20000; i++)
+			__asm__ volatile("vfmadd231sd %0, %%xmm1, %%xmm2" : : "m"(table[i * 16 + 7]) : "xmm2");
+		return 0;
+	}
+	C
+	gcc -O2 -static -o "$scratch/last" "$scratch/last.c" || return
+	for machine in in-order-2 "$machines/levels.conf"; do
+		emulate "$machine" 1 --no-samples -- "$scratch/last"
+		within "lines that one element each is loaded from, with FMA (${machine##*/})" 5 20000 \
+			"$(jq '.levels[] | select(.name == "L1 data").loads_missed' "$report")"
+	done
+}
+
 levels in-order-2 3
 levels intel-skylake 5
+if [ "$(uname -m)" = x86_64 ]; then
+	last_elements
+fi
 for threads in ${STREAM_THREADS:-1 2 7 18}; do
 	streamed "$threads"
 done

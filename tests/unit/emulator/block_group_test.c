@@ -82,6 +82,38 @@ what_loads_and_stores_one_place_updates_it(void **state)
 		assert_int_equal(block->instructions[i].updates, i < 2);
 }
 
+static void
+who_reads_beyond_leads_nobody(void **state)
+{
+	/* vfmadd231sd 8(%rdi),%xmm0,%xmm1; mov (%rdi),%rax; vfmadd231sd 8(%rdi),%xmm0,%xmm1 */
+	const struct block *block = BLOCK_OF(*state, 1, "c4 e2 f9 b9 4f 08", "48 8b 07", "c4 e2 f9 b9 4f 08");
+
+	assert_groups(block, "0:alone 0..8 1:leads 0..16 2:of 1 at 8");
+	assert_true(block->instructions[0].reads_beyond);
+	assert_false(block->instructions[1].reads_beyond);
+	assert_true(block->instructions[2].reads_beyond);
+}
+
+/* Of FMA only one element; of shifts by what is in memory only 256 bits; of conversions to wider elements all. */
+static void
+what_reads_beyond_is_known(void **state)
+{
+	/* vfmadd231ss; vfmadd231ps; vpsllw of 256 bits, of 128; cvtdq2pd; vcvtdq2pd; cvtps2pd: all of (%rdi) */
+	const struct block *block = BLOCK_OF(*state, 1, "c4 e2 79 b9 0f", "c4 e2 79 b8 0f", "c5 fd f1 0f",
+	                                     "c5 f9 f1 0f", "f3 0f e6 0f", "c5 fe e6 0f", "0f 5a 0f");
+
+	for (unsigned i = 0; i < block->count; i++)
+		assert_int_equal(block->instructions[i].reads_beyond, i == 0 || i == 2 || i == 4 || i == 5);
+}
+
+static void
+pushes_of_memory_and_of_less_than_a_word_are_alone(void **state)
+{
+	/* mov (%rdi),%rax; push (%rdi); pushw (%rdi); popw (%rdi) */
+	assert_groups(BLOCK_OF(*state, 1, "48 8b 07", "ff 37", "66 ff 37", "66 8f 07"),
+	              "0:alone 0..8 1:alone 0..8 2:alone 0..2 3:alone 0..2");
+}
+
 /* Of 24 bytes the first callback tells of 16. */
 static void
 what_a_callback_does_not_tell_of_is_not_written(void **state)
@@ -249,6 +281,9 @@ main(void)
 		TEST(pops_and_the_return_are_one_group),
 		TEST(what_a_group_writes_is_known),
 		TEST(what_loads_and_stores_one_place_updates_it),
+		TEST(who_reads_beyond_leads_nobody),
+		TEST(what_reads_beyond_is_known),
+		TEST(pushes_of_memory_and_of_less_than_a_word_are_alone),
 		TEST(what_a_callback_does_not_tell_of_is_not_written),
 		TEST(leave_takes_the_frame_for_the_stack),
 		TEST(what_is_popped_into_a_register_is_another_base),
