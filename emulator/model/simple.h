@@ -69,7 +69,6 @@ simple_ordered_lacks(struct hierarchy *hierarchy, const struct plain_place *ther
 static inline __attribute__((always_inline)) bool
 simple_recent_lacks(struct hierarchy *hierarchy, const struct plain_place *there, uint64_t address, uint64_t offset)
 {
-	translate_fetch_set(hierarchy, simple_line(address, offset));
 	return translate_recent_lacks(&hierarchy->data_pages, there, address >> HIERARCHY_PAGE_SHIFT, offset);
 }
 

@@ -42,7 +42,7 @@ load_unsure(struct thread *thread, unsigned index, uint64_t address, uint64_t li
             enum hierarchy_translation translation, const struct load_kind kind)
 {
 	if (!simple_use_hidden(&thread->hierarchy->data, address, line, kind.slots))
-		load_from_second(thread, index, address, line, translation, kind);
+		load_from_second(thread, index, address, line, translation, kind, NULL);
 	else if (translation != TRANSLATION_FIRST)
 		load_behind_page(thread, index, translation);
 }
@@ -54,7 +54,7 @@ load_of(struct thread *thread, unsigned index, uint64_t address, struct plain_pl
 {
 	if (simple_use_page(thread->hierarchy, page, address))
 		load_look(thread, index, address, simple_line(address, plain_page_of(page)->offset), TRANSLATION_FIRST,
-		          there, kind);
+		          there, kind, NULL);
 	else
 		thread->ways.load_page(thread, index, address, there, page);
 }

@@ -19,10 +19,11 @@ load_behind_page_in_order(struct thread *thread, unsigned index, enum hierarchy_
 /* Its page was translated. */
 LOAD_INLINE void
 load_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-            const enum hierarchy_translation translation, struct plain_place *there, const struct load_kind kind)
+            const enum hierarchy_translation translation, struct plain_place *there, const struct load_kind kind,
+            const struct narrow_place *third)
 {
 	if (!simple_use_line(thread->hierarchy, there, address))
-		load_look(thread, index, address, line, translation, there, kind);
+		load_look(thread, index, address, line, translation, there, kind, third);
 	else if (translation != TRANSLATION_FIRST && kind.behind == LOAD_BEHIND_MEMORY)
 		load_behind_page_in_order(thread, index, translation);
 	else if (translation != TRANSLATION_FIRST)
@@ -37,7 +38,7 @@ load_page_anyhow(struct thread *thread, unsigned index, uint64_t address, struct
 	uint64_t line;
 	const enum hierarchy_translation translation = simple_translate_anyhow(thread->hierarchy, address, &line);
 
-	load_behind(thread, index, address, line, translation, there, kind);
+	load_behind(thread, index, address, line, translation, there, kind, NULL);
 }
 
 /* By what the first one is, FIRST_PAGES_ORDERED or FIRST_PAGES_RECENT; `ways`: of the second one. */
@@ -46,18 +47,29 @@ load_page(struct thread *thread, unsigned index, uint64_t address, struct plain_
           const struct load_kind kind, const enum first_pages_kind first, const uint32_t ways)
 {
 	uint64_t offset, line;
+	struct narrow_place place;
+	const struct narrow_place *third = NULL;
 
-	if (!__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1) ||
-	    !(first == FIRST_PAGES_ORDERED ? simple_ordered_lacks(thread->hierarchy, page, address, offset)
-	                                   : simple_recent_lacks(thread->hierarchy, page, address, offset))) {
+	if (!__builtin_expect(simple_find_page(thread->hierarchy, address, &offset), 1)) {
 		kind.page_anyhow(thread, index, address, there, page);
 		return;
 	}
 	line = simple_line(address, offset);
+	if (kind.behind == LOAD_BEHIND_THIRD) {
+		place = load_third_fetch(thread->hierarchy, line);
+		third = &place;
+	} else if (kind.behind == LOAD_BEHIND_ANY) {
+		translate_fetch_set(thread->hierarchy, line);
+	}
+	if (!(first == FIRST_PAGES_ORDERED ? simple_ordered_lacks(thread->hierarchy, page, address, offset)
+	                                   : simple_recent_lacks(thread->hierarchy, page, address, offset))) {
+		kind.page_anyhow(thread, index, address, there, page);
+		return;
+	}
 	if (simple_translate_second(thread->hierarchy, line, ways) == TRANSLATION_SECOND)
-		load_behind(thread, index, address, line, TRANSLATION_SECOND, there, kind);
+		load_behind(thread, index, address, line, TRANSLATION_SECOND, there, kind, third);
 	else
-		load_behind(thread, index, address, line, TRANSLATION_WALKED, there, kind);
+		load_behind(thread, index, address, line, TRANSLATION_WALKED, there, kind, third);
 }
 
 /*

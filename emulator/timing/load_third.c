@@ -20,5 +20,6 @@ load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t l
              enum hierarchy_translation translation, uint64_t left)
 {
 	simple_leave(thread->hierarchy, left, thread->clock);
-	load_behind_first(thread, index, address, line, translation, simple_second_set(thread->hierarchy, line));
+	load_behind_first(thread, index, address, line, translation, simple_second_set(thread->hierarchy, line),
+	                  load_third_place(thread->hierarchy, line));
 }

@@ -21,21 +21,45 @@ void load_through_third(struct thread *thread, unsigned index, uint64_t address,
 void load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                   enum hierarchy_translation translation, uint64_t left);
 
+/* Where the line is in level 3, when that is narrow and can tell its number; else its `set` is NULL. */
+LOAD_INLINE struct narrow_place
+load_third_place(const struct hierarchy *hierarchy, uint64_t line)
+{
+	const struct cache *third = hierarchy->levels[2];
+	struct narrow_place place;
+
+	if (third->is_narrow && narrow_has_room(place = narrow_place(third, line)))
+		return place;
+	return (struct narrow_place){.set = NULL};
+}
+
+/* The same when its page is translated: the host fetches the set, as translate_fetch_set() does. */
+LOAD_INLINE struct narrow_place
+load_third_fetch(const struct hierarchy *hierarchy, uint64_t line)
+{
+	const struct narrow_place place = load_third_place(hierarchy, line);
+
+	if (__builtin_expect(place.set != NULL, 1))
+		__builtin_prefetch(place.set, 1);
+	else
+		translate_fetch_set(hierarchy, line);
+	return place;
+}
+
 /*
- * Level 1 has its line; `set`: its own of level 2. The host gets two sets at once, unless it got one when the page was
- * translated.
+ * Level 1 has its line; `set`: its own of level 2, `place`: of level 3. The host gets two sets at once, unless it got
+ * one when the page was translated.
  */
 LOAD_INLINE void
 load_behind_first(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                  enum hierarchy_translation translation, struct cache_small *set)
+                  enum hierarchy_translation translation, struct cache_small *set, const struct narrow_place place)
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
 	const struct cache *third = hierarchy->levels[2];
 	uint64_t left = cache_small_make_room(&hierarchy->own[1], set, line);
-	struct narrow_place place;
 	uint32_t matches = 0;
 
-	if (third->is_narrow && narrow_has_room(place = narrow_place(third, line))) {
+	if (place.set) {
 		if (left != CACHE_NO_LINE) {
 			const struct narrow_place back = narrow_place(third, left);
 
@@ -58,12 +82,13 @@ load_behind_first(struct thread *thread, unsigned index, uint64_t address, uint6
 
 LOAD_INLINE void
 load_from_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                enum hierarchy_translation translation, struct cache_small *set, const unsigned slots)
+                enum hierarchy_translation translation, struct cache_small *set, const unsigned slots,
+                const struct narrow_place place)
 {
 	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
 
 	if (__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
-		load_behind_first(thread, index, address, line, translation, set);
+		load_behind_first(thread, index, address, line, translation, set, place);
 	else
 		load_leaving(thread, index, address, line, translation, left);
 }
