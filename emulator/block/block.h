@@ -145,8 +145,13 @@ struct variant_load {
 
 /* A block as it is executed behind something. */
 struct variant {
-	uint32_t cycles;   /* that one execution takes, without dynamic stalls; out of order rounded down, */
-	uint32_t fraction; /* and this much more, in 2^-32 cycles; in order 0 */
+	union {
+		uint64_t time; /* that one execution takes, without dynamic stalls, in 2^-32 cycles: */
+		struct {
+			uint32_t fraction; /* in order 0 */
+			uint32_t cycles;
+		};
+	};
 	/*
 	 * Of each instruction: cycles from the block's beginning until it issues (in order), or retires (out of order);
 	 * ascending. count + 1 of them, the last is `cycles`. At the head of the queue in cycle n, from 0 on, is the

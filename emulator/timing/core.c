@@ -73,7 +73,7 @@ stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum 
 	if (cycles == 0)
 		return;
 	if (!is_in_order)
-		core_remember_stall(thread, thread->clock - thread->other);
+		core_remember_stall(thread, thread_clock(thread) - thread->other);
 	thread_stall(thread, instruction, culprit, reason, cycles);
 	if (!is_in_order)
 		front_begin(thread);

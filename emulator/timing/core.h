@@ -16,7 +16,7 @@
 static inline uint64_t
 core_time(const struct thread *thread, unsigned index)
 {
-	return thread->clock - thread->edge->variant.cycles + thread->edge->variant.issue_cycles[index];
+	return thread_clock(thread) - thread->edge->variant.cycles + thread->edge->variant.issue_cycles[index];
 }
 
 /* When the store of instruction `index` asks for its line, should it miss: the write buffer has it by then. */

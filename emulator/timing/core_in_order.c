@@ -49,7 +49,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 		if (instruction->use < thread->first_user)
 			thread->first_user = instruction->use;
 	}
-	thread->limit = 0;
+	thread_reach_limit(thread);
 }
 
 /* `load_cycles`: of waiting for memory, as of struct access_result. */
@@ -59,7 +59,7 @@ load_in_turn(struct thread *thread, unsigned index, struct load_cost cost, uint3
 	const struct block *block = thread->edge->variant.block;
 	const struct block_instruction *instruction = &block->instructions[index];
 	const uint32_t number = block->first + index;
-	const uint64_t told = thread->clock;
+	const uint64_t told = thread_clock(thread);
 	uint64_t issue, ready;
 
 	waiting_settle(thread, index);
@@ -83,7 +83,8 @@ in_order_load_among_others(struct thread *thread, unsigned index, uint64_t cache
 	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
 	const struct block *block = thread->edge->variant.block;
 	const struct block_instruction *instruction = &block->instructions[index];
-	const uint64_t issue = thread->clock + (uint64_t)(int64_t)variant_load(&thread->edge->variant, index)->issue;
+	const uint64_t issue =
+		thread_clock(thread) + (uint64_t)(int64_t)variant_load(&thread->edge->variant, index)->issue;
 	const uint64_t ready = issue + thread->load_cycles + cache_cycles + tlb_cycles;
 
 	if (thread->first_user <= index || core_flight_turn(thread) > issue ||

@@ -111,7 +111,7 @@ missed_behind_any(struct thread *thread, const struct block_dependence *load, ui
 	uint64_t ready;
 
 	issue = issue_behind_any(thread, load, issue);
-	core_issue_later(&missed->cost, missed->load_cycles, thread->clock, issue);
+	core_issue_later(&missed->cost, missed->load_cycles, thread_clock(thread), issue);
 	ready = issue_load(thread, issue, core_cycles(&missed->cost));
 	dependence_add(thread, load, ready);
 	if (ready > retires)

@@ -16,7 +16,7 @@ static inline void
 front_begin(struct thread *thread)
 {
 	thread->front_stall = thread->next_stall->back;
-	thread->front_position = thread->clock - thread->other;
+	thread->front_position = thread_clock(thread) - thread->other;
 	thread->front_other = thread->other;
 }
 
@@ -36,7 +36,8 @@ front_is_remembered(const struct thread *thread)
 static inline bool
 front_is_simple(const struct thread *thread, uint64_t cycles)
 {
-	return thread->first_user == BLOCK_NOT_USED && thread->clock + cycles <= thread->next_sample;
+	return thread->first_user == BLOCK_NOT_USED &&
+	       (thread_has_time(thread, cycles) || thread_clock(thread) + cycles <= thread->next_sample);
 }
 
 static inline bool
@@ -50,7 +51,7 @@ static inline __attribute__((always_inline)) void
 front_pass(struct thread *thread, enum record_reason reason, uint64_t cycles, const bool is_in_order)
 {
 	if (!is_in_order)
-		core_remember_stall(thread, thread->clock - thread->other);
+		core_remember_stall(thread, thread_clock(thread) - thread->other);
 	stall_pass(thread, cycles);
 	thread->record->counters.cycles[reason] += cycles;
 	if (!is_in_order)

@@ -33,12 +33,10 @@ hot_advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 	thread->edge = edge;
 	if (!(parts & SETUP_CLOCK))
 		return;
-	thread->clock += edge->variant.cycles;
-	if (!(parts & HOT_IN_ORDER)) { /* the history is for what addresses are made of; only there are fractions */
+	if (!(parts & HOT_IN_ORDER)) /* the history is for what addresses are made of */
 		thread->history[++thread->sequence % THREAD_HISTORY] = edge;
-		thread->clock += __builtin_add_overflow(thread->fraction, edge->variant.fraction, &thread->fraction);
-	}
-	if (!HOT_LIKELY(thread->clock < thread->limit))
+	thread->since.all += (int64_t)edge->variant.time;
+	if (!HOT_LIKELY(thread->since.all < 0))
 		slow_limit(thread);
 }
 

@@ -18,7 +18,7 @@ in_order_load(struct thread *thread, unsigned index, const uint64_t cache_cycles
 {
 	const struct variant_load *load = variant_load(&thread->edge->variant, index);
 	const int64_t later = (int64_t)(cache_cycles + tlb_cycles), cycles = load->wait + later;
-	const uint64_t issue = thread->clock + (uint64_t)(int64_t)load->issue;
+	const uint64_t issue = thread_clock(thread) + (uint64_t)(int64_t)load->issue;
 
 	if (__builtin_expect(cycles <= 0 || thread->waiting_count || core_flight_turn(thread) > issue, 0)) {
 		in_order_load_among_others(thread, index, cache_cycles, tlb_cycles);

@@ -68,7 +68,7 @@ static void
 settle_delay(unsigned vcpu, void *data)
 {
 	(void)data;
-	clock_settle(state.timing->clock, vcpu, timing_thread(state.timing, vcpu)->clock);
+	clock_settle(state.timing->clock, vcpu, thread_clock(timing_thread(state.timing, vcpu)));
 }
 
 static bool
@@ -91,13 +91,13 @@ atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *d
 	(void)data;
 	if (!qemu_plugin_mem_is_store(info))
 		return;
-	now = locks_access(state.locks, vcpu, address, thread->clock,
+	now = locks_access(state.locks, vcpu, address, thread_clock(thread),
 	                   is_zero(address, qemu_plugin_mem_size_shift(info)));
-	if (now > thread->clock)
+	if (now > thread_clock(thread))
 		thread_step(thread, &(struct clock_step){
 					    .now = now,
 					    .limit = thread->next_turn,
-					    .blocked_cycles = now - thread->clock,
+					    .blocked_cycles = now - thread_clock(thread),
 				    });
 }
 

@@ -20,7 +20,7 @@ load_any(struct thread *thread, unsigned index, uint64_t address)
 {
 	struct access_result result;
 
-	hierarchy_load(thread->hierarchy, address, access_number(thread, index), thread->clock, &result);
+	hierarchy_load(thread->hierarchy, address, access_number(thread, index), thread_clock(thread), &result);
 	load_missed(thread, index, &result);
 }
 
@@ -32,7 +32,7 @@ load_beyond(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_beyond(thread->hierarchy, address, line, number, thread->clock, result);
+	simple_load_beyond(thread->hierarchy, address, line, number, thread_clock(thread), result);
 	missed_count_beyond(thread, number, result, thread->hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }

@@ -15,8 +15,8 @@ load_brought(struct thread *thread, unsigned index, uint64_t line, enum hierarch
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
-	simple_leave(hierarchy, left, thread->clock);
-	hierarchy_look_further(hierarchy, line, hierarchy->system->data_cycles, thread->clock, result);
+	simple_leave(hierarchy, left, thread_clock(thread));
+	hierarchy_look_further(hierarchy, line, hierarchy->system->data_cycles, thread_clock(thread), result);
 	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
@@ -31,7 +31,7 @@ load_exchange(struct thread *thread, unsigned index, uint64_t line, enum hierarc
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
 	result->level = HIERARCHY_MEMORY;
-	hierarchy_exchange(hierarchy, left, line, hierarchy->system->data_cycles, thread->clock, result);
+	hierarchy_exchange(hierarchy, left, line, hierarchy->system->data_cycles, thread_clock(thread), result);
 	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
@@ -63,7 +63,7 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 		return;
 	}
 	left = cache_small_make_room(&hierarchy->own[1], set, line);
-	user = moves_exchange_with_one(hierarchy, left, thread->clock);
+	user = moves_exchange_with_one(hierarchy, left, thread_clock(thread));
 	if (__builtin_expect(!user, 0))
 		load_exchange(thread, index, line, translation, left);
 	else if (__builtin_expect(user->load_cycles != 0, 0))

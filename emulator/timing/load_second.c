@@ -12,7 +12,7 @@ load_met_anyhow(struct thread *thread, unsigned index, uint64_t address, uint64_
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&thread->hierarchy->data_pages, translation);
-	simple_load_met(thread->hierarchy, address, line, number, thread->clock, result);
+	simple_load_met(thread->hierarchy, address, line, number, thread_clock(thread), result);
 	missed_count_read(thread, number, result, false);
 	core_load_missed(thread, index, result);
 }
@@ -23,7 +23,7 @@ load_met(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
 	struct hierarchy *hierarchy = thread->hierarchy;
 
 	if (translation != TRANSLATION_FIRST || !prefetch_is_usual(hierarchy) ||
-	    !simple_meet_in_time(hierarchy, line, thread->clock))
+	    !simple_meet_in_time(hierarchy, line, thread_clock(thread)))
 		load_met_anyhow(thread, index, address, line, translation);
 	else if (hierarchy->simple_slots == 4)
 		load_second_of_four(thread, index, address, line);
@@ -50,7 +50,7 @@ load_sampled_behind(struct thread *thread, unsigned index, enum hierarchy_transl
 SLOW void
 load_second_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line, uint64_t left)
 {
-	simple_leave(thread->hierarchy, left, thread->clock);
+	simple_leave(thread->hierarchy, left, thread_clock(thread));
 	load_second_told(thread, index, address, line);
 }
 
@@ -61,8 +61,8 @@ load_second_brought(struct thread *thread, unsigned index, uint64_t address, uin
 {
 	const uint32_t number = access_number(thread, index);
 
-	simple_leave(thread->hierarchy, left, thread->clock);
-	simple_tell_second(thread->hierarchy, address, line, number, thread->clock);
+	simple_leave(thread->hierarchy, left, thread_clock(thread));
+	simple_tell_second(thread->hierarchy, address, line, number, thread_clock(thread));
 	missed_count_translation(thread, number, translation == TRANSLATION_WALKED, false);
 	missed_count_second(thread, number);
 	core_load_simply(thread, index, thread->second_cycles,

@@ -9,8 +9,8 @@ load_through_third(struct thread *thread, unsigned index, uint64_t address, uint
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
-	hierarchy_look_in_third(hierarchy, left, line, hierarchy->system->data_cycles, thread->clock, result);
-	simple_tell(hierarchy, address, line, number, thread->clock, result);
+	hierarchy_look_in_third(hierarchy, left, line, hierarchy->system->data_cycles, thread_clock(thread), result);
+	simple_tell(hierarchy, address, line, number, thread_clock(thread), result);
 	missed_count_beyond(thread, number, result, hierarchy->level_count);
 	core_load_missed(thread, index, result);
 }
@@ -19,7 +19,7 @@ SLOW void
 load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
              enum hierarchy_translation translation, uint64_t left)
 {
-	simple_leave(thread->hierarchy, left, thread->clock);
+	simple_leave(thread->hierarchy, left, thread_clock(thread));
 	load_behind_first(thread, index, address, line, translation, simple_second_set(thread->hierarchy, line),
 	                  load_third_place(thread->hierarchy, line));
 }

@@ -20,7 +20,7 @@ load_sampled(struct thread *thread, unsigned index)
 SLOW void
 load_second_told(struct thread *thread, unsigned index, uint64_t address, uint64_t line)
 {
-	simple_tell_second(thread->hierarchy, address, line, access_number(thread, index), thread->clock);
+	simple_tell_second(thread->hierarchy, address, line, access_number(thread, index), thread_clock(thread));
 	load_second(thread, index);
 }
 
@@ -46,7 +46,7 @@ load_served(struct thread *thread, unsigned index, unsigned from)
 static SLOW void
 load_fetching(struct thread *thread, unsigned index, unsigned count, unsigned from)
 {
-	prefetch_usual_fetch(thread->hierarchy, count, thread->clock);
+	prefetch_usual_fetch(thread->hierarchy, count, thread_clock(thread));
 	load_served(thread, index, from);
 }
 
@@ -54,7 +54,7 @@ load_fetching(struct thread *thread, unsigned index, unsigned count, unsigned fr
 static SLOW void
 load_finding_stream(struct thread *thread, unsigned index, uint64_t line, unsigned from)
 {
-	prefetch_usual_find(thread->hierarchy, line, thread->clock);
+	prefetch_usual_find(thread->hierarchy, line, thread_clock(thread));
 	load_served(thread, index, from);
 }
 
@@ -62,7 +62,7 @@ load_finding_stream(struct thread *thread, unsigned index, uint64_t line, unsign
 static SLOW void
 load_telling(struct thread *thread, unsigned index, uint64_t known, unsigned from)
 {
-	prefetch_usual_tell(thread->hierarchy, known, access_number(thread, index), thread->clock);
+	prefetch_usual_tell(thread->hierarchy, known, access_number(thread, index), thread_clock(thread));
 	load_served(thread, index, from);
 }
 
@@ -85,9 +85,9 @@ load_fetching_leaving(struct thread *thread, unsigned index, uint64_t next, uint
 	struct hierarchy *hierarchy = thread->hierarchy;
 	const struct narrow_place place = narrow_place(hierarchy->levels[2], next);
 
-	hierarchy_write_back(hierarchy, left, 3, thread->clock);
-	if (!prefetch_fetch_from_third(hierarchy, place, next, thread->clock))
-		prefetch_fetch_from_behind(hierarchy, place, next, thread->clock);
+	hierarchy_write_back(hierarchy, left, 3, thread_clock(thread));
+	if (!prefetch_fetch_from_third(hierarchy, place, next, thread_clock(thread)))
+		prefetch_fetch_from_behind(hierarchy, place, next, thread_clock(thread));
 	load_second(thread, index);
 }
 
@@ -95,14 +95,14 @@ load_fetching_leaving(struct thread *thread, unsigned index, uint64_t next, uint
 static SLOW void
 load_fetching_behind(struct thread *thread, unsigned index, uint64_t next, struct narrow_place place)
 {
-	prefetch_fetch_from_behind(thread->hierarchy, place, next, thread->clock);
+	prefetch_fetch_from_behind(thread->hierarchy, place, next, thread_clock(thread));
 	load_second(thread, index);
 }
 
 static SLOW void
 load_fetching_anyhow(struct thread *thread, unsigned index, uint64_t next)
 {
-	prefetch_usual_fetch_next(thread->hierarchy, next, thread->clock);
+	prefetch_usual_fetch_next(thread->hierarchy, next, thread_clock(thread));
 	load_second(thread, index);
 }
 
@@ -121,7 +121,7 @@ load_fetching_next(struct thread *thread, unsigned index, uint64_t next)
 	left = prefetch_fetch_into_second(hierarchy, stream, next);
 	if (!prefetch_fetch_leaves_simply(hierarchy, left))
 		load_fetching_leaving(thread, index, next, left);
-	else if (prefetch_fetch_from_third(hierarchy, place, next, thread->clock))
+	else if (prefetch_fetch_from_third(hierarchy, place, next, thread_clock(thread)))
 		load_second(thread, index);
 	else
 		load_fetching_behind(thread, index, next, place);

@@ -54,7 +54,7 @@ sample_begin(struct thread *thread)
 	period = next_period(thread, SETUP_EVENT_CYCLES);
 	/* the first one anywhere in its period: short threads are sampled as often as they deserve */
 	thread->next_sample =
-		period == THREAD_NEVER ? THREAD_NEVER - 1 : thread->clock + random_number(thread) % period;
+		period == THREAD_NEVER ? THREAD_NEVER - 1 : thread_clock(thread) + random_number(thread) % period;
 	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
 		thread->countdowns[i] = next_period(thread, i);
 }
@@ -62,7 +62,7 @@ sample_begin(struct thread *thread)
 __attribute__((noinline)) void
 sample_stall(struct thread *thread, uint32_t stalled)
 {
-	while (thread->clock > thread->next_sample)
+	while (thread_clock(thread) > thread->next_sample)
 		take_cycles(thread, stalled);
 	thread_set_limit(thread);
 }
@@ -75,7 +75,7 @@ sample_execution(struct thread *thread, uint64_t start)
 	const struct block *block = variant->block;
 	unsigned index = 0;
 
-	while (thread->clock > thread->next_sample) {
+	while (thread_clock(thread) > thread->next_sample) {
 		const uint64_t cycle = thread->next_sample - start;
 
 		while (index + 1u < block->count && variant->issue_cycles[index] < cycle)

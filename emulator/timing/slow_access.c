@@ -8,7 +8,7 @@
 static SLOW void
 store_line(struct thread *thread, unsigned index, uint64_t address)
 {
-	const uint64_t begins = access_is_timed(thread) ? core_store_begins(thread, index) : thread->clock;
+	const uint64_t begins = access_is_timed(thread) ? core_store_begins(thread, index) : thread_clock(thread);
 	const uint32_t number = access_number(thread, index);
 	struct access_result result;
 

@@ -93,11 +93,11 @@ reach(struct thread *thread)
 {
 	struct clock_step step;
 
-	if (thread->clock > thread->next_sample)
-		sample_execution(thread, thread->clock - thread->edge->variant.cycles);
-	if (thread->clock >= thread->next_turn) {
+	if (thread_clock(thread) > thread->next_sample)
+		sample_execution(thread, thread_clock(thread) - thread->edge->variant.cycles);
+	if (thread_clock(thread) >= thread->next_turn) {
 		thread_publish(thread);
-		clock_reached(thread->timing->clock, thread->vcpu, thread->clock, &step);
+		clock_reached(thread->timing->clock, thread->vcpu, thread_clock(thread), &step);
 		thread_step(thread, &step);
 	}
 }
@@ -105,7 +105,7 @@ reach(struct thread *thread)
 static inline bool
 is_due(const struct thread *thread)
 {
-	return thread->clock > thread->next_sample || thread->clock >= thread->next_turn;
+	return thread_clock(thread) > thread->next_sample || thread_clock(thread) >= thread->next_turn;
 }
 
 static SLOW void

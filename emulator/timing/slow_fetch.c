@@ -27,7 +27,7 @@ fetch_line(struct thread *thread, const struct code *code, uint64_t address)
 	struct access_result result;
 	uint32_t number;
 
-	hierarchy_fetch(thread->hierarchy, address, thread->clock, &result);
+	hierarchy_fetch(thread->hierarchy, address, thread_clock(thread), &result);
 	if (missed_nothing(&result))
 		return;
 	number = instruction_in(code, address);
@@ -176,7 +176,7 @@ fetch_beyond(struct thread *thread, struct edge *edge, uint32_t parts, uint64_t 
 	const uint32_t number = last_line_instruction(edge->code);
 	struct access_result result = hierarchy_result_of(&thread->hierarchy->code_pages, translation);
 
-	simple_fetch_rest(thread->hierarchy, address, line, found, thread->clock, &result);
+	simple_fetch_rest(thread->hierarchy, address, line, found, thread_clock(thread), &result);
 	missed_count_read(thread, number, &result, true);
 	if (parts & SETUP_CLOCK)
 		core_fetch_missed(thread, number, &result);

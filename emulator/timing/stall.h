@@ -28,7 +28,7 @@ stall_at(const struct thread *thread, const uint32_t *at)
 static inline __attribute__((always_inline)) void
 stall_pass(struct thread *thread, uint64_t cycles)
 {
-	thread->clock += cycles;
+	thread_pass(thread, cycles);
 	thread->other += cycles;
 }
 
@@ -45,7 +45,7 @@ stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum recor
 static inline __attribute__((always_inline)) void
 stall_sample(struct thread *thread, uint32_t stalled)
 {
-	if (__builtin_expect(thread->clock > thread->next_sample, 0))
+	if (__builtin_expect(!thread_has_time(thread, 0) && thread_clock(thread) > thread->next_sample, 0))
 		sample_stall(thread, stalled);
 }
 
@@ -56,7 +56,7 @@ stall_sample(struct thread *thread, uint32_t stalled)
 static inline __attribute__((always_inline)) bool
 stall_plainly(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	if (thread->clock + cycles > thread->next_sample)
+	if (!thread_has_time(thread, cycles) && thread_clock(thread) + cycles > thread->next_sample)
 		return false;
 	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
 		return false;

@@ -33,10 +33,10 @@ make_core(struct timing *timing, struct thread *thread)
 static void
 start_clock(struct thread *thread, uint64_t clock)
 {
-	thread->clock = clock;
+	thread->limit = clock;
+	thread->since.all = 0;
 	thread->other = clock;
 	thread->published_static = 0;
-	thread->fraction = 0;
 	waiting_forget(thread);
 	thread->store_count = 0;
 	thread->store_room = thread->store_turn = 0;
@@ -78,8 +78,8 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->edge = &timing->nothing->edge;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
 		thread->history[i] = thread->edge;
-	thread->record->counters.began = thread->clock;
-	thread->record->counters.clock = thread->clock;
+	thread->record->counters.began = thread_clock(thread);
+	thread->record->counters.clock = thread_clock(thread);
 	thread->record->counters.threads++;
 	if (timing->thread_count <= vcpu)
 		timing->thread_count = vcpu + 1;
@@ -93,7 +93,7 @@ thread_end(struct thread *thread)
 		return;
 	core_settle(thread);
 	thread_publish(thread);
-	clock_thread_end(thread->timing->clock, thread->vcpu, thread->clock);
+	clock_thread_end(thread->timing->clock, thread->vcpu, thread_clock(thread));
 }
 
 void
@@ -110,11 +110,11 @@ void
 thread_publish(struct thread *thread)
 {
 	struct record_counters *counters = &thread->record->counters;
-	const uint64_t position = thread->clock - thread->other;
+	const uint64_t position = thread_clock(thread) - thread->other;
 
 	counters->cycles[REASON_EXECUTION] += position - thread->published_static;
 	thread->published_static = position;
-	counters->clock = thread->clock;
+	counters->clock = thread_clock(thread);
 	if (thread->hierarchy) {
 		const struct hierarchy_traffic *traffic = hierarchy_traffic(thread->hierarchy);
 
@@ -127,9 +127,14 @@ thread_publish(struct thread *thread)
 void
 thread_set_limit(struct thread *thread)
 {
-	thread->limit = thread->next_turn < thread->next_sample ? thread->next_turn : thread->next_sample + 1;
-	if (thread->waiting_count)
-		thread->limit = 0; /* at the next block */
+	const uint64_t limit = thread->next_turn < thread->next_sample ? thread->next_turn : thread->next_sample + 1;
+	const uint64_t clock = thread_clock(thread);
+	uint64_t left = 0;
+
+	if (limit > clock && !thread->waiting_count) /* else at the next block */
+		left = limit - clock < THREAD_LIMIT ? limit - clock : THREAD_LIMIT;
+	thread->limit = clock + left;
+	thread->since.all = (int64_t)(thread->since.fraction - (left << 32));
 }
 
 /* By itself, so that who finds it at once has nothing to save for it. */
@@ -141,7 +146,7 @@ stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum 
 
 	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
 		recording_pass(thread->timing->recording);
-	if (thread->clock > thread->next_sample)
+	if (thread_clock(thread) > thread->next_sample)
 		sample_stall(thread, stalled);
 }
 
@@ -171,7 +176,8 @@ thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum rec
 static void
 pass_blocked(struct thread *thread, uint64_t cycles)
 {
-	stall_pass(thread, cycles);
+	thread->limit += cycles; /* with the clock, as it may be long; sample_skip() sets it */
+	thread->other += cycles;
 	thread->record->counters.cycles[REASON_BLOCKED] += cycles;
 	sample_skip(thread, cycles);
 }
@@ -184,7 +190,7 @@ thread_step(struct thread *thread, const struct clock_step *step)
 	if (step->call_cycles)
 		thread_stall(thread, thread->call, thread->call, REASON_CALL, step->call_cycles);
 	thread->next_turn = step->limit;
-	thread->record->counters.clock = thread->clock;
+	thread->record->counters.clock = thread_clock(thread);
 	thread_set_limit(thread);
 }
 
@@ -196,7 +202,7 @@ thread_call_began(struct thread *thread, const struct clock_call *call)
 	core_settle(thread);
 	thread->call = block->first + block->count - 1u;
 	thread_publish(thread);
-	clock_call_began(thread->timing->clock, thread->vcpu, thread->clock, call);
+	clock_call_began(thread->timing->clock, thread->vcpu, thread_clock(thread), call);
 }
 
 void
@@ -204,7 +210,7 @@ thread_call_ended(struct thread *thread, int64_t result)
 {
 	struct clock_step step;
 
-	clock_call_ended(thread->timing->clock, thread->vcpu, thread->clock, result, &step);
+	clock_call_ended(thread->timing->clock, thread->vcpu, thread_clock(thread), result, &step);
 	thread_step(thread, &step);
 	core_restart(thread);
 }
@@ -214,8 +220,8 @@ thread_fork(struct thread *thread)
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	thread->published_static = thread->clock - thread->other;
-	counters->clock = thread->clock;
-	counters->began = thread->clock;
+	thread->published_static = thread_clock(thread) - thread->other;
+	counters->clock = thread_clock(thread);
+	counters->began = thread_clock(thread);
 	counters->threads = 1;
 }

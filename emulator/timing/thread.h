@@ -26,6 +26,7 @@
 #define THREAD_STALLS    (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
 #define THREAD_DISTANCES 512
 #define THREAD_NEVER     UINT64_MAX
+#define THREAD_LIMIT     (UINT64_C(1) << 30) /* cycles until the clock's limit, and that one thing takes, at most */
 
 struct timing;
 struct core_ways;
@@ -95,12 +96,20 @@ struct half_load {
 	uint64_t from, next; /* its address; of its next callback, or THREAD_NEVER */
 };
 
+/* In 2^-32 cycles. */
+union thread_time {
+	int64_t all;
+	struct {
+		uint32_t fraction;
+		int32_t cycles;
+	};
+};
+
 struct thread {
-	uint64_t clock;
-	uint64_t limit;    /* when the clock has reached it there is something to do */
-	uint32_t fraction; /* of a cycle, in 2^-32 */
-	uint32_t sequence; /* of the block that runs */
-	struct edge *edge; /* by which the block that runs was entered */
+	union thread_time since; /* the clock's time since `limit`, less than 0 until then: thread_clock() */
+	uint64_t limit;          /* when the clock has reached it there is something to do */
+	uint32_t sequence;       /* of the block that runs */
+	struct edge *edge;       /* by which the block that runs was entered */
 	uint64_t *executions;
 	struct timing *timing;
 	struct plain_hits *data_plain, *code_plain;
@@ -156,6 +165,36 @@ struct thread {
 };
 
 _Static_assert(sizeof(struct thread) <= THREAD_DATA, "a thread has its place");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "union thread_time, and what a variant takes");
+
+/* What it is now, in cycles. */
+static inline uint64_t
+thread_clock(const struct thread *thread)
+{
+	return thread->limit + (uint64_t)(int64_t)thread->since.cycles;
+}
+
+/* So many more have passed; fewer than THREAD_LIMIT. */
+static inline void
+thread_pass(struct thread *thread, uint64_t cycles)
+{
+	thread->since.all += (int64_t)(cycles << 32);
+}
+
+/* Whether neither a sample nor a turn is due even when so many have passed; else one is, perhaps. */
+static inline bool
+thread_has_time(const struct thread *thread, uint64_t cycles)
+{
+	return thread->since.all + (int64_t)(cycles << 32) < 0;
+}
+
+/* There is something to do when the next block begins. */
+static inline void
+thread_reach_limit(struct thread *thread)
+{
+	thread->limit = thread_clock(thread);
+	thread->since.all = thread->since.fraction;
+}
 
 /* Its plain hits of data, where they are with it, and the thread that they are with. */
 static inline struct plain_hits *

@@ -264,7 +264,7 @@ timing_publish(struct timing *timing)
 int
 timing_fork(struct timing *timing, struct thread *calling)
 {
-	const uint64_t clock = calling ? calling->clock : 0;
+	const uint64_t clock = calling ? thread_clock(calling) : 0;
 	int err;
 
 	clock_fork(timing->clock);

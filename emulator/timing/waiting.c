@@ -136,7 +136,7 @@ settle_plainly(struct thread *thread)
 bool
 waiting_begin_plainly(struct thread *thread)
 {
-	const uint64_t begin = thread->clock - thread->edge->variant.cycles;
+	const uint64_t begin = thread_clock(thread) - thread->edge->variant.cycles;
 	struct waiting_load *load = &thread->waiting[0];
 
 	if (thread->waiting_count != 1)
@@ -156,9 +156,9 @@ waiting_begin_block(struct thread *thread)
 	const uint64_t cycles = thread->edge->variant.cycles;
 
 	if (thread->first_user != BLOCK_NOT_USED) {
-		thread->clock -= cycles;
+		thread_pass(thread, 0 - cycles);
 		waiting_settle_some(thread, BLOCK_INSTRUCTIONS_MAX);
-		thread->clock += cycles;
+		thread_pass(thread, cycles);
 	}
-	find_users(thread, thread->clock - cycles);
+	find_users(thread, thread_clock(thread) - cycles);
 }

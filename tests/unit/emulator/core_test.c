@@ -177,12 +177,13 @@ no_cycle_is_lost(void **state)
 
 	run_at_random(fixture, codes, 4, &cycles, &fractions);
 	assert_true(sum_of_stalls(fixture->thread->record) > 100000);
-	assert_int_equal(fixture->thread->clock, cycles + (fractions >> 32) + sum_of_stalls(fixture->thread->record));
+	assert_int_equal(thread_clock(fixture->thread),
+	                 cycles + (fractions >> 32) + sum_of_stalls(fixture->thread->record));
 	assert_int_equal(counters->cycles[REASON_EXECUTION], cycles + (fractions >> 32));
 	for (int i = 0; i < REASON_COUNT; i++)
 		sum += counters->cycles[i];
-	assert_int_equal(sum, fixture->thread->clock);
-	assert_int_equal(counters->clock, fixture->thread->clock);
+	assert_int_equal(sum, thread_clock(fixture->thread));
+	assert_int_equal(counters->clock, thread_clock(fixture->thread));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)

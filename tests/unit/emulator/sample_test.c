@@ -32,7 +32,7 @@ each_period_of_cycles_is_a_sample(void **state)
 	for (int i = 0; i < 1000; i++)
 		execute(fixture, code);
 	assert_in_range(fixture->thread->record->counters.samples[SETUP_EVENT_CYCLES],
-	                fixture->thread->clock / PERIOD - 1, fixture->thread->clock / PERIOD + 1);
+	                thread_clock(fixture->thread) / PERIOD - 1, thread_clock(fixture->thread) / PERIOD + 1);
 	timing_fixture_free(fixture);
 }
 
@@ -123,12 +123,12 @@ long_periods_are_randomised(void **state)
 			continue;
 		count++;
 		if (before) {
-			const uint64_t period = fixture->thread->clock - before;
+			const uint64_t period = thread_clock(fixture->thread) - before;
 
 			shortest = period < shortest ? period : shortest;
 			longest = period > longest ? period : longest;
 		}
-		before = fixture->thread->clock;
+		before = thread_clock(fixture->thread);
 	}
 	assert_in_range(count, 990, 1010);
 	assert_in_range(shortest, 1549, 1565);
