@@ -129,10 +129,12 @@ tables_that_are_too_large_are_begun_anew(void **state)
 	needs_perf_events(site);
 	site->collection->tables_limit = 1;
 	for (int i = 0; i < 4; i++) {
+		const uint64_t sessions = view_of(site).sessions;
+
 		work_for(50000000);
 		assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
-		assert_int_equal(view_of(site).attribution.images, 0);
-		assert_int_equal(view_of(site).attribution.contexts, 0);
+		/* what is in the tables by now is of the next session: on a busy machine that may be something */
+		assert_true(view_of(site).sessions > sessions);
 	}
 	collection_stop(site->collection);
 	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
