@@ -97,14 +97,17 @@ struct record_vcpu {
 	struct record_stall stalls[RECORD_STALLS];                    /* open addressing by stalled, culprit, reason */
 };
 
-/* Loads and code miss the first two levels and the TLBs as events; stores do not. So are branches mispredicted. */
+/*
+ * Loads and code miss the first two levels and the TLBs as events; stores do not. So are branches mispredicted. Of a
+ * guest that was killed between two counts, the event may be lacking.
+ */
 static inline void
 record_add_events(struct record_counters *counters)
 {
-	const uint64_t *events = counters->events;
+	const uint64_t *events = counters->events, second = events[SETUP_EVENT_LEVEL2];
 
 	counters->loads_missed[0] += events[SETUP_EVENT_LEVEL1_DATA];
-	counters->loads_missed[1] += events[SETUP_EVENT_LEVEL2] - counters->code_missed[1];
+	counters->loads_missed[1] += second > counters->code_missed[1] ? second - counters->code_missed[1] : 0;
 	counters->code_missed[0] += events[SETUP_EVENT_LEVEL1_CODE];
 	counters->data_tlb_missed += events[SETUP_EVENT_DATA_TLB];
 	counters->data_walks += events[SETUP_EVENT_DATA_WALK];

@@ -91,6 +91,24 @@ what_is_an_event_is_with_what_is_not(void **state)
 	record_made_remove(directory);
 }
 
+/* A signal killed it between two counts. */
+static void
+an_event_that_is_lacking_takes_nothing_from_loads(void **state)
+{
+	const struct record_counters thread = {
+		.threads = 1, .code_missed = {0, 2}, .events = {[SETUP_EVENT_LEVEL2] = 1}};
+	struct counters counters;
+	char directory[64];
+
+	(void)state;
+	record_made_directory(directory);
+	record_made_file(directory, "record.2000000001.0", &second, &thread);
+	assert_int_equal(counters_read(directory, &counters), 0);
+	assert_int_equal(counters.sum.loads_missed[1], 0);
+	counters_fini(&counters);
+	record_made_remove(directory);
+}
+
 static void
 what_is_no_record_is_counted_as_damaged(void **state)
 {
@@ -180,6 +198,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_and_programs_are_added_up),
 		cmocka_unit_test(what_is_an_event_is_with_what_is_not),
+		cmocka_unit_test(an_event_that_is_lacking_takes_nothing_from_loads),
 		cmocka_unit_test(what_is_no_record_is_counted_as_damaged),
 		cmocka_unit_test(a_thread_that_has_no_record_yet_is_left_out),
 		cmocka_unit_test(a_process_that_has_not_ended_is_known),
