@@ -8,32 +8,41 @@
 
 #include "emulator/model/simple.h"
 
-/* Whether the page is a plain hit; it is used, and says which line, as caches know it, the address is of. */
+/*
+ * Whether the page, of this key where the table's `index` says, is a plain hit; it is used, and says which line, as
+ * caches know it, the address is of.
+ */
 static inline __attribute__((always_inline)) bool
-simple_use_code_page(struct plain_hits *plain, uint64_t address, uint64_t *line)
+simple_use_code_page(struct plain_hits *plain, uint16_t index, uint64_t key, uint64_t address, uint64_t *line)
 {
-	struct plain_place *there = plain_page(plain, address >> HIERARCHY_PAGE_SHIFT);
+	struct plain_place *there = plain_place_at(plain, plain->pages[index]);
 
-	*line = simple_line(address, plain_page_of(there)->offset);
-	if (plain_page_differs(there, address >> HIERARCHY_PAGE_SHIFT))
+	if (plain_page_differs(there, key))
 		return false;
+	*line = simple_line(address, plain_page_of(there)->offset);
 	there->stamp = plain->use += PLAIN_USE;
 	return true;
 }
 
-/* A page that is no plain hit, with `address`; its line, as caches know it. False: nothing was done. */
+/*
+ * A page that is no plain hit, with `address`, is brought into the first TLB, which is a `first` and known not to have
+ * it; its line, as caches know it. `index`: in the table of plain hits. False: nothing was done.
+ */
 static inline __attribute__((always_inline)) bool
-simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint64_t *line,
-                  enum hierarchy_translation *translation)
+simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint16_t index, const enum first_pages_kind first,
+                  uint64_t *line)
 {
+	struct first_pages *pages = &hierarchy->code_pages;
+	struct plain_hits *plain = hierarchy->plain_code;
+	const struct plain_place *there = plain_place_at(plain, plain->pages[index]);
+	const uint64_t page = address >> HIERARCHY_PAGE_SHIFT;
 	uint64_t offset;
 
-	if (!simple_find_page(hierarchy, address, &offset))
+	if (!__builtin_expect(page_map_recent_offset(&hierarchy->regions, address, &offset), 1))
 		return false;
 	*line = simple_line(address, offset);
-	translate_fetch_set(hierarchy, *line);
-	return translate_straight(hierarchy, &hierarchy->code_pages, address >> HIERARCHY_PAGE_SHIFT, *line,
-	                          translation);
+	return first == FIRST_PAGES_ORDERED ? translate_ordered_lacks(pages, there, page, offset)
+	                                    : translate_recent_lacks(pages, there, page, offset);
 }
 
 /*

@@ -68,14 +68,6 @@ front_stall_at(struct thread *thread, struct record_stall *stall, enum record_re
 		record_stall_count(stall, cycles);
 }
 
-/* It is simple and known. */
-static inline __attribute__((always_inline)) void
-front_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	front_stall_at(thread, record_stall_first(thread->record, stalled, culprit, reason), reason, cycles,
-	               thread->timing->is_in_order);
-}
-
 /* core_mispredicted() of the block before, that went on by the edge. */
 static inline __attribute__((always_inline)) bool
 front_mispredicts(struct thread *thread, const struct edge *edge, bool is_in_order)
@@ -92,16 +84,20 @@ front_mispredicts(struct thread *thread, const struct edge *edge, bool is_in_ord
 
 /* core_fetch_missed() of what does not wait for memory: 0 cycles are no stall. */
 static inline __attribute__((always_inline)) bool
-front_misses(struct thread *thread, uint32_t instruction, uint32_t tlb_cycles, uint32_t cache_cycles)
+front_misses(struct thread *thread, uint32_t instruction, uint32_t tlb_cycles, uint32_t cache_cycles,
+             const bool is_in_order)
 {
+	struct record_stall *tlb = record_stall_first(thread->record, instruction, instruction, REASON_CODE_TLB);
+	struct record_stall *cache = record_stall_first(thread->record, instruction, instruction, REASON_CODE_CACHE);
+
 	if (!front_is_simple(thread, (uint64_t)tlb_cycles + cache_cycles) ||
 	    (tlb_cycles && !front_is_known(thread, instruction, instruction, REASON_CODE_TLB)) ||
 	    (cache_cycles && !front_is_known(thread, instruction, instruction, REASON_CODE_CACHE)))
 		return false;
 	if (tlb_cycles)
-		front_stall(thread, instruction, instruction, REASON_CODE_TLB, tlb_cycles);
+		front_stall_at(thread, tlb, REASON_CODE_TLB, tlb_cycles, is_in_order);
 	if (cache_cycles)
-		front_stall(thread, instruction, instruction, REASON_CODE_CACHE, cache_cycles);
+		front_stall_at(thread, cache, REASON_CODE_CACHE, cache_cycles, is_in_order);
 	return true;
 }
 

@@ -60,10 +60,12 @@ hot_fetches_plainly(struct thread *thread, const struct edge *edge, const enum e
 HOT_INLINE void
 hot_fetch(struct thread *thread, struct edge *edge, const uint32_t parts, const enum edge_fetch fetch)
 {
-	if (parts & SETUP_CACHES && !HOT_LIKELY(hot_fetches_plainly(thread, edge, fetch)))
-		slow_fetch(thread, edge, parts);
-	else
+	if (!(parts & SETUP_CACHES) || HOT_LIKELY(hot_fetches_plainly(thread, edge, fetch)))
 		hot_advance(thread, edge, parts);
+	else if (fetch == EDGE_FETCHES_ANY)
+		slow_fetch_all(thread, edge, parts);
+	else
+		thread->ways.fetch[fetch == EDGE_FETCHES_TWO](thread, edge, parts);
 }
 
 /* Where the block before went on: whether that was predicted rightly, and what it changes is changed. */
@@ -100,7 +102,7 @@ hot_learn(struct thread *thread, const struct edge *edge, const uint32_t parts, 
 }
 
 /* By this edge, of whose kind the last two are, straight on as long as all is as usual; what is not goes on in
- * slow_block.c and slow_fetch.c, with the same next steps. */
+ * slow_block.c, fetch_line.c and slow_fetch.c, with the same next steps. */
 HOT_INLINE void
 hot_go(struct thread *thread, struct edge *edge, const uint32_t parts, const enum code_ending ending,
        const enum edge_fetch fetch)

@@ -17,12 +17,14 @@ typedef void hot_step(struct thread *thread, struct edge *edge);
 
 /*
  * A block begins, and the rest of what that takes, as something of it is not usual; `parts` as of hot_go(). In turn:
- * its edge is not at hand, `go` goes on by it; where the block before went was not predicted; its code is no plain hit,
- * or on more lines than are asked for at once.
+ * its edge is not at hand, `go` goes on by it; where the block before went was not predicted; its last line, its two
+ * lines, or all of its lines are fetched, whatever the caches are.
  */
 SLOW void slow_edge(struct thread *thread, struct code *code, hot_step *go);
 SLOW void slow_ending(struct thread *thread, struct edge *edge, uint32_t parts);
-SLOW void slow_fetch(struct thread *thread, struct edge *edge, uint32_t parts);
+SLOW void slow_fetch_line(struct thread *thread, struct edge *edge, uint32_t parts);
+SLOW void slow_fetch_two(struct thread *thread, struct edge *edge, uint32_t parts);
+SLOW void slow_fetch_all(struct thread *thread, struct edge *edge, uint32_t parts);
 
 /* The clock has reached the limit, with the block that begins. */
 SLOW void slow_limit(struct thread *thread);

@@ -1,6 +1,7 @@
 #include "emulator/model/hierarchy_state.h"
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/core.h"
+#include "emulator/timing/fetch.h"
 #include "emulator/timing/hot.h"
 #include "emulator/timing/load.h"
 #include "emulator/timing/missed.h"
@@ -167,6 +168,7 @@ slow_choose_ways(struct thread *thread)
 	const bool is_simple = thread->timing->is_common && thread->hierarchy->simple_slots;
 
 	load_choose_ways(thread);
+	fetch_choose_ways(thread);
 	thread->ways.store = store_given;
 	thread->ways.group = is_simple ? group_given : group_given_anyhow;
 }

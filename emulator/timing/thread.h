@@ -54,6 +54,15 @@ struct access_ways {
 
 	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
 	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
+
+	/* of a block that is entered by the edge the last line is fetched, or both of two; `parts` as of hot_go() */
+	void (*fetch[2])(struct thread *thread, struct edge *edge, uint32_t parts);
+
+	/* steps of simple ones (fetch.h), by whether it is the first of two lines: the page is no plain hit; it was
+	 * translated, and the line is none */
+	void (*fetch_page[2])(struct thread *thread, struct edge *edge);
+	void (*fetch_behind[2])(struct thread *thread, struct edge *edge, uint64_t line,
+	                        enum hierarchy_translation translation);
 };
 
 /* What a load takes longer than a hit. */

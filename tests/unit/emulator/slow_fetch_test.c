@@ -1,4 +1,5 @@
-/* Tests of emulator/timing/{enter,slow_fetch,slow_block}.c: straight on, all is as it is when nothing is straight. */
+/* Tests of emulator/timing/{enter,slow_block,fetch_line,fetch_page,slow_fetch}.c: straight on, all is as it is when
+ * nothing is straight. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #include "emulator/model/hierarchy_state.h"
@@ -41,6 +42,7 @@ begin_both(void **state, const char *machine)
 	assert_non_null(pair);
 	pair->whole = begin(machine);
 	pair->whole->thread->hierarchy->simple_code_slots = 0;
+	slow_choose_ways(pair->whole->thread);
 	pair->straight = begin(machine);
 	assert_true(pair->straight->thread->hierarchy->simple_code_slots > 0);
 	enter_init(&pair->straight->timing);
