@@ -12,7 +12,6 @@
 #include "emulator/model/translate.h"
 
 enum simple_found {
-	SIMPLE_NOT,    /* level 1 has it, where it is not known: nothing was done */
 	SIMPLE_SECOND, /* level 2 had the line; a load's is now to be brought into level 1, by simple_load_...() */
 	SIMPLE_MET,    /* and somebody prefetched it */
 	SIMPLE_BEYOND, /* it had not */
@@ -95,15 +94,6 @@ static inline uint32_t
 simple_translation_cycles(const struct hierarchy *hierarchy, enum hierarchy_translation translation)
 {
 	return hierarchy->data_pages.cycles[translation];
-}
-
-/* Level 1 has the line, where it is not known. */
-static inline __attribute__((always_inline)) bool
-simple_is_in(const struct first_level *level, uint64_t line, const unsigned slots)
-{
-	const uint32_t *tags = level->tags + (size_t)((uint32_t)line & level->set_mask) * slots;
-
-	return tags_has(tags, (uint32_t)(line >> level->set_shift), slots);
 }
 
 /* Whether level 1 has the line, where it is not known; it is used, and from then on it is a plain hit. */

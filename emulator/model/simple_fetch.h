@@ -46,26 +46,14 @@ simple_fetch_page(struct hierarchy *hierarchy, uint64_t address, uint16_t index,
 }
 
 /*
- * A line that is no plain hit, whose page is one; `slots`: hierarchy->simple_code_slots, 4 or 8. None was written, and
- * so nothing leaves level 1 that must go anywhere.
+ * A line that level 1 has not, whose page is a plain hit; `slots`: hierarchy->simple_code_slots, 4 or 8. None was
+ * written, and so nothing leaves level 1 that must go anywhere.
  */
 static inline __attribute__((always_inline)) enum simple_found
 simple_fetch_line(struct hierarchy *hierarchy, uint64_t address, uint64_t line, const unsigned slots)
 {
-	if (__builtin_expect(simple_is_in(&hierarchy->code, line, slots), 0))
-		return SIMPLE_NOT;
 	simple_bring(&hierarchy->code, address, line, slots);
 	return simple_use_second(hierarchy, simple_second_set(hierarchy, line), line, true);
-}
-
-/* The same of one that level 1 has, where it is not known; from then on it is. */
-static inline void
-simple_fetch_hidden(struct hierarchy *hierarchy, uint64_t address, uint64_t line)
-{
-	struct first_level *first = &hierarchy->code;
-	const struct first_found found = first_level_use(first, line, first->plain->use += PLAIN_USE);
-
-	first_level_put_line(first, found.place, address >> HIERARCHY_LINE_SHIFT, false);
 }
 
 /* What it takes from level 2. */

@@ -41,16 +41,15 @@ fetch_beyond(struct thread *thread, struct edge *edge, uint64_t line, enum simpl
 	fetch_go_on(thread, edge, kind);
 }
 
-/* Its place in level 1 is not known. */
-static SLOW void
-fetch_hidden(struct thread *thread, struct edge *edge, uint64_t line, struct fetch_kind kind,
-             enum hierarchy_translation translation)
+/* Level 1 has it. */
+FETCH_INLINE void
+fetch_found(struct thread *thread, struct edge *edge, const enum hierarchy_translation translation,
+            const struct fetch_kind kind)
 {
-	simple_fetch_hidden(thread->hierarchy, fetch_key(edge, kind), line);
 	if (translation == TRANSLATION_FIRST)
 		fetch_go_on(thread, edge, kind);
 	else
-		fetch_rest(thread, edge, kind, (struct fetched){translation, false});
+		fetch_done(thread, edge, kind, (struct fetched){translation, false});
 }
 
 /* It is known as `line`, and its page was used; `slots`: of a set of level 1. */
@@ -59,11 +58,15 @@ fetch_line(struct thread *thread, struct edge *edge, uint64_t line, const enum h
            const struct fetch_kind kind, const unsigned slots)
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
-	const enum simple_found found = simple_fetch_line(hierarchy, fetch_key(edge, kind), line, slots);
+	const uint64_t key = fetch_key(edge, kind);
+	enum simple_found found;
 
-	if (found == SIMPLE_NOT)
-		fetch_hidden(thread, edge, line, kind, translation);
-	else if (found != SIMPLE_SECOND || hierarchy->prefetch)
+	if (__builtin_expect(simple_use_hidden(&hierarchy->code, key, line, slots), 0)) {
+		fetch_found(thread, edge, translation, kind);
+		return;
+	}
+	found = simple_fetch_line(hierarchy, key, line, slots);
+	if (found != SIMPLE_SECOND || hierarchy->prefetch)
 		fetch_beyond(thread, edge, line, found, kind, translation);
 	else
 		fetch_done(thread, edge, kind, (struct fetched){translation, true});
