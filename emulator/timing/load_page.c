@@ -10,10 +10,17 @@ load_behind_page(struct thread *thread, unsigned index, enum hierarchy_translati
 	core_load_simply(thread, index, 0, simple_translation_cycles(thread->hierarchy, translation));
 }
 
+/* The same in order, by what translated it. */
 static SLOW void
-load_behind_page_in_order(struct thread *thread, unsigned index, enum hierarchy_translation translation)
+load_behind_page_second(struct thread *thread, unsigned index)
 {
-	load_counted(thread, index, translation, LOAD_WALKED);
+	load_counted(thread, index, TRANSLATION_SECOND, LOAD_WALKED);
+}
+
+static SLOW void
+load_behind_page_walked(struct thread *thread, unsigned index)
+{
+	load_counted(thread, index, TRANSLATION_WALKED, LOAD_WALKED);
 }
 
 /* Its page was translated. */
@@ -24,10 +31,14 @@ load_behind(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 {
 	if (!simple_use_line(thread->hierarchy, there, address))
 		load_look(thread, index, address, line, translation, there, kind, third);
-	else if (translation != TRANSLATION_FIRST && kind.behind == LOAD_BEHIND_MEMORY)
-		load_behind_page_in_order(thread, index, translation);
-	else if (translation != TRANSLATION_FIRST)
+	else if (translation == TRANSLATION_FIRST)
+		return;
+	else if (kind.behind != LOAD_BEHIND_MEMORY)
 		load_behind_page(thread, index, translation);
+	else if (translation == TRANSLATION_SECOND)
+		load_behind_page_second(thread, index);
+	else
+		load_behind_page_walked(thread, index);
 }
 
 /* Whatever the TLBs are. */
