@@ -123,12 +123,41 @@ begin_block(struct thread *thread)
 	go_on(thread);
 }
 
+/* Neither a sample nor a turn is due, here and in the next; who needs the only load that is waited for is not known. */
+static inline __attribute__((always_inline)) void
+look_for_user(struct thread *thread)
+{
+	const struct variant *variant = &thread->edge->variant;
+	const uint64_t begin = thread_clock(thread) - variant->cycles;
+	struct waiting_load *load = &thread->waiting[0];
+
+	if (waiting_is_needed(load, variant->block)) {
+		waiting_add_user(thread, load, begin);
+	} else if (load->ready <= begin) {
+		thread->waiting_count = 0;
+		go_on(thread);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+begin_behind_one(struct thread *thread)
+{
+	if (thread->first_user == BLOCK_NOT_USED)
+		look_for_user(thread);
+	else if (waiting_settle_plainly(thread))
+		go_on(thread);
+	else
+		begin_block(thread);
+}
+
 /* While a load is waited for the limit stays where it is. */
 void
 slow_limit(struct thread *thread)
 {
-	if (thread->waiting_count && !waiting_begin_plainly(thread))
-		begin_block(thread);
-	else if (thread->waiting_count == 0 || is_due(thread))
+	if (thread->waiting_count == 0)
 		go_on(thread);
+	else if (thread->waiting_count > 1 || is_due(thread))
+		begin_block(thread);
+	else
+		begin_behind_one(thread);
 }

@@ -61,15 +61,7 @@ waiting_settle_some(struct thread *thread, unsigned index)
 	wait_for(thread, &thread->waiting[0]);
 }
 
-/* Whether the block needs a register of the load. */
-static inline bool
-has_reader(const struct block *block, const struct waiting_load *load)
-{
-	return (load->registers[0] != REGISTER_NONE && block_mentions(block, load->registers[0])) ||
-	       (load->registers[1] != REGISTER_NONE && block_mentions(block, load->registers[1]));
-}
-
-/* And from which instruction on. */
+/* From which instruction on the block needs a register of the load. */
 static uint16_t
 first_reader(const struct block *block, const struct waiting_load *load)
 {
@@ -86,9 +78,8 @@ first_reader(const struct block *block, const struct waiting_load *load)
 	return first;
 }
 
-/* The block that began at `begin` needs what is waited for. */
-static __attribute__((noinline)) void
-add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
+__attribute__((noinline)) void
+waiting_add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
 {
 	const struct variant *variant = &thread->edge->variant;
 	const uint16_t reader = first_reader(variant->block, load);
@@ -107,8 +98,8 @@ find_users(struct thread *thread, uint64_t begin)
 	for (unsigned i = 0; i < thread->waiting_count;) {
 		struct waiting_load *load = &thread->waiting[i];
 
-		if (has_reader(thread->edge->variant.block, load))
-			add_user(thread, load, begin);
+		if (waiting_is_needed(load, thread->edge->variant.block))
+			waiting_add_user(thread, load, begin);
 		else if (load->ready <= begin) {
 			*load = thread->waiting[--thread->waiting_count];
 			continue;
@@ -117,9 +108,8 @@ find_users(struct thread *thread, uint64_t begin)
 	}
 }
 
-/* Who waits for the only one waits for its line or its page alone, and that is told at once. */
-static inline bool
-settle_plainly(struct thread *thread)
+bool
+waiting_settle_plainly(struct thread *thread)
 {
 	const struct waiting_load *load = &thread->waiting[0];
 	const uint64_t now = load->user_position + thread->other, cycles = load->ready - now;
@@ -130,23 +120,6 @@ settle_plainly(struct thread *thread)
 	                                         is_for_line ? REASON_DATA_CACHE : REASON_DATA_TLB, cycles)))
 		return false;
 	waiting_forget(thread);
-	return true;
-}
-
-bool
-waiting_begin_plainly(struct thread *thread)
-{
-	const uint64_t begin = thread_clock(thread) - thread->edge->variant.cycles;
-	struct waiting_load *load = &thread->waiting[0];
-
-	if (thread->waiting_count != 1)
-		return false;
-	if (thread->first_user != BLOCK_NOT_USED)
-		return settle_plainly(thread);
-	if (has_reader(thread->edge->variant.block, load))
-		add_user(thread, load, begin);
-	else if (load->ready <= begin)
-		thread->waiting_count = 0;
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #ifndef DCPI_EMULATOR_TIMING_WAITING_H
 #define DCPI_EMULATOR_TIMING_WAITING_H
 
+#include "emulator/block/block.h"
 #include "emulator/timing/thread.h"
 
 /* None is waited for. */
@@ -31,7 +32,21 @@ waiting_settle(struct thread *thread, unsigned index)
  */
 void waiting_begin_block(struct thread *thread);
 
-/* The same if it is one load and all is as usual; else false: nothing was done. */
-bool waiting_begin_plainly(struct thread *thread);
+/*
+ * The only load that is waited for, whose user is known, is waited for now. False: not for its line or its page alone,
+ * or not as stall_plainly() does it, and nothing was done.
+ */
+bool waiting_settle_plainly(struct thread *thread);
+
+/* Whether the block needs a register of the load. */
+static inline bool
+waiting_is_needed(const struct waiting_load *load, const struct block *block)
+{
+	return (load->registers[0] != REGISTER_NONE && block_mentions(block, load->registers[0])) ||
+	       (load->registers[1] != REGISTER_NONE && block_mentions(block, load->registers[1]));
+}
+
+/* The block that runs needs it; it began at `begin`. */
+void waiting_add_user(struct thread *thread, struct waiting_load *load, uint64_t begin);
 
 #endif
