@@ -45,16 +45,6 @@ narrow_lock(const struct cache *cache, struct narrow_set *set, uint32_t *written
 	return true;
 }
 
-/* Whether it is narrow though threads share it, and the line's place there is now locked without more ado. */
-SET_INLINE bool
-enter_narrow_at_once(const struct cache *cache, uint64_t line, struct narrow_place *place, uint32_t *written)
-{
-	if (!narrow_is_shared(cache))
-		return false;
-	*place = narrow_place(cache, line);
-	return __builtin_expect(narrow_has_room(*place) && narrow_try(place->set, written), 1);
-}
-
 /* Whether it is narrow, and so on, or has to be made wide. */
 static inline bool
 enter_narrow(struct cache *cache, uint64_t line, struct narrow_place *place, uint32_t *written)
@@ -152,16 +142,6 @@ access_of_any_kind(struct cache *cache, uint64_t line, bool writes)
 	return access_kind(cache, line, writes, set_kind_any(cache));
 }
 
-/* In a set that is locked. */
-SET_INLINE struct cache_found
-access_narrow_locked(const struct cache *cache, struct narrow_place place, bool writes, uint32_t written)
-{
-	const struct cache_found found = narrow_access_with(cache, place, writes, &written);
-
-	narrow_unlock(place.set, written);
-	return found;
-}
-
 static __attribute__((noinline)) struct cache_found
 access_any_locked(struct cache *cache, uint64_t line, bool writes)
 {
@@ -169,7 +149,7 @@ access_any_locked(struct cache *cache, uint64_t line, bool writes)
 	uint32_t written;
 
 	if (enter_narrow(cache, line, &place, &written))
-		return access_narrow_locked(cache, place, writes, written);
+		return narrow_access_locked(cache, place, writes, written);
 	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
 }
 
@@ -179,8 +159,8 @@ cache_access_shared(struct cache *cache, uint64_t line, bool writes)
 	struct narrow_place place;
 	uint32_t written;
 
-	if (enter_narrow_at_once(cache, line, &place, &written))
-		return access_narrow_locked(cache, place, writes, written);
+	if (narrow_enter(cache, line, &place, &written))
+		return narrow_access_locked(cache, place, writes, written);
 	return access_any_locked(cache, line, writes);
 }
 

@@ -68,6 +68,16 @@ narrow_unlock(struct narrow_set *set, uint32_t written)
 	__atomic_store_n(&set->written, written, __ATOMIC_RELEASE);
 }
 
+/* Whether it is narrow though threads share it, and the line's place there is now locked without more ado. */
+SET_INLINE bool
+narrow_enter(const struct cache *cache, uint64_t line, struct narrow_place *place, uint32_t *written)
+{
+	if (!narrow_is_shared(cache))
+		return false;
+	*place = narrow_place(cache, line);
+	return __builtin_expect(narrow_has_room(*place) && narrow_try(place->set, written), 1);
+}
+
 /* Bit n: way n has it. */
 SET_INLINE uint32_t
 narrow_match(struct narrow_place place)
@@ -151,6 +161,16 @@ narrow_access_with(const struct cache *cache, struct narrow_place place, bool wr
 	found.what |= *written & matches ? CACHE_WAS_WRITTEN : 0;
 	*written |= writes ? matches : 0;
 	narrow_use(place, matches);
+	return found;
+}
+
+/* The same in a set that is locked with `written`; then it is not any more. */
+SET_INLINE struct cache_found
+narrow_access_locked(const struct cache *cache, struct narrow_place place, bool writes, uint32_t written)
+{
+	const struct cache_found found = narrow_access_with(cache, place, writes, &written);
+
+	narrow_unlock(place.set, written);
 	return found;
 }
 

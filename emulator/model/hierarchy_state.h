@@ -26,10 +26,11 @@ struct memory_system {
 	bool has_caches, has_tlbs;
 	uint64_t seed;
 	struct page_map *pages;
-	uint64_t moves;            /* of pages; atomically */
-	struct path *controllers;  /* of each node in turn */
-	struct path *links;        /* from node * nodes + to; between two nodes */
-	unsigned lone_controllers; /* how many, of one node that one core has alone; else 0 */
+	uint64_t moves;              /* of pages; atomically */
+	struct path *controllers;    /* of each node in turn */
+	struct path *links;          /* from node * nodes + to; between two nodes */
+	unsigned lone_controllers;   /* how many, of one node that one core has alone; else 0 */
+	unsigned common_controllers; /* that cores share; else 0 */
 	struct load_curve curve;
 	uint32_t data_cycles[MACHINE_LEVELS_MAX + 1]; /* beyond level 1; [HIERARCHY_MEMORY]: memory */
 	uint32_t code_cycles[MACHINE_LEVELS_MAX + 1];

@@ -149,6 +149,7 @@ begin_to_share(struct memory_system *system)
 		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
 			cache_begin_to_lock(&system->shared[i][j]);
 	}
+	system->common_controllers = system->machine.nodes == 1 ? system->machine.controllers : 0;
 	system->lone_controllers = 0;
 	for (unsigned i = 0; i < path_count_of(&system->machine); i++)
 		path_begin_to_share(&system->controllers[i]);

@@ -50,6 +50,24 @@ moves_simply(struct hierarchy *hierarchy, uint64_t line, uint64_t now, const uns
 	return user;
 }
 
+/* A line of a controller that cores share, and how long it waits. NULL: as above. */
+static inline __attribute__((always_inline)) struct path_user *
+moves_shared(struct hierarchy *hierarchy, uint64_t line, uint64_t now, uint64_t *wait)
+{
+	const unsigned count = hierarchy->system->common_controllers;
+	struct path_user *user = hierarchy->users;
+
+	if (count != 1) {
+		if (!count)
+			return NULL;
+		user += moves_controller(count, line);
+	}
+	if (__builtin_expect(path_tells(user, now), 0) || !path_move_at_once(user, now, wait, true))
+		return NULL;
+	user->lines++;
+	return user;
+}
+
 /* hierarchy_exchange() where that is the usual; NULL: nothing is done. */
 static inline __attribute__((always_inline)) struct path_user *
 moves_exchange(struct hierarchy *hierarchy, uint64_t left, uint64_t line, uint64_t now)

@@ -74,4 +74,43 @@ prefetch_fetch_from_behind(struct hierarchy *hierarchy, struct narrow_place plac
 	                      : hierarchy_prefetch_bring(hierarchy, line, 2, now);
 }
 
+/* The fetch is right, and threads share a level 3 that is narrow, with memory behind it. Nothing is done. */
+PREFETCH_USUAL_INLINE bool
+prefetch_fetch_is_shared(const struct hierarchy *hierarchy, const struct prefetcher *prefetcher)
+{
+	return hierarchy->level_count == 3 && narrow_is_shared(hierarchy->levels[2]) &&
+	       prefetcher_next_is_right(prefetcher);
+}
+
+/* Then that is where it comes from. */
+PREFETCH_USUAL_INLINE void
+prefetch_fetch_from_shared(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	const uint32_t *cycles = hierarchy->system->data_cycles;
+	struct cache *third = hierarchy->levels[2];
+	struct arrival *arrival = hierarchy_arrival(hierarchy, line);
+	const struct path_user *user;
+	struct narrow_place place;
+	struct cache_found found;
+	uint32_t written;
+	uint64_t wait;
+
+	if (narrow_enter(third, line, &place, &written))
+		found = narrow_access_locked(third, place, false, written);
+	else
+		found = cache_access_shared(third, line, false);
+	arrival->line = line;
+	if (found.what & CACHE_HIT) {
+		arrival->ready = now + cycles[2];
+		return;
+	}
+	if (__builtin_expect(found.what & CACHE_WAS_WRITTEN, 0))
+		hierarchy_write(hierarchy, found.left, now);
+	user = moves_shared(hierarchy, line, now, &wait);
+	if (user)
+		arrival->ready = now + cycles[HIERARCHY_MEMORY] + (wait > user->load_cycles ? wait : user->load_cycles);
+	else
+		arrival->ready = hierarchy_prefetch_bring(hierarchy, line, 2, now);
+}
+
 #endif

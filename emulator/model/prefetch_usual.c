@@ -41,29 +41,18 @@ fetch_straight(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint6
 	return true;
 }
 
-/* The same with a narrow level 3 that threads share, behind which is memory. */
+/* The same with one that threads share. */
 static inline __attribute__((always_inline)) bool
 fetch_shared(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	struct cache *third = hierarchy->levels[2];
-	struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
-	struct cache_found found;
 	uint64_t left;
 
-	if (hierarchy->level_count != 3 || !narrow_is_shared(third) || !prefetcher_next_is_right(prefetcher))
+	if (!prefetch_fetch_is_shared(hierarchy, prefetcher))
 		return false;
 	left = prefetch_fetch_into_second(hierarchy, prefetcher, line);
 	if (left != CACHE_NO_LINE)
 		hierarchy_write_back(hierarchy, left, 2, now);
-	found = cache_access_shared(third, line, false);
-	arrival->line = line;
-	if (found.what & CACHE_HIT) {
-		arrival->ready = now + hierarchy->system->data_cycles[2];
-		return true;
-	}
-	if (found.what & CACHE_WAS_WRITTEN)
-		hierarchy_write(hierarchy, found.left, now);
-	arrival->ready = hierarchy_prefetch_bring(hierarchy, line, 2, now);
+	prefetch_fetch_from_shared(hierarchy, line, now);
 	return true;
 }
 

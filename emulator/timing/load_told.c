@@ -106,6 +106,30 @@ load_fetching_anyhow(struct thread *thread, unsigned index, uint64_t next)
 	load_second(thread, index);
 }
 
+/* The same of a level 3 that threads share. */
+static SLOW void
+load_fetching_shared_leaving(struct thread *thread, unsigned index, uint64_t next, uint64_t left)
+{
+	hierarchy_write_back(thread->hierarchy, left, 2, thread_clock(thread));
+	prefetch_fetch_from_shared(thread->hierarchy, next, thread_clock(thread));
+	load_second(thread, index);
+}
+
+static SLOW void
+load_fetching_shared(struct thread *thread, unsigned index, uint64_t next)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	struct prefetcher *stream = &hierarchy->prefetchers[PREFETCH_USUAL_STREAM];
+	const uint64_t left = prefetch_fetch_into_second(hierarchy, stream, next);
+
+	if (left != CACHE_NO_LINE) {
+		load_fetching_shared_leaving(thread, index, next, left);
+		return;
+	}
+	prefetch_fetch_from_shared(hierarchy, next, thread_clock(thread));
+	load_second(thread, index);
+}
+
 static SLOW void
 load_fetching_next(struct thread *thread, unsigned index, uint64_t next)
 {
@@ -115,7 +139,10 @@ load_fetching_next(struct thread *thread, unsigned index, uint64_t next)
 	uint64_t left;
 
 	if (!prefetch_fetch_is_simple(hierarchy, stream, next, &place)) {
-		load_fetching_anyhow(thread, index, next);
+		if (prefetch_fetch_is_shared(hierarchy, stream))
+			load_fetching_shared(thread, index, next);
+		else
+			load_fetching_anyhow(thread, index, next);
 		return;
 	}
 	left = prefetch_fetch_into_second(hierarchy, stream, next);
