@@ -7,8 +7,17 @@
 #include "emulator/timing/load_second.h"
 
 /* From where its line is. */
-#define FROM_SECOND 0u /* its page is a plain hit */
-#define FROM_THIRD  1u /* and enum hierarchy_translation more */
+enum told_from {
+	FROM_SECOND, /* its page is a plain hit */
+	FROM_THIRD,  /* behind a translation: from_third() */
+	FROM_THIRD_WALKED = FROM_THIRD + TRANSLATION_WALKED,
+};
+
+static inline enum told_from
+from_third(enum hierarchy_translation translation)
+{
+	return (enum told_from)(FROM_THIRD + translation);
+}
 
 SLOW void
 load_sampled(struct thread *thread, unsigned index)
@@ -34,17 +43,17 @@ load_third(struct thread *thread, unsigned index, enum hierarchy_translation tra
 }
 
 LOAD_INLINE void
-load_served(struct thread *thread, unsigned index, unsigned from)
+load_served(struct thread *thread, unsigned index, enum told_from from)
 {
 	if (from == FROM_SECOND)
 		load_second(thread, index);
 	else
-		load_third(thread, index, from - FROM_THIRD);
+		load_third(thread, index, (enum hierarchy_translation)(from - FROM_THIRD));
 }
 
 /* The stream of its page, of the usual ones, wants `count` lines, of which the first is not there. */
 static SLOW void
-load_fetching(struct thread *thread, unsigned index, unsigned count, unsigned from)
+load_fetching(struct thread *thread, unsigned index, unsigned count, enum told_from from)
 {
 	prefetch_usual_fetch(thread->hierarchy, count, thread_clock(thread));
 	load_served(thread, index, from);
@@ -52,7 +61,7 @@ load_fetching(struct thread *thread, unsigned index, unsigned count, unsigned fr
 
 /* That is not at hand. */
 static SLOW void
-load_finding_stream(struct thread *thread, unsigned index, uint64_t line, unsigned from)
+load_finding_stream(struct thread *thread, unsigned index, uint64_t line, enum told_from from)
 {
 	prefetch_usual_find(thread->hierarchy, line, thread_clock(thread));
 	load_served(thread, index, from);
@@ -60,7 +69,7 @@ load_finding_stream(struct thread *thread, unsigned index, uint64_t line, unsign
 
 /* Nor is its instruction, or something may be wanted for it. */
 static SLOW void
-load_telling(struct thread *thread, unsigned index, uint64_t known, unsigned from)
+load_telling(struct thread *thread, unsigned index, uint64_t known, enum told_from from)
 {
 	prefetch_usual_tell(thread->hierarchy, known, access_number(thread, index), thread_clock(thread));
 	load_served(thread, index, from);
@@ -68,7 +77,8 @@ load_telling(struct thread *thread, unsigned index, uint64_t known, unsigned fro
 
 /* Its stream, which is at hand, is told. */
 LOAD_INLINE void
-load_in_stream(struct thread *thread, unsigned index, struct prefetch_entry *stream, uint64_t line, const unsigned from)
+load_in_stream(struct thread *thread, unsigned index, struct prefetch_entry *stream, uint64_t line,
+               const enum told_from from)
 {
 	const unsigned count = prefetch_usual_follow(thread->hierarchy, stream, line);
 
@@ -181,7 +191,7 @@ load_second_going_on(struct thread *thread, unsigned index, uint64_t line)
 }
 
 static SLOW void
-load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, unsigned from)
+load_third_in_stream(struct thread *thread, unsigned index, uint64_t line, enum told_from from)
 {
 	load_in_stream(thread, index, prefetch_usual_at_hand(thread->hierarchy, line), line, from);
 }
@@ -209,13 +219,13 @@ load_third_usual(struct thread *thread, unsigned index, uint64_t address, uint64
 	const uint64_t known = simple_known(address, line);
 
 	if (!prefetch_usual_step(hierarchy, known, access_number(thread, index)))
-		load_telling(thread, index, known, FROM_THIRD + translation);
+		load_telling(thread, index, known, from_third(translation));
 	else if (prefetch_usual_is_of(prefetch_usual_at_hand(hierarchy, line), line))
-		load_third_in_stream(thread, index, line, FROM_THIRD + translation);
+		load_third_in_stream(thread, index, line, from_third(translation));
 	else if (prefetch_usual_begin(hierarchy, line))
 		load_third(thread, index, translation);
 	else
-		load_finding_stream(thread, index, line, FROM_THIRD + translation);
+		load_finding_stream(thread, index, line, from_third(translation));
 }
 
 void
