@@ -1,29 +1,29 @@
 /* Fetching a line that is no plain hit: for the most part level 2 has it, and that is all. */
-#include "emulator/timing/fetch.h"
+#include "emulator/timing/fetch_kind.h"
+#include "emulator/timing/missed.h"
+
+/* It missed, whatever that takes. */
+FETCH_INLINE void
+fetch_missed(struct thread *thread, struct edge *edge, struct fetch_kind kind, const struct access_result *result)
+{
+	const uint32_t number = fetch_instruction(edge, kind);
+
+	missed_count_read(thread, number, result, true);
+	if (kind.parts & SETUP_CLOCK)
+		core_fetch_missed(thread, number, result);
+	fetch_go_on(thread, edge, kind);
+}
 
 SLOW void
 fetch_rest(struct thread *thread, struct edge *edge, struct fetch_kind kind, struct fetched fetched)
 {
-	const uint32_t number = fetch_instruction(edge, kind);
 	struct access_result result = hierarchy_result_of(&thread->hierarchy->code_pages, fetched.translation);
 
 	if (fetched.is_second) {
 		result.level = 1;
 		result.cycles = simple_fetch_cycles(thread->hierarchy);
 	}
-	missed_count_read(thread, number, &result, true);
-	if (kind.parts & SETUP_CLOCK)
-		core_fetch_missed(thread, number, &result);
-	fetch_go_on(thread, edge, kind);
-}
-
-/* The block's first byte in it. */
-static uint64_t
-first_byte(const struct edge *edge, struct fetch_kind kind)
-{
-	const uint64_t key = fetch_key(edge, kind);
-
-	return edge->address > key ? edge->address : key;
+	fetch_missed(thread, edge, kind, &result);
 }
 
 /* Level 2 had it not, or prefetchers are to be told. */
@@ -31,14 +31,10 @@ static SLOW void
 fetch_beyond(struct thread *thread, struct edge *edge, uint64_t line, enum simple_found found, struct fetch_kind kind,
              enum hierarchy_translation translation)
 {
-	const uint32_t number = fetch_instruction(edge, kind);
 	struct access_result result = hierarchy_result_of(&thread->hierarchy->code_pages, translation);
 
-	simple_fetch_rest(thread->hierarchy, first_byte(edge, kind), line, found, thread_clock(thread), &result);
-	missed_count_read(thread, number, &result, true);
-	if (kind.parts & SETUP_CLOCK)
-		core_fetch_missed(thread, number, &result);
-	fetch_go_on(thread, edge, kind);
+	simple_fetch_rest(thread->hierarchy, fetch_key(edge, kind), line, found, thread_clock(thread), &result);
+	fetch_missed(thread, edge, kind, &result);
 }
 
 /* Level 1 has it. */

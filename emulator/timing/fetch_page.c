@@ -1,5 +1,5 @@
 /* Fetching a line whose page is no plain hit. */
-#include "emulator/timing/fetch.h"
+#include "emulator/timing/fetch_kind.h"
 
 /* Nothing was done: whatever the TLBs are, and when the first one has it where it is not known. */
 FETCH_INLINE void
@@ -57,28 +57,28 @@ fetch_page(struct thread *thread, struct edge *edge, const struct fetch_kind kin
 
 FETCH_TLBS(FETCH_DEFINE_PAGE)
 
-#define FETCH_DEFINE_PAGE_ANYHOW(unused, name, parts, is_first)                                                        \
-	static void fetch_page_##name##unused(struct thread *thread, struct edge *edge)                                \
+#define FETCH_DEFINE_PAGE_ANYHOW(by, name, parts, is_first)                                                            \
+	static void fetch_page_##name##_##by(struct thread *thread, struct edge *edge)                                 \
 	{                                                                                                              \
 		fetch_page_anyhow(thread, edge, FETCH_KIND(parts, is_first));                                          \
 	}
 
-FETCH_KINDS(FETCH_DEFINE_PAGE_ANYHOW, )
+FETCH_KINDS(FETCH_DEFINE_PAGE_ANYHOW, anyhow)
 
 #define FETCH_CHOOSE_PAGE(by, first, second_ways, name, parts, is_first)                                               \
 	if (fetch_kind_is(thread, FETCH_KIND(parts, is_first)) && hierarchy->code_pages.kind == (first) &&             \
 	    hierarchy->shared_tlb.ways == (second_ways))                                                               \
 		thread->ways.fetch_page[is_first] = fetch_page_##name##_by_##by;
 
-#define FETCH_CHOOSE_PAGE_ANYHOW(unused, name, parts, is_first)                                                        \
+#define FETCH_CHOOSE_PAGE_ANYHOW(by, name, parts, is_first)                                                            \
 	if (fetch_kind_is(thread, FETCH_KIND(parts, is_first)))                                                        \
-		thread->ways.fetch_page[is_first] = fetch_page_##name##unused;
+		thread->ways.fetch_page[is_first] = fetch_page_##name##_##by;
 
 void
 fetch_choose_pages(struct thread *thread)
 {
 	const struct hierarchy *hierarchy = thread->hierarchy;
 
-	FETCH_KINDS(FETCH_CHOOSE_PAGE_ANYHOW, )
+	FETCH_KINDS(FETCH_CHOOSE_PAGE_ANYHOW, anyhow)
 	FETCH_TLBS(FETCH_CHOOSE_PAGE)
 }

@@ -123,7 +123,7 @@ begin_block(struct thread *thread)
 	go_on(thread);
 }
 
-/* Neither a sample nor a turn is due, here and in the next; who needs the only load that is waited for is not known. */
+/* Neither a sample nor a turn is due, and who needs the only load that is waited for is not known. */
 static inline __attribute__((always_inline)) void
 look_for_user(struct thread *thread)
 {
@@ -139,6 +139,7 @@ look_for_user(struct thread *thread)
 	}
 }
 
+/* Neither is due, and one load is waited for. */
 static inline __attribute__((always_inline)) void
 begin_behind_one(struct thread *thread)
 {

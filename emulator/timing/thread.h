@@ -35,7 +35,7 @@ struct cache_small;
 
 /*
  * How accesses that are no plain hits go on, with what their callbacks were given, where those have it: nothing is
- * moved for it. How a load of a line does.
+ * moved for it. How a load of a line does, and how code is fetched.
  */
 struct access_ways {
 	/* `there`, `page`: where the line and the page of its first byte are if they are plain hits (plain_line()) */
@@ -58,8 +58,8 @@ struct access_ways {
 	/* of a block that is entered by the edge the last line is fetched, or both of two; `parts` as of hot_go() */
 	void (*fetch[2])(struct thread *thread, struct edge *edge, uint32_t parts);
 
-	/* steps of simple ones (fetch.h), by whether it is the first of two lines: the page is no plain hit; it was
-	 * translated, and the line is none */
+	/* steps of simple ones (fetch_kind.h), by whether it is the first of two lines: the page is no plain hit; it
+	 * was translated, and the line is none */
 	void (*fetch_page[2])(struct thread *thread, struct edge *edge);
 	void (*fetch_behind[2])(struct thread *thread, struct edge *edge, uint64_t line,
 	                        enum hierarchy_translation translation);
