@@ -14,6 +14,14 @@
 #define JUMP_A "ff e0"
 #define RETURN "c3"
 
+/* What differs from the machine's file, and what is modelled of it. */
+struct model {
+	const char *machine;
+	uint32_t parts;
+	bool has_no_prefetcher, is_code_recent; /* recent: its TLB of code is of sets of four */
+	unsigned code_ways, second_ways;        /* of level 1; of the second TLB. 0: those of the file */
+};
+
 /* Of one machine: on one, blocks are entered by edges of any kind, and code that is no plain hit is fetched whole; on
  * the other all is as straight as it can be. */
 struct pair {
@@ -21,45 +29,45 @@ struct pair {
 };
 
 static struct timing_fixture *
-begin(const char *machine)
+begin(const struct model *model)
 {
-	struct timing_fixture *fixture = timing_fixture_new(machine);
+	struct timing_fixture *fixture = timing_fixture_new(model->machine);
+	struct machine *machine = &fixture->setup.machine;
 
 	fixture->setup.periods[SETUP_EVENT_CYCLES] = 1000;
 	fixture->setup.periods[SETUP_EVENT_BRANCH] = 7;
 	fixture->setup.periods[SETUP_EVENT_CODE_TLB] = 5;
 	fixture->setup.periods[SETUP_EVENT_CODE_WALK] = 3;
 	fixture->setup.periods[SETUP_EVENT_LEVEL1_CODE] = 9;
-	timing_fixture_begin(fixture, SETUP_EVERYTHING);
+	if (model->has_no_prefetcher)
+		machine->prefetcher_count = 0;
+	if (model->is_code_recent)
+		machine->code_tlb = (struct machine_tlb){.entries = 64, .ways = 4};
+	if (model->code_ways)
+		machine->code.ways = model->code_ways;
+	if (model->second_ways) {
+		machine->shared_tlb.ways = model->second_ways;
+		machine->shared_tlb.entries = 32 * model->second_ways;
+	}
+	timing_fixture_begin(fixture, model->parts);
 	return fixture;
 }
 
 static int
-begin_both(void **state, const char *machine)
+begin_both(void **state)
 {
+	const struct model *model = *state;
 	struct pair *pair = calloc(1, sizeof(*pair));
 
 	assert_non_null(pair);
-	pair->whole = begin(machine);
+	pair->whole = begin(model);
 	pair->whole->thread->hierarchy->simple_code_slots = 0;
 	slow_choose_ways(pair->whole->thread);
-	pair->straight = begin(machine);
+	pair->straight = begin(model);
 	assert_true(pair->straight->thread->hierarchy->simple_code_slots > 0);
 	enter_init(&pair->straight->timing);
 	*state = pair;
 	return 0;
-}
-
-static int
-in_order(void **state)
-{
-	return begin_both(state, "in-order-2");
-}
-
-static int
-out_of_order(void **state)
-{
-	return begin_both(state, "e5-2690v4");
 }
 
 static int
@@ -117,7 +125,7 @@ run(struct timing_fixture *fixture, bool is_straight)
 		if (is_straight)
 			enter(fixture, codes[at], i % 64);
 		else
-			execute_with(fixture, codes[at], SETUP_BRANCHES | SETUP_CACHES);
+			execute_parts(fixture, codes[at], hot_parts(&fixture->timing));
 		if (at % 5 == 0)
 			slow_access(fixture->thread, &codes[at]->accesses[0], 0x4000000000 + (random >> 20 & 0xffff8),
 			            8, false);
@@ -145,13 +153,34 @@ going_straight_changes_nothing(void **state)
 		                    pair->whole->instructions * sizeof(whole->samples[i][0]));
 }
 
+#define IN_ORDER     "in-order-2"
+#define OUT_OF_ORDER "e5-2690v4"
+#define NO_CLOCK     (SETUP_COUNTS | SETUP_CACHES | SETUP_TLBS | SETUP_BRANCHES | SETUP_SAMPLES)
+
+#define TEST(name, ...)                                                                                                \
+	{                                                                                                              \
+		name "_going_straight_changes_nothing", going_straight_changes_nothing, begin_both, end_both,          \
+			&(struct model)                                                                                \
+		{                                                                                                      \
+			__VA_ARGS__                                                                                    \
+		}                                                                                                      \
+	}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{"in_order_going_straight_changes_nothing", going_straight_changes_nothing, in_order, end_both, NULL},
-		{"out_of_order_going_straight_changes_nothing", going_straight_changes_nothing, out_of_order, end_both,
-	         NULL},
+		TEST("in_order", IN_ORDER, SETUP_EVERYTHING),
+		TEST("in_order_with_eight_ways_and_sets_of_pages", IN_ORDER, SETUP_EVERYTHING, .code_ways = 8,
+	             .is_code_recent = true),
+		TEST("in_order_with_a_second_tlb_of_eight_ways", IN_ORDER, SETUP_EVERYTHING, .second_ways = 8),
+		TEST("in_order_without_time", IN_ORDER, NO_CLOCK),
+		TEST("out_of_order", OUT_OF_ORDER, SETUP_EVERYTHING),
+		TEST("out_of_order_without_prefetchers", OUT_OF_ORDER, SETUP_EVERYTHING, .has_no_prefetcher = true),
+		TEST("out_of_order_with_a_second_tlb_of_eight_ways", OUT_OF_ORDER, SETUP_EVERYTHING,
+	             .has_no_prefetcher = true, .second_ways = 8),
+		TEST("out_of_order_with_four_ways", OUT_OF_ORDER, SETUP_EVERYTHING, .code_ways = 4, .second_ways = 12),
+		TEST("out_of_order_without_time", OUT_OF_ORDER, NO_CLOCK, .second_ways = 4),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,15 +126,23 @@ timing_fixture_code(struct timing_fixture *fixture, const char *const instructio
 
 #define CODE_OF(fixture, ...) timing_fixture_code(fixture, (const char *const[]){__VA_ARGS__, NULL})
 
-/* It is executed, with these parts and the clock. */
+/* It is executed, with these parts (as of hot_go()). */
 static inline void
-execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
+execute_parts(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 {
-	timing_fixture_parts = parts | SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY));
+	timing_fixture_parts = parts;
 	if (edge_is_from(&code->edge, fixture->thread->edge))
 		timing_fixture_go(fixture->thread, &code->edge);
 	else
 		hot_enter_otherwise(fixture->thread, code, timing_fixture_go);
+}
+
+/* It is executed, with these and the clock. */
+static inline void
+execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
+{
+	execute_parts(fixture, code,
+	              parts | SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY)));
 }
 
 /* It is executed; what it misses is told afterwards. */
