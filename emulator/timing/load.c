@@ -152,7 +152,7 @@ load_behind_of(const struct thread *thread)
 	const struct hierarchy *hierarchy = thread->hierarchy;
 	const struct machine *machine = &hierarchy->system->machine;
 
-	if (hierarchy->level_count > 2 && hierarchy->simple_slots == 8 && prefetch_is_usual(hierarchy))
+	if (hierarchy->level_count > 2 && hierarchy->simple_slots == LOAD_THIRD_SLOTS && prefetch_is_usual(hierarchy))
 		return LOAD_BEHIND_THIRD;
 	if (hierarchy->level_count == 2 && machine->nodes * machine->controllers == 1 && !hierarchy->prefetch &&
 	    thread->core == &core_in_order)

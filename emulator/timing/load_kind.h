@@ -41,11 +41,13 @@ struct load_kind {
 	load_page_step *of;                  /* that, or the page is a plain hit: all of it */
 };
 
+#define LOAD_THIRD_SLOTS 8
+
 /* DEFINE(name, slots, behind) of each. */
 #define LOAD_KINDS(DEFINE)                                                                                             \
 	DEFINE(of_four, 4, LOAD_BEHIND_ANY)                                                                            \
 	DEFINE(of_eight, 8, LOAD_BEHIND_ANY)                                                                           \
-	DEFINE(third_of_eight, 8, LOAD_BEHIND_THIRD)                                                                   \
+	DEFINE(third_of_eight, LOAD_THIRD_SLOTS, LOAD_BEHIND_THIRD)                                                    \
 	DEFINE(memory_of_four, 4, LOAD_BEHIND_MEMORY)                                                                  \
 	DEFINE(memory_of_eight, 8, LOAD_BEHIND_MEMORY)
 

@@ -20,9 +20,10 @@ load_from_behind(struct thread *thread, unsigned index, uint64_t address, uint64
                  const enum hierarchy_translation translation, struct cache_small *set, const struct load_kind kind,
                  const struct narrow_place *third)
 {
-	if (kind.behind == LOAD_BEHIND_THIRD)
-		load_from_third(thread, index, address, line, translation, set, kind.slots,
-		                third ? *third : load_third_place(thread->hierarchy, line));
+	if (kind.behind == LOAD_BEHIND_THIRD && third)
+		load_from_third(thread, index, address, line, translation, set, *third);
+	else if (kind.behind == LOAD_BEHIND_THIRD)
+		load_by_third(thread, index, address, line, translation, set);
 	else if (kind.behind == LOAD_BEHIND_MEMORY)
 		load_from_memory[kind.slots][translation](thread, index, address, line, set);
 	else

@@ -23,3 +23,10 @@ load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t l
 	load_behind_first(thread, index, address, line, translation, simple_second_set(thread->hierarchy, line),
 	                  load_third_place(thread->hierarchy, line));
 }
+
+SLOW void
+load_by_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+              enum hierarchy_translation translation, struct cache_small *set)
+{
+	load_from_third(thread, index, address, line, translation, set, load_third_place(thread->hierarchy, line));
+}

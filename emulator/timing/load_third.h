@@ -21,6 +21,10 @@ void load_through_third(struct thread *thread, unsigned index, uint64_t address,
 void load_leaving(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
                   enum hierarchy_translation translation, uint64_t left);
 
+/* Level 1 has not its line, nor has level 2, in its `set`. It has much to save, which who asks has not. */
+void load_by_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
+                   enum hierarchy_translation translation, struct cache_small *set);
+
 /* Where the line is in level 3, when that is narrow and can tell its number; else its `set` is NULL. */
 LOAD_INLINE struct narrow_place
 load_third_place(const struct hierarchy *hierarchy, uint64_t line)
@@ -82,10 +86,9 @@ load_behind_first(struct thread *thread, unsigned index, uint64_t address, uint6
 
 LOAD_INLINE void
 load_from_third(struct thread *thread, unsigned index, uint64_t address, uint64_t line,
-                enum hierarchy_translation translation, struct cache_small *set, const unsigned slots,
-                const struct narrow_place place)
+                enum hierarchy_translation translation, struct cache_small *set, const struct narrow_place place)
 {
-	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, slots);
+	const uint64_t left = simple_bring(&thread->hierarchy->data, address, line, LOAD_THIRD_SLOTS);
 
 	if (__builtin_expect(simple_leave_simply(thread->hierarchy, left), 1))
 		load_behind_first(thread, index, address, line, translation, set, place);
