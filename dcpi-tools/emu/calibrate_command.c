@@ -32,9 +32,9 @@ parse_option(int key, char *text, struct argp_state *state)
 static const struct argp argp = {
 	.options = entries,
 	.parser = parse_option,
-	.doc = "Measure this machine - caches, TLBs, memory, clock - in some ten seconds, say how sure each figure is, "
-	       "and "
-	       "describe it in a file, so that --machine host is this one. The less else runs, the better.",
+	.doc = "Measure this machine - caches, TLBs, memory, clock - in ten to thirty seconds, say how sure each "
+	       "figure is, and describe it in a file, so that --machine host is this one. The less else runs, the "
+               "better.",
 };
 
 int
