@@ -20,6 +20,7 @@ struct shape {
 	unsigned tlb_entries, tlb_ways;
 	unsigned third_ways; /* of a small level 3, unless 0 */
 	unsigned first_ways; /* of 64 sets, unless 0 */
+	bool is_shared;      /* with another thread, which does nothing */
 };
 
 static struct timing_fixture *
@@ -44,7 +45,10 @@ begin(const struct shape *shape)
 		fixture->setup.machine.levels[0].ways = shape->first_ways;
 		fixture->setup.machine.levels[0].bytes = shape->first_ways * 64 * 64;
 	}
+	fixture->setup.threads = 2;
 	timing_fixture_begin(fixture, SETUP_EVERYTHING);
+	if (shape->is_shared)
+		assert_int_equal(thread_begin(&fixture->timing, 1), 0);
 	return fixture;
 }
 
@@ -239,10 +243,24 @@ int
 main(void)
 {
 	static struct shape shapes[] = {
-		{"in-order-2", 0, 0},       {"in-order-2", 384, 6},    {"in-order-2", 256, 8}, {"in-order-2", 96, 12},
-		{"e5-2690v4", 0, 0},        {"e5-2690v4", 64, 4},      {"e5-2690v4", 96, 6},   {"e5-2690v4", 64, 8},
-		{"e5-2690v4", 0, 0, 20},    {"e5-2690v4", 64, 4, 16},  {"e5-2690v4", 0, 0, 8}, {"e5-2603v1", 0, 0},
-		{"in-order-2", 0, 0, 0, 8}, {"e5-2690v4", 0, 0, 0, 4},
+		{"in-order-2", 0, 0},
+		{"in-order-2", 384, 6},
+		{"in-order-2", 256, 8},
+		{"in-order-2", 96, 12},
+		{"e5-2690v4", 0, 0},
+		{"e5-2690v4", 64, 4},
+		{"e5-2690v4", 96, 6},
+		{"e5-2690v4", 64, 8},
+		{"e5-2690v4", 0, 0, 20},
+		{"e5-2690v4", 64, 4, 16},
+		{"e5-2690v4", 0, 0, 8},
+		{"e5-2603v1", 0, 0},
+		{"in-order-2", 0, 0, 0, 8},
+		{"e5-2690v4", 0, 0, 0, 4},
+		{"in-order-2", 0, 0, 0, 0, true},
+		{"e5-2690v4", 0, 0, 0, 0, true},
+		{"e5-2690v4", 0, 0, 20, 0, true},
+		{"e5-2603v1", 0, 0, 0, 0, true},
 	};
 	static void (*const all[])(void **state) = {going_straight_changes_nothing, going_on_changes_nothing,
 	                                            an_update_is_a_load_and_a_store};
