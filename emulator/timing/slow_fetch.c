@@ -21,7 +21,7 @@ instruction_in(const struct code *code, uint64_t address)
 
 /* Its line is no plain hit. */
 static __attribute__((noinline)) void
-fetch_line(struct thread *thread, const struct code *code, uint64_t address)
+fetch_any_line(struct thread *thread, const struct code *code, uint64_t address)
 {
 	struct access_result result;
 	uint32_t number;
@@ -47,7 +47,7 @@ last_line_address(const struct thread *thread, const struct code *code)
 SLOW void
 slow_fetch_line(struct thread *thread, struct edge *edge, uint32_t parts)
 {
-	fetch_line(thread, edge->code, last_line_address(thread, edge->code));
+	fetch_any_line(thread, edge->code, last_line_address(thread, edge->code));
 	hot_advance(thread, edge, parts);
 }
 
@@ -57,9 +57,9 @@ slow_fetch_two(struct thread *thread, struct edge *edge, uint32_t parts)
 	const struct code *code = edge->code;
 
 	if (!plain_hits_use_one(thread->code_plain, false, code->first_line, code->page))
-		fetch_line(thread, code, code->address);
+		fetch_any_line(thread, code, code->address);
 	if (!plain_hits_use_one(thread->code_plain, false, code->last_line, code->page))
-		fetch_line(thread, code, last_line_address(thread, code));
+		fetch_any_line(thread, code, last_line_address(thread, code));
 	hot_advance(thread, edge, parts);
 }
 
@@ -71,7 +71,7 @@ end_of(const struct code *code)
 
 /* Lines of the block from the one with `address` on. */
 static SLOW void
-fetch_lines(struct thread *thread, struct edge *edge, uint32_t parts, uint64_t address)
+fetch_any_lines(struct thread *thread, struct edge *edge, uint32_t parts, uint64_t address)
 {
 	const uint64_t within = thread->timing->setup->machine.line_bytes - 1, end = end_of(edge->code);
 
@@ -79,7 +79,7 @@ fetch_lines(struct thread *thread, struct edge *edge, uint32_t parts, uint64_t a
 		const uint64_t next = plain_code_use_lines(thread->code_plain, address, end);
 
 		if (next == address)
-			fetch_line(thread, edge->code, address);
+			fetch_any_line(thread, edge->code, address);
 		address = next == address ? (address | within) + 1 : next;
 	}
 	hot_advance(thread, edge, parts);
@@ -92,7 +92,7 @@ slow_fetch_all(struct thread *thread, struct edge *edge, uint32_t parts)
 	const uint64_t next = plain_code_use_lines(thread->code_plain, edge->code->address, end);
 
 	if (next < end)
-		fetch_lines(thread, edge, parts, next);
+		fetch_any_lines(thread, edge, parts, next);
 	else
 		hot_advance(thread, edge, parts);
 }
