@@ -2,14 +2,19 @@
 
 #include "emulator/timing/hot.h"
 
-typedef const qemu_plugin_vcpu_udata_cb_t enters_by_edge[CODE_ENDINGS][EDGE_FETCHES];
+typedef const qemu_plugin_vcpu_udata_cb_t enters_by_fetch[EDGE_FETCHES];
+typedef enters_by_fetch enters_by_edge[CODE_ENDINGS];
 
 /* Callbacks have no place for a context. */
 static struct {
 	uint8_t *threads;
 	qemu_plugin_vcpu_udata_cb_t any;
-	enters_by_edge *alone; /* NULL: they are not made for this model */
+	enters_by_edge *alone;  /* NULL: they are not made for this model, */
+	enters_by_fetch *loops; /* nor are these */
 } state;
+
+#define THREAD_OF(vcpu)    ((struct thread *)(state.threads + ((vcpu) << THREAD_SHIFT)))
+#define FIRST_THREAD(vcpu) ((void)(vcpu), (struct thread *)state.threads)
 
 /* By an edge of any kind. */
 #define GO(name, parts)                                                                                                \
@@ -26,7 +31,7 @@ static struct {
 	GO(name, parts)                                                                                                \
 	static void enter_##name(unsigned vcpu, void *data)                                                            \
 	{                                                                                                              \
-		struct thread *thread = (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));                     \
+		struct thread *thread = THREAD_OF(vcpu);                                                               \
 		struct code *code = data;                                                                              \
                                                                                                                        \
 		if (HOT_LIKELY(edge_is_from(&code->edge, thread->edge)))                                               \
@@ -53,34 +58,36 @@ ENTERS(in_order, CLOCK_IN_ORDER)
 ENTERS(branches_in_order, SETUP_BRANCHES | CLOCK_IN_ORDER)
 ENTERS(history_in_order, HISTORY | CLOCK_IN_ORDER)
 
-/* By the first edge, whose kind is known, when the first thread is alone. */
-#define ALONE(name, kind, parts, ending, fetch)                                                                        \
-	static void alone_##kind##_##name(unsigned vcpu, void *data)                                                   \
+/* By the first edge, whose kind is known. */
+#define BY_FIRST(who, thread_of, name, kind, parts, ending, fetch)                                                     \
+	static void who##_##kind##_##name(unsigned vcpu, void *data)                                                   \
 	{                                                                                                              \
-		struct thread *thread = (struct thread *)state.threads;                                                \
+		struct thread *thread = thread_of(vcpu);                                                               \
 		struct code *code = data;                                                                              \
                                                                                                                        \
-		(void)vcpu;                                                                                            \
 		if (HOT_LIKELY(edge_is_from(&code->edge, thread->edge)))                                               \
 			hot_go(thread, &code->edge, parts, ending, fetch);                                             \
 		else                                                                                                   \
 			hot_enter_otherwise(thread, code, go_##name);                                                  \
 	}
 
-#define ALONE_FETCHES(name, kind, parts, ending)                                                                       \
-	ALONE(name, kind##_nothing, parts, ending, EDGE_FETCHES_NOTHING)                                               \
-	ALONE(name, kind##_line, parts, ending, EDGE_FETCHES_LINE)                                                     \
-	ALONE(name, kind##_line_of_page, parts, ending, EDGE_FETCHES_LINE_OF_PAGE)                                     \
-	ALONE(name, kind##_two, parts, ending, EDGE_FETCHES_TWO)                                                       \
-	ALONE(name, kind##_any, parts, ending, EDGE_FETCHES_ANY)
+#define FETCHES(who, thread_of, name, kind, parts, ending)                                                             \
+	BY_FIRST(who, thread_of, name, kind##_nothing, parts, ending, EDGE_FETCHES_NOTHING)                            \
+	BY_FIRST(who, thread_of, name, kind##_line, parts, ending, EDGE_FETCHES_LINE)                                  \
+	BY_FIRST(who, thread_of, name, kind##_line_of_page, parts, ending, EDGE_FETCHES_LINE_OF_PAGE)                  \
+	BY_FIRST(who, thread_of, name, kind##_two, parts, ending, EDGE_FETCHES_TWO)                                    \
+	BY_FIRST(who, thread_of, name, kind##_any, parts, ending, EDGE_FETCHES_ANY)
 
-#define BY_FETCH(name, kind)                                                                                           \
+#define BY_FETCH(who, name, kind)                                                                                      \
 	{                                                                                                              \
-		[EDGE_FETCHES_NOTHING] = alone_##kind##_nothing_##name,                                                \
-		[EDGE_FETCHES_LINE] = alone_##kind##_line_##name,                                                      \
-		[EDGE_FETCHES_LINE_OF_PAGE] = alone_##kind##_line_of_page_##name,                                      \
-		[EDGE_FETCHES_TWO] = alone_##kind##_two_##name, [EDGE_FETCHES_ANY] = alone_##kind##_any_##name,        \
+		[EDGE_FETCHES_NOTHING] = who##_##kind##_nothing_##name,                                                \
+		[EDGE_FETCHES_LINE] = who##_##kind##_line_##name,                                                      \
+		[EDGE_FETCHES_LINE_OF_PAGE] = who##_##kind##_line_of_page_##name,                                      \
+		[EDGE_FETCHES_TWO] = who##_##kind##_two_##name, [EDGE_FETCHES_ANY] = who##_##kind##_any_##name,        \
 	}
+
+/* When the first thread is alone. */
+#define ALONE_FETCHES(name, kind, parts, ending) FETCHES(alone, FIRST_THREAD, name, kind, parts, ending)
 
 #define ALONES(name, parts)                                                                                            \
 	ALONE_FETCHES(name, plainly, parts, CODE_ENDS_PLAINLY)                                                         \
@@ -90,16 +97,28 @@ ENTERS(history_in_order, HISTORY | CLOCK_IN_ORDER)
 	ALONE_FETCHES(name, jump, parts, CODE_JUMPS_ANYWHERE)                                                          \
 	ALONE_FETCHES(name, call_anywhere, parts, CODE_CALLS_ANYWHERE)                                                 \
 	static enters_by_edge alone_##name = {                                                                         \
-		[CODE_ENDS_PLAINLY] = BY_FETCH(name, plainly), [CODE_BRANCHES] = BY_FETCH(name, branch),               \
-		[CODE_CALLS] = BY_FETCH(name, call),           [CODE_RETURNS] = BY_FETCH(name, returning),             \
-		[CODE_JUMPS_ANYWHERE] = BY_FETCH(name, jump),  [CODE_CALLS_ANYWHERE] = BY_FETCH(name, call_anywhere),  \
+		[CODE_ENDS_PLAINLY] = BY_FETCH(alone, name, plainly),                                                  \
+		[CODE_BRANCHES] = BY_FETCH(alone, name, branch),                                                       \
+		[CODE_CALLS] = BY_FETCH(alone, name, call),                                                            \
+		[CODE_RETURNS] = BY_FETCH(alone, name, returning),                                                     \
+		[CODE_JUMPS_ANYWHERE] = BY_FETCH(alone, name, jump),                                                   \
+		[CODE_CALLS_ANYWHERE] = BY_FETCH(alone, name, call_anywhere),                                          \
 	};
 
+/* Loops, which go on by a branch, of any thread. */
+#define LOOPS(name, parts)                                                                                             \
+	FETCHES(loop, THREAD_OF, name, branch, parts, CODE_BRANCHES)                                                   \
+	static enters_by_fetch loops_##name = BY_FETCH(loop, name, branch);
+
+#define KNOWN(name, parts)                                                                                             \
+	ALONES(name, parts)                                                                                            \
+	LOOPS(name, parts)
+
 /* With all that there is. */
-ALONES(caches_branches_clock, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK)
-ALONES(caches_history_clock, SETUP_CACHES | HISTORY | SETUP_CLOCK)
-ALONES(caches_branches_in_order, SETUP_CACHES | SETUP_BRANCHES | CLOCK_IN_ORDER)
-ALONES(caches_history_in_order, SETUP_CACHES | HISTORY | CLOCK_IN_ORDER)
+KNOWN(caches_branches_clock, SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK)
+KNOWN(caches_history_clock, SETUP_CACHES | HISTORY | SETUP_CLOCK)
+KNOWN(caches_branches_in_order, SETUP_CACHES | SETUP_BRANCHES | CLOCK_IN_ORDER)
+KNOWN(caches_history_in_order, SETUP_CACHES | HISTORY | CLOCK_IN_ORDER)
 
 #define BOTH(name) enter_##name, enter_caches_##name
 
@@ -117,6 +136,10 @@ enter_init(const struct timing *timing)
 		{&alone_caches_branches_clock, &alone_caches_history_clock},
 		{&alone_caches_branches_in_order, &alone_caches_history_in_order},
 	};
+	static enters_by_fetch *const loops[2][2] = {
+		{&loops_caches_branches_clock, &loops_caches_history_clock},
+		{&loops_caches_branches_in_order, &loops_caches_history_in_order},
+	};
 	const uint32_t all = SETUP_CACHES | SETUP_BRANCHES | SETUP_CLOCK;
 	const uint32_t parts = hot_parts(timing);
 	const unsigned clock = parts & HOT_IN_ORDER ? 2 : parts & SETUP_CLOCK ? 1 : 0;
@@ -125,12 +148,18 @@ enter_init(const struct timing *timing)
 	state.threads = timing->threads;
 	state.any = any[(3 * clock + predictor) * 2 + (parts & SETUP_CACHES ? 1 : 0)];
 	state.alone = (parts & all) == all ? alone[parts & HOT_IN_ORDER ? 1 : 0][parts & HOT_HISTORY ? 1 : 0] : NULL;
+	state.loops = (parts & all) == all ? loops[parts & HOT_IN_ORDER ? 1 : 0][parts & HOT_HISTORY ? 1 : 0] : NULL;
 }
 
 qemu_plugin_vcpu_udata_cb_t
-enter_any(void)
+enter_any(const struct code *code)
 {
-	return state.any;
+	struct edge_kind kind;
+
+	if (!state.loops || !code->is_loop)
+		return state.any;
+	kind = edges_kind(code, code);
+	return kind.ending == CODE_BRANCHES ? (*state.loops)[kind.fetch] : state.any;
 }
 
 qemu_plugin_vcpu_udata_cb_t

@@ -10,8 +10,8 @@
 /* From then on what is called is for what `timing` models, and no more. */
 void enter_init(const struct timing *timing);
 
-/* Of any thread's; it is given the code. */
-qemu_plugin_vcpu_udata_cb_t enter_any(void);
+/* Of any thread's; it is given the code. Of a loop it is made for the kind of the edge to itself. */
+qemu_plugin_vcpu_udata_cb_t enter_any(const struct code *code);
 
 /*
  * As long as the first thread has been the only one: made for the kind of the first edge to `code`, which is there from

@@ -183,7 +183,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	const struct block *block = code->block;
 	struct access *access = code->accesses;
 
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, has_threads() ? enter_any() : enter_alone(state.timing, code),
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, has_threads() ? enter_any(code) : enter_alone(state.timing, code),
 	                                     QEMU_PLUGIN_CB_NO_REGS, code);
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];

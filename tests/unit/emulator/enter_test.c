@@ -41,15 +41,18 @@ begin(const struct model *model)
 static struct code *
 add_code(struct timing_fixture *fixture, uint64_t *address, unsigned i)
 {
-	static const char *const ends[] = {ADD, BRANCH, BRANCH, CALL, CALLS, JUMPS, RETURN};
+	static const char *const ends[] = {ADD, BRANCH, NULL, CALL, CALLS, JUMPS, RETURN};
+	const char *end = ends[i % (sizeof(ends) / sizeof(ends[0]))];
 	struct block_bytes *code = calloc(1, sizeof(*code));
 	const struct block *block;
+	char loop[sizeof(BRANCH)];
 
 	assert_non_null(code);
 	block_bytes_add(code, MUL);
 	for (unsigned k = 0; k < i * 5 % 17; k++)
 		block_bytes_add(code, k % 3 ? ADD : MOVABS);
-	block_bytes_add(code, ends[i % (sizeof(ends) / sizeof(ends[0]))]);
+	snprintf(loop, sizeof(loop), "75 %02x", (uint8_t)-(int)(code->size + 2));
+	block_bytes_add(code, end ? end : loop);
 	block = blocks_add(fixture->timing.blocks, *address, code->bytes, code->sizes, code->count, i + 1,
 	                   fixture->instructions + 1);
 	fixture->instructions += (uint32_t)code->count;
@@ -90,7 +93,8 @@ run(struct timing_fixture *fixture, enum how how)
 		codes[i] = add_code(fixture, &address, i);
 	for (unsigned i = 0; i < STEPS; i++) {
 		if (!enters[block])
-			enters[block] = how == ALONE ? enter_alone(&fixture->timing, codes[block]) : enter_any();
+			enters[block] =
+				how == ALONE ? enter_alone(&fixture->timing, codes[block]) : enter_any(codes[block]);
 		if (how == BY_HOT_GO)
 			enter_by_hot_go(fixture, codes[block]);
 		else

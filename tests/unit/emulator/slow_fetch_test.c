@@ -104,7 +104,7 @@ code_of(struct timing_fixture *fixture, unsigned i)
 static void
 enter(struct timing_fixture *fixture, struct code *code, bool is_alone)
 {
-	(is_alone ? enter_alone(&fixture->timing, code) : enter_any())(0, code);
+	(is_alone ? enter_alone(&fixture->timing, code) : enter_any(code))(0, code);
 }
 
 /* Mostly around where it was before, and loads that are waited for in later blocks. */
