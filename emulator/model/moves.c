@@ -60,9 +60,12 @@ hierarchy_read(struct hierarchy *hierarchy, uint64_t line, const uint32_t *laten
                struct access_result *result)
 {
 	const struct path_user *user = moves_simply(hierarchy, line, now, 1);
+	uint64_t wait = 0;
 
+	if (!user)
+		user = moves_shared(hierarchy, line, now, &wait);
 	if (user)
-		moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], 0);
+		moves_came(result, user, 0, latencies[HIERARCHY_MEMORY], wait);
 	else
 		read_any(hierarchy, line, latencies, now, result);
 }
