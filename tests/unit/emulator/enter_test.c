@@ -51,7 +51,7 @@ add_code(struct timing_fixture *fixture, uint64_t *address, unsigned i)
 	block_bytes_add(code, MUL);
 	for (unsigned k = 0; k < i * 5 % 17; k++)
 		block_bytes_add(code, k % 3 ? ADD : MOVABS);
-	snprintf(loop, sizeof(loop), "75 %02x", (uint8_t)-(int)(code->size + 2));
+	snprintf(loop, sizeof(loop), "75 %02x", (uint8_t) - (int)(code->size + 2));
 	block_bytes_add(code, end ? end : loop);
 	block = blocks_add(fixture->timing.blocks, *address, code->bytes, code->sizes, code->count, i + 1,
 	                   fixture->instructions + 1);
