@@ -34,7 +34,7 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.doc = "Measure this machine - caches, TLBs, memory, clock - in ten to thirty seconds, say how sure each "
 	       "figure is, and describe it in a file, so that --machine host is this one. The less else runs, the "
-               "better.",
+	       "better.",
 };
 
 int
