@@ -79,10 +79,10 @@ view_of(const struct site *site)
 static inline void
 work_for(uint64_t duration_ns)
 {
-	const uint64_t start_ns = machine_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const uint64_t start_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	volatile unsigned spin = 0;
 
-	while (machine_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns < duration_ns)
+	while (machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns < duration_ns)
 		spin++;
 }
 
