@@ -36,18 +36,37 @@ load_exchange(struct thread *thread, unsigned index, uint64_t line, enum hierarc
 	core_load_missed(thread, index, result);
 }
 
-/* Memory had it, and takes as much longer as it has to do. */
+/* Memory had it, and takes as much longer as it has to do; `wait`: until it did. */
 static SLOW void
-load_wait(struct thread *thread, unsigned index, enum hierarchy_translation translation, const struct path_user *user)
+load_wait(struct thread *thread, unsigned index, enum hierarchy_translation translation, const struct path_user *user,
+          uint64_t wait)
 {
 	struct hierarchy *hierarchy = thread->hierarchy;
 	struct access_result *result = &thread->beyond;
 
 	*result = hierarchy_result_of(&hierarchy->data_pages, translation);
 	result->level = HIERARCHY_MEMORY;
-	moves_came(result, user, 0, hierarchy->system->data_cycles[HIERARCHY_MEMORY], 0);
+	moves_came(result, user, 0, hierarchy->system->data_cycles[HIERARCHY_MEMORY], wait);
 	missed_count_beyond(thread, access_number(thread, index), result, hierarchy->level_count);
 	core_load_missed(thread, index, result);
+}
+
+/* Both levels have its line; memory is shared by threads, or is told what it has to do. */
+static SLOW void
+load_shared(struct thread *thread, unsigned index, uint64_t line, enum hierarchy_translation translation, uint64_t left)
+{
+	struct hierarchy *hierarchy = thread->hierarchy;
+	const struct path_user *user = NULL;
+	uint64_t wait;
+
+	if (left == CACHE_NO_LINE)
+		user = moves_shared(hierarchy, line, thread_clock(thread), &wait);
+	if (!user)
+		load_exchange(thread, index, line, translation, left);
+	else if (wait | user->load_cycles)
+		load_wait(thread, index, translation, user, wait);
+	else
+		load_counted(thread, index, translation, LOAD_MISSED_LAST);
 }
 
 LOAD_INLINE void
@@ -65,9 +84,9 @@ load_memory(struct thread *thread, unsigned index, uint64_t address, uint64_t li
 	left = cache_small_make_room(&hierarchy->own[1], set, line);
 	user = moves_exchange_with_one(hierarchy, left, thread_clock(thread));
 	if (__builtin_expect(!user, 0))
-		load_exchange(thread, index, line, translation, left);
+		load_shared(thread, index, line, translation, left);
 	else if (__builtin_expect(user->load_cycles != 0, 0))
-		load_wait(thread, index, translation, user);
+		load_wait(thread, index, translation, user, 0);
 	else
 		load_counted(thread, index, translation, LOAD_MISSED_LAST);
 }
