@@ -10,8 +10,7 @@
  * each by its own clock and averaged, so that an order of threads plays no part in it either. A core that was not heard
  * of for longer than clocks can differ asks for nothing.
  *
- * Thread rule: a path is for any thread, without a lock; its user is one thread's. Of lines that threads move at the
- * same moment, when there is room, one may not be counted; never when somebody waits.
+ * Thread rule: a path is for any thread, without a lock; its user is one thread's.
  */
 #ifndef DCPI_EMULATOR_MODEL_CONTROLLER_H
 #define DCPI_EMULATOR_MODEL_CONTROLLER_H
@@ -96,17 +95,17 @@ path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
 	return (there - empty) >> PATH_LINES_BITS ? there : 0;
 }
 
-/* Whether the line found room in window `number`. `is_exact`: also when another thread takes some at the same moment,
- * for which the host waits until all that went before is done. */
+/* Whether the line found room in window `number`. `is_shared`: path->is_shared. Alone, the host need not wait for all
+ * that went before. */
 static inline __attribute__((always_inline)) bool
-path_take(struct path *path, uint64_t number, const bool is_exact)
+path_take(struct path *path, uint64_t number, const bool is_shared)
 {
 	uint64_t *window = &path->windows[number & path->window_mask];
 	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
 
-	if (!is_exact && then)
-		__atomic_store_n(window, then, __ATOMIC_RELAXED);
-	while (is_exact && then &&
+	if (!is_shared && then)
+		*window = then;
+	while (is_shared && then &&
 	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		then = path_with_one_more(path, number, there);
 	return then != 0;
@@ -147,11 +146,7 @@ path_move_beside(struct path_user *user, uint64_t now, const unsigned lines)
 	return true;
 }
 
-/*
- * path_move() where the first window in question has room: whether it has; if not, nothing is done. What threads share
- * is counted exactly where the user knows of a window that is full. Where there was room until now, of two that come at
- * the same moment one may not be counted: it is still room.
- */
+/* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
 static inline __attribute__((always_inline)) bool
 path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bool is_shared)
 {
@@ -163,8 +158,7 @@ path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bo
 		asked = window;
 		number = window;
 	}
-	if (__builtin_expect(
-		    number - window >= path->reach || !path_take(path, number, is_shared && user->found >= window), 0))
+	if (__builtin_expect(number - window >= path->reach || !path_take(path, number, is_shared), 0))
 		return false;
 	if (!is_shared && number > path->newest)
 		path->newest = number;
