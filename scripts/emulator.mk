@@ -17,9 +17,8 @@ EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sourc
 	$(TIMING_PARTS)))
 
 # What is done at each access crosses files: optimized as a whole, programs are emulated an eighth faster. Two fields that
-# are written at once are read one by one a moment later, for which the host waits: a twentieth. In one
-# partition, as what goes on in another file stays near: in several, one function more moved others apart, and a program
-# was a tenth slower.
+# are written at once are read one by one a moment later, for which the host waits: a twentieth. In one partition,
+# as what goes on in another file stays near: in several, one function more moved others apart, and a program was a tenth slower.
 PLUGIN_FLAGS := -O3 $(if $(findstring clang,$(CC)),-fno-slp-vectorize,-fno-tree-slp-vectorize -flto=auto -flto-partition=one)
 
 $(BUILD)/plugin/%.o: %.c
