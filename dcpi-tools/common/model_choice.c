@@ -49,12 +49,28 @@ model_ask(const struct selection *selection, const char *name, uint16_t event, s
 	                      sizeof(model->note));
 	if (!err && is_emulated && !emulated_cpu_apply(cpu, &model->pipeline))
 		snprintf(model->note, sizeof(model->note), "with the memory of %s, which was emulated", machine);
-	if (!err && strcmp(selection->events[event].name, "executions") == 0)
-		model->pipeline.skid = 0;
-	if (!err)
+	if (!err) {
+		model->skid = skid_of_selection(selection, selection->events[event].name, &model->pipeline);
 		return STATUS_OK;
+	}
 	message_print(NULL, "%s", model->note);
 	return error_exit_status(err);
+}
+
+static void
+print_skid(const struct skid *skid, FILE *stream)
+{
+	if (skid->instructions)
+		fprintf(stream, "; samples are moved back by %u instruction%s", skid->instructions,
+		        skid->instructions > 1 ? "s" : "");
+	else if (skid->source != SKID_NONE)
+		fputs("; samples are where they were taken", stream);
+	if (skid->source == SKID_PRECISE)
+		fputs(skid->instructions ? " (precise, of the next one)" : " (precise)", stream);
+	else if (skid->source == SKID_ASSUMED)
+		fputs(" as a timer's (a counter's skid is unknown here)", stream);
+	if (skid->differs)
+		fputs("; older epochs have others", stream);
 }
 
 void
@@ -66,11 +82,11 @@ model_print(const struct model *model, const struct output *output)
 	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
 	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
 		fputs(", in order\n", stream);
-	else if (pipeline->skid)
-		fprintf(stream, ", out of order; samples are moved back by %u instruction%s\n", pipeline->skid,
-		        pipeline->skid > 1 ? "s" : "");
-	else
-		fputs(", out of order\n", stream);
+	else {
+		fputs(", out of order", stream);
+		print_skid(&model->skid, stream);
+		fputc('\n', stream);
+	}
 	if (!model->note[0])
 		return;
 	fputs("            ", stream);
@@ -81,9 +97,11 @@ model_print(const struct model *model, const struct output *output)
 json_t *
 model_json(const struct model *model)
 {
+	static const char *const skid_names[SKID_SOURCES] = {"none", "precise", "timer", "pmu", "unknown"};
 	const struct pipeline *pipeline = &model->pipeline;
 
-	return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", pipeline->name, "title", pipeline->title, "in_order",
-	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)pipeline->skid, "note",
+	return json_pack("{s:s, s:s, s:b, s:i, s:s, s:o}", "name", pipeline->name, "title", pipeline->title, "in_order",
+	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)model->skid.instructions, "skid_of",
+	                 skid_names[model->skid.source], "note",
 	                 model->note[0] ? json_shown(model->note) : json_null());
 }

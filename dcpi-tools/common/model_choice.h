@@ -8,21 +8,23 @@
 
 #include <jansson.h>
 
+#include "analysis/skid.h"
 #include "code/pipeline.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
 struct model {
 	struct pipeline pipeline;
-	char note[256]; /* why it is this one, when that is not plain; else "" */
+	struct skid skid; /* of the event that is time */
+	char note[256];   /* why it is this one, when that is not plain; else "" */
 };
 
 /* The event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
 int time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event);
 
 /*
- * The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled; for samples of `event`:
- * what was counted lies where it is. 0, or an exit status after a message.
+ * The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled; for samples of `event`,
+ * whose skid is that of how it was sampled. 0, or an exit status after a message.
  */
 int model_ask(const struct selection *selection, const char *name, uint16_t event, struct model *model);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/procedure_parts.h"
+#include "analysis/skid.h"
 #include "analysis/weighted_median.h"
 
 void
@@ -168,6 +169,7 @@ estimate_exactly(const struct procedure_input *input, struct frequency_input *kn
 static int
 estimate(const struct procedure_input *input, struct procedure_analysis *analysis)
 {
+	const struct selection_event *event = &input->selection->events[input->event];
 	const bool in_order = input->pipeline->kind == PIPELINE_KIND_IN_ORDER;
 	struct frequency_input known = {
 		.graph = analysis->graph,
@@ -177,7 +179,7 @@ estimate(const struct procedure_input *input, struct procedure_analysis *analysi
 		.class_count = analysis->classes.class_count,
 		.samples = analysis->samples + input->event * analysis->graph->instruction_count,
 		.cycles_per_sample = analysis->cycles_per_sample,
-		.skid = input->pipeline->skid,
+		.skid = skid_of_selection(input->selection, event->name, input->pipeline).instructions,
 		.width = in_order ? input->pipeline->issue_width : input->pipeline->retire_width,
 	};
 	struct recordings recordings = {0};

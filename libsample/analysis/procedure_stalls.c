@@ -3,21 +3,18 @@
 #include <string.h>
 
 #include "analysis/procedure_parts.h"
+#include "analysis/skid.h"
 
 #define LEAST_GIGAHERTZ 0.4
-#define EXACT_PRECISE   2   /* precise_ip */
 #define LEAST_SHARE     0.5 /* of the samples: if a summary of what is known well has less, it is of all that is known */
 
-/* In all epochs that sampled it: 2 is for what a recording calls precise without any skid. */
+/* Samples lie on the instructions to which it happened, in all epochs that sampled it. */
 static bool
-is_exact(const struct selection *selection, const char *name)
+is_exact(const struct procedure_input *input, const char *name)
 {
-	for (size_t i = 0; i < selection->epoch_count; i++)
-		for (size_t k = 0; k < selection->epochs[i].event_count; k++)
-			if (strcmp(selection->epochs[i].events[k].name, name) == 0 &&
-			    selection->epochs[i].events[k].precise < EXACT_PRECISE)
-				return false;
-	return selection->epoch_count > 0;
+	const struct skid skid = skid_of_selection(input->selection, name, input->pipeline);
+
+	return skid.source <= SKID_PRECISE && skid.instructions == 0 && !skid.differs;
 }
 
 static void
@@ -32,7 +29,7 @@ take_events(const struct procedure_input *input, const struct procedure_analysis
 		stalls->events[which] = (struct stall_event_samples){
 			.samples = analysis->samples + i * analysis->graph->instruction_count,
 			.period = (double)event->period,
-			.is_exact = is_exact(input->selection, event->name),
+			.is_exact = is_exact(input, event->name),
 		};
 	}
 }

@@ -9,23 +9,26 @@
 #ifndef DCPI_CODE_PIPELINE_H
 #define DCPI_CODE_PIPELINE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "code/instruction.h"
 
-#define PIPELINE_DIRECTORY   DCPI_CPU_DIRECTORY /* of the installed files: the Makefile's */
-#define PIPELINE_GENERIC     "generic"          /* for CPUs that no file is about */
-#define PIPELINE_NAME_SIZE   32
-#define PIPELINE_TITLE_SIZE  96
-#define PIPELINE_UNITS_MAX   32
-#define PIPELINE_USES_MAX    6
-#define PIPELINE_MATCHES_MAX 16
+#define PIPELINE_DIRECTORY    DCPI_CPU_DIRECTORY /* of the installed files: the Makefile's */
+#define PIPELINE_GENERIC      "generic"          /* for CPUs that no file is about */
+#define PIPELINE_NAME_SIZE    32
+#define PIPELINE_TITLE_SIZE   96
+#define PIPELINE_UNITS_MAX    32
+#define PIPELINE_USES_MAX     6
+#define PIPELINE_MATCHES_MAX  16
+#define PIPELINE_SKID_MAX     8
+#define PIPELINE_SKID_UNKNOWN UINT_MAX
 
 enum pipeline_kind {
 	PIPELINE_KIND_IN_ORDER,     /* a sample lies on the instruction at the head of the issue queue */
-	PIPELINE_KIND_OUT_OF_ORDER, /* a sample lies `skid` after the one that holds up retirement */
+	PIPELINE_KIND_OUT_OF_ORDER, /* a sample lies its skid after the one that holds up retirement */
 };
 
 /* Operations that are no class of their own: they follow those in an array. */
@@ -84,7 +87,8 @@ struct pipeline {
 	unsigned issue_width;  /* in order: instructions a cycle; else micro-operations that enter the back end */
 	unsigned retire_width; /* instructions a cycle */
 	unsigned window;       /* micro-operations in flight; 0 in order */
-	unsigned skid;         /* of a timer's sample, in instructions */
+	unsigned timer_skid;   /* of a timer's sample, in instructions */
+	unsigned pmu_skid;     /* of a counter's that is not precise; PIPELINE_SKID_UNKNOWN: nobody measured it */
 	unsigned unit_count;
 	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
 	struct pipeline_operation operations[OPERATION_COUNT];

@@ -13,7 +13,8 @@ static const struct config_field core_numbers[] = {
 	{"issue_width", FIELD(issue_width), 1, 32, true},
 	{"retire_width", FIELD(retire_width), 1, 32, true},
 	{"window", FIELD(window), 1, 4096, false},
-	{"skid", FIELD(skid), 0, 8, false},
+	{"timer_skid", FIELD(timer_skid), 0, PIPELINE_SKID_MAX, false},
+	{"pmu_skid", FIELD(pmu_skid), 0, PIPELINE_SKID_MAX, false},
 	{"mispredict_cycles", FIELD(mispredict_cycles), 1, 100, true},
 	{"taken_branches", FIELD(taken_branches), 1, 8, false},
 	{"write_buffer_entries", FIELD(write_buffer_entries), 1, 1024, true},
@@ -170,5 +171,6 @@ pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, ch
 	memset(pipeline, 0, sizeof(*pipeline));
 	pipeline->taken_branches = 1;
 	pipeline->page_bytes = 4096;
+	pipeline->pmu_skid = PIPELINE_SKID_UNKNOWN;
 	return config_parse(file, text, read_all, pipeline, why, size);
 }

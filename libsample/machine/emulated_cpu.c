@@ -86,7 +86,7 @@ emulated_cpu_apply(const char *text, struct pipeline *pipeline)
 
 	if (count != 17 || !is_sound(&told))
 		return -EINVAL;
-	told.skid = 0;
+	told.timer_skid = told.pmu_skid = 0;
 	*pipeline = told;
 	return 0;
 }

@@ -32,7 +32,7 @@ recording_write_specimen(struct recording *recording, const struct visited *visi
 	struct path_counts bursts = {0};
 	struct specimen specimen = {
 		.width = (unsigned)recording->pipeline.retire_width,
-		.skid = recording->pipeline.skid,
+		.skid = recording->pipeline.timer_skid,
 		.graph = exact->graph,
 		.samples = exact->samples + recording->event * exact->graph->instruction_count,
 		.block_counts = exact->block_counts,

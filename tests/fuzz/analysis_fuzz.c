@@ -149,7 +149,7 @@ estimate(struct analysis *analysis, struct counts *counts, const uint64_t *sampl
 		.class_count = analysis->classes.class_count,
 		.samples = samples,
 		.cycles_per_sample = flags & FLAG_PERIOD ? 4000 : 0,
-		.skid = analysis->pipeline->skid,
+		.skid = analysis->pipeline->timer_skid,
 		.minimum_cycles = analysis->minimum_cycles,
 		.width = 4,
 		.block_counts = flags & FLAG_EXACT ? blocks : NULL,

@@ -6,7 +6,9 @@
  * given by order: the first is 0.
  *
  *   event NAME REQUESTED UNIT PERIOD yes|no NOTE      of the epochs that follow; `no`: not available
+ *   sampled EVENT TYPE PRECISE                        its perf type and precise_ip, in the epochs that follow
  *   noevents                                          forget the events
+ *   cpu NAME                                          of the epochs that follow
  *   price EVENT RATE NANOSECONDS                      samples/s per CPU and cost of a sample, in the epochs that follow
  *   limit PPM                                         overhead limit of the epochs that follow
  *   epoch START LABEL
@@ -138,6 +140,21 @@ add_event(struct builder *builder, char **fields)
 }
 
 static void
+set_sampled(struct builder *builder, char **fields)
+{
+	struct event *event = &builder->epoch.events[event_index(builder, fields[1])];
+
+	event->encoding.type = (uint32_t)number(builder, fields[2]);
+	event->precise = (uint8_t)number(builder, fields[3]);
+}
+
+static void
+set_cpu(struct builder *builder, char **fields)
+{
+	copy_text(builder, builder->epoch.cpu, sizeof(builder->epoch.cpu), fields[1]);
+}
+
+static void
 set_price(struct builder *builder, char **fields)
 {
 	struct event *event = &builder->epoch.events[event_index(builder, fields[1])];
@@ -155,7 +172,8 @@ begin_epoch(struct builder *builder, char **fields)
 	copy_text(builder, epoch->label, sizeof(epoch->label), fields[2]);
 	copy_text(builder, epoch->host, sizeof(epoch->host), "testhost");
 	copy_text(builder, epoch->kernel, sizeof(epoch->kernel), "6.1.0 #1 x86_64");
-	copy_text(builder, epoch->cpu, sizeof(epoch->cpu), "a CPU");
+	if (!*epoch->cpu)
+		copy_text(builder, epoch->cpu, sizeof(epoch->cpu), "a CPU");
 	epoch->cpu_count = 2;
 	require(builder, profile_begin_epoch(builder->profile, epoch), "epoch");
 }
@@ -310,6 +328,7 @@ obey(struct builder *builder, char **fields, size_t count)
 		{"event", 7, add_event},     {"epoch", 3, begin_epoch}, {"image", 4, add_image},
 		{"context", 4, add_context}, {"count", 6, add_count},   {"unknown", 4, add_unknown},
 		{"slice", 3, flush_slice},   {"price", 4, set_price},   {"edge", 6, add_edge},
+		{"sampled", 4, set_sampled}, {"cpu", 2, set_cpu},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

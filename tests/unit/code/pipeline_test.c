@@ -79,7 +79,8 @@ what_is_out_of_range_is_refused_with_file_line_and_range(void **state)
 {
 	(void)state;
 	assert_refused(HEAD "issue_width = 33;\n", "small.conf:2: issue_width is 33; it must be from 1 to 32");
-	assert_refused(HEAD CORE "skid = \"one\";", "small.conf:3: skid must be a whole number from 0 to 8");
+	assert_refused(HEAD CORE "timer_skid = \"one\";",
+	               "small.conf:3: timer_skid must be a whole number from 0 to 8");
 	assert_refused(HEAD CORE "code = { cache_bytes = 1; };",
 	               "small.conf:3: cache_bytes is 1; it must be from 512 to 1073741824");
 }

@@ -30,7 +30,7 @@ static const struct machine three_levels = {
 static void
 a_text_tells_an_analysis_what_memory_costs_at_most(void **state)
 {
-	struct pipeline pipeline = {.skid = 1, .mispredict_cycles = 16};
+	struct pipeline pipeline = {.timer_skid = 1, .pmu_skid = 2, .mispredict_cycles = 16};
 	char text[256];
 
 	(void)state;
@@ -51,7 +51,8 @@ a_text_tells_an_analysis_what_memory_costs_at_most(void **state)
 	assert_int_equal(pipeline.data_tlb.near_cycles, 7);
 	assert_int_equal(pipeline.code_tlb.entries, 128);
 	assert_int_equal(pipeline.write_buffer_entries, 42);
-	assert_int_equal(pipeline.skid, 0);
+	assert_int_equal(pipeline.timer_skid, 0);
+	assert_int_equal(pipeline.pmu_skid, 0);
 	assert_int_equal(pipeline.mispredict_cycles, 16);
 }
 
@@ -106,10 +107,10 @@ what_makes_no_sense_changes_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct pipeline pipeline = {.skid = 3, .cache_line = 32};
+		struct pipeline pipeline = {.timer_skid = 3, .cache_line = 32};
 
 		assert_int_equal(emulated_cpu_apply(texts[i], &pipeline), -EINVAL);
-		assert_int_equal(pipeline.skid, 3);
+		assert_int_equal(pipeline.timer_skid, 3);
 		assert_int_equal(pipeline.cache_line, 32);
 	}
 }
