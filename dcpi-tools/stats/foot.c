@@ -53,28 +53,39 @@ print_sets(const struct report *report, const struct output *output)
 	}
 }
 
+/* "2.8%", with two digits whatever its size. */
+static void
+print_percent(const char *before, double part, FILE *stream)
+{
+	fprintf(stream, "%s%.2g%%", before, 100 * part);
+}
+
 static void
 print_noise(const struct report *report, const struct output *output)
 {
 	const struct request *request = report->request;
-	const char *heading = "Noise:", *name = report_row_name(report);
+	const struct variation *variation = &report->variation;
+	const char *heading = "Noise:", *name = report_row_name(report), *plural = variation->tested == 1 ? "" : "s";
 
 	begin_line(output, &heading);
 	fputs("sampling", output->stream);
-	if (report->variation.noise > 0)
-		fprintf(output->stream, ", and %.2g%% from set to set%s", 100 * report->variation.noise,
-		        request->noise < 0 ? ", as much as is usual among these" : ", as was said");
-	else if (request->noise < 0)
-		fprintf(output->stream, "; that is all by which %ss usually differ here", name);
+	if (variation->noise > 0)
+		print_percent(", and ", variation->noise, output->stream);
+	if (request->noise > 0)
+		fputs(" from set to set, as was said", output->stream);
+	if (request->noise < 0) {
+		print_percent(" from set to set (", variation->noise_least, output->stream);
+		print_percent(" to ", variation->noise_most, output->stream);
+		fprintf(output->stream, "): by th%s %zu %s%s and ", variation->tested == 1 ? "is" : "ese",
+		        variation->tested, name, plural);
+		print_percent("", NOISE_PRIOR_MEDIAN, output->stream);
+		fputs(", which is usual of runs", output->stream);
+	}
 	fputc('\n', output->stream);
 	begin_line(output, &heading);
-	fprintf(output->stream, "* p <= %g: varies more. Chi-square of counts%s, Holm's p of %zu %s%s\n", request->p,
-	        request->noise < 0 ? ", F as the noise is an estimate" : "", report->variation.tested, name,
-	        report->variation.tested == 1 ? "" : "s");
-	if (request->noise < 0 && report->variation.tested == 1) {
-		begin_line(output, &heading);
-		fprintf(output->stream, "one %s has nothing to be compared with: say --noise sampling\n", name);
-	}
+	fprintf(output->stream, "* p <= %g: varies more%s. Holm's p of %zu %s%s\n", request->p,
+	        request->noise < 0 ? " than what has a noise like the others'" : " (chi-square of counts)",
+	        variation->tested, name, plural);
 }
 
 static void

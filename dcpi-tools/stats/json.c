@@ -82,12 +82,14 @@ lists_json(const struct report *report, json_t *root)
 int
 report_print_json(const struct report *report, FILE *stream)
 {
-	json_t *root = json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:f, s:i, s:i, s:b}", "schema", "dcpistats/1", "event",
-	                         json_shown(report->event), "by", report_row_name(report), "normalize",
-	                         normalizations[report->request->normalization], "total", report->total,
-	                         "noise_percent", 100 * report->variation.noise, "p", report->request->p, "tested",
-	                         (int)report->variation.tested, "too_few_samples", (int)report->few, "scaled_by_period",
-	                         report->is_scaled);
+	json_t *root =
+		json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:b}", "schema", "dcpistats/1",
+	                  "event", json_shown(report->event), "by", report_row_name(report), "normalize",
+	                  normalizations[report->request->normalization], "total", report->total, "noise_percent",
+	                  100 * report->variation.noise, "noise_least_percent", 100 * report->variation.noise_least,
+	                  "noise_most_percent", 100 * report->variation.noise_most, "p", report->request->p, "tested",
+	                  (int)report->variation.tested, "too_few_samples", (int)report->few, "scaled_by_period",
+	                  report->is_scaled);
 
 	return json_print_exact(root ? lists_json(report, root) : NULL, stream);
 }

@@ -7,32 +7,25 @@
 
 #include "analysis/statistics.h"
 
-#define MEDIAN_EFFICIENCY 0.57 /* of an estimate of chi-square's scale by its median, to that by its mean */
-#define LONE_WEIGHT       0.02 /* rows that know more of c than this part of all are tested against the others alone */
-#define NATURE_DEGREES    8    /* see variation.h, as the next */
-#define CLUSTER_DEGREES   12
-#define WEIGHT_PART       0.25 /* of the weight of all witnesses that one has at most */
-#define LIMIT_STEPS       20
-#define HALVINGS          40  /* of an interval, to find c squared */
-#define NOISE_MAX         1e6 /* c squared: nothing is random above */
-#define OUTLIER_DISTANCE  3.5
-#define NORMAL_DISTANCE   1.4826 /* standard deviations of a median distance */
+#define CLUSTER_DEGREES  12    /* see variation.h */
+#define WITNESSES_MAX    1000  /* rows that say what noise is usual: those with the most samples */
+#define HALVINGS         40    /* of an interval, to find a root */
+#define NOISE_MAX        1e6   /* c squared: nothing is random above */
+#define NEGLIGIBLE       1e-7  /* of what is probable */
+#define NINE_OF_TEN      1.645 /* deviations to each side, of a normal variable */
+#define OUTLIER_DISTANCE 3.5
+#define NORMAL_DISTANCE  1.4826 /* standard deviations of a median distance */
 
-/* What a row knows of c. */
-struct witness {
-	double mean;   /* samples a set */
-	double square; /* c squared, by its own spread; 0: it varies no more than samples do */
-	size_t row;
-};
-
+/* Rows while they are tested. */
 struct test {
 	const struct variation_request *request;
 	struct variation_row *rows;
 	size_t row_count;
-	struct witness *witnesses; /* of the rows that are tested, by square descending */
-	size_t count;
-	double median; /* of chi-square */
-	double degrees;
+	size_t *tested; /* indices of the rows that are, most samples first */
+	size_t count, witness_count;
+	double (*likelihoods)[NOISE_POINTS]; /* by witness */
+	struct run_noise *noise;
+	double degrees, median; /* of chi-square */
 };
 
 /* Mean and deviation by Welford's recurrences (Technometrics 4, 1962): large counts lose nothing to their squares. */
@@ -79,18 +72,24 @@ part_of_total(const struct variation_request *request, const struct variation_ro
 	return totals > samples ? samples / totals : 0;
 }
 
-/* The sum of squared distances, each divided by its variance. */
+/*
+ * The sum of squared distances, each divided by its variance. *log_variance: the mean of the variances' logarithms.
+ */
 static double
-spread(const struct variation_request *request, const struct variation_row *row, double noise_square)
+spread_at(const struct variation_request *request, const struct variation_row *row, double noise_square,
+          double *log_variance)
 {
 	const double rest = 1 - part_of_total(request, row);
-	double sum = 0;
+	double sum = 0, logs = 0;
 
 	for (size_t i = 0; i < request->set_count; i++) {
-		double mean = row->mean_count / request->factors[i];
+		const double mean = row->mean_count / request->factors[i];
+		const double variance = rest * mean * (1 + noise_square * mean);
 
-		sum += pow((double)row->counts[i] - mean, 2) / (mean * (rest + noise_square * mean));
+		sum += pow((double)row->counts[i] - mean, 2) / variance;
+		logs += log(variance);
 	}
+	*log_variance = logs / (double)request->set_count;
 	return sum;
 }
 
@@ -98,164 +97,139 @@ spread(const struct variation_request *request, const struct variation_row *row,
 static double
 own_square(const struct test *test, const struct variation_row *row)
 {
-	double low = 0, high = 1;
+	double low = 0, high = 1, ignored;
 
-	if (spread(test->request, row, 0) <= test->median)
+	if (spread_at(test->request, row, 0, &ignored) <= test->median)
 		return 0;
-	while (high < NOISE_MAX && spread(test->request, row, high) > test->median)
+	while (high < NOISE_MAX && spread_at(test->request, row, high, &ignored) > test->median)
 		high *= 2;
 	for (int i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
+		const double middle = (low + high) / 2;
 
-		if (spread(test->request, row, middle) > test->median)
+		if (spread_at(test->request, row, middle, &ignored) > test->median)
 			low = middle;
 		else
 			high = middle;
 	}
-	return (low + high) / 2;
+	return sqrt(low * high);
 }
 
-static double
-witness_weight(const struct witness *witness, double square)
+/* Of the row's counts, at each c: normal, the mean being taken from them (restricted likelihood). */
+static void
+find_likelihoods(const struct test *test, const struct variation_row *row, double likelihoods[NOISE_POINTS])
 {
-	return witness->mean / (1 + square * witness->mean);
-}
+	double most = -INFINITY;
 
-/* What no witness but row `but` may weigh more than, for none is to be more than a part of the weight of all. */
-static double
-weight_limit(const struct test *test, double square, size_t but)
-{
-	double limit = INFINITY;
+	for (size_t i = 0; i < NOISE_POINTS; i++) {
+		double log_variance;
+		const double sum = spread_at(test->request, row, pow(noise_point(i), 2), &log_variance);
 
-	for (int i = 0; i < LIMIT_STEPS; i++) {
-		double all = 0, most = 0, least = INFINITY;
-
-		for (size_t j = 0; j < test->count; j++) {
-			double weight = witness_weight(&test->witnesses[j], square);
-
-			if (test->witnesses[j].row == but)
-				continue;
-			least = fmin(least, weight);
-			all += fmin(weight, limit);
-			most = fmax(most, fmin(weight, limit));
-		}
-		if (most <= fmax(all * WEIGHT_PART, least))
-			break;
-		limit = fmax(all * WEIGHT_PART, least);
+		likelihoods[i] = -(test->degrees * log_variance + sum) / 2;
+		most = fmax(most, likelihoods[i]);
 	}
-	return limit;
-}
-
-/* Do the witnesses but for row `but` say that c squared is more than `square`? *knowledge: what they know at it. */
-static bool
-is_more(const struct test *test, double square, size_t but, double *knowledge)
-{
-	const double limit = weight_limit(test, square, but);
-	double above = 0, all = 0, known = 0, squares = 0;
-
-	for (size_t i = 0; i < test->count; i++) {
-		const struct witness *witness = &test->witnesses[i];
-		double full = witness_weight(witness, square), weight = fmin(full, limit);
-
-		if (witness->row == but)
-			continue;
-		all += weight;
-		known += weight * full;
-		squares += weight * weight;
-		if (witness->square > square)
-			above += weight;
-	}
-	*knowledge = squares > 0 ? known * known / squares : 0;
-	return above > all / 2;
-}
-
-/* The weighted median of what the witnesses but for row `but` say of c squared. */
-static double
-estimate_square(const struct test *test, size_t but, double *knowledge)
-{
-	double low = 0, high = 0;
-
-	for (size_t i = 0; i < test->count; i++)
-		high = fmax(high, test->witnesses[i].square);
-	if (!is_more(test, 0, but, knowledge))
-		return 0;
-	for (int i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
-
-		if (is_more(test, middle, but, knowledge))
-			low = middle;
-		else
-			high = middle;
-	}
-	is_more(test, high, but, knowledge);
-	return high;
+	for (size_t i = 0; i < NOISE_POINTS; i++)
+		likelihoods[i] = exp(likelihoods[i] - most);
 }
 
 static int
+compare_samples(const void *left, const void *right, void *context)
+{
+	const struct variation_row *rows = context;
+	const double a = rows[*(const size_t *)left].mean_count, b = rows[*(const size_t *)right].mean_count;
+
+	return (a < b) - (a > b);
+}
+
+/* Which rows are tested, and what those with the most samples say of noise. */
+static int
 find_witnesses(struct test *test)
 {
-	test->witnesses = calloc(test->row_count + 1, sizeof(*test->witnesses));
-	if (!test->witnesses)
+	const struct noise_prior stated = {NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
+	const struct noise_prior *prior = test->request->prior ? test->request->prior : &stated;
+
+	test->tested = calloc(test->row_count + 1, sizeof(*test->tested));
+	if (!test->tested)
 		return -ENOMEM;
 	for (size_t i = 0; i < test->row_count; i++) {
-		struct variation_row *row = &test->rows[i];
-		double square;
-
-		if (!row->is_tested)
+		if (!test->rows[i].is_tested)
 			continue;
-		square = own_square(test, row);
-		row->own_noise = sqrt(square);
-		test->witnesses[test->count++] = (struct witness){row->mean_count, square, i};
+		test->rows[i].own_noise = sqrt(own_square(test, &test->rows[i]));
+		test->tested[test->count++] = i;
 	}
-	return 0;
+	if (test->request->noise >= 0)
+		return 0;
+	qsort_r(test->tested, test->count, sizeof(*test->tested), compare_samples, test->rows);
+	test->witness_count = test->count < WITNESSES_MAX ? test->count : WITNESSES_MAX;
+	test->likelihoods = calloc(test->witness_count + 1, sizeof(*test->likelihoods));
+	if (!test->likelihoods)
+		return -ENOMEM;
+	for (size_t i = 0; i < test->witness_count; i++)
+		find_likelihoods(test, &test->rows[test->tested[i]], test->likelihoods[i]);
+	test->noise = run_noise_new(prior, (const double(*)[NOISE_POINTS])test->likelihoods, test->witness_count);
+	return test->noise ? 0 : -ENOMEM;
+}
+
+/* Against a c that was given. */
+static void
+test_against(const struct test *test, struct variation_row *row, double noise)
+{
+	double ignored;
+	const double sum = spread_at(test->request, row, noise * noise, &ignored);
+
+	row->noise = noise;
+	row->statistic = sum / test->degrees;
+	row->p = statistics_chi_square_tail(sum, test->degrees);
 }
 
 /*
- * The degrees with which a row's variance, in units of its mean, is known: c squared is an estimate, known as well as
- * `knowledge` says, the row's own may be another, and its samples may come in clusters.
+ * How probable it is that the row's spread is what it is or more, if its coefficient of variation is `noise`. The part
+ * of its variance that is sampling's is known as if by CLUSTER_DEGREES; see variation.h.
  */
 static double
-denominator(const struct test *test, const struct variation_row *row, double square, double knowledge)
+tail_at(const struct test *test, const struct variation_row *row, double noise)
 {
-	double variance = 1 + square * row->mean_count;
-	double estimate = 1 / (MEDIAN_EFFICIENCY * test->degrees * knowledge) * pow(row->mean_count / variance, 2);
-	double nature = pow(square * row->mean_count / variance, 2) / NATURE_DEGREES;
-	double clusters = pow(1 / variance, 2) / CLUSTER_DEGREES;
+	const double noise_square = noise * noise, sampling = 1 / (1 + noise_square * row->mean_count);
+	double ignored;
 
-	return 1 / (estimate + nature + clusters);
+	return statistics_f_tail(spread_at(test->request, row, noise_square, &ignored) / test->degrees, test->degrees,
+	                         CLUSTER_DEGREES / (sampling * sampling));
 }
 
-/* Against a c that is known as well as `knowledge` says: INFINITY when it was given. */
+/* Against each c that a row like the others may have, by how probable it is. */
 static void
-test_row(const struct test *test, struct variation_row *row, double square, double knowledge)
+test_among(const struct test *test, struct variation_row *row, size_t witness)
 {
-	row->noise = sqrt(square);
-	row->statistic = spread(test->request, row, square) / test->degrees;
-	if (isinf(knowledge))
-		row->p = statistics_chi_square_tail(row->statistic * test->degrees, test->degrees);
-	else
-		row->p = statistics_f_tail(row->statistic, test->degrees, denominator(test, row, square, knowledge));
+	double probabilities[NOISE_POINTS], p = 0;
+
+	test_against(test, row, noise_usual(test->noise, witness, NULL));
+	noise_predict(test->noise, witness, probabilities);
+	for (size_t i = 0; i < NOISE_POINTS; i++)
+		if (probabilities[i] > NEGLIGIBLE)
+			p += probabilities[i] * tail_at(test, row, noise_point(i));
+	row->p = p;
 }
 
 static void
 test_rows(const struct test *test, struct variation *variation)
 {
-	const bool is_given = test->request->noise >= 0;
-	double all = INFINITY, weights = 0, square;
+	const struct variation_request *request = test->request;
+	double spread;
 
-	square = is_given ? pow(test->request->noise, 2) : estimate_square(test, test->row_count, &all);
-	for (size_t i = 0; i < test->count; i++)
-		weights += witness_weight(&test->witnesses[i], square);
-	for (size_t i = 0; i < test->count; i++) {
-		const struct witness *witness = &test->witnesses[i];
-		double others = square, knowledge = all;
-
-		if (!is_given && witness_weight(witness, square) >= LONE_WEIGHT * weights)
-			others = estimate_square(test, witness->row, &knowledge);
-		test_row(test, &test->rows[witness->row], others, knowledge);
-	}
-	variation->noise = sqrt(square);
+	variation->noise = variation->noise_least = variation->noise_most = request->noise;
 	variation->tested = test->count;
+	for (size_t i = 0; i < test->count; i++) {
+		struct variation_row *row = &test->rows[test->tested[i]];
+
+		if (request->noise >= 0)
+			test_against(test, row, request->noise);
+		else
+			test_among(test, row, i < test->witness_count ? i : NOISE_NO_ROW);
+	}
+	if (request->noise >= 0)
+		return;
+	variation->noise = noise_usual(test->noise, NOISE_NO_ROW, &spread);
+	variation->noise_least = variation->noise * exp(-NINE_OF_TEN * spread);
+	variation->noise_most = variation->noise * exp(NINE_OF_TEN * spread);
 }
 
 static int
@@ -267,10 +241,10 @@ adjust(const struct test *test)
 	if (!p)
 		return -ENOMEM;
 	for (size_t i = 0; i < test->count; i++)
-		p[i] = test->rows[test->witnesses[i].row].p;
+		p[i] = test->rows[test->tested[i]].p;
 	err = statistics_holm(p, test->count);
 	for (size_t i = 0; i < test->count && !err; i++)
-		test->rows[test->witnesses[i].row].p = p[i];
+		test->rows[test->tested[i]].p = p[i];
 	free(p);
 	return err;
 }
@@ -305,7 +279,9 @@ variation_test(const struct variation_request *request, struct variation_row *ro
 		test_rows(&test, variation);
 		err = adjust(&test);
 	}
-	free(test.witnesses);
+	run_noise_free(test.noise);
+	free(test.likelihoods);
+	free(test.tested);
 	return err;
 }
 

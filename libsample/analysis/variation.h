@@ -2,24 +2,23 @@
  * variation.h - which counts differ more from set to set than noise explains
  *
  * A count of samples is random: its variance is its mean (a part p of a known total: mean times 1 - p). And no two runs
- * of a program take the same time: caches, memory, other load make whatever runs vary by some percent. So the variance
- * of a row's count in a set is taken to be
+ * of a program take the same time: caches, memory, other load make whatever runs vary by some percent, each row by its
+ * own. So the variance of a row's count in a set is taken to be
  *
  *     m + (c m)^2     where m is what the row has on average, scaled to the set
  *
- * with one coefficient of variation c for all rows: the negative binomial's (Lawless, Canadian Journal of Statistics
- * 15, 1987). A row's own spread is tested against the c of all others: the sum of (count - m)^2 / (m + (c m)^2) over
- * the sets is chi-square with one degree less than there are sets; divided by that, and because c is an estimate, it is
- * compared with F. Rows differ in how much they vary by nature, as figure 3's steady ones do (2.2 to 4.1 %): their own
- * c squared is taken to be spread about the common one as an inverse chi-square of eight degrees is. And samples are
- * not quite random: what an interrupt or a loop in step with the period hits, it hits several times. So the variance m
- * is taken for one of twelve degrees, too, unless noise was given.
+ * (times 1 - p of a part): the negative binomial's (Lawless, Canadian Journal of Statistics 15, 1987). The coefficient
+ * of variation c is not one for all rows: it is drawn from a distribution that run_noise.h describes, and which all
+ * other rows and a prior tell together. p is how probable it is that a row of that distribution has a spread - the sum
+ * of (count - m)^2 / (m + (c m)^2) over the sets - as large as this row's: the tail of chi-square with one degree less
+ * than there are sets, averaged over c. Where there are no other rows, the prior alone says what c may be; where there
+ * are many, it does not matter. Samples are not quite random: what an interrupt or a loop in step with the period hits,
+ * it hits several times. So the variance m is taken for an estimate of twelve degrees, and F is in the place of
+ * chi-square, unless noise was given.
  *
- * c is estimated so that a few rows that vary a lot cannot hide themselves: each row says which c would put its own sum
- * at the median of chi-square, and the median of these, weighted by how well each row knows it, is taken (none has more
- * than a quarter of the weight). The degrees below are those of that median (Satterthwaite, Biometrics Bulletin 2,
- * 1946). Where no other rows know enough, nothing is significant: to say so takes somebody to compare with. p-values
- * are adjusted for the number of rows (Holm).
+ * p-values are adjusted for the number of rows (Holm): when no row varies by more than its kind does, the chance that
+ * any p is at most 0.05 is 5 % - over machines that are as the prior says where rows are few, on any machine where they
+ * are many - as long as the logarithms of the rows' own c are normal and not wider spread than run_noise.h allows.
  * Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_VARIATION_H
@@ -29,15 +28,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/run_noise.h"
+
 #define VARIATION_SETS_MAX  4096
 #define VARIATION_LEAST     10 /* samples a set, on average: below, the sum is not chi-square any more */
 #define VARIATION_ESTIMATED -1 /* see variation_request.noise */
 
 struct variation_request {
-	size_t set_count;      /* from 2 to VARIATION_SETS_MAX */
-	const double *factors; /* by set: what a count is multiplied by, to compare with others; above 0 */
-	const double *totals;  /* by set: what counts are parts of; NULL: they are parts of nothing */
-	double noise;          /* c, 0 for sampling alone; VARIATION_ESTIMATED */
+	size_t set_count;                /* from 2 to VARIATION_SETS_MAX */
+	const double *factors;           /* by set: what a count is multiplied by, to compare with others; above 0 */
+	const double *totals;            /* by set: what counts are parts of; NULL: they are parts of nothing */
+	double noise;                    /* c, 0 for sampling alone; VARIATION_ESTIMATED */
+	const struct noise_prior *prior; /* where it is estimated; NULL: what run_noise.h says of any machine */
 };
 
 struct variation_row {
@@ -56,8 +58,9 @@ struct variation_row {
 };
 
 struct variation {
-	double noise;  /* c of all rows together, or the one that was given */
-	size_t tested; /* rows */
+	double noise;                   /* c0 of all rows together, or the c that was given */
+	double noise_least, noise_most; /* between which c0 is in nine of ten cases; else the c that was given */
+	size_t tested;                  /* rows */
 };
 
 /* Fill the rows' results. 0, -EINVAL (sets, factors), -ENOMEM. */

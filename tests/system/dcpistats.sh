@@ -94,12 +94,13 @@ look_at_sets()
 	check 'JSON is what its manual says' json_holds '
 		.schema == "dcpistats/1" and .event == "cycles" and .by == "procedure" and .normalize == "none" and
 		.total == 7144601 and .p == 0.01 and .tested == 7 and .too_few_samples == 1 and (.scaled_by_period | not) and
-		.noise_percent > 2 and .noise_percent < 4 and (.sets | length) == 8 and
+		.noise_percent > 2 and .noise_percent < 4 and
+			.noise_least_percent < 2 and .noise_most_percent > 4 and .noise_most_percent < 5 and (.sets | length) == 8 and
 		(.sets[7] | .title == "run8" and .samples == 951871 and .factor == 1 and .period == 62000 and
 			.start == "2026-11-21T14:18:20Z" and .first_epoch == 1 and .outlier_percent == null) and
 		(.rows[0] | .procedure == "smooth_" and .image == "/usr/bin/wave5" and .build_id == "5ec95f51" and
 			.sum == 441040 and .mean == 55130 and .min == 38155 and .max == 88075 and .sets == 8 and
-			(.range_percent * 100 | round) == 1132 and .p < 0.0001 and .marked and
+			(.range_percent * 100 | round) == 1132 and (.p * 10000 | round) == 2 and .marked and
 			.counts == [38155, 42504, 40898, 38996, 87637, 58272, 46503, 88075]) and
 		([.rows[1:][] | .marked] | any | not)' "$scratch/run.json"
 	check_equal 'no control character reaches the output' 0 "$(for format in --json --csv --color=never; do

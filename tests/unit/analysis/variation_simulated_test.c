@@ -1,6 +1,6 @@
 /*
- * What is marked although nothing but noise is there: 200 comparisons of each kind, from numbers that are random but
- * the same in every run. A comparison counts as wrong when any of its rows is marked.
+ * What is marked although nothing but noise is there: 300 comparisons of each kind, 100 from each of three seeds. A
+ * comparison counts as wrong when any of its rows is marked (the family-wise error rate).
  */
 #include "tests/unit/test.h"
 
@@ -11,9 +11,13 @@
 
 #include "analysis/variation.h"
 
-#define ROUNDS   200
+#define ROUNDS   100 /* of each seed */
 #define SETS     8
 #define ROWS_MAX 400
+
+static const uint64_t seeds[] = {1997, 7, 20261123};
+#define SEEDS (sizeof(seeds) / sizeof(seeds[0]))
+#define ALL   (SEEDS * ROUNDS)
 
 struct dice {
 	uint64_t state;
@@ -59,7 +63,9 @@ struct kind {
 	size_t rows;
 	double least, most;             /* samples a set on average; logarithms are uniform */
 	double noise_least, noise_most; /* coefficient of variation that each row has, between these */
-	double run;                     /* and all rows of a set have in common */
+	double own;                     /* deviation of the logarithm of each row's noise about noise_least */
+	double machine;                 /* the same, of all rows of a comparison together */
+	double run;                     /* coefficient of variation that all rows of a set have in common */
 	unsigned cluster;               /* samples that come together; 0: each alone */
 	bool is_regular;                /* samples at equal distances from a random start: hardly random at all */
 	bool is_normalized;             /* totals differ by a factor of up to three, which is divided out */
@@ -89,7 +95,7 @@ sampled(struct dice *dice, const struct kind *kind, double mean)
 static void
 fill(struct comparison *comparison, const struct kind *kind, struct dice *dice)
 {
-	double lengths[SETS];
+	double lengths[SETS], machine = exp(kind->machine * normal(dice));
 
 	memset(comparison, 0, sizeof(*comparison));
 	for (size_t set = 0; set < SETS; set++) {
@@ -100,6 +106,8 @@ fill(struct comparison *comparison, const struct kind *kind, struct dice *dice)
 		double mean = kind->least * pow(kind->most / kind->least, uniform(dice));
 		double noise = kind->noise_least + (kind->noise_most - kind->noise_least) * uniform(dice);
 
+		if (kind->own > 0)
+			noise = kind->noise_least * machine * exp(kind->own * normal(dice));
 		comparison->rows[i].counts = comparison->counts[i];
 		for (size_t set = 0; set < SETS; set++)
 			comparison->counts[i][set] = sampled(dice, kind, mean * lengths[set] * varied(dice, noise));
@@ -135,18 +143,20 @@ count_marked(const struct comparison *comparison, size_t rows, double p)
 	return marked;
 }
 
-/* In how many of ROUNDS comparisons any row is marked. */
+/* In how many of all comparisons any row is marked. */
 static size_t
-count_wrong(const struct kind *kind, uint64_t seed, double p)
+count_wrong(const struct kind *kind, size_t *at_1)
 {
 	static struct comparison comparison;
-	struct dice dice = {seed};
 	size_t wrong = 0;
 
-	for (size_t round = 0; round < ROUNDS; round++) {
+	for (size_t round = 0; round < ALL; round++) {
+		struct dice dice = {seeds[round / ROUNDS] + round % ROUNDS * UINT64_C(0xd1342543de82ef95)};
+
 		fill(&comparison, kind, &dice);
 		judge(&comparison, kind);
-		wrong += count_marked(&comparison, kind->rows, p) > 0;
+		wrong += count_marked(&comparison, kind->rows, 0.05) > 0;
+		*at_1 += count_marked(&comparison, kind->rows, 0.01) > 0;
 	}
 	return wrong;
 }
@@ -156,7 +166,7 @@ static const struct {
 	struct kind kind;
 } kinds[] = {
 	{"samples alone", {.rows = 60, .least = 10, .most = 5000}},
-	{"few samples", {.rows = 400, .least = 10, .most = 50}},
+	{"few samples", {.rows = 200, .least = 10, .most = 50}},
 	{"few rows", {.rows = 6, .least = 500, .most = 50000}},
 	{"two rows", {.rows = 2, .least = 50, .most = 500}},
 	/* a periodic sample falls into what takes long more evenly than a random one */
@@ -173,47 +183,73 @@ static const struct {
 	{"whole sets vary by 5 %", {.rows = 60, .least = 10, .most = 5000, .run = 0.05}},
 	{"the same, few", {.rows = 6, .least = 10, .most = 5000, .run = 0.05}},
 	{"sets of different lengths", {.rows = 60, .least = 10, .most = 5000, .is_normalized = true}},
+	/* two of three rows between 1.8 and 4.9 %, one of 20 above 6.8 % or below 1.3 % */
+	{"each by its own, about 3 %", {.rows = 60, .least = 500, .most = 50000, .noise_least = 0.03, .own = 0.5}},
+	{"the same, fewer samples", {.rows = 60, .least = 10, .most = 5000, .noise_least = 0.03, .own = 0.5}},
+	{"the same, few", {.rows = 6, .least = 500, .most = 50000, .noise_least = 0.03, .own = 0.5}},
+	{"the same, two", {.rows = 2, .least = 500, .most = 50000, .noise_least = 0.03, .own = 0.5}},
+	{"each by its own, about 10 %", {.rows = 60, .least = 500, .most = 50000, .noise_least = 0.1, .own = 0.5}},
+	{"the same, few", {.rows = 6, .least = 500, .most = 50000, .noise_least = 0.1, .own = 0.5}},
+	{"each by its own, about 1 %", {.rows = 60, .least = 500, .most = 50000, .noise_least = 0.01, .own = 0.5}},
+	/* what the prior says of a machine, and no other rows to tell */
+	{"two rows on any machine",
+         {.rows = 2, .least = 500, .most = 50000, .noise_least = 0.03, .own = 0.5, .machine = 1.2}},
+	{"one row on any machine",
+         {.rows = 1, .least = 500, .most = 50000, .noise_least = 0.03, .own = 0.5, .machine = 1.2}},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+/* Of 300 comparisons, 15 are 5 %; what is right gives 22 or more in one of 25 kinds and seeds, and 23 is too many. */
 static void
 noise_is_marked_as_rarely_as_the_p_value_says(void **state)
 {
-	size_t at_1 = 0;
+	size_t all_at_5 = 0, at_1 = 0;
 
 	(void)state;
 	for (size_t i = 0; i < KINDS; i++) {
-		const size_t at_5 = count_wrong(&kinds[i].kind, 1997, 0.05);
+		const size_t at_5 = count_wrong(&kinds[i].kind, &at_1);
 
-		printf("%s: %zu of %d wrong at p = 0.05\n", kinds[i].name, at_5, ROUNDS);
-		assert_true(at_5 * 100 <= 5 * (size_t)ROUNDS);
-		at_1 += count_wrong(&kinds[i].kind, 1997, 0.01);
+		printf("%s, %zu rows: %zu of %zu wrong at p = 0.05\n", kinds[i].name, kinds[i].kind.rows, at_5, ALL);
+		assert_true(at_5 < 23);
+		all_at_5 += at_5;
 	}
-	printf("%zu of %zu wrong at p = 0.01\n", at_1, KINDS * ROUNDS);
-	assert_true(at_1 * 100 <= KINDS * ROUNDS);
+	printf("all: %zu of %zu wrong at p = 0.05, %zu at p = 0.01\n", all_at_5, KINDS * ALL, at_1);
+	assert_true(all_at_5 * 100 <= 5 * KINDS * ALL);
+	assert_true(at_1 * 100 <= KINDS * ALL);
 }
 
-/* Six rows that vary by 3 %, one of them 48 % slower in two of eight sets: found, and alone, nine times of ten. */
+/*
+ * Six rows that vary by 3 %, one of which takes more in two of eight sets: half as much again is found at p = 0.05, and
+ * twice as much at p = 0.01, nine times of ten, and alone.
+ */
 static void
 what_varies_more_is_found_and_nothing_else(void **state)
 {
+	static const struct {
+		double more, p;
+	} cases[] = {{1.48, 0.05}, {2, 0.01}};
 	const struct kind kind = {.rows = 6, .least = 500, .most = 5000, .noise_least = 0.03, .noise_most = 0.03};
 	static struct comparison comparison;
-	struct dice dice = {1997};
-	size_t found = 0, alone = 0;
 
 	(void)state;
-	for (size_t round = 0; round < ROUNDS; round++) {
-		fill(&comparison, &kind, &dice);
-		for (size_t set = 0; set < SETS; set++)
-			comparison.counts[0][set] = poisson(&dice, set == 3 || set == 6 ? 1480 : 1000);
-		judge(&comparison, &kind);
-		found += comparison.rows[0].p <= 0.01;
-		alone += comparison.rows[0].p <= 0.01 && count_marked(&comparison, kind.rows, 0.01) == 1;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dice dice = {seeds[i]};
+		size_t found = 0, alone = 0;
+
+		for (size_t round = 0; round < ROUNDS; round++) {
+			fill(&comparison, &kind, &dice);
+			for (size_t set = 0; set < SETS; set++)
+				comparison.counts[0][set] =
+					poisson(&dice, set == 3 || set == 6 ? 1000 * cases[i].more : 1000);
+			judge(&comparison, &kind);
+			found += comparison.rows[0].p <= cases[i].p;
+			alone += comparison.rows[0].p <= cases[i].p &&
+			         count_marked(&comparison, kind.rows, cases[i].p) == 1;
+		}
+		printf("%g times as much: found %zu times of %d, alone %zu\n", cases[i].more, found, ROUNDS, alone);
+		assert_true(found >= ROUNDS * 9 / 10);
+		assert_true(alone >= found * 98 / 100);
 	}
-	printf("found %zu times of %d, alone %zu\n", found, ROUNDS, alone);
-	assert_true(found >= ROUNDS * 9 / 10);
-	assert_true(alone >= found * 98 / 100);
 }
 
 int

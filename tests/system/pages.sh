@@ -1,0 +1,31 @@
+#!/bin/bash
+# pages.sh - figures that a page quotes are those of the page that they are from, and limits stand where they are needed
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# figure_of KIND SOURCE COLUMN - of docs/accuracy.md's table of means: 1 is "within 5 %", 2 within 10, ... 6 a factor of 2
+figure_of()
+{
+	awk -F '|' -v kind=" $1 " -v source=" $2 " -v column="$3" \
+		'$2 == kind && $3 == source { print $(3 + column) + 0; exit }' "$top/docs/accuracy.md"
+}
+
+readme()
+{
+	tr '\n' ' ' <"$top/README.md"
+}
+
+alone='samples alone' bursts='samples and bursts'
+check_equal 'README quotes how right bursts are, relative and absolute' found "$(readme | grep -Fo \
+	"$(figure_of 'blocks, relative' "$bursts" 2) % of the samples are within 10 %, not $(figure_of 'blocks, relative' "$alone" 2), \
+relative, after the best scale per procedure; absolutely it is $(figure_of 'blocks, absolute' "$bursts" 2) %, not \
+$(figure_of 'blocks, absolute' "$alone" 2), and within a factor of two $(figure_of 'blocks, absolute' "$bursts" 6) %, not \
+$(figure_of 'blocks, absolute' "$alone" 6)" | sed 's/.*/found/')"
+check_equal 'and samples alone' found "$(readme | grep -Fo \
+	"$(figure_of 'blocks, relative' "$alone" 2) % of the samples are within 10 %, relative, after the best scale per procedure; \
+absolutely $(figure_of 'blocks, absolute' "$alone" 2) %, and $(figure_of 'blocks, absolute' "$alone" 6) % within a factor of two" |
+	sed 's/.*/found/')"
+for page in README.md man/dcpiemu.1.scd; do
+	check "$page says of sweeps what the model leaves out" grep -q 'knows no coherence between private caches' "$top/$page"
+done
+
+[ $failures = 0 ]

@@ -1,0 +1,65 @@
+#!/bin/bash
+# dcpistats on a program of two procedures: of eight runs by dcpilabel, five of which walk through memory with a stride
+# that meets in one set of the cache, the procedure that walks is marked, and the other is not; of eight steady runs
+# nothing is. No other rows tell what noise is here: what is usual of runs does.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+RUNS=8
+LENGTH=${LENGTH:-150} # milliseconds of each procedure, with the good stride
+db=$scratch/db
+
+# The program as dcpilabel runs it eight times: `bad` in five of them if $2 is not `steady`.
+cat >"$scratch/run" <<'END'
+#!/bin/bash
+echo x >>"$1.runs"
+run=$(wc -l <"$1.runs")
+case $2/$run in
+mixed/[236]) ;;
+mixed/*) exec "$3" "$4" bad ;;
+esac
+exec "$3" "$4" good
+END
+chmod +x "$scratch/run"
+
+label()
+{
+	dcpilabel --db "$db" --runs "$RUNS" --quiet --no-stats "$1" -- \
+		"$scratch/run" "$scratch/$1" "$2" "$build/workloads/strides" "$LENGTH"
+}
+
+look()
+{
+	local kind
+
+	for kind in mixed steady; do
+		dcpistats --db "$db" --label "$kind.*" --image strides --p 0.05 --json >"$scratch/$kind.json" || return
+	done
+	check_equal 'the two procedures are what was tested' 'count walk' \
+		"$(jq -r '[.rows[].procedure] | sort | join(" ")' "$scratch/mixed.json")"
+	check_equal 'the one that walks is marked, alone' walk \
+		"$(jq -r '[.rows[] | select(.marked) | .procedure] | join(" ")' "$scratch/mixed.json")"
+	check 'p is less than 0.05' json_holds '.rows[0].procedure == "walk" and .rows[0].p < 0.05' "$scratch/mixed.json"
+	check_equal 'of steady runs nothing is' '' \
+		"$(jq -r '[.rows[] | select(.marked) | .procedure] | join(" ")' "$scratch/steady.json")"
+	check 'noise is between bounds' json_holds '.noise_least_percent < .noise_percent and .noise_percent < .noise_most_percent' \
+		"$scratch/mixed.json"
+	dcpistats --db "$db" --label 'mixed.*' --image strides >"$scratch/mixed.txt"
+	check 'and its line says what it is from' grep -Eq \
+		'^Noise: +sampling, and [0-9.]+% from set to set \([0-9.]+% to [0-9.]+%\): by these 2 procedures and ' "$scratch/mixed.txt"
+	figure "$(jq -r '"mixed: " + ([.rows[] | "\(.procedure) \(.min) to \(.max), p \(.p)"] | join("; "))' "$scratch/mixed.json")"
+	figure "$(jq -r '"steady: " + ([.rows[] | "\(.procedure) \(.min) to \(.max), p \(.p)"] | join("; "))' "$scratch/steady.json")"
+}
+
+may_sample_or_skip 'eight runs are compared' || exit 0
+printf 'events = ( { name = "cpu-clock"; rate = 2000; } );\n' >"$scratch/dcpid.conf"
+start_dcpid "$db" --config "$scratch/dcpid.conf" || {
+	not_ok 'dcpid starts' "$(cat "$db.log")"
+	exit 1
+}
+check 'eight runs, five with a bad stride' label mixed mixed
+check 'eight steady runs' label steady steady
+dcpictl --db "$db" flush
+look
+stop "$started"
+
+[ $failures = 0 ]
