@@ -54,6 +54,7 @@ LIBS_api :=
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
+comma := ,
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 sources = $(sort $(wildcard $(1)/*.c))
 archive = $(BUILD)/lib/libdcpi-$(1).a
@@ -88,7 +89,7 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help units fuzzers bench bench-emulator benches soak growth workloads manuals clean
+.PHONY: all help units fuzzers bench pipeline-cost-figures bench-emulator benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) libraries manuals
@@ -99,6 +100,7 @@ help:
 	@echo 'make fuzzers          fuzz targets (clang) into $(BUILD)/tests/fuzz/'
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
+	@echo 'make pipeline-cost-figures  instructions a sample of each stage of dcpid into tests/pipeline_cost/expected'
 	@echo 'make bench-emulator   dcpiemu beside qemu-user and cachegrind (15 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
@@ -287,6 +289,18 @@ $(BUILD)/tests/system/crash_images: $(BUILD)/obj/tests/faults/crash_images.o $(c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/crash_images
+
+# What dcpid's own pipeline costs, on recorded rings. Everything outside of it is played.
+PIPELINE_REPLAY := $(BUILD)/tests/pipeline_cost/replay
+$(PIPELINE_REPLAY): ALL_LDFLAGS += $(addprefix -Wl$(comma)--wrap=,machine_clock_ns machine_cpu_time_ns capture_child_find \
+	capture_child_run tgkill pthread_cond_timedwait pthread_cond_broadcast)
+$(PIPELINE_REPLAY): $(BUILD)/obj/tests/pipeline_cost/replay.o \
+		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS)) $(LIBS_DAEMON)
+workloads: $(PIPELINE_REPLAY)
+pipeline-cost-figures: $(PIPELINE_REPLAY)
+	tests/system/pipeline_cost.sh --renew
 
 # Fuzz targets: one per tests/fuzz/NAME_fuzz.c, corpus in tests/fuzz/corpus/NAME/. Always clang, in a build folder of their own:
 # make fuzzers BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined

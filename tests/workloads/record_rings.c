@@ -1,7 +1,7 @@
 /*
  * record_rings - record what dcpid's rings hold while a command runs, byte for byte
  *
- * record_rings FILE PERIOD,EVENT PERIOD,EVENT -- COMMAND [ARGUMENT...]
+ * record_rings FILE PERIOD,EVENT... -- COMMAND [ARGUMENT...]
  *
  * Opens the events and the records about processes as dcpid does, on every CPU, and writes the rings' bytes into FILE
  * in the form of perf.data, so that `perf script` can say what is in them. A record's ring is told by its id: the ids
@@ -21,11 +21,11 @@
 
 #include "event/event.h"
 
-#define EVENTS         2
-#define KINDS          (1 + EVENTS) /* the sideband first */
-#define CPUS_MAX       8
-#define SAMPLE_PAGES   512
-#define SIDEBAND_PAGES 64
+#define EVENTS_USED_MAX 4
+#define KINDS_MAX       (1 + EVENTS_USED_MAX) /* the sideband first */
+#define CPUS_MAX        8
+#define SAMPLE_PAGES    512
+#define SIDEBAND_PAGES  512
 
 struct counter {
 	int fd;
@@ -34,8 +34,9 @@ struct counter {
 
 struct recording {
 	uint32_t cpu_count;
-	struct perf_event_attr attrs[KINDS];
-	struct counter counters[KINDS][CPUS_MAX];
+	int kinds; /* the sideband, and each event */
+	struct perf_event_attr attrs[KINDS_MAX];
+	struct counter counters[KINDS_MAX][CPUS_MAX];
 	struct perf_event_mmap_page *rings[2][CPUS_MAX]; /* sideband, samples */
 };
 
@@ -68,7 +69,7 @@ resolve(struct recording *recording, char **events)
 	if (err)
 		die("perf events", -err);
 	event_sideband_attr(&features, &recording->attrs[0]);
-	for (int i = 0; i < EVENTS; i++) {
+	for (int i = 0; i < recording->kinds - 1; i++) {
 		struct event_spec spec = {.user = true, .kernel = true};
 		struct event event;
 		char *name;
@@ -98,7 +99,7 @@ map_ring(int fd, size_t pages)
 static void
 open_cpu(struct recording *recording, uint32_t cpu)
 {
-	for (int kind = 0; kind < KINDS; kind++) {
+	for (int kind = 0; kind < recording->kinds; kind++) {
 		struct counter *counter = &recording->counters[kind][cpu];
 
 		counter->fd = event_open_system(NULL, &recording->attrs[kind], (int)cpu);
@@ -119,7 +120,7 @@ static void
 control(const struct recording *recording, unsigned long request)
 {
 	for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
-		for (int kind = 0; kind < KINDS; kind++)
+		for (int kind = 0; kind < recording->kinds; kind++)
 			if (ioctl(recording->counters[kind][cpu].fd, request, 0))
 				die("cannot begin or end counting", errno);
 }
@@ -145,7 +146,7 @@ static void
 check_lost(const struct recording *recording)
 {
 	for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
-		for (int kind = 0; kind < KINDS; kind++) {
+		for (int kind = 0; kind < recording->kinds; kind++) {
 			uint64_t values[8] = {0};
 			ssize_t size = read(recording->counters[kind][cpu].fd, values, sizeof(values));
 
@@ -188,14 +189,14 @@ put_file(const struct recording *recording, FILE *file)
 	uint64_t ids_size = recording->cpu_count * sizeof(uint64_t);
 	struct file_header header = {"PERFILE2", sizeof(header), sizeof(recording->attrs[0]) + sizeof(struct section)};
 
-	header.attrs.offset = sizeof(header) + KINDS * ids_size;
-	header.attrs.size = KINDS * header.attr_size;
+	header.attrs.offset = sizeof(header) + (uint64_t)recording->kinds * ids_size;
+	header.attrs.size = (uint64_t)recording->kinds * header.attr_size;
 	header.data.offset = header.attrs.offset + header.attrs.size;
 	put(file, &header, sizeof(header));
-	for (int kind = 0; kind < KINDS; kind++)
+	for (int kind = 0; kind < recording->kinds; kind++)
 		for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
 			put(file, &recording->counters[kind][cpu].id, sizeof(uint64_t));
-	for (uint64_t kind = 0; kind < KINDS; kind++) {
+	for (uint64_t kind = 0; kind < (uint64_t)recording->kinds; kind++) {
 		struct section ids = {sizeof(header) + kind * ids_size, ids_size};
 
 		put(file, &recording->attrs[kind], sizeof(recording->attrs[kind]));
@@ -211,11 +212,14 @@ put_file(const struct recording *recording, FILE *file)
 int
 main(int argc, char **argv)
 {
-	struct recording recording = {.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+	struct recording recording = {.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .kinds = 1};
 	FILE *file;
 
-	if (argc < 4 + EVENTS || strcmp(argv[2 + EVENTS], "--") != 0 || recording.cpu_count > CPUS_MAX)
-		die("usage: record_rings FILE PERIOD,EVENT PERIOD,EVENT -- COMMAND [ARGUMENT...]", EINVAL);
+	while (argc > 1 + recording.kinds && strcmp(argv[1 + recording.kinds], "--") != 0)
+		recording.kinds++;
+	if (argc < 3 + recording.kinds || recording.kinds < 2 || recording.kinds > KINDS_MAX ||
+	    recording.cpu_count > CPUS_MAX)
+		die("usage: record_rings FILE PERIOD,EVENT... -- COMMAND [ARGUMENT...]", EINVAL);
 	resolve(&recording, argv + 2);
 	for (uint32_t cpu = 0; cpu < recording.cpu_count; cpu++)
 		open_cpu(&recording, cpu);
@@ -223,7 +227,7 @@ main(int argc, char **argv)
 	if (!file)
 		die(argv[1], errno);
 	control(&recording, PERF_EVENT_IOC_ENABLE);
-	run(argv + 3 + EVENTS);
+	run(argv + 2 + recording.kinds);
 	control(&recording, PERF_EVENT_IOC_DISABLE);
 	check_lost(&recording);
 	put_file(&recording, file);
