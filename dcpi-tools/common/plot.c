@@ -15,13 +15,14 @@
 #define NAME_COLUMNS 60
 #define PDF_SCALE    40.0 /* pixels in a centimetre */
 
+/* The ground is white: letters and axes are black, and in a dark viewer a transparent one would hide them. */
 static const struct {
 	const char *name, *terminal;
 } formats[] = {
-	{"svg", "svg dynamic noenhanced font 'sans,12'"},
-	{"png", "pngcairo noenhanced font 'sans,10'"},
-	{"pdf", "pdfcairo noenhanced font 'sans,10'"},
-	{"gnuplot", "svg dynamic noenhanced font 'sans,12'"},
+	{"svg", "svg dynamic noenhanced background 'white' font 'sans,12'"},
+	{"png", "pngcairo noenhanced background 'white' font 'sans,10'"},
+	{"pdf", "pdfcairo noenhanced background 'white' font 'sans,10'"},
+	{"gnuplot", "svg dynamic noenhanced background 'white' font 'sans,12'"},
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 

@@ -129,6 +129,7 @@ refuses 'a picture that cannot be written' 1 'cannot write the graph: No such fi
 	--graph /nowhere/sum.dot sum libcalc.so
 
 check 'the flow graph is drawn' dcpicalc --db "$db" --graph "$scratch/sum.svg" sum libcalc.so
+check 'on a white ground' has_white_ground "$scratch/sum.svg"
 check 'with every block of it' test "$(grep -c 'class="node"' "$scratch/sum.svg")" = 5
 check 'its source is written' dcpicalc --db "$db" --cpu in-order-2 --graph "$scratch/sum.dot" sum libcalc.so
 check 'where the area is the time' grep -qE '^	b1 \[width=8.8[0-9]+, height=4.0[0-9]+' "$scratch/sum.dot"

@@ -115,6 +115,10 @@ look_at_plots()
 	check_equal 'a point for each set of each row' 56 "$(grep -cE '^-?[0-9.e-]+ [0-6] [1-8]$' "$scratch/plot.gnuplot")"
 	check 'a picture' stats --label 'run*' --plot "$scratch/plot.svg"
 	check 'that is one' grep -q '<svg' "$scratch/plot.svg"
+	check 'on a white ground' has_white_ground "$scratch/plot.svg"
+	for picture in poster growth soak; do
+		check "as docs/$picture.svg is" has_white_ground "$top/docs/$picture.svg"
+	done
 	check 'with the names of the rows' grep -q 'smooth_' "$scratch/plot.svg"
 	refuses 'a picture of no kind that is known' 2 'that ends in .svg, .png, .pdf or .gnuplot' --label 'run*' \
 		--plot "$scratch/plot.doc"

@@ -84,6 +84,7 @@ sweep()
 		dcpiprof --db swept --epoch $epoch --label $epoch --json; done | jq -s 'map(select(.events[0].samples > 0)) | length')"
 	if command -v gnuplot >/dev/null; then
 		check 'the curves are drawn' grep -q 'perfect scale' curves.svg
+		check 'on a white ground' has_white_ground curves.svg
 		plot=(--plot curves.png)
 	else
 		skip 'the curves are drawn' 'gnuplot is not installed'

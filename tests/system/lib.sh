@@ -142,6 +142,13 @@ start_dcpid()
 	wait_for 10 dcpictl --db "$db" status
 }
 
+# has_white_ground SVG - the first thing that it draws is a white rectangle: letters are black, in dark viewers, too
+has_white_ground()
+{
+	grep -Eom 1 '<(rect|polygon|path|g|text)( [^>]*)?fill="[^"]*"[^>]*>' "$1" |
+		grep -E '^<(rect|polygon)' | grep -qE 'fill="(white|#ffffff)"'
+}
+
 # samples_written DB EPOCH - how many the database has, of all events
 samples_written()
 {
