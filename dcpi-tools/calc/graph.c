@@ -123,7 +123,8 @@ print_quoted(const char *text, FILE *stream)
 static void
 print_title(const struct report *report, size_t left_out, FILE *stream)
 {
-	fputs("digraph procedure {\n\tgraph [bgcolor=white, labelloc=t, fontname=\"Helvetica\", fontsize=14, label=\"", stream);
+	fputs("digraph procedure {\n\tgraph [bgcolor=white, labelloc=t, fontname=\"Helvetica\", fontsize=14, label=\"",
+	      stream);
 	print_quoted(report->choice.title, stream);
 	fputs(" in ", stream);
 	print_quoted(report->choice.titles[report->choice.found.code.index], stream);
