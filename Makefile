@@ -89,10 +89,13 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help units fuzzers bench pipeline-cost-figures bench-emulator benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures bench-emulator benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: $(PROGRAMS) $(PLUGINS) $(REPLICA) $(CAPTURE) libraries manuals
+all: programs $(PLUGINS) libraries manuals
+
+# Without what emulators load, what other programs link, and what people read.
+programs: $(PROGRAMS) $(REPLICA) $(CAPTURE)
 
 help:
 	@echo 'make                  programs and manual pages into $(BUILD)/'
