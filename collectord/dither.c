@@ -10,27 +10,42 @@ clamp(double value, double limit)
 	return value > limit ? limit : value < -limit ? -limit : value;
 }
 
-/* What the periods of the next stretch are shorter, which will have about as many samples as the last. */
+/* Too many or too few events that the samples of this stretch stand for, without what a change cuts short. */
 static double
-repayment(const struct dither *dither)
+missed(const struct dither *dither)
+{
+	return ((double)dither->period - (double)dither->mean) * dither->samples;
+}
+
+/* What the periods of the next stretch are shorter, which will have about as many samples as this one. */
+static double
+repayment(const struct dither *dither, double owed)
 {
 	const double samples = dither->samples > DITHER_SAMPLES ? dither->samples : DITHER_SAMPLES;
 
-	return clamp(dither->owed / samples / PATIENCE, (double)dither->mean / DITHER_REPAYMENT);
+	return clamp(owed / samples / PATIENCE, (double)dither->mean / DITHER_REPAYMENT);
 }
 
 static uint64_t
-draw(struct dither *dither, uint32_t cpu, uint64_t now_ns)
+draw(const struct dither *dither, uint32_t cpu, double owed)
 {
-	const double mean = (double)dither->mean, less = repayment(dither);
-	const uint32_t place = dither->step++ * GOLDEN_RATIO + cpu * CPU_STRIDE; /* of 2^32, modulo it */
+	const double mean = (double)dither->mean, grain = dither->grain ? dither->grain : 1;
+	const uint32_t place = dither->step * GOLDEN_RATIO + cpu * CPU_STRIDE; /* of 2^32, modulo it */
+	double period;
 
+	if (mean < DITHER_PERIOD_MIN * grain)
+		return dither->mean;
+	period = mean - repayment(dither, owed) + mean / DITHER_REACH * (place / 2147483648.0 - 1);
+	return (uint64_t)(period / grain + 0.5) * (uint64_t)grain;
+}
+
+static void
+begin_stretch(struct dither *dither, uint64_t period, uint64_t now_ns)
+{
+	dither->period = period;
 	dither->samples = 0;
 	dither->since_ns = now_ns;
-	dither->period = dither->mean;
-	if (dither->mean >= DITHER_PERIOD_MIN)
-		dither->period = (uint64_t)(mean - less + mean / DITHER_REACH * (place / 2147483648.0 - 1) + 0.5);
-	return dither->period;
+	dither->step++;
 }
 
 uint64_t
@@ -39,7 +54,8 @@ dither_begin(struct dither *dither, uint64_t mean, uint32_t cpu, uint64_t now_ns
 	dither->mean = mean;
 	dither->owed = 0;
 	dither->samples = 0;
-	return draw(dither, cpu, now_ns);
+	begin_stretch(dither, draw(dither, cpu, 0), now_ns);
+	return dither->period;
 }
 
 bool
@@ -49,12 +65,23 @@ dither_is_due(const struct dither *dither, uint64_t now_ns)
 }
 
 uint64_t
-dither_change(struct dither *dither, uint32_t cpu, uint64_t now_ns)
+dither_next(const struct dither *dither, uint32_t cpu)
 {
-	const double period = (double)dither->period;
+	return draw(dither, cpu, dither->owed + missed(dither) + (double)dither->period / 2);
+}
 
-	dither->owed += (period - (double)dither->mean) * dither->samples + period / 2;
-	return draw(dither, cpu, now_ns);
+void
+dither_change(struct dither *dither, uint64_t period, uint64_t now_ns)
+{
+	dither->owed += missed(dither) + (double)dither->period / 2;
+	begin_stretch(dither, period, now_ns);
+}
+
+void
+dither_keep(struct dither *dither, uint64_t now_ns)
+{
+	dither->owed += missed(dither);
+	begin_stretch(dither, dither->period, now_ns);
 }
 
 uint64_t

@@ -25,9 +25,10 @@
 #define DITHER_SAMPLES     32                  /* a stretch has at least so many: half a sample is lost with each */
 #define DITHER_INTERVAL_NS UINT64_C(450000000) /* and lasts at least so long: a change costs some 10 us */
 
-/* One counter. The embedder counts `samples` up. */
+/* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {
 	uint64_t mean, period; /* `period` is in force */
+	uint32_t grain;        /* periods are multiples of it, as the mean must be; 0: any */
 	uint64_t since_ns;     /* CLOCK_MONOTONIC */
 	double owed;           /* events that were counted, more than samples times the mean */
 	uint32_t step;
@@ -39,8 +40,14 @@ uint64_t dither_begin(struct dither *dither, uint64_t mean, uint32_t cpu, uint64
 
 bool dither_is_due(const struct dither *dither, uint64_t now_ns);
 
-/* The next one, to be set at once. */
-uint64_t dither_change(struct dither *dither, uint32_t cpu, uint64_t now_ns);
+/* The period of the next stretch, if this one ended now. */
+uint64_t dither_next(const struct dither *dither, uint32_t cpu);
+
+/* The kernel took that period: book the stretch, and what was cut short. */
+void dither_change(struct dither *dither, uint64_t period, uint64_t now_ns);
+
+/* The kernel refused it: book the stretch; the period in force goes on for another, and nothing was cut short. */
+void dither_keep(struct dither *dither, uint64_t now_ns);
 
 /* The highest mean rate with which even the shortest period samples at most `limit` times a second. */
 uint64_t dither_rate_limit(uint64_t limit);

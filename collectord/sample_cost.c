@@ -207,7 +207,7 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 		return -ENOMEM;
 	sampled.period = event_is_clock(&event->encoding) ? CLOCK_PERIOD_NS
 	                 : is_page_fault(event)           ? FAULT_PERIOD
-	                                                  : COUNTER_PERIOD;
+	                                                  : event_period_near(event, COUNTER_PERIOD);
 	event_sample_attr(&sampled, features, &attr);
 	attr.read_format = 0; /* the count alone */
 	attr.watermark = 1;

@@ -312,10 +312,7 @@ sampler_descriptor(const struct sampler *sampler, size_t index)
 
 	if (index % 2 == 0)
 		return cpu->sideband_counter.fd;
-	for (size_t e = 0; e < sampler->event_count; e++)
-		if (cpu->counters[e].fd >= 0)
-			return cpu->counters[e].fd; /* the first that opened owns the ring */
-	return -1;
+	return cpu->ring_fd;
 }
 
 const struct slice_event *

@@ -61,14 +61,16 @@ sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number)
 	memset(cpu, 0, sizeof(*cpu));
 	cpu->number = number;
 	cpu->sideband_counter.fd = -1;
+	cpu->ring_fd = -1;
 	for (size_t i = 0; i < EVENTS_MAX; i++)
 		cpu->counters[i].fd = -1;
 }
 
+/* The one that owns the ring is closed with it. */
 static void
-close_counter(struct sampler_counter *counter)
+close_counter(const struct sampler_cpu *cpu, struct sampler_counter *counter)
 {
-	if (counter->fd >= 0)
+	if (counter->fd >= 0 && counter->fd != cpu->ring_fd)
 		close(counter->fd);
 	counter->fd = -1;
 	counter->id = 0;
@@ -111,8 +113,18 @@ join_ring(struct sampler *sampler, struct sampler_cpu *cpu, struct sampler_count
 	if (err) {
 		ring_free(cpu->samples);
 		cpu->samples = NULL;
+		cpu->ring_fd = -1;
 	}
 	return err;
+}
+
+static void
+sample_attr(const struct sampler *sampler, const struct event *event, struct perf_event_attr *attr)
+{
+	event_sample_attr(event, &sampler->features, attr);
+	attr->watermark = 1;
+	attr->wakeup_watermark = sampler_watermark(sampler);
+	attr->disabled = !sampler->enabled;
 }
 
 static int
@@ -122,13 +134,11 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 	struct perf_event_attr attr;
 	int err;
 
-	event_sample_attr(&sampler->events[index], &sampler->features, &attr);
+	sample_attr(sampler, &sampler->events[index], &attr);
+	counter->dither.grain = sampler->events[index].period_step;
 	if (!attr.freq)
 		attr.sample_period = dither_begin(&counter->dither, attr.sample_period, cpu->number,
 		                                  machine_clock_ns(CLOCK_MONOTONIC));
-	attr.watermark = 1;
-	attr.wakeup_watermark = sampler_watermark(sampler);
-	attr.disabled = !sampler->enabled;
 	sampler->sample_layout.sample_type = attr.sample_type;
 	sampler->sample_layout.sample_id_all = attr.sample_id_all;
 	err = open_counter(&attr, cpu->number, counter);
@@ -136,8 +146,38 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 		return err;
 	err = join_ring(sampler, cpu, counter);
 	if (err)
-		close_counter(counter);
+		close_counter(cpu, counter);
 	return err;
+}
+
+int
+sampler_counter_replace(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, const struct event *event,
+                        uint64_t period)
+{
+	struct sampler_counter *old = &cpu->counters[index], counter = *old;
+	struct perf_event_attr attr;
+	int err;
+
+	sample_attr(sampler, event, &attr);
+	attr.sample_period = period; /* of one memory with sample_freq */
+	err = open_counter(&attr, cpu->number, &counter);
+	if (err)
+		return err;
+	if (ioctl(counter.fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->ring_fd)) {
+		err = -errno;
+		close(counter.fd);
+		return err;
+	}
+	/* The ring is the old one's as long as it is mapped, whether it counts or not. */
+	(void)ioctl(old->fd, PERF_EVENT_IOC_DISABLE, 0);
+	sampler_counter_read(sampler, old);
+	counter.loss = old->loss;
+	counter.enabled_ns = old->enabled_ns;
+	counter.running_ns = old->running_ns;
+	memset(&counter.read, 0, sizeof(counter.read));
+	close_counter(cpu, old);
+	*old = counter;
+	return 0;
 }
 
 /* A list that cannot be read (all CPUs of that kind are offline) leaves the event nowhere to be. */
@@ -233,9 +273,12 @@ sampler_cpu_close(struct sampler *sampler, struct sampler_cpu *cpu)
 	ring_free(cpu->sideband);
 	cpu->samples = NULL;
 	cpu->sideband = NULL;
-	close_counter(&cpu->sideband_counter);
+	close_counter(cpu, &cpu->sideband_counter);
 	for (size_t i = 0; i < EVENTS_MAX; i++)
-		close_counter(&cpu->counters[i]);
+		close_counter(cpu, &cpu->counters[i]);
+	if (cpu->ring_fd >= 0)
+		close(cpu->ring_fd);
+	cpu->ring_fd = -1;
 	cpu->open = false;
 }
 

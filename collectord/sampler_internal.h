@@ -40,7 +40,7 @@ struct sampler_cpu {
 	int error;            /* why it could not be opened, the last time it was tried */
 	bool incomplete;      /* an event that could not be opened here is to be tried again */
 	struct ring *samples; /* NULL: no event could be opened here */
-	int ring_fd;          /* the counter whose ring it is */
+	int ring_fd;          /* the counter whose ring it is; it may count no more, and another stand in its place */
 	struct ring *sideband;
 	struct sampler_counter sideband_counter;
 	struct sampler_counter counters[EVENTS_MAX];
@@ -108,6 +108,13 @@ int sampler_cpu_open(struct sampler *sampler, struct sampler_cpu *cpu);
 
 /* Find out on which CPUs each event can be opened. 0 or -errno. */
 int sampler_find_places(struct sampler *sampler);
+
+/*
+ * Open `event` with `period` (its rate when that varies) in the place of the counter `index`, into the same ring. What
+ * is in the ring of the old one has been drained. 0, or -errno: the old one goes on.
+ */
+int sampler_counter_replace(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, const struct event *event,
+                            uint64_t period);
 
 /* Try the events that are missing. How many could be opened. */
 int sampler_cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu);

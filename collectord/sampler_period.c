@@ -35,12 +35,18 @@ set_period(const struct sampler_counter *counter, uint64_t period)
 	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
-/* For the kernel, the period is the rate when it varies the period itself. */
+/*
+ * Sample with the period of `event`, which for the kernel is the rate when it varies the period itself. A kernel that
+ * does not change periods takes a new counter in the old one's place: what an epoch may cost does not depend on it.
+ */
 static int
-begin_period(struct sampler_counter *counter, uint32_t cpu, const struct event *event, uint64_t now_ns)
+begin_period(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, const struct event *event, uint64_t now_ns)
 {
-	return set_period(counter,
-	                  event->period ? dither_begin(&counter->dither, event->period, cpu, now_ns) : event->rate);
+	struct sampler_counter *counter = &cpu->counters[index];
+	const uint64_t period =
+		event->period ? dither_begin(&counter->dither, event->period, cpu->number, now_ns) : event->rate;
+
+	return set_period(counter, period) ? sampler_counter_replace(sampler, cpu, index, event, period) : 0;
 }
 
 static int
@@ -52,8 +58,7 @@ set_periods(struct sampler *sampler, const struct event *events)
 		struct sampler_cpu *cpu = &sampler->cpus[i];
 
 		for (size_t e = 0; e < sampler->event_count; e++) {
-			struct sampler_counter *counter = &cpu->counters[e];
-			int err = counter->fd < 0 ? 0 : begin_period(counter, cpu->number, &events[e], now_ns);
+			int err = cpu->counters[e].fd < 0 ? 0 : begin_period(sampler, cpu, e, &events[e], now_ns);
 
 			if (err)
 				return err;
@@ -101,9 +106,14 @@ dither_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, str
 		return;
 	waiting = waiting_samples(sampler, cpu, counter);
 	counter->dither.samples += waiting;
-	/* at worst the period stays as it is */
-	if (dither_is_due(&counter->dither, now_ns))
-		(void)set_period(counter, dither_change(&counter->dither, cpu->number, now_ns));
+	if (dither_is_due(&counter->dither, now_ns)) {
+		const uint64_t period = dither_next(&counter->dither, cpu->number);
+
+		if (set_period(counter, period))
+			dither_keep(&counter->dither, now_ns);
+		else
+			dither_change(&counter->dither, period, now_ns);
+	}
 	counter->dither.samples -= waiting; /* until they are drained, and counted again */
 }
 

@@ -50,6 +50,7 @@ struct event {
 	uint64_t wanted_rate; /* what `rate` is without the kernel's limit; 0: there was none. Not kept in the database
 	                       */
 	uint64_t cost_ns;     /* processor time that taking one sample costs, as measured; 0: not known */
+	uint32_t period_step; /* the kernel takes multiples of it for a period; 0: any. Not kept in the database */
 	uint8_t precise;      /* precise_ip that was granted */
 	bool available;       /* false: this machine cannot count it and nothing stands in */
 	bool chosen;          /* neither period nor rate is the user's: they may change. Not kept in the database */
@@ -105,6 +106,9 @@ void event_unit_of(const char *name, char unit[EVENT_UNIT_SIZE]);
 
 /* A timer, whose count is nanoseconds. */
 bool event_is_clock(const struct event_encoding *encoding);
+
+/* The period nearest to `period` that the kernel takes for the event. */
+uint64_t event_period_near(const struct event *event, uint64_t period);
 
 /*
  * Give `event` a fixed period that makes `rate` samples a second (at least 1) of a CPU that counts `count_rate` events

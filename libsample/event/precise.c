@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "event/small_file.h"
+
+#define IBS_STEP 16
+
 bool
 precise_may_be_asked(const char *sysfs)
 {
@@ -28,4 +32,22 @@ precise_may_be_asked(const char *sysfs)
 	}
 	closedir(directory);
 	return told || !any;
+}
+
+uint32_t
+precise_period_step(const char *sysfs, const struct event *event)
+{
+	static const char *const units[] = {"ibs_op", "ibs_fetch"};
+	bool is_there = false;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		int64_t type;
+
+		if (small_file_read_number(&type, "%s/bus/event_source/devices/%s/type", sysfs, units[i]))
+			continue;
+		is_there = true;
+		if (event->encoding.type == (uint64_t)type)
+			return IBS_STEP;
+	}
+	return is_there && event->precise > 0 ? IBS_STEP : 0;
 }

@@ -1,5 +1,5 @@
 /*
- * precise.h - whether precise_ip means anything here
+ * precise.h - what precise_ip means here
  *
  * Private to the room. Thread rule: stateless.
  */
@@ -7,6 +7,9 @@
 #define DCPI_EVENT_PRECISE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
 
 /*
  * A PMU that tells its levels (caps/max_precise, all of x86 since linux 4.14) refuses what it has not. Others, arm64's
@@ -14,5 +17,12 @@
  * sysfs, nothing is known: true.
  */
 bool precise_may_be_asked(const char *sysfs);
+
+/*
+ * AMD's IBS counts in steps of 16. Where it is, the kernel hands every event with a precise_ip on to it; since
+ * linux 6.15 it refuses other periods, and before it cut them off without a word. 16 for what ends there, else 0: any
+ * period.
+ */
+uint32_t precise_period_step(const char *sysfs, const struct event *event);
 
 #endif

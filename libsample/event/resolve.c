@@ -17,6 +17,7 @@
 #define RATE_DEFAULT     100 /* where neither the user nor the environment names one */
 #define PERIOD_PRIME_MAX UINT64_C(1000000000)
 #define CLOCK_DETUNING   31 /* thousandths; see clock_set_rate() */
+#define STEPS_MIN        9  /* the shortest period that IBS can have, 144 */
 
 static int
 refuse(char *why, size_t size, const char *name, const char *reason, int err)
@@ -86,9 +87,24 @@ is_prime(uint64_t number)
 	return number > 1;
 }
 
+uint64_t
+event_period_near(const struct event *event, uint64_t period)
+{
+	const uint64_t step = event->period_step;
+	uint64_t steps;
+
+	if (step == 0)
+		return period;
+	steps = period / step + (period % step >= step / 2);
+	return (steps < STEPS_MIN ? STEPS_MIN : steps) * step;
+}
+
 void
 event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
 {
+	const uint64_t step = event->period_step ? event->period_step : 1;
+	uint64_t steps;
+
 	if (rate == 0)
 		rate = 1;
 	if (event_is_clock(&event->encoding)) {
@@ -96,9 +112,10 @@ event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
 		return;
 	}
 	/* Past PERIOD_PRIME_MAX the search would be felt, and a sample is so rare that no loop is met in step. */
-	event->period = count_rate / rate;
-	while (event->period < PERIOD_PRIME_MAX && !is_prime(event->period))
-		event->period++;
+	steps = count_rate / rate / step;
+	while (steps < PERIOD_PRIME_MAX && !is_prime(steps))
+		steps++;
+	event->period = event_period_near(event, steps * step);
 	event->rate = (count_rate + event->period / 2) / event->period;
 }
 
@@ -213,9 +230,12 @@ event_limit_rate(struct event *event, uint64_t limit)
 static int
 try_precise_levels(const struct event_environment *environment, struct event *event)
 {
+	const uint64_t period = event->period;
 	int err;
 
 	for (;;) {
+		event->period_step = precise_period_step(environment->sysfs, event);
+		event->period = period ? event_period_near(event, period) : 0;
 		err = try_open(environment, event);
 		if (!err || refusal_is_shortage(err) || event->precise == 0)
 			return err;
@@ -269,6 +289,7 @@ event_become_clock(struct event *event, uint64_t rate)
 		.unit = "ns",
 	};
 	event->precise = 0;
+	event->period_step = 0;
 	event_set_name(event, "cpu-clock");
 	clock_set_rate(event, rate);
 }
@@ -346,6 +367,10 @@ event_resolve(const struct event_environment *anywhere, const struct event_spec 
 		err = try_within_limit(environment, event);
 	if (err)
 		return give_way(environment, spec, err, event, why, size);
+	if (spec->period && event->period != spec->period && event->period_step)
+		event_set_note(event, "IBS counts in steps of %u: a sample every %llu, every %llu was asked for",
+		               (unsigned)event->period_step, (unsigned long long)event->period,
+		               (unsigned long long)spec->period);
 	event->available = true;
 	return 0;
 }

@@ -17,8 +17,12 @@ random_unit(uint64_t *state)
 static uint64_t
 change_after(struct dither *dither, int32_t samples, uint32_t cpu)
 {
+	uint64_t period;
+
 	dither->samples = samples;
-	return dither_change(dither, cpu, 0);
+	period = dither_next(dither, cpu);
+	dither_change(dither, period, 0);
+	return period;
 }
 
 static void
@@ -87,7 +91,7 @@ a_period_is_kept_for_some_samples_and_for_some_time(void **state)
 	dither.samples = DITHER_SAMPLES - 1;
 	assert_false(dither_is_due(&dither, 1000 + 100 * DITHER_INTERVAL_NS));
 	dither.samples = DITHER_SAMPLES;
-	dither_change(&dither, 0, 2000 + DITHER_INTERVAL_NS);
+	dither_change(&dither, dither_next(&dither, 0), 2000 + DITHER_INTERVAL_NS);
 	assert_int_equal(dither.samples, 0);
 	dither.samples = DITHER_SAMPLES;
 	assert_false(dither_is_due(&dither, 2000 + DITHER_INTERVAL_NS + DITHER_INTERVAL_NS - 1));
@@ -139,6 +143,54 @@ samples_times_the_mean_period_are_the_events(void **state)
 	assert_true(events_missed(250, 251, 240) < 0.005); /* a minute */
 }
 
+/* IBS takes multiples of 16 and nothing else. */
+static void
+periods_are_multiples_of_the_grain(void **state)
+{
+	struct dither dither = {.grain = 16};
+
+	(void)state;
+	assert_int_equal(dither_begin(&dither, 16 * 62501, 3, 0) % 16, 0);
+	for (int32_t step = 0; step < 1000; step++)
+		assert_int_equal(change_after(&dither, step, 3) % 16, 0);
+	assert_int_equal(dither_begin(&dither, 160, 0, 0), 160);
+}
+
+/* A stretch of 100 samples that were 5 % longer than the mean: 5 periods are owed, and half of the one cut short. */
+static void
+what_the_kernel_refused_is_not_booked(void **state)
+{
+	struct dither dither = {.mean = 1000, .period = 1050, .samples = 100}, refused;
+
+	(void)state;
+	refused = dither;
+	dither_change(&dither, 990, 7);
+	assert_int_equal(dither.period, 990);
+	assert_true(dither.owed == 5000 + 525);
+	dither_keep(&refused, 7);
+	assert_int_equal(refused.period, 1050);
+	assert_true(refused.owed == 5000);
+	assert_int_equal(refused.samples, 0);
+	assert_int_equal(refused.since_ns, 7);
+}
+
+/* A kernel that refuses each change samples with one period for ever: what is owed says by how much it is off. */
+static void
+a_period_that_cannot_be_changed_is_booked_as_it_was(void **state)
+{
+	struct dither dither = {0};
+	const uint64_t period = dither_begin(&dither, MEAN, 5, 0);
+
+	(void)state;
+	for (int stretch = 0; stretch < 100; stretch++) {
+		dither.samples = 1000;
+		(void)dither_next(&dither, 5);
+		dither_keep(&dither, 0);
+	}
+	assert_int_equal(dither.period, period);
+	assert_true(dither.owed == 100000 * ((double)period - (double)MEAN));
+}
+
 /* A program whose functions take 60, 30 and 10 % of a loop of `loop_ns`; where it stands. */
 static unsigned
 function_at(double time_ns, double loop_ns)
@@ -161,7 +213,8 @@ share_of_60(double loop_ns, uint64_t *seed, bool dithered, unsigned *taken)
 		if (dithered && now + (double)period > change) {
 			now = change; /* cut short */
 			change += 4.9e8 + 2e7 * random_unit(seed);
-			period = dither_change(&dither, 0, 0);
+			period = dither_next(&dither, 0);
+			dither_change(&dither, period, 0);
 			continue;
 		}
 		now += dithered ? (double)period : (double)MEAN;
@@ -226,6 +279,9 @@ main(void)
 		cmocka_unit_test(a_period_is_kept_for_some_samples_and_for_some_time),
 		cmocka_unit_test(fewer_samples_than_none_are_no_samples),
 		cmocka_unit_test(samples_times_the_mean_period_are_the_events),
+		cmocka_unit_test(periods_are_multiples_of_the_grain),
+		cmocka_unit_test(what_the_kernel_refused_is_not_booked),
+		cmocka_unit_test(a_period_that_cannot_be_changed_is_booked_as_it_was),
 		cmocka_unit_test(a_program_of_two_seconds_has_its_shares_whatever_its_loops_length),
 		cmocka_unit_test(the_shortest_period_is_within_the_limit),
 	};

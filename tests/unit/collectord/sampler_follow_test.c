@@ -1,9 +1,12 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectord/sampler_internal.h"
@@ -38,6 +41,26 @@ let_cpu_die(struct sampler *sampler, size_t index)
 
 	assert_int_equal(ioctl(cpu->sideband_counter.fd, PERF_EVENT_IOC_DISABLE, 0), 0);
 	assert_int_equal(ioctl(cpu->counters[0].fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+}
+
+/* Samples that its counter takes while something runs on CPU `index` for 100 ms. */
+static uint64_t
+samples_on(struct sampler *sampler, size_t index)
+{
+	const struct sampler_cpu *cpu = &sampler->cpus[index];
+	struct timespec start, now;
+	cpu_set_t before, set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu->number, &set);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+	do {
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < 100);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	return ring_count(cpu->samples, cpu->counters[0].id);
 }
 
 static void
@@ -228,10 +251,51 @@ an_event_that_could_not_be_opened_is_tried_again(void **state)
 	sampler_close(sampler);
 }
 
+/*
+ * In the counter's place one that only counts: the kernel refuses it any period. Another is opened, with the new
+ * period, into the ring, which the event loop goes on watching; what the old one did is kept.
+ */
+static void
+a_counter_whose_period_cannot_be_changed_is_opened_anew(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	struct sampler_counter *counter = &sampler->cpus[0].counters[0];
+	struct perf_event_attr attr = {.size = sizeof(attr),
+	                               .type = PERF_TYPE_SOFTWARE,
+	                               .config = PERF_COUNT_SW_CPU_CLOCK,
+	                               .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+	                                              PERF_FORMAT_ID |
+	                                              (sampler->features.read_lost ? PERF_FORMAT_LOST : 0)};
+	const int watched = sampler_descriptor(sampler, 1);
+	const uint64_t old_id = counter->id, period = 3000000;
+	struct event events[EVENTS_MAX];
+	size_t count;
+
+	(void)state;
+	memcpy(events, sampler_events(sampler, &count), sizeof(events[0]));
+	assert_int_equal(ioctl(watched, PERF_EVENT_IOC_DISABLE, 0), 0);
+	counter->fd = event_open_system(NULL, &attr, (int)sampler->cpus[0].number);
+	assert_true(counter->fd >= 0);
+	memset(&counter->read, 0, sizeof(counter->read));
+	counter->loss.lost = 5;
+	assert_int_equal(ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period), -1);
+
+	events[0].period = period;
+	assert_int_equal(sampler_set_periods(sampler, events), 0);
+	assert_int_equal(sampler_events(sampler, &count)->period, period);
+	assert_int_not_equal(counter->id, old_id);
+	assert_int_equal(counter->loss.lost, 5);
+	assert_int_equal(sampler_descriptor(sampler, 1), watched);
+	assert_int_equal(ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	assert_true(samples_on(sampler, 0) > 0);
+	sampler_close(sampler);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_counter_whose_period_cannot_be_changed_is_opened_anew),
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),

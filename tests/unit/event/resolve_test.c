@@ -80,6 +80,71 @@ ibs_is_precise_for_both_modes_and_not_for_one(void **state)
 	assert_string_equal(fixture->event.name, "cycles:u");
 }
 
+/* Since linux 6.15 IBS refuses periods that are no multiples of 16, as any prime is. */
+static void
+ibs_gets_periods_that_are_multiples_of_sixteen(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct answer ibs[] = {
+		{HARDWARE, CYCLES, 3, -EOPNOTSUPP},
+		{HARDWARE, CYCLES, 2, -EINVAL, .no_multiple_of = 16},
+		{HARDWARE, CYCLES, 1, -EINVAL, .no_multiple_of = 16},
+		{HARDWARE, CYCLES, ANY, 0},
+	};
+	struct event_spec spec = spec_of("cycles");
+
+	fake_tree_write(&fixture->tree, DEVICES "/ibs_op/type", "11\n");
+	spec.rate = 0;
+	spec.period = 1000003;
+	assert_int_equal(resolve(fixture, &spec, ibs, 4), 0);
+	assert_int_equal(fixture->event.precise, 2);
+	assert_int_equal(fixture->event.period, 1000000);
+	assert_string_equal(fixture->event.note,
+	                    "IBS counts in steps of 16: a sample every 1000000, every 1000003 was asked for");
+	event_set_rate(&fixture->event, 3000, UINT64_C(3000000000)); /* 62501 is the first prime past 10^6 / 16 */
+	assert_int_equal(fixture->event.period, 62501 * 16);
+	event_set_rate(&fixture->event, 1000000, 1000000); /* 144 is the least that IBS has */
+	assert_int_equal(fixture->event.period, 144);
+	/* What is not precise is counted by the PMU of the core, as it was asked for. */
+	spec.precise = 0;
+	assert_int_equal(resolve(fixture, &spec, ibs, 4), 0);
+	assert_int_equal(fixture->event.precise, 0);
+	assert_int_equal(fixture->event.period, 1000003);
+	assert_string_equal(fixture->event.note, "");
+}
+
+static void
+so_does_ibs_under_its_own_name(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct answer ibs[] = {{11, ANY, ANY, -EINVAL, .no_multiple_of = 16}, {11, ANY, ANY, 0}};
+	struct event_spec spec = spec_of("ibs_op//");
+
+	fake_tree_write(&fixture->tree, DEVICES "/ibs_op/type", "11\n");
+	spec.rate = 0;
+	spec.precise = 0;
+	spec.period = 999983;
+	assert_int_equal(resolve(fixture, &spec, ibs, 2), 0);
+	assert_true(fixture->event.available);
+	assert_int_equal(fixture->event.period, 999984);
+}
+
+/* Refused at each level for another reason: the period is the one that was asked for again. */
+static void
+where_ibs_takes_nothing_the_period_is_as_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct answer refused[] = {{HARDWARE, CYCLES, 0, 0}, {HARDWARE, CYCLES, ANY, -EINVAL}};
+	struct event_spec spec = spec_of("cycles");
+
+	fake_tree_write(&fixture->tree, DEVICES "/ibs_op/type", "11\n");
+	spec.rate = 0;
+	spec.period = 1000003;
+	assert_int_equal(resolve(fixture, &spec, refused, 2), 0);
+	assert_int_equal(fixture->event.precise, 0);
+	assert_int_equal(fixture->event.period, 1000003);
+}
+
 /* The PMU of arm64 would take any level, and the profile would claim what nobody did. */
 static void
 a_pmu_that_tells_no_levels_is_not_asked_to_be_precise(void **state)
@@ -281,6 +346,9 @@ main(void)
 		TEST(precise_goes_down_to_what_is_granted),
 		TEST(precise_begins_where_the_spec_says),
 		TEST(ibs_is_precise_for_both_modes_and_not_for_one),
+		TEST(ibs_gets_periods_that_are_multiples_of_sixteen),
+		TEST(so_does_ibs_under_its_own_name),
+		TEST(where_ibs_takes_nothing_the_period_is_as_it_was),
 		TEST(a_pmu_that_tells_no_levels_is_not_asked_to_be_precise),
 		TEST(software_events_are_not_asked_to_be_precise),
 		TEST(a_software_event_that_the_kernel_does_not_know_is_not_available),

@@ -18,12 +18,13 @@
 #define ANY (-1)
 
 struct answer {
-	int type;           /* PERF_TYPE_..., or ANY */
-	int config;         /* or ANY */
-	int precise;        /* precise_ip, or ANY */
-	int result;         /* 0: granted */
-	bool excludes_only; /* fits only attributes that exclude something */
-	bool samples_only;  /* fits only attributes that sample */
+	int type;                /* PERF_TYPE_..., or ANY */
+	int config;              /* or ANY */
+	int precise;             /* precise_ip, or ANY */
+	int result;              /* 0: granted */
+	bool excludes_only;      /* fits only attributes that exclude something */
+	bool samples_only;       /* fits only attributes that sample */
+	unsigned no_multiple_of; /* fits only fixed periods that are no multiple of it; 0: any */
 };
 
 struct scripted_kernel {
@@ -43,7 +44,8 @@ answer_fits(const struct answer *answer, const struct perf_event_attr *attr)
 	return (answer->type == ANY || (uint32_t)answer->type == attr->type) &&
 	       (answer->config == ANY || (uint64_t)answer->config == attr->config) &&
 	       (answer->precise == ANY || (unsigned)answer->precise == attr->precise_ip) &&
-	       (!answer->excludes_only || excludes) && (!answer->samples_only || attr->sample_period);
+	       (!answer->excludes_only || excludes) && (!answer->samples_only || attr->sample_period) &&
+	       (!answer->no_multiple_of || (!attr->freq && attr->sample_period % answer->no_multiple_of));
 }
 
 static inline int
