@@ -2,8 +2,13 @@
 #include "collectord/capturer_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 
@@ -46,6 +51,30 @@ is_wanted(const struct image *image)
 	}
 }
 
+/*
+ * Is the file that was mapped another than ours of that path? A container has paths of its own, and an upgrade leaves
+ * the old file without one. A file of ours that runs is in the kernel's cache of names: nothing else is looked at, so
+ * that no file system that does not answer is waited for; what is not there is another's. Without an inode, or before
+ * linux 5.12, nobody knows: false.
+ */
+static bool
+is_elsewhere(const struct image *image)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+	struct statx status;
+	int fd, err;
+
+	if (image->inode == 0)
+		return false;
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, image->path, &how, sizeof(how));
+	if (fd < 0)
+		return errno != EINVAL && errno != ENOSYS && errno != EPERM;
+	err = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status);
+	close(fd);
+	/* Devices cannot be compared: of a subvolume of btrfs the kernel's records and stat have different ones. */
+	return err == 0 && status.stx_ino != image->inode;
+}
+
 /* Not where packages put things. */
 static bool
 is_volatile(const struct image *image)
@@ -58,7 +87,7 @@ is_volatile(const struct image *image)
 		return true;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (strncmp(image->path, places[i], strlen(places[i])) == 0)
-			return false;
+			return is_elsewhere(image);
 	return true;
 }
 

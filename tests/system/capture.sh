@@ -251,6 +251,32 @@ check 'dcpid ends well' [ $? = 0 ]
 check 'a salvaged database explains, too' bash -c \
 	"dcpictl --db '$db' salvage --to '$scratch/salvaged' && dcpicalc --db '$scratch/salvaged' old_way | grep -q old_way"
 
+# ---- gone with its container, from where packages put things ----
+
+if unshare --mount true 2>/dev/null; then
+	echo 'flush_interval = 60; overhead_limit = 5.0; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
+	start_dcpid "$scratch/containers" --config "$config"
+	daemon=$started
+	# Files are known by inode: without a build-id, also where the kernel tells those instead.
+	make_program "$scratch/job" job_way -Wl,--build-id=none
+	make_program "$scratch/chrooted" chrooted_way -Wl,--build-id=none
+	start unshare --mount bash -c "mount -t tmpfs tmpfs /usr/local/bin && cp '$scratch/job' /usr/local/bin/ &&
+		exec timeout 8 /usr/local/bin/job"
+	job=$started
+	mkdir -p "$scratch/root/usr/bin" "$scratch/root/lib64" "$scratch/root/lib"
+	gcc -O2 -static -Wl,--build-id=none -o "$scratch/root/usr/bin/chrooted" "$scratch/program.c"
+	start timeout 8 chroot "$scratch/root" /usr/bin/chrooted
+	wait "$started" "$job"
+	rm -r "$scratch/root"
+	check 'a job of a container that lived 8 s below /usr, and is gone before a flush, is named' \
+		bash -c "dcpictl --db '$scratch/containers' flush && dcpiprof --db '$scratch/containers' | grep -qE '% +job_way '"
+	check 'so is one whose root was a folder of the same file system' \
+		bash -c "dcpiprof --db '$scratch/containers' | grep -qE '% +chrooted_way '"
+	stop "$daemon"
+else
+	skip 'a job of a container that lived 8 s below /usr, and is gone before a flush, is named' 'not allowed to make one'
+fi
+
 # ---- and not where nobody wants it ----
 
 echo 'capture_limit_mib = 0; flush_interval = 1; events = ({ name = "cpu-clock"; rate = 500; });' >"$config"
