@@ -6,10 +6,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "code/aarch64_newer.h"
 #include "code/decoder_private.h"
+#include "code/listing_same.h"
 #include "code/riscv64_text.h"
 #include "code/x86_64_newer.h"
 
@@ -95,13 +97,15 @@ put_name(struct text *text, const char *mnemonic, const char *name, const char *
 		text_put(text, "%*s ", width < 6 ? (int)(6 - width) : 0, "");
 }
 
-/* A number of one digit, which capstone writes in decimal. */
-static bool
-is_lone_digit(const char *operands, const char *c)
+/* The digits of a number that capstone writes in decimal, as it does small and very large ones. */
+static size_t
+decimal_digits(const char *operands, const char *c)
 {
-	if (!isdigit((unsigned char)*c) || isalnum((unsigned char)c[1]))
-		return false;
-	return c == operands || strchr(",$-:* ", c[-1]) != NULL;
+	const size_t digits = strspn(c, "0123456789");
+
+	if (digits == 0 || isalnum((unsigned char)c[digits]))
+		return 0;
+	return c == operands || strchr(",$-:* ", c[-1]) ? digits : 0;
 }
 
 /* objdump writes no blanks, all numbers in hexadecimal, and a scale of 1. */
@@ -111,6 +115,13 @@ put_operands_att(struct text *text, const char *operands)
 	unsigned int depth = 0, commas = 0;
 
 	for (const char *c = operands; *c; c++) {
+		const size_t digits = depth == 0 ? decimal_digits(operands, c) : 0;
+
+		if (digits) {
+			text_put(text, "0x%" PRIx64, (uint64_t)strtoull(c, NULL, 10));
+			c += digits - 1;
+			continue;
+		}
 		if (*c == '(') {
 			depth++;
 			commas = 0;
@@ -123,22 +134,28 @@ put_operands_att(struct text *text, const char *operands)
 		commas += depth > 0 && *c == ',';
 		if (*c == ' ')
 			continue;
-		text_put(text, "%s%c", depth == 0 && is_lone_digit(operands, c) ? "0x" : "", *c);
+		text_put(text, "%c", *c);
 	}
 }
 
 static void
-put_att(struct text *text, csh handle, const cs_insn *from)
+put_att(struct text *text, const char *name, const struct listing_parts *parts)
 {
-	char operands[sizeof(from->op_str)];
+	char operands[sizeof(parts->operands)];
 	size_t at = 0;
 
-	for (const char *c = from->op_str; *c && at + 1 < sizeof(operands); c++)
+	for (const char *c = parts->operands; *c && at + 1 < sizeof(operands); c++)
 		if (*c != ' ')
 			operands[at++] = *c;
 	operands[at] = '\0';
-	put_name(text, from->mnemonic, cs_insn_name(handle, from->id), operands);
+	put_name(text, parts->name, name, operands);
 	put_operands_att(text, operands);
+}
+
+static uint32_t
+word_at(const uint8_t *bytes)
+{
+	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
 static bool
@@ -151,16 +168,23 @@ put_known(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t
 	size_t left = length;
 	struct x86_encoding encoding;
 	cs_insn *instruction = decoder->scratch; /* no memory is needed that may not be there */
-	bool is_known;
+	struct listing_parts parts;
 
 	if (!cs_disasm_iter(handle, &next, &left, &address, instruction))
 		return false;
-	is_known = !is_x86 || (x86_encoding_parse(bytes, length, &encoding) == 0 && encoding.size == instruction->size);
-	if (is_known && is_x86 && syntax == LISTING_ATT)
-		put_att(text, handle, instruction);
-	else if (is_known)
-		text_put(text, instruction->op_str[0] ? "%-6s %s" : "%s", instruction->mnemonic, instruction->op_str);
-	return is_known;
+	if (is_x86 && (x86_encoding_parse(bytes, length, &encoding) != 0 || encoding.size != instruction->size))
+		return false;
+	snprintf(parts.name, sizeof(parts.name), "%s", instruction->mnemonic);
+	snprintf(parts.operands, sizeof(parts.operands), "%s", instruction->op_str);
+	if (is_x86)
+		listing_same_x86_64(&encoding, bytes, syntax, &parts);
+	else
+		listing_same_aarch64(word_at(bytes), &parts);
+	if (is_x86 && syntax == LISTING_ATT)
+		put_att(text, cs_insn_name(handle, instruction->id), &parts);
+	else
+		text_put(text, parts.operands[0] ? "%-6s %s" : "%s", parts.name, parts.operands);
+	return true;
 }
 
 /* Of EVEX's instructions capstone gets short displacements wrong: they are ours where they can be. */
@@ -193,7 +217,7 @@ aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 		text_put(text, "(bad)");
 		return;
 	}
-	word = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+	word = word_at(bytes);
 	if (aarch64_newer_text(word, text->start, text->size))
 		return;
 	if (!put_known(decoder, bytes, 4, address, LISTING_INTEL, text))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "code/x86_64_newer.h"
+#include "code/x86_64_parts.h"
 
 static void
 put_general(struct text *text, uint8_t reg, uint8_t size)
@@ -70,9 +71,9 @@ static void
 put_memory_intel(struct text *text, const struct instruction_operand *operand, uint64_t next)
 {
 	int64_t displacement = operand->is_pc ? operand->value - (int64_t)next : operand->value;
-	const char *plus = "";
+	const char *plus = "", *size = x86_64_size_name(operand->size);
 
-	text_put(text, "[");
+	text_put(text, "%s%s[", size ? size : "", size ? " ptr " : "");
 	if (operand->is_pc) {
 		text_put(text, "rip");
 		plus = " + ";

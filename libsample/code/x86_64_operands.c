@@ -1,5 +1,6 @@
 #include "code/x86_64_parts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "code/decoder_private.h"
@@ -106,18 +107,92 @@ is_mask_only(const struct x86_encoding *encoding, const struct instruction_opera
 	       operand->reg == REGISTER_MASK + encoding->mask;
 }
 
+/*
+ * What capstone 4 and 5 tell differently: the size of some memory operands, the order of xchg's registers and, of
+ * compares that have their condition in the name, the name.
+ */
+uint8_t
+x86_64_memory_size(const char *name, uint8_t told)
+{
+	static const struct {
+		const char *name;
+		uint8_t size;
+	} sizes[] = {
+		{"fnstsw", 2},          {"lsl", 2},        {"punpckldq", 4},  {"comiss", 4},     {"ucomiss", 4},
+		{"vcomiss", 4},         {"vucomiss", 4},   {"comisd", 8},     {"ucomisd", 8},    {"vcomisd", 8},
+		{"vucomisd", 8},        {"kmovb", 1},      {"kmovw", 2},      {"kmovd", 4},      {"kmovq", 8},
+		{"ljmp", 10},           {"lcall", 10},     {"vpgatherdd", 4}, {"vpgatherqd", 4}, {"vpgatherdq", 8},
+		{"vpgatherqq", 8},      {"vgatherdps", 4}, {"vgatherqps", 4}, {"vgatherdpd", 8}, {"vgatherqpd", 8},
+		{"vbroadcasti128", 16},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (strcmp(sizes[i].name, name) == 0)
+			return sizes[i].size;
+	return told;
+}
+
+const char *
+x86_64_size_name(uint8_t size)
+{
+	switch (size) {
+	case 1:
+		return "byte";
+	case 2:
+		return "word";
+	case 4:
+		return "dword";
+	case 8:
+		return "qword";
+	case 16:
+		return "xmmword";
+	case 32:
+		return "ymmword";
+	case 64:
+		return "zmmword";
+	default:
+		return NULL;
+	}
+}
+
+static const char *
+operation_name(csh handle, const struct x86_encoding *encoding, const cs_insn *from)
+{
+	const char *name;
+
+	if (encoding->map == MAP_0F && encoding->opcode == 0xc2)
+		return from->mnemonic;
+	name = cs_insn_name(handle, from->id);
+	return name ? name : "";
+}
+
+static void
+operands_unify(const struct x86_encoding *encoding, struct instruction_detail *detail)
+{
+	const bool is_xchg = encoding->kind == ENCODING_LEGACY && encoding->map == MAP_ONE_BYTE &&
+	                     encoding->opcode >= (encoding->rex & REX_B ? 0x90 : 0x91) && encoding->opcode <= 0x97;
+
+	if (is_xchg && detail->operand_count == 2 && detail->operands[0].reg != 0) {
+		const struct instruction_operand other = detail->operands[0];
+
+		detail->operands[0] = detail->operands[1];
+		detail->operands[1] = other;
+	}
+	for (size_t i = 0; i < detail->operand_count; i++)
+		if (detail->operands[i].kind == OPERAND_MEMORY)
+			detail->operands[i].size = x86_64_memory_size(detail->mnemonic, detail->operands[i].size);
+}
+
 void
 x86_64_operands_fill(struct decoder *decoder, const struct x86_encoding *encoding, uint64_t address,
                      struct instruction_detail *detail)
 {
 	const cs_insn *from = decoder->scratch;
-	const char *name = cs_insn_name(decoder->capstone, from->id);
 	const cs_x86 *x86 = &from->detail->x86;
 	bool skipped = false;
 
 	memset(detail, 0, sizeof(*detail));
-	if (name)
-		strncpy(detail->mnemonic, name, sizeof(detail->mnemonic) - 1);
+	snprintf(detail->mnemonic, sizeof(detail->mnemonic), "%s", operation_name(decoder->capstone, encoding, from));
 	for (size_t i = 0; i < x86->op_count && i < INSTRUCTION_OPERANDS_MAX; i++) {
 		struct instruction_operand *operand = &detail->operands[detail->operand_count];
 
@@ -127,4 +202,5 @@ x86_64_operands_fill(struct decoder *decoder, const struct x86_encoding *encodin
 		else
 			detail->operand_count++;
 	}
+	operands_unify(encoding, detail);
 }

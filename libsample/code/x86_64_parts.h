@@ -15,6 +15,12 @@ struct form;
 void x86_64_operands_fill(struct decoder *decoder, const struct x86_encoding *encoding, uint64_t address,
                           struct instruction_detail *detail);
 
+/* Bytes of its memory operand, where capstone 4 and 5 disagree; else `told`, what this capstone tells. */
+uint8_t x86_64_memory_size(const char *name, uint8_t told);
+
+/* "dword" of 4 bytes, as Intel's syntax has it; NULL: none. */
+const char *x86_64_size_name(uint8_t size);
+
 /* What it reads, writes and is, but for its place: address, size and target. */
 void x86_64_effects_fill(struct instruction *instruction, const struct form *form, const struct x86_encoding *encoding,
                          const struct instruction_detail *detail);

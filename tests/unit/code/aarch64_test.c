@@ -218,7 +218,7 @@ floating_point_and_vectors_share_registers(void **state)
 }
 
 static void
-what_capstone_does_not_know_is_four_bytes_of_nothing(void **state)
+what_is_newer_than_the_tables_is_four_bytes_of_nothing(void **state)
 {
 	static const struct example examples[] = {
 		{"e0 e3 18 25", "ptrue p0.b", "unknown:"},
@@ -243,7 +243,7 @@ main(void)
 		cmocka_unit_test(hints_are_hints_and_some_are_landing_pads),
 		cmocka_unit_test(the_system),
 		cmocka_unit_test(floating_point_and_vectors_share_registers),
-		cmocka_unit_test(what_capstone_does_not_know_is_four_bytes_of_nothing),
+		cmocka_unit_test(what_is_newer_than_the_tables_is_four_bytes_of_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

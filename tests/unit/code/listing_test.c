@@ -34,6 +34,21 @@ static const struct {
 		{"62 f1 6d d9 fe 1f", "vpaddd (%rdi){1to16},%zmm2,%zmm3{%k1}{z}"},
 		{"c5 fb 93 c1", "kmovd %k1,%eax"},
 		{"0f 01 ee", "rdpkru"},
+		{"48 b8 00 00 00 00 00 00 00 f0", "movabs $0xf000000000000000,%rax"},
+		{"66 48 0f 6e c0", "movq %rax,%xmm0"},
+		{"48 c7 04 24 ff ff ff ff", "movq $0xffffffffffffffff,(%rsp)"},
+		{"91", "xchg %eax,%ecx"},
+		{"41 90", "xchg %eax,%r8d"},
+		{"48 93", "xchg %rax,%rbx"},
+		{"41 d1 69 10", "shrl 0x10(%r9)"},
+		{"d1 e8", "shr %eax"},
+		{"df 76 cf", "fbstp -0x31(%rsi)"},
+		{"df f5", "fcomip %st(5)"},
+		{"40 f6 c0 b6", "test $0xb6,%al"},
+		{"a8 b6", "test $0xb6,%al"},
+		{"0f 38 cb ca", "sha256rnds2 %xmm0,%xmm2,%xmm1"},
+		{"3e ff e0", "notrack jmp *%rax"},
+		{"f3 c3", "repz ret"},
 };
 /* clang-format on */
 
@@ -94,7 +109,7 @@ intel_syntax_has_the_destination_first(void **state)
 	(void)state;
 	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "48 01 c8", 0, "add    rax, rcx");
 	/* kmovq (%rdi),%k1 and vpaddd %zmm1,%zmm2,%zmm0{%k1} */
-	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "c4 e1 f8 90 0f", 0, "kmovq  k1, [rdi]");
+	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "c4 e1 f8 90 0f", 0, "kmovq  k1, qword ptr [rdi]");
 	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "c5 fb 93 c1", 0, "kmovd  eax, k1");
 }
 
@@ -106,7 +121,47 @@ newer_instructions_of_arm_have_their_names(void **state)
 	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "41 80 20 38", 0, "swpb   w0, w1, [x2]");
 	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "5f 24 03 d5", 0, "bti c");
 	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "7f 0c 1f d6", 0, "brabz  x3");
-	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "e0 e3 18 25", 0, ".inst  0x2518e3e0"); /* ptrue p0.b */
+}
+
+/* Capstone 4 has no name for what 5 knows; both are read. */
+static void
+scalable_instructions_of_arm_have_a_name_or_are_a_number(void **state)
+{
+	static const uint8_t bytes[] = {0xe0, 0xe3, 0x18, 0x25};
+	struct decoder *decoder = decoder_new(ARCHITECTURE_AARCH64);
+	char text[INSTRUCTION_TEXT_SIZE];
+
+	(void)state;
+	assert_non_null(decoder);
+	decoder_text(decoder, bytes, sizeof(bytes), 0, LISTING_ATT, text, sizeof(text));
+	if (strcmp(text, "ptrue  p0.b") != 0)
+		assert_string_equal(text, ".inst  0x2518e3e0");
+	decoder_free(decoder);
+}
+
+/* As objdump has them, but for numbers below ten and signs. */
+static void
+numbers_that_arm_moves_are_whole(void **state)
+{
+	(void)state;
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "00 00 80 52", 0, "mov    w0, #0");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "20 00 a0 d2", 0, "mov    x0, #0x10000");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "00 00 80 12", 0, "mov    w0, #-1");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "e0 03 01 b2", 0, "mov    x0, #-0x7fffffff80000000");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "00 01 c0 f2", 0, "movk   x0, #8, lsl #32");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "7f e4 02 f2", 0, "tst    x3, #0xcccccccccccccccc");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "40 70 df 4c", 0, "ld1    {v0.16b}, [x2], #0x10");
+	check_text(ARCHITECTURE_AARCH64, LISTING_ATT, "00 06 05 6e", 0, "mov    v0.b[2], v16.b[0]");
+}
+
+static void
+sizes_of_memory_are_what_is_read(void **state)
+{
+	(void)state;
+	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "0f 2f 05 10 00 00 00", 0,
+	           "comiss xmm0, dword ptr [rip + 0x10]");
+	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "c4 42 7d 5a 33", 0, "vbroadcasti128 ymm14, xmmword ptr [r11]");
+	check_text(ARCHITECTURE_X86_64, LISTING_INTEL, "d1 29", 0, "shr    dword ptr [rcx], 1");
 }
 
 static void
@@ -144,6 +199,9 @@ main(void)
 		cmocka_unit_test(targets_are_addresses),
 		cmocka_unit_test(intel_syntax_has_the_destination_first),
 		cmocka_unit_test(newer_instructions_of_arm_have_their_names),
+		cmocka_unit_test(scalable_instructions_of_arm_have_a_name_or_are_a_number),
+		cmocka_unit_test(numbers_that_arm_moves_are_whole),
+		cmocka_unit_test(sizes_of_memory_are_what_is_read),
 		cmocka_unit_test(what_is_no_instruction_is_bad),
 		cmocka_unit_test(a_text_is_cut_off_at_its_size),
 	};
