@@ -5,7 +5,7 @@
 
 BUILD ?= build
 CC ?= gcc
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \

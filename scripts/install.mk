@@ -4,7 +4,8 @@ INSTALL_PROGRAM := install -m 755
 INSTALL_DATA := install -m 644
 SYSTEMD_UNITS := dcpid.service dcpid-textfile.service dcpid-textfile.timer
 ARCHITECTURE := $(shell dpkg --print-architecture 2>/dev/null)
-DEBS := $(patsubst %,$(BUILD)/%_$(VERSION)_$(ARCHITECTURE).deb,dcpi libsample0 libsample-dev)
+DEBS := $(patsubst %,$(BUILD)/%_$(VERSION)_$(ARCHITECTURE).deb,dcpid dcpi-tools dcpi-emulator libsample0 libsample-dev) \
+	$(BUILD)/dcpi_$(VERSION)_all.deb
 DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 
 .PHONY: install deb lintian
@@ -42,6 +43,7 @@ deb:
 	tar -c --exclude-vcs --exclude='./build' --exclude='./build-*' . | tar -x -C $(DEB_TREE)
 	cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS DEB_BUILD_OPTIONS="nocheck parallel=$(shell nproc)" \
 		dpkg-buildpackage -b -us -uc > ../build.log 2>&1 || { cat ../build.log; exit 1; }
+	rm -f $(BUILD)/*.deb
 	mv $(addprefix $(BUILD)/deb/,$(notdir $(DEBS))) $(BUILD)
 
 lintian:

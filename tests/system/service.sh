@@ -10,13 +10,16 @@ if [ -n "$obstacle" ]; then
 fi
 may_sample_or_skip 'the service runs in a booted container' || exit 0
 
-package=$(find "$build" -maxdepth 1 -name 'dcpi_*.deb' | sort -V | tail -n 1)
-if [ -z "$package" ]; then
-	not_ok 'there is a package to install' "make deb puts it into $build"
+# The packages in the order of their names: dcpi, dcpi-tools, dcpid. The emulator's is not for a server.
+mapfile -t packages < <(find "$build" -maxdepth 1 -name 'dcpi_*.deb' -o -maxdepth 1 -name 'dcpi-tools_*.deb' \
+	-o -maxdepth 1 -name 'dcpid_*.deb' | sort -V)
+if [ ${#packages[@]} != 3 ]; then
+	not_ok 'there are packages to install' "make deb puts them into $build; there are: ${packages[*]}"
 	exit 1
 fi
-# The packages it needs are in the kept root, so that nothing is fetched while the container runs.
-mapfile -t needs < <(dpkg-deb --field "$package" Depends | tr ',' '\n' | sed 's/^ *//; s/[ |:(].*//' | grep -v '^$')
+# The packages they need are in the kept root, so that nothing is fetched while the container runs.
+mapfile -t needs < <(for package in "${packages[@]}"; do dpkg-deb --field "$package" Depends; done | tr ',' '\n' |
+	sed 's/^ *//; s/[ |:(].*//' | grep -v -e '^$' -e '^dcpi')
 if ! container_root "${needs[@]}"; then
 	not_ok 'a root for the container can be made'
 	exit 1
@@ -24,7 +27,9 @@ fi
 
 inside=$scratch/inside
 mkdir "$inside"
-cp "$package" "$inside/dcpi.deb"
+for package in "${packages[@]}"; do
+	cp "$package" "$inside/$(basename "${package%%_*}").deb"
+done
 cp "$top/tests/system/service/inside.sh" "$top/tests/system/lib.sh" "$inside"
 cp "$build/workloads/shares" "$build/workloads/shares_static" "$build/workloads/code_maker" "$inside"
 container_run 300 "$inside"

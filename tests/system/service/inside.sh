@@ -54,9 +54,48 @@ complaints()
 	journalctl --quiet --no-pager --output=cat --priority=warning UNIT=dcpid.service
 }
 
+# What was one package: here it is made of the new ones, with what a user changed in its configuration.
+make_the_old_package()
+{
+	local tree=/tmp/old
+
+	dpkg-deb -x /mnt/inside/dcpid.deb $tree && dpkg-deb -x /mnt/inside/dcpi-tools.deb $tree &&
+		rm -r $tree/usr/share/doc && dpkg-deb -e /mnt/inside/dcpid.deb $tree/DEBIAN && rm $tree/DEBIAN/md5sums &&
+		sed -i 's/^Package: .*/Package: dcpi/; s/^Version: .*/Version: 0.1.0/; /^\(Breaks\|Replaces\|Suggests\): /d' \
+			$tree/DEBIAN/control && dpkg-deb -b $tree /tmp/old.deb
+}
+
+test_upgrade()
+{
+	local pid
+
+	check 'the old single package can be made' make_the_old_package
+	check 'and installed' apt-get install -y /tmp/old.deb
+	echo '# changed by its user' >>/etc/dcpi/dcpid.conf
+	check 'its daemon runs' systemctl start dcpid
+	pid=$(main_pid)
+	check 'an upgrade of dcpi brings the daemon and the reports' apt-get install -y --no-install-recommends \
+		-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
+		/mnt/inside/dcpi.deb /mnt/inside/dcpid.deb /mnt/inside/dcpi-tools.deb
+	check_equal 'the daemon belongs to dcpid' dcpid "$(dpkg -S /usr/sbin/dcpid | cut -d : -f 1)"
+	check_equal 'what its user changed is kept' '# changed by its user' "$(tail -n 1 /etc/dcpi/dcpid.conf)"
+	check_equal 'the daemon runs on, from the new package' active "$(systemctl is-active dcpid)"
+	check 'started anew' test "$(main_pid)" != "$pid"
+	check 'the transitional package may go' apt-get purge -y dcpi
+	check 'and takes nothing with it' test -x /usr/sbin/dcpid
+	check 'the rest goes' apt-get purge -y dcpid dcpi-tools
+	rm -r /tmp/old /tmp/old.deb
+}
+
 test_install()
 {
-	check 'apt installs the package' apt-get install -y /mnt/inside/dcpi.deb
+	local said
+
+	said=$(apt-get install -y --no-install-recommends /mnt/inside/dcpid.deb 2>&1)
+	check_equal 'apt installs the daemon, and one line says how to begin' 1 \
+		"$(grep -c '^dcpid: "systemctl enable --now dcpid" begins to sample' <<<"$said")"
+	check_fails 'alone: reports are another package' 127 '' dcpiprof --version
+	check 'its reports are installed' apt-get install -y --no-install-recommends /mnt/inside/dcpi-tools.deb
 	check_equal 'the service waits to be started' inactive "$(systemctl is-active dcpid)"
 	check_equal 'the database belongs to dcpi alone' 'dcpi dcpi 750' "$(stat -c '%U %G %a' /var/lib/dcpi)"
 	check 'the unit has no mistakes' systemd-analyze verify --man=no dcpid.service
@@ -242,11 +281,12 @@ test_wrong_configuration()
 
 test_purge()
 {
-	check 'apt purges the package' apt-get purge -y dcpi
+	check 'apt purges the packages' apt-get purge -y dcpid dcpi-tools
 	check_equal 'nothing of it is left' '' "$(find / -xdev -name '*dcpi*' -not -path '/proc/*' -not -path '/sys/*')"
 	check_fails 'its user is gone' 2 '' getent passwd dcpi
 }
 
+test_upgrade
 test_install
 test_start
 test_users
