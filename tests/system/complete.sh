@@ -52,8 +52,7 @@ processes_so_far()
 	awk '$1 == "processes" { print $2 }' /proc/stat
 }
 
-printf 'events = ( { name = "cpu-clock"; rate = 250; } );\n' >"$scratch/dcpid.conf"
-start_dcpid "$scratch/db" --config "$scratch/dcpid.conf" || {
+start_dcpid "$scratch/db" --config "$top/config/dcpid.conf" || {
 	not_ok 'dcpid starts' "$(cat "$scratch/db.log")"
 	exit 0
 }

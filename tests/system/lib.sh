@@ -2,7 +2,7 @@
 # lib.sh - what system tests share; a test sources it first
 #
 # A test says `ok - sentence`, `not ok - sentence` or `skip - sentence: reason` for each thing it looked at; its exit
-# status is 0 unless it could not go on. "# FIGURE ..." lines are printed by the runner also when all is well.
+# status is 0 unless it could not go on. "# FIGURE ..." lines are printed by the runner also when all is well, "# RETRY ..." lines counted.
 # Everything started with `start` is ended when the test ends, and $scratch is removed.
 set -u
 
@@ -32,6 +32,12 @@ not_ok()
 skip()
 {
 	printf 'skip - %s: %s\n' "$1" "$2"
+}
+
+# retry NAME REASON - what is said next is of another try; the runner counts it and prints it, also when all is well
+retry()
+{
+	printf '# RETRY %s: %s\n' "$1" "$2"
 }
 
 figure()

@@ -32,6 +32,12 @@ check_equal 'an exit status can be the result' '1 0 0' "$(RESULT=status counts_o
 check_equal 'and a bad one is a failure' '0 1 0' "$(RESULT=status counts_of false)"
 check_equal 'a skip that CI does not allow is a failure there' '1 1 0' \
 	"$(CI=true counts_of "$(says $'ok - a\nskip - c: a reason that nobody allowed')")"
+export RETRIES=$scratch/retries
+counts_of "$(says $'# RETRY a: the machine was busy\nok - a')" >/dev/null
+unset RETRIES
+check_equal 'what was tried again is printed, and counted for the closing report' \
+	$'       tried again: a: the machine was busy\nmade-up: a: the machine was busy' \
+	"$(sed -n 2p "$scratch/report"; cat "$scratch/retries")"
 counts_of "$(says $'ok - a\nnot ok - b\n#    wanted: 1\nok - c')" >/dev/null
 check_equal 'what failed stands before everything else' $'     made-up: not ok - b\n     made-up: #    wanted: 1' \
 	"$(sed -n 2,3p "$scratch/report")"

@@ -61,7 +61,7 @@ burn(unsigned milliseconds)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
 	do {
-		for (volatile int i = 0; i < 10000; i++)
+		for (volatile int i = 0; i < 100000; i++)
 			;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
@@ -106,11 +106,10 @@ what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
 	char path[PATH_MAX];
 	struct slice slice = {0};
 	struct tally *tally;
-	uint64_t own, start_ns, elapsed_ms;
+	uint64_t own;
 
 	(void)state;
 	own_path(path);
-	start_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	assert_int_equal(sampler_enable(sampler), 0);
 	for (int i = 0; i < 12; i++) {
 		burn(50);
@@ -118,15 +117,14 @@ what_runs_is_sampled_at_the_rate_that_was_asked_for(void **state)
 		                 0); /* whatever else this machine does must fit into the rings */
 	}
 	assert_int_equal(sampler_disable(sampler), 0);
-	elapsed_ms = (machine_clock_ns(CLOCK_MONOTONIC) - start_ns) / 1000000;
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	tally = sampler_take(sampler, tally_new(4096), &slice);
 	own = count_image(sampler, tally, path);
 	/*
-	 * 300 at 500 a second, some of them in libc and the kernel. A virtual machine's timer skips while it is not
-	 * run; and it ticks on in time that a busy host takes away, which is none of ours.
+	 * 300 at 500 a second of 600 ms of processor time, however long that takes. A virtual machine's timer skips
+	 * while it is not run, and finds it once when it runs again: what a busy host takes away is some of them.
 	 */
-	assert_in_range(own, 20, elapsed_ms / 2 * sampler_cpu_count(sampler) + 10);
+	assert_in_range(own, 225, 375);
 	assert_int_equal(slice.event_count, 1);
 	assert_true(slice.events[0].samples >= own);
 	assert_int_equal(slice.events[0].lost, 0);
