@@ -25,12 +25,14 @@ enum key {
 	KEY_CPU,
 	KEY_COMPARE,
 	KEY_CONFIDENCE,
-	KEY_CHANGED,
+	KEY_MARKED,
 	KEY_LIMIT,
 	KEY_NO_DEMANGLE,
 	KEY_LINES,
 	KEY_INSTRUCTIONS,
 	KEY_ASM,
+	KEY_BEFORE,
+	KEY_AFTER,
 };
 
 static const struct argp_option entries[] = {
@@ -43,10 +45,13 @@ static const struct argp_option entries[] = {
 	{"instructions", KEY_INSTRUCTIONS, NULL, 0, "A procedure by instructions, also of several builds", 1},
 	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
 	{"confidence", KEY_CONFIDENCE, "PERCENT", 0, "Of the intervals (default: 95)", 1},
-	{"changed", KEY_CHANGED, NULL, 0, "Only what changed by more than sampling explains", 1},
+	{"marked", KEY_MARKED, NULL, 0, "Only rows that differ by more than sampling explains, and runs", 1},
+	{"changed", KEY_MARKED, NULL, OPTION_HIDDEN, NULL, 1}, /* as it was called before there were runs */
 	{"limit", KEY_LIMIT, "N", 0, "At most N rows", 1},
 	{"no-demangle", KEY_NO_DEMANGLE, NULL, 0, "Names as the linker knows them", 1},
 	{NULL, 0, NULL, 0, "Which samples:", 2},
+	{"before", KEY_BEFORE, "PATTERN", 0, "The first set: the runs whose labels match", 2},
+	{"after", KEY_AFTER, "PATTERN", 0, "The second set, likewise", 2},
 	{NULL, 0, NULL, 0, "How it is shown:", 3},
 	{"asm", KEY_ASM, "SYNTAX", 0, "Instructions of x86-64 as att (the default) or intel writes them", 3},
 	{0},
@@ -140,8 +145,12 @@ parse_option(int key, char *text, struct argp_state *state)
 	case KEY_CONFIDENCE:
 		request->confidence_percent = options_number(state, "--confidence", text, 1, 99.9999);
 		return 0;
-	case KEY_CHANGED:
-		request->changed_only = true;
+	case KEY_MARKED:
+		request->marked_only = true;
+		return 0;
+	case KEY_BEFORE:
+	case KEY_AFTER:
+		profile_sets_side(&request->sets, key == KEY_AFTER, text, state);
 		return 0;
 	case KEY_LIMIT:
 		request->limit = options_count(state, "--limit", text);

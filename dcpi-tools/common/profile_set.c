@@ -60,6 +60,43 @@ profile_sets_argument(struct profile_sets *sets, const char *directory, const st
 	add_choice(sets, OPTIONS_DB, directory, state);
 }
 
+void
+profile_sets_side(struct profile_sets *sets, unsigned side, const char *pattern, const struct argp_state *state)
+{
+	const size_t groups = sets->group_count;
+
+	if (sets->has_side[side])
+		argp_error(state, "--before and --after each name one pattern of labels");
+	sets->has_side[side] = true;
+	sets->group_count = side + 1;
+	add_choice(sets, OPTIONS_LABEL, pattern, state);
+	sets->group_count = groups;
+}
+
+/* What goes with --before and --after, which are two groups from here on. */
+static void
+check_sides(struct profile_sets *sets, const struct argp_state *state)
+{
+	size_t counts[SET_KINDS] = {0};
+
+	if (!sets->has_side[0] && !sets->has_side[1])
+		return;
+	if (!sets->has_side[0] || !sets->has_side[1])
+		argp_error(state, "--before and --after go together: name both");
+	if (sets->group_count > 0)
+		argp_error(state, "--before and --after are two sets: not with --set");
+	for (size_t i = 0; i < sets->choice_count; i++) {
+		const enum set_kind kind = sets->choices[i].kind;
+
+		if (sets->choices[i].group > 0 || kind == SET_NONE || kind == SET_TIME)
+			continue;
+		if (kind == SET_LABEL || ++counts[kind] > 1)
+			argp_error(state, "--before and --after are two sets of labels: not with more %s",
+			           kind_names[kind]);
+	}
+	sets->group_count = 2;
+}
+
 /* Which stretch of time, counted from 0, each --since and --until of the command line belongs to; how many there are.
  */
 static size_t
@@ -187,6 +224,8 @@ make_set(struct profile_sets *sets, enum set_kind kind, size_t member, struct ar
 	}
 	if (!err && !add_set(sets, &options, profile_set_title(own, own_count)))
 		err = ENOMEM;
+	if (!err)
+		sets->sets[sets->count - 1].has_runs = sets->has_side[0];
 	options_fini(&options);
 	return err;
 }
@@ -194,9 +233,11 @@ make_set(struct profile_sets *sets, enum set_kind kind, size_t member, struct ar
 static error_t
 make_sets(struct profile_sets *sets, struct argp_state *state)
 {
-	size_t count = sets->group_count;
+	size_t count;
 	error_t err = 0;
 
+	check_sides(sets, state);
+	count = sets->group_count;
 	sets->kind = SET_NONE;
 	if (count == 0)
 		sets->kind = choose_kind(sets, state, &count);

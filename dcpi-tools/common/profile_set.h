@@ -32,6 +32,7 @@ struct profile_set {
 	struct selection_request request;
 	char *title;   /* what it has and others have not: "run1", "epoch 4", "day2.db". Not escaped */
 	char *owned;   /* a text that the request points into; NULL: none */
+	bool has_runs; /* each label that it matches is a run: profile_sets_side() */
 	bool is_found; /* one of those that a pattern or an expression stood for; passed by when it has no samples */
 	bool is_read;  /* private */
 };
@@ -48,6 +49,7 @@ struct profile_sets {
 	/* private */
 	enum set_kind kind;
 	size_t capacity, choice_count, choice_capacity, group_count;
+	bool has_side[2]; /* by profile_sets_side() */
 	struct profile_set_choice *choices;
 };
 
@@ -59,6 +61,15 @@ extern const struct argp profile_sets_options;
 
 /* A database that was named without an option. */
 void profile_sets_argument(struct profile_sets *sets, const char *directory, const struct argp_state *state);
+
+/*
+ * --before PATTERN (side 0) and --after PATTERN (side 1): two sets, of the runs whose labels match; in place of --set
+ * and of several --label. Everything else that was given is asked of both.
+ */
+void profile_sets_side(struct profile_sets *sets, unsigned side, const char *pattern, const struct argp_state *state);
+
+/* The pattern that matches `text` alone; the caller frees it. NULL when memory ends. */
+char *profile_set_literal(const char *text);
 
 /* One set while its database is open. */
 struct profile_set_visit {

@@ -9,9 +9,8 @@
 #include "dcpi-tools/common/profile_set_parts.h"
 #include "profile/listing.h"
 
-/* The pattern that matches `text` alone. */
-static char *
-literal_pattern(const char *text)
+char *
+profile_set_literal(const char *text)
 {
 	char *pattern = malloc(2 * strlen(text) + 1), *to = pattern;
 
@@ -56,7 +55,7 @@ add_labels(struct profile_sets *sets, const struct profile_set *from, struct pro
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < count; i++) {
-		set = add_found(sets, from, count, strdup(labels[i]), literal_pattern(labels[i]));
+		set = add_found(sets, from, count, strdup(labels[i]), profile_set_literal(labels[i]));
 		if (set)
 			set->request.label = set->owned;
 		else

@@ -164,7 +164,7 @@ add_rows(const struct code codes[2], const struct scale *scale, struct code_rows
 
 /* Instructions, or lines, are judged together, and blocks: each kind adds up to the procedure. */
 static int
-judge(struct code_rows *rows, enum code_row_kind kind, double alpha, size_t *changed)
+judge(struct code_rows *rows, enum code_row_kind kind, double alpha, size_t *marked)
 {
 	struct comparison *judged = calloc(rows->count + 1, sizeof(*judged));
 	size_t count = 0;
@@ -173,7 +173,8 @@ judge(struct code_rows *rows, enum code_row_kind kind, double alpha, size_t *cha
 	for (size_t i = 0; judged && i < rows->count; i++)
 		if (rows->rows[i].kind == kind)
 			judged[count++] = rows->rows[i].comparison;
-	err = judged ? comparisons_judge(judged, count, sizeof(*judged), alpha, changed) : -ENOMEM;
+	err = judged ? comparisons_judge(&(struct comparisons){judged, count, sizeof(*judged)}, alpha, marked)
+	             : -ENOMEM;
 	count = 0;
 	for (size_t i = 0; !err && i < rows->count; i++)
 		if (rows->rows[i].kind == kind)
@@ -203,7 +204,7 @@ code_rows_make(const struct code codes[2], bool same_build, enum code_view view,
 	if (!err)
 		err = judge(rows, ROW_BLOCK, alpha, &ignored);
 	if (!err)
-		err = judge(rows, rows->view == VIEW_LINES ? ROW_LINE : ROW_INSTRUCTION, alpha, &rows->changed_count);
+		err = judge(rows, rows->view == VIEW_LINES ? ROW_LINE : ROW_INSTRUCTION, alpha, &rows->marked_count);
 	return err;
 }
 

@@ -39,7 +39,7 @@ struct code_row {
 struct code_rows {
 	struct code_row *rows; /* the procedure, then blocks with their instructions, or lines */
 	size_t count, capacity;
-	size_t changed_count;
+	size_t marked_count;
 	enum code_view view; /* what it has become */
 	bool same_build;
 	bool by_number; /* some lines: their texts could not be compared, and may have changed */

@@ -23,8 +23,8 @@ code_row_is_shown(const struct report *report, const struct code_row *row)
 	size_t larger = 0;
 
 	if (row->kind == ROW_PROCEDURE || row->kind == ROW_BLOCK)
-		return !request->changed_only && (row->kind == ROW_PROCEDURE || !request->limit);
-	if (request->changed_only && !row->comparison.is_changed)
+		return !request->marked_only && (row->kind == ROW_PROCEDURE || !request->limit);
+	if (request->marked_only && !row->comparison.is_marked)
 		return false;
 	for (size_t i = 0; request->limit && i < report->code.count; i++) {
 		const struct code_row *other = &report->code.rows[i];
@@ -88,7 +88,7 @@ add_row(const struct report *report, const struct code_row *row, struct table *t
 {
 	char place[FILE_SIZE];
 
-	columns_fill(report, &row->comparison, row->figures, row->comparison.is_changed ? STYLE_HOT : STYLE_PLAIN,
+	columns_fill(report, &row->comparison, row->figures, row->comparison.is_marked ? STYLE_HOT : STYLE_PLAIN,
 	             table);
 	format_place(row, place);
 	table_text(table, STYLE_PLAIN, place);
@@ -125,13 +125,14 @@ print_notes(const struct report *report, FILE *stream)
 	const bool is_lines = report->code.view == VIEW_LINES;
 
 	fprintf(stream,
-	        "\nShares:   of all samples of each set; change: in points of them; least, most: its %g%% interval by "
+	        "\nShares:   of all samples of each set; differ: in points of them; least, most: its %g%% interval by "
 	        "what sampling makes vary\n",
 	        report->request->confidence_percent);
-	fprintf(stream, "Changed:  %zu %s (*) by more than sampling explains: p < 0.05 for all together\n",
-	        report->code.changed_count,
-	        is_lines ? (report->code.changed_count == 1 ? "line" : "lines")
-	                 : (report->code.changed_count == 1 ? "instruction" : "instructions"));
+	fprintf(stream, "Differ:   %zu %s (*) by more than sampling explains: p < 0.05 for all together\n",
+	        report->code.marked_count,
+	        is_lines ? (report->code.marked_count == 1 ? "line" : "lines")
+	                 : (report->code.marked_count == 1 ? "instruction" : "instructions"));
+	fputs("Noise:    not known within a procedure: what differs may differ as much from run to run\n", stream);
 	if (is_lines && report->code.by_number)
 		fputs("Lines:    some are compared by their numbers: the text that was compiled first is not there any "
 		      "more\n",

@@ -8,7 +8,7 @@
 static const struct table_column share_columns[] = {
 	{.heading = "before", .align = TABLE_RIGHT, .min_width = 7},
 	{.heading = "after", .align = TABLE_RIGHT, .gap = 1, .min_width = 7},
-	{.heading = "change", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
+	{.heading = "differ", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
 	{.heading = "", .gap = 1, .min_width = 1},
 };
 static const struct table_column bound_columns[] = {
@@ -172,7 +172,7 @@ add_change(const struct comparison *comparison, enum style style, struct table *
 		table_format(table, style, "%+.2f%%", 100 * comparison->change);
 	else
 		table_text(table, style, "");
-	table_text(table, style, comparison->is_changed ? "*" : "");
+	table_text(table, style, comparison->is_marked ? "*" : "");
 }
 
 static void

@@ -11,12 +11,18 @@
 #include <stdint.h>
 
 #include "analysis/interval.h"
+#include "analysis/variation.h"
 
 /* What all things of a report have in common. */
 struct scale {
 	uint64_t totals[2]; /* samples that shares are of */
 	double weights[2];  /* what a sample stands for; 0, both: not known, or not the same on both sides */
 	double z;           /* of intervals: interval_z() */
+	size_t runs[2];     /* that amounts are divided by; 0: one */
+
+	/* With several runs of a side; else sampling alone is what makes sides differ. */
+	size_t run_count; /* of both sides; 0: not known */
+	struct variation_sides noise;
 };
 
 struct comparison {
@@ -27,16 +33,28 @@ struct comparison {
 	double amounts[2];     /* in the event's unit; samples where weights are not known */
 	double times;          /* the second by the first; infinite, or 0 when both are */
 	struct interval times_bound;
-	double chance;   /* that sampling alone makes such a difference; adjusted for all by comparisons_judge() */
-	bool is_changed; /* it is more than that */
+	double chance;  /* that sampling, and noise if it is known, make such a difference; adjusted by
+	                   comparisons_judge() */
+	bool is_marked; /* it is more than that */
+	uint64_t *runs; /* samples by run, scale.run_count of them; NULL: not known. The owner's to free */
 };
 
 void comparison_make(const struct scale *scale, const uint64_t samples[2], struct comparison *comparison);
 
+/* `count` comparisons, of which the first is `first` and each next `stride` bytes on. */
+struct comparisons {
+	struct comparison *first;
+	size_t count, stride;
+};
+
 /*
- * Adjust the chances of `count` comparisons, of which the first is `comparison` and each next `stride` bytes on, for
- * their number (Holm), and say which have changed at most by `alpha`. 0 with how many in *changed, or -ENOMEM.
+ * Where runs are known, widen bounds and chances by how much runs differ (variation_compare()), and say that in
+ * *variation. 0 or -ENOMEM.
  */
-int comparisons_judge(struct comparison *comparison, size_t count, size_t stride, double alpha, size_t *changed);
+int comparisons_add_noise(const struct scale *scale, const struct comparisons *comparisons,
+                          struct variation *variation);
+
+/* Adjust the chances for their number (Holm), and mark those that are at most `alpha`. 0 with how many, or -ENOMEM. */
+int comparisons_judge(const struct comparisons *comparisons, double alpha, size_t *marked);
 
 #endif

@@ -7,8 +7,8 @@ void
 csv_columns_headings(const struct report *report, struct csv *csv)
 {
 	static const char *const headings[] = {"samples before", "samples after", "percent before", "percent after",
-	                                       "change",         "least",         "most",           "p",
-	                                       "changed",        "before",        "after",          "times"};
+	                                       "difference",     "least",         "most",           "p",
+	                                       "differs",        "before",        "after",          "times"};
 	static const char *const figures[] = {"CPI before",  "CPI after",  "executions before", "executions after",
 	                                      "lost before", "lost after", "confidence before", "confidence after"};
 
@@ -32,7 +32,7 @@ print_comparison(const struct report *report, const struct comparison *compariso
 	csv_real(csv, 100 * comparison->bound.most, 4);
 	snprintf(text, sizeof(text), "%.3g", comparison->chance);
 	csv_text(csv, text);
-	csv_number(csv, comparison->is_changed);
+	csv_number(csv, comparison->is_marked);
 	for (unsigned side = 0; side < 2; side++) {
 		snprintf(text, sizeof(text), "%.15g", comparison->amounts[side]);
 		csv_text(csv, report->is_one_unit ? text : "");

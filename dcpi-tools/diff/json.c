@@ -1,4 +1,4 @@
-/* Schema dcpidiff/1: man/dcpidiff.1.scd. */
+/* Schema dcpidiff/2: man/dcpidiff.1.scd. */
 #include <math.h>
 
 #include "dcpi-tools/common/image_name.h"
@@ -26,12 +26,12 @@ side_json(const struct report *report, unsigned side)
 	const struct side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}", "set", json_shown(of->set->title),
-	                 "database", json_shown(of->set->directory), "start",
-	                 json_time(of->all.selection->match.start_ns), "end",
-	                 json_time(of->all.selection->match.end_ns), "epochs", epochs_json(of->all.selection), "event",
-	                 "name", json_shown(event->name), "unit", json_shown(event->unit), "period",
-	                 json_count(event->period), "samples", json_count(of->total));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o}", "set", json_shown(of->set->title), "database",
+		json_shown(of->set->directory), "start", json_time(of->all.selection->match.start_ns), "end",
+		json_time(of->all.selection->match.end_ns), "epochs", epochs_json(of->all.selection), "event", "name",
+		json_shown(event->name), "unit", json_shown(event->unit), "period", json_count(event->period),
+		"samples", json_count(of->total), "runs", json_count(of->run_count ? of->run_count : 1));
 }
 
 /* What has no bound, or is not known, is null. */
@@ -47,14 +47,16 @@ comparison_json(const struct report *report, const struct comparison *comparison
 	const bool has_amounts = report->is_one_unit;
 	int failed = 0;
 
-	failed |= json_object_set_new(row, "change", json_real(100 * comparison->change));
+	failed |= json_object_set_new(row, "difference", json_real(100 * comparison->change));
 	failed |= json_object_set_new(row, "least", json_real(100 * comparison->bound.least));
 	failed |= json_object_set_new(row, "most", json_real(100 * comparison->bound.most));
 	failed |= json_object_set_new(row, "times", finite_json(has_amounts, comparison->times));
 	failed |= json_object_set_new(row, "times_least", finite_json(has_amounts, comparison->times_bound.least));
 	failed |= json_object_set_new(row, "times_most", finite_json(has_amounts, comparison->times_bound.most));
 	failed |= json_object_set_new(row, "p", json_real(comparison->chance));
-	failed |= json_object_set_new(row, "changed", json_boolean(comparison->is_changed));
+	failed |= json_object_set_new(row, "differs", json_boolean(comparison->is_marked));
+	failed |= json_object_set_new(row, "changed",
+	                              report->scale.run_count > 0 ? json_boolean(comparison->is_marked) : json_null());
 	return failed;
 }
 
@@ -153,12 +155,26 @@ rebuilt_json(const struct report *report)
 	return json_kept(images, failed);
 }
 
+/* What runs differ by; null where there are not several of a side. */
+static json_t *
+noise_json(const struct report *report)
+{
+	const struct variation *noise = &report->noise;
+
+	if (report->scale.run_count == 0)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f, s:i}", "percent", 100 * noise->noise, "least_percent",
+	                 100 * noise->noise_least, "most_percent", 100 * noise->noise_most, "tested",
+	                 (int)noise->tested);
+}
+
 json_t *
 report_json(const struct report *report)
 {
-	return json_pack("{s:s, s:s, s:o, s:o, s:f}", "schema", "dcpidiff/1", "compare",
+	return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "schema", "dcpidiff/2", "compare",
 	                 measure_names[report->request->measure], "before", side_json(report, 0), "after",
-	                 side_json(report, 1), "confidence", report->request->confidence_percent);
+	                 side_json(report, 1), "confidence", report->request->confidence_percent, "noise",
+	                 noise_json(report));
 }
 
 int
@@ -170,7 +186,9 @@ report_print_json(const struct report *report, FILE *stream)
 	for (size_t i = 0; i < report->shown; i++)
 		failed |= json_array_append_new(rows, item_json(report, &report->items[i]));
 	failed |= json_object_set_new(root, "rows", rows);
-	failed |= json_object_set_new(root, "changed", json_count(report->changed_count));
+	failed |= json_object_set_new(root, "differ", json_count(report->marked_count));
+	failed |= json_object_set_new(root, "changed",
+	                              report->scale.run_count > 0 ? json_count(report->marked_count) : json_null());
 	failed |= json_object_set_new(root, "row_count", json_count(report->item_count));
 	failed |= json_object_set_new(root, "builds", rebuilt_json(report));
 	return json_print(json_kept(root, failed), stream);

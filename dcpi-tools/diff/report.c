@@ -11,7 +11,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/pair.h"
 
-#define ALPHA 0.05 /* how often a row may be said to have changed, if none has */
+#define ALPHA 0.05 /* how often any row may be marked, if none has changed */
 
 const char *const measure_names[MEASURE_COUNT] = {"samples", "cpi", "frequency", "stalls"};
 
@@ -122,6 +122,40 @@ choose_scale(struct report *report)
 	report->is_one_unit |= before->period == 0 && after->period == 0 && strcmp(before->name, after->name) == 0;
 }
 
+/* With several runs of a side, what they differ by is known. */
+static int
+choose_runs(struct report *report)
+{
+	struct scale *scale = &report->scale;
+	size_t count = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		scale->runs[side] = report->sides[side].run_count;
+		count += report->sides[side].run_count;
+	}
+	if (count < 3 || report->request->procedure)
+		return 0;
+	report->run_is_after = calloc(count, sizeof(*report->run_is_after));
+	report->run_totals = calloc(count, sizeof(*report->run_totals));
+	if (!report->run_is_after || !report->run_totals)
+		return -ENOMEM;
+	for (unsigned side = 0; side < 2; side++)
+		for (size_t i = 0; i < report->sides[side].run_count; i++) {
+			const size_t run = i + (side ? report->sides[0].run_count : 0);
+
+			report->run_is_after[run] = side == 1;
+			report->run_totals[run] = (double)report->sides[side].run_totals[i];
+		}
+	scale->run_count = count;
+	scale->noise = (struct variation_sides){
+		.set_count = count,
+		.is_after = report->run_is_after,
+		.totals = report->run_totals,
+		.confidence = report->request->confidence_percent / 100,
+	};
+	return 0;
+}
+
 /* The rows of both sides as pair.h takes them; the caller frees them and their builds. */
 static int
 list_rows(const struct report *report, struct pair_row **rows, char (**builds)[BUILD_ID_TEXT_SIZE], size_t *count)
@@ -161,6 +195,8 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 	const bool is_first = item->images[pair->side] == ITEM_NOWHERE;
 
 	item->comparison.samples[pair->side] += row->samples;
+	for (size_t i = 0; i < report->sides[pair->side].run_count && item->comparison.runs; i++)
+		item->comparison.runs[i + (pair->side ? report->sides[0].run_count : 0)] += row->runs[i];
 	figures_add(&item->figures[pair->side], &row->figures);
 	if (!is_first && row->samples <= largest[pair->side])
 		return;
@@ -171,16 +207,23 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 	item->title = row->title;
 }
 
-static void
+static int
 make_item(const struct report *report, const struct pair_row *rows, size_t count, struct item *item)
 {
-	uint64_t largest[2] = {0}, samples[2];
+	uint64_t largest[2] = {0}, samples[2], *runs = NULL;
 
 	*item = (struct item){.group = rows[0].group, .images = {ITEM_NOWHERE, ITEM_NOWHERE}};
+	if (report->scale.run_count > 0) {
+		runs = item->comparison.runs = calloc(report->scale.run_count, sizeof(*runs));
+		if (!runs)
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < count; i++)
 		take_row(report, &rows[i], item, largest);
 	memcpy(samples, item->comparison.samples, sizeof(samples));
 	comparison_make(&report->scale, samples, &item->comparison);
+	item->comparison.runs = runs;
+	return 0;
 }
 
 static int
@@ -216,21 +259,23 @@ make_items(struct report *report)
 	if (!err && !report->items)
 		err = -ENOMEM;
 	for (size_t i = 0; i < report->item_count && !err; i++)
-		make_item(report, &rows[starts[i]], starts[i + 1] - starts[i], &report->items[i]);
+		err = make_item(report, &rows[starts[i]], starts[i + 1] - starts[i], &report->items[i]);
 	free(starts);
 	free(builds);
 	free(rows);
 	return err;
 }
 
-/* Those that changed come first when they alone are shown. */
+/* Those that are marked come first when they alone are shown. */
 static int
 judge_items(struct report *report)
 {
 	const struct request *request = report->request;
-	int err = comparisons_judge(&report->items->comparison, report->item_count, sizeof(*report->items), ALPHA,
-	                            &report->changed_count);
+	const struct comparisons comparisons = {&report->items->comparison, report->item_count, sizeof(*report->items)};
+	int err = comparisons_add_noise(&report->scale, &comparisons, &report->noise);
 
+	if (!err)
+		err = comparisons_judge(&comparisons, ALPHA, &report->marked_count);
 	if (err)
 		return err;
 	if (report->item_count > 0)
@@ -238,9 +283,12 @@ judge_items(struct report *report)
 	for (size_t i = 0; i < report->item_count; i++) {
 		if (request->limit && report->shown == request->limit)
 			break;
-		if (request->changed_only && !report->items[i].comparison.is_changed)
+		if (request->marked_only && !report->items[i].comparison.is_marked)
 			continue;
-		report->items[report->shown++] = report->items[i];
+		const struct item shown = report->items[i];
+
+		report->items[i] = report->items[report->shown];
+		report->items[report->shown++] = shown;
 	}
 	return 0;
 }
@@ -284,6 +332,8 @@ report_make(struct report *report, const struct request *request, struct databas
 	if (status)
 		return status;
 	choose_scale(report);
+	if (choose_runs(report))
+		return message_cannot(NULL, "compare the sets", -ENOMEM, NULL);
 	if (request->procedure)
 		return compare_code(report);
 	err = report_meet(report);
@@ -305,6 +355,10 @@ report_fini(struct report *report)
 		side_fini(&report->sides[side]);
 	}
 	code_rows_fini(&report->code);
+	for (size_t i = 0; i < report->item_count && report->items; i++)
+		free(report->items[i].comparison.runs);
+	free(report->run_is_after);
+	free(report->run_totals);
 	free(report->rebuilt);
 	free(report->same_build);
 	free(report->items);

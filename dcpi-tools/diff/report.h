@@ -36,7 +36,7 @@ struct request {
 	enum listing_syntax syntax;
 	enum measure measure;
 	double confidence_percent; /* of intervals */
-	bool changed_only;
+	bool marked_only;
 	size_t limit; /* rows; 0: all */
 };
 
@@ -69,10 +69,13 @@ struct report {
 	size_t group_count;
 	bool *same_build; /* by group */
 	struct scale scale;
+	struct variation noise; /* with several runs of a side: what they differ by */
+	bool *run_is_after;     /* what scale.noise points into, as the next */
+	double *run_totals;
 	bool is_one_unit;   /* amounts of both sides can be compared; else there are none */
-	struct item *items; /* most changed first */
+	struct item *items; /* what differs most first */
 	size_t item_count, shown;
-	size_t changed_count;
+	size_t marked_count;
 	struct code codes[2]; /* of request->procedure; then there are no items */
 	struct code_rows code;
 	struct rebuilt *rebuilt;

@@ -10,6 +10,7 @@
 #include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
+#include "profile/listing.h"
 
 /* While a side is read. */
 struct reader {
@@ -212,23 +213,182 @@ side_open(struct side *side, const struct side_request *request, const struct pr
 	return status ? status : choose_total(side, directory);
 }
 
+static int
+compare_titles(const char *left, const char *right)
+{
+	return left && right ? strcmp(left, right) : (left != NULL) - (right != NULL);
+}
+
+/* A row by its image, its name and its place; what is sorted by it. */
+struct row_key {
+	uint32_t image; /* in the database */
+	const char *title;
+	uint64_t offset;
+	struct side_row *row;
+};
+
+static int
+compare_keys(const void *left, const void *right)
+{
+	const struct row_key *a = left, *b = right;
+	int order = (a->image > b->image) - (a->image < b->image);
+
+	if (!order)
+		order = compare_titles(a->title, b->title);
+	return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static int
+compare_names(const void *left, const void *right)
+{
+	struct row_key a = *(const struct row_key *)left, b = *(const struct row_key *)right;
+
+	a.offset = b.offset = 0;
+	return compare_keys(&a, &b);
+}
+
+/* The samples of one run to the rows; code made at run time is known by its name alone. */
+static int
+take_run(struct side *side, const struct histogram *histogram, const struct selection *selection, uint16_t event,
+         const struct row_key *keys)
+{
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		const struct histogram_row *from = &histogram->rows[i];
+		const struct row_key key = {
+			.image = selection->images[from->image].number,
+			.title = from->title,
+			.offset = from->procedure.offset,
+		};
+		const struct row_key *found;
+
+		if (from->counts[event] == 0)
+			continue;
+		found = bsearch(&key, keys, side->row_count, sizeof(*keys), compare_keys);
+		if (!found)
+			found = bsearch(&key, keys, side->row_count, sizeof(*keys), compare_names);
+		if (found)
+			found->row->runs[side->run_count] += from->counts[event];
+	}
+	side->run_totals[side->run_count++] = selection->events[event].selected;
+	return 0;
+}
+
+static int
+read_run(struct reader *reader, const struct profile_set_visit *visit, const struct selection *selection,
+         const struct row_key *keys)
+{
+	struct side *side = reader->side;
+	struct histogram_request request = {
+		.selection = selection,
+		.image_titles = image_titles(selection),
+		.symbolizer = reader->request->by_image ? NULL : visit->symbolizer,
+		.demangle = reader->request->demangle,
+	};
+	struct histogram histogram = {0};
+	uint16_t event = 0;
+	int err = request.image_titles ? 0 : -ENOMEM;
+
+	while (event < selection->event_count && strcmp(selection->events[event].name, side_event(side)->name) != 0)
+		event++;
+	if (!err && event < selection->event_count && selection->events[event].selected > 0) {
+		err = histogram_make(&request, &histogram);
+		if (!err)
+			err = take_run(side, &histogram, selection, event, keys);
+		histogram_fini(&histogram);
+	}
+	image_titles_free(request.image_titles, selection->image_count);
+	return err;
+}
+
+/* The rows of the side, to be found; NULL when memory ends. */
+static struct row_key *
+sort_rows(const struct side *side)
+{
+	struct row_key *keys = calloc(side->row_count + 1, sizeof(*keys));
+
+	for (size_t i = 0; i < side->row_count && keys; i++)
+		keys[i] = (struct row_key){
+			.image = side->all.selection->images[side->rows[i].image].number,
+			.title = side->rows[i].title,
+			.offset = side->rows[i].offset,
+			.row = &side->rows[i],
+		};
+	if (keys && side->row_count > 0)
+		qsort(keys, side->row_count, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+/* The samples of each label by itself: how runs differ says what differs by nothing but chance. */
+static int
+read_runs(struct reader *reader, const struct profile_set_visit *visit, char **labels, size_t count)
+{
+	struct side *side = reader->side;
+	struct row_key *keys = sort_rows(side);
+	int err = 0;
+
+	side->run_totals = calloc(count + 1, sizeof(*side->run_totals));
+	if (!keys || !side->run_totals)
+		err = -ENOMEM;
+	for (size_t i = 0; i < side->row_count && !err; i++) {
+		side->rows[i].runs = calloc(count, sizeof(*side->rows[i].runs));
+		err = side->rows[i].runs ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < count && !err; i++) {
+		struct selection_request request = visit->set->request;
+		const struct selection_request *const requests[] = {&request};
+		struct selection *selection = NULL;
+		char *label = profile_set_literal(labels[i]);
+
+		request.label = label;
+		err = label ? database_read_each(visit->database->profile, requests, 1, &selection) : -ENOMEM;
+		if (!err && selection)
+			err = read_run(reader, visit, selection, keys);
+		selection_free(selection);
+		free(label);
+	}
+	free(keys);
+	return err;
+}
+
+static int
+find_runs(struct reader *reader, const struct profile_set_visit *visit)
+{
+	char **labels, why[512] = "";
+	size_t count;
+	int err = listing_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
+
+	if (!err) {
+		err = read_runs(reader, visit, labels, count);
+		listing_free_labels(labels, count);
+	}
+	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+}
+
 int
 side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
 {
 	struct reader reader = {.side = side, .request = request};
-	const int status = side_open(side, request, visit, hits);
+	int status = side_open(side, request, visit, hits);
 
-	if (status)
-		return status;
-	return request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
+	if (!status)
+		status = request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
+	return status || !visit->set->has_runs ? status : find_runs(&reader, visit);
+}
+
+static void
+side_row_fini(struct side_row *row)
+{
+	free(row->title);
+	free(row->runs);
 }
 
 void
 side_fini(struct side *side)
 {
 	for (size_t i = 0; i < side->row_count; i++)
-		free(side->rows[i].title);
+		side_row_fini(&side->rows[i]);
 	free(side->rows);
+	free(side->run_totals);
 	survey_all_fini(&side->all);
 	memset(side, 0, sizeof(*side));
 }

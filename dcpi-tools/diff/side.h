@@ -36,6 +36,7 @@ struct side_row {
 	uint64_t offset;
 	char *title;            /* of the procedure, not escaped; NULL: the image */
 	uint64_t samples;       /* of the side's event */
+	uint64_t *runs;         /* of those, by run; NULL: side.run_count is 0 */
 	struct figures figures; /* with side_request.analyze */
 };
 
@@ -46,6 +47,8 @@ struct side {
 	uint64_t total;        /* samples that shares are of: all that were selected, whatever the image */
 	struct side_row *rows;
 	size_t row_count, row_capacity;
+	size_t run_count;     /* labels that the set's pattern matches, with samples; 0: it is no set of runs */
+	uint64_t *run_totals; /* as `total`, of each */
 };
 
 /* Begin it: selection, event, images and what shares are of; no rows. As side_read(). */

@@ -44,6 +44,8 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 		fprintf(stream, " (1 per %.4g ms)", (double)event->period / 1e6);
 	else if (event->period > 0)
 		fprintf(stream, " (1 per %" PRIu64 ")", event->period);
+	if (of->run_count > 0)
+		fprintf(stream, ", %zu run%s", of->run_count, of->run_count == 1 ? "" : "s");
 	print_match(&of->all.selection->match, stream);
 	fputc('\n', stream);
 	if (report->request->side.analyze)
@@ -101,7 +103,7 @@ fill_table(const struct report *report, struct table *table)
 {
 	for (size_t i = 0; i < report->shown; i++) {
 		const struct item *item = &report->items[i];
-		const enum style style = item->comparison.is_changed ? STYLE_HOT : STYLE_PLAIN;
+		const enum style style = item->comparison.is_marked ? STYLE_HOT : STYLE_PLAIN;
 
 		columns_fill(report, &item->comparison, item->figures, style, table);
 		if (item->title)
@@ -138,14 +140,29 @@ static void
 print_notes(const struct report *report, const struct output *output)
 {
 	const char *what = report->request->side.by_image ? "images" : "procedures";
+	const bool has_noise = report->scale.run_count > 0;
 	FILE *stream = output->stream;
 
 	fprintf(stream,
-	        "\nShares:   of all samples of each set; change: in points of them; least, most: its %g%% interval by "
-	        "what sampling makes vary\n",
-	        report->request->confidence_percent);
-	fprintf(stream, "Changed:  %zu of %zu %s (*) by more than sampling explains: p < 0.05 for all together\n",
-	        report->changed_count, report->item_count, what);
+	        "\nShares:   of all samples of each set; differ: in points of them; least, most: its %g%% interval by "
+	        "what %s vary\n",
+	        report->request->confidence_percent, has_noise ? "sampling and noise make" : "sampling makes");
+	fprintf(stream, "%s  %zu of %zu %s (*) by more than %s: p < 0.05 for all together\n",
+	        has_noise ? "Changed:" : "Differ: ", report->marked_count, report->item_count, what,
+	        has_noise ? "sampling and noise explain" : "sampling explains");
+	if (has_noise)
+		fprintf(stream,
+		        "Noise:    %.2g%% from run to run beyond sampling (%.2g%% to %.2g%%), by %zu %s and %g%%, "
+		        "which is "
+		        "usual of runs\n",
+		        100 * report->noise.noise, 100 * report->noise.noise_least, 100 * report->noise.noise_most,
+		        report->noise.tested, what, 100 * NOISE_PRIOR_MEDIAN);
+	else
+		fputs("Noise:    not known of one run: what differs may differ as much from run to run (--before, "
+		      "--after)\n",
+		      stream);
+	if (report->is_one_unit && report->sides[0].run_count + report->sides[1].run_count > 2)
+		fputs("Amounts:  of a run, on average\n", stream);
 	if (!report->is_one_unit)
 		fputs("Amounts:  not compared: what a sample stands for is not known, or not the same in both sets\n",
 		      stream);

@@ -7,14 +7,15 @@
 
 #include "analysis/statistics.h"
 
-#define CLUSTER_DEGREES  12    /* see variation.h */
-#define WITNESSES_MAX    1000  /* rows that say what noise is usual: those with the most samples */
-#define HALVINGS         40    /* of an interval, to find a root */
-#define NOISE_MAX        1e6   /* c squared: nothing is random above */
-#define NEGLIGIBLE       1e-7  /* of what is probable */
-#define NINE_OF_TEN      1.645 /* deviations to each side, of a normal variable */
-#define OUTLIER_DISTANCE 3.5
-#define NORMAL_DISTANCE  1.4826 /* standard deviations of a median distance */
+#define CLUSTER_DEGREES   12    /* see variation.h */
+#define WITNESSES_MAX     1000  /* rows that say what noise is usual: those with the most samples */
+#define HALVINGS          40    /* of an interval, to find a root */
+#define DISTANCE_HALVINGS 22    /* of the logarithm of one that is sought within nine powers of ten: 0.0005 % */
+#define NOISE_MAX         1e6   /* c squared: nothing is random above */
+#define NEGLIGIBLE        1e-7  /* of what is probable */
+#define NINE_OF_TEN       1.645 /* deviations to each side, of a normal variable */
+#define OUTLIER_DISTANCE  3.5
+#define NORMAL_DISTANCE   1.4826 /* standard deviations of a median distance */
 
 /* Rows while they are tested. */
 struct test {
@@ -209,11 +210,22 @@ test_among(const struct test *test, struct variation_row *row, size_t witness)
 	row->p = p;
 }
 
+/* What is usual of all rows. */
+static void
+find_noise(const struct run_noise *noise, size_t tested, struct variation *variation)
+{
+	double spread;
+
+	variation->noise = noise_usual(noise, NOISE_NO_ROW, &spread);
+	variation->noise_least = variation->noise * exp(-NINE_OF_TEN * spread);
+	variation->noise_most = variation->noise * exp(NINE_OF_TEN * spread);
+	variation->tested = tested;
+}
+
 static void
 test_rows(const struct test *test, struct variation *variation)
 {
 	const struct variation_request *request = test->request;
-	double spread;
 
 	variation->noise = variation->noise_least = variation->noise_most = request->noise;
 	variation->tested = test->count;
@@ -227,9 +239,7 @@ test_rows(const struct test *test, struct variation *variation)
 	}
 	if (request->noise >= 0)
 		return;
-	variation->noise = noise_usual(test->noise, NOISE_NO_ROW, &spread);
-	variation->noise_least = variation->noise * exp(-NINE_OF_TEN * spread);
-	variation->noise_most = variation->noise * exp(NINE_OF_TEN * spread);
+	find_noise(test->noise, test->count, variation);
 }
 
 static int
@@ -282,6 +292,173 @@ variation_test(const struct variation_request *request, struct variation_row *ro
 	run_noise_free(test.noise);
 	free(test.likelihoods);
 	free(test.tested);
+	return err;
+}
+
+/* What sets and totals of two sides come to. */
+struct sides {
+	const struct variation_sides *request;
+	double totals[2];
+	double squares[2]; /* sum of the squares of the sets' parts of their side's total: 1 / sets when they are alike
+	                    */
+	size_t counts[2];  /* sets */
+};
+
+/* Shares of a row on both sides, and how many samples it has in a set at least, on average, on the better side. */
+static void
+find_shares(const struct sides *sides, const uint64_t *counts, double shares[2], double samples[2])
+{
+	samples[0] = samples[1] = 0;
+	for (size_t i = 0; i < sides->request->set_count; i++)
+		samples[sides->request->is_after[i]] += (double)counts[i];
+	for (unsigned side = 0; side < 2; side++)
+		shares[side] = samples[side] / sides->totals[side];
+}
+
+/* How likely the row's counts are at each c, by how sets of one side differ; false when there are too few samples. */
+static bool
+find_likelihoods_of_sides(const struct sides *sides, const uint64_t *counts, double likelihoods[NOISE_POINTS])
+{
+	const struct variation_sides *request = sides->request;
+	double shares[2], samples[2], most = -INFINITY;
+	bool has[2], any = false;
+
+	find_shares(sides, counts, shares, samples);
+	for (unsigned side = 0; side < 2; side++) {
+		has[side] = sides->counts[side] > 1 && samples[side] >= VARIATION_LEAST * (double)sides->counts[side] &&
+		            shares[side] < 1;
+		any |= has[side];
+	}
+	for (size_t point = 0; point < NOISE_POINTS; point++) {
+		const double square = pow(noise_point(point), 2);
+		double logs[2] = {0}, sum = 0, degrees;
+
+		for (size_t i = 0; i < request->set_count; i++) {
+			const unsigned side = request->is_after[i];
+			const double mean = shares[side] * request->totals[i];
+			const double variance = (1 - shares[side]) * mean * (1 + square * mean);
+
+			if (!has[side])
+				continue;
+			sum += pow((double)counts[i] - mean, 2) / variance;
+			logs[side] += log(variance);
+		}
+		likelihoods[point] = -sum / 2;
+		for (unsigned side = 0; side < 2; side++) {
+			degrees = (double)sides->counts[side] - 1;
+			likelihoods[point] -= degrees / (degrees + 1) * logs[side] / 2;
+		}
+		most = fmax(most, likelihoods[point]);
+	}
+	for (size_t point = 0; point < NOISE_POINTS; point++)
+		likelihoods[point] = exp(likelihoods[point] - most);
+	return any;
+}
+
+/* The distance that a normal variable with one of these deviations (times c) is beyond in 1 - `confidence` of all
+ * cases. */
+static double
+distance_of(const double probabilities[NOISE_POINTS], double deviation, double confidence)
+{
+	double low = 1e-3 * noise_point(0) * deviation, high = 100 * noise_point(NOISE_POINTS - 1) * deviation;
+
+	for (int i = 0; i < DISTANCE_HALVINGS && deviation > 0; i++) {
+		const double middle = sqrt(low * high);
+		double beyond = 0;
+
+		for (size_t point = 0; point < NOISE_POINTS; point++)
+			if (probabilities[point] > NEGLIGIBLE)
+				beyond += probabilities[point] *
+				          erfc(middle / (noise_point(point) * deviation * M_SQRT2));
+		if (beyond > 1 - confidence)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+static void
+compare_sides(const struct sides *sides, const double probabilities[NOISE_POINTS], struct variation_difference *row)
+{
+	const double *totals = sides->totals, *squares = sides->squares;
+	double shares[2], samples[2], pooled, sampling, noise;
+
+	find_shares(sides, row->counts, shares, samples);
+	pooled = (samples[0] + samples[1]) / (totals[0] + totals[1]);
+	sampling = pooled * (1 - pooled) * (1 / totals[0] + 1 / totals[1]);
+	noise = pooled * pooled * (1 - pooled) * (squares[0] + squares[1]);
+	row->p = sampling > 0 ? 0 : 1;
+	for (size_t point = 0; point < NOISE_POINTS && sampling > 0; point++) {
+		if (probabilities[point] <= NEGLIGIBLE)
+			continue;
+		const double variance = sampling + pow(noise_point(point), 2) * noise;
+
+		row->p += probabilities[point] * erfc(fabs(shares[1] - shares[0]) / sqrt(2 * variance));
+	}
+	noise = 0;
+	for (unsigned side = 0; side < 2; side++)
+		noise += pow(shares[side], 2) * (1 - shares[side]) * squares[side];
+	row->change = distance_of(probabilities, sqrt(noise), sides->request->confidence);
+	row->ratio = distance_of(probabilities, sqrt(squares[0] + squares[1]), sides->request->confidence);
+}
+
+static bool
+find_sides(const struct variation_sides *request, struct sides *sides)
+{
+	*sides = (struct sides){.request = request};
+	if (request->set_count < 3 || request->set_count > VARIATION_SETS_MAX)
+		return false;
+	for (size_t i = 0; i < request->set_count; i++) {
+		if (!(request->totals[i] > 0))
+			return false;
+		sides->totals[request->is_after[i]] += request->totals[i];
+		sides->counts[request->is_after[i]]++;
+	}
+	for (size_t i = 0; i < request->set_count; i++)
+		sides->squares[request->is_after[i]] +=
+			pow(request->totals[i] / sides->totals[request->is_after[i]], 2);
+	return sides->counts[0] > 0 && sides->counts[1] > 0;
+}
+
+int
+variation_compare(const struct variation_sides *request, struct variation_difference *rows, size_t count,
+                  struct variation *variation)
+{
+	const struct noise_prior stated = {NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
+	double(*likelihoods)[NOISE_POINTS] = calloc(count + 1, sizeof(*likelihoods)), usual[NOISE_POINTS];
+	size_t *witnesses = calloc(count + 1, sizeof(*witnesses)), tested = 0;
+	struct run_noise *noise = NULL;
+	struct sides sides;
+	int err = likelihoods && witnesses ? 0 : -ENOMEM;
+
+	memset(variation, 0, sizeof(*variation));
+	if (!find_sides(request, &sides))
+		err = -EINVAL;
+	for (size_t i = 0; i < count && !err; i++) {
+		witnesses[i] = NOISE_NO_ROW;
+		if (tested < WITNESSES_MAX && find_likelihoods_of_sides(&sides, rows[i].counts, likelihoods[tested]))
+			witnesses[i] = tested++;
+	}
+	if (!err) {
+		noise = run_noise_new(request->prior ? request->prior : &stated,
+		                      (const double(*)[NOISE_POINTS])likelihoods, tested);
+		err = noise ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		noise_predict(noise, NOISE_NO_ROW, usual);
+		find_noise(noise, tested, variation);
+	}
+	for (size_t i = 0; i < count && !err; i++) {
+		double own[NOISE_POINTS];
+
+		if (witnesses[i] != NOISE_NO_ROW)
+			noise_posterior(noise, witnesses[i], own);
+		compare_sides(&sides, witnesses[i] != NOISE_NO_ROW ? own : usual, &rows[i]);
+	}
+	run_noise_free(noise);
+	free(witnesses);
+	free(likelihoods);
 	return err;
 }
 

@@ -67,6 +67,31 @@ struct variation {
 int variation_test(const struct variation_request *request, struct variation_row *rows, size_t count,
                    struct variation *variation);
 
+/* Sets of two sides: runs before something was changed, and runs after it. */
+struct variation_sides {
+	size_t set_count;                /* from 3 to VARIATION_SETS_MAX; at least one of each side */
+	const bool *is_after;            /* by set */
+	const double *totals;            /* by set: the samples that counts are parts of; above 0 */
+	double confidence;               /* of the distances below: 0.95 */
+	const struct noise_prior *prior; /* NULL: what run_noise.h says of any machine */
+};
+
+/*
+ * A row of both sides. Its coefficient of variation is known by how its sets of each side differ among themselves, by
+ * the other rows, and by the prior (the moderated t-test of Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, with the
+ * model of run_noise.h). A side's share is the samples of its sets by their totals.
+ */
+struct variation_difference {
+	const uint64_t *counts; /* by set; borrowed */
+	double p;      /* that sampling and noise make shares differ as much, if in truth they are one; not adjusted */
+	double change; /* what noise alone moves the difference of shares by, to each side, with `confidence` */
+	double ratio;  /* the same, of the logarithm of their ratio */
+};
+
+/* Fill the rows' results; variation->tested are those that tell of noise. 0, -EINVAL, -ENOMEM. */
+int variation_compare(const struct variation_sides *sides, struct variation_difference *rows, size_t count,
+                      struct variation *variation);
+
 /*
  * Sets whose total is far from the others': more than 3.5 times the median distance from the median, scaled to a
  * standard deviation (Iglewicz and Hoaglin, 1993), and than 3.5 times the noise (c and sampling). `totals` are samples

@@ -40,16 +40,17 @@ look_at_small_database()
 	prints 'procedures of two labels, of an image that was built anew, and of one that was not' procedures \
 		--label before --label after
 	prints 'images' images -i --no-header --label before --label after
-	prints 'what changed, as comma-separated values' csv --csv --changed --label before --label after
+	prints 'what differs, as comma-separated values' csv --csv --marked --label before --label after
 	diff_sets --json --set --label before --set --label after >"$scratch/diff.json"
 	# shellcheck disable=SC2016 # jq's variables
 	check 'JSON is what its manual says' json_holds '
-		.schema == "dcpidiff/1" and .compare == "samples" and .confidence == 95 and .changed == 4 and .row_count == 8 and
+		.schema == "dcpidiff/2" and .compare == "samples" and .confidence == 95 and .differ == 4 and .row_count == 8 and
+		.changed == null and .noise == null and .before.runs == 1 and
 		(.before | .set == "before" and .samples == 1000 and .epochs == [1] and
 			.event == {name: "cpu-clock", unit: "ns", period: 4000000}) and .after.samples == 2000 and
 		(.rows[0] | .procedure == "foo::bar" and .before == null and .after.samples == 500 and .times == null and
-			.after.offset == 4480 and .changed) and
-		(.rows[1] | .procedure == "hot_loop" and .before.percent == 60 and .after.amount == 3.2e9 and .change == -20 and
+			.after.offset == 4480 and .differs and .changed == null) and
+		(.rows[1] | .procedure == "hot_loop" and .before.percent == 60 and .after.amount == 3.2e9 and .difference == -20 and
 			.before.build_id == "1111111111111111" and .times_least < 1.3333 and .times_most > 1.3333) and
 		(.rows[2] | .procedure == "evil\\x1b[2Jname" and .after == null and .times == 0) and
 		.builds == [{before: "PLACE/libfigure.so", after: "PLACE/new/libfigure.so", by: "file name"},
@@ -59,10 +60,10 @@ look_at_small_database()
 		([.rows[].before.samples // 0] | add) == .before.samples and
 			([.rows[].after.samples // 0] | add) == .after.samples' "$scratch/diff.json"
 	check_equal 'the other way round, changes have the other sign' \
-		"$(jq '[.rows[].change] | sort | map(round + 0)' -c "$scratch/diff.json")" \
-		"$(diff_sets --json --label after --label before | jq '[.rows[] | -.change] | sort | map(round + 0)' -c)"
-	check_equal 'a set beside itself has not changed' 0 \
-		"$(diff_sets --json --set --label before --set --label before | jq .changed)"
+		"$(jq '[.rows[].difference] | sort | map(round + 0)' -c "$scratch/diff.json")" \
+		"$(diff_sets --json --label after --label before | jq '[.rows[] | -.difference] | sort | map(round + 0)' -c)"
+	check_equal 'a set beside itself does not differ' 0 \
+		"$(diff_sets --json --set --label before --set --label before | jq .differ)"
 	check_equal 'the image that was asked for, its shares of all samples' \
 		"$(grep libsame "$here/expected/dcpidiff/procedures" | cut -c1-78)" \
 		"$(diff_sets --no-header --image libsame.so --label before --label after | cut -c1-78)"
@@ -91,6 +92,61 @@ look_at_small_database()
 	check_equal 'no control character reaches the output' 0 "$(for format in --json --csv --color=never; do
 		diff_sets $format --label before --label after
 	done | LC_ALL=C grep -c $'[\001-\010\013-\037]')"
+}
+
+# Runs of two sides: 20,000 samples each, by 2 to 3 % of noise. `changed` is what was changed; `same` differs by more than
+# sampling explains, and not by more than runs do.
+look_at_runs()
+{
+	local run=0 label line
+
+	{
+		printf 'event cpu-clock cycles ns 4000000 yes -\nimage user 1111 /opt/runs\n'
+		for label in old.1 old.2 old.3 old.4 new.1 new.2 new.3 new.4; do
+			echo "context runs / $label"
+		done
+		echo 'epoch 1795271400 runs'
+		while read -ra line; do
+			for offset in 0x1000 0x2000 0x3000 0x4000; do
+				echo "count cpu-clock 0 $run $offset ${line[$((offset / 0x1000 - 1))]}"
+			done
+			run=$((run + 1))
+		done <<-END
+			5000 3000 1000 11000
+			5200 3150 1040 10610
+			4900 2900 980 11220
+			5100 2950 1010 10940
+			6100 3120 1025 9755
+			6250 3090 990 9670
+			5900 2980 1030 10090
+			6000 3220 1000 9780
+		END
+		printf 'slice 1795271400 1795272000\nsymbols 0 0x1000 changed 0x2000 same 0x3000 small 0x4000 rest\n'
+	} | "$build/tests/system/make_database" "$scratch/runs" || return
+	check_equal 'with several runs, what changed is more than noise' "$(cat "$here/expected/dcpidiff/runs")" \
+		"$(dcpidiff --db "$scratch/runs" --before 'old.*' --after 'new.*' 2>&1)"
+	check_equal 'which alone says that the other did not' 'same true null; same false false' "$(
+		for options in '--set --label old.* --set --label new.*' '--before old.* --after new.*'; do
+			set -f
+			# shellcheck disable=SC2086 # words
+			dcpidiff --db "$scratch/runs" --json $options |
+				jq -r '.rows[] | select(.procedure == "same") | "\(.procedure) \(.differs) \(.changed)"'
+			set +f
+		done | paste -sd ';' | sed 's/;/; /')"
+	check 'JSON has the noise' json_holds '(.noise | .percent > 2.5 and .percent < 2.6 and .tested == 4) and
+		.before.runs == 4 and .changed == 2 and (.rows[] | select(.procedure == "changed") | .p > 0 and .p < 1e-5)' \
+		<(dcpidiff --db "$scratch/runs" --json --before 'old.*' --after 'new.*')
+	check_equal 'images have no difference, for all samples are of one' 0 \
+		"$(dcpidiff --db "$scratch/runs" -i --json --before 'old.*' --after 'new.*' | jq .changed)"
+	check_fails 'one side alone' 2 '--before and --after go together' dcpidiff --db "$scratch/runs" --before 'old.*'
+	check_fails 'two sides and a set' 2 'are two sets: not with --set' \
+		dcpidiff --db "$scratch/runs" --before 'old.*' --after 'new.*' --set --label old.1
+	check_fails 'two sides and a label' 2 'are two sets of labels: not with more labels' \
+		dcpidiff --db "$scratch/runs" --before 'old.*' --after 'new.*' --label old.1
+	check_fails 'a side twice' 2 'each name one pattern of labels' \
+		dcpidiff --db "$scratch/runs" --before 'old.*' --before 'new.*'
+	check_fails 'a side that there is not' 4 'no label matches older' \
+		dcpidiff --db "$scratch/runs" --before 'older.*' --after 'new.*'
 }
 
 # Two builds of one path, both gone, whose names were captured.
@@ -205,7 +261,7 @@ look_at_change()
 	# shellcheck disable=SC2016 # jq's variables
 	check 'of a program that was built again, the procedure that was changed takes more of the time, and is marked' \
 		json_holds '([.rows[:2][].procedure] | sort) == ["changed", "steady"] and
-			(.rows[] | select(.procedure == "changed") | .changed and .change > 10 and
+			(.rows[] | select(.procedure == "changed") | .differs and .difference > 10 and
 				.before.build_id != .after.build_id)' "$scratch/real.json"
 	# shellcheck disable=SC2016 # jq's variables
 	check 'it takes about four times as long, if the other takes as long as before' json_holds '
@@ -216,12 +272,13 @@ look_at_change()
 	dcpidiff --db "$scratch/real" --comm changed --epoch before --epoch after --json changed >"$scratch/lines.json"
 	# shellcheck disable=SC2016 # jq's variables
 	check 'the procedure is compared by its lines, the one that changed among them' json_holds '
-		.by == "lines" and (.same_build | not) and (.rows[0] | .kind == "procedure" and .changed) and
+		.by == "lines" and (.same_build | not) and (.rows[0] | .kind == "procedure" and .differs) and
 		([.rows[1:][] | select(.file == "changed.c") | .before.samples // 0] | add) == .rows[0].before.samples and
 		(.rows[1:] | any(.text | contains("CHAIN(x)")))' "$scratch/lines.json"
 }
 
 look_at_small_database
+look_at_runs
 look_at_captured
 look_at_renamed
 look_at_change

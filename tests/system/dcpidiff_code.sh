@@ -49,13 +49,13 @@ prints 'two builds, by lines, those of the second two lines further on' lines \
 	--set --epoch before --image 1111 --set --epoch after --image 2222 sum
 prints 'two builds without line numbers, by instructions that are alike' alike \
 	--set --epoch before --image 3333 --set --epoch after --image 4444 --no-header sum
-prints 'comma-separated values of what changed' csv --csv --changed --epoch before --epoch after sum 1111
+prints 'comma-separated values of what differs' csv --csv --marked --epoch before --epoch after sum 1111
 check_equal 'one build by lines' 'calc.S:23 23.00 5.00' \
 	"$(diff_code --no-header --lines --compare cpi --epoch before --epoch after sum 1111 | awk '/calc.S:23/ { print $9, $5, $6 }')"
 diff_code --json --compare frequency --epoch before --epoch after sum 1111 >"$scratch/code.json"
 # shellcheck disable=SC2016 # jq's variables
 check 'JSON is what its manual says' json_holds '
-	.schema == "dcpidiff/1" and .compare == "frequency" and .procedure == "sum" and .same_build and
+	.schema == "dcpidiff/2" and .compare == "frequency" and .procedure == "sum" and .same_build and
 	.by == "instructions" and .images == [{image: "PLACE/v1/libcalc.so", build_id: "1111111111111111", offset: 4112},
 		{image: "PLACE/v1/libcalc.so", build_id: "1111111111111111", offset: 4112}] and
 	([.rows[].kind] | unique) == ["block", "instruction", "procedure"] and

@@ -1,7 +1,7 @@
 #!/bin/bash
 # dcpistats on a program of two procedures: of eight runs by dcpilabel, five of which walk through memory with a stride
 # that meets in one set of the cache, the procedure that walks is marked, and the other is not; of eight steady runs
-# nothing is. No other rows tell what noise is here: what is usual of runs does.
+# nothing is. dcpidiff finds the same of two sides of runs. No other rows tell what noise is here: what is usual of runs does.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 RUNS=8
@@ -50,6 +50,18 @@ look()
 	figure "$(jq -r '"steady: " + ([.rows[] | "\(.procedure) \(.min) to \(.max), p \(.p)"] | join("; "))' "$scratch/steady.json")"
 }
 
+# Sides of the same runs: four steady ones and the other four, and all of them with the five that walk badly.
+look_at_sides()
+{
+	dcpidiff --db "$db" --image strides --before 'steady.[1-4]' --after 'steady.[5-8]' --json >"$scratch/same.json" &&
+		dcpidiff --db "$db" --image strides --before 'steady.*' --after 'mixed.[14578]' --json >"$scratch/other.json" ||
+		return
+	check 'steady runs have not changed' json_holds '.changed == 0 and (.before.runs == 4) and .after.runs == 4' "$scratch/same.json"
+	check 'with a bad stride the share of the one that walks has' json_holds '
+		.after.runs == 5 and (.rows[] | select(.procedure == "walk") | .changed and .difference > 10)' "$scratch/other.json"
+	figure "$(jq -r '"sides: \(.rows[0].procedure) \(.rows[0].least) to \(.rows[0].most) points, p \(.rows[0].p)"' "$scratch/other.json")"
+}
+
 may_sample_or_skip 'eight runs are compared' || exit 0
 printf 'events = ( { name = "cpu-clock"; rate = 2000; } );\n' >"$scratch/dcpid.conf"
 start_dcpid "$db" --config "$scratch/dcpid.conf" || {
@@ -60,6 +72,7 @@ check 'eight runs, five with a bad stride' label mixed mixed
 check 'eight steady runs' label steady steady
 dcpictl --db "$db" flush
 look
+look_at_sides
 stop "$started"
 
 [ $failures = 0 ]

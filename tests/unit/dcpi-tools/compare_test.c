@@ -71,14 +71,16 @@ rows_are_judged_together(void **state)
 	(void)state;
 	comparison_make(&scale, samples, &rows[0].comparison);
 	assert_true(rows[0].comparison.chance < 0.05 && rows[0].comparison.chance > 0.005);
-	assert_int_equal(comparisons_judge(&rows[0].comparison, 1, sizeof(rows[0]), 0.05, &changed), 0);
+	assert_int_equal(
+		comparisons_judge(&(struct comparisons){&rows[0].comparison, 1, sizeof(rows[0])}, 0.05, &changed), 0);
 	assert_int_equal(changed, 1);
 	for (size_t i = 0; i < 10; i++)
 		comparison_make(&scale, i == 9 ? certain : samples, &rows[i].comparison);
-	assert_int_equal(comparisons_judge(&rows[0].comparison, 10, sizeof(rows[0]), 0.05, &changed), 0);
+	assert_int_equal(
+		comparisons_judge(&(struct comparisons){&rows[0].comparison, 10, sizeof(rows[0])}, 0.05, &changed), 0);
 	assert_int_equal(changed, 1);
-	assert_true(rows[9].comparison.is_changed);
-	assert_false(rows[0].comparison.is_changed);
+	assert_true(rows[9].comparison.is_marked);
+	assert_false(rows[0].comparison.is_marked);
 }
 
 static uint64_t
@@ -123,7 +125,8 @@ marked_by_chance(uint64_t *state)
 			samples[draw_procedure(state)][side]++;
 	for (size_t i = 0; i < PROCEDURES; i++)
 		comparison_make(&runs, samples[i], &rows[i]);
-	assert_int_equal(comparisons_judge(rows, PROCEDURES, sizeof(rows[0]), 0.05, &changed), 0);
+	assert_int_equal(comparisons_judge(&(struct comparisons){rows, PROCEDURES, sizeof(rows[0])}, 0.05, &changed),
+	                 0);
 	return changed;
 }
 
