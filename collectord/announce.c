@@ -68,13 +68,18 @@ void
 announce_events(const struct log *log, const struct epoch *epoch)
 {
 	bool has_clock = false;
+	size_t count = 0;
 	char text[512];
 
-	log_write(log, LOG_LEVEL_INFO, "%zu event%s on %" PRIu32 " CPU%s:", epoch->event_count,
-	          epoch->event_count == 1 ? "" : "s", epoch->cpu_count, epoch->cpu_count == 1 ? "" : "s");
+	for (size_t i = 0; i < epoch->event_count; i++)
+		count += !event_is_sum(&epoch->events[i]);
+	log_write(log, LOG_LEVEL_INFO, "%zu event%s on %" PRIu32 " CPU%s:", count, count == 1 ? "" : "s",
+	          epoch->cpu_count, epoch->cpu_count == 1 ? "" : "s");
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		const struct event *event = &epoch->events[i];
 
+		if (event_is_sum(event))
+			continue;
 		announce_event(event, text, sizeof(text));
 		log_write(log, *event->note ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "%s", text);
 		has_clock |= event->available && !event->idle && strstr(event->name, "-clock");

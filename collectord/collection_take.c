@@ -75,6 +75,8 @@ add_totals(struct collection *collection, const struct slice *slice)
 		const struct slice_event *more = &slice->events[i];
 
 		slice_event_add(&totals->events[i], more);
+		if (event_is_sum(&collection->epoch.events[i]))
+			continue;
 		collection->samples += more->samples;
 		collection->lost += more->lost;
 		collection->dropped += more->dropped;

@@ -27,6 +27,8 @@ view_add_counted(const struct collection *collection, struct collection_view *vi
 	for (size_t i = 0; i < view->totals.event_count; i++) {
 		struct slice_event *event = &view->totals.events[i];
 
+		if (event_is_sum(&collection->epoch.events[i]))
+			continue;
 		event->samples += counted[i].samples;
 		event->dropped += counted[i].dropped;
 		view->samples += counted[i].samples;

@@ -33,7 +33,8 @@ lifetime_reserve(struct lifetime *lifetime, const struct epoch *epoch)
 	for (size_t i = 0; i < epoch->event_count; i++) {
 		struct lifetime_event *event = &events[lifetime->event_count];
 
-		if (!epoch->events[i].available || find(lifetime, epoch->events[i].name))
+		if (!epoch->events[i].available || event_is_sum(&epoch->events[i]) ||
+		    find(lifetime, epoch->events[i].name))
 			continue;
 		*event = (struct lifetime_event){0};
 		snprintf(event->name, sizeof(event->name), "%s", epoch->events[i].name);

@@ -46,11 +46,20 @@ find_shared_event(const struct sampler *sampler, const struct sampler_cpu *cpu)
 	return found;
 }
 
+/* The events that a sample stands for beyond the period of its epoch. */
+static uint64_t
+events_beyond(const struct event *event, const struct record *record)
+{
+	return record->sample.period > event->period ? record->sample.period - event->period : 0;
+}
+
 static int
 take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
 	size_t event = find_event(sampler, cpu, record->id);
+	struct slice_event *sum = NULL;
 	struct sample_key key;
+	uint64_t beyond = 0;
 	int cause;
 
 	if (event == sampler->event_count)
@@ -59,14 +68,23 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		cpu->skipped++;
 		return 0;
 	}
+	if (sampler->sums[event]) {
+		sum = &sampler->totals[sampler->sums[event]];
+		beyond = events_beyond(&sampler->events[event], record);
+	}
 	cause = attribution_sample(sampler->attribution, record, &key);
 	if (cause) {
 		sampler->totals[event].unknown[cause - 1]++;
+		if (sum)
+			sum->unknown[cause - 1] += beyond;
 	} else {
 		int err;
 
 		key.event = (uint16_t)event;
-		err = tally_add(sampler->tally, &key, 1);
+		if (beyond)
+			err = tally_add_with_sum(sampler->tally, &key, 1, sampler->sums[event], beyond);
+		else
+			err = tally_add(sampler->tally, &key, 1);
 		if (err && sampler->relieving) {
 			sampler->totals[event].dropped++;
 			return 0;
@@ -75,6 +93,8 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 			return err;
 	}
 	sampler->totals[event].samples++;
+	if (sum)
+		sum->samples += beyond;
 	cpu->counters[event].dither.samples++;
 	return 0;
 }
@@ -285,7 +305,7 @@ sampler_disable(struct sampler *sampler)
 const struct event *
 sampler_events(const struct sampler *sampler, size_t *count)
 {
-	*count = sampler->event_count;
+	*count = sampler->event_count + sampler->sum_count;
 	return sampler->events;
 }
 

@@ -40,8 +40,8 @@ void sampler_close(struct sampler *sampler); /* NULL is allowed */
 int sampler_enable(struct sampler *sampler);
 int sampler_disable(struct sampler *sampler);
 
-const struct event *sampler_events(const struct sampler *sampler,
-                                   size_t *count); /* in the order of the configuration */
+/* In the order of the configuration, then the sums of those whose period varies (EVENT_SUM_SUFFIX). */
+const struct event *sampler_events(const struct sampler *sampler, size_t *count);
 
 /*
  * Choose the rates again: from what was `seen`, or, when that is NULL, after measuring again what samples cost. True

@@ -122,6 +122,8 @@ static void
 sample_attr(const struct sampler *sampler, const struct event *event, struct perf_event_attr *attr)
 {
 	event_sample_attr(event, &sampler->features, attr);
+	if (sampler->sum_count) /* of all events: they share a ring, and records of a ring have one layout */
+		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	attr->watermark = 1;
 	attr->wakeup_watermark = sampler_watermark(sampler);
 	attr->disabled = !sampler->enabled;

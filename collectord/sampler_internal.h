@@ -57,9 +57,11 @@ struct sampler {
 	const struct log *log;
 	struct event_features features;
 	struct budget budget;
-	struct event events[EVENTS_MAX];
+	struct event events[EVENTS_MAX]; /* those that are sampled, then their sums */
 	struct sampler_places places[EVENTS_MAX];
-	size_t event_count;
+	size_t event_count;        /* without sums */
+	size_t sum_count;          /* of events whose samples say for how many events they stand (EVENT_SUM_SUFFIX) */
+	uint16_t sums[EVENTS_MAX]; /* where an event's sum is; 0: it has none */
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;

@@ -25,6 +25,26 @@ choose_rates(struct sampler *sampler, const struct config *config)
 	budget_plan(budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
 }
 
+/* Where the kernel chooses the period, a sample says for how many events it stands. */
+static void
+add_sums(struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		const size_t place = sampler->event_count + sampler->sum_count;
+
+		if (!sampler->events[i].available || sampler->events[i].period)
+			continue;
+		if (place < EVENTS_MAX && event_sum_of(&sampler->events[i], &sampler->events[place])) {
+			sampler->sums[i] = (uint16_t)place;
+			sampler->sum_count++;
+			continue;
+		}
+		log_write(sampler->log, LOG_LEVEL_WARNING,
+		          "%s: there is no room for what its samples stand for; they count as samples",
+		          sampler->events[i].name);
+	}
+}
+
 static int
 resolve_events(struct sampler *sampler, const struct config *config, int cpu, char *why, size_t size)
 {
@@ -58,6 +78,7 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		return err;
 	if (any) {
 		choose_rates(sampler, config);
+		add_sums(sampler);
 		return 0;
 	}
 	snprintf(why, size, "none of the configured events can be counted on this machine");

@@ -83,7 +83,8 @@ sampler_set_periods(struct sampler *sampler, const struct event *events)
 static size_t
 sample_bytes(const struct sampler *sampler)
 {
-	return SAMPLE_BYTES + (sampler->features.cgroup ? sizeof(uint64_t) : 0);
+	return SAMPLE_BYTES + (sampler->features.cgroup ? sizeof(uint64_t) : 0) +
+	       (sampler->sum_count ? sizeof(uint64_t) : 0);
 }
 
 /* What waits in the ring was taken as well. With one event, its length tells how much that is. */

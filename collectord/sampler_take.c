@@ -55,7 +55,7 @@ sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
 	struct tally *filled = sampler->tally;
 
 	sampler->tally = empty;
-	slice->event_count = sampler->event_count;
+	slice->event_count = sampler->event_count + sampler->sum_count;
 	memcpy(slice->events, sampler->totals, sizeof(sampler->totals));
 	memset(sampler->totals, 0, sizeof(sampler->totals));
 	slice->sideband_lost = 0;

@@ -99,7 +99,8 @@ events_json(const struct collection_view *view)
 	json_t *events = json_array();
 
 	for (size_t i = 0; i < view->epoch->event_count; i++)
-		json_array_append_new(events, event_json(&view->epoch->events[i], &view->totals.events[i]));
+		if (!event_is_sum(&view->epoch->events[i]))
+			json_array_append_new(events, event_json(&view->epoch->events[i], &view->totals.events[i]));
 	return events;
 }
 

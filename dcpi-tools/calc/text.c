@@ -43,6 +43,7 @@ print_samples(const struct report *report, FILE *stream)
 	text_print(event->name, stream);
 	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, event->totals.samples),
 	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
+	summary_print_weights(event, "Weights:    ", stream);
 }
 
 static void

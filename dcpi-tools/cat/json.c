@@ -16,6 +16,12 @@ row_json(const struct report *report, const struct point *row)
 	failed |= json_array_append_new(values, json_count(row->offset));
 	for (size_t i = 0; i < report->choice.columns.count; i++)
 		failed |= json_array_append_new(values, json_count(cat_row_samples(report, row, i)));
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const uint16_t event = report->choice.columns.events[i];
+
+		if (report->choice.selection->events[event].is_weighted)
+			failed |= json_array_append_new(values, json_count(point_taken(&report->points, row, event)));
+	}
 	if (report->request->names) {
 		uint64_t base;
 		const char *procedure = cat_row_procedure(report, row, &base);
@@ -63,6 +69,15 @@ columns_json(const struct report *report)
 	for (size_t i = 0; i < report->choice.columns.count; i++)
 		failed |= json_array_append_new(
 			columns, json_shown(report->choice.selection->events[report->choice.columns.events[i]].name));
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const struct selection_event *event =
+			&report->choice.selection->events[report->choice.columns.events[i]];
+		char name[EVENT_NAME_SIZE + sizeof(" taken")];
+
+		snprintf(name, sizeof(name), "%s taken", event->name);
+		if (event->is_weighted)
+			failed |= json_array_append_new(columns, json_shown(name));
+	}
 	if (report->request->names) {
 		failed |= json_array_append_new(columns, json_string("procedure"));
 		failed |= json_array_append_new(columns, json_string("procedure_offset"));

@@ -21,6 +21,11 @@ print_event(const struct report *report, uint16_t index, FILE *stream)
 	fprintf(stream, " %" PRIu64 " %" PRIu64 " ", report->totals[index], event->period);
 	text_print(event->unit, stream);
 	fputc('\n', stream);
+	if (event->is_weighted) {
+		fputs("taken ", stream);
+		text_print(event->name, stream);
+		fprintf(stream, " %" PRIu64 "\n", event->totals_taken);
+	}
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 		if (event->totals.unknown[cause] == 0)
 			continue;

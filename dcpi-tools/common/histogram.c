@@ -30,9 +30,10 @@ add_row(struct maker *maker, uint32_t image, const struct procedure *procedure)
 	}
 	row = &histogram->rows[histogram->row_count];
 	memset(row, 0, sizeof(*row));
-	row->counts = calloc(histogram->event_count, sizeof(*row->counts));
+	row->counts = calloc(2 * histogram->event_count, sizeof(*row->counts));
 	if (!row->counts)
 		return NULL;
+	row->taken = row->counts + histogram->event_count;
 	row->image = image;
 	row->image_title = maker->request->image_titles[image];
 	row->procedure = *procedure;
@@ -72,6 +73,7 @@ count_samples(struct maker *maker, const struct selection_count *count, const st
 	if (!row)
 		return -ENOMEM;
 	row->counts[count->event] += count->count;
+	row->taken[count->event] += count->taken;
 	histogram->totals[count->event] += count->count;
 	return 0;
 }
@@ -111,8 +113,10 @@ fini_row(struct histogram_row *row)
 static void
 merge_rows(struct histogram_row *row, struct histogram_row *more, size_t event_count)
 {
-	for (size_t event = 0; event < event_count; event++)
+	for (size_t event = 0; event < event_count; event++) {
 		row->counts[event] += more->counts[event];
+		row->taken[event] += more->taken[event];
+	}
 	fini_row(more);
 }
 

@@ -19,6 +19,7 @@
 
 struct histogram_row {
 	uint64_t *counts;           /* samples by event, as selection->events */
+	uint64_t *taken;            /* as counts, not weighted */
 	struct procedure procedure; /* zeroed by image; its name is gone, see title */
 	char *title;                /* of the procedure, not escaped; NULL by image */
 	const char *image_title;    /* borrowed from the request */

@@ -171,13 +171,29 @@ points_fini(struct points *points)
 	memset(points, 0, sizeof(*points));
 }
 
-uint64_t
-point_samples(const struct points *points, const struct point *point, uint16_t event)
+static const struct selection_count *
+count_of(const struct points *points, const struct point *point, uint16_t event)
 {
 	const struct selection_count *counts = &points->selection->counts[point->first];
 
 	for (size_t i = 0; i < point->event_count; i++)
 		if (counts[i].event == event)
-			return counts[i].count;
-	return 0;
+			return &counts[i];
+	return NULL;
+}
+
+uint64_t
+point_samples(const struct points *points, const struct point *point, uint16_t event)
+{
+	const struct selection_count *count = count_of(points, point, event);
+
+	return count ? count->count : 0;
+}
+
+uint64_t
+point_taken(const struct points *points, const struct point *point, uint16_t event)
+{
+	const struct selection_count *count = count_of(points, point, event);
+
+	return count ? count->taken : 0;
 }

@@ -50,7 +50,8 @@ struct points_request {
 int points_make(const struct points_request *request, struct points *points);
 void points_fini(struct points *points); /* a zeroed one is allowed */
 
-/* Samples of `event`, an index of the selection, at this point. */
+/* Samples of `event`, an index of the selection, at this point: weighted, and as they were taken. */
 uint64_t point_samples(const struct points *points, const struct point *point, uint16_t event);
+uint64_t point_taken(const struct points *points, const struct point *point, uint16_t event);
 
 #endif

@@ -74,18 +74,79 @@ print_time(const struct selection *selection, const struct output *output)
 	fputc('\n', output->stream);
 }
 
-/* "1 per 4 ms", "1 per 62000 cycles" */
+#define PERIOD_SIZE (EVENT_UNIT_SIZE + 32)
+
+/* "4 ms", "62000 cycles" */
+static const char *
+format_period(const struct selection_event *event, uint64_t period, char text[PERIOD_SIZE])
+{
+	if (strcmp(event->unit, "ns") != 0)
+		snprintf(text, PERIOD_SIZE, "%" PRIu64 " %s", period, event->unit);
+	else if (period >= 1000000)
+		snprintf(text, PERIOD_SIZE, "%.4g ms", (double)period / 1e6);
+	else
+		snprintf(text, PERIOD_SIZE, "%.4g us", (double)period / 1e3);
+	return text;
+}
+
 static void
 print_period(const struct selection_event *event, FILE *stream)
 {
+	char period[PERIOD_SIZE];
+
 	if (event->period == 0)
 		fputs("period varied", stream);
-	else if (strcmp(event->unit, "ns") != 0)
-		fprintf(stream, "1 per %" PRIu64 " %s", event->period, event->unit);
-	else if (event->period >= 1000000)
-		fprintf(stream, "1 per %.4g ms", (double)event->period / 1e6);
 	else
-		fprintf(stream, "1 per %.4g us", (double)event->period / 1e3);
+		fprintf(stream, "1 per %s", format_period(event, event->period, period));
+}
+
+bool
+summary_weights(const struct selection_event *event, char text[SUMMARY_WEIGHTS_SIZE])
+{
+	char unit[PERIOD_SIZE], longest[PERIOD_SIZE];
+
+	if (!event->is_weighted)
+		return false;
+	format_period(event, event->period, unit);
+	if (event->longest_period)
+		snprintf(text, SUMMARY_WEIGHTS_SIZE,
+		         "%s: %" PRIu64 " samples of %s to %s are weighted by their period, and count as %" PRIu64
+		         " of %s",
+		         event->name, event->totals_taken, unit, format_period(event, event->longest_period, longest),
+		         event->totals.samples, unit);
+	else
+		snprintf(text, SUMMARY_WEIGHTS_SIZE,
+		         "%s: %" PRIu64 " samples are weighted by their period, which varied, and count as %" PRIu64
+		         " of %s",
+		         event->name, event->totals_taken, event->totals.samples, unit);
+	return true;
+}
+
+void
+summary_print_weights(const struct selection_event *event, const char *heading, FILE *stream)
+{
+	char text[SUMMARY_WEIGHTS_SIZE];
+
+	if (!summary_weights(event, text))
+		return;
+	fputs(heading, stream);
+	text_print(text, stream);
+	fputc('\n', stream);
+}
+
+static void
+print_weights(const struct summary *summary, const struct output *output)
+{
+	struct paragraph paragraph = {.output = output, .heading = "Weights:"};
+	char text[SUMMARY_WEIGHTS_SIZE];
+
+	for (size_t i = 0; i < summary->columns->count; i++) {
+		if (!summary_weights(&summary->selection->events[summary->columns->events[i]], text))
+			continue;
+		begin_line(&paragraph);
+		text_print(text, output->stream);
+		fputc('\n', output->stream);
+	}
 }
 
 static uint64_t
@@ -304,6 +365,7 @@ summary_print(const struct summary *summary, const struct output *output)
 	fputc('\n', output->stream);
 	print_time(summary->selection, output);
 	print_samples(summary, output);
+	print_weights(summary, output);
 	print_unknown(summary, output);
 	print_symbols(summary, output);
 	print_records(summary->selection, output);

@@ -30,6 +30,17 @@ void summary_print(const struct summary *summary, const struct output *output);
 int summary_json_events(const struct summary *summary, json_t *root);
 int summary_json_totals(const struct summary *summary, json_t *root);
 
+/*
+ * How samples of `event` were weighted, in a sentence of at most SUMMARY_WEIGHTS_SIZE bytes with its NUL: "cpu-clock:
+ * 570 samples of 192.3 us to 2 ms are weighted by their period, and count as 1026 of 192.3 us". The event's name is not
+ * escaped. False: they are not.
+ */
+#define SUMMARY_WEIGHTS_SIZE (EVENT_NAME_SIZE + 256)
+bool summary_weights(const struct selection_event *event, char text[SUMMARY_WEIGHTS_SIZE]);
+
+/* `heading`, that sentence, and a newline; nothing where they are not. */
+void summary_print_weights(const struct selection_event *event, const char *heading, FILE *stream);
+
 /* `part` of `whole` in percent; 0 of 0 is 0. */
 double share_percent(uint64_t part, uint64_t whole);
 

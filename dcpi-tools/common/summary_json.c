@@ -5,6 +5,25 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/summary_cost.h"
 
+/*
+ * What samples were weighted from. The keys are there where they were, so that whoever reads a profile of one period
+ * meets what it always was.
+ */
+static int
+json_add_weights(json_t *object, const struct selection_event *event)
+{
+	int failed = 0;
+
+	if (!event->is_weighted)
+		return 0;
+	failed |= json_object_set_new(object, "taken", json_count(event->totals_taken));
+	failed |= json_object_set_new(object, "selected_taken", json_count(event->selected_taken));
+	failed |= json_object_set_new(object, "selected_events", json_count((uint64_t)event->selected_events));
+	failed |= json_object_set_new(object, "longest_period",
+	                              event->longest_period ? json_count(event->longest_period) : json_null());
+	return failed;
+}
+
 static json_t *
 event_json(const struct summary *summary, size_t index)
 {
@@ -13,15 +32,17 @@ event_json(const struct summary *summary, size_t index)
 	const uint64_t cost_ns = cost_of_sample_ns(event);
 	const double running = slice_event_running_percent(&event->totals);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
-	                 json_shown(event->name), "requested", json_shown(event->requested), "unit",
-	                 json_shown(event->unit), "period", json_count(event->period), "rate", json_count(event->rate),
-	                 "cost_ns", cost_ns ? json_count(cost_ns) : json_null(), "samples",
-	                 json_count(event->totals.samples), "selected", json_count(summary->totals[index]), "lost",
-	                 json_count(event->totals.lost), "dropped", json_count(event->totals.dropped), "throttled",
-	                 json_count(event->totals.throttled), "running_percent",
-	                 running < 0 ? json_null() : json_real(running), "available", event->available, "note",
-	                 json_shown(event->note));
+	json_t *object = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
+		json_shown(event->name), "requested", json_shown(event->requested), "unit", json_shown(event->unit),
+		"period", json_count(event->period), "rate", json_count(event->rate), "cost_ns",
+		cost_ns ? json_count(cost_ns) : json_null(), "samples", json_count(event->totals.samples), "selected",
+		json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "dropped",
+		json_count(event->totals.dropped), "throttled", json_count(event->totals.throttled), "running_percent",
+		running < 0 ? json_null() : json_real(running), "available", event->available, "note",
+		json_shown(event->note));
+
+	return json_kept(object, json_add_weights(object, event));
 }
 
 static bool

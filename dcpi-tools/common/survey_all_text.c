@@ -21,6 +21,7 @@ survey_all_print_head(const struct survey_all *survey, const struct output *outp
 	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", survey->samples,
 	        share_percent(survey->samples, event->totals.samples),
 	        time_format_range(selection->start_ns, selection->end_ns, range));
+	summary_print_weights(event, "Weights:    ", stream);
 	model_print(&survey->model, output);
 	if (!survey->is_relative)
 		return;

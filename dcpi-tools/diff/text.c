@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
@@ -48,6 +49,7 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 		fprintf(stream, ", %zu run%s", of->run_count, of->run_count == 1 ? "" : "s");
 	print_match(&of->all.selection->match, stream);
 	fputc('\n', stream);
+	summary_print_weights(event, "            ", stream);
 	if (report->request->side.analyze)
 		model_print(&of->all.model, output);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/export/report.h"
@@ -129,6 +130,8 @@ print_head(const struct report *report, FILE *stream)
 		text_print(selection->epochs[selection->epoch_count - 1].host, stream);
 		fputc('\n', stream);
 	}
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		summary_print_weights(&selection->events[report->choice.columns.events[i]], "desc: Weights: ", stream);
 	return print_events(report, stream);
 }
 

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/export/profile.pb-c.h"
 #include "dcpi-tools/export/report.h"
@@ -152,6 +153,8 @@ put_comments(struct writer *writer)
 
 		snprintf(text, sizeof(text), "%s: %s", event->name, event->note);
 		if (event->note[0])
+			err = put_comment(writer, text);
+		if (!err && summary_weights(event, text))
 			err = put_comment(writer, text);
 	}
 	return err;

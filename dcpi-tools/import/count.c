@@ -98,10 +98,10 @@ importing_count(struct importing *importing, const struct record *record, const 
 			sum->unknown[cause - 1] += record->sample.period;
 	} else {
 		key.event = slot->samples;
-		err = tally_add(pending->tally, &key, 1);
-		key.event = slot->sum;
-		if (!err && sum && record->sample.period)
-			err = tally_add(pending->tally, &key, record->sample.period);
+		if (sum && record->sample.period)
+			err = tally_add_with_sum(pending->tally, &key, 1, slot->sum, record->sample.period);
+		else
+			err = tally_add(pending->tally, &key, 1);
 	}
 	if (!err && record->sample.branch_count > 0 && importing->events.stacks != IMPORT_NO_EVENT)
 		err = count_branches(importing, record);

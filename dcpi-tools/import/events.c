@@ -109,16 +109,16 @@ add_sums(struct import_events *events, const struct perf_data_event *recorded, s
 {
 	for (size_t i = 0; i < count; i++) {
 		struct import_slot *slot = &events->slots[i];
-		const struct event *samples = &events->events[slot->samples == IMPORT_NO_EVENT ? 0 : slot->samples];
-		char name[EVENT_NAME_SIZE];
+		struct event sum;
 
 		if (slot->samples == IMPORT_NO_EVENT || !varies(&recorded[i].attr) ||
-		    snprintf(name, sizeof(name), "%s.sum", samples->name) >= (int)sizeof(name))
+		    !event_sum_of(&events->events[slot->samples], &sum))
 			continue;
-		slot->sum = find(events, name);
-		if (slot->sum == IMPORT_NO_EVENT && events->count < room)
-			slot->sum = add_counted(events, name, samples->encoding.unit,
-			                        "the sum of the periods of the samples");
+		slot->sum = find(events, sum.name);
+		if (slot->sum != IMPORT_NO_EVENT || events->count >= room)
+			continue;
+		slot->sum = (uint16_t)events->count;
+		events->events[events->count++] = sum;
 	}
 }
 

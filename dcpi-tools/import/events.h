@@ -1,8 +1,8 @@
 /*
  * events.h - the events of a recording as those of an epoch
  *
- * Two of one name are one. Of an event whose period varies the sum of its periods is kept, too, as an event of its own:
- * NAME.sum, the number of events that its samples stand for. What branch recorders saw are two events more
+ * Two of one name are one. Of an event whose period varies the sum of its periods is kept, too (EVENT_SUM_SUFFIX). What
+ * branch recorders saw are two events more
  * (profile/edges.h). An epoch has room for EVENTS_MAX: sums give way first, then what comes last.
  * Thread rule: stateless.
  */

@@ -37,6 +37,8 @@ print_events(const struct perf_import_report *report, const struct output *outpu
 	for (size_t i = 0; i < report->epoch.event_count; i++) {
 		const struct slice_event *event = &report->events[i];
 
+		if (event_is_sum(&report->epoch.events[i]))
+			continue;
 		table_format(table, STYLE_PLAIN, "%" PRIu64, event->samples);
 		table_format(table, STYLE_PLAIN, "%" PRIu64, unknown_samples(event));
 		table_format(table, STYLE_PLAIN, "%" PRIu64, event->lost);
@@ -117,6 +119,19 @@ json_unknown(const struct slice_event *event)
 	return json_kept(object, failed);
 }
 
+/* The events that the samples of event `index` stand for; null: nobody knows. */
+static json_t *
+json_worth(const struct perf_import_report *report, size_t index)
+{
+	const struct epoch *epoch = &report->epoch;
+	uint64_t events = report->events[index].samples * epoch->events[index].period;
+
+	for (size_t i = 0; i < epoch->event_count; i++)
+		if (epoch_weighed_event(epoch, i) == index)
+			events += report->events[i].samples;
+	return events ? json_count(events) : json_null();
+}
+
 static json_t *
 json_events(const struct perf_import_report *report)
 {
@@ -127,12 +142,15 @@ json_events(const struct perf_import_report *report)
 		const struct event *event = &report->epoch.events[i];
 		const struct slice_event *sum = &report->events[i];
 
+		if (event_is_sum(event))
+			continue;
 		failed |= json_array_append_new(
-			array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", json_shown(event->name), "unit",
-		                         json_shown(event->encoding.unit), "period",
+			array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", json_shown(event->name),
+		                         "unit", json_shown(event->encoding.unit), "period",
 		                         event->period ? json_count(event->period) : json_null(), "samples",
-		                         json_count(sum->samples), "lost", json_count(sum->lost), "throttled",
-		                         json_count(sum->throttled), "unknown", json_unknown(sum)));
+		                         json_count(sum->samples), "events", json_worth(report, i), "lost",
+		                         json_count(sum->lost), "throttled", json_count(sum->throttled), "unknown",
+		                         json_unknown(sum)));
 	}
 	return json_kept(array, failed);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/columns_fit.h"
 #include "dcpi-tools/common/frequency_source.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
@@ -38,6 +39,8 @@ print_samples(const struct report *report, FILE *stream)
 		fprintf(stream, " %" PRIu64, report->totals[event]);
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
+	for (size_t i = 0; i < report->columns.count; i++)
+		summary_print_weights(&report->selection->events[report->columns.events[i]], "Weights:  ", stream);
 	return err;
 }
 

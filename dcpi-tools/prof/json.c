@@ -18,17 +18,45 @@ counts_json(const struct report *report, const struct histogram_row *row)
 	return json_kept(counts, failed);
 }
 
+/* Of events whose samples are weighted: what was taken, and what that stands for. */
+static int
+add_weights(const struct report *report, const struct histogram_row *row, json_t *object)
+{
+	json_t *taken = NULL, *events = NULL;
+	int failed = 0;
+
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const uint16_t index = report->choice.columns.events[i];
+		const struct selection_event *event = &report->choice.selection->events[index];
+
+		if (!event->is_weighted)
+			continue;
+		taken = taken ? taken : json_object();
+		events = events ? events : json_object();
+		failed |= json_object_set_new(taken, event->name, json_count(row->taken[index]));
+		failed |= json_object_set_new(events, event->name, json_count(row->counts[index] * event->period));
+	}
+	if (taken || events) {
+		failed |= json_object_set_new(object, "taken", taken);
+		failed |= json_object_set_new(object, "events", events);
+	}
+	return failed;
+}
+
 static json_t *
 row_json(const struct report *report, const struct histogram_row *row)
 {
 	const struct image *image = report->choice.selection->images[row->image].image;
 	bool has_offset = row->title && row->procedure.kind <= PROCEDURE_UNNAMED;
 	char build_id[BUILD_ID_TEXT_SIZE];
+	json_t *object;
 
 	build_id_format(image, build_id);
-	return json_pack("{s:o, s:o, s:o, s:s?, s:o}", "procedure", json_shown(row->title), "offset",
-	                 has_offset ? json_count(row->procedure.offset) : json_null(), "image", json_shown(image->path),
-	                 "build_id", build_id[0] ? build_id : NULL, "counts", counts_json(report, row));
+	object = json_pack("{s:o, s:o, s:o, s:s?, s:o}", "procedure", json_shown(row->title), "offset",
+	                   has_offset ? json_count(row->procedure.offset) : json_null(), "image",
+	                   json_shown(image->path), "build_id", build_id[0] ? build_id : NULL, "counts",
+	                   counts_json(report, row));
+	return json_kept(object, !object || add_weights(report, row, object));
 }
 
 int

@@ -18,6 +18,30 @@ event_is_clock(const struct event_encoding *encoding)
 	       (encoding->config == PERF_COUNT_SW_CPU_CLOCK || encoding->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+bool
+event_is_sum(const struct event *event)
+{
+	const size_t length = strlen(event->name), suffix = strlen(EVENT_SUM_SUFFIX);
+
+	return event->encoding.type == EVENT_TYPE_DCPIX && length > suffix &&
+	       strcmp(event->name + length - suffix, EVENT_SUM_SUFFIX) == 0;
+}
+
+bool
+event_sum_of(const struct event *samples, struct event *sum)
+{
+	*sum = (struct event){.encoding = {.type = EVENT_TYPE_DCPIX},
+	                      .period = 1,
+	                      .available = samples->available,
+	                      .user = samples->user,
+	                      .kernel = samples->kernel};
+	snprintf(sum->requested, sizeof(sum->requested), "%s", samples->name);
+	snprintf(sum->note, sizeof(sum->note),
+	         "the events that samples stand for beyond their number times the period");
+	memcpy(sum->encoding.unit, samples->encoding.unit, sizeof(sum->encoding.unit));
+	return snprintf(sum->name, sizeof(sum->name), "%s" EVENT_SUM_SUFFIX, samples->name) < (int)sizeof(sum->name);
+}
+
 /* rNNNN: the bits that the PMU's own manual gives. */
 static bool
 encode_raw(const char *name, struct event_encoding *encoding)

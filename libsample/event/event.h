@@ -45,7 +45,7 @@ struct event {
 	char requested[EVENT_NAME_SIZE]; /* what was asked for */
 	char note[EVENT_NOTE_SIZE];      /* one sentence on a fallback or an absence, else empty */
 	struct event_encoding encoding;
-	uint64_t period; /* events (or ns) per sample; 0: the kernel varies it to keep `rate` */
+	uint64_t period; /* events (or ns) per sample; 0: the kernel varies it to keep `rate` (EVENT_SUM_SUFFIX) */
 	uint64_t rate;   /* samples per second of a busy CPU: asked for, or meant by the period; 0: cannot be told */
 	uint64_t wanted_rate; /* what `rate` is without the kernel's limit; 0: there was none. Not kept in the database
 	                       */
@@ -109,6 +109,16 @@ bool event_is_clock(const struct event_encoding *encoding);
 
 /* The period nearest to `period` that the kernel takes for the event. */
 uint64_t event_period_near(const struct event *event, uint64_t period);
+
+/*
+ * `NAME.sum` is no event of its own: where samples of NAME stand for different numbers of events, it counts those
+ * beyond samples times the period of NAME, which is 0 where the kernel chooses it. EVENT_NAME_SIZE permitting.
+ */
+#define EVENT_SUM_SUFFIX ".sum"
+bool event_is_sum(const struct event *event);
+
+/* The sum of `samples`. False: its name would be too long. */
+bool event_sum_of(const struct event *samples, struct event *sum);
 
 /*
  * Give `event` a fixed period that makes `rate` samples a second (at least 1) of a CPU that counts `count_rate` events

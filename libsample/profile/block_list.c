@@ -40,17 +40,21 @@ struct block_adder {
 	uint64_t touched[TOUCHED_WORDS];
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	size_t event_count;
-	uint64_t sums[]; /* [offset * event_count + event] */
+	uint64_t *events; /* as sums: what those stand for; NULL: nobody asks */
+	uint64_t sums[];  /* [offset * event_count + event] */
 };
 
 struct block_adder *
-block_adder_new(size_t event_count)
+block_adder_new(size_t event_count, bool weighs)
 {
-	struct block_adder *adder =
-		calloc(1, sizeof(*adder) + event_count * COUNTS_BLOCK_SIZE * sizeof(adder->sums[0]));
+	const size_t count = event_count * COUNTS_BLOCK_SIZE;
+	struct block_adder *adder = calloc(1, sizeof(*adder) + (weighs ? 2 : 1) * count * sizeof(adder->sums[0]));
 
-	if (adder)
-		adder->event_count = event_count;
+	if (!adder)
+		return NULL;
+	adder->event_count = event_count;
+	if (weighs)
+		adder->events = &adder->sums[count];
 	return adder;
 }
 
@@ -60,10 +64,40 @@ block_adder_free(struct block_adder *adder)
 	free(adder);
 }
 
+/* `worth`: events of each of `pair->count`. */
+static void
+add_events(struct block_adder *adder, const struct block *block, const struct counts_pair *pair, uint64_t worth)
+{
+	uint64_t *sum = &adder->events[pair->offset * adder->event_count + block->event], events;
+
+	if (__builtin_mul_overflow(pair->count, worth, &events))
+		events = UINT64_MAX;
+	*sum = add_saturating(*sum, events);
+}
+
+/* `period`: of the samples, or of those that are weighed. */
+static void
+add_selected(struct selection_event *event, uint64_t period, bool is_sum, uint64_t selected)
+{
+	struct selection_weights *weights = &event->weights;
+
+	if (is_sum) {
+		event->selected_events += (double)selected;
+		weights->beyond += (double)selected;
+		weights->varied_events += period ? 0 : (double)selected;
+		return;
+	}
+	event->selected_taken = add_saturating(event->selected_taken, selected);
+	event->selected_events += (double)selected * (double)period;
+	weights->varied_samples = add_saturating(weights->varied_samples, period ? 0 : selected);
+}
+
 static int
 add_block(struct block_adder *adder, const struct block *block, struct selection *selection)
 {
-	struct selection_event *event = &selection->events[block->event];
+	const struct event *events = selection->epochs[block->epoch].events;
+	const bool is_sum = block->samples != block->epoch_event;
+	const uint64_t worth = is_sum ? 1 : events[block->epoch_event].period;
 	uint64_t selected = 0;
 	int pairs = counts_decode(block->data, block->size, adder->pairs);
 
@@ -73,13 +107,14 @@ add_block(struct block_adder *adder, const struct block *block, struct selection
 		const struct counts_pair *pair = &adder->pairs[i];
 		uint64_t *sum = &adder->sums[pair->offset * adder->event_count + block->event];
 
-		*sum = add_saturating(*sum, pair->count);
+		if (!is_sum)
+			*sum = add_saturating(*sum, pair->count);
+		if (adder->events)
+			add_events(adder, block, pair, worth);
 		selected = add_saturating(selected, pair->count);
 		adder->touched[pair->offset / 64] |= UINT64_C(1) << pair->offset % 64;
 	}
-	event->selected = add_saturating(event->selected, selected);
-	event->selected_events +=
-		(double)selected * (double)selection->epochs[block->epoch].events[block->epoch_event].period;
+	add_selected(&selection->events[block->event], events[block->samples].period, is_sum, selected);
 	return 0;
 }
 
@@ -95,15 +130,18 @@ take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct s
 		return -ENOMEM;
 	selection->counts = counts;
 	for (size_t event = 0; event < adder->event_count; event++) {
-		if (sums[event] == 0)
+		uint64_t *events = adder->events ? &sums[event + (size_t)(adder->events - adder->sums)] : &sums[event];
+
+		if (sums[event] == 0 && *events == 0)
 			continue;
 		counts[selection->count_count++] = (struct selection_count){
 			.offset = offset,
-			.count = sums[event],
+			.count = *events,
+			.taken = sums[event],
 			.image = image,
 			.event = (uint16_t)event,
 		};
-		sums[event] = 0;
+		sums[event] = *events = 0;
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef DCPI_PROFILE_BLOCK_LIST_H
 #define DCPI_PROFILE_BLOCK_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct block {
 	uint32_t number;
 	uint16_t event;       /* of the selection */
 	uint16_t epoch_event; /* of its epoch */
+	uint16_t samples;     /* of its epoch: the event whose samples it weighs, or epoch_event */
 	uint32_t epoch;       /* of the selection */
 };
 
@@ -35,14 +37,15 @@ int block_list_add(struct block_list *list, const struct block *block);
 int block_list_sort(struct block_list *list);
 void block_list_fini(struct block_list *list);
 
-/* Adds lists up. NULL when memory ends. */
-struct block_adder *block_adder_new(size_t event_count);
+/* Adds lists up; `weighs`: events, too. NULL when memory ends. */
+struct block_adder *block_adder_new(size_t event_count, bool weighs);
 void block_adder_free(struct block_adder *adder); /* NULL is allowed */
 
 /*
  * Sort the list, add it up into counts of `image`, which follow those of selection->counts, and empty it.
- * selection->events[].selected and selected_events grow by what was added. *capacity is that of selection->counts: 0 at
- * first. 0, -ENOMEM, -DCPI_EDAMAGED.
+ * selection->events[].selected_taken, selected_events and weights grow by what was added. A count's `taken` is its
+ * samples, and `count` what they stand for, for selection_weigh(). *capacity is that of selection->counts: 0 at first.
+ * 0, -ENOMEM, -DCPI_EDAMAGED.
  */
 int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection,
                     size_t *capacity);

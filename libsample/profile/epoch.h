@@ -83,6 +83,13 @@ void slice_event_add(struct slice_event *sum, const struct slice_event *more);
 /* Add the numbers of `more` (same epoch and events) to `slice`; its end becomes that of `more`. 0, or -ENOMEM. */
 int slice_add(struct slice *slice, const struct slice *more);
 
+/*
+ * The event whose samples event `index` weighs: event `E.sum` (EVENT_SUM_SUFFIX) has, for each place, the events that
+ * the samples of `E` there stand for beyond their number times the period of `E`. An index into epoch->events;
+ * epoch->event_count for an event that has samples of its own.
+ */
+size_t epoch_weighed_event(const struct epoch *epoch, size_t index);
+
 void epoch_encode(const struct epoch *epoch, struct byte_writer *writer);
 int epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch);
 void slice_encode(const struct slice *slice, struct byte_writer *writer);

@@ -79,6 +79,8 @@ overhead_add(struct overhead *overhead, const struct event *event, const struct 
 	const uint64_t taken = add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
 	uint64_t cost_ns;
 
+	if (event_is_sum(event))
+		return;
 	if (event->cost_ns == 0 && taken > 0)
 		overhead->is_unknown = true;
 	if (__builtin_mul_overflow(taken, event->cost_ns, &cost_ns))

@@ -88,6 +88,8 @@ copy_out(struct reading *reading, const struct selection_request *const *request
 		if (!reading->parts[i].is_passed) {
 			err = selection_read_slices(&reading->parts[i]);
 			err = err ? err : selection_narrow(&reading->parts[i]);
+			if (!err)
+				selection_weigh(reading->parts[i].selection);
 		}
 	return err;
 }

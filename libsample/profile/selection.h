@@ -29,22 +29,48 @@ struct selection_request {
 	                      then, and count in no total */
 };
 
-/* An event over all selected epochs: those with the same name are one. */
+/* What the samples of an event stand for, in events: added up while a selection is read. */
+struct selection_events {
+	double samples;
+	double unknown[UNKNOWN_CAUSE_COUNT];
+};
+struct selection_weights {
+	uint64_t least, most; /* periods of the epochs that have one; 0: none has */
+	bool has_sum;         /* some epoch has a sum of the event's periods */
+	bool is_unknown;      /* some epoch has neither period nor sum */
+	double beyond;        /* events that sums add to samples times periods */
+	double varied_events; /* of epochs without a period, and their samples */
+	uint64_t varied_samples;
+	struct selection_events totals, matched;
+};
+
+/*
+ * An event over all selected epochs: those with the same name are one. Where its samples stand for different numbers of
+ * events - epochs of different periods, or a period that varied in one - they are weighted: then every number of
+ * samples here and in struct selection_count is one of samples as they would be if each stood for `period` events, the
+ * shortest of the periods. What was really taken is in the fields that are called `taken`: tests of significance go by
+ * those.
+ */
 struct selection_event {
 	char name[EVENT_NAME_SIZE];
 	char requested[EVENT_NAME_SIZE];
 	char unit[EVENT_UNIT_SIZE];
 	char note[EVENT_NOTE_SIZE]; /* of the newest epoch */
-	uint64_t period;            /* 0: it varies */
-	uint64_t rate;              /* samples per second of a busy CPU; 0: it varies, or cannot be told */
-	struct overhead overhead;   /* of its samples alone */
-	uint64_t cost_ns;           /* of one sample, in the newest epoch; 0: not known */
-	bool available;             /* in at least one selected epoch */
-	bool is_truth;              /* of an emulation: only edges, nothing that a report could show; not available */
-	struct slice_event totals;  /* over the selected slices, all contexts */
-	uint64_t selected;          /* attributed samples whose context matches */
-	double selected_events;     /* those times the periods of their epochs */
+	uint64_t period;            /* events per sample; 0: not known */
+	uint64_t longest_period;    /* of all epochs; 0: the kernel varied it. Only with is_weighted */
+	bool is_weighted;
+	uint64_t rate;             /* samples per second of a busy CPU; 0: it varies, or cannot be told */
+	struct overhead overhead;  /* of its samples alone */
+	uint64_t cost_ns;          /* of one sample, in the newest epoch; 0: not known */
+	bool available;            /* in at least one selected epoch */
+	bool is_truth;             /* of an emulation: only edges, nothing that a report could show; not available */
+	struct slice_event totals; /* over the selected slices, all contexts */
+	uint64_t totals_taken;     /* totals.samples as they were taken */
+	uint64_t selected;         /* attributed samples whose context matches */
+	uint64_t selected_taken;
+	double selected_events;     /* that these stand for; 0 where no period is known */
 	struct slice_event matched; /* as totals, over the slices of selection.match */
+	struct selection_weights weights;
 };
 
 /* The slices, of those that were selected, with a sample whose context matches; all zero when there is none. */
@@ -56,7 +82,8 @@ struct selection_match {
 
 struct selection_count {
 	uint64_t offset;
-	uint64_t count;
+	uint64_t count; /* weighted, where the event's samples are */
+	uint64_t taken; /* samples */
 	uint32_t image; /* index into images */
 	uint16_t event; /* index into events */
 };

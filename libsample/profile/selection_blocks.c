@@ -112,6 +112,7 @@ open_streams(struct merge *merge, size_t slice)
 		if (stream->key.event < event_count) {
 			key.event = (uint16_t)(stream->key.event + 1);
 			stream->event = lead->event_maps[epoch].events[stream->key.event];
+			stream->samples = lead->event_maps[epoch].samples[stream->key.event];
 			stream->epoch = (uint32_t)epoch;
 			stream->slice = slice;
 			err = merge_add(merge, stream);
@@ -164,6 +165,7 @@ take_block(struct selection_parts *parts, const struct stream *stream)
 		.size = (uint32_t)value->mv_size,
 		.number = stream->key.block,
 		.event = stream->event,
+		.samples = stream->samples,
 		.epoch_event = stream->key.event,
 		.epoch = stream->epoch,
 	};
@@ -318,7 +320,7 @@ selection_read_blocks(struct selection_parts *parts, size_t count)
 			merge.lead = &parts[i];
 	if (!merge.lead)
 		return 0;
-	merge.adder = block_adder_new(merge.lead->selection->event_count);
+	merge.adder = block_adder_new(merge.lead->selection->event_count, selection_has_weights(merge.lead->selection));
 	err = merge.adder ? list_wanted(&merge) : -ENOMEM;
 	for (size_t i = 0; !err && i < merge.lead->scope->slice_count; i++)
 		err = open_streams(&merge, i);

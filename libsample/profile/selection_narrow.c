@@ -35,8 +35,13 @@ move_sums(const struct selection_event *from, struct selection_event *to)
 	to->overhead = from->overhead;
 	to->totals = from->totals;
 	to->matched = from->matched;
-	to->selected = from->selected;
+	to->selected_taken = from->selected_taken;
 	to->selected_events = from->selected_events;
+	to->weights.beyond = from->weights.beyond;
+	to->weights.varied_events = from->weights.varied_events;
+	to->weights.varied_samples = from->weights.varied_samples;
+	to->weights.totals = from->weights.totals;
+	to->weights.matched = from->weights.matched;
 }
 
 static uint16_t

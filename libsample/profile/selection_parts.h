@@ -19,6 +19,7 @@
 /* For the events of one epoch, where they are in the selection. */
 struct event_map {
 	uint16_t events[EVENTS_MAX];
+	uint16_t samples[EVENTS_MAX]; /* of the epoch: the event whose samples it weighs, or itself */
 };
 
 struct selection_parts {
@@ -40,7 +41,11 @@ int selection_read_blocks(struct selection_parts *parts, size_t count); /* of al
 int selection_read_slices(struct selection_parts *parts); /* totals and times, also of those that had a match */
 
 int selection_merge_events(struct selection_parts *parts); /* of the epochs that there are */
-int selection_narrow(struct selection_parts *parts);       /* at last: epochs and events to those of a label */
+int selection_narrow(struct selection_parts *parts);       /* epochs and events to those of a label */
+void selection_weigh(struct selection *selection);         /* at last: samples by what they stand for */
+
+/* Whether samples of some event may have to be weighed: their events are added up. */
+bool selection_has_weights(const struct selection *selection);
 
 /* The place of epoch `id` among the selected ones, which must have it. */
 size_t selection_epoch_index(const struct selection *selection, uint32_t id);

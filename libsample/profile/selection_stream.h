@@ -13,6 +13,7 @@ struct stream {
 	struct store_walk walk;
 	struct counts_key key; /* of the block that it stands at */
 	uint16_t event;        /* of the selection; this and what follows is whose it is who opened it */
+	uint16_t samples;      /* of the epoch: the event whose samples it weighs, or key.event */
 	uint32_t epoch;        /* of the selection */
 	size_t slice;          /* of the scope */
 };

@@ -49,8 +49,6 @@ merge_event(struct selection_parts *parts, const struct event *from)
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(events[i].name, from->name) != 0)
 			continue;
-		if (events[i].period != from->period)
-			events[i].period = 0;
 		if (events[i].rate != from->rate)
 			events[i].rate = 0;
 		events[i].available |= from->available && !events[i].is_truth;
@@ -79,17 +77,43 @@ read_epoch(struct selection_parts *parts, size_t index)
 	return err ? err : epoch_decode(id, value.mv_data, value.mv_size, epoch);
 }
 
+static void
+note_period(struct selection_weights *weights, uint64_t period, bool has_sum)
+{
+	weights->has_sum |= has_sum;
+	weights->is_unknown |= period == 0 && !has_sum;
+	if (period && (weights->least == 0 || period < weights->least))
+		weights->least = period;
+	if (period > weights->most)
+		weights->most = period;
+}
+
 static int
 merge_events(struct selection_parts *parts, size_t index)
 {
 	const struct epoch *epoch = &parts->selection->epochs[index];
+	struct event_map *map = &parts->event_maps[index];
+	bool has_sum[EVENTS_MAX] = {false};
 
 	for (size_t i = 0; i < epoch->event_count; i++) {
-		int place = merge_event(parts, &epoch->events[i]);
+		const size_t weighed = epoch_weighed_event(epoch, i);
+		int place;
 
+		map->samples[i] = (uint16_t)(weighed < epoch->event_count ? weighed : i);
+		if (map->samples[i] != i) {
+			has_sum[weighed] = true;
+			continue;
+		}
+		place = merge_event(parts, &epoch->events[i]);
 		if (place < 0)
 			return place;
-		parts->event_maps[index].events[i] = (uint16_t)place;
+		map->events[i] = (uint16_t)place;
+	}
+	for (size_t i = 0; i < epoch->event_count; i++) {
+		map->events[i] = map->events[map->samples[i]];
+		if (map->samples[i] == i && epoch->events[i].available)
+			note_period(&parts->selection->events[map->events[i]].weights, epoch->events[i].period,
+			            has_sum[i]);
 	}
 	return 0;
 }
@@ -122,6 +146,27 @@ selection_read_epochs(struct selection_parts *parts)
 	return err ? err : selection_merge_events(parts);
 }
 
+/* All that a slice has of the events, and of the sums that weigh them. */
+static void
+add_events(const struct selection_parts *parts, size_t epoch, const struct slice *slice, bool is_match)
+{
+	const struct event_map *map = &parts->event_maps[epoch];
+
+	for (size_t i = 0; i < slice->event_count; i++) {
+		const struct slice_event *counted = &slice->events[i];
+		struct selection_event *event = &parts->selection->events[map->events[i]];
+		struct selection_events *events = is_match ? &event->weights.matched : &event->weights.totals;
+		const bool is_sum = map->samples[i] != i;
+		const double worth = is_sum ? 1 : (double)parts->selection->epochs[epoch].events[i].period;
+
+		events->samples += (double)counted->samples * worth;
+		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+			events->unknown[cause] += (double)counted->unknown[cause] * worth;
+		if (!is_sum)
+			slice_event_add(is_match ? &event->matched : &event->totals, counted);
+	}
+}
+
 static void
 add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice)
 {
@@ -141,11 +186,13 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 	overhead->daemon_ns = add_saturating(overhead->daemon_ns, slice->daemon_cpu_ns);
 	selection->sideband_lost = add_saturating(selection->sideband_lost, slice->sideband_lost);
 	selection->skipped = add_saturating(selection->skipped, slice->skipped);
+	add_events(parts, epoch, slice, false);
 	for (size_t i = 0; i < slice->event_count; i++) {
-		uint16_t place = parts->event_maps[epoch].events[i];
+		const struct event_map *map = &parts->event_maps[epoch];
 
-		slice_event_add(&selection->events[place].totals, &slice->events[i]);
-		overhead_add(&selection->events[place].overhead, &selection->epochs[epoch].events[i],
+		if (map->samples[i] != i)
+			continue;
+		overhead_add(&selection->events[map->events[i]].overhead, &selection->epochs[epoch].events[i],
 		             &slice->events[i]);
 		overhead_add(overhead, &selection->epochs[epoch].events[i], &slice->events[i]);
 	}
@@ -165,9 +212,7 @@ add_match(struct selection_parts *parts, size_t epoch, const struct slice *slice
 	if (slice->epoch > match->last_epoch)
 		match->last_epoch = slice->epoch;
 	match->covered_ns = add_saturating(match->covered_ns, slice->end_ns - slice->start_ns);
-	for (size_t i = 0; i < slice->event_count; i++)
-		slice_event_add(&parts->selection->events[parts->event_maps[epoch].events[i]].matched,
-		                &slice->events[i]);
+	add_events(parts, epoch, slice, true);
 }
 
 int
@@ -197,4 +242,102 @@ selection_read_slices(struct selection_parts *parts)
 		slice_fini(&slice);
 	}
 	return err;
+}
+
+/* ---- what samples stand for ---- */
+
+bool
+selection_has_weights(const struct selection *selection)
+{
+	for (size_t i = 0; i < selection->event_count; i++) {
+		const struct selection_weights *weights = &selection->events[i].weights;
+
+		if (weights->has_sum || weights->least != weights->most)
+			return true;
+	}
+	return false;
+}
+
+/* Where it is not known what some of the samples stand for, each counts as one; so it does where all are alike. */
+static bool
+needs_weights(const struct selection_weights *weights)
+{
+	if (weights->is_unknown)
+		return false;
+	return weights->beyond > 0 || weights->least != weights->most;
+}
+
+/* What is attributed is cut to whole units, as the counts are: both agree. */
+static void
+divide(const struct selection_events *events, uint64_t unit, struct slice_event *samples)
+{
+	double attributed = events->samples;
+	uint64_t unknown = 0;
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+		attributed -= events->unknown[cause];
+		samples->unknown[cause] = (uint64_t)(events->unknown[cause] / (double)unit + .5);
+		unknown = add_saturating(unknown, samples->unknown[cause]);
+	}
+	samples->samples = add_saturating(unknown, (uint64_t)(attributed / (double)unit));
+}
+
+/*
+ * The shortest period is the unit, so that no sample counts for less than one. Where the kernel chose the periods, it
+ * is their mean.
+ */
+static void
+choose_unit(struct selection_event *event)
+{
+	const struct selection_weights *weights = &event->weights;
+	double mean = 0;
+
+	if (event->available)
+		event->period = weights->is_unknown ? 0 : weights->least;
+	event->is_weighted = needs_weights(weights);
+	if (!event->is_weighted)
+		return;
+	event->longest_period = weights->beyond > 0 ? 0 : weights->most;
+	if (weights->varied_samples > 0)
+		mean = weights->varied_events / (double)weights->varied_samples;
+	if (event->period == 0 || (mean > 0 && mean < (double)event->period))
+		event->period = mean >= 1 ? (uint64_t)(mean + .5) : 1;
+	divide(&weights->totals, event->period, &event->totals);
+	divide(&weights->matched, event->period, &event->matched);
+}
+
+/*
+ * What is left over where events are no multiple of the unit goes to the next place, so that any stretch of places has
+ * its events but for one unit.
+ */
+void
+selection_weigh(struct selection *selection)
+{
+	uint64_t left[SELECTION_EVENTS_MAX] = {0};
+	size_t kept = 0;
+
+	for (size_t i = 0; i < selection->event_count; i++) {
+		struct selection_event *event = &selection->events[i];
+
+		event->totals_taken = event->totals.samples;
+		choose_unit(event);
+		event->selected = event->is_weighted ? 0 : event->selected_taken;
+	}
+	for (size_t i = 0; i < selection->count_count; i++) {
+		struct selection_count *count = &selection->counts[i];
+		struct selection_event *event = &selection->events[count->event];
+
+		if (event->is_weighted) {
+			const uint64_t events = add_saturating(count->count, left[count->event]);
+
+			count->count = events / event->period;
+			left[count->event] = events % event->period;
+			event->selected = add_saturating(event->selected, count->count);
+		} else {
+			count->count = count->taken;
+		}
+		if (count->count || count->taken)
+			selection->counts[kept++] = *count;
+	}
+	selection->count_count = kept;
 }

@@ -26,6 +26,7 @@
 /* What dcpid asks for. */
 #define USUAL_FIELDS (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
 #define USUAL_COUNT  5
+#define WITH_PERIOD  (USUAL_FIELDS | PERF_SAMPLE_PERIOD)
 
 #define NO_PID UINT32_MAX
 
@@ -59,15 +60,15 @@ load_pid_tid(const uint8_t *data, struct record *record)
 }
 
 static void
-decode_usual_sample(const uint8_t *at, struct record *record)
+decode_usual_sample(const uint8_t *at, bool has_period, struct record *record)
 {
 	record->type = RECORD_SAMPLE;
 	record->id = load_u64(at);
 	record->sample.address = load_u64(at + FIELD_SIZE);
 	load_pid_tid(at + 2 * FIELD_SIZE, record);
 	record->time = load_u64(at + 3 * FIELD_SIZE);
-	record->sample.cgroup = load_u64(at + 4 * FIELD_SIZE);
-	record->sample.period = 0;
+	record->sample.period = has_period ? load_u64(at + 4 * FIELD_SIZE) : 0;
+	record->sample.cgroup = load_u64(at + (has_period ? 5 : 4) * FIELD_SIZE);
 	record->sample.branch_count = 0;
 	record->sample.has_call_chain = false;
 }
@@ -387,7 +388,12 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 	record->mode = decode_mode(header.misc);
 	if (header.type == PERF_RECORD_SAMPLE && layout->sample_type == USUAL_FIELDS &&
 	    body_size == USUAL_COUNT * FIELD_SIZE) {
-		decode_usual_sample(body, record);
+		decode_usual_sample(body, false, record);
+		return header.size;
+	}
+	if (header.type == PERF_RECORD_SAMPLE && layout->sample_type == WITH_PERIOD &&
+	    body_size == (USUAL_COUNT + 1) * FIELD_SIZE) {
+		decode_usual_sample(body, true, record);
 		return header.size;
 	}
 	if (header.type == PERF_RECORD_SAMPLE)

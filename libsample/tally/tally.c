@@ -233,6 +233,25 @@ tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
 	return 0;
 }
 
+int
+tally_add_with_sum(struct tally *tally, const struct sample_key *key, uint64_t count, uint16_t sum_event, uint64_t sum)
+{
+	struct sample_key sum_key = *key;
+	int err;
+
+	if (tally->room <= WAITING_MAX + 1) { /* else neither can be refused */
+		settle(tally);
+		if (tally->limit - tally->size < 2)
+			return -ENOSPC;
+		err = tally->room < 2 ? tally_grow(tally) : 0;
+		if (err)
+			return err;
+	}
+	sum_key.event = sum_event;
+	err = tally_add(tally, key, count);
+	return err ? err : tally_add(tally, &sum_key, sum);
+}
+
 size_t
 tally_size(struct tally *tally)
 {

@@ -34,6 +34,13 @@ void tally_free(struct tally *tally); /* NULL is allowed */
 /* Add `count` samples to `key`. 0; -ENOSPC when a new key does not fit, -ENOMEM when the table cannot grow: flush. */
 int tally_add(struct tally *tally, const struct sample_key *key, uint64_t count);
 
+/*
+ * Add `count` samples to `key`, and `sum` to the same place of event `sum_event`: both or neither. As tally_add(), but
+ * -ENOSPC as soon as two new keys would not fit.
+ */
+int tally_add_with_sum(struct tally *tally, const struct sample_key *key, uint64_t count, uint16_t sum_event,
+                       uint64_t sum);
+
 size_t tally_size(struct tally *tally);         /* distinct keys */
 size_t tally_limit(const struct tally *tally);  /* distinct keys at most */
 size_t tally_memory(const struct tally *tally); /* bytes allocated */

@@ -11,6 +11,7 @@
  *   cpu NAME                                          of the epochs that follow
  *   price EVENT RATE NANOSECONDS                      samples/s per CPU and cost of a sample, in the epochs that follow
  *   limit PPM                                         overhead limit of the epochs that follow
+ *   host NAME                                         of the epochs that follow; else testhost
  *   epoch START LABEL
  *   image KIND BUILD-ID PATH                          kind as in image_table.h, or user; build-id in hexadecimal
  *   context COMM CGROUP LABEL
@@ -133,7 +134,7 @@ add_event(struct builder *builder, char **fields)
 	copy_text(builder, event->encoding.unit, sizeof(event->encoding.unit), fields[3]);
 	event->period = number(builder, fields[4]);
 	event->available = strcmp(fields[5], "yes") == 0;
-	if (strcmp(event->name, "executions") == 0)
+	if (strcmp(event->name, "executions") == 0 || strstr(event->name, EVENT_SUM_SUFFIX))
 		event->encoding.type = EVENT_TYPE_DCPIX;
 	copy_text(builder, event->note, sizeof(event->note), fields[6]);
 	event->user = event->kernel = true;
@@ -170,7 +171,8 @@ begin_epoch(struct builder *builder, char **fields)
 
 	epoch->start_ns = epoch->end_ns = number(builder, fields[1]) * SECOND_NS;
 	copy_text(builder, epoch->label, sizeof(epoch->label), fields[2]);
-	copy_text(builder, epoch->host, sizeof(epoch->host), "testhost");
+	if (!epoch->host[0])
+		copy_text(builder, epoch->host, sizeof(epoch->host), "testhost");
 	copy_text(builder, epoch->kernel, sizeof(epoch->kernel), "6.1.0 #1 x86_64");
 	if (!*epoch->cpu)
 		copy_text(builder, epoch->cpu, sizeof(epoch->cpu), "a CPU");
@@ -354,7 +356,9 @@ obey(struct builder *builder, char **fields, size_t count)
 
 		event->enabled_ns += number(builder, fields[2]);
 		event->running_ns += number(builder, fields[3]);
-	} else if (strcmp(fields[0], "limit") == 0 && count == 2)
+	} else if (strcmp(fields[0], "host") == 0 && count == 2)
+		copy_text(builder, builder->epoch.host, sizeof(builder->epoch.host), fields[1]);
+	else if (strcmp(fields[0], "limit") == 0 && count == 2)
 		builder->epoch.overhead_limit_ppm = (uint32_t)number(builder, fields[1]);
 	else if (strcmp(fields[0], "cost") == 0 && count == 2)
 		builder->slice.daemon_cpu_ns += number(builder, fields[1]);

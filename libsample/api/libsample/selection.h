@@ -55,8 +55,14 @@ int sample_event_first(const struct sample_selection *selection, size_t *event);
 
 const char *sample_event_name(const struct sample_selection *selection, size_t event);
 const char *sample_event_unit(const struct sample_selection *selection, size_t event); /* "cycles", "ns", ... */
-uint64_t sample_event_period(const struct sample_selection *selection, size_t event);  /* units per sample; 0: varied */
+uint64_t sample_event_period(const struct sample_selection *selection,
+                             size_t event); /* units per sample; 0: not known */
 bool sample_event_is_available(const struct sample_selection *selection, size_t event); /* it could be counted */
+
+/*
+ * Where samples stand for different numbers of units - epochs of different periods - they are weighted: all numbers of
+ * samples are then of samples of sample_event_period().
+ */
 
 /* All samples in that time, of any command; those of them that have no image; those that were lost on the way. */
 uint64_t sample_event_samples(const struct sample_selection *selection, size_t event);

@@ -175,9 +175,10 @@ records_are_taken_in_the_order_of_time(void **state)
 }
 
 static void
-the_sum_of_periods_that_vary_is_an_event_of_its_own(void **state)
+samples_whose_period_varies_are_weighted_by_it(void **state)
 {
 	struct fixture *fixture = *state;
+	const struct selection_event *event;
 
 	set_bits(&fixture->file, FIRST_TYPE + FLAGS, FREQ);
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
@@ -185,10 +186,15 @@ the_sum_of_periods_that_vary_is_an_event_of_its_own(void **state)
 	put_sample(&fixture->file, 11, 0x400020, 2000);
 	put_sample(&fixture->file, 11, 0x400010, 3000);
 	import_whole(fixture);
-	assert_int_equal(count_of(fixture, "cycles", 0x1010), 2);
-	assert_int_equal(count_of(fixture, "cycles.sum", 0x1010), 2000);
-	assert_int_equal(count_of(fixture, "cycles.sum", 0x1020), 1000);
+	event = &fixture->selection->events[0];
 	assert_int_equal(fixture->report.samples, 3);
+	assert_int_equal(fixture->selection->event_count, 2); /* the sum of the first is no event of its own */
+	assert_true(event->is_weighted);
+	assert_int_equal(event->selected_taken, 3);
+	assert_int_equal(event->period, 1000); /* their mean */
+	assert_int_equal((uint64_t)event->selected_events, 3000);
+	assert_int_equal(count_of(fixture, "cycles", 0x1010), 2);
+	assert_int_equal(count_of(fixture, "cycles", 0x1020), 1);
 }
 
 struct branch {
@@ -331,7 +337,7 @@ main(void)
 		TEST(the_byte_order_of_a_recording_does_not_matter),
 		TEST(samples_of_guests_and_hypervisors_are_unknown),
 		TEST(records_are_taken_in_the_order_of_time),
-		TEST(the_sum_of_periods_that_vary_is_an_event_of_its_own),
+		TEST(samples_whose_period_varies_are_weighted_by_it),
 		TEST(branch_stacks_are_edges_and_runs),
 		TEST(images_have_the_build_ids_that_come_behind_the_samples),
 		TEST(a_recording_without_samples_is_no_epoch),

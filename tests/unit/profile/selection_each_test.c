@@ -170,7 +170,7 @@ assert_counts(const struct samples *samples, const struct selection *selection, 
 			assert_true(next < selection->count_count);
 			assert_string_equal(selection->images[count->image].image->path, paths[image]);
 			assert_int_equal(count->offset, offsets[offset]);
-			assert_int_equal(count->count, expected);
+			assert_int_equal(count->taken, expected);
 			next++;
 		}
 	}

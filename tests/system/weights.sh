@@ -1,0 +1,170 @@
+#!/bin/bash
+# weights.sh - samples that stand for different numbers of events: every tool's sums and shares are of events
+#
+# By hand: two programs in halves of unequal periods, on two hosts, in a database and in one that was made of two. Live:
+# two programs sampled at 5,200/s and then at 500/s, and faults sampled by rate, where the kernel chooses the period.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+image_lines='image user 1111111111111111 /opt/fast
+image user 2222222222222222 /opt/slow
+context fast / -
+context slow / -'
+# 600 and 200 ms of samples of 1 ms, 200 and 600 ms of samples of 10 ms
+quick='event cpu-clock cpu-clock ns 1000000 yes -
+epoch 1795271400 quick
+count cpu-clock 0 0 0x1000 600
+count cpu-clock 1 1 0x1000 200
+unknown cpu-clock no-process 10
+slice 1795271400 1795272000'
+rare='event cpu-clock cpu-clock ns 10000000 yes -
+host other
+epoch 1795275000 rare
+count cpu-clock 0 0 0x1000 20
+count cpu-clock 1 1 0x1000 60
+slice 1795275000 1795275600'
+db=$scratch/db
+printf '%s\n' "$image_lines" "$quick" noevents "$rare" | "$build/tests/system/make_database" "$db"
+printf '%s\n' "$image_lines" "$quick" | "$build/tests/system/make_database" "$scratch/two"
+printf '%s\n' "$image_lines" "$rare" | "$build/tests/system/make_database" "$scratch/second"
+check 'a database of another host is imported' dcpimport --db "$scratch/two" "$scratch/second"
+
+weights='cpu-clock: 890 samples of 1 ms to 10 ms are weighted by their period, and count as 1610 of 1 ms'
+check_equal 'dcpiprof adds up events, and says so' "Total samples for event type cpu-clock = 1610
+
+The counts given below are the number of samples for each listed event type.
+===================================
+cpu-clock       %    cum% image
+      800  49.69%  49.69% /opt/fast
+      800  49.69%  99.38% /opt/slow
+
+Time:     2026-11-21 14:30:00 to 15:40:00 UTC (20 min), 2 epochs, 1 to 2
+Samples:  cpu-clock 1610 (1 per 1 ms), 10 unknown (0.62%), 0 lost
+Weights:  $weights
+Unknown:  cpu-clock 10 (0.62%) no-process: the process was never seen
+Events:   cpu-clock: idle time is not counted" "$(dcpiprof --db "$db" --epoch all -i)"
+check_equal 'so it does over two hosts that were put together' "$(dcpiprof --db "$db" --epoch all -i)" \
+	"$(dcpiprof --db "$scratch/two" --epoch all -i)"
+check_equal 'JSON has weighted samples, those that were taken, and events' \
+	'{"counts":800,"taken":620,"events":800000000}
+{"counts":800,"taken":260,"events":800000000}' \
+	"$(dcpiprof --db "$db" --epoch all -i --json |
+		jq -c '.rows[] | {counts: .counts["cpu-clock"], taken: .taken["cpu-clock"], events: .events["cpu-clock"]}')"
+check_equal 'and of the event' '[1610,890,1600000000,1000000,10000000]' "$(dcpiprof --db "$db" --epoch all --json |
+	jq -c '.events[0] | [.samples, .taken, .selected_events, .period, .longest_period]')"
+check_equal 'one period is not weighted, and nothing is said' 'false 800 0' "$(
+	dcpiprof --db "$db" --epoch quick --json | jq -j '(.events[0] | has("taken")), " ", .events[0].selected - 10'
+	echo " $(dcpiprof --db "$db" --epoch quick | grep -c Weights)")"
+check_equal 'dcpicat has weighted counts' '0x1000 800
+0x1000 800' "$(dcpicat --db "$db" --epoch all --no-header)"
+check_equal 'and says how many were taken' 'taken cpu-clock 890' "$(dcpicat --db "$db" --epoch all | grep ^taken)"
+check_equal 'folded stacks are weighted' '800 800 10' \
+	"$(dcpiexport --db "$db" --epoch all --folded - | awk '{ print $NF }' | paste -sd' ')"
+check_equal 'so is callgrind'\''s file' '1610' \
+	"$(dcpiexport --db "$db" --epoch all --callgrind - | sed -n 's/^summary: //p')"
+check_equal 'which says so' "desc: Weights: $weights" \
+	"$(dcpiexport --db "$db" --epoch all --callgrind - | grep Weights)"
+
+sentence='live: shares over two rates are those of time'
+may_sample_or_skip "$sentence" || exit 0
+
+configure()
+{
+	printf 'overhead_limit = 50.0;\nmax_rate = 20000;\nevents = ( %s );\n' "$1" >"$scratch/dcpid.conf"
+}
+
+cp "$build/workloads/naps" "$scratch/first"
+cp "$build/workloads/naps" "$scratch/second_one"
+# halves FIRST SECOND - the two programs work for so many seconds each, one after the other
+halves()
+{
+	"$scratch/first" "$1" 1000000 0
+	"$scratch/second_one" "$2" 1000000 0
+}
+live=$scratch/live
+configure '{ name = "cpu-clock"; rate = 5200; }'
+start_dcpid "$live" --config "$scratch/dcpid.conf" || {
+	not_ok 'dcpid starts' "$(cat "$live.log")"
+	exit 0
+}
+dcpictl --db "$live" epoch --label often >/dev/null
+mapfile -t used < <(halves 3 1)
+configure '{ name = "cpu-clock"; rate = 500; }'
+dcpictl --db "$live" reload >/dev/null
+dcpictl --db "$live" epoch --label seldom >/dev/null
+mapfile -t -O 2 used < <(halves 1 3)
+stop "$started"
+
+# events_of COMM EPOCH - in seconds
+events_of()
+{
+	dcpiprof --db "$live" --epoch "$2" --comm "$1" --json | jq '.events[0] | .selected * .period / 1e9'
+}
+
+figure "CPU seconds ${used[*]}; sampled: $(events_of first often) $(events_of second_one often)" \
+	"$(events_of first seldom) $(events_of second_one seldom)"
+whole=$(awk -v a="$(events_of first all)" -v b="$(events_of second_one all)" 'BEGIN { print a / (a + b) }')
+halves=$(awk -v a="$(events_of first often)" -v b="$(events_of second_one often)" -v c="$(events_of first seldom)" \
+	-v d="$(events_of second_one seldom)" 'BEGIN { print (a + c) / (a + b + c + d) }')
+truth=$(awk -v a="${used[0]}" -v b="${used[1]}" -v c="${used[2]}" -v d="${used[3]}" \
+	'BEGIN { print (a + c) / (a + b + c + d) }')
+taken=$(for comm in first second_one; do
+	dcpiprof --db "$live" --epoch all --comm $comm --json | jq '.events[0].selected_taken'
+done | paste -sd' ' | awk '{ print $1 / ($1 + $2) }')
+figure "the first program has $whole of the whole, $halves of the halves, $truth of CPU time; $taken of the samples"
+# off by PERCENT of one
+near()
+{
+	awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= most / 100) }'
+}
+check "$sentence" near "$whole" "$truth" 3
+check 'and those of the halves' near "$whole" "$halves" 0.1
+
+# Of faults taken by rate the kernel takes as many samples where there are few as where there are many.
+cp "$build/workloads/touches" "$scratch/many"
+cp "$build/workloads/touches" "$scratch/few"
+faults=$scratch/faults
+configure '{ name = "page-faults"; rate = 200; }'
+start_dcpid "$faults" --config "$scratch/dcpid.conf" || {
+	not_ok 'dcpid starts' "$(cat "$faults.log")"
+	exit 0
+}
+touch_pages()
+{
+	for _ in $(seq 40); do
+		"$scratch/many" 25000
+	done
+	for _ in $(seq 200); do
+		"$scratch/few" 150
+		sleep 0.01
+	done
+	dcpictl --db "$faults" flush >/dev/null
+}
+dcpictl --db "$faults" epoch --label work >/dev/null
+export -f touch_pages
+export scratch faults
+perf stat -a -x, -e page-faults -o "$scratch/stat" bash -c touch_pages
+counted=$(sed -n 's/^\([0-9]*\),.*page-faults.*/\1/p' "$scratch/stat")
+check 'status lists no sums among events' \
+	test "$(dcpictl --db "$faults" status --json | jq -c '[.events[].name]')" = '["page-faults"]'
+stop "$started"
+
+# faults_of COMM KEY
+faults_of()
+{
+	dcpiprof --db "$faults" --epoch work --comm "$1" --json | jq ".events[0].$2"
+}
+
+sampled=$(dcpiprof --db "$faults" --epoch work --json | jq '.events[0] | .samples * .period')
+figure "$counted faults by perf stat, $sampled by samples weighted; of 1,000,000 faults and 30,000, and those of starting:" \
+	"$(faults_of many selected_events) and $(faults_of few selected_events)" \
+	"by $(faults_of many selected_taken) and $(faults_of few selected_taken) samples"
+check 'faults by rate add up to what a counter says' near "$(awk "BEGIN { print $sampled / $counted }")" 1 10
+# What others do meanwhile is in the periods, too: a share is right to what a few long periods make of it.
+few_of()
+{
+	awk -v few="$(faults_of few "$1")" -v many="$(faults_of many "$1")" 'BEGIN { print few / (few + many) }'
+}
+check 'shares are of faults' near "$(few_of selected_events)" 0.048 4
+check_at_least 'not of samples' 1 "$(awk "BEGIN { print $(few_of selected_taken) / $(few_of selected_events) / 1.5 }")"
+check_equal 'the database is sound' 0 "$(dcpictl --db "$faults" check >/dev/null; echo $?)"
