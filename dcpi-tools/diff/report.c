@@ -272,7 +272,10 @@ judge_items(struct report *report)
 {
 	const struct request *request = report->request;
 	const struct comparisons comparisons = {&report->items->comparison, report->item_count, sizeof(*report->items)};
-	int err = comparisons_add_noise(&report->scale, &comparisons, &report->noise);
+	int err;
+
+	report->scale.noise.prior = &report->history.prior;
+	err = comparisons_add_noise(&report->scale, &comparisons, &report->noise);
 
 	if (!err)
 		err = comparisons_judge(&comparisons, ALPHA, &report->marked_count);
@@ -336,6 +339,10 @@ report_make(struct report *report, const struct request *request, struct databas
 		return message_cannot(NULL, "compare the sets", -ENOMEM, NULL);
 	if (request->procedure)
 		return compare_code(report);
+	if (report->scale.run_count > 0)
+		status = run_history_read(&report->history, &request->sets, side_event(&report->sides[0])->name);
+	if (status)
+		return status;
 	err = report_meet(report);
 	if (!err)
 		err = make_items(report);

@@ -9,6 +9,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/common/run_history.h"
 #include "dcpi-tools/diff/code_rows.h"
 #include "dcpi-tools/diff/compare.h"
 #include "dcpi-tools/diff/meet.h"
@@ -69,6 +70,7 @@ struct report {
 	size_t group_count;
 	bool *same_build; /* by group */
 	struct scale scale;
+	struct run_history history;
 	struct variation noise; /* with several runs of a side: what they differ by */
 	bool *run_is_after;     /* what scale.noise points into, as the next */
 	double *run_totals;

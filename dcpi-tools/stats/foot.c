@@ -78,8 +78,7 @@ print_noise(const struct report *report, const struct output *output)
 		print_percent(" to ", variation->noise_most, output->stream);
 		fprintf(output->stream, "): by th%s %zu %s%s and ", variation->tested == 1 ? "is" : "ese",
 		        variation->tested, name, plural);
-		print_percent("", NOISE_PRIOR_MEDIAN, output->stream);
-		fputs(", which is usual of runs", output->stream);
+		run_history_print(&report->history, output->stream);
 	}
 	fputc('\n', output->stream);
 	begin_line(output, &heading);

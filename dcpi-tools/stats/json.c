@@ -79,6 +79,18 @@ lists_json(const struct report *report, json_t *root)
 	return json_kept(root, failed);
 }
 
+/* What was taken for usual besides what the rows show; null when it was said. */
+static json_t *
+prior_json(const struct report *report)
+{
+	const struct run_history *history = &report->history;
+
+	if (report->request->noise >= 0)
+		return json_null();
+	return json_pack("{s:f, s:f, s:i, s:i}", "percent", 100 * history->prior.median, "spread",
+	                 history->prior.spread, "programs", (int)history->series, "runs", (int)history->runs);
+}
+
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -91,5 +103,9 @@ report_print_json(const struct report *report, FILE *stream)
 	                  (int)report->variation.tested, "too_few_samples", (int)report->few, "scaled_by_period",
 	                  report->is_scaled);
 
+	if (root && json_object_set_new(root, "prior", prior_json(report))) {
+		json_decref(root);
+		root = NULL;
+	}
 	return json_print_exact(root ? lists_json(report, root) : NULL, stream);
 }

@@ -69,12 +69,16 @@ static int
 test_rows(struct report *report)
 {
 	const size_t count = rows_count(report->rows), sets = report->sets->count;
-	struct variation_request request = {
-		.set_count = sets, .factors = report->factors, .noise = report->request->noise};
+	struct variation_request request = {.set_count = sets,
+	                                    .factors = report->factors,
+	                                    .noise = report->request->noise,
+	                                    .prior = &report->history.prior};
 	struct variation_row *tested = calloc(count + 1, sizeof(*tested));
 	double *samples = calloc(sets, sizeof(*samples));
 	int err = -ENOMEM;
 
+	free(report->list);
+	report->marked = 0;
 	report->list = calloc(count + 1, sizeof(*report->list));
 	for (size_t i = 0; i < sets && samples; i++)
 		samples[i] = (double)report->details[i].samples;
@@ -156,10 +160,17 @@ choose_rows(struct report *report)
 static int
 evaluate(struct report *report)
 {
-	int err;
+	int err, status;
 
 	choose_factors(report);
+	report->history.prior = (struct noise_prior){NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
 	err = test_rows(report);
+	if (!err && report->request->noise < 0 && run_history_matters(&report->variation)) {
+		status = run_history_read(&report->history, report->sets, report->event);
+		if (status)
+			return status;
+		err = test_rows(report);
+	}
 	if (!err)
 		err = variation_outliers(report->totals, report->factors, report->sets->count, report->variation.noise,
 		                         &report->median_total, report->above);

@@ -11,6 +11,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/common/run_history.h"
 #include "dcpi-tools/stats/rows.h"
 
 /* What sets are made alike in before they are compared. */
@@ -79,6 +80,7 @@ struct report {
 	bool has_periods;   /* of all sets */
 	bool is_scaled;     /* periods differ, and counts are scaled by them */
 	struct variation variation;
+	struct run_history history; /* what is taken for usual besides what the rows show */
 	char event[EVENT_NAME_SIZE];
 	char unit[EVENT_UNIT_SIZE];
 };
