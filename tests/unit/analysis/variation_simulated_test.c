@@ -1,6 +1,7 @@
 /*
- * What is marked although nothing but noise is there: 300 comparisons of each kind, 100 from each of three seeds. A
- * comparison counts as wrong when any of its rows is marked (the family-wise error rate).
+ * What is marked although nothing but noise is there: 120 comparisons of each kind, 40 from each of three seeds
+ * (VARIATION_ROUNDS=100: 100; docs/accuracy.md has what they give). A comparison counts as wrong when any of its rows
+ * is marked (the family-wise error rate).
  */
 #include "tests/unit/test.h"
 
@@ -12,13 +13,33 @@
 #include "analysis/statistics.h"
 #include "analysis/variation.h"
 
-#define ROUNDS   100 /* of each seed */
+#define ROUNDS   40 /* of each seed */
 #define SETS     8
 #define ROWS_MAX 400
 
 static const uint64_t seeds[] = {1997, 7, 20261123};
 #define SEEDS (sizeof(seeds) / sizeof(seeds[0]))
-#define ALL   (SEEDS * ROUNDS)
+
+static size_t
+rounds(void)
+{
+	const char *text = getenv("VARIATION_ROUNDS");
+
+	return text ? strtoul(text, NULL, 10) : ROUNDS;
+}
+
+static size_t
+all_rounds(void)
+{
+	return SEEDS * rounds();
+}
+
+/* Of so many comparisons 5 % are wrong, and 2.5 standard deviations more with the seeds of a bad day. */
+static double
+most_wrong(size_t count)
+{
+	return 0.05 * (double)count + 2.5 * sqrt(0.05 * 0.95 * (double)count);
+}
 
 struct dice {
 	uint64_t state;
@@ -159,8 +180,8 @@ count_wrong(const struct kind *kind, size_t *at_1)
 	static struct comparison comparison;
 	size_t wrong = 0;
 
-	for (size_t round = 0; round < ALL; round++) {
-		struct dice dice = {seeds[round / ROUNDS] + round % ROUNDS * UINT64_C(0xd1342543de82ef95)};
+	for (size_t round = 0; round < all_rounds(); round++) {
+		struct dice dice = {seeds[round / rounds()] + round % rounds() * UINT64_C(0xd1342543de82ef95)};
 
 		fill(&comparison, kind, &dice);
 		judge(&comparison, kind);
@@ -208,7 +229,6 @@ static const struct {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Of 300 comparisons, 15 are 5 %; what is right gives 22 or more in one of 25 kinds and seeds, and 23 is too many. */
 static void
 noise_is_marked_as_rarely_as_the_p_value_says(void **state)
 {
@@ -218,13 +238,14 @@ noise_is_marked_as_rarely_as_the_p_value_says(void **state)
 	for (size_t i = 0; i < KINDS; i++) {
 		const size_t at_5 = count_wrong(&kinds[i].kind, &at_1);
 
-		printf("%s, %zu rows: %zu of %zu wrong at p = 0.05\n", kinds[i].name, kinds[i].kind.rows, at_5, ALL);
-		assert_true(at_5 < 23);
+		printf("%s, %zu rows: %zu of %zu wrong at p = 0.05\n", kinds[i].name, kinds[i].kind.rows, at_5,
+		       all_rounds());
+		assert_true((double)at_5 <= most_wrong(all_rounds()));
 		all_at_5 += at_5;
 	}
-	printf("all: %zu of %zu wrong at p = 0.05, %zu at p = 0.01\n", all_at_5, KINDS * ALL, at_1);
-	assert_true(all_at_5 * 100 <= 5 * KINDS * ALL);
-	assert_true(at_1 * 100 <= KINDS * ALL);
+	printf("all: %zu of %zu wrong at p = 0.05, %zu at p = 0.01\n", all_at_5, KINDS * all_rounds(), at_1);
+	assert_true(all_at_5 * 100 <= 5 * KINDS * all_rounds());
+	assert_true(at_1 * 100 <= KINDS * all_rounds());
 }
 
 /*
@@ -245,7 +266,7 @@ what_varies_more_is_found_and_nothing_else(void **state)
 		struct dice dice = {seeds[i]};
 		size_t found = 0, alone = 0;
 
-		for (size_t round = 0; round < ROUNDS; round++) {
+		for (size_t round = 0; round < 100; round++) {
 			fill(&comparison, &kind, &dice);
 			for (size_t set = 0; set < SETS; set++)
 				comparison.counts[0][set] =
@@ -255,8 +276,8 @@ what_varies_more_is_found_and_nothing_else(void **state)
 			alone += comparison.rows[0].p <= cases[i].p &&
 			         count_marked(&comparison, kind.rows, cases[i].p) == 1;
 		}
-		printf("%g times as much: found %zu times of %d, alone %zu\n", cases[i].more, found, ROUNDS, alone);
-		assert_true(found >= ROUNDS * 9 / 10);
+		printf("%g times as much: found %zu times of 100, alone %zu\n", cases[i].more, found, alone);
+		assert_true(found >= 90);
 		assert_true(alone >= found * 98 / 100);
 	}
 }
@@ -299,17 +320,18 @@ sides_in_which_nothing_changed_differ_as_rarely(void **state)
 
 		if (kinds[i].kind.is_regular || kinds[i].kind.cluster || kinds[i].kind.rows < 6)
 			continue; /* sampling is what it is for dcpidiff; and two rows are one share */
-		for (size_t round = 0; round < ALL; round++) {
-			struct dice dice = {seeds[round / ROUNDS] + round % ROUNDS * UINT64_C(0xd1342543de82ef95)};
+		for (size_t round = 0; round < all_rounds(); round++) {
+			struct dice dice = {seeds[round / rounds()] + round % rounds() * UINT64_C(0xd1342543de82ef95)};
 
 			fill(&comparison, &kinds[i].kind, &dice);
 			add_up(&comparison, &kinds[i].kind);
-			wrong += sides_differ(&comparison, &kinds[i].kind, before[round / ROUNDS]);
+			wrong += sides_differ(&comparison, &kinds[i].kind, before[round / rounds()]);
 		}
-		printf("%s, %zu rows: %zu of %zu sides differ\n", kinds[i].name, kinds[i].kind.rows, wrong, ALL);
-		assert_true(wrong < 23);
+		printf("%s, %zu rows: %zu of %zu sides differ\n", kinds[i].name, kinds[i].kind.rows, wrong,
+		       all_rounds());
+		assert_true((double)wrong <= most_wrong(all_rounds()));
 		all += wrong;
-		count += ALL;
+		count += all_rounds();
 	}
 	printf("all: %zu of %zu\n", all, count);
 	assert_true(all * 100 <= 5 * count);
