@@ -31,4 +31,13 @@ check_at_least 'they use what memory can do, percent' 60 \
 	"$(last e5-2699v3 '100 * .gb_per_second / .limit_gb_per_second')"
 check_at_most 'the old ones do not need all of theirs, percent' 50 \
 	"$(last e5-2603v1 '100 * .gb_per_second / .limit_gb_per_second')"
+# What no model may break, whatever its figures are (a roofline: Williams and others, CACM 52(4), 2009): all cores together
+# read no faster than one core does, times cores, and than memory can.
+# shellcheck disable=SC2016 # jq's variables
+for machine in e5-2603v1 e5-2699v3 e5-2690v4; do
+	check "$machine: neither more than its cores nor more than its memory" json_holds '
+		(.points | min_by(.threads)) as $one | .points[] | select(.threads > 1) |
+			.of_perfect <= 1.01 and .of_perfect <= 1.01 * .limit_gb_per_second / (.threads * $one.gb_per_second)' \
+		"$scratch/$machine.json"
+done
 [ $failures = 0 ]
