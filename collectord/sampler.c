@@ -53,14 +53,36 @@ events_beyond(const struct event *event, const struct record *record)
 	return record->sample.period > event->period ? record->sample.period - event->period : 0;
 }
 
+/* One that did not come a moment ago, or stands for `beyond` more events. Not inlined: most are neither. */
+__attribute__((noinline)) static int
+look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, const struct record *record,
+               uint64_t beyond)
+{
+	struct sample_key key;
+	int cause = attribution_sample(sampler->attribution, record, &key);
+	int err;
+
+	if (cause) {
+		sampler->totals[event].unknown[cause - 1]++;
+		if (sampler->sums[event])
+			sampler->totals[sampler->sums[event]].unknown[cause - 1] += beyond;
+		return 0;
+	}
+	key.event = (uint16_t)event;
+	if (beyond)
+		return tally_add_with_sum(sampler->tally, &key, 1, sampler->sums[event], beyond);
+	err = tally_add(sampler->tally, &key, 1);
+	if (!err)
+		recent_put(&sampler->recent, slot, record, &key, sampler->tally);
+	return err;
+}
+
 static int
 take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
 	size_t event = find_event(sampler, cpu, record->id);
-	struct slice_event *sum = NULL;
-	struct sample_key key;
+	struct recent_slot *slot;
 	uint64_t beyond = 0;
-	int cause;
 
 	if (event == sampler->event_count)
 		event = find_shared_event(sampler, cpu);
@@ -68,23 +90,14 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		cpu->skipped++;
 		return 0;
 	}
-	if (sampler->sums[event]) {
-		sum = &sampler->totals[sampler->sums[event]];
+	if (sampler->sums[event])
 		beyond = events_beyond(&sampler->events[event], record);
-	}
-	cause = attribution_sample(sampler->attribution, record, &key);
-	if (cause) {
-		sampler->totals[event].unknown[cause - 1]++;
-		if (sum)
-			sum->unknown[cause - 1] += beyond;
+	slot = recent_slot(&sampler->recent, record, (uint16_t)event);
+	if (!beyond && recent_is(&sampler->recent, slot, record, (uint16_t)event)) {
+		slot->count++;
 	} else {
-		int err;
+		int err = look_sample_up(sampler, event, slot, record, beyond);
 
-		key.event = (uint16_t)event;
-		if (beyond)
-			err = tally_add_with_sum(sampler->tally, &key, 1, sampler->sums[event], beyond);
-		else
-			err = tally_add(sampler->tally, &key, 1);
 		if (err && sampler->relieving) {
 			sampler->totals[event].dropped++;
 			return 0;
@@ -93,8 +106,8 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 			return err;
 	}
 	sampler->totals[event].samples++;
-	if (sum)
-		sum->samples += beyond;
+	if (beyond)
+		sampler->totals[sampler->sums[event]].samples += beyond;
 	cpu->counters[event].dither.samples++;
 	return 0;
 }
@@ -152,11 +165,17 @@ take_record(void *context, uint32_t index, const struct record *record)
 	case RECORD_UNTHROTTLE:
 	case RECORD_OTHER:
 		return 0;
+	case RECORD_KSYMBOL:
+	case RECORD_CGROUP:
+		recent_settle(&sampler->recent, sampler->tally); /* they concern every process */
+		break;
 	default:
-		/* out of memory for a mapping: its samples will be counted as unknown */
-		(void)attribution_apply(sampler->attribution, record);
-		return 0;
+		recent_change(&sampler->recent, record->pid);
+		break;
 	}
+	/* out of memory for a mapping: its samples will be counted as unknown */
+	(void)attribution_apply(sampler->attribution, record);
+	return 0;
 }
 
 /*
@@ -216,6 +235,7 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 
 	look_for_losses(sampler);
 	err = sampler_merge_until(sampler, horizon, take_record);
+	recent_settle(&sampler->recent, sampler->tally);
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
 		make_up_for_lost_records(sampler);

@@ -6,6 +6,7 @@
 
 #include "collectord/budget.h"
 #include "collectord/dither.h"
+#include "collectord/recent.h"
 #include "collectord/sampler.h"
 #include "stream/merge.h"
 
@@ -74,6 +75,7 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
+	struct recent recent;    /* empty between two drains */
 	bool relieving;          /* give up samples that do not fit */
 	bool records_lost;       /* records about processes, since /proc was read */
 	bool records_overflowed; /* a ring had no room for them */

@@ -22,6 +22,7 @@ sampler_merge_until(struct sampler *sampler, uint64_t horizon, merge_sink *sink)
 		err = merge_drain(sampler->merge, time_ns, sink, sampler);
 		if (err)
 			return err;
+		recent_settle(&sampler->recent, sampler->tally);
 		attribution_begin_labels(sampler->attribution, time_ns);
 	}
 	err = merge_drain(sampler->merge, horizon, sink, sampler);

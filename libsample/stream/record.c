@@ -23,11 +23,6 @@
 	 PERF_SAMPLE_IDENTIFIER)
 #define FIELD_SIZE 8 /* each of them */
 
-/* What dcpid asks for. */
-#define USUAL_FIELDS (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
-#define USUAL_COUNT  5
-#define WITH_PERIOD  (USUAL_FIELDS | PERF_SAMPLE_PERIOD)
-
 #define NO_PID UINT32_MAX
 
 /* Of SAMPLE_FIELDS. Without an instruction of its own a population count is a call, so bits are added up side by side.
@@ -57,20 +52,6 @@ load_pid_tid(const uint8_t *data, struct record *record)
 {
 	memcpy(&record->pid, data, sizeof(record->pid));
 	memcpy(&record->tid, data + sizeof(record->pid), sizeof(record->tid));
-}
-
-static void
-decode_usual_sample(const uint8_t *at, bool has_period, struct record *record)
-{
-	record->type = RECORD_SAMPLE;
-	record->id = load_u64(at);
-	record->sample.address = load_u64(at + FIELD_SIZE);
-	load_pid_tid(at + 2 * FIELD_SIZE, record);
-	record->time = load_u64(at + 3 * FIELD_SIZE);
-	record->sample.period = has_period ? load_u64(at + 4 * FIELD_SIZE) : 0;
-	record->sample.cgroup = load_u64(at + (has_period ? 5 : 4) * FIELD_SIZE);
-	record->sample.branch_count = 0;
-	record->sample.has_call_chain = false;
 }
 
 /* One call per sample: the size is checked once for all fields, and nothing is cleared that is not read. */
@@ -386,16 +367,8 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 	*consumed = header.size;
 	body_size = header.size - sizeof(header);
 	record->mode = decode_mode(header.misc);
-	if (header.type == PERF_RECORD_SAMPLE && layout->sample_type == USUAL_FIELDS &&
-	    body_size == USUAL_COUNT * FIELD_SIZE) {
-		decode_usual_sample(body, false, record);
+	if (size >= RECORD_USUAL_ROOM && record_decode_usual(layout, data, record))
 		return header.size;
-	}
-	if (header.type == PERF_RECORD_SAMPLE && layout->sample_type == WITH_PERIOD &&
-	    body_size == (USUAL_COUNT + 1) * FIELD_SIZE) {
-		decode_usual_sample(body, true, record);
-		return header.size;
-	}
 	if (header.type == PERF_RECORD_SAMPLE)
 		whole = decode_sample(layout, body, body_size, record);
 	else

@@ -8,9 +8,11 @@
 #ifndef DCPI_STREAM_RECORD_H
 #define DCPI_STREAM_RECORD_H
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BUILD_ID_SIZE_MAX 20
 #define RECORD_SIZE_MAX   65535 /* perf_event_header.size is 16 bits wide */
@@ -108,6 +110,43 @@ struct record_layout {
 	 */
 	bool no_build_ids;
 };
+
+/* What dcpid asks for: a sample is then its header and fields of eight bytes, in this order, the period before the
+ * last.
+ */
+#define RECORD_USUAL_FIELDS                                                                                            \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
+#define RECORD_USUAL_ROOM 56 /* bytes at most */
+
+/* Decode such a sample, if the 56 bytes that are there begin with one: what nearly all records are, without a call. */
+static inline bool
+record_decode_usual(const struct record_layout *layout, const uint8_t *data, struct record *record)
+{
+	const bool has_period = layout->sample_type & PERF_SAMPLE_PERIOD;
+	struct perf_event_header header;
+	uint64_t fields[6];
+
+	memcpy(&header, data, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE ||
+	    (layout->sample_type & ~(uint64_t)PERF_SAMPLE_PERIOD) != RECORD_USUAL_FIELDS ||
+	    header.size != RECORD_USUAL_ROOM - (has_period ? 0 : sizeof(uint64_t)))
+		return false;
+	memcpy(fields, data + sizeof(header), sizeof(fields));
+	record->type = RECORD_SAMPLE;
+	record->mode = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) <= CPU_MODE_GUEST_USER
+	                       ? (enum cpu_mode)(header.misc & PERF_RECORD_MISC_CPUMODE_MASK)
+	                       : CPU_MODE_UNKNOWN;
+	record->id = fields[0];
+	record->sample.address = fields[1];
+	memcpy(&record->pid, &fields[2], sizeof(record->pid));
+	memcpy(&record->tid, (const uint8_t *)&fields[2] + sizeof(record->pid), sizeof(record->tid));
+	record->time = fields[3];
+	record->sample.period = has_period ? fields[4] : 0;
+	record->sample.cgroup = fields[has_period ? 5 : 4];
+	record->sample.branch_count = 0;
+	record->sample.has_call_chain = false;
+	return true;
+}
 
 /*
  * Decode the record that starts at `data`, of which `size` bytes are there. Returns the record's own size (8 to

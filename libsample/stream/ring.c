@@ -139,20 +139,15 @@ decode_at_tail(struct ring *ring, const struct record_layout *layout, size_t wai
 	return record_decode(layout, ring->bounce, waiting, record, consumed);
 }
 
-int
-ring_peek(struct ring *ring, const struct record_layout *layout, struct record *record)
+/* Any record but the one that nearly all are. Not inlined: what it keeps on the stack would cost each sample. */
+__attribute__((noinline)) static int
+peek_other(struct ring *ring, const struct record_layout *layout, struct record *record)
 {
-	for (;;) {
-		uint64_t waiting;
+	while (ring->head != ring->tail) {
+		const uint64_t waiting = ring->head - ring->tail;
 		size_t consumed;
-		int result;
+		int result = -EAGAIN;
 
-		if (ring->tail == ring->head)
-			ring->head = head_load(ring);
-		waiting = ring->head - ring->tail;
-		if (waiting == 0)
-			return 0;
-		result = -EAGAIN;
 		if (waiting <= ring->size)
 			result = decode_at_tail(ring, layout, waiting, record, &consumed);
 		if (result > 0) {
@@ -166,7 +161,29 @@ ring_peek(struct ring *ring, const struct record_layout *layout, struct record *
 			ring->tail = ring->head;
 		else
 			ring->tail += consumed;
+		if (ring->tail == ring->head)
+			ring->head = head_load(ring);
 	}
+	return 0;
+}
+
+int
+ring_peek(struct ring *ring, const struct record_layout *layout, struct record *record)
+{
+	const size_t position = ring->tail & (ring->size - 1);
+	uint64_t waiting;
+
+	if (ring->tail == ring->head)
+		ring->head = head_load(ring);
+	waiting = ring->head - ring->tail;
+	if (waiting == 0)
+		return 0;
+	if (waiting >= RECORD_USUAL_ROOM && waiting <= ring->size && position <= ring->size - RECORD_USUAL_ROOM &&
+	    record_decode_usual(layout, ring->data + position, record)) {
+		ring->record_size = ((const struct perf_event_header *)(ring->data + position))->size;
+		return 1;
+	}
+	return peek_other(ring, layout, record);
 }
 
 void
