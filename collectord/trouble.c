@@ -98,16 +98,19 @@ static bool
 describe_reader(const struct collection_view *view, char *text, size_t size)
 {
 	const struct profile_stats *stats = &view->profile;
-	char since[16], command[64];
+	char since[16], command[64], who[96] = "a process";
 
 	if (!stats->reader)
 		return false;
 	format_clock(stats->reader_since_ns, since, sizeof(since));
-	read_command(stats->reader, command, sizeof(command));
+	if (stats->reader > 0) {
+		read_command(stats->reader, command, sizeof(command));
+		snprintf(who, sizeof(who), "process %d (%s)", stats->reader, *command ? command : "?");
+	}
 	snprintf(text, size,
-	         "process %d (%s) has been reading the database since %s and does not go on: %.1f MiB cannot be used "
-	         "again until it does, or ends; at the size limit it is cut off",
-	         stats->reader, *command ? command : "?", since, (double)stats->reader_bytes / (1 << 20));
+	         "%s has been reading the database since %s and does not go on: %.1f MiB cannot be used again until "
+	         "it does, or ends; after five minutes, and at the size limit, it is cut off",
+	         who, since, (double)stats->reader_bytes / (1 << 20));
 	return true;
 }
 

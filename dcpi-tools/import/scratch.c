@@ -40,7 +40,7 @@ scratch_open(struct scratch *scratch)
 void
 scratch_close(struct scratch *scratch)
 {
-	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock"};
+	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
 
 	profile_close(scratch->profile);
 	for (size_t i = 0; scratch->directory[0] && i < sizeof(files) / sizeof(files[0]); i++) {

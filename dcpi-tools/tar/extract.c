@@ -69,7 +69,6 @@ try_it(const struct request *request, const char *directory)
 		.status = STATUS_DAMAGED,
 	};
 	struct profile *profile;
-	char *lock;
 	int err;
 
 	guard_enter(&guard);
@@ -78,10 +77,6 @@ try_it(const struct request *request, const char *directory)
 		profile_close(profile);
 	guard_leave(&guard);
 	free(shown);
-	if (asprintf(&lock, "%s/lock.mdb", directory) >= 0) {
-		unlink(lock); /* who opens it next makes one */
-		free(lock);
-	}
 	return err ? message_cannot(request->archive, "open the database in it", err, NULL) : STATUS_OK;
 }
 

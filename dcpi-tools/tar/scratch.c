@@ -47,6 +47,7 @@ clean_up(struct scratch *scratch)
 		SCRATCH_DATABASE "/data.mdb",
 		SCRATCH_DATABASE "/lock.mdb",
 		SCRATCH_DATABASE "/dcpid.lock",
+		SCRATCH_DATABASE "/readers.lock",
 		SCRATCH_FILE,
 	};
 	int fd = open(scratch->path, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -8,6 +8,10 @@
 #ifndef DCPI_BASE_ERROR_H
 #define DCPI_BASE_ERROR_H
 
+#define DCPI_VERSION_GONE                                                                                              \
+	"the version of the database that was being read has gone (it is kept for five minutes, and no longer than "   \
+	"there is room)"
+
 /* name, value, exit status, what a user reads */
 #define DCPI_ERRORS(X)                                                                                                 \
 	X(DCPI_EDAMAGED, 5001, 3, "the data is damaged or not what it claims to be")                                   \
@@ -24,7 +28,8 @@
 	X(DCPI_ENETWORKFS, 5012, 1, "a database cannot be written on a network file system; use a local disk")         \
 	X(DCPI_ESYMLINK, 5013, 1, "there is a symbolic link where the database should be; name what it points to")     \
 	X(DCPI_EFOREIGN, 5014, 3, "what lies there is not a profile database; name another directory")                 \
-	X(DCPI_EGONE, 5015, 1, "the directory was removed, and dcpid may not make it again")
+	X(DCPI_EGONE, 5015, 1, "the directory was removed, and dcpid may not make it again")                           \
+	X(DCPI_EVERSION, 5016, 1, DCPI_VERSION_GONE "; run the command again")
 
 enum dcpi_error {
 #define DCPI_ERROR_VALUE(name, value, status, text) name = value,

@@ -17,6 +17,7 @@ static const struct guard_signal {
 #define GUARDED_COUNT (sizeof(guarded) / sizeof(guarded[0]))
 
 static __thread struct guard *volatile innermost;
+static __thread const struct guard_excuse *volatile excuse;
 static __thread char handler_stack[32768]; /* the fault may be a stack overflow */
 static struct sigaction before[GUARDED_COUNT];
 static char *const *_Atomic new_arguments; /* NULL: end instead */
@@ -49,6 +50,11 @@ on_fault(int number, siginfo_t *info, void *context)
 	write_text(": ");
 	write_text(guard->subject);
 	write_text(": ");
+	if (excuse && excuse->applies(excuse->context)) {
+		write_text(excuse->sentence);
+		write_text("\n");
+		_exit(excuse->status);
+	}
 	write_text(guard->claim);
 	write_text(" (");
 	write_text(guarded[i].reason);
@@ -94,6 +100,12 @@ guard_leave(struct guard *guard)
 	for (size_t i = 0; i < GUARDED_COUNT; i++)
 		sigaction(guarded[i].number, &before[i], NULL);
 	sigaltstack(&off, NULL);
+}
+
+void
+guard_set_excuse(const struct guard_excuse *new)
+{
+	excuse = new;
 }
 
 struct guard *

@@ -23,6 +23,18 @@ struct guard {
 	struct guard *outer; /* set by guard_enter() */
 };
 
+/*
+ * What else a fault of this thread may come from: where `applies` (async-signal-safe) says so, the sentence follows the
+ * subject, and the program ends with `status`.
+ */
+struct guard_excuse {
+	bool (*applies)(const void *context);
+	const void *context;
+	const char *sentence;
+	int status;
+};
+void guard_set_excuse(const struct guard_excuse *excuse); /* borrowed; NULL: none */
+
 /* Prints "dcpiprof: SUBJECT: CLAIM (REASON); ADVICE" on a fault. The guard and its texts must live until it is left. */
 void guard_enter(struct guard *guard);
 void guard_leave(struct guard *guard); /* the one entered last */

@@ -327,7 +327,9 @@ kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, stru
 	if (!mapping)
 		mapping = find_module(map, address, time_ns);
 	if (!mapping)
-		return 1 + (map->hidden ? UNKNOWN_KERNEL_HIDDEN : UNKNOWN_KERNEL_ADDRESS);
+		return 1 + (map->hidden       ? UNKNOWN_KERNEL_HIDDEN
+		            : map->incomplete ? UNKNOWN_MEMORY
+		                              : UNKNOWN_KERNEL_ADDRESS);
 	*image = mapping->image;
 	*offset = address - mapping->start + mapping->file_offset;
 	return 0;

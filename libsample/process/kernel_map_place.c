@@ -90,8 +90,10 @@ kernel_map_place(struct kernel_map *map, const struct record_mmap *mmap)
 		return 0;
 	take_build_id(mmap, &image);
 	mapped = mapped_image_get(map->images, &image);
-	if (!mapped)
+	if (!mapped) {
+		map->incomplete = true;
 		return -ENOMEM;
+	}
 	if (image.kind == IMAGE_KERNEL) {
 		mapped_image_release(map->text);
 		map->text = mapped;
@@ -101,5 +103,6 @@ kernel_map_place(struct kernel_map *map, const struct record_mmap *mmap)
 	}
 	err = address_space_insert(&map->modules, &map->budget, mmap->start, mmap->start + mmap->length, 0, mapped);
 	mapped_image_release(mapped);
+	map->incomplete |= err != 0;
 	return err;
 }

@@ -265,7 +265,7 @@ profile_adopt(struct profile *to, struct profile *from, const struct adoption_op
 		.from_store = &from->store,
 		.to_store = &to->store,
 	};
-	int err;
+	int err, gone;
 
 	memset(adoption, 0, sizeof(*adoption));
 	if (!to->store.write)
@@ -274,9 +274,12 @@ profile_adopt(struct profile *to, struct profile *from, const struct adoption_op
 	if (err)
 		return err;
 	err = store_begin(&to->store, true, &adopting.to_txn);
-	if (!err)
-		err = store_end(&to->store, adopting.to_txn, adopt_all(&adopting));
-	mdb_txn_abort(adopting.from_txn);
+	if (!err) {
+		err = adopt_all(&adopting);
+		gone = readers_check(&from->store);
+		err = store_end(&to->store, adopting.to_txn, gone ? gone : err);
+	}
+	store_leave(&from->store, adopting.from_txn, 0);
 	number_map_fini(&adopting.epochs);
 	number_map_fini(&adopting.slices);
 	number_map_fini(&adopting.images);

@@ -1,6 +1,7 @@
 #include "profile/captured.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "profile/captured_table.h"
 #include "profile/handle.h"
@@ -83,9 +84,7 @@ profile_find_image(struct profile *profile, const struct image *image, uint32_t 
 
 	if (err)
 		return err;
-	err = identity_find_image(&profile->store, txn, image, number);
-	mdb_txn_abort(txn);
-	return err;
+	return store_leave(&profile->store, txn, identity_find_image(&profile->store, txn, image, number));
 }
 
 int
@@ -94,7 +93,7 @@ profile_get_layout(struct profile *profile, uint32_t image, struct captured_layo
 	uint8_t name[CAPTURED_KEY_SIZE];
 	MDB_val key = {sizeof(name), name}, value;
 	MDB_txn *txn;
-	int err;
+	int err, gone;
 
 	if (!profile->store.has[TABLE_TEXT])
 		return -ENOENT;
@@ -105,8 +104,10 @@ profile_get_layout(struct profile *profile, uint32_t image, struct captured_layo
 	err = store_error(mdb_get(txn, profile->store.tables[TABLE_TEXT], &key, &value));
 	if (!err)
 		err = captured_layout_decode(value.mv_data, value.mv_size, layout);
-	mdb_txn_abort(txn);
-	return err;
+	gone = store_leave(&profile->store, txn, 0);
+	if (gone && !err)
+		free(*layout);
+	return gone ? gone : err;
 }
 
 int
@@ -117,7 +118,5 @@ profile_captured_bytes(struct profile *profile, uint64_t *bytes)
 
 	if (err)
 		return err;
-	err = count_bytes(&profile->store, txn, bytes);
-	mdb_txn_abort(txn);
-	return err;
+	return store_leave(&profile->store, txn, count_bytes(&profile->store, txn, bytes));
 }

@@ -48,8 +48,7 @@ profile_has_symbols(struct profile *profile, uint32_t session_image)
 	if (image == 0 || store_begin(&profile->store, false, &txn))
 		return false;
 	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
-	mdb_txn_abort(txn);
-	return !err;
+	return !store_leave(&profile->store, txn, err);
 }
 
 int
@@ -57,7 +56,7 @@ profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symb
 {
 	MDB_val value;
 	MDB_txn *txn;
-	int err;
+	int err, gone;
 
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
@@ -65,8 +64,10 @@ profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symb
 	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
 	if (!err)
 		err = symbol_blob_decode(value.mv_data, value.mv_size, symbols, count);
-	mdb_txn_abort(txn);
-	return err;
+	gone = store_leave(&profile->store, txn, 0);
+	if (gone && !err)
+		profile_free_symbols(*symbols);
+	return gone ? gone : err;
 }
 
 void

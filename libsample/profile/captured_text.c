@@ -97,8 +97,9 @@ profile_get_text(struct profile *profile, uint32_t image, struct captured_text *
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	err = take_all(&profile->store, txn, image, &taking);
-	mdb_txn_abort(txn);
+	err = store_leave(&profile->store, txn, take_all(&profile->store, txn, image, &taking));
+	if (err == -DCPI_EVERSION)
+		text->count = 0;
 	settle(text);
 	return err;
 }
@@ -171,7 +172,7 @@ profile_get_extent(struct profile *profile, uint32_t image, struct captured_exte
 	extent->has_symbols = err == 0;
 	if ((!err || err == -ENOENT) && profile->store.has[TABLE_TEXT])
 		err = note_text(&profile->store, txn, image, extent);
-	mdb_txn_abort(txn);
+	err = store_leave(&profile->store, txn, err);
 	if (err && err != -ENOENT) {
 		free(extent->blocks);
 		memset(extent, 0, sizeof(*extent));

@@ -16,6 +16,11 @@ check_complain(struct check *check, const char *format, ...)
 	char text[CHECK_TEXT_SIZE];
 	va_list arguments;
 
+	/* In a version that has gone nothing is as it was: what is complained of was seen before this look. */
+	if (!check->gone)
+		check->gone = readers_check(check->store);
+	if (check->gone)
+		return;
 	check->complaints++;
 	if (!check->complain)
 		return;
@@ -90,11 +95,12 @@ profile_check(struct profile *profile, profile_complaint *complain, void *contex
 	err = store_begin(&profile->store, false, &check.txn);
 	if (err)
 		return err;
-	err = check_all(&check);
-	mdb_txn_abort(check.txn);
+	err = store_leave(&profile->store, check.txn, check_all(&check));
 	free(check.epochs);
 	free(check.slices);
 	free(check.images.numbers);
 	free(check.contexts.numbers);
+	if (!err)
+		err = check.gone;
 	return err ? err : check.complaints;
 }

@@ -37,6 +37,7 @@ struct check_slice {
 struct check {
 	const struct store *store;
 	MDB_txn *txn;
+	int gone; /* an error: what is read is not to be believed any more */
 	profile_complaint *complain;
 	void *context;
 	int64_t complaints;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "profile/compact_copy.h"
 #include "profile/directory.h"
 #include "profile/handle.h"
-#include "profile/readers.h"
 
 #define HOLD_TRIES  5
 #define SPARE_SHARE 32                  /* of what is in use, and */
@@ -141,19 +139,6 @@ move_over(struct profile *profile)
 }
 
 /*
- * Put the copy in the place of the database. Without the old table of readers, the old readers are seen no more: it
- * goes first, so that nobody has the old table with the new data. Who opens in between makes the new table, on old data
- * that nobody will change; store_open() of a reader sees to the rest.
- */
-static int
-replace(const struct profile *profile, bool with_readers)
-{
-	if (!with_readers && unlinkat(profile->directory, DIRECTORY_LOCK, 0) < 0 && errno != ENOENT)
-		return -errno;
-	return renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0 ? -errno : 0;
-}
-
-/*
  * Keep those who write beside us (dcpix) away until the copy is in place: what they add must not be missing there, nor
  * may they write to the old file afterwards, which counts its transactions in the same lock file.
  */
@@ -175,8 +160,8 @@ hold_writers(struct store *store, MDB_txn **txn)
 	return -EAGAIN;
 }
 
-static int
-compact(struct profile *profile, bool with_readers, struct compaction *compaction)
+int
+profile_compact(struct profile *profile, struct compaction *compaction)
 {
 	struct profile_stats stats;
 	MDB_txn *txn = NULL;
@@ -195,43 +180,16 @@ compact(struct profile *profile, bool with_readers, struct compaction *compactio
 	if (err)
 		return err;
 	directory_remove_copy(profile->directory);
-	err = compact_write_copy(profile, with_readers);
+	err = compact_write_copy(profile);
 	if (!err)
 		err = check_copy(profile, &compaction->after_bytes);
-	if (!err)
-		err = replace(profile, with_readers);
+	if (!err && renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0)
+		err = -errno;
 	mdb_txn_abort(txn);
 	if (!err)
 		return move_over(profile);
 	directory_remove_copy(profile->directory);
 	return err;
-}
-
-int
-profile_compact(struct profile *profile, struct compaction *compaction)
-{
-	return compact(profile, true, compaction);
-}
-
-int
-profile_cut_reader_off(struct profile *profile, bool at_once)
-{
-	const struct slow_reader *slow = at_once ? readers_lagging(&profile->store) : readers_slow(&profile->store);
-	struct compaction compaction;
-	int pid, err;
-
-	if (!slow)
-		return 0;
-	pid = slow->pid;
-	err = compact(profile, false, &compaction);
-	if (err)
-		return err;
-	profile->store.slow = (struct slow_reader){0};
-	log_write(profile->store.log, LOG_LEVEL_WARNING,
-	          "process %d was cut off: it keeps the old file of the database, of %" PRIu64
-	          " MiB, until it ends, and what is in use went to a new one of %" PRIu64 " MiB",
-	          pid, compaction.before_bytes >> 20, compaction.after_bytes >> 20);
-	return 1;
 }
 
 const char *

@@ -35,14 +35,6 @@ int profile_compact(struct profile *profile, struct compaction *compaction);
  */
 void profile_break_compaction(struct profile *profile);
 
-/*
- * A reader that does not go on (it was stopped in the middle of a transaction) keeps LMDB from using pages again. When
- * there is one, compact into a new file with a new table of readers: it keeps the old one, unchanged, for as long as it
- * lives, and is in nobody's way. It is one that has not gone on for some writes; `at_once`, when nothing can be written
- * any more, one that has not for a single one. 1: done; 0: nobody is in the way; else an error as of profile_compact().
- */
-int profile_cut_reader_off(struct profile *profile, bool at_once);
-
 /* Why it failed with `err`, for people. */
 void compaction_explain(const struct compaction *compaction, int err, char *why, size_t size);
 

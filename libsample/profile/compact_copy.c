@@ -31,17 +31,16 @@ is_broken_off(struct copying *copying)
 	bool is_broken;
 
 	pthread_mutex_lock(&copying->lock);
-	is_broken = copying->is_broken && copying->may_break;
+	is_broken = copying->is_broken;
 	pthread_mutex_unlock(&copying->lock);
 	return is_broken;
 }
 
 static void
-note_file(struct copying *copying, int fd, bool may_break)
+note_file(struct copying *copying, int fd)
 {
 	pthread_mutex_lock(&copying->lock);
 	copying->fd = fd;
-	copying->may_break = may_break;
 	pthread_mutex_unlock(&copying->lock);
 }
 
@@ -66,7 +65,7 @@ sync_file(struct copying *copying, int fd)
 }
 
 int
-compact_write_copy(struct profile *profile, bool may_break)
+compact_write_copy(struct profile *profile)
 {
 	struct copying *copying = &profile->copying;
 	int fd = openat(profile->directory, DIRECTORY_COPY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -75,7 +74,7 @@ compact_write_copy(struct profile *profile, bool may_break)
 	if (fd < 0)
 		return -errno;
 	err = give_owner_and_mode(profile->directory, fd);
-	note_file(copying, fd, may_break);
+	note_file(copying, fd);
 	if (!err && is_broken_off(copying))
 		err = -ECANCELED;
 	if (!err)
@@ -84,7 +83,7 @@ compact_write_copy(struct profile *profile, bool may_break)
 		err = -ECANCELED;
 	if (!err)
 		err = sync_file(copying, fd);
-	note_file(copying, -1, false);
+	note_file(copying, -1);
 	close(fd);
 	return err;
 }
@@ -97,7 +96,7 @@ profile_break_compaction(struct profile *profile)
 
 	pthread_mutex_lock(&copying->lock);
 	copying->is_broken = true;
-	if (copying->fd >= 0 && copying->may_break)
+	if (copying->fd >= 0)
 		(void)dup3(profile->directory, copying->fd, O_CLOEXEC); /* else it goes on to its end */
 	pthread_mutex_unlock(&copying->lock);
 }

@@ -4,14 +4,12 @@
 #ifndef DCPI_PROFILE_COMPACT_COPY_H
 #define DCPI_PROFILE_COMPACT_COPY_H
 
-#include <stdbool.h>
-
 struct profile;
 
 /*
  * Write what is in use to DIRECTORY_COPY, which is not there yet, and sync it. 0, an error, or -ECANCELED after
- * profile_break_compaction() when it `may_break`; the file is left.
+ * profile_break_compaction(); the file is left.
  */
-int compact_write_copy(struct profile *profile, bool may_break);
+int compact_write_copy(struct profile *profile);
 
 #endif

@@ -133,8 +133,7 @@ edges_read_of(struct profile *profile, uint32_t image, const char *event, uint32
 	err = store_begin(&profile->store, false, &reading.txn);
 	if (err)
 		return err;
-	err = read_newest(&reading, event, set);
-	mdb_txn_abort(reading.txn);
+	err = store_leave(&profile->store, reading.txn, read_newest(&reading, event, set));
 	if (err) {
 		edge_list_fini(&reading.edges);
 	} else {

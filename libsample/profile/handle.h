@@ -24,7 +24,6 @@ struct doubt {
 struct copying {
 	pthread_mutex_t lock;
 	bool is_broken; /* and stays so */
-	bool may_break; /* the one under way */
 	int fd;         /* -1: none */
 };
 

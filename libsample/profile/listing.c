@@ -101,7 +101,9 @@ listing_labels(struct profile *profile, const struct selection_request *request,
 	if (!err)
 		err = labels_read(&profile->store, txn, &filter, &found);
 	context_filter_fini(&filter);
-	mdb_txn_abort(txn);
+	err = store_leave(&profile->store, txn, err);
+	if (err == -DCPI_EVERSION && size > 0)
+		why[0] = '\0';
 	if (err) {
 		listing_free_labels(found.texts, found.count);
 		return err;
@@ -134,7 +136,9 @@ listing_epochs(struct profile *profile, const struct selection_request *request,
 	if (err)
 		return err;
 	err = epoch_choose(&profile->store, txn, request->epoch, request->host, ids, count, why, size);
-	mdb_txn_abort(txn);
+	err = store_leave(&profile->store, txn, err);
+	if (err == -DCPI_EVERSION && size > 0)
+		why[0] = '\0';
 	if (err) {
 		free(*ids);
 		*ids = NULL;

@@ -42,6 +42,10 @@ uint64_t pages_count(const struct pages *pages);
 /* The meta pages that can be read, the newest first: how many, 0 to 2. */
 size_t pages_metas(struct pages *pages, struct pages_meta metas[2]);
 
+/* The number of the transaction that was committed last, by the two meta pages. False: unreadable. Async-signal-safe.
+ */
+bool pages_newest(int fd, size_t page_size, uint64_t *transaction);
+
 struct pages_leaf;
 
 struct pages_entry {

@@ -2,6 +2,7 @@
 #include "profile/lmdb_pages_internal.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,4 +136,17 @@ pages_metas(struct pages *pages, struct pages_meta metas[2])
 		metas[0] = newest;
 	}
 	return count;
+}
+
+bool
+pages_newest(int fd, size_t page_size, uint64_t *transaction)
+{
+	const uint64_t in_page = sizeof(struct page_header) + offsetof(struct meta_record, transaction);
+	uint64_t numbers[2];
+
+	for (size_t i = 0; i < 2; i++)
+		if (!pages_read_at(fd, &numbers[i], sizeof(numbers[i]), i * page_size + in_page))
+			return false;
+	*transaction = numbers[0] < numbers[1] ? numbers[1] : numbers[0];
+	return true;
 }

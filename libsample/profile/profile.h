@@ -153,7 +153,7 @@ struct profile_stats {
 	uint64_t used_bytes; /* pages in use */
 	uint64_t size_limit;
 	uint64_t epochs, slices, images, contexts, blocks;
-	int reader;               /* process that reads and does not go on; 0: none. Writers only */
+	int reader;               /* process that reads and does not go on; 0: none; -1: one. Writers only */
 	uint64_t reader_since_ns; /* when it was first seen there, ns since 1970 */
 	uint64_t reader_bytes;    /* that cannot be used again because of it */
 };

@@ -28,7 +28,7 @@ find_address(struct store *store, uintptr_t *address)
 		err = found < 0 ? found : 0;
 		store_walk_end(&walk);
 	}
-	mdb_txn_abort(txn);
+	err = store_leave(store, txn, err);
 	return err || *address ? err : -ENOENT;
 }
 

@@ -1,6 +1,7 @@
 #include "profile/retention.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "profile/codec.h"
 #include "profile/slice_list.h"
@@ -52,8 +53,7 @@ profile_knows_time(struct profile *profile, uint64_t now_ns)
 	if (!result)
 		result = covered_ns(&list, from_ns, now_ns) >= HOUR_NS;
 	slice_list_fini(&list);
-	store_end(&profile->store, txn, 0);
-	return result;
+	return store_leave(&profile->store, txn, result);
 }
 
 static bool
@@ -201,4 +201,21 @@ profile_retain(struct profile *profile, const struct retention_options *options,
 		return swept;
 	merged = profile_merge_slices(profile, options, now_ns);
 	return merged < 0 ? merged : swept || merged;
+}
+
+int
+profile_cut_reader_off(struct profile *profile, bool at_once)
+{
+	const struct slow_reader slow = profile->store.readers.slow;
+	int count;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	count = readers_give_up(&profile->store, at_once ? 1 : READERS_LAG_MAX);
+	if (count > 0 && slow.pid > 0)
+		log_write(profile->store.log, LOG_LEVEL_WARNING,
+		          "process %d was cut off: the version of the database that it reads is %" PRIu64
+		          " writes old, and there is no room to keep it",
+		          slow.pid, slow.lag);
+	return count < 0 ? count : count > 0;
 }

@@ -58,6 +58,13 @@ int profile_drop_old(struct profile *profile, const struct retention_options *op
  */
 int profile_sweep(struct profile *profile, const struct retention_options *options);
 
+/*
+ * Pages that a reader sees are not used again: one that does not go on (it was stopped half-way) makes the file grow,
+ * for READERS_KEEP_S at most (readers.h). Give up what is kept for those that have not gone on for some writes;
+ * `at_once`, when nothing can be written any more, for those that have not for a single one. They will be told.
+ */
+int profile_cut_reader_off(struct profile *profile, bool at_once);
+
 /* A step of dropping or, when there is nothing to drop, one of sweeping and one of merging. */
 int profile_retain(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 

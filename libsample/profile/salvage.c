@@ -174,7 +174,7 @@ is_ours(int directory)
 static int
 give_owner(int damaged, int directory)
 {
-	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, WRITER_LOCK};
+	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, READERS_LOCK, WRITER_LOCK};
 	struct stat old;
 
 	if (fstat(damaged, &old) < 0)

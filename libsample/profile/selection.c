@@ -138,8 +138,9 @@ read_all(struct profile *profile, struct reading *reading, const struct selectio
 		return -ENOMEM;
 	err = store_begin(reading->store, false, &reading->txn);
 	if (!err) {
-		err = copy_out(reading, requests, why, size);
-		mdb_txn_abort(reading->txn); /* a reader has nothing to commit */
+		err = store_leave(reading->store, reading->txn, copy_out(reading, requests, why, size));
+		if (err == -DCPI_EVERSION && size > 0)
+			why[0] = '\0'; /* whatever was found out, it was not so */
 	}
 	if (!err && reading->must_match && is_empty(&reading->parts[0])) {
 		why_append(why, size, "what matches the patterns has no samples in the selected time");

@@ -100,7 +100,5 @@ profile_stats(struct profile *profile, struct profile_stats *stats)
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	err = measure(&profile->store, txn, stats);
-	mdb_txn_abort(txn); /* a reader has nothing to commit */
-	return err;
+	return store_leave(&profile->store, txn, measure(&profile->store, txn, stats));
 }

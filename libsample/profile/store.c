@@ -9,6 +9,8 @@
 #include "profile/directory.h"
 #include "profile/readers.h"
 
+#define BEGIN_TRIES 1000 /* each fails only when somebody wrote in between */
+
 static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_META] = "meta",
 	[TABLE_EPOCHS] = "epochs",
@@ -104,16 +106,11 @@ is_in_place(const struct store *store)
 	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-int
-store_begin(struct store *store, bool write, MDB_txn **txn)
+static int
+begin(struct store *store, bool write, MDB_txn **txn)
 {
-	int rc;
+	int rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
 
-	if (!store->env)
-		return -ENODEV;
-	if (write)
-		readers_look_after(store);
-	rc = mdb_txn_begin(store->env, NULL, write ? 0 : MDB_RDONLY, txn);
 	if (rc == MDB_MAP_RESIZED) { /* a writer with a larger limit came by */
 		rc = mdb_env_set_mapsize(store->env, 0);
 		if (!rc)
@@ -121,11 +118,48 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 		if (rc == MDB_MAP_RESIZED) /* it says that it is larger than itself */
 			rc = MDB_CORRUPTED;
 	}
-	if (!rc && write && store->beside && !is_in_place(store)) {
+	return store_error(rc);
+}
+
+static int
+begin_reading(struct store *store, MDB_txn **txn)
+{
+	int err = -EAGAIN;
+
+	for (int tries = 0; err == -EAGAIN && tries < BEGIN_TRIES; tries++) {
+		err = readers_enter(store);
+		if (err)
+			return err;
+		err = begin(store, false, txn);
+		if (!err) {
+			err = readers_confirm(store, *txn);
+			if (err)
+				mdb_txn_abort(*txn);
+		}
+		if (err)
+			readers_leave(store);
+	}
+	return err;
+}
+
+int
+store_begin(struct store *store, bool write, MDB_txn **txn)
+{
+	int err;
+
+	if (!store->env)
+		return -ENODEV;
+	if (!store->write)
+		return write ? -EINVAL : begin_reading(store, txn);
+	err = begin(store, write, txn);
+	if (err || !write)
+		return err;
+	if (store->beside && !is_in_place(store)) {
 		mdb_txn_abort(*txn);
 		return -ESTALE;
 	}
-	return store_error(rc);
+	readers_begin_write(store, *txn);
+	return 0;
 }
 
 /* LMDB calls a write that the disk had no room for in the middle EIO. */
@@ -145,4 +179,14 @@ store_end(const struct store *store, MDB_txn *txn, int err)
 	else
 		mdb_txn_abort(txn);
 	return err == -EIO && disk_is_full(store) ? -ENOSPC : err;
+}
+
+int
+store_leave(struct store *store, MDB_txn *txn, int err)
+{
+	const int gone = readers_check(store);
+
+	mdb_txn_abort(txn); /* there is nothing to commit */
+	readers_leave(store);
+	return gone ? gone : err;
 }

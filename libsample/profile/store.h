@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "profile/readers.h"
 
 enum table {
 	TABLE_META,
@@ -30,25 +31,16 @@ enum table {
 	TABLE_COUNT
 };
 
-/* Who keeps the writer from using pages again. */
-struct slow_reader {
-	int pid;              /* 0: nobody */
-	uint64_t transaction; /* that it sees */
-	uint64_t lag;         /* how many writes it has not seen */
-	uint64_t since_ns;    /* when it was first seen there, ns since 1970 */
-	bool is_told;         /* the log has named it */
-};
-
 struct store {
 	MDB_env *env; /* NULL: opening it anew failed; whatever needs it is -ENODEV */
 	MDB_dbi tables[TABLE_COUNT];
 	int directory; /* borrowed */
 	bool write;
-	bool beside;             /* another writer decides on the size limit */
-	bool has[TABLE_COUNT];   /* false: not in an older database that is only read */
-	uint64_t size_limit;     /* bytes; writers */
-	const struct log *log;   /* borrowed */
-	struct slow_reader slow; /* readers.h */
+	bool beside;           /* another writer decides on the size limit */
+	bool has[TABLE_COUNT]; /* false: not in an older database that is only read */
+	uint64_t size_limit;   /* bytes; writers */
+	const struct log *log; /* borrowed */
+	struct readers readers;
 };
 
 const char *table_name(enum table table);
@@ -70,11 +62,20 @@ int store_limit_size(struct store *store, uint64_t bytes);
 int store_lend(const struct store *store, uint64_t bytes);
 int store_repay(const struct store *store);
 
-/* -ESTALE beside another writer, who has replaced the file: open it again. */
+/*
+ * -ESTALE beside another writer, who has replaced the file: open it again. A reader has one transaction at a time
+ * (-EBUSY). What writes ends with store_end(), what reads with store_leave().
+ */
 int store_begin(struct store *store, bool write, MDB_txn **txn);
 
 /* Commit, or abort when `err` is not 0, which is then returned. */
 int store_end(const struct store *store, MDB_txn *txn, int err);
+
+/*
+ * End a transaction that only read, with `err`, which is returned; -DCPI_EVERSION instead when what it saw has gone
+ * meanwhile, so that nothing of it can be believed.
+ */
+int store_leave(struct store *store, MDB_txn *txn, int err);
 
 /* -ENOENT when there is no `id`; the value is valid until the transaction writes or ends. */
 int store_get(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, MDB_val *value);

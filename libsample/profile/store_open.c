@@ -15,7 +15,7 @@
 #include "profile/profile.h"
 
 #define DATA_MODE 0640
-#define LOCK_MODE 0660 /* readers of the group write their slot into it */
+#define LOCK_MODE 0600 /* what writers share, mutexes among it, is nobody else's */
 
 #define OPEN_TRIES    10
 #define LOCK_SIZE     8192
@@ -46,43 +46,67 @@ configure(struct store *store)
 	return store_limit_size(store, store->size_limit);
 }
 
-/* LMDB makes both files with one mode and the process' umask; a reader that made the lock must not keep it. */
+/*
+ * Who has had a lock file of an older version open may write to it for ever: another one takes its place, unless
+ * somebody uses it now. Who opened it meanwhile finds out in store_open(). 1: it is gone.
+ */
 static int
-settle_lock_mode(const struct store *store, bool made)
+replace_loose_lock(const struct store *store, int fd)
 {
-	struct stat data, lock;
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	if (fstatat(store->directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -errno; /* no lock on a read-only file system */
-	if (lock.st_uid != geteuid() || !S_ISREG(lock.st_mode))
-		return 0;
-	if (fchmodat(store->directory, DIRECTORY_LOCK, made ? LOCK_MODE : (lock.st_mode & 07777) | LOCK_MODE, 0) < 0)
-		return errno == EROFS ? 0 : -errno;
-	if (!made || fstatat(store->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	if (data.st_uid != lock.st_uid &&
-	    fchownat(store->directory, DIRECTORY_LOCK, data.st_uid, data.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-		log_write(store->log, LOG_LEVEL_WARNING, "%s: cannot give it to the owner of %s: %s", DIRECTORY_LOCK,
-		          DIRECTORY_DATA, strerror(errno));
+	if (fcntl(fd, F_OFD_SETLK, &whole) == 0)
+		return unlinkat(store->directory, DIRECTORY_LOCK, 0) < 0 ? -errno : 1;
+	if (fchmod(fd, LOCK_MODE) < 0)
+		return -errno;
+	whole = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	if (fcntl(fd, F_GETLK, &whole) < 0)
+		whole.l_pid = 0;
+	log_write(store->log, LOG_LEVEL_WARNING,
+	          "%s could be written by others, and process %d has it open: no other can open it any more",
+	          DIRECTORY_LOCK, (int)whole.l_pid);
 	return 0;
 }
 
+/* As the data are, when root makes it in somebody's database. */
+static int
+give_to_owner(const struct store *store, int fd)
+{
+	struct stat data, made;
+
+	if (geteuid() != 0 || fstatat(store->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fstat(fd, &made) < 0 || (made.st_uid == data.st_uid && made.st_gid == data.st_gid))
+		return 0;
+	return fchown(fd, data.st_uid, data.st_gid) < 0 ? -errno : 0;
+}
+
 /*
- * LMDB maps its lock file and writes to it: on a full disk, a page that the file system did not set aside is a fault.
- * Without a lock file LMDB makes one of this size, for 126 readers.
+ * The writers' lock file, made before LMDB opens it. LMDB maps it and writes to it: on a full disk, a page that the
+ * file system did not set aside is a fault. Without a lock file LMDB makes one of this size, for 126 readers.
  */
 static int
-reserve_lock(const struct store *store)
+prepare_lock(const struct store *store)
 {
-	int fd = openat(store->directory, DIRECTORY_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
-	                LOCK_MODE);
-	int err;
+	struct stat stat;
+	int fd, err = 1;
 
-	if (fd < 0)
-		return -errno;
-	err = posix_fallocate(fd, 0, LOCK_SIZE);
-	close(fd);
-	return err == EOPNOTSUPP || err == EINVAL ? 0 : -err;
+	for (int tries = 0; err > 0 && tries < OPEN_TRIES; tries++) {
+		fd = openat(store->directory, DIRECTORY_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+		            LOCK_MODE);
+		if (fd < 0)
+			return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
+		err = fstat(fd, &stat) < 0 ? -errno : 0;
+		if (!err && !S_ISREG(stat.st_mode))
+			err = -DCPI_EFOREIGN;
+		if (!err && (stat.st_mode & 0077))
+			err = replace_loose_lock(store, fd);
+		if (!err)
+			err = give_to_owner(store, fd);
+		if (!err)
+			err = -posix_fallocate(fd, 0, LOCK_SIZE);
+		close(fd);
+	}
+	return err == -EOPNOTSUPP || err == -EINVAL ? 0 : err;
 }
 
 /* A disk that was full, or a kill, when the file was to get its first two pages: there is nothing in it to keep. */
@@ -124,33 +148,54 @@ size_is_absurd(const struct store *store)
 	return is_absurd;
 }
 
+/* By a path that no link can lead elsewhere: LMDB follows them. */
+static int
+open_for_reading(struct store *store)
+{
+	int fd = openat(store->directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	char path[sizeof("/proc/self/fd/") + 16];
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = store_error(mdb_env_open(store->env, path, MDB_NOTLS | MDB_RDONLY | MDB_NOLOCK | MDB_NOSUBDIR, 0));
+	close(fd);
+	return err;
+}
+
+static int
+open_for_writing(struct store *store, bool makes)
+{
+	char path[sizeof("/proc/self/fd/") + 16];
+	int err, fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
+	err = store_error(mdb_env_open(store->env, path, MDB_NOTLS, DATA_MODE));
+	if (err || !makes)
+		return err;
+	err = store_error(mdb_env_get_fd(store->env, &fd));
+	return !err && fchmod(fd, DATA_MODE) < 0 ? -errno : err; /* whatever the umask */
+}
+
 static int
 open_environment(struct store *store)
 {
 	off_t data = directory_file_size(store->directory, DIRECTORY_DATA);
 	off_t lock = directory_file_size(store->directory, DIRECTORY_LOCK);
-	unsigned flags = MDB_NOTLS | (store->write ? 0 : MDB_RDONLY);
-	char path[sizeof("/proc/self/fd/") + 16];
-	int err;
+	int err = 0;
 
-	if ((data < 0 && data != -ENOENT) || (lock < 0 && lock != -ENOENT))
-		return (int)(data < 0 && data != -ENOENT ? data : lock);
+	if (data < 0 && data != -ENOENT)
+		return (int)data;
 	if (data <= 0 && !store->write)
 		return -DCPI_ENODATABASE;
-	if (store->write) {
-		err = store->beside ? 0 : drop_stub(store, &data);
-		if (!err)
-			err = reserve_lock(store);
-		if (err)
-			return err;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", store->directory);
-	err = store_error(mdb_env_open(store->env, path, flags, DATA_MODE));
-	if (err)
-		return err == -ENOMEM && size_is_absurd(store) ? -DCPI_EDAMAGED : err;
-	if (data < 0 && fchmodat(store->directory, DIRECTORY_DATA, DATA_MODE, 0) < 0)
-		return -errno;
-	return settle_lock_mode(store, lock < 0);
+	if (store->write && lock < 0 && lock != -ENOENT)
+		return (int)lock;
+	if (store->write && !store->beside)
+		err = drop_stub(store, &data);
+	if (!err)
+		err = store->write ? open_for_writing(store, data < 0) : open_for_reading(store);
+	return err == -ENOMEM && size_is_absurd(store) ? -DCPI_EDAMAGED : err;
 }
 
 /* The number of tables and other things at the top: 0 when nothing has been committed yet. */
@@ -232,6 +277,17 @@ open_tables(struct store *store, MDB_txn *txn)
 	return err;
 }
 
+/* LMDB keeps the tables that a transaction opened only when it is committed, also when that wrote nothing. */
+static int
+leave_opened(struct store *store, MDB_txn *txn, int err)
+{
+	const int gone = readers_check(store);
+
+	err = store_end(store, txn, gone ? gone : err);
+	readers_leave(store);
+	return err;
+}
+
 static int
 open_once(struct store *store)
 {
@@ -245,9 +301,13 @@ open_once(struct store *store)
 	if (!err)
 		err = open_environment(store);
 	if (!err)
-		err = store_begin(store, store->write, &txn);
+		err = readers_init(store);
 	if (!err)
+		err = store_begin(store, store->write, &txn);
+	if (!err && store->write)
 		err = store_end(store, txn, open_tables(store, txn));
+	else if (!err)
+		err = leave_opened(store, txn, open_tables(store, txn));
 	if (err)
 		store_close(store);
 	return err;
@@ -268,11 +328,16 @@ store_open(struct store *store)
 	ino_t before;
 	int err;
 
-	/* A writer may put another database in its place: LMDB opens the lock first, and it must not be the old one. */
+	if (!store->write)
+		return open_once(store);
+	/* What writers share must be what the directory has: another one may be replacing it. */
 	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		err = prepare_lock(store);
+		if (err)
+			return err;
 		before = lock_number(store);
 		err = open_once(store);
-		if (err || store->write || lock_number(store) == before)
+		if (err || lock_number(store) == before)
 			return err;
 		store_close(store);
 	}
@@ -282,6 +347,8 @@ store_open(struct store *store)
 void
 store_close(struct store *store)
 {
+	if (store->env)
+		readers_fini(store);
 	mdb_env_close(store->env);
 	store->env = NULL;
 }

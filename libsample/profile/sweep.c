@@ -142,8 +142,7 @@ mark_step(struct profile *profile, size_t max)
 		err = begin(sweep, &profile->store, txn);
 	if (!err)
 		err = mark_some(sweep, &profile->store, txn, LOOKS_PER_BLOCK * max);
-	mdb_txn_abort(txn);
-	return err;
+	return store_leave(&profile->store, txn, err);
 }
 
 /* Up to `max` numbers of the table that are not marked, from *next on; *next is 0 at the end. */

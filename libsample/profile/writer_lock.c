@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-#define WRITER_LOCK_MODE 0640
+#define WRITER_LOCK_MODE 0600 /* who may open it may lock it, and keep writers away */
 #define PID_TEXT_SIZE    16
 #define LEFT_LOOKS       100 /* in a second */
 
@@ -86,7 +86,7 @@ writer_lock(int directory)
 	if (lock < 0)
 		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
 	err = take(lock);
-	/* whatever the umask: readers ask who writes */
+	/* an older version let the group read it */
 	if (!err && fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM)
 		err = -errno;
 	if (!err)

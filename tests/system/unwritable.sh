@@ -301,7 +301,7 @@ test_stopped_reader()
 	begin stopped || return
 	work
 	dcpictl --socket "$socket" flush
-	start "$build/workloads/hold_reader" "$db" >"$scratch/reader"
+	start "$build/tests/system/hold_reader" "$db" >"$scratch/reader" 2>&1
 	reader=$started
 	wait_for 20 grep -q stopping "$scratch/reader"
 	check 'a stopped reader: it is named in the status' \
@@ -312,12 +312,14 @@ test_stopped_reader()
 	check 'a stopped reader: it is no trouble any more' work_until 60 '.trouble == []'
 	figure "a stopped reader: $(grep -o 'was cut off.*' "$log")"
 	check_at_most 'a stopped reader: the file keeps its limit' $((17 << 20)) "$(stat -c %s "$db/data.mdb")"
-	# What is in use grows with all that runs here; pages that a flush has left are used again by those after it.
 	for _ in {1..100}; do dcpictl --socket "$socket" flush >/dev/null; done
-	check_at_most 'a stopped reader: and grows no more for it' $((2 << 20)) "$(status | jq '.database | .bytes - .used')"
+	check 'a stopped reader: what it held is used again before any history is dropped' \
+		eval "! grep -q 'the database is full' '$log'"
 	kill -CONT "$reader"
 	wait "$reader"
-	check_equal 'a stopped reader: continued, it reads what it read' "$(printf 'stopping\nsame')" "$(cat "$scratch/reader")"
+	# A fault in pages that are others by now says so, too, instead of damage.
+	check 'a stopped reader: continued, it is told that what it read has gone' \
+		grep -qx -e gone -e '.*the version of the database that was being read has gone .*' "$scratch/reader"
 	settle 'a stopped reader'
 }
 

@@ -55,10 +55,6 @@ $(call workload,places): tests/workloads/places.c tests/workloads/huge_text.c te
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -no-pie -o $@ $(filter %.c,$^)
 
-$(call workload,hold_reader): tests/workloads/hold_reader.c
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -o $@ $< -llmdb
-
 # Preloaded into programs to disturb them.
 workloads: $(call workload,fail_nth.so) $(call workload,fail_disk.so) $(call workload,record_writes.so)
 $(call workload,%.so): tests/faults/%.c tests/faults/disk_log.h

@@ -46,7 +46,7 @@ open_site(void **state)
 static inline int
 close_site(void **state)
 {
-	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock"};
+	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
 	struct site *site = *state;
 	char path[PATH_MAX + 16];
 

@@ -45,6 +45,18 @@ in_child(int (*body)(const char *directory), const char *directory)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static int
+try_open_beside(const char *directory)
+{
+	const struct profile_options options = {.write = true, .beside = true};
+	struct profile *profile;
+	int err = profile_open(directory, &options, &profile);
+
+	if (!err)
+		profile_close(profile);
+	return err;
+}
+
 static void
 file_modes_do_not_depend_on_the_umask(void **state)
 {
@@ -60,8 +72,9 @@ file_modes_do_not_depend_on_the_umask(void **state)
 		umask(before);
 		assert_int_equal(mode_of(directory, "."), 0750);
 		assert_int_equal(mode_of(directory, "data.mdb"), 0640);
-		assert_int_equal(mode_of(directory, "lock.mdb"), 0660);
-		assert_int_equal(mode_of(directory, "dcpid.lock"), 0640);
+		assert_int_equal(mode_of(directory, "lock.mdb"), 0600);
+		assert_int_equal(mode_of(directory, "dcpid.lock"), 0600);
+		assert_int_equal(mode_of(directory, "readers.lock"), 0640);
 	}
 }
 
@@ -100,7 +113,7 @@ symbolic_links_in_the_place_of_files_are_refused(void **state)
 	snprintf(target, sizeof(target), "%s/target", fixture->parent);
 	close(creat(target, 0600));
 	assert_int_equal(mkdir(fixture->directory, 0700), 0);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) { /* readers.lock is replaced as it is */
 		static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock"};
 		struct stat stat;
 
@@ -237,8 +250,8 @@ the_group_may_read_and_others_may_not(void **state)
 		skip_because("needs root to become another user");
 	assert_int_equal(try_open(fixture->directory, true), 0);
 	assert_int_equal(chmod(fixture->parent, 0755), 0);
-	for (size_t i = 0; i < 4; i++) {
-		static const char *const names[] = {".", "data.mdb", "lock.mdb", "dcpid.lock"};
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const names[] = {".", "data.mdb", "readers.lock"};
 
 		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
 		assert_int_equal(chown(path, 0, READER_GROUP), 0);
@@ -277,25 +290,92 @@ a_read_only_file_system_can_be_read(void **state)
 }
 
 static void
-a_lock_that_a_reader_of_root_made_belongs_to_the_owner_of_the_data(void **state)
+a_reader_makes_and_changes_nothing(void **state)
 {
 	const struct fixture *fixture = *state;
+	static const char *const names[] = {"lock.mdb", "readers.lock", "dcpid.lock"};
+	char path[96];
+	struct stat stat;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(try_open(fixture->directory, false), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(lstat(path, &stat), -1);
+	}
+}
+
+/* Who had it open when it was everybody's keeps what nobody uses any more. */
+static void
+a_lock_file_that_others_could_write_is_replaced(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct stat before, after;
+	char path[96];
+	int held;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
+	assert_int_equal(chmod(path, 0660), 0);
+	held = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(held >= 0);
+	assert_int_equal(fstat(held, &before), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(lstat(path, &after), 0);
+	assert_int_not_equal(after.st_ino, before.st_ino);
+	assert_int_equal(after.st_mode & 07777, 0600);
+	close(held);
+}
+
+/* Another writer of an older version has it open, and the mutexes in it are held by both: it stays, for those two. */
+static void
+a_lock_file_that_is_in_use_is_closed_to_others(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct stat before, after;
+	char path[96];
+	pid_t child;
+
+	child = hold_database(fixture->directory);
+	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
+	assert_int_equal(chmod(path, 0660), 0);
+	assert_int_equal(lstat(path, &before), 0);
+	assert_int_equal(try_open_beside(fixture->directory), 0);
+	assert_int_equal(lstat(path, &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(after.st_mode & 07777, 0600);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void
+what_root_makes_beside_the_data_belongs_to_their_owner(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const char *const names[] = {"lock.mdb", "readers.lock"};
 	char path[96];
 	struct stat stat;
 
 	if (geteuid() != 0)
 		skip_because("needs root");
 	assert_int_equal(try_open(fixture->directory, true), 0);
-	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
-	assert_int_equal(unlink(path), 0);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(unlink(path), 0);
+	}
 	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
 	assert_int_equal(chown(path, READER_USER, READER_GROUP), 0);
-	assert_int_equal(try_open(fixture->directory, false), 0);
-	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
-	assert_int_equal(lstat(path, &stat), 0);
-	assert_int_equal(stat.st_uid, READER_USER);
-	assert_int_equal(stat.st_gid, READER_GROUP);
-	assert_int_equal(stat.st_mode & 07777, 0660);
+	assert_int_equal(try_open_beside(fixture->directory), 0);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(lstat(path, &stat), 0);
+		assert_int_equal(stat.st_uid, READER_USER);
+		assert_int_equal(stat.st_gid, READER_GROUP);
+	}
 }
 
 static void
@@ -444,7 +524,10 @@ main(void)
 		TEST(a_directory_without_a_writer_ever_has_no_owner),
 		TEST(the_group_may_read_and_others_may_not),
 		TEST(a_read_only_file_system_can_be_read),
-		TEST(a_lock_that_a_reader_of_root_made_belongs_to_the_owner_of_the_data),
+		TEST(a_reader_makes_and_changes_nothing),
+		TEST(a_lock_file_that_others_could_write_is_replaced),
+		TEST(a_lock_file_that_is_in_use_is_closed_to_others),
+		TEST(what_root_makes_beside_the_data_belongs_to_their_owner),
 		TEST(a_newer_schema_is_refused_and_left_alone),
 		TEST(an_older_schema_is_read_and_a_writer_makes_it_the_present_one),
 		TEST(a_schema_that_cannot_be_read_is_damage),

@@ -1,12 +1,18 @@
 #include "tests/unit/profile/fixture.h"
 
+#include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/guard.h"
 #include "profile/compact.h"
 #include "profile/handle.h"
+#include "profile/retention.h"
 #include "profile/selection.h"
+#include "tests/unit/profile/raw.h"
 
 #define KEYS 500
 
@@ -223,7 +229,7 @@ sum_of_counts(const struct store *store, MDB_txn *txn)
 	return sum;
 }
 
-/* Within one transaction, before and after the byte that says "go on". */
+/* Within one transaction, before and after the byte that says "go on": 0 when it read the same, 9 when told it went. */
 static void
 read_twice(const char *directory, int from, int to)
 {
@@ -232,6 +238,7 @@ read_twice(const char *directory, int from, int to)
 	uint64_t first;
 	MDB_txn *txn;
 	char byte;
+	int err;
 
 	if (profile_open(directory, &options, &profile) || store_begin(&profile->store, false, &txn))
 		_exit(1);
@@ -239,21 +246,117 @@ read_twice(const char *directory, int from, int to)
 	say_ready(to);
 	if (read(from, &byte, 1) != 1)
 		_exit(3);
-	_exit(sum_of_counts(&profile->store, txn) == first ? 0 : 4);
+	if (byte == 'r' && sum_of_counts(&profile->store, txn) != first)
+		_exit(4);
+	err = store_leave(&profile->store, txn, 0);
+	_exit(err == -DCPI_EVERSION ? 9 : err ? 5 : 0);
+}
+
+/* Tell it to go on, 'r' to read again and 'x' only to ask whether it is told; what it ends with. */
+static int
+go_on(const struct peer *peer, char how)
+{
+	int status;
+
+	assert_int_equal(write(peer->to, &how, 1), 1);
+	assert_int_equal(waitpid(peer->pid, &status, 0), peer->pid);
+	close(peer->to);
+	close(peer->from);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
 
 #define SMALL_LIMIT (UINT64_C(512) << 10)
 
-/* At its limit, the database is moved to a new file; the reader sees what it saw, and holds nobody up. */
 static void
-a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change(void **state)
+what_a_reader_sees_is_kept_while_others_write(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct peer readers[3];
+	uint32_t slice = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	for (size_t i = 0; i < 3; i++) {
+		readers[i] = start_peer(fixture->directory, read_twice);
+		wait_for_peer(&readers[i]);
+		file_size_after_flushes(profile, 20, &slice);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(go_on(&readers[i], 'r'), 0);
+	profile_close(profile);
+}
+
+/* LMDB 0.9 uses pages of a version again in the third transaction after it, not before. */
+static void
+a_version_that_nobody_keeps_is_told_to_have_gone_when_its_pages_may_be_used(void **state)
+{
+	const struct fixture *fixture = *state;
+	char locks[96];
+
+	snprintf(locks, sizeof(locks), "%s/readers.lock", fixture->directory);
+	for (unsigned writes = 0; writes < 4; writes++) {
+		struct profile *profile = open_writer(fixture->directory, 0);
+		struct peer reader;
+		uint32_t slice = 0;
+
+		begin_clock_epoch(profile);
+		assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+		profile_close(profile);
+		assert_int_equal(unlink(locks), 0); /* as a dcpid before there was one would have it */
+		reader = start_peer(fixture->directory, read_twice);
+		wait_for_peer(&reader);
+		for (unsigned i = 0; i < writes; i++) { /* opening writes nothing, if all tables are there */
+			struct raw raw;
+
+			raw_open(&raw, fixture->directory);
+			raw_put(&raw, "meta", "host", 4, "\1x", 2);
+			raw_close(&raw);
+		}
+		assert_int_equal(go_on(&reader, 'x'), writes <= 1 ? 0 : 9);
+	}
+}
+
+#define SECONDS(profile, count) ((profile)->store.readers.keep_ns = (count)*SECOND_NS)
+
+static void
+a_reader_is_cut_off_after_its_time(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct profile_stats stats;
+	struct peer reader;
+	uint32_t slice = 0;
+	uint64_t held;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	SECONDS(profile, 1);
+	reader = start_peer(fixture->directory, read_twice);
+	wait_for_peer(&reader);
+	held = file_size_after_flushes(profile, 10, &slice);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.reader, reader.pid);
+	usleep(1100000);
+	assert_int_equal(file_size_after_flushes(profile, 40, &slice), held);
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	assert_int_equal(stats.reader, 0);
+	assert_int_equal(go_on(&reader, 'x'), 9);
+	profile_close(profile);
+}
+
+/* At its limit the writer takes the pages that the reader sees, and the reader believes nothing of what is there now.
+ */
+static void
+a_reader_that_does_not_go_on_is_cut_off_and_told(void **state)
 {
 	const struct fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, SMALL_LIMIT);
 	struct profile_stats stats;
 	struct peer reader;
 	uint32_t slice = 0;
-	int err, status;
+	int err;
 
 	begin_clock_epoch(profile);
 	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
@@ -274,13 +377,171 @@ a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change(void **state)
 	assert_int_equal(profile_stats(profile, &stats), 0);
 	assert_int_equal(stats.reader, 0);
 	assert_true(stats.file_bytes <= SMALL_LIMIT);
-	assert_int_equal(profile_recover(profile, false), 0);
 	assert_int_equal(profile_check(profile, NULL, NULL), 0);
+	assert_int_equal(go_on(&reader, 'x'), 9);
+	profile_close(profile);
+}
 
-	assert_int_equal(write(reader.to, "x", 1), 1);
-	assert_int_equal(waitpid(reader.pid, &status, 0), reader.pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+static void
+a_compaction_leaves_its_version_to_a_reader(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct compaction compaction;
+	struct peer old, new;
+	uint32_t slice = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	old = start_peer(fixture->directory, read_twice);
+	wait_for_peer(&old);
+	file_size_after_flushes(profile, 10, &slice);
+	assert_int_equal(profile_compact(profile, &compaction), 0);
+	new = start_peer(fixture->directory, read_twice);
+	wait_for_peer(&new);
+	file_size_after_flushes(profile, 50, &slice);
+	assert_int_equal(go_on(&old, 'r'), 0);
+	assert_int_equal(go_on(&new, 'r'), 0);
+	profile_close(profile);
+}
+
+#define MEMBER       64998
+#define MEMBER_GROUP 64999
+
+static void
+let_members_in(const struct fixture *fixture)
+{
+	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock", "/readers.lock"};
+	char path[128];
+
+	assert_int_equal(chmod(fixture->parent, 0755), 0);
+	for (size_t i = 0; geteuid() == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", fixture->directory, names[i]);
+		assert_int_equal(chown(path, 0, MEMBER_GROUP), 0);
+	}
+}
+
+/* A read lock of every byte that there is, for ever, of every file that a member of the group can open. */
+static void
+lock_everything(const char *directory, int from, int to)
+{
+	static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
+	struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	char path[128];
+	int locked = 0;
+
+	(void)from;
+	if (geteuid() == 0 && (setgroups(0, NULL) || setgid(MEMBER_GROUP) || setuid(MEMBER)))
+		_exit(1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		if (geteuid() == MEMBER && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+			_exit(2);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			locked += fcntl(fd, F_SETLK, &all) == 0;
+	}
+	if (locked < 2) /* data.mdb and readers.lock */
+		_exit(3);
+	say_ready(to);
+	for (;;)
+		pause();
+}
+
+static void
+who_locks_everything_for_ever_stops_nobody(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, SMALL_LIMIT);
+	struct peer hostile, reader;
+	uint32_t slice = 0;
+	unsigned full = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	let_members_in(fixture);
+	hostile = start_peer(fixture->directory, lock_everything);
+	wait_for_peer(&hostile);
+	for (unsigned i = 0; i < 400; i++) {
+		int err = flush_keys(profile, 1, &slice, 4096);
+
+		if (err == -DCPI_EFULL) {
+			full++;
+			assert_int_equal(profile_cut_reader_off(profile, true), 1);
+			err = flush_keys(profile, 1, &slice, 4096);
+		}
+		assert_int_equal(err, 0);
+	}
+	assert_true(full > 0); /* it did hold pages */
+	reader = start_peer(fixture->directory, read_twice);
+	wait_for_peer(&reader);
+	file_size_after_flushes(profile, 5, &slice);
+	assert_int_equal(go_on(&reader, 'r'), 0);
+	stop_peer(&hostile);
+	profile_close(profile);
+}
+
+static void
+raise_fault(void)
+{
+	volatile char *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*nothing = 1;
+}
+
+/* What is written into the page that a reader sees next would fault in LMDB: the sentence is not that of damage. */
+static void
+fault_in_what_has_gone(const char *directory, int from, int to)
+{
+	struct guard guard = {.subject = "DB", .claim = "the database is damaged", .advice = "", .status = 3};
+	const struct profile_options options = {.write = false};
+	struct profile *profile;
+	MDB_txn *txn;
+	char byte;
+
+	guard_enter(&guard);
+	if (profile_open(directory, &options, &profile) || store_begin(&profile->store, false, &txn))
+		_exit(1);
+	dup2(to, STDERR_FILENO);
+	say_ready(to);
+	if (read(from, &byte, 1) != 1)
+		_exit(2);
+	raise_fault();
+	_exit(5);
+}
+
+static void
+a_fault_in_what_has_gone_is_no_damage(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	char said[512] = "";
+	uint32_t slice = 0;
+
+	begin_clock_epoch(profile);
+	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
+	for (int gone = 0; gone < 2; gone++) {
+		struct peer reader = start_peer(fixture->directory, fault_in_what_has_gone);
+		int status;
+
+		wait_for_peer(&reader);
+		file_size_after_flushes(profile, 5, &slice);
+		if (gone) {
+			assert_int_equal(profile_cut_reader_off(profile, true), 1);
+			file_size_after_flushes(profile, 5, &slice);
+		}
+		assert_int_equal(write(reader.to, "x", 1), 1);
+		assert_int_equal(waitpid(reader.pid, &status, 0), reader.pid);
+		assert_true(WIFEXITED(status));
+		assert_true(read(reader.from, said, sizeof(said) - 1) > 0);
+		assert_int_equal(WEXITSTATUS(status), gone ? 1 : 3);
+		assert_non_null(strstr(said, gone ? "the version of the database that was being read has gone"
+		                                  : "the database is damaged"));
+		close(reader.to);
+		close(reader.from);
+	}
 	profile_close(profile);
 }
 
@@ -347,7 +608,13 @@ main(void)
 		TEST(a_reader_never_sees_half_a_flush),
 		TEST(a_reader_that_was_killed_does_not_make_the_file_grow),
 		TEST(a_reader_that_does_not_go_on_is_named_once),
-		TEST(a_reader_that_does_not_go_on_is_cut_off_and_sees_no_change),
+		TEST(what_a_reader_sees_is_kept_while_others_write),
+		TEST(a_version_that_nobody_keeps_is_told_to_have_gone_when_its_pages_may_be_used),
+		TEST(a_reader_is_cut_off_after_its_time),
+		TEST(a_reader_that_does_not_go_on_is_cut_off_and_told),
+		TEST(a_compaction_leaves_its_version_to_a_reader),
+		TEST(who_locks_everything_for_ever_stops_nobody),
+		TEST(a_fault_in_what_has_gone_is_no_damage),
 		TEST(a_reader_follows_a_limit_that_was_raised),
 	};
 

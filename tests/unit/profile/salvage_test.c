@@ -92,10 +92,10 @@ store(const struct file *file, size_t size)
 static void
 remove_database(const char *directory)
 {
-	static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock"};
+	static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
 	char path[160];
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
 		unlink(path);
 	}
@@ -308,7 +308,7 @@ a_lost_epoch_gets_another(void **state)
 static void
 what_root_salvages_is_its_owners(void **state)
 {
-	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock"};
+	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock", "/readers.lock"};
 	const struct fixture *fixture = *state;
 	struct salvage_result result;
 	char target[80], path[160];
