@@ -87,6 +87,7 @@ take_instruction(struct reader *reader, uint32_t block, uint32_t index)
 	*to = (struct code_instruction){
 		.address = analysis->graph->instructions[index].address,
 		.samples = analysis->samples[events + index],
+		.size = analysis->graph->instructions[index].size,
 		.file = SOURCE_NONE,
 		.block = block,
 		.text = instruction_format(&reader->choice.found.code, &analysis->graph->instructions[index],
@@ -147,6 +148,31 @@ take_lines(struct reader *reader)
 }
 
 static int
+take_run(void *context, const struct side_run *run)
+{
+	const struct reader *reader = context;
+	const uint32_t number = reader->side->all.selection->images[reader->code->image].number;
+	uint32_t image = 0;
+
+	while (image < run->selection->image_count && run->selection->images[image].number != number)
+		image++;
+	for (size_t i = 0; i < reader->code->instruction_count; i++) {
+		struct code_instruction *to = &reader->code->instructions[i];
+		uint64_t offset;
+
+		if (!to->runs)
+			to->runs = calloc(run->most, sizeof(*to->runs));
+		if (!to->runs)
+			return -ENOMEM;
+		if (image < run->selection->image_count &&
+		    image_file_offset(reader->choice.found.code.file, to->address, &offset) == 0)
+			to->runs[run->index] =
+				code_image_samples(run->selection, image, offset, offset + to->size, run->event);
+	}
+	return 0;
+}
+
+static int
 take(struct reader *reader)
 {
 	struct code *code = reader->code;
@@ -181,6 +207,8 @@ code_read(struct code *code, struct side *side, const struct code_request *reque
 		status = analyze(&reader, visit->database);
 	if (!status)
 		status = take(&reader);
+	if (!status)
+		status = side_each_run(side, visit, take_run, &reader);
 	guard_leave(&guard);
 	procedure_analysis_free(reader.analysis);
 	recorded_fini(&reader.recorded);
@@ -189,11 +217,18 @@ code_read(struct code *code, struct side *side, const struct code_request *reque
 	return status;
 }
 
+static void
+code_instruction_fini(struct code_instruction *instruction)
+{
+	free(instruction->text);
+	free(instruction->runs);
+}
+
 void
 code_fini(struct code *code)
 {
 	for (size_t i = 0; i < code->instruction_count; i++)
-		free(code->instructions[i].text);
+		code_instruction_fini(&code->instructions[i]);
 	free(code->instructions);
 	free(code->blocks);
 	free(code->title);

@@ -14,6 +14,8 @@ struct code_instruction {
 	uint64_t address;
 	char *text;
 	uint64_t samples;
+	uint64_t *runs; /* of those, by run of the side; NULL: not known */
+	uint32_t size;  /* bytes */
 	struct figures figures;
 	uint32_t file; /* index into the sources; SOURCE_NONE: not known */
 	unsigned line;

@@ -98,6 +98,7 @@ code_print_json(const struct report *report, FILE *stream)
 			failed |= json_array_append_new(rows, row_json(report, &report->code.rows[i]));
 	failed |= json_object_set_new(root, "rows", rows);
 	failed |= json_object_set_new(root, "differ", json_count(report->code.marked_count));
-	failed |= json_object_set_new(root, "changed", json_null()); /* noise within a procedure is not known */
+	failed |= json_object_set_new(
+		root, "changed", report->scale.run_count > 0 ? json_count(report->code.marked_count) : json_null());
 	return json_print(json_kept(root, failed), stream);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/align.h"
 
 struct code_row *
@@ -162,19 +163,68 @@ add_rows(const struct code codes[2], const struct scale *scale, struct code_rows
 	return err;
 }
 
+static bool
+is_part(const struct code *code, const struct code_instruction *instruction, const struct code_row *row, unsigned side)
+{
+	switch (row->kind) {
+	case ROW_INSTRUCTION:
+		return instruction->address == row->places[side];
+	case ROW_BLOCK:
+		return code->instructions[code->blocks[instruction->block].first].address == row->places[side];
+	case ROW_LINE:
+		return instruction->line == row->places[side] && instruction->file != SOURCE_NONE &&
+		       strcmp(text_basename(code->sources.sources[instruction->file].path), row->file) == 0;
+	default:
+		return true;
+	}
+}
+
+/* The samples of each run of one side that are the row's. */
+static void
+add_runs_of_side(const struct code *code, unsigned side, size_t count, const struct code_row *row, uint64_t *runs)
+{
+	for (size_t i = 0; i < code->instruction_count && row->has[side]; i++) {
+		const struct code_instruction *instruction = &code->instructions[i];
+
+		if (!instruction->runs || !is_part(code, instruction, row, side))
+			continue;
+		for (size_t run = 0; run < count; run++)
+			runs[run] += instruction->runs[run];
+	}
+}
+
+static int
+add_runs(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+{
+	for (size_t i = 0; i < rows->count && scale->run_count > 0; i++) {
+		struct code_row *row = &rows->rows[i];
+		uint64_t *runs = calloc(scale->run_count, sizeof(*runs));
+
+		if (!runs)
+			return -ENOMEM;
+		row->comparison.runs = runs;
+		add_runs_of_side(&codes[0], 0, scale->runs[0], row, runs);
+		add_runs_of_side(&codes[1], 1, scale->runs[1], row, runs + scale->runs[0]);
+	}
+	return 0;
+}
+
 /* Instructions, or lines, are judged together, and blocks: each kind adds up to the procedure. */
 static int
-judge(struct code_rows *rows, enum code_row_kind kind, double alpha, size_t *marked)
+judge(struct code_rows *rows, enum code_row_kind kind, const struct scale *scale, double alpha, size_t *marked)
 {
 	struct comparison *judged = calloc(rows->count + 1, sizeof(*judged));
+	struct comparisons comparisons = {judged, 0, sizeof(*judged)};
 	size_t count = 0;
 	int err;
 
 	for (size_t i = 0; judged && i < rows->count; i++)
 		if (rows->rows[i].kind == kind)
 			judged[count++] = rows->rows[i].comparison;
-	err = judged ? comparisons_judge(&(struct comparisons){judged, count, sizeof(*judged)}, alpha, marked)
-	             : -ENOMEM;
+	comparisons.count = count;
+	err = judged ? comparisons_add_noise(scale, &comparisons, &rows->noise) : -ENOMEM;
+	if (!err)
+		err = comparisons_judge(&comparisons, alpha, marked);
 	count = 0;
 	for (size_t i = 0; !err && i < rows->count; i++)
 		if (rows->rows[i].kind == kind)
@@ -200,17 +250,22 @@ code_rows_make(const struct code codes[2], bool same_build, enum code_view view,
 	if (!err)
 		err = add_rows(codes, scale, rows);
 	if (!err)
-		err = judge(rows, ROW_PROCEDURE, alpha, &ignored);
+		err = add_runs(codes, scale, rows);
 	if (!err)
-		err = judge(rows, ROW_BLOCK, alpha, &ignored);
+		err = judge(rows, ROW_PROCEDURE, scale, alpha, &ignored);
 	if (!err)
-		err = judge(rows, rows->view == VIEW_LINES ? ROW_LINE : ROW_INSTRUCTION, alpha, &rows->marked_count);
+		err = judge(rows, ROW_BLOCK, scale, alpha, &ignored);
+	if (!err)
+		err = judge(rows, rows->view == VIEW_LINES ? ROW_LINE : ROW_INSTRUCTION, scale, alpha,
+		            &rows->marked_count);
 	return err;
 }
 
 void
 code_rows_fini(struct code_rows *rows)
 {
+	for (size_t i = 0; i < rows->count; i++)
+		free(rows->rows[i].comparison.runs);
 	free(rows->rows);
 	memset(rows, 0, sizeof(*rows));
 }

@@ -40,7 +40,8 @@ struct code_rows {
 	struct code_row *rows; /* the procedure, then blocks with their instructions, or lines */
 	size_t count, capacity;
 	size_t marked_count;
-	enum code_view view; /* what it has become */
+	struct variation noise; /* with several runs of a side: of instructions or lines */
+	enum code_view view;    /* what it has become */
 	bool same_build;
 	bool by_number; /* some lines: their texts could not be compared, and may have changed */
 };

@@ -122,17 +122,20 @@ print_title(const struct report *report, FILE *stream)
 static void
 print_notes(const struct report *report, FILE *stream)
 {
-	const bool is_lines = report->code.view == VIEW_LINES;
+	const bool is_lines = report->code.view == VIEW_LINES, has_noise = report->scale.run_count > 0;
 
 	fprintf(stream,
 	        "\nShares:   of all samples of each set; differ: in points of them; least, most: its %g%% interval by "
-	        "what sampling makes vary\n",
-	        report->request->confidence_percent);
-	fprintf(stream, "Differ:   %zu %s (*) by more than sampling explains: p < 0.05 for all together\n",
-	        report->code.marked_count,
+	        "what %s vary\n",
+	        report->request->confidence_percent, has_noise ? "sampling and noise make" : "sampling makes");
+	fprintf(stream, "%s  %zu %s (*) by more than %s: p < 0.05 for all together\n",
+	        has_noise ? "Changed:" : "Differ: ", report->code.marked_count,
 	        is_lines ? (report->code.marked_count == 1 ? "line" : "lines")
-	                 : (report->code.marked_count == 1 ? "instruction" : "instructions"));
-	fputs("Noise:    not known within a procedure: what differs may differ as much from run to run\n", stream);
+	                 : (report->code.marked_count == 1 ? "instruction" : "instructions"),
+	        has_noise ? "sampling and noise explain" : "sampling explains");
+	report_print_noise(report, &report->code.noise, is_lines ? "lines" : "instructions", stream);
+	if (has_noise && report->is_one_unit)
+		fputs("Amounts:  of a run, on average\n", stream);
 	if (is_lines && report->code.by_number)
 		fputs("Lines:    some are compared by their numbers: the text that was compiled first is not there any "
 		      "more\n",

@@ -159,7 +159,7 @@ rebuilt_json(const struct report *report)
 static json_t *
 noise_json(const struct report *report)
 {
-	const struct variation *noise = &report->noise;
+	const struct variation *noise = report->request->procedure ? &report->code.noise : &report->noise;
 
 	if (report->scale.run_count == 0)
 		return json_null();

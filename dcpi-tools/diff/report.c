@@ -133,7 +133,7 @@ choose_runs(struct report *report)
 		scale->runs[side] = report->sides[side].run_count;
 		count += report->sides[side].run_count;
 	}
-	if (count < 3 || report->request->procedure)
+	if (count < 3)
 		return 0;
 	report->run_is_after = calloc(count, sizeof(*report->run_is_after));
 	report->run_totals = calloc(count, sizeof(*report->run_totals));
@@ -195,7 +195,7 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 	const bool is_first = item->images[pair->side] == ITEM_NOWHERE;
 
 	item->comparison.samples[pair->side] += row->samples;
-	for (size_t i = 0; i < report->sides[pair->side].run_count && item->comparison.runs; i++)
+	for (size_t i = 0; i < report->sides[pair->side].run_count && item->comparison.runs && row->runs; i++)
 		item->comparison.runs[i + (pair->side ? report->sides[0].run_count : 0)] += row->runs[i];
 	figures_add(&item->figures[pair->side], &row->figures);
 	if (!is_first && row->samples <= largest[pair->side])
@@ -274,7 +274,6 @@ judge_items(struct report *report)
 	const struct comparisons comparisons = {&report->items->comparison, report->item_count, sizeof(*report->items)};
 	int err;
 
-	report->scale.noise.prior = &report->history.prior;
 	err = comparisons_add_noise(&report->scale, &comparisons, &report->noise);
 
 	if (!err)
@@ -337,12 +336,13 @@ report_make(struct report *report, const struct request *request, struct databas
 	choose_scale(report);
 	if (choose_runs(report))
 		return message_cannot(NULL, "compare the sets", -ENOMEM, NULL);
-	if (request->procedure)
-		return compare_code(report);
 	if (report->scale.run_count > 0)
 		status = run_history_read(&report->history, &request->sets, side_event(&report->sides[0])->name);
 	if (status)
 		return status;
+	report->scale.noise.prior = &report->history.prior;
+	if (request->procedure)
+		return compare_code(report);
 	err = report_meet(report);
 	if (!err)
 		err = make_items(report);

@@ -99,6 +99,9 @@ int code_print_json(const struct report *report, FILE *stream);
 /* The lines that say what is compared, above all else. */
 void report_print_sides(const struct report *report, const struct output *output);
 
+/* The line that says what runs differ by; `what`: "procedures", ... */
+void report_print_noise(const struct report *report, const struct variation *noise, const char *what, FILE *stream);
+
 /* meet.c's work on what the sides have: images into groups. 0 or -ENOMEM. */
 int report_meet(struct report *report);
 

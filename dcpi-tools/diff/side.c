@@ -247,60 +247,63 @@ compare_names(const void *left, const void *right)
 	return compare_keys(&a, &b);
 }
 
-/* The samples of one run to the rows; code made at run time is known by its name alone. */
+/* The rows of the side, to be found. */
+struct run_rows {
+	struct reader *reader;
+	const struct profile_set_visit *visit;
+	struct row_key *keys;
+};
+
+/* Code made at run time is known by its name alone. */
 static int
-take_run(struct side *side, const struct histogram *histogram, const struct selection *selection, uint16_t event,
-         const struct row_key *keys)
+take_histogram_of_run(struct side *side, const struct histogram *histogram, const struct side_run *run,
+                      const struct row_key *keys)
 {
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		const struct histogram_row *from = &histogram->rows[i];
 		const struct row_key key = {
-			.image = selection->images[from->image].number,
+			.image = run->selection->images[from->image].number,
 			.title = from->title,
 			.offset = from->procedure.offset,
 		};
 		const struct row_key *found;
 
-		if (from->counts[event] == 0)
+		if (from->counts[run->event] == 0)
 			continue;
 		found = bsearch(&key, keys, side->row_count, sizeof(*keys), compare_keys);
 		if (!found)
 			found = bsearch(&key, keys, side->row_count, sizeof(*keys), compare_names);
-		if (found)
-			found->row->runs[side->run_count] += from->counts[event];
+		if (!found)
+			continue;
+		if (!found->row->runs)
+			found->row->runs = calloc(run->most, sizeof(*found->row->runs));
+		if (!found->row->runs)
+			return -ENOMEM;
+		found->row->runs[run->index] += from->counts[run->event];
 	}
-	side->run_totals[side->run_count++] = selection->events[event].selected;
 	return 0;
 }
 
 static int
-read_run(struct reader *reader, const struct profile_set_visit *visit, const struct selection *selection,
-         const struct row_key *keys)
+take_run(void *context, const struct side_run *run)
 {
-	struct side *side = reader->side;
+	const struct run_rows *rows = context;
 	struct histogram_request request = {
-		.selection = selection,
-		.image_titles = image_titles(selection),
-		.symbolizer = reader->request->by_image ? NULL : visit->symbolizer,
-		.demangle = reader->request->demangle,
+		.selection = run->selection,
+		.image_titles = image_titles(run->selection),
+		.symbolizer = rows->reader->request->by_image ? NULL : rows->visit->symbolizer,
+		.demangle = rows->reader->request->demangle,
 	};
 	struct histogram histogram = {0};
-	uint16_t event = 0;
-	int err = request.image_titles ? 0 : -ENOMEM;
+	int err = request.image_titles ? histogram_make(&request, &histogram) : -ENOMEM;
 
-	while (event < selection->event_count && strcmp(selection->events[event].name, side_event(side)->name) != 0)
-		event++;
-	if (!err && event < selection->event_count && selection->events[event].selected > 0) {
-		err = histogram_make(&request, &histogram);
-		if (!err)
-			err = take_run(side, &histogram, selection, event, keys);
-		histogram_fini(&histogram);
-	}
-	image_titles_free(request.image_titles, selection->image_count);
+	if (!err)
+		err = take_histogram_of_run(rows->reader->side, &histogram, run, rows->keys);
+	histogram_fini(&histogram);
+	image_titles_free(request.image_titles, run->selection->image_count);
 	return err;
 }
 
-/* The rows of the side, to be found; NULL when memory ends. */
 static struct row_key *
 sort_rows(const struct side *side)
 {
@@ -318,50 +321,64 @@ sort_rows(const struct side *side)
 	return keys;
 }
 
-/* The samples of each label by itself: how runs differ says what differs by nothing but chance. */
 static int
-read_runs(struct reader *reader, const struct profile_set_visit *visit, char **labels, size_t count)
+read_run(struct side *side, const struct profile_set_visit *visit, const char *label, size_t most,
+         side_run_visitor *visit_run, void *context)
 {
-	struct side *side = reader->side;
-	struct row_key *keys = sort_rows(side);
-	int err = 0;
+	struct selection_request request = visit->set->request;
+	const struct selection_request *const requests[] = {&request};
+	struct side_run run = {.index = side->run_count, .most = most};
+	struct selection *selection = NULL;
+	char *pattern = profile_set_literal(label);
+	int err;
 
-	side->run_totals = calloc(count + 1, sizeof(*side->run_totals));
-	if (!keys || !side->run_totals)
-		err = -ENOMEM;
-	for (size_t i = 0; i < side->row_count && !err; i++) {
-		side->rows[i].runs = calloc(count, sizeof(*side->rows[i].runs));
-		err = side->rows[i].runs ? 0 : -ENOMEM;
+	request.label = pattern;
+	err = pattern ? database_read_each(visit->database->profile, requests, 1, &selection) : -ENOMEM;
+	while (selection && run.event < selection->event_count &&
+	       strcmp(selection->events[run.event].name, side_event(side)->name) != 0)
+		run.event++;
+	if (!err && selection && run.event < selection->event_count && selection->events[run.event].selected > 0) {
+		run.selection = selection;
+		side->run_totals[side->run_count++] = selection->events[run.event].selected;
+		err = visit_run(context, &run);
 	}
-	for (size_t i = 0; i < count && !err; i++) {
-		struct selection_request request = visit->set->request;
-		const struct selection_request *const requests[] = {&request};
-		struct selection *selection = NULL;
-		char *label = profile_set_literal(labels[i]);
-
-		request.label = label;
-		err = label ? database_read_each(visit->database->profile, requests, 1, &selection) : -ENOMEM;
-		if (!err && selection)
-			err = read_run(reader, visit, selection, keys);
-		selection_free(selection);
-		free(label);
-	}
-	free(keys);
+	selection_free(selection);
+	free(pattern);
 	return err;
 }
 
-static int
-find_runs(struct reader *reader, const struct profile_set_visit *visit)
+int
+side_each_run(struct side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run, void *context)
 {
 	char **labels, why[512] = "";
 	size_t count;
-	int err = listing_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
+	int err;
 
-	if (!err) {
-		err = read_runs(reader, visit, labels, count);
-		listing_free_labels(labels, count);
-	}
+	if (!visit->set->has_runs)
+		return STATUS_OK;
+	err = listing_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
+	if (err)
+		return database_cannot_read(visit->database, err);
+	side->run_totals = calloc(count + 1, sizeof(*side->run_totals));
+	err = side->run_totals ? 0 : -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = read_run(side, visit, labels[i], count, visit_run, context);
+	listing_free_labels(labels, count);
 	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+}
+
+/* The samples of each label by itself: how runs differ says what differs by nothing but chance. */
+static int
+read_runs(struct reader *reader, const struct profile_set_visit *visit)
+{
+	struct run_rows rows = {.reader = reader, .visit = visit, .keys = sort_rows(reader->side)};
+	int status;
+
+	if (!rows.keys)
+		return message_cannot(NULL, "read the runs", -ENOMEM, NULL);
+	status = side_each_run(reader->side, visit, take_run, &rows);
+	free(rows.keys);
+	return status;
 }
 
 int
@@ -372,7 +389,7 @@ side_read(struct side *side, const struct side_request *request, const struct pr
 
 	if (!status)
 		status = request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
-	return status || !visit->set->has_runs ? status : find_runs(&reader, visit);
+	return status ? status : read_runs(&reader, visit);
 }
 
 static void

@@ -36,7 +36,7 @@ struct side_row {
 	uint64_t offset;
 	char *title;            /* of the procedure, not escaped; NULL: the image */
 	uint64_t samples;       /* of the side's event */
-	uint64_t *runs;         /* of those, by run; NULL: side.run_count is 0 */
+	uint64_t *runs;         /* of those, by run; NULL: not known, or none */
 	struct figures figures; /* with side_request.analyze */
 };
 
@@ -62,6 +62,18 @@ int side_open(struct side *side, const struct side_request *request, const struc
 int side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit,
               unsigned *hits);
 void side_fini(struct side *side); /* a zeroed one is allowed */
+
+/* One of the runs that a set is of. */
+struct side_run {
+	size_t index, most; /* of at most so many */
+	const struct selection *selection;
+	uint16_t event; /* of the selection: the side's */
+};
+
+typedef int side_run_visitor(void *context, const struct side_run *run);
+
+/* For each run of the set that has samples of the side's event: none when it is no set of runs. An exit status. */
+int side_each_run(struct side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run, void *context);
 
 const struct selection_event *side_event(const struct side *side);
 const struct image *side_image(const struct side *side, uint32_t index);

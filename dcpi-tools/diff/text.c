@@ -138,6 +138,23 @@ print_rebuilt(const struct report *report, FILE *stream)
 		fprintf(stream, "          and %zu more\n", report->rebuilt_count - REBUILT_NAMED);
 }
 
+/* What runs differ by. */
+void
+report_print_noise(const struct report *report, const struct variation *noise, const char *what, FILE *stream)
+{
+	if (report->scale.run_count == 0) {
+		fputs("Noise:    not known of one run: what differs may differ as much from run to run (--before, "
+		      "--after)\n",
+		      stream);
+		return;
+	}
+	fprintf(stream, "Noise:    %.2g%% from run to run beyond sampling (%.2g%% to %.2g%%), by %zu %.*s and ",
+	        100 * noise->noise, 100 * noise->noise_least, 100 * noise->noise_most, noise->tested,
+	        (int)strlen(what) - (noise->tested == 1), what);
+	run_history_print(&report->history, stream);
+	fputc('\n', stream);
+}
+
 static void
 print_notes(const struct report *report, const struct output *output)
 {
@@ -152,17 +169,7 @@ print_notes(const struct report *report, const struct output *output)
 	fprintf(stream, "%s  %zu of %zu %s (*) by more than %s: p < 0.05 for all together\n",
 	        has_noise ? "Changed:" : "Differ: ", report->marked_count, report->item_count, what,
 	        has_noise ? "sampling and noise explain" : "sampling explains");
-	if (has_noise) {
-		fprintf(stream, "Noise:    %.2g%% from run to run beyond sampling (%.2g%% to %.2g%%), by %zu %s and ",
-		        100 * report->noise.noise, 100 * report->noise.noise_least, 100 * report->noise.noise_most,
-		        report->noise.tested, what);
-		run_history_print(&report->history, stream);
-		fputc('\n', stream);
-	} else {
-		fputs("Noise:    not known of one run: what differs may differ as much from run to run (--before, "
-		      "--after)\n",
-		      stream);
-	}
+	report_print_noise(report, &report->noise, what, stream);
 	if (report->is_one_unit && report->sides[0].run_count + report->sides[1].run_count > 2)
 		fputs("Amounts:  of a run, on average\n", stream);
 	if (!report->is_one_unit)
