@@ -7,9 +7,11 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collectord/machine.h"
 
 void
 client_close(struct client *client)
@@ -62,6 +64,8 @@ serve_line(struct client *client, const char *line, size_t length)
 
 	if (request_parse(line, length, &request, why, sizeof(why)) ||
 	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why)) ||
+	    peer_spend(&control->rules, &client->peer, request.command, &control->allowance,
+	               machine_clock_ns(CLOCK_MONOTONIC), why, sizeof(why)) ||
 	    (request.command == COMMAND_LABEL &&
 	     peer_find_process(&control->rules, &client->peer, &request, &process, why, sizeof(why)))) {
 		refuse(client, why);

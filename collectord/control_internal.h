@@ -22,6 +22,7 @@ struct control {
 	struct evconnlistener *listener;
 	struct event *again; /* the end of a pause */
 	struct peer_rules rules;
+	struct peer_allowance allowance;
 	control_handler *handler;
 	void *context;
 	const struct log *log;

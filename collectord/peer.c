@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "collectord/machine.h"
 #include "process/process_birth.h"
 
@@ -117,6 +118,23 @@ peer_check(const struct peer_rules *rules, const struct peer *peer, enum command
 		snprintf(why, size, "%s is for root%s%s and members of %s", command_name(command), has_user ? ", " : "",
 		         has_user ? rules->user : "", rules->group);
 	return -EACCES;
+}
+
+int
+peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
+           struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size)
+{
+	const uint64_t from_ns = allowance->spent_until_ns > now_ns ? allowance->spent_until_ns : now_ns;
+
+	if (peer->uid == 0 || peer->uid == rules->uid || (command != COMMAND_FLUSH && command != COMMAND_EPOCH))
+		return 0;
+	if (from_ns - now_ns > (PEER_BURST - 1) * SECOND_NS) {
+		snprintf(why, size, "members of %s asked for too many flushes and epochs: wait %" PRIu64 " s",
+		         rules->group, (from_ns - now_ns - (PEER_BURST - 1) * SECOND_NS + SECOND_NS - 1) / SECOND_NS);
+		return -EBUSY;
+	}
+	allowance->spent_until_ns = from_ns + SECOND_NS;
+	return 0;
 }
 
 /* Whose process it is: of one that may not be looked into by its own user, root's. 0 or -errno. */

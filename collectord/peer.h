@@ -44,6 +44,19 @@ void peer_fini(struct peer *peer);
  */
 int peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size);
 
+/*
+ * What members of the group may still ask for that costs a write to the disk: PEER_BURST flushes and epochs, and one a
+ * second from then on, all members together. Zero at first is right.
+ */
+#define PEER_BURST 20
+struct peer_allowance {
+	uint64_t spent_until_ns; /* CLOCK_MONOTONIC: when all of it is there again */
+};
+
+/* 0, also for whoever is no mere member and for other commands; -EBUSY with a sentence that says how long to wait. */
+int peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
+               struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size);
+
 /* A process that its owner wants to be labelled. */
 struct peer_process {
 	uint32_t pid;

@@ -211,6 +211,14 @@ is_owner(const struct viewer *viewer, uint32_t uid)
 	return is;
 }
 
+/* May others than its owner write it? A group with its user's number is his alone, as most systems make them. */
+static bool
+is_open_to_others(const struct stat *status)
+{
+	return (status->st_mode & S_IWOTH) ||
+	       ((status->st_mode & S_IWGRP) && status->st_gid != 0 && status->st_gid != status->st_uid);
+}
+
 /* Was it written by this process, for all that can be told? */
 static int
 judge(const struct viewer *viewer, const struct code_maker *maker, int fd)
@@ -223,7 +231,7 @@ judge(const struct viewer *viewer, const struct code_maker *maker, int fd)
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	if (!is_owner(viewer, status.st_uid) || (status.st_mode & S_IWOTH))
+	if (!is_owner(viewer, status.st_uid) || is_open_to_others(&status))
 		return -EPERM;
 	if (maker->begun_ns && maker->begun_ns < now_ns)
 		age_ns = now_ns - maker->begun_ns;

@@ -82,6 +82,36 @@ root_is_not_named_twice(void **state)
 	assert_string_equal(why, "flush is for root and members of group root");
 }
 
+#define SECOND_NS UINT64_C(1000000000)
+
+static void
+members_flush_once_a_second_after_a_burst(void **state)
+{
+	const struct peer member = {.uid = 1000, .in_group = true}, root = {.uid = 0};
+	struct peer_allowance allowance = {0};
+	uint64_t now_ns = 1000 * SECOND_NS;
+
+	(void)state;
+	for (int i = 0; i < PEER_BURST; i++)
+		assert_int_equal(peer_spend(&service, &member, i % 2 ? COMMAND_FLUSH : COMMAND_EPOCH, &allowance,
+		                            now_ns, why, sizeof(why)),
+		                 0);
+	assert_int_equal(peer_spend(&service, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), -EBUSY);
+	assert_non_null(strstr(why, "wait 1 s"));
+	assert_int_equal(peer_spend(&service, &member, COMMAND_STATUS, &allowance, now_ns, why, sizeof(why)), 0);
+	assert_int_equal(peer_spend(&service, &root, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+	for (int i = 0; i < 3; i++) {
+		now_ns += SECOND_NS;
+		assert_int_equal(peer_spend(&service, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+		assert_int_equal(peer_spend(&service, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)),
+		                 -EBUSY);
+	}
+	now_ns += 1000 * SECOND_NS; /* no more than a burst is saved up */
+	for (int i = 0; i < PEER_BURST; i++)
+		assert_int_equal(peer_spend(&service, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+	assert_int_equal(peer_spend(&service, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), -EBUSY);
+}
+
 /* Connect as user 4712 with the given groups, and let the kernel say who that was. */
 static void
 read_peer_of(gid_t primary, gid_t supplementary, struct peer *peer)
@@ -293,6 +323,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_flush_once_a_second_after_a_burst),
 		cmocka_unit_test(root_and_the_own_user_may_do_everything),
 		cmocka_unit_test(the_group_may_look_flush_begin_epochs_and_label),
 		cmocka_unit_test(others_may_nothing),

@@ -175,6 +175,29 @@ a_file_that_anybody_could_have_written_is_refused(void **state)
 }
 
 static void
+a_file_that_a_group_of_others_could_have_written_is_refused(void **state)
+{
+	struct child child = begin(write_own_map);
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("only root can give a file to any group");
+	assert_int_equal(chown(child.map, (uid_t)-1, 12345), 0);
+	fd = code_file_open("/proc", &child.maker);
+	assert_true(fd >= 0); /* it may read */
+	close(fd);
+	assert_int_equal(chmod(child.map, 0664), 0);
+	assert_int_equal(code_file_open("/proc", &child.maker), -EPERM);
+	assert_int_equal(chown(child.map, (uid_t)-1, geteuid()), 0); /* the user's own group */
+	fd = code_file_open("/proc", &child.maker);
+	assert_true(fd >= 0);
+	close(fd);
+	end(&child);
+	unlink(child.map);
+}
+
+static void
 a_file_of_another_user_is_refused(void **state)
 {
 	struct child child;
@@ -324,6 +347,7 @@ main(void)
 		cmocka_unit_test(a_process_that_tells_nothing_has_no_file),
 		cmocka_unit_test(a_file_that_is_older_than_its_process_is_not_its_own),
 		cmocka_unit_test(a_file_that_anybody_could_have_written_is_refused),
+		cmocka_unit_test(a_file_that_a_group_of_others_could_have_written_is_refused),
 		cmocka_unit_test(a_file_of_another_user_is_refused),
 		cmocka_unit_test(a_link_or_a_pipe_is_not_followed),
 		cmocka_unit_test(a_jitdump_comes_before_a_map),
