@@ -19,6 +19,7 @@ struct follow_calls {
 	uint16_t machine;   /* EM_X86_64, ... */
 	int64_t execve, execveat;
 	int64_t mmap, munmap, mremap;
+	int64_t clone;
 };
 
 const struct follow_calls *follow_calls_of(const char *target); /* NULL: not known here */

@@ -1,9 +1,12 @@
 #include "emulator/guest.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "emulator/inherited_signals.h"
+
+static __thread bool is_making_thread; /* the system call that this thread makes */
 
 int
 guest_init(struct guest *guest, const char *target, int argc, char **argv, const void *self)
@@ -18,6 +21,7 @@ guest_init(struct guest *guest, const char *target, int argc, char **argv, const
 	guest->follow.emulation = started_emulation(&guest->started);
 	guest->is_x86 = strcmp(target, "x86_64") == 0;
 	guest->ignored_signals = inherited_signals_read();
+	birth_init(&guest->birth);
 	return 0;
 }
 
@@ -53,6 +57,26 @@ guest_take_block(struct guest *guest, struct translation *translation)
 		block->offset = 0;
 }
 
+/* QEMU makes forks of vfork(), and refuses clone3(). */
+bool
+guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flags)
+{
+	return number == guest->follow.calls->clone && (flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM;
+}
+
+void
+guest_thread_began(struct guest *guest)
+{
+	birth_done(&guest->birth);
+}
+
+void
+guest_forked(struct guest *guest)
+{
+	birth_init(&guest->birth);
+	forked_cpus_begin(&guest->forked);
+}
+
 void
 guest_call_began(struct guest *guest, int64_t number, const uint64_t arguments[5])
 {
@@ -60,13 +84,19 @@ guest_call_began(struct guest *guest, int64_t number, const uint64_t arguments[5
 
 	if (number == calls->execve || number == calls->execveat)
 		follow_call(&guest->follow, number, arguments, guest_base(guest));
+	is_making_thread = guest_call_makes_thread(guest, number, arguments[0]);
+	if (is_making_thread)
+		birth_expect(&guest->birth);
 }
 
 void
-guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number)
+guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number, int64_t result)
 {
 	const struct follow_calls *calls = guest->follow.calls;
 
+	if (is_making_thread)
+		birth_wait(&guest->birth, result > 0);
+	is_making_thread = false;
 	forked_cpus_forget(&guest->forked, vcpu);
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
 		places_forget(guest->places);

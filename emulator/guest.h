@@ -15,6 +15,7 @@
 #include "emulator/forked_cpus.h"
 #include "emulator/places.h"
 #include "emulator/started.h"
+#include "emulator/thread_birth.h"
 #include "emulator/translation.h"
 
 struct guest {
@@ -22,6 +23,7 @@ struct guest {
 	struct follow follow;
 	struct forked_cpus forked;
 	struct places *places;
+	struct birth birth;        /* of the thread that is about to begin */
 	atomic_uint_fast64_t base; /* what is added to its addresses */
 	uint32_t ignored_signals;
 	bool is_x86;
@@ -49,6 +51,13 @@ guest_base(const struct guest *guest)
 
 /* Before a system call, and after it. What is executed is followed (follow.h): then the first does not return. */
 void guest_call_began(struct guest *guest, int64_t number, const uint64_t arguments[5]);
-void guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number);
+void guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number, int64_t result);
+
+/* Whether this system call is one that begins a thread. */
+bool guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flags);
+
+/* A thread began; all that is to be done for it is. In the child of a fork. */
+void guest_thread_began(struct guest *guest);
+void guest_forked(struct guest *guest);
 
 #endif

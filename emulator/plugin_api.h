@@ -1,11 +1,13 @@
 /*
- * plugin_api.h - what QEMU's user-mode emulators offer their plugins, interface version 1
+ * plugin_api.h - what QEMU's user-mode emulators offer their plugins, interfaces 1 to 4
  *
- * Debian has no package with QEMU's own header, and the interface is small and does not change: these declarations fit
- * qemu-user 6.0 to 8.2, the functions are found in the emulator when it loads the plugin. Only what is used is here.
- * Rules that no header tells: the path of the program is not known while a plugin is installed; a translation callback
- * has the lock on the guest's mappings; a guest that a signal kills calls nothing at its end; a fork goes on with the
- * plugin and all it holds.
+ * Debian has no package with QEMU's own header, and the interface is small: these declarations fit qemu-user 6.0
+ * to 10.0, the functions are found in the emulator when it loads the plugin. Only what is used is here. A plugin says
+ * one version: 1 is taken up to QEMU 8.2, 2 from 9.0 on; plugin_api.c says which by what the emulator has. What only
+ * one of them has is weak: NULL where it is missing. Rules that no header tells: the path of the program is not known
+ * while a plugin is installed; a translation callback has the lock on the guest's mappings; a guest that a signal kills
+ * calls nothing at its end; a fork goes on with the plugin and all it holds. A virtual CPU begins in its parent's
+ * clone() (1), or on its own thread before anything is translated for it (2).
  */
 #ifndef DCPI_EMULATOR_PLUGIN_API_H
 #define DCPI_EMULATOR_PLUGIN_API_H
@@ -14,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLUGIN_API_VERSION 1
-#define PLUGIN_EXPORT      __attribute__((visibility("default")))
+#define PLUGIN_API_FIRST  1
+#define PLUGIN_API_SECOND 2
+#define PLUGIN_EXPORT     __attribute__((visibility("default")))
 
 typedef uint64_t qemu_plugin_id_t;
 
@@ -63,8 +66,10 @@ void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_sim
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t callback,
                                           enum qemu_plugin_cb_flags flags, void *data);
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, enum qemu_plugin_op op, void *data,
-                                              uint64_t value);
+/* Interface 1 alone; from 2 on counters are in the emulator's scoreboards, which a guest that is killed takes with it.
+ */
+__attribute__((weak)) void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, enum qemu_plugin_op op,
+                                                                    void *data, uint64_t value);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t callback,
                                             enum qemu_plugin_cb_flags flags, void *data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t callback,
@@ -82,6 +87,9 @@ unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info); /* log2 of its 
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t callback, void *data);
+
+/* From interface 2 on. */
+__attribute__((weak)) struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
 
 /* What a plugin exports. */
 PLUGIN_EXPORT extern int qemu_plugin_version;

@@ -62,7 +62,7 @@ workloads: $(BLOCKS_PLUGIN)
 
 # What a program fetches, loads and stores, and whether the model's caches and TLBs are the reference on it.
 TRACE_PLUGIN := $(BUILD)/tests/system/trace_plugin.so
-$(TRACE_PLUGIN): $(call plugin_objects,tests/system/trace_plugin.c)
+$(TRACE_PLUGIN): $(call plugin_objects,tests/system/trace_plugin.c emulator/plugin_api.c)
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,--as-needed $(LDFLAGS) -o $@ $^
 workloads: $(TRACE_PLUGIN)

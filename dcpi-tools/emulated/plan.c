@@ -2,13 +2,18 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+
+#define OWN_EMULATORS "/usr/lib/dcpi/qemu" /* of the package dcpi-qemu */
 
 #define KNOWN "x86-64, arm64 and riscv64"
 
@@ -76,15 +81,51 @@ check_program(struct plan *plan, const struct run_request *request)
 	return STATUS_FAILURE;
 }
 
+/* An emulator that loads plugins exports the functions that they call. What is no ELF file, and may start one, is
+ * believed. */
+static bool
+loads_plugins(const char *emulator)
+{
+	static const char exported[] = "qemu_plugin_register_vcpu_tb_exec_cb";
+	const int fd = open(emulator, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	void *bytes = MAP_FAILED;
+	bool is_without;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > SELFMAG)
+		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (bytes == MAP_FAILED)
+		return true; /* then it is seen when it runs */
+	is_without = memcmp(bytes, ELFMAG, SELFMAG) == 0 &&
+	             !memmem(bytes, (size_t)status.st_size, exported, sizeof(exported));
+	munmap(bytes, (size_t)status.st_size);
+	return !is_without;
+}
+
 static int
 find_emulator(struct plan *plan)
 {
+	const char *own = getenv("DCPI_QEMU");
 	char name[64];
 
 	snprintf(name, sizeof(name), "qemu-%s", plan->target);
-	if (program_search(name, plan->emulator) == 0)
+	snprintf(plan->emulator, sizeof(plan->emulator), "%s/%s", own ? own : OWN_EMULATORS, name);
+	if (access(plan->emulator, X_OK) == 0)
 		return STATUS_OK;
-	message_print(name, "the emulator that runs the program is not installed: apt install qemu-user");
+	if (program_search(name, plan->emulator) < 0) {
+		message_print(
+			name,
+			"the emulator that runs the program is not installed: apt install qemu-user (of Debian 13: "
+			"package dcpi-qemu, which scripts/qemu makes)");
+		return STATUS_FAILURE;
+	}
+	if (loads_plugins(plan->emulator))
+		return STATUS_OK;
+	message_print(plan->emulator,
+	              "this emulator was built without plugins, as Debian 13's are: install the package "
+	              "dcpi-qemu, which scripts/qemu makes of Debian's own source of QEMU");
 	return STATUS_FAILURE;
 }
 

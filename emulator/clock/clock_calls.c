@@ -73,6 +73,8 @@ note_kind(struct clock *clock, unsigned vcpu)
 	case CALL_CLONE:
 		if (arguments[0] & CLONE_CHILD_CLEARTID)
 			progress->child_address = arguments[clock->child_argument];
+		if ((arguments[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
+			atomic_store(&clock->cloning, thread);
 		return;
 	case CALL_SET_CHILD_ADDRESS:
 		thread->child_address = arguments[0];

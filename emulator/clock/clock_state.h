@@ -88,6 +88,7 @@ struct clock {
 	struct futexes *futexes;
 	unsigned child_argument;                       /* of clone(): where the address of the child's is */
 	pthread_mutex_t lock;                          /* of who is alive, and on which core */
+	_Atomic(struct clock_thread *) cloning;        /* the last to begin a thread */
 	atomic_uint highest;                           /* thread, and one */
 	atomic_uint_fast64_t ended_busy, ended_called; /* of threads that are gone */
 	struct clock_thread threads[CLOCK_VCPUS_MAX];

@@ -64,7 +64,9 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 		return clock->start;
 	thread = &clock->threads[vcpu];
 	pthread_mutex_lock(&clock->lock);
-	parent = find_caller(clock);
+	parent = find_caller(clock); /* the emulator may tell of a thread on the thread itself */
+	if (!parent)
+		parent = atomic_load(&clock->cloning);
 	now = parent ? atomic_load(&parent->now) : clock->start;
 	memset(&thread->progress, 0, sizeof(thread->progress));
 	thread->core = choose_core(clock, !parent);
@@ -123,6 +125,7 @@ clock_fork(struct clock *clock)
 	for (unsigned i = 0; i < atomic_load(&clock->highest); i++)
 		clock->threads[i].is_alive = i == vcpu;
 	clock->process = getpid();
+	atomic_store(&clock->cloning, NULL);
 	family_begin(clock->family, clock->process, getppid(), clock->start);
 	clock->before = clock->children = (struct family_busy){0};
 	clock->threads[vcpu].host_thread = gettid();

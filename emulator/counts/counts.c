@@ -14,8 +14,6 @@
 #include "emulator/guest.h"
 #include "emulator/plugin_api.h"
 
-int qemu_plugin_version = PLUGIN_API_VERSION;
-
 /* One to an emulator: its callbacks have no place for a context. */
 static struct {
 	struct counting *counting;
@@ -65,6 +63,7 @@ thread_began(qemu_plugin_id_t id, unsigned vcpu)
 {
 	(void)id;
 	(void)counting_add_vcpu(state.counting, vcpu); /* what is not counted is */
+	guest_thread_began(&state.guest);
 }
 
 static void
@@ -94,8 +93,7 @@ static void
 call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
 	(void)id;
-	(void)result;
-	guest_call_ended(&state.guest, vcpu, number);
+	guest_call_ended(&state.guest, vcpu, number, result);
 }
 
 static void
@@ -110,7 +108,7 @@ forked(void)
 {
 	int err = counting_fork(state.counting);
 
-	forked_cpus_begin(&state.guest.forked);
+	guest_forked(&state.guest);
 	/* dcpix may have ended, and its directory with it: then nobody wants to know. */
 	if (err && err != -ENOENT)
 		dprintf(STDERR_FILENO, "dcpix: what process %d executes is not counted: %s\n", (int)getpid(),

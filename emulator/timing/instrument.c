@@ -16,7 +16,7 @@ static struct {
 	struct locks *locks;
 	struct callbacks callbacks;
 	struct retranslation retranslation;
-	atomic_bool has_threads; /* a second one began, or what is translated now will be kept when one begins */
+	atomic_bool has_threads; /* a second one begins, or what is translated now will be kept when one begins */
 } state;
 
 void
@@ -42,7 +42,7 @@ instrument_first_began(void)
 }
 
 void
-instrument_other_began(unsigned parent)
+instrument_other_begins(unsigned parent)
 {
 	if (has_threads())
 		return;
@@ -101,13 +101,13 @@ atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *d
 				    });
 }
 
-/* Blocks alone. As long as there is one thread, the emulator counts by itself. */
+/* Blocks alone. As long as there is one thread, the emulator of interface 1 counts by itself. */
 void
 instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 {
 	const struct thread *first = timing_thread(state.timing, 0);
 
-	if (!has_threads())
+	if (!has_threads() && qemu_plugin_register_vcpu_tb_exec_inline)
 		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &first->executions[number], 1);
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, count_block, QEMU_PLUGIN_CB_NO_REGS,

@@ -19,7 +19,7 @@ void instrument_init(struct timing *timing, const struct guest *guest, struct lo
  * translated again: by the thread that begins another, which is `parent`, before that executes anything.
  */
 void instrument_first_began(void);
-void instrument_other_began(unsigned parent);
+void instrument_other_begins(unsigned parent);
 
 /* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */
 void instrument_block(struct qemu_plugin_tb *tb, struct code *code);

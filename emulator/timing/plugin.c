@@ -15,8 +15,6 @@
 #include "emulator/guest.h"
 #include "emulator/timing/instrument.h"
 
-int qemu_plugin_version = PLUGIN_API_VERSION;
-
 /* One to an emulator: its callbacks have no place for a context. */
 static struct {
 	struct timing timing;
@@ -96,8 +94,7 @@ thread_began(qemu_plugin_id_t id, unsigned vcpu)
 	(void)id;
 	if (vcpu == 0)
 		instrument_first_began();
-	else
-		instrument_other_began(calling->vcpu);
+	guest_thread_began(&state.guest);
 	if (!err)
 		return;
 	dprintf(STDERR_FILENO, "dcpiemu: thread %u of process %d cannot be emulated: %s\n", vcpu + 1, (int)getpid(),
@@ -133,6 +130,8 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	moving.bytes = a2 < a3 ? a2 : a3;
 	thread_call_began(calling, &call);
 	guest_call_began(&state.guest, number, call.arguments);
+	if (guest_call_makes_thread(&state.guest, number, a1))
+		instrument_other_begins(vcpu);
 }
 
 static void
@@ -141,7 +140,7 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	struct thread *thread = timing_thread(&state.timing, vcpu);
 
 	(void)id;
-	guest_call_ended(&state.guest, vcpu, number);
+	guest_call_ended(&state.guest, vcpu, number, result);
 	thread_call_ended(thread, result);
 	if (number == state.guest.follow.calls->mremap && result > 0 && (uint64_t)result != moving.from &&
 	    thread->hierarchy)
@@ -177,7 +176,7 @@ forked(void)
 {
 	int err;
 
-	forked_cpus_begin(&state.guest.forked);
+	guest_forked(&state.guest);
 	blocks_after_fork(state.timing.blocks);
 	edges_after_fork(&state.timing.edges);
 	locks_fork(state.locks);

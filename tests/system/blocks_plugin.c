@@ -20,8 +20,6 @@
 #include "emulator/block/block.h"
 #include "emulator/translation.h"
 
-PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
-
 /* An instruction's own data for its callback. */
 struct watched {
 	const struct block *block;

@@ -47,9 +47,13 @@ programs()
 	ln -s "$(command -v qemu-x86_64)" only
 
 	check_fails 'no emulator' 1 'qemu-x86_64: the emulator that runs the program is not installed: apt install qemu-user' \
-		env PATH=/nowhere "$tool" run --machine in-order-2 --no-db "$(type -P true)"
+		env DCPI_QEMU=/nowhere PATH=/nowhere "$tool" run --machine in-order-2 --no-db "$(type -P true)"
 	check_fails 'none for the architecture' 1 'qemu-aarch64: the emulator' \
-		env PATH="$scratch/only" "$tool" run --machine in-order-2 --no-db ./arm
+		env DCPI_QEMU=/nowhere PATH="$scratch/only" "$tool" run --machine in-order-2 --no-db ./arm
+	mkdir without
+	cp "$(type -P true)" without/qemu-x86_64
+	check_fails 'an emulator without plugins' 1 'install the package dcpi-qemu' \
+		env DCPI_QEMU=/nowhere PATH="$scratch/without" "$tool" run --machine in-order-2 --no-db "$(type -P true)"
 	check_fails 'a 32-bit program' 1 'it is no 64-bit ELF program' emulate ./old
 	check_fails 'a processor that nobody knows' 1 'a processor that is not known here' emulate ./other
 	check_fails 'a file that is no program' 1 './plain: cannot run it: Permission denied' emulate ./plain
@@ -222,7 +226,7 @@ ends()
 	mkdir late
 	printf '#!/bin/sh\necho >begun\nexec sleep 100\n' >late/qemu-x86_64
 	chmod 755 late/qemu-x86_64
-	start env PATH="$scratch/late:$PATH" "$tool" run --machine in-order-2 --db early true 2>err
+	start env DCPI_QEMU="$scratch/late" "$tool" run --machine in-order-2 --db early true 2>err
 	wait_for 60 test -e begun
 	stop "$started" TERM
 	check_equal 'also before it has begun' 143 $?

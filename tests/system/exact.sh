@@ -249,7 +249,7 @@ refusals()
 		check_fails 'a program that becomes another user' 1 'it gets privileges' dcpix --db "$db" -- "$scratch/privileged"
 	fi
 	check_fails 'a database that cannot be made' 1 'cannot write the profile database' dcpix --db /proc/none -- true
-	check_fails 'an emulator that is not there' 1 'apt install qemu-user' env PATH="$build/bin" dcpix --db "$db" -- /bin/true
+	check_fails 'an emulator that is not there' 1 'apt install qemu-user' env DCPI_QEMU=/nowhere PATH="$build/bin" dcpix --db "$db" -- /bin/true
 }
 
 # While a dcpid collects into it.

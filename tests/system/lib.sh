@@ -8,7 +8,7 @@ set -u
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${BUILD:-$top/build}
-export PATH=$build/bin:$PATH
+export PATH=$build/bin:/usr/lib/dcpi/qemu:$PATH # emulators of dcpi-qemu, where there are
 export LC_ALL=C.UTF-8 TZ=UTC
 unset DCPI_DB
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/dcpi-test.XXXXXX") || exit

@@ -15,8 +15,6 @@
 
 #define RECORDS 8192
 
-PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
-
 static struct {
 	int fd;
 	size_t count;

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +17,9 @@
 #include "tests/unit/test.h"
 
 #define EXECVE_X86_64 59
+#define CLONE_X86_64  56
 #define MMAP_X86_64   9
+#define CLONE_X86_64  56
 
 struct told {
 	unsigned images, not_followed;
@@ -151,6 +156,40 @@ code_that_was_changed_is_no_file_s(void **state)
 	end_guest(guest);
 }
 
+static atomic_bool has_begun;
+
+static void *
+begin_late(void *guest)
+{
+	usleep(20000);
+	atomic_store(&has_begun, true);
+	guest_thread_began(guest);
+	return NULL;
+}
+
+/* With interface 2 QEMU tells of a thread on the thread itself. */
+static void
+a_thread_has_begun_when_its_clone_returns(void **state)
+{
+	const uint64_t arguments[5] = {CLONE_VM | CLONE_THREAD};
+	struct told told = {0};
+	struct guest *guest = make_guest("x86_64", &told);
+	pthread_t child;
+
+	(void)state;
+	guest_call_began(guest, CLONE_X86_64, arguments);
+	assert_int_equal(pthread_create(&child, NULL, begin_late, guest), 0);
+	guest_call_ended(guest, 0, CLONE_X86_64, 1234);
+	assert_true(atomic_load(&has_begun));
+	pthread_join(child, NULL);
+	/* one that fails has no thread to wait for, and the next can */
+	guest_call_began(guest, CLONE_X86_64, arguments);
+	guest_call_ended(guest, 0, CLONE_X86_64, -11);
+	guest_call_began(guest, CLONE_X86_64, arguments);
+	guest_call_ended(guest, 0, CLONE_X86_64, -11);
+	end_guest(guest);
+}
+
 static void
 what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 {
@@ -163,9 +202,9 @@ what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 	(void)state;
 	assert_int_equal(image_of(guest, first, 5, &offset), 1);
 	later = map_page(later_name, 0xc3);
-	guest_call_ended(guest, 0, MMAP_X86_64 + 1);
+	guest_call_ended(guest, 0, MMAP_X86_64 + 1, 0);
 	assert_int_equal(image_of(guest, later, 5, &offset), 0);
-	guest_call_ended(guest, 0, MMAP_X86_64);
+	guest_call_ended(guest, 0, MMAP_X86_64, 0);
 	assert_int_equal(image_of(guest, later, 5, &offset), 2);
 	assert_string_equal(told.path, later_name);
 	unlink(first_name);
@@ -205,6 +244,7 @@ main(void)
 		cmocka_unit_test(a_block_gets_the_file_and_offset_of_its_code),
 		cmocka_unit_test(code_that_was_changed_is_no_file_s),
 		cmocka_unit_test(what_is_mapped_later_is_found_when_the_call_has_ended),
+		cmocka_unit_test(a_thread_has_begun_when_its_clone_returns),
 		cmocka_unit_test(a_program_that_leaves_the_emulator_is_told_of),
 	};
 
