@@ -123,26 +123,27 @@ static inline bool
 record_decode_usual(const struct record_layout *layout, const uint8_t *data, struct record *record)
 {
 	const bool has_period = layout->sample_type & PERF_SAMPLE_PERIOD;
+	const uint8_t *fields = data + sizeof(struct perf_event_header);
 	struct perf_event_header header;
-	uint64_t fields[6];
 
 	memcpy(&header, data, sizeof(header));
 	if (header.type != PERF_RECORD_SAMPLE ||
 	    (layout->sample_type & ~(uint64_t)PERF_SAMPLE_PERIOD) != RECORD_USUAL_FIELDS ||
 	    header.size != RECORD_USUAL_ROOM - (has_period ? 0 : sizeof(uint64_t)))
 		return false;
-	memcpy(fields, data + sizeof(header), sizeof(fields));
 	record->type = RECORD_SAMPLE;
 	record->mode = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) <= CPU_MODE_GUEST_USER
 	                       ? (enum cpu_mode)(header.misc & PERF_RECORD_MISC_CPUMODE_MASK)
 	                       : CPU_MODE_UNKNOWN;
-	record->id = fields[0];
-	record->sample.address = fields[1];
-	memcpy(&record->pid, &fields[2], sizeof(record->pid));
-	memcpy(&record->tid, (const uint8_t *)&fields[2] + sizeof(record->pid), sizeof(record->tid));
-	record->time = fields[3];
-	record->sample.period = has_period ? fields[4] : 0;
-	record->sample.cgroup = fields[has_period ? 5 : 4];
+	memcpy(&record->id, fields, sizeof(record->id));
+	memcpy(&record->sample.address, fields + 8, sizeof(record->sample.address));
+	memcpy(&record->pid, fields + 16, sizeof(record->pid));
+	memcpy(&record->tid, fields + 20, sizeof(record->tid));
+	memcpy(&record->time, fields + 24, sizeof(record->time));
+	record->sample.period = 0;
+	if (has_period)
+		memcpy(&record->sample.period, fields + 32, sizeof(record->sample.period));
+	memcpy(&record->sample.cgroup, fields + (has_period ? 40 : 32), sizeof(record->sample.cgroup));
 	record->sample.branch_count = 0;
 	record->sample.has_call_chain = false;
 	return true;
