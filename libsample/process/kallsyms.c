@@ -58,5 +58,11 @@ kallsyms_read(const char *procfs, kallsyms_visit *visit, void *context)
 	struct pass pass = {.visit = visit, .context = context};
 	int result = lines_read(procfs, "kallsyms", visit_line, &pass);
 
+	/* A unit with ProtectKernelTunables has something mounted over it; the first process has not. */
+	if (result < 0 && !pass.any) {
+		const int there = lines_read(procfs, "1/root/proc/kallsyms", visit_line, &pass);
+
+		result = pass.any ? there : result;
+	}
 	return result == 0 && pass.any && !pass.shown ? -EACCES : result;
 }

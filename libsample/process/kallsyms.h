@@ -20,8 +20,8 @@ struct kallsyms_symbol {
 /* Returns 0 to go on; anything else ends the pass and becomes its result. */
 typedef int kallsyms_visit(void *context, const struct kallsyms_symbol *symbol);
 
-/* Visit every symbol of `procfs`/kallsyms whose address is not 0. 0, -errno, -EACCES when the addresses are hidden (all
- * zero), or what `visit` said. */
+/* Visit every symbol of `procfs`/kallsyms - if it cannot be read, of the first process' - whose address is not 0. 0,
+ * -errno, -EACCES when the addresses are hidden (all zero), or what `visit` said. */
 int kallsyms_read(const char *procfs, kallsyms_visit *visit, void *context);
 
 #endif

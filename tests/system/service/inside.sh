@@ -235,7 +235,7 @@ test_exposure()
 	local exposure
 
 	exposure=$(systemd-analyze security --no-pager dcpid | sed -n 's/.*exposure level for dcpid.service: \([0-9.]*\).*/\1/p')
-	check_at_most 'systemd-analyze finds an exposure of at most 2.0' 2.0 "$exposure"
+	check_at_most 'systemd-analyze finds an exposure of at most 1.4' 1.4 "$exposure"
 	figure "exposure of the service: $exposure"
 	check_at_most 'and of the text file one as well' 2.0 "$(systemd-analyze security --no-pager dcpid-textfile |
 		sed -n 's/.*exposure level for dcpid-textfile.service: \([0-9.]*\).*/\1/p')"

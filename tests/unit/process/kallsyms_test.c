@@ -115,6 +115,18 @@ a_kernel_without_the_list_is_an_error(void **state)
 	assert_int_equal(kallsyms_read(fake->path, see, &seen), -ENOENT);
 }
 
+/* As in a unit with ProtectKernelTunables, which has a thing that cannot be opened in its place. */
+static void
+a_list_that_is_hidden_here_is_read_as_the_first_process_sees_it(void **state)
+{
+	struct fake *fake = *state;
+	struct seen seen = {0};
+
+	fake_text(fake, "1/root/proc/kallsyms", "ffffffff81000000 T _stext\n");
+	assert_int_equal(kallsyms_read(fake->path, see, &seen), 0);
+	assert_string_equal(seen.text, "ffffffff81000000 T _stext ()\n");
+}
+
 struct bounds {
 	uint64_t start, end;
 };
@@ -153,6 +165,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_symbol_at_zero_is_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(lines_of_another_form_are_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_visitor_can_end_the_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_that_is_hidden_here_is_read_as_the_first_process_sees_it, setup,
+	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_kernel_without_the_list_is_an_error, setup, teardown),
 		cmocka_unit_test(this_kernel_has_a_text),
 	};
