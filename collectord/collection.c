@@ -103,9 +103,12 @@ overhead_limit(const struct collection *collection, const struct event *events, 
 	return 0;
 }
 
-/* Begin an epoch of the sampler's events; the old one, if any, has been written whole. */
+/*
+ * Begin an epoch of the sampler's events; the old one, if any, has been written whole. `continues`: it is that one with
+ * other rates.
+ */
 int
-collection_start_epoch(struct collection *collection, const char *label, char *why, size_t size)
+collection_start_epoch(struct collection *collection, const char *label, bool continues, char *why, size_t size)
 {
 	struct epoch *epoch = calloc(1, sizeof(*epoch));
 	size_t count;
@@ -122,6 +125,7 @@ collection_start_epoch(struct collection *collection, const char *label, char *w
 	memcpy(epoch->events, events, count * sizeof(*events));
 	epoch->start_ns = machine_clock_ns(CLOCK_REALTIME);
 	epoch->end_ns = epoch->start_ns;
+	epoch->continues = continues;
 	err = lifetime_reserve(&collection->lifetime, epoch);
 	if (!err)
 		err = flusher_begin_epoch(collection->flusher, epoch);
@@ -182,7 +186,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
 	collection_begin_capture(collection);
 	collection_retain(collection);
-	err = collection_start_epoch(collection, label, why, size);
+	err = collection_start_epoch(collection, label, false, why, size);
 	if (err)
 		return err;
 	announce_events(collection->log, &collection->epoch);
@@ -285,7 +289,7 @@ collection_begin_epoch(struct collection *collection, const char *label, char *w
 
 	if (err)
 		return err;
-	return collection_start_epoch(collection, label, why, size);
+	return collection_start_epoch(collection, label, false, why, size);
 }
 
 struct sampler *

@@ -134,7 +134,7 @@ void collection_look_aside(struct collection *collection);
 
 /* Begin an epoch of the sampler's events; the old one, if any, has been written whole. 0, or an error with a sentence.
  */
-int collection_start_epoch(struct collection *collection, const char *label, char *why, size_t size);
+int collection_start_epoch(struct collection *collection, const char *label, bool continues, char *why, size_t size);
 
 /* Would the database take the end of this epoch, and the next, at once? */
 bool collection_may_begin_epoch(const struct collection *collection);

@@ -24,7 +24,7 @@ begin_with_periods(struct collection *collection, const struct event *events, ch
 		snprintf(why, size, "the sampling period cannot be changed: %s", error_text(err));
 		return err;
 	}
-	return collection_start_epoch(collection, collection->epoch.label, why, size);
+	return collection_start_epoch(collection, collection->epoch.label, true, why, size);
 }
 
 /* No sample of the one period gets into an epoch of the other: what cannot begin leaves the old one as it was. */

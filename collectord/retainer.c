@@ -1,5 +1,6 @@
 #include "collectord/retainer.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -80,6 +81,26 @@ take_steps(struct profile *profile, const struct retention_options *options)
 	return result < 0 ? result : steps;
 }
 
+/* Nothing can be dropped any more, and yet more is in use than may be: say, once, what holds the space. */
+static bool
+tell_of_kept(const struct retainer *retainer, struct profile *profile, const struct retention_options *options,
+             int result, const struct log *log)
+{
+	struct profile_stats stats;
+
+	if (result != 0 || !options->size_limit || profile_stats(profile, &stats) != 0)
+		return retainer->is_told;
+	if (stats.kept == 0 || stats.used_bytes <= options->size_limit)
+		return false;
+	if (!retainer->is_told)
+		log_write(
+			log, LOG_LEVEL_WARNING,
+			"the database is at its limit, and what is left in it is kept (%" PRIu64
+			" epoch%s: dcpictl keep): release some (dcpictl keep --release EPOCH), or raise size_limit_mib",
+			stats.kept, stats.kept == 1 ? "" : "s");
+	return true;
+}
+
 bool
 retainer_step(struct retainer *retainer, struct profile *profile, const struct retention_options *options,
               uint32_t slice, uint64_t used_bytes, const struct log *log)
@@ -93,6 +114,7 @@ retainer_step(struct retainer *retainer, struct profile *profile, const struct r
 	if (err && err != retainer->error)
 		log_write(log, LOG_LEVEL_WARNING, "cannot merge or drop old slices: %s", error_text(err));
 	*retainer = (struct retainer){
+		.is_told = tell_of_kept(retainer, profile, options, result, log),
 		.error = err,
 		.is_done = result == 0,
 		.done_ns = machine_clock_ns(CLOCK_MONOTONIC),

@@ -22,6 +22,7 @@ struct retainer {
 	bool is_done;     /* it found nothing left to do */
 	uint64_t done_ns; /* CLOCK_MONOTONIC, when */
 	uint32_t slice;   /* the newest, then */
+	bool is_told;     /* that what is kept takes more than the limit */
 };
 
 /* What is kept for `max_age_ns` in a database of `size_limit` bytes; some of it stays free for the next flush. */

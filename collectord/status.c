@@ -109,11 +109,11 @@ database_json(const struct collection_view *view)
 {
 	const struct profile_stats *stats = &view->profile;
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "path", shown(view->config->database), "bytes",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "path", shown(view->config->database), "bytes",
 	                 number(stats->file_bytes), "used", number(stats->used_bytes), "limit",
 	                 number(stats->size_limit), "epochs", number(stats->epochs), "slices", number(stats->slices),
 	                 "images", number(stats->images), "contexts", number(stats->contexts), "blocks",
-	                 number(stats->blocks));
+	                 number(stats->blocks), "kept", number(stats->kept));
 }
 
 static json_t *

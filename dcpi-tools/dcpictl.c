@@ -16,6 +16,7 @@
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/compact.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
+#include "dcpi-tools/ctl/keep.h"
 #include "dcpi-tools/ctl/labelled_run.h"
 #include "dcpi-tools/ctl/reply.h"
 #include "dcpi-tools/ctl/salvage.h"
@@ -30,10 +31,11 @@ enum key {
 	KEY_OUTPUT,
 	KEY_TO,
 	KEY_PID,
+	KEY_RELEASE,
 };
 
-static const char *const commands[] = {"status", "flush",   "epoch", "label",   "reload",
-                                       "quit",   "compact", "check", "salvage", "doctor"};
+static const char *const commands[] = {"status",  "flush", "epoch",   "label",  "reload", "quit",
+                                       "compact", "check", "salvage", "doctor", "keep"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void
@@ -56,6 +58,8 @@ take_argument(struct argp_state *state, struct request *request, char *text)
 		take_command(state, request, text);
 		if (is_command(request, "label") && request->label)
 			argp_error(state, "--label goes with epoch");
+	} else if (is_command(request, "keep") && !request->epoch) {
+		request->epoch = text;
 	} else if (!is_command(request, "label")) {
 		argp_error(state, "one command at a time");
 	} else if (!request->label) {
@@ -69,7 +73,8 @@ take_argument(struct argp_state *state, struct request *request, char *text)
 static bool
 is_offline(const struct request *request)
 {
-	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0;
+	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0 ||
+	       strcmp(request->command, "keep") == 0;
 }
 
 static void
@@ -104,6 +109,8 @@ check_options(const struct argp_state *state, const struct request *request)
 		argp_error(state, "--output goes with status --prometheus");
 	if (request->socket && is_offline(request))
 		argp_error(state, "%s reads a database: --db, not --socket", request->command);
+	if (request->release && (strcmp(request->command, "keep") != 0 || !request->epoch))
+		argp_error(state, "--release goes with keep EPOCH");
 	if (request->to && strcmp(request->command, "salvage") != 0)
 		argp_error(state, "--to goes with salvage");
 	if (!request->to && strcmp(request->command, "salvage") == 0)
@@ -141,6 +148,9 @@ parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_TO:
 		request->to = text;
+		return 0;
+	case KEY_RELEASE:
+		request->release = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		take_argument(state, request, text);
@@ -197,6 +207,8 @@ run(const struct request *request)
 		return check_database(request->options.directory);
 	if (strcmp(request->command, "doctor") == 0)
 		return examine(request);
+	if (strcmp(request->command, "keep") == 0)
+		return keep_epochs(request->options.directory, request->epoch, !request->release);
 	if (strcmp(request->command, "salvage") == 0)
 		return salvage_database(request->options.directory, request->to);
 	if (request->label) {
@@ -234,6 +246,7 @@ main(int argc, char **argv)
 		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
 		{"pid", KEY_PID, "PID", 0, "With label: label this process that runs, and what it begins from now on",
 	         0},
+		{"release", KEY_RELEASE, NULL, 0, "With keep: keep the epoch no longer", 0},
 		{"to", KEY_TO, "NEWDIR", 0, "With salvage: make the new database in NEWDIR", 0},
 		{0},
 	};
@@ -241,8 +254,9 @@ main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = entries,
 		.parser = parse_option,
-		.args_doc = "status|flush|epoch|reload|quit|compact|check|salvage|doctor\n"
-			    "label LABEL [--] PROGRAM [ARGUMENT]...\nlabel LABEL --pid PID",
+		.args_doc =
+			"status|flush|epoch|reload|quit|compact|check|salvage|doctor\n"
+			"label LABEL [--] PROGRAM [ARGUMENT]...\nlabel LABEL --pid PID\nkeep [--release] [EPOCH|LABEL]",
 		.doc = "Ask dcpid how it is and what to do, look after a profile database, find what is in the way."
 		       "\v  status   what is collected, at what cost, and what is missing\n"
 		       "  flush    write everything sampled up to now to the database\n"
@@ -251,6 +265,9 @@ main(int argc, char **argv)
 		       "  reload   read the configuration again\n"
 		       "  quit     write everything and end dcpid\n"
 		       "  compact  give space that the database does not need back to the file system\n"
+		       "  keep     let nothing of an epoch be dropped for its age, or for the size limit; or say "
+		       "which\n"
+		       "           epochs are kept\n"
 		       "  check    read the whole database, without a dcpid; say what is wrong\n"
 		       "  salvage  read what is whole of a damaged database into a new one\n"
 		       "  doctor   say what is in the way, what has no symbols, and what mends it\n\n"

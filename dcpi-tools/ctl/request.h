@@ -17,6 +17,8 @@ struct request {
 	unsigned pid;         /* of the process that is to have it; 0: none */
 	const char *output;   /* NULL: standard output */
 	const char *to;       /* the directory that salvage makes */
+	const char *epoch;    /* that is to be kept; NULL: say which are */
+	bool release;         /* it is kept no longer */
 	bool json;
 	bool prometheus;
 };

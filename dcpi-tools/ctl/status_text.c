@@ -187,6 +187,9 @@ print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream
 	print_label("database", width, stream);
 	fprintf(stream, "%s %s of %s, ", json_text(database, "path"), size_format(count_of(database, "used"), used),
 	        size_format(count_of(database, "limit"), limit));
+	if (count_of(database, "kept"))
+		fprintf(stream, "%" PRIu64 " epoch%s kept, ", count_of(database, "kept"),
+		        text_plural(count_of(database, "kept")));
 	if (time_parse(json_text(flush, "at"), now_ns, &at_ns))
 		fprintf(stream, "nothing flushed yet\n");
 	else

@@ -137,6 +137,8 @@ adopt_epoch(struct adopting *adopting, uint32_t from, struct epoch *epoch, struc
 	result = find_epoch(adopting, epoch, here);
 	if (result < 0)
 		return result;
+	epoch->is_imported = true;
+	epoch->continues = false; /* others may come to lie between */
 	if (result > 0 && here->end_ns >= epoch->end_ns) {
 		adoption->known++;
 		adoption->known_epoch = here->id;
@@ -145,9 +147,11 @@ adopt_epoch(struct adopting *adopting, uint32_t from, struct epoch *epoch, struc
 	if (result > 0) {
 		adoption->updated++;
 		epoch->id = here->id;
+		epoch->is_kept = here->is_kept;
 		result = empty_epoch(adopting, epoch->id);
 	} else {
 		adoption->epochs++;
+		epoch->is_kept = true;
 		result = store_next_id(adopting->to_store, adopting->to_txn, TABLE_EPOCHS, &epoch->id);
 	}
 	return result ? result : put_epoch(adopting, from, epoch);

@@ -15,6 +15,7 @@
 
 #define FORMAT_1 1
 #define FORMAT_2 2 /* of epochs and slices since schema 2, of symbols since 4 */
+#define FORMAT_3 3 /* of epochs since schema 5 */
 
 static inline void
 read_format(struct byte_reader *reader)

@@ -13,6 +13,13 @@ enum event_flag {
 	EVENT_FLAGS_END = 16,
 };
 
+enum epoch_flag {
+	EPOCH_FLAG_KEPT = 1,
+	EPOCH_FLAG_IMPORTED = 2,
+	EPOCH_FLAG_CONTINUES = 4,
+	EPOCH_FLAGS_END = 8,
+};
+
 static void
 write_event(struct byte_writer *writer, const struct event *event)
 {
@@ -75,10 +82,27 @@ epoch_weighed_event(const struct epoch *epoch, size_t index)
 	return length ? i : epoch->event_count;
 }
 
+bool
+epoch_value_is_kept(const void *data, size_t size)
+{
+	struct byte_reader reader;
+
+	reader_init(&reader, data, size);
+	if (read_format_until(&reader, FORMAT_3) < FORMAT_3)
+		return false;
+	return read_varint(&reader) & EPOCH_FLAG_KEPT && !reader.failed;
+}
+
 void
 epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 {
-	write_u8(writer, FORMAT_2);
+	unsigned flags = 0;
+
+	flags |= epoch->is_kept ? EPOCH_FLAG_KEPT : 0;
+	flags |= epoch->is_imported ? EPOCH_FLAG_IMPORTED : 0;
+	flags |= epoch->continues ? EPOCH_FLAG_CONTINUES : 0;
+	write_u8(writer, FORMAT_3);
+	write_varint(writer, flags);
 	write_varint(writer, epoch->start_ns);
 	/* A clock that was set back must not make a value that cannot be read. */
 	write_varint(writer, epoch->end_ns > epoch->start_ns ? epoch->end_ns - epoch->start_ns : 0);
@@ -98,11 +122,15 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 {
 	struct byte_reader reader;
 	uint64_t duration;
-	unsigned format;
+	unsigned format, flags;
 
 	memset(epoch, 0, sizeof(*epoch));
 	reader_init(&reader, data, size);
-	format = read_format_until(&reader, FORMAT_2);
+	format = read_format_until(&reader, FORMAT_3);
+	flags = format >= FORMAT_3 ? (unsigned)read_varint_below(&reader, EPOCH_FLAGS_END) : 0;
+	epoch->is_kept = flags & EPOCH_FLAG_KEPT;
+	epoch->is_imported = flags & EPOCH_FLAG_IMPORTED;
+	epoch->continues = flags & EPOCH_FLAG_CONTINUES;
 	epoch->id = id;
 	epoch->start_ns = read_varint(&reader);
 	duration = read_varint(&reader);

@@ -29,6 +29,9 @@ struct epoch {
 	char cpu[EPOCH_TEXT_SIZE];    /* model name, of an x86 with vendor, family, model, flags */
 	uint32_t cpu_count;           /* online */
 	uint32_t overhead_limit_ppm;  /* of the machine, from which rates were chosen; 0: they were given */
+	bool is_kept;                 /* nothing of it is dropped, however old it is and whatever the size */
+	bool is_imported;             /* from elsewhere: it is none of the latest */
+	bool continues; /* the one before, with other rates: both are what was collected since that began */
 	size_t event_count;
 	struct event events[EVENTS_MAX];
 };
@@ -89,6 +92,9 @@ int slice_add(struct slice *slice, const struct slice *more);
  * epoch->event_count for an event that has samples of its own.
  */
 size_t epoch_weighed_event(const struct epoch *epoch, size_t index);
+
+/* Whether the epoch in a value is kept, without the rest of it; false for what cannot be read. */
+bool epoch_value_is_kept(const void *data, size_t size);
 
 void epoch_encode(const struct epoch *epoch, struct byte_writer *writer);
 int epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch);

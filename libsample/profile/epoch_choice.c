@@ -15,6 +15,8 @@
 struct epoch_name {
 	uint32_t id;
 	bool is_counted; /* by dcpix or dcpiemu, of one program */
+	bool is_imported;
+	bool continues; /* the one before */
 	char label[EPOCH_LABEL_SIZE];
 };
 
@@ -36,6 +38,8 @@ names_add(struct epoch_names *list, const struct epoch *epoch)
 	list->names = names;
 	names[list->count].id = epoch->id;
 	names[list->count].is_counted = epoch->event_count > 0 && epoch->events[0].encoding.type >= EVENT_TYPE_EMULATED;
+	names[list->count].is_imported = epoch->is_imported;
+	names[list->count].continues = epoch->continues;
 	memcpy(names[list->count].label, epoch->label, sizeof(epoch->label));
 	list->count++;
 	return 0;
@@ -155,26 +159,42 @@ find_number(const struct epoch_names *list, uint32_t number, uint32_t *ids)
 	return 0;
 }
 
+/* Who asks for the latest samples does not want them hidden by what somebody counted or imported meanwhile. */
+static unsigned
+rank(const struct epoch_name *name)
+{
+	return name->is_counted ? 0 : name->is_imported ? 1 : 2;
+}
+
 /*
- * The one `back` epochs before the newest. Those that dcpix counted, or dcpiemu emulated, are passed by, unless there
- * are no others: who asks for the latest samples does not want them hidden by what somebody tried meanwhile.
+ * The one `back` epochs before the newest, with those that it continues. Those that dcpix counted, dcpiemu emulated or
+ * dcpimport imported are passed by, unless there are no others. In the order of ids.
  */
 static size_t
 find_latest(const struct epoch_names *list, uint32_t back, uint32_t *ids)
 {
-	bool has_samples = false;
+	size_t count = 0, kept = 0;
+	unsigned best = 0;
 
 	for (size_t i = 0; i < list->count; i++)
-		has_samples |= !list->names[i].is_counted;
+		best = rank(&list->names[i]) > best ? rank(&list->names[i]) : best;
 	for (size_t i = list->count; i > 0; i--) {
-		if (has_samples && list->names[i - 1].is_counted)
+		const struct epoch_name *name = &list->names[i - 1];
+
+		if (rank(name) < best)
 			continue;
-		if (back-- > 0)
-			continue;
-		ids[0] = list->names[i - 1].id;
-		return 1;
+		if (back == 0)
+			ids[count++] = name->id;
+		if (!name->continues && back-- == 0)
+			break;
 	}
-	return 0;
+	for (; kept < count / 2; kept++) {
+		const uint32_t id = ids[kept];
+
+		ids[kept] = ids[count - 1 - kept];
+		ids[count - 1 - kept] = id;
+	}
+	return count;
 }
 
 static size_t

@@ -145,3 +145,50 @@ listing_epochs(struct profile *profile, const struct selection_request *request,
 	}
 	return err;
 }
+
+int
+listing_read_epochs(struct profile *profile, struct epoch_summary **epochs, size_t *count)
+{
+	size_t capacity = 0;
+	struct store_walk walk;
+	struct epoch epoch;
+	MDB_txn *txn;
+	uint32_t id;
+	int result;
+
+	*epochs = NULL;
+	*count = 0;
+	result = store_begin(&profile->store, false, &txn);
+	if (result)
+		return result;
+	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
+	if (result) {
+		mdb_txn_abort(txn);
+		return result;
+	}
+	while ((result = store_walk_next(&walk)) > 0) {
+		struct epoch_summary *list = array_grow(*epochs, &capacity, *count + 1, sizeof(*list));
+
+		result = list ? store_key_number(&walk.key, &id) : -ENOMEM;
+		*epochs = list ? list : *epochs;
+		if (!result)
+			result = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, &epoch);
+		if (result)
+			break;
+		list += (*count)++;
+		*list = (struct epoch_summary){.id = id,
+		                               .is_kept = epoch.is_kept,
+		                               .is_imported = epoch.is_imported,
+		                               .start_ns = epoch.start_ns,
+		                               .end_ns = epoch.end_ns};
+		memcpy(list->label, epoch.label, sizeof(list->label));
+		memcpy(list->host, epoch.host, sizeof(list->host));
+	}
+	store_walk_end(&walk);
+	mdb_txn_abort(txn);
+	if (result < 0) {
+		free(*epochs);
+		*epochs = NULL;
+	}
+	return result;
+}

@@ -27,4 +27,16 @@ void listing_free_labels(char **labels, size_t count);
 int listing_epochs(struct profile *profile, const struct selection_request *request, uint32_t **ids, size_t *count,
                    char *why, size_t size);
 
+/* What there is to say of an epoch in a list. */
+struct epoch_summary {
+	uint32_t id;
+	bool is_kept, is_imported;
+	uint64_t start_ns, end_ns;
+	char label[EPOCH_LABEL_SIZE];
+	char host[EPOCH_TEXT_SIZE];
+};
+
+/* All epochs, ascending by id; the caller frees the array. 0 or an error. */
+int listing_read_epochs(struct profile *profile, struct epoch_summary **epochs, size_t *count);
+
 #endif

@@ -22,7 +22,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       4
+#define PROFILE_SCHEMA       5
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -59,6 +59,12 @@ int profile_owner(const char *directory);
 
 /* Begin an epoch: epoch->id is assigned and set, the rest is stored as given. One synced transaction. 0 or an error. */
 int profile_begin_epoch(struct profile *profile, struct epoch *epoch);
+
+/*
+ * Keep epoch `id`, or no longer: nothing of it is dropped for age or size (retention.h). One synced transaction; also
+ * beside a dcpid. 0, -ENOENT when it is not there, or an error.
+ */
+int profile_keep_epoch(struct profile *profile, uint32_t id, bool is_kept);
 
 /* How often control went from one instruction of an image to another (edges.h). */
 struct profile_edge {
@@ -153,6 +159,7 @@ struct profile_stats {
 	uint64_t used_bytes; /* pages in use */
 	uint64_t size_limit;
 	uint64_t epochs, slices, images, contexts, blocks;
+	uint64_t kept;            /* epochs of which nothing is dropped (retention.h) */
 	int reader;               /* process that reads and does not go on; 0: none; -1: one. Writers only */
 	uint64_t reader_since_ns; /* when it was first seen there, ns since 1970 */
 	uint64_t reader_bytes;    /* that cannot be used again because of it */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "profile/codec.h"
 #include "profile/slice_list.h"
@@ -91,12 +92,28 @@ should_merge(const struct slice_place *a, const struct slice_place *b, const str
 	       fit_into(a, b, HOUR_NS, options->hour_after_ns, now_ns);
 }
 
-/* The first two neighbours that are to be one: true with their ids. The newest slice is still being written. */
+static int
+compare_places(const void *left, const void *right)
+{
+	const struct slice_place *a = left, *b = right;
+	const int order = (a->epoch > b->epoch) - (a->epoch < b->epoch);
+
+	return order ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+/*
+ * The first two neighbours in one epoch that are to be one: true with their ids. Slices of other epochs may lie between
+ * them: those of an import, or of dcpix. The newest slice is still being written. The list is sorted by epoch.
+ */
 static bool
-choose_pair(const struct slice_list *list, const struct retention_options *options, uint64_t now_ns, uint32_t *first,
+choose_pair(struct slice_list *list, const struct retention_options *options, uint64_t now_ns, uint32_t *first,
             uint32_t *second)
 {
-	for (size_t i = 1; i + 1 < list->count; i++) {
+	const size_t count = list->count > 0 ? list->count - 1 : 0;
+
+	if (count > 1)
+		qsort(list->slices, count, sizeof(*list->slices), compare_places);
+	for (size_t i = 1; i < count; i++) {
 		const struct slice_place *a = &list->slices[i - 1], *b = &list->slices[i];
 
 		if (!should_merge(a, b, options, now_ns))

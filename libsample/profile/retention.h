@@ -5,7 +5,8 @@
  * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after
  * each, and nothing has to be remembered: the next step finds what the last one left. While a merge is under way the
  * first slice has the time of both and the second has the samples that are still to be moved.
- * The newest slice, its epoch and all newer ones, and what the session has numbers for, are never touched.
+ * Slices of an epoch that is kept (profile_keep_epoch()) are merged, and never dropped. The newest slice, its epoch and
+ * all newer ones, and what the session has numbers for, are never touched.
  * Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_RETENTION_H

@@ -13,13 +13,15 @@
 #define LENT_BYTES  (256 << 10) /* for the least limit */
 #define LENT_BLOCKS 256         /* of a step: each may need a page or two */
 
-/* The slice that ended first; never the newest, which is still being written. NULL when there is no other. */
+/* The slice that ended first; never the newest, which is still being written, nor one that is kept. NULL: no other. */
 static const struct slice_place *
 oldest(const struct slice_list *list)
 {
 	const struct slice_place *oldest = NULL;
 
 	for (size_t i = 0; i + 1 < list->count; i++) {
+		if (list->slices[i].is_kept)
+			continue;
 		if (!oldest || list->slices[i].end_ns < oldest->end_ns)
 			oldest = &list->slices[i];
 	}
@@ -128,6 +130,11 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 	if (err)
 		return err;
 	err = slice_list_read(&profile->store, txn, &list);
+	if (!err) {
+		const int64_t kept = slice_list_mark_kept(&profile->store, txn, &list);
+
+		err = kept < 0 ? (int)kept : 0;
+	}
 	if (!err)
 		err = drop_from_list(profile, txn, &list, ended_ns, max, &dropped, &last);
 	slice_list_fini(&list);

@@ -56,6 +56,31 @@ slice_list_fini(struct slice_list *list)
 	free(list->slices);
 }
 
+int64_t
+slice_list_mark_kept(const struct store *store, MDB_txn *txn, struct slice_list *list)
+{
+	struct store_walk walk;
+	int64_t count = 0;
+	uint32_t id;
+	int result;
+
+	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = store_key_number(&walk.key, &id);
+		if (result)
+			break;
+		if (!epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size))
+			continue;
+		count++;
+		for (size_t i = 0; list && i < list->count; i++)
+			list->slices[i].is_kept |= list->slices[i].epoch == id;
+	}
+	store_walk_end(&walk);
+	return result < 0 ? result : count;
+}
+
 int
 slice_read(const struct store *store, MDB_txn *txn, uint32_t id, struct slice *slice)
 {

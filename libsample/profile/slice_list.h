@@ -6,6 +6,7 @@
 #ifndef DCPI_PROFILE_SLICE_LIST_H
 #define DCPI_PROFILE_SLICE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct slice_place {
 	uint32_t id;
 	uint32_t epoch;
 	uint64_t start_ns, end_ns;
+	bool is_kept; /* its epoch is; see slice_list_mark_kept() */
 };
 
 struct slice_list {
@@ -26,6 +28,9 @@ struct slice_list {
 /* 0 or an error; *list is the caller's to free, also after an error. */
 int slice_list_read(const struct store *store, MDB_txn *txn, struct slice_list *list);
 void slice_list_fini(struct slice_list *list);
+
+/* Mark the slices of epochs that are kept; how many epochs are, or an error. */
+int64_t slice_list_mark_kept(const struct store *store, MDB_txn *txn, struct slice_list *list);
 
 int slice_read(const struct store *store, MDB_txn *txn, uint32_t id, struct slice *slice);
 int slice_write(const struct store *store, MDB_txn *txn, const struct slice *slice);

@@ -6,6 +6,7 @@
 #include "profile/directory.h"
 #include "profile/handle.h"
 #include "profile/readers.h"
+#include "profile/slice_list.h"
 
 /*
  * Pages that LMDB may use again: database 0 lists them by the transaction that freed them, each value a page count and
@@ -56,6 +57,12 @@ count_entries(const struct store *store, MDB_txn *txn, struct profile_stats *sta
 
 	for (size_t i = 0; !err && i < sizeof(counted) / sizeof(counted[0]); i++)
 		err = store_entries(store, txn, counted[i].table, counted[i].entries);
+	if (!err) {
+		const int64_t kept = slice_list_mark_kept(store, txn, NULL);
+
+		stats->kept = kept > 0 ? (uint64_t)kept : 0;
+		err = kept < 0 ? (int)kept : 0;
+	}
 	return err;
 }
 

@@ -53,6 +53,25 @@ get_epoch(const struct store *store, MDB_txn *txn, uint32_t id, struct epoch *ep
 	return err ? err : epoch_decode(id, value.mv_data, value.mv_size, epoch);
 }
 
+int
+profile_keep_epoch(struct profile *profile, uint32_t id, bool is_kept)
+{
+	struct epoch epoch;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = get_epoch(&profile->store, txn, id, &epoch);
+	epoch.is_kept = is_kept;
+	if (!err)
+		err = put_epoch(&profile->store, txn, &epoch);
+	return store_end(&profile->store, txn, err);
+}
+
 /* What `more` is added to: the slice as it is stored, or `more` itself. */
 static int
 add_to_stored_slice(const struct store *store, MDB_txn *txn, const struct slice *more, struct byte_writer *writer)

@@ -60,6 +60,52 @@ the_latest_epoch_is_the_latest_of_the_host(void **state)
 	profile_close(profile);
 }
 
+/* One more epoch of alpha, with 5 samples. */
+static void
+one_more(struct profile *profile, bool is_imported, bool continues)
+{
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	uint32_t slice = 0;
+
+	epoch->start_ns = epoch->end_ns = 200 * SECOND_NS;
+	snprintf(epoch->host, sizeof(epoch->host), "alpha");
+	epoch->is_imported = is_imported;
+	epoch->continues = continues;
+	epoch->event_count = 1;
+	snprintf(epoch->events[0].name, sizeof(epoch->events[0].name), "cpu-clock");
+	epoch->events[0].period = 1000;
+	epoch->events[0].available = true;
+	assert_int_equal(profile_begin_epoch(profile, epoch), 0);
+	assert_int_equal(flush_entries(profile, epoch->id, 1, &slice, false, one_sample, 1), 0);
+	free(epoch);
+}
+
+static void
+an_import_is_none_of_the_latest_epochs(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	one_more(profile, true, false);
+	assert_epochs(profile, NULL, NULL, 4, 1);
+	assert_epochs(profile, "latest", "alpha", 3, 1);
+	assert_epochs(profile, "all", "alpha", 1, 3);
+	profile_close(profile);
+}
+
+/* dcpid changed its rates twice since it began with epoch 4. */
+static void
+the_latest_is_all_that_continues_it(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	one_more(profile, false, true);
+	one_more(profile, true, false); /* an import between them */
+	one_more(profile, false, true);
+	assert_epochs(profile, NULL, NULL, 4, 3);
+	assert_epochs(profile, "latest-1", NULL, 3, 1);
+	profile_close(profile);
+}
+
 static void
 all_epochs_are_all_of_the_hosts_that_match(void **state)
 {
@@ -105,6 +151,8 @@ main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(the_latest_epoch_is_the_latest_of_the_host),
+		CASE(an_import_is_none_of_the_latest_epochs),
+		CASE(the_latest_is_all_that_continues_it),
 		CASE(all_epochs_are_all_of_the_hosts_that_match),
 		CASE(what_no_host_matches_is_told_with_the_hosts_there_are),
 		CASE(a_list_of_epochs_is_of_the_host_too),

@@ -19,6 +19,8 @@ fill_epoch(struct epoch *epoch)
 	snprintf(epoch->cpu, sizeof(epoch->cpu), "Alpha 21164");
 	epoch->cpu_count = 4;
 	epoch->overhead_limit_ppm = 10000;
+	epoch->is_kept = true;
+	epoch->continues = true;
 	epoch->event_count = 2;
 	epoch->events[0] = (struct event){
 		.name = "cpu-clock",
@@ -50,6 +52,9 @@ an_epoch_of_the_first_schema_is_read(void **state)
 	assert_string_equal(epoch->label, "l");
 	assert_int_equal(epoch->cpu_count, 2);
 	assert_int_equal(epoch->overhead_limit_ppm, 0);
+	assert_false(epoch->is_kept);
+	assert_false(epoch->continues);
+	assert_false(epoch_value_is_kept(value, sizeof(value)));
 	assert_string_equal(epoch->events[0].name, "e");
 	assert_int_equal(epoch->events[0].period, 100);
 	assert_int_equal(epoch->events[0].cost_ns, 0);
@@ -77,6 +82,10 @@ an_epoch_comes_back_as_it_was_written(void **state)
 	assert_string_equal(back->cpu, "Alpha 21164");
 	assert_int_equal(back->cpu_count, 4);
 	assert_int_equal(back->overhead_limit_ppm, 10000);
+	assert_true(back->is_kept);
+	assert_false(back->is_imported);
+	assert_true(back->continues);
+	assert_true(epoch_value_is_kept(writer.data, writer.size));
 	assert_int_equal(back->events[0].cost_ns, 2500);
 	assert_int_equal(back->event_count, 2);
 	assert_string_equal(back->events[0].name, "cpu-clock");

@@ -1,5 +1,7 @@
 #include "tests/unit/profile/slice_writer.h"
 
+#include <errno.h>
+
 static void
 what_is_too_old_is_dropped_with_its_epoch(void **state)
 {
@@ -24,6 +26,38 @@ what_is_too_old_is_dropped_with_its_epoch(void **state)
 	assert_int_equal(stats.slices, 1);
 	assert_int_equal(stats.epochs, 2);
 	assert_plain_totals(writer.profile, 1, 10 * MINUTE_NS);
+	profile_close(writer.profile);
+}
+
+/* Neither age nor size drops it, until it is released; what is younger goes before it. */
+static void
+what_is_kept_stays(void **state)
+{
+	static const char *const names[] = {"cpu-clock"};
+	const struct retention_options old = {.max_age_ns = DAY_NS}, large = {.size_limit = 1};
+	const uint64_t later_ns = START_NS + 40 * DAY_NS;
+	const struct fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+	struct profile_stats stats;
+
+	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
+	assert_int_equal(profile_keep_epoch(writer.profile, writer.epoch, true), 0);
+	writer.epoch = begin_epoch(writer.profile, START_NS + 10 * MINUTE_NS, "", names, 1);
+	write_plain_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS);
+	write_plain_slice(&writer, START_NS + 20 * MINUTE_NS, 10 * MINUTE_NS);
+	while (profile_drop_old(writer.profile, &large, later_ns) > 0)
+		assert_clean(writer.profile);
+	assert_int_equal(profile_drop_old(writer.profile, &old, later_ns), 0);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.kept, 1);
+	assert_int_equal(stats.slices, 2); /* it, and the newest */
+	assert_int_equal(profile_keep_epoch(writer.profile, 1, false), 0);
+	while (profile_drop_old(writer.profile, &old, later_ns) > 0)
+		assert_clean(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.kept, 0);
+	assert_int_equal(stats.slices, 1);
+	assert_int_equal(profile_keep_epoch(writer.profile, 1, true), -ENOENT);
 	profile_close(writer.profile);
 }
 
@@ -123,6 +157,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(what_is_too_old_is_dropped_with_its_epoch),
+		CASE(what_is_kept_stays),
 		CASE(the_slice_that_ended_first_goes_first),
 		CASE(a_database_at_its_limit_does_not_grow),
 		CASE(a_full_database_gives_way),

@@ -153,6 +153,29 @@ slices_with_a_gap_or_a_set_clock_between_stay_apart(void **state)
 	profile_close(writer.profile);
 }
 
+/* What dcpix or dcpimport wrote between two of dcpid's slices keeps them apart no longer. */
+static void
+slices_merge_over_those_of_other_epochs(void **state)
+{
+	static const char *const names[] = {"cpu-clock"};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+	const uint32_t own = writer.epoch;
+	struct profile_stats stats;
+
+	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
+	writer.epoch = begin_epoch(writer.profile, START_NS, "between", names, 1);
+	write_plain_slice(&writer, START_NS, MINUTE_NS);
+	writer.epoch = own;
+	write_plain_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS);
+	write_plain_slice(&writer, START_NS + 3 * DAY_NS, 10 * MINUTE_NS);
+	while (profile_merge_slices(writer.profile, &merge_options, START_NS + 3 * DAY_NS) > 0)
+		assert_clean(writer.profile);
+	assert_int_equal(profile_stats(writer.profile, &stats), 0);
+	assert_int_equal(stats.slices, 3);
+	profile_close(writer.profile);
+}
+
 static void
 slices_of_two_epochs_stay_apart(void **state)
 {
@@ -292,6 +315,7 @@ main(void)
 		CASE(the_merged_slice_has_the_first_time_and_the_whole_hour),
 		CASE(a_reader_between_steps_sees_every_sample_once),
 		CASE(slices_with_a_gap_or_a_set_clock_between_stay_apart),
+		CASE(slices_merge_over_those_of_other_epochs),
 		CASE(slices_of_two_epochs_stay_apart),
 		CASE(a_clock_is_believed_when_its_last_week_holds_an_hour),
 		CASE(a_clock_that_leapt_is_not_believed_until_it_has_gone_on_for_an_hour),
