@@ -152,14 +152,24 @@ wait_until(struct capturer *capturer, uint64_t monotonic_ns)
 	pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at);
 }
 
+struct image
+capturer_complete(const struct capturer *capturer, const struct image *image)
+{
+	struct image complete = *image;
+
+	if (capturer->options.files)
+		(void)file_ids_complete(capturer->options.files, &complete);
+	return complete;
+}
+
 /* Encode the question about `entry`, and take down whose answer will come. With the lock held. */
 static struct capture_result *
-ask(struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
+ask(const struct capturer *capturer, struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
 {
 	struct request_place *places = calloc(REQUEST_PLACES_MAX, sizeof(*places));
 	struct capture_result *result = calloc(1, sizeof(*result));
 	struct capture_request request = {
-		.image = *entry->image,
+		.image = capturer_complete(capturer, entry->image),
 		.pid = entry->place.pid,
 		.start = entry->place.start,
 		.end = entry->place.end,
@@ -286,7 +296,7 @@ static void
 run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry *entry)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
-	struct capture_result *result = ask(set, entry, &writer);
+	struct capture_result *result = ask(capturer, set, entry, &writer);
 	uint64_t began_ns, own_ns;
 
 	if (!result) {

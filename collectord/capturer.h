@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "collectord/file_ids.h"
 #include "process/attribution.h"
 #include "process/image_table.h"
 #include "profile/profile.h"
@@ -27,7 +28,8 @@ struct capturer_options {
 	uint64_t limit;              /* bytes of the database that names and text may take */
 	uint64_t overhead_limit_ppm; /* of the machine's processor time, for all of dcpid */
 	size_t cpu_count;
-	const struct log *log; /* NULL is allowed */
+	struct file_ids *files; /* who knows their build-ids; borrowed. NULL: the images have them */
+	const struct log *log;  /* NULL is allowed */
 };
 
 struct capturer;

@@ -75,6 +75,9 @@ struct capture_set *capturer_find_set(struct capturer *capturer, const struct im
 struct capture_entry *capturer_find_entry(struct capturer *capturer, const struct image *image,
                                           struct capture_set **set);
 
+/* *image with its build-id, if it is a file that has one by now: so the database has it. */
+struct image capturer_complete(const struct capturer *capturer, const struct image *image);
+
 void capture_result_free(struct capture_result *result);
 
 /* Its file may soon be gone, and the database has no names of it, or no text where samples are. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "process/image_of_mapping.h"
 
 struct capture_set *
 capturer_find_set(struct capturer *capturer, const struct image_table *images)
@@ -81,7 +82,7 @@ is_volatile(const struct image *image)
 {
 	static const char *const places[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/"};
 
-	if (image->kind != IMAGE_USER)
+	if (image->kind != IMAGE_USER || image_is_memory_file(image)) /* which may hold no program */
 		return false;
 	if (image->deleted)
 		return true;

@@ -92,9 +92,10 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 		}
 	pthread_mutex_unlock(&capturer->lock);
 	for (size_t i = 0; i < count; i++) {
+		const struct image image = capturer_complete(capturer, wanted[i]);
 		struct captured_extent extent;
 
-		if (profile_find_image(profile, wanted[i], &in_database) ||
+		if (profile_find_image(profile, &image, &in_database) ||
 		    profile_get_extent(profile, in_database, &extent))
 			continue;
 		pthread_mutex_lock(&capturer->lock);
@@ -133,12 +134,13 @@ static int
 store(struct capturer *capturer, struct profile *profile, struct capture_result *result, struct captured_extent *extent,
       bool *is_refused)
 {
+	const struct image image = capturer_complete(capturer, &result->image);
 	struct captured *captured = &result->outcome.reply.captured;
 	uint32_t number;
 	int err;
 
 	*is_refused = false;
-	err = profile_find_image(profile, &result->image, &number);
+	err = profile_find_image(profile, &image, &number);
 	if (!err && !result->had_extent) {
 		err = profile_get_extent(profile, number, extent);
 		*is_refused = !err && extent->count > 0 && captured->parcel_count > 0;

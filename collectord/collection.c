@@ -155,6 +155,8 @@ collection_close_writer(struct collection *collection)
 	collection->namer = NULL;
 	capturer_free(collection->capturer);
 	collection->capturer = NULL;
+	file_ids_free(collection->files);
+	collection->files = NULL;
 	tally_free(collection->spare);
 	collection->spare = NULL;
 	flush_job_fini(&collection->kept);
@@ -182,6 +184,10 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->flusher = flusher_new(collection->profile, &collection->guard, collection->log);
 	if (!collection->flusher)
 		return collection_say(why, size, "flusher", "be started", -errno);
+	collection->files = file_ids_new(collection->log);
+	if (!collection->files)
+		return collection_say(why, size, "build-ids", "be read", -errno);
+	flusher_give_files(collection->flusher, collection->files);
 	collection_begin_names(collection);
 	flusher_give_symbols(collection->flusher, sampler_take_symbols(collection->sampler));
 	collection_begin_capture(collection);

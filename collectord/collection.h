@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "collectord/capturer.h"
 #include "collectord/config.h"
+#include "collectord/file_ids.h"
 #include "collectord/flusher.h"
 #include "collectord/lifetime.h"
 #include "collectord/sampler.h"
@@ -184,8 +185,10 @@ struct collection_view {
 	uint64_t trouble_since_ns; /* when flushes began to fail, ns since 1970; 0: they do not */
 	uint64_t trouble_dropped;  /* samples dropped since then */
 	struct capturer_stats capture;
-	bool captures;      /* `capture` holds; false: nothing is captured */
-	struct aside aside; /* a damaged database that was put aside and is still there; else without a name */
+	struct file_ids_stats files;
+	uint64_t cpu_time_ns; /* of dcpid and what it started */
+	bool captures;        /* `capture` holds; false: nothing is captured */
+	struct aside aside;   /* a damaged database that was put aside and is still there; else without a name */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

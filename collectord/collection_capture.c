@@ -27,6 +27,7 @@ collection_begin_capture(struct collection *collection)
 		.limit = collection_capture_limit(config),
 		.overhead_limit_ppm = config->overhead_limit_ppm,
 		.cpu_count = sampler_cpu_count(collection->sampler),
+		.files = collection->files,
 		.log = collection->log,
 	};
 	int err;

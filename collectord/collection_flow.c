@@ -184,6 +184,7 @@ collection_drain_with(struct collection *collection, int (*drain)(struct sampler
 
 	while (err == -ENOSPC && collection_flush(collection) == 0)
 		err = sampler_drain(collection->sampler);
+	collection_ask_files(collection);
 	note_stall(collection, err == -ENOSPC);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "collectord/capturer.h"
 #include "collectord/collection.h"
+#include "collectord/file_ids.h"
 #include "collectord/pace.h"
 #include "collectord/machine_watch.h"
 
@@ -25,6 +26,7 @@ struct collection {
 	struct profile *profile;
 	struct sampler *sampler;
 	struct flusher *flusher;
+	struct file_ids *files;
 	struct code_notes *notes;
 	struct code_namer *namer;       /* NULL: code made at run time stays without names */
 	struct capturer *capturer;      /* NULL: nothing is captured */
@@ -95,6 +97,12 @@ void collection_begin_capture(struct collection *collection);
 
 /* Bytes of the database that names and text may take, in all; 0: there are none. */
 uint64_t collection_capture_limit(const struct config *config);
+
+/* Processor time of dcpid and of what it started. */
+uint64_t collection_cpu_time_ns(const struct collection *collection);
+
+/* Have files that got samples asked for their build-ids, and take notice of those that were written to. */
+void collection_ask_files(struct collection *collection);
 
 /* Tell it which images have samples by now. */
 void collection_see_images(struct collection *collection);

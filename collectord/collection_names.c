@@ -1,4 +1,4 @@
-/* Names for code that processes make at run time: who looks for them, and when. */
+/* Build-ids of files, and names for code that processes make at run time: who looks for them, and when. */
 #include "collectord/collection_internal.h"
 
 #include <errno.h>
@@ -21,6 +21,21 @@ collection_exchange_notes(struct collection *collection)
 		code_notes_meet(collection->notes, &maker);
 	if (collection->flusher && code_notes_wants_look(collection->notes))
 		flusher_look(collection->flusher);
+}
+
+void
+collection_ask_files(struct collection *collection)
+{
+	struct sampled_file file;
+	struct image changed;
+	uint32_t content;
+
+	if (!collection->files)
+		return;
+	while (file_ids_take_change(collection->files, &changed, &content))
+		sampler_change_file(collection->sampler, &changed, content);
+	while (sampler_take_file(collection->sampler, &file))
+		file_ids_ask(collection->files, &file);
 }
 
 static void

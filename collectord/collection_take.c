@@ -8,12 +8,18 @@
 
 #define CLOCK_STEP_NS UINT64_C(1000000000) /* clocks that differ by more were set */
 
+uint64_t
+collection_cpu_time_ns(const struct collection *collection)
+{
+	return machine_cpu_time_ns() + (collection->files ? file_ids_cpu_ns(collection->files) : 0);
+}
+
 /* A clock that cannot be read goes on as far as the others say: a slice of 1970 would be dropped for its age. */
 void
 collection_mark(struct collection *collection)
 {
 	const uint64_t time_ns = machine_clock_ns(CLOCK_REALTIME), monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	const uint64_t cpu_time_ns = machine_cpu_time_ns(), before_ns = collection->taken_monotonic_ns;
+	const uint64_t cpu_time_ns = collection_cpu_time_ns(collection), before_ns = collection->taken_monotonic_ns;
 
 	if (monotonic_ns > before_ns)
 		collection->taken_monotonic_ns = monotonic_ns;

@@ -10,9 +10,10 @@ static void
 view_add_overhead(const struct collection *collection, struct collection_view *view)
 {
 	const struct slice_event *counted = sampler_counted(collection->sampler);
-	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC), cpu_time_ns = collection_cpu_time_ns(collection);
 
-	view->overhead.daemon_ns += machine_cpu_time_ns() - collection->cpu_time_ns;
+	if (cpu_time_ns > collection->cpu_time_ns)
+		view->overhead.daemon_ns += cpu_time_ns - collection->cpu_time_ns;
 	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * view->cpu_count;
 	for (size_t i = 0; i < collection->epoch.event_count; i++)
 		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);
@@ -79,6 +80,9 @@ collection_view(const struct collection *collection, struct collection_view *vie
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
 	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
 	view->captures = collection->capturer;
+	view->cpu_time_ns = collection_cpu_time_ns(collection);
+	if (collection->files)
+		file_ids_stats(collection->files, &view->files);
 	if (collection->capturer)
 		capturer_stats(collection->capturer, &view->capture);
 	view_add_counted(collection, view);

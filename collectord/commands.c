@@ -43,7 +43,6 @@ command_status(struct daemon *daemon, uint64_t client)
 	struct status_process process = {
 		.since_ns = daemon->since_ns,
 		.elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - daemon->since_monotonic_ns,
-		.cpu_time_ns = machine_cpu_time_ns(),
 		.socket = daemon->socket,
 	};
 	struct collection_view view;
@@ -54,6 +53,7 @@ command_status(struct daemon *daemon, uint64_t client)
 	process.own_bytes = memory.own_bytes;
 	(void)collection_drain(daemon->collection); /* what is wrong with it, the view says */
 	collection_view(daemon->collection, &view);
+	process.cpu_time_ns = view.cpu_time_ns;
 	status = status_json(&view, &process);
 	json_object_set_new(status, "labels", daemon_labels_json(daemon));
 	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status));

@@ -57,6 +57,7 @@ end_session(struct flusher *flusher, struct flush_job *job)
 {
 	profile_renew_session(flusher->profile);
 	unnamed_fini(&flusher->unnamed); /* they come again, as new ones */
+	flusher_forget_files(flusher);
 	flusher->images_written = flusher->contexts_written = 0;
 	flusher->image_count = flusher->context_count = 0;
 	if (flusher->capturer)
@@ -327,6 +328,7 @@ flusher_free(struct flusher *flusher)
 	flush_job_fini(&flusher->work.job);
 	free(flusher->images);
 	free(flusher->contexts);
+	free(flusher->unidentified);
 	free(flusher->epoch);
 	unnamed_fini(&flusher->unnamed);
 	if (flusher->has_result && flusher->result.done)
@@ -360,6 +362,12 @@ void
 flusher_give_namer(struct flusher *flusher, struct code_namer *namer)
 {
 	flusher->namer = namer;
+}
+
+void
+flusher_give_files(struct flusher *flusher, struct file_ids *files)
+{
+	flusher->files = files;
 }
 
 void

@@ -27,6 +27,7 @@
 #define FLUSHER_PATIENCE_S 5
 
 struct capturer;
+struct file_ids;
 struct flusher;
 
 struct flush_job {
@@ -87,6 +88,12 @@ void flusher_give_notes(struct flusher *flusher, struct code_notes *notes);
  */
 void flusher_give_namer(struct flusher *flusher, struct code_namer *namer);
 void flusher_store_names(struct flusher *flusher);
+
+/*
+ * Who knows build-ids of files, borrowed: what it knows when images are written is written with them, and what it gets
+ * to know later is added then (profile_identify_image()). Before the first job; without it, a file stays one.
+ */
+void flusher_give_files(struct flusher *flusher, struct file_ids *files);
 
 /* Have the flusher's thread look at processes that the notes have met, as soon as it can. */
 void flusher_look(struct flusher *flusher);

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "collectord/healing.h"
+#include "process/image_of_mapping.h"
+#include "profile/captured.h"
+
+#define FILES_WAIT_NS UINT64_C(100000000) /* for build-ids that were asked for a moment ago */
 
 /* Errors that another try on the same open files can do away with; after the others, they are opened anew. */
 static bool
@@ -29,6 +34,7 @@ find_database(struct flusher *flusher)
 	flusher->is_set_aside = false;
 	flusher->images_written = flusher->contexts_written = 0;
 	unnamed_fini(&flusher->unnamed);
+	flusher_forget_files(flusher);
 	if (flusher->namer)
 		code_namer_begin_database(flusher->namer);
 	if (flusher->capturer)
@@ -86,16 +92,112 @@ join_nameless_code(struct flusher *flusher, const struct work *work)
 			flusher->images[i] = &nameless;
 }
 
+/* ---- files ---- */
+
+void
+flusher_forget_files(struct flusher *flusher)
+{
+	flusher->unidentified_count = 0;
+}
+
+/* Images as they are to be written: files with their build-id, if it is known. */
+struct identified {
+	const struct image **images; /* all that the batch has */
+	struct image *copies;
+	enum file_state *states;
+};
+
+static void
+identified_fini(struct identified *identified)
+{
+	free(identified->images);
+	free(identified->copies);
+	free(identified->states);
+}
+
+/* Memory that has a name and holds no program is memory. */
+static void
+identify_one(struct flusher *flusher, const struct image *image, struct image *copy, enum file_state *state)
+{
+	*copy = *image;
+	*state = file_ids_complete(flusher->files, copy);
+	if (*state != FILE_KNOWN && image_is_memory_file(copy)) {
+		image_make_memory(copy);
+		*state = FILE_HAS_NONE;
+	}
+}
+
+/* 0 or -ENOMEM. */
+static int
+identify(struct flusher *flusher, const struct image *const *images, uint32_t count, struct identified *identified)
+{
+	identified->images = calloc(count + 1, sizeof(*identified->images));
+	identified->copies = calloc(count + 1, sizeof(*identified->copies));
+	identified->states = calloc(count + 1, sizeof(*identified->states));
+	if (!identified->images || !identified->copies || !identified->states) {
+		identified_fini(identified);
+		return -ENOMEM;
+	}
+	if (flusher->files && count > 0)
+		file_ids_settle(flusher->files, FILES_WAIT_NS);
+	for (uint32_t i = 0; i < count; i++) {
+		identified->states[i] = FILE_HAS_NONE;
+		identified->images[i] = images[i];
+		if (!flusher->files)
+			continue;
+		identify_one(flusher, images[i], &identified->copies[i], &identified->states[i]);
+		identified->images[i] = &identified->copies[i];
+	}
+	return 0;
+}
+
+/* Without memory they keep the identity of their file. */
+static void
+note_unidentified(struct flusher *flusher, const struct identified *identified, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t *grown;
+
+		if (identified->states[i] == FILE_KNOWN || identified->states[i] == FILE_HAS_NONE)
+			continue;
+		grown = array_grow(flusher->unidentified, &flusher->unidentified_capacity,
+		                   flusher->unidentified_count + 1, sizeof(*grown));
+		if (!grown)
+			return;
+		flusher->unidentified = grown;
+		grown[flusher->unidentified_count++] = first + i;
+	}
+}
+
+/* Images that were written under the identity of their file, and whose build-id is known by now. */
+static void
+identify_late(struct flusher *flusher)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < flusher->unidentified_count; i++) {
+		const uint32_t number = flusher->unidentified[i];
+		struct image image = *flusher->images[number];
+		const enum file_state state = file_ids_complete(flusher->files, &image);
+
+		if (state == FILE_HAS_NONE ||
+		    (state == FILE_KNOWN && profile_identify_image(flusher->profile, number, &image) == 0))
+			continue;
+		flusher->unidentified[kept++] = number;
+	}
+	flusher->unidentified_count = kept;
+}
+
 static int
 write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
 {
 	const uint32_t first_image = flusher->images_written, first_context = flusher->contexts_written;
-	const struct profile_batch batch = {
+	struct identified identified = {0};
+	struct profile_batch batch = {
 		.entries = work->entries,
 		.entry_count = work->entry_count,
 		.first_image = first_image,
 		.image_count = work->image_count - first_image,
-		.images = flusher->images + first_image,
 		.first_context = first_context,
 		.context_count = work->context_count - first_context,
 		.contexts = flusher->contexts + first_context,
@@ -104,13 +206,22 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 	int err;
 
 	join_nameless_code(flusher, work);
+	err = identify(flusher, flusher->images + first_image, batch.image_count, &identified);
+	if (err)
+		return err;
+	batch.images = identified.images;
 	if (retention)
 		err = retainer_flush(flusher->profile, &batch, retention, flusher->log);
 	else
 		err = profile_flush(flusher->profile, &batch);
+	if (!err && flusher->files) {
+		identify_late(flusher);
+		note_unidentified(flusher, &identified, first_image, batch.image_count);
+	}
+	identified_fini(&identified);
 	if (!err)
-		unnamed_store(&flusher->unnamed, flusher->profile, batch.images, first_image, batch.image_count,
-		              flusher->log);
+		unnamed_store(&flusher->unnamed, flusher->profile, flusher->images + first_image, first_image,
+		              batch.image_count, flusher->log);
 	if (!err && flusher->namer) {
 		code_namer_note(flusher->namer, flusher->images, work->entries, work->entry_count);
 		code_namer_store(flusher->namer, flusher->profile);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "collectord/capturer.h"
+#include "collectord/file_ids.h"
 #include "collectord/flusher.h"
 #include "collectord/retainer.h"
 #include "collectord/unnamed.h"
@@ -40,12 +41,15 @@ struct flusher {
 	struct unnamed unnamed;
 	struct code_notes *notes; /* NULL: none */
 	struct code_namer *namer; /* likewise */
-	struct epoch *epoch;      /* that jobs belong to, to begin it again in another database; NULL: none yet */
-	bool is_homeless;         /* the database has not got that epoch yet */
-	bool has_moved;           /* and when it has got it, it is to be told */
-	bool is_late;             /* that epoch was begun when nobody waited any more, and its number is to be told */
-	bool is_set_aside;        /* what was damaged; the log has said where to */
-	int error;                /* of the last try */
+	struct file_ids *files;   /* likewise */
+	uint32_t *unidentified;   /* images of files that were written before their build-id was known */
+	size_t unidentified_count, unidentified_capacity;
+	struct epoch *epoch; /* that jobs belong to, to begin it again in another database; NULL: none yet */
+	bool is_homeless;    /* the database has not got that epoch yet */
+	bool has_moved;      /* and when it has got it, it is to be told */
+	bool is_late;        /* that epoch was begun when nobody waited any more, and its number is to be told */
+	bool is_set_aside;   /* what was damaged; the log has said where to */
+	int error;           /* of the last try */
 	struct retainer retainer;
 
 	/* the loop's while no job is under way, the thread's otherwise */
@@ -94,6 +98,9 @@ int flusher_call_impatiently(struct flusher *flusher, int (*call)(struct profile
 
 /* Write the work to the database it belongs to, dropping what is old by `retention` (NULL: nothing). 0 or an error. */
 int flusher_write(struct flusher *flusher, struct work *work, const struct retention_options *retention);
+
+/* The session's images are no more. */
+void flusher_forget_files(struct flusher *flusher);
 
 /* When `err` says that the database is damaged, let the next one to write meet another. True when it will. */
 bool flusher_heal(struct flusher *flusher, int err);

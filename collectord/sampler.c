@@ -403,6 +403,19 @@ sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation)
 	attribution_renew_code(sampler->attribution, pid, generation);
 }
 
+bool
+sampler_take_file(struct sampler *sampler, struct sampled_file *file)
+{
+	return attribution_take_file(sampler->attribution, file);
+}
+
+/* Without memory its samples go on to be the old content's. */
+void
+sampler_change_file(struct sampler *sampler, const struct image *image, uint32_t content)
+{
+	(void)attribution_change_file(sampler->attribution, image, content);
+}
+
 struct kallsyms_copy *
 sampler_take_symbols(struct sampler *sampler)
 {

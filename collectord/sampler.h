@@ -163,6 +163,10 @@ const struct context_table *sampler_contexts(const struct sampler *sampler);
 bool sampler_take_code_maker(struct sampler *sampler, struct code_maker *maker);
 void sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation);
 
+/* As attribution_take_file() and attribution_change_file(). */
+bool sampler_take_file(struct sampler *sampler, struct sampled_file *file);
+void sampler_change_file(struct sampler *sampler, const struct image *image, uint32_t content);
+
 /* The kernel's symbols, as they were read when the sampler was opened; once: NULL afterwards. The caller's. */
 struct kallsyms_copy *sampler_take_symbols(struct sampler *sampler);
 void sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats);

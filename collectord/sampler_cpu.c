@@ -244,6 +244,8 @@ open_sideband(struct sampler *sampler, struct sampler_cpu *cpu)
 	attr.wakeup_watermark = (uint32_t)(sampler->sideband_pages * (size_t)sysconf(_SC_PAGESIZE) / 4);
 	sampler->sideband_layout.sample_type = attr.sample_type;
 	sampler->sideband_layout.sample_id_all = attr.sample_id_all;
+	sampler->sideband_layout.no_build_ids =
+		true; /* we never ask, but others may: their mark is on our records, too */
 	attr.disabled = 0;
 	err = open_counter(&attr, cpu->number, &cpu->sideband_counter);
 	if (err)

@@ -168,6 +168,14 @@ capture_json(const struct collection_view *view)
 	                 (int)!capture->kernel_is_closed);
 }
 
+/* Files that got samples, and were read for their build-id. */
+static json_t *
+files_json(const struct file_ids_stats *files)
+{
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "read", number(files->read), "unread", number(files->unread), "hung",
+	                 number(files->hung), "changed", number(files->changed), "waiting", number(files->waiting));
+}
+
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -233,6 +241,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "own_bytes", number(process->own_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
+	json_object_set_new(status, "files", files_json(&view->files));
 	json_object_set_new(status, "capture", capture_json(view));
 	json_object_set_new(status, "totals", totals_json(view));
 	return status;

@@ -188,14 +188,12 @@ map_content(const struct record_mmap *mmap, struct place_file *file)
 static void
 complete(struct record_mmap *mmap)
 {
-	struct file_identities *files = file_identities_new();
 	int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (files && procfs >= 0)
-		file_identity_complete(files, procfs, (uint32_t)getpid(), mmap);
-	if (procfs >= 0)
-		close(procfs);
-	file_identities_free(files);
+	if (procfs < 0)
+		return;
+	file_identity_complete(procfs, (uint32_t)getpid(), mmap);
+	close(procfs);
 }
 
 static uint32_t

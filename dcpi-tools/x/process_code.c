@@ -23,6 +23,7 @@ add_mapping(void *context, const struct record_mmap *mmap)
 {
 	struct process_code *map = context;
 	struct process_codeping *grown;
+	struct record_mmap complete = *mmap;
 	struct image image;
 	char buffer[PATH_MAX];
 	uint32_t number = UINT32_MAX;
@@ -32,7 +33,9 @@ add_mapping(void *context, const struct record_mmap *mmap)
 	if (!grown)
 		return -ENOMEM;
 	map->mappings = grown;
-	image_of_mapping(mmap, &map->vdso, &image, buffer);
+	if (complete.inode != 0)
+		file_identity_complete(map->maps.procfs, (uint32_t)map->pid, &complete);
+	image_of_mapping(&complete, &map->vdso, &image, buffer);
 	if (image.kind == IMAGE_USER || image.kind == IMAGE_VDSO)
 		err = image_table_intern(map->counted->images, &image, &number);
 	if (err)
@@ -67,7 +70,7 @@ process_code_init(struct process_code *map, pid_t pid, uint32_t context, struct 
 	map->maps.procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (map->maps.procfs < 0)
 		return -errno;
-	map->maps.files = file_identities_new();
+	map->maps.files = file_generations_new();
 	map->maps.lines = malloc(sizeof(*map->maps.lines));
 	if (!map->maps.files || !map->maps.lines)
 		return -ENOMEM;
@@ -84,7 +87,7 @@ process_code_fini(struct process_code *map)
 {
 	if (map->maps.procfs >= 0)
 		close(map->maps.procfs);
-	file_identities_free(map->maps.files);
+	file_generations_free(map->maps.files);
 	free(map->maps.lines);
 	free(map->mappings);
 }

@@ -69,7 +69,10 @@ event_sideband_attr(const struct event_features *features, struct perf_event_att
 	attr->comm = 1;
 	attr->comm_exec = 1;
 	attr->task = 1;
-	attr->build_id = features->build_id;
+	/*
+	 * Never attr->build_id: once one listener has it, Linux marks the records of those that it serves after it,
+	 * `perf record COMMAND` for one, as having a build-id, too, and they trip over it.
+	 */
 	attr->cgroup = features->cgroup;
 	attr->ksymbol = features->ksymbol;
 }

@@ -155,11 +155,10 @@ bool event_is_other_kind(const struct event *event, const struct event *other);
 int event_cpus(const char *sysfs, const char *name, uint32_t **cpus);
 
 /*
- * Which optional attributes this kernel knows, found once by asking: build-ids in mmap records (5.12), cgroups
- * (5.7), kernel symbol records (5.1), lost counts when read (6.0).
+ * Which optional attributes this kernel knows, found once by asking: cgroups (5.7), kernel symbol records (5.1), lost
+ * counts when read (6.0).
  */
 struct event_features {
-	bool build_id;
 	bool cgroup;
 	bool ksymbol;
 	bool read_lost;

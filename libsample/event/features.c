@@ -26,8 +26,6 @@ event_features_probe(const struct event_environment *environment, struct event_f
 	event_sideband_attr(&none, &attr);
 	err = refusal_probe(environment, &attr);
 	if (!err)
-		err = ask_for(environment, &(struct event_features){.build_id = true}, &features->build_id);
-	if (!err)
 		err = ask_for(environment, &(struct event_features){.cgroup = true}, &features->cgroup);
 	if (!err)
 		err = ask_for(environment, &(struct event_features){.ksymbol = true}, &features->ksymbol);

@@ -118,6 +118,7 @@ attribution_renew(struct attribution *attribution, struct image_table *images, s
 	free(attribution->places);
 	attribution->places = NULL;
 	attribution->place_capacity = 0;
+	attribution->file_count = 0;
 	if (++attribution->session == 0)
 		attribution->session = 1;
 }
@@ -165,7 +166,7 @@ scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
 	}
 	scan->any = true;
 	/* out of memory for a mapping: its samples will be counted as unknown */
-	(void)attribution_map_found(scan->attribution, pid, mmap);
+	(void)attribution_map_found(scan->attribution, pid, mmap, scan->begin_ns);
 	return 0;
 }
 

@@ -138,6 +138,22 @@ struct image_place {
 /* The place of image `number` of the present tables; zeros when there is none. */
 struct image_place attribution_place(const struct attribution *attribution, uint32_t number);
 
+/* A file that got samples, and that nobody was asked about since it was mapped. */
+struct sampled_file {
+	const struct image *image; /* of the present tables */
+	struct image_place place;
+};
+
+/*
+ * Of a live machine: the next file whose build-id is to be found out, or looked at again, for it was mapped again a
+ * second or more after the last time: it may have been written to. False: none.
+ */
+bool attribution_take_file(struct attribution *attribution, struct sampled_file *file);
+
+/* The file of `image` holds something else now, the `content`th after the first: its samples belong to another image.
+ * 0 or -ENOMEM. */
+int attribution_change_file(struct attribution *attribution, const struct image *image, uint32_t content);
+
 /* How much is remembered: for status and for tests that watch memory. */
 struct attribution_stats {
 	size_t processes; /* alive or in their grace */

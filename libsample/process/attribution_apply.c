@@ -15,7 +15,7 @@ is_huge_text(const struct process *process, const struct record_mmap *mmap, cons
 }
 
 static int
-map_image(struct attribution *attribution, struct process *process, const struct record_mmap *mmap)
+map_image(struct attribution *attribution, struct process *process, const struct record_mmap *mmap, uint64_t time_ns)
 {
 	struct mapped_image *mapped;
 	struct image image;
@@ -24,9 +24,12 @@ map_image(struct attribution *attribution, struct process *process, const struct
 	int err = 0;
 
 	image_of_mapping(mmap, &attribution->vdso, &image, buffer);
+	if (attribution->live)
+		image_of_memory_file(mmap, &image);
 	mapped = mapped_image_get(attribution->images, &image);
 	if (!mapped)
 		return -ENOMEM;
+	mapped_image_note(mapped, time_ns);
 	file_offset = image.kind == IMAGE_USER ? mmap->file_offset : 0;
 	if (!is_huge_text(process, mmap, mapped))
 		err = address_space_insert(&process->space, &attribution->budget, mmap->start,
@@ -37,7 +40,7 @@ map_image(struct attribution *attribution, struct process *process, const struct
 
 /* What a mapping record says. 0 or -ENOMEM. */
 static int
-attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap)
+attribution_map(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap, uint64_t time_ns)
 {
 	struct process *process;
 	int err;
@@ -47,7 +50,7 @@ attribution_map(struct attribution *attribution, uint32_t pid, const struct reco
 	process = process_ensure(attribution->processes, pid);
 	if (!process)
 		return -ENOMEM;
-	err = map_image(attribution, process, mmap);
+	err = map_image(attribution, process, mmap, time_ns);
 	if (!err && attribution->makers)
 		err = code_makers_map(attribution->makers, process, mmap->path);
 	if (err)
@@ -86,9 +89,9 @@ map_huge_text(struct attribution *attribution, struct process *process, uint64_t
 }
 
 int
-attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap)
+attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap, uint64_t time_ns)
 {
-	int err = attribution_map(attribution, pid, mmap);
+	int err = attribution_map(attribution, pid, mmap, time_ns);
 	struct process *process = process_find(attribution->processes, pid);
 
 	return err || !process ? err : map_huge_text(attribution, process, mmap->start);
@@ -178,7 +181,7 @@ apply_to_process(struct attribution *attribution, const struct record *record)
 {
 	switch (record->type) {
 	case RECORD_MMAP:
-		return attribution_map(attribution, record->pid, &record->mmap);
+		return attribution_map(attribution, record->pid, &record->mmap, record->time);
 	case RECORD_COMM:
 		return apply_comm(attribution, record);
 	case RECORD_FORK:

@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 
+#define ASK_AGAIN_NS   UINT64_C(1000000000)      /* between two looks at a file that is mapped again and again */
 #define OFFSET_MAX     ((UINT64_C(1) << 44) - 1) /* the database's blocks end here */
 #define VSYSCALL_START UINT64_C(0xffffffffff600000)
 #define VSYSCALL_SIZE  UINT64_C(0x1000)
@@ -106,13 +107,26 @@ fill_mapped(struct attribution *attribution, struct process *process, const stru
 	return code ? fill_image(code, offset, key) : 1 + UNKNOWN_MEMORY;
 }
 
+/* A file that was mapped since somebody was asked about it. Where there is no room it is met with its next sample. */
+static void
+ask_about(struct attribution *attribution, uint32_t number, const struct mapped_image *image)
+{
+	struct seen_place *seen = &attribution->places[number];
+	const uint64_t noted_ns = mapped_image_noted_ns(image);
+
+	if (noted_ns <= seen->asked_ns || !attribution->live || attribution->file_count == SAMPLED_FILES_MAX)
+		return;
+	seen->asked_ns = noted_ns + ASK_AGAIN_NS;
+	attribution->files[attribution->file_count++] = number;
+}
+
 /* Where the file of the image can be found, if somebody wants it. Without memory, nobody will find it. */
 static void
 note_place(struct attribution *attribution, uint32_t image, uint32_t pid, const struct mapping *mapping)
 {
 	if (image >= attribution->place_capacity) {
 		const size_t before = attribution->place_capacity;
-		struct image_place *grown =
+		struct seen_place *grown =
 			array_grow(attribution->places, &attribution->place_capacity, image + 1, sizeof(*grown));
 
 		if (!grown)
@@ -120,7 +134,8 @@ note_place(struct attribution *attribution, uint32_t image, uint32_t pid, const 
 		attribution->places = grown;
 		memset(grown + before, 0, (attribution->place_capacity - before) * sizeof(*grown));
 	}
-	attribution->places[image] = (struct image_place){pid, mapping->start, mapping->end};
+	attribution->places[image].place = (struct image_place){pid, mapping->start, mapping->end};
+	ask_about(attribution, image, mapping->image);
 }
 
 static int
@@ -170,5 +185,24 @@ attribution_sample(struct attribution *attribution, const struct record *record,
 struct image_place
 attribution_place(const struct attribution *attribution, uint32_t number)
 {
-	return number < attribution->place_capacity ? attribution->places[number] : (struct image_place){0};
+	return number < attribution->place_capacity ? attribution->places[number].place : (struct image_place){0};
+}
+
+bool
+attribution_take_file(struct attribution *attribution, struct sampled_file *file)
+{
+	uint32_t number;
+
+	if (attribution->file_count == 0)
+		return false;
+	number = attribution->files[--attribution->file_count];
+	file->image = image_table_get(attribution->image_table, number);
+	file->place = attribution->places[number].place;
+	return true;
+}
+
+int
+attribution_change_file(struct attribution *attribution, const struct image *image, uint32_t content)
+{
+	return mapped_images_change(attribution->images, image, content);
 }

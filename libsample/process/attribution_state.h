@@ -28,6 +28,14 @@ struct labels_waiting {
 	struct label_waiting *list; /* by time */
 };
 
+/* Where an image was seen last. Its file is asked about when it was mapped after `asked_ns`, in record time. */
+struct seen_place {
+	struct image_place place;
+	uint64_t asked_ns;
+};
+
+#define SAMPLED_FILES_MAX 1024 /* that wait to be taken; more are met again with their next sample */
+
 struct attribution {
 	struct attribution_options options;
 	struct image_table *image_table;
@@ -40,8 +48,10 @@ struct attribution {
 	struct mapping_budget budget;
 	struct vdso_identity vdso;
 	struct mapped_image *vsyscall;
-	struct image_place *places; /* by number */
+	struct seen_place *places; /* by number */
 	size_t place_capacity;
+	uint32_t files[SAMPLED_FILES_MAX]; /* numbers of images to be taken */
+	size_t file_count;
 	uint32_t session;              /* counts the pairs of tables, from 1 */
 	struct context_cache idle;     /* of the idle task */
 	struct context_cache nameless; /* of processes never seen */
@@ -65,7 +75,8 @@ is_foreign(uint32_t pid)
 }
 
 /* What a mapping says that was there before us; those of a process come in ascending order. 0 or -ENOMEM. */
-int attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap);
+int attribution_map_found(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap,
+                          uint64_t time_ns);
 
 /* What a record means for labels, after it was applied, or passed by because a scan knew it. */
 void attribution_follow_label(struct attribution *attribution, const struct record *record);

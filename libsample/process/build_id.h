@@ -1,9 +1,9 @@
 /*
  * build_id.h - the GNU build-id of a file, by a bounded reader of ELF notes
  *
- * The one thing the daemon reads of a binary itself, and only for what was mapped before it began (for the rest the
- * kernel tells). At most 64 KiB of the file is read: the ELF header, the program headers, the notes.
- * Fuzzed by tests/fuzz/build_id_fuzz.c. Thread rule: stateless.
+ * The one thing that the daemon reads of a binary itself, in a child that may hang (file_identity.h). At most 64 KiB of
+ * the file is read: the ELF header, the program headers, the notes. Fuzzed by tests/fuzz/build_id_fuzz.c. Thread rule:
+ * stateless.
  */
 #ifndef DCPI_PROCESS_BUILD_ID_H
 #define DCPI_PROCESS_BUILD_ID_H

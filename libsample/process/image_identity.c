@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert(sizeof(struct image_identity) == 8 * 2 + 4 * 2 + 2 * 2 + BUILD_ID_SIZE_MAX, "no padding");
+static_assert(sizeof(struct image_identity) == 8 * 2 + 4 * 4 + 2 * 2 + BUILD_ID_SIZE_MAX, "no padding");
 
 enum image_kind
 image_kind_checked(enum image_kind kind)
@@ -27,5 +27,6 @@ image_identity(const struct image *image, struct image_identity *identity)
 	identity->device_minor = image->device_minor;
 	identity->inode = image->inode;
 	identity->inode_generation = image->inode_generation;
+	identity->content = image->content;
 	return true;
 }

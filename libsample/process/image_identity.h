@@ -1,8 +1,8 @@
 /*
  * image_identity.h - what makes two images the same
  *
- * The kind, and: the build-id where there is one, else the file's device, inode and generation. What has neither is
- * told apart by its name, which is not part of this key.
+ * The kind, and: the build-id where there is one, else the file's device, inode and generation, and which of the
+ * contents it had. What has neither is told apart by its name, which is not part of this key.
  * Thread rule: stateless.
  */
 #ifndef DCPI_PROCESS_IMAGE_IDENTITY_H
@@ -16,6 +16,7 @@
 struct image_identity {
 	uint64_t inode, inode_generation;
 	uint32_t device_major, device_minor;
+	uint32_t content, zero;
 	uint16_t kind, build_id_size;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 };

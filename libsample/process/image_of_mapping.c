@@ -134,3 +134,27 @@ image_of_mapping(const struct record_mmap *mmap, const struct vdso_identity *vds
 	}
 	image_of_file(mmap, image);
 }
+
+#define MEMORY_FILE "/memfd:"
+
+void
+image_of_memory_file(const struct record_mmap *mmap, struct image *image)
+{
+	if (image->kind != IMAGE_ANON || mmap->inode == 0 || !starts_with(image->path, MEMORY_FILE + 1))
+		return;
+	image_of_file(mmap, image);
+	image->path--; /* its slash */
+	image->deleted = true;
+}
+
+bool
+image_is_memory_file(const struct image *image)
+{
+	return image->kind == IMAGE_USER && image->build_id_size == 0 && starts_with(image->path, MEMORY_FILE);
+}
+
+void
+image_make_memory(struct image *image)
+{
+	*image = (struct image){.kind = IMAGE_ANON, .path = image->path + 1};
+}

@@ -26,4 +26,14 @@ void vdso_identity_read(struct vdso_identity *vdso);
 void image_of_mapping(const struct record_mmap *mmap, const struct vdso_identity *vdso, struct image *image,
                       char buffer[PATH_MAX]);
 
+/*
+ * Memory that has a name may hold a program (memfd_create(2), fexecve(3)): where its build-id can be asked for, it is a
+ * file until it turns out to have none. *image is what image_of_mapping() said; its path lies in that one's buffer.
+ */
+void image_of_memory_file(const struct record_mmap *mmap, struct image *image);
+
+/* What an image of image_of_memory_file() is that has no build-id: memory. */
+bool image_is_memory_file(const struct image *image);
+void image_make_memory(struct image *image);
+
 #endif

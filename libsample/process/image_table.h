@@ -37,7 +37,8 @@ struct image {
 	uint8_t build_id_size; /* 0: none */
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation; /* inode 0: not known */
-	bool deleted;                     /* the path was gone when the file was mapped */
+	uint32_t content; /* counts what the file held, when it was written to in place: the session's, never stored */
+	bool deleted;     /* the path was gone when the file was mapped */
 	const char *path; /* as the process saw it; "[kernel]", "[ext4]" (a module), "[vdso]", "[anon]" for what is
 	                      no file */
 };

@@ -1,5 +1,6 @@
 #include "process/mapped_image.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "process/image_identity.h"
 
 struct mapped_image {
+	struct mapped_image_head head;
 	struct mapped_images *set;
 	size_t references;
 	uint32_t number;
@@ -18,12 +20,20 @@ struct mapped_image {
 	char path[];
 };
 
+/* A file that was written to in place; its identity is that of its first content. */
+struct changed_file {
+	struct image_identity identity;
+	uint32_t content;
+	UT_hash_handle hh; /* in the order of the last change */
+};
+
 struct mapped_images {
 	struct image_table *table;
 	uint32_t session; /* counts the tables, from 1 */
 	size_t bytes;     /* of all images, their paths included */
 	struct mapped_image *by_identity;
 	struct mapped_image *by_name[IMAGE_KINDS];
+	struct changed_file *changed;
 };
 
 struct mapped_images *
@@ -47,6 +57,16 @@ mapped_images_renew(struct mapped_images *images, struct image_table *table)
 void
 mapped_images_free(struct mapped_images *images)
 {
+	struct changed_file *file, *next;
+
+	if (!images)
+		return;
+	file = images->changed;
+	HASH_CLEAR(hh, images->changed);
+	for (; file; file = next) {
+		next = file->hh.next;
+		free(file);
+	}
 	free(images);
 }
 
@@ -75,6 +95,60 @@ image_bytes(const struct mapped_image *image)
 	return sizeof(*image) + strlen(image->path) + 1;
 }
 
+static uint32_t
+content_of(const struct mapped_images *images, const struct image_identity *identity)
+{
+	struct changed_file *file;
+
+	HASH_FIND(hh, images->changed, identity, sizeof(*identity), file);
+	return file ? file->content : 0;
+}
+
+static int
+remember_change(struct mapped_images *images, const struct image_identity *identity, uint32_t content)
+{
+	struct changed_file *file;
+
+	HASH_FIND(hh, images->changed, identity, sizeof(*identity), file);
+	if (!file && HASH_COUNT(images->changed) >= MAPPED_IMAGES_CHANGED_MAX)
+		file = images->changed; /* forget the one that was changed first */
+	if (file)
+		HASH_DELETE(hh, images->changed, file);
+	else
+		file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->identity = *identity;
+	file->content = content;
+	HASH_ADD(hh, images->changed, identity, sizeof(file->identity), file);
+	if (hash_added(file))
+		return 0;
+	free(file);
+	return -ENOMEM;
+}
+
+int
+mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content)
+{
+	struct image first = *image;
+	struct image_identity identity;
+	struct mapped_image *mapped;
+	int err;
+
+	first.content = 0;
+	if (!image_identity(&first, &identity))
+		return 0;
+	err = remember_change(images, &identity, content);
+	if (err)
+		return err;
+	HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), mapped);
+	if (mapped) {
+		mapped->image.content = content;
+		mapped->session = 0;
+	}
+	return 0;
+}
+
 struct mapped_image *
 mapped_image_get(struct mapped_images *images, const struct image *image)
 {
@@ -95,6 +169,8 @@ mapped_image_get(struct mapped_images *images, const struct image *image)
 		return NULL;
 	mapped->identity = identity;
 	mapped->identified = identified;
+	if (identified && images->changed)
+		mapped->image.content = content_of(images, &identity);
 	if (identified)
 		HASH_ADD(hh, images->by_identity, identity, sizeof(identity), mapped);
 	else
@@ -137,6 +213,13 @@ const char *
 mapped_image_path(const struct mapped_image *image)
 {
 	return image->path;
+}
+
+void
+mapped_image_note(struct mapped_image *image, uint64_t time_ns)
+{
+	if (image->image.kind == IMAGE_USER && image->image.inode != 0 && image->image.build_id_size == 0)
+		image->head.noted_ns = time_ns ? time_ns : 1;
 }
 
 int

@@ -11,7 +11,8 @@
 
 #include "process/image_table.h"
 
-#define MAPPED_IMAGES_BYTES_MAX ((size_t)32 << 20)
+#define MAPPED_IMAGES_BYTES_MAX   ((size_t)32 << 20)
+#define MAPPED_IMAGES_CHANGED_MAX 4096
 
 struct mapped_images; /* the set */
 struct mapped_image;
@@ -31,6 +32,27 @@ void mapped_image_release(struct mapped_image *image);               /* one less
 
 enum image_kind mapped_image_kind(const struct mapped_image *image);
 const char *mapped_image_path(const struct mapped_image *image);
+
+/* It was mapped at `time_ns`, in record time: noted of a file that only its inode identifies. */
+void mapped_image_note(struct mapped_image *image, uint64_t time_ns);
+
+/* How a mapped image begins, for each sample looks at it. */
+struct mapped_image_head {
+	uint64_t noted_ns;
+};
+
+/* When it was mapped the last time; 0: it is no such file. */
+static inline uint64_t
+mapped_image_noted_ns(const struct mapped_image *image)
+{
+	return ((const struct mapped_image_head *)image)->noted_ns;
+}
+
+/*
+ * The file was written to: it is another image from now on, in all its mappings. `content` counts from 1; only
+ * MAPPED_IMAGES_CHANGED_MAX files are remembered when nobody maps them. 0 or -ENOMEM.
+ */
+int mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content);
 
 /* Its number in the session's table, given now if it has none. 0, or as image_table_intern(). */
 int mapped_image_number(struct mapped_image *image, uint32_t *number);

@@ -19,7 +19,7 @@ struct procmap_query {
 	uint64_t inode;
 	uint32_t dev_major, dev_minor;
 	uint32_t vma_name_size; /* in: room, out: bytes with the NUL, 0: no name */
-	uint32_t build_id_size; /* in: room, out: bytes, 0: none */
+	uint32_t build_id_size; /* in: room, 0: not asked for, for then the kernel may have to read the file */
 	uint64_t vma_name_addr; /* in */
 	uint64_t build_id_addr; /* in */
 };
@@ -109,8 +109,8 @@ static int
 visit_one(struct proc_maps *maps, uint32_t pid, struct record_mmap *mmap, proc_maps_visit *visit, void *context)
 {
 	mmap->path = path_below_root(maps, mmap->path);
-	if (mmap->inode != 0 && mmap->build_id_size == 0)
-		file_identity_complete(maps->files, maps->procfs, pid, mmap);
+	if (mmap->inode != 0)
+		file_generations_complete(maps->files, maps->procfs, pid, mmap);
 	return visit(context, mmap);
 }
 
@@ -153,8 +153,6 @@ query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mm
 		.query_addr = address,
 		.vma_name_size = PATH_MAX,
 		.vma_name_addr = (uint64_t)(uintptr_t)path,
-		.build_id_size = BUILD_ID_SIZE_MAX,
-		.build_id_addr = (uint64_t)(uintptr_t)mmap->build_id,
 	};
 	int result;
 
@@ -173,10 +171,6 @@ query_next(int fd, uint64_t address, char path[PATH_MAX], struct record_mmap *mm
 	mmap->file_offset = answer.vma_offset;
 	mmap->protection = PROT_EXEC;
 	mmap->path = path;
-	if (answer.build_id_size > 0 && answer.build_id_size <= BUILD_ID_SIZE_MAX) {
-		mmap->build_id_size = (uint8_t)answer.build_id_size;
-		return 0;
-	}
 	mmap->device_major = answer.dev_major;
 	mmap->device_minor = answer.dev_minor;
 	mmap->inode = answer.inode;

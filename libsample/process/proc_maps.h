@@ -1,9 +1,9 @@
 /*
  * proc_maps.h - the executable mappings that a process has now
  *
- * They are told as records, so that what was mapped before us and what is mapped later go the same way. Where the
- * kernel answers questions about single mappings (PROCMAP_QUERY, 6.11) it gives build-ids, too; before that the text of
- * /proc/PID/maps is read, and the files themselves (file_identity.h).
+ * They are told as records, so that what was mapped before us and what is mapped later go the same way: a file is its
+ * device, inode and generation. The kernel answers questions about single mappings (PROCMAP_QUERY, 6.11); before that
+ * the text of /proc/PID/maps is read. Neither tells the generation: each file is opened once for it (file_identity.h).
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_PROC_MAPS_H
@@ -22,7 +22,7 @@ typedef int proc_maps_visit(void *context, const struct record_mmap *mmap);
 
 struct proc_maps {
 	int procfs; /* directory, borrowed */
-	struct file_identities *files;
+	struct file_generations *files;
 	struct line_reader *lines; /* scratch memory */
 	bool no_query;             /* never ask with PROCMAP_QUERY; set when this kernel does not know it */
 	char root[PATH_MAX];       /* of the process that is read, as we see it; "" when it is ours */

@@ -155,7 +155,7 @@ proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visi
 	if (!directory)
 		return -errno;
 	scan.maps.procfs = dirfd(directory);
-	scan.maps.files = file_identities_new();
+	scan.maps.files = file_generations_new();
 	scan.maps.lines = malloc(sizeof(*scan.maps.lines));
 	if (scan.maps.files && scan.maps.lines)
 		result = scan_all(&scan, directory);
@@ -165,7 +165,7 @@ proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visi
 		          "mapped before now will be unknown",
 		          procfs, scan.refused, scan.refused == 1 ? "" : "es");
 	free(scan.maps.lines);
-	file_identities_free(scan.maps.files);
+	file_generations_free(scan.maps.files);
 	closedir(directory);
 	return result;
 }

@@ -65,6 +65,10 @@ adopt_image(struct adopting *adopting, uint32_t from, uint32_t *to)
 	if (!record)
 		return -ENOMEM;
 	err = image_decode(value.mv_data, value.mv_size, record);
+	if (!err && record->image.build_id_size > 0) { /* which file it was there means nothing here */
+		record->image.device_major = record->image.device_minor = 0;
+		record->image.inode = record->image.inode_generation = 0;
+	}
 	if (!err)
 		err = find_or_add_image(adopting, &record->image, to);
 	free(record);

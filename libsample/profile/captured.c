@@ -88,6 +88,24 @@ profile_find_image(struct profile *profile, const struct image *image, uint32_t 
 }
 
 int
+profile_identify_image(struct profile *profile, uint32_t session, const struct image *image)
+{
+	uint32_t number;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || session >= profile->images.count)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = store_end(&profile->store, txn, identity_intern_image(&profile->store, txn, image, &number));
+	if (!err)
+		profile->images.numbers[session] = number;
+	return err;
+}
+
+int
 profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout)
 {
 	uint8_t name[CAPTURED_KEY_SIZE];

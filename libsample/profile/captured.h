@@ -104,6 +104,13 @@ int profile_put_captured(struct profile *profile, uint32_t image, const struct c
 /* The database's number of what has the identity of `image`. 0, -ENOENT, or an error. */
 int profile_find_image(struct profile *profile, const struct image *image, uint32_t *number);
 
+/*
+ * A writer's: image `session` of its batches was written as a file, and its build-id is known now: `image` is the whole
+ * of it. From now on it is the image of that build-id; what was counted before is, too, unless there was one already:
+ * then both are there, with one build-id. 0 or an error: nothing has changed.
+ */
+int profile_identify_image(struct profile *profile, uint32_t session, const struct image *image);
+
 /* For free(); -ENOENT when none was captured. */
 int profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout);
 

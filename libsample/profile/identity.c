@@ -29,28 +29,49 @@ identify_context(const MDB_val *value, struct byte_writer *identity)
 	return err;
 }
 
-const struct identity_kind identity_images = {TABLE_IMAGES, TABLE_IMAGE_IDS, identify_image};
-const struct identity_kind identity_contexts = {TABLE_CONTEXTS, TABLE_CONTEXT_IDS, identify_context};
-
-/* 1 when thing `number` has `identity`, 0 when not, or an error. */
 static int
-has_identity(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
-             const struct byte_writer *identity)
+identify_file(const MDB_val *value, struct byte_writer *identity)
+{
+	struct image_record record;
+	int err = image_decode(value->mv_data, value->mv_size, &record);
+
+	if (!err)
+		image_file_encode(&record.image, identity);
+	return err;
+}
+
+const struct identity_kind identity_images = {TABLE_IMAGES, TABLE_IMAGE_IDS, identify_image, identify_file};
+const struct identity_kind identity_contexts = {TABLE_CONTEXTS, TABLE_CONTEXT_IDS, identify_context, NULL};
+
+/* 1 when `value` has `identity` by this way, 0 when not, or an error. */
+static int
+is_identified(int (*identify)(const MDB_val *value, struct byte_writer *identity), const MDB_val *value,
+              const struct byte_writer *identity)
 {
 	struct byte_writer other = BYTE_WRITER_INIT;
-	MDB_val value;
-	int result;
+	int result = identify(value, &other);
 
-	result = store_get(store, txn, kind->things, number, &value);
-	if (result)
-		return result == -ENOENT ? -DCPI_EDAMAGED : result;
-	result = kind->identify(&value, &other);
 	if (!result && other.failed)
 		result = -ENOMEM;
 	if (!result)
 		result = other.size == identity->size && memcmp(other.data, identity->data, other.size) == 0;
 	writer_fini(&other);
 	return result;
+}
+
+/* 1 when thing `number` has `identity`, 0 when not, or an error. */
+static int
+has_identity(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+             const struct byte_writer *identity)
+{
+	MDB_val value;
+	int result;
+
+	result = store_get(store, txn, kind->things, number, &value);
+	if (result)
+		return result == -ENOENT ? -DCPI_EDAMAGED : result;
+	result = is_identified(kind->identify, &value, identity);
+	return result == 0 && kind->identify_also ? is_identified(kind->identify_also, &value, identity) : result;
 }
 
 static int
@@ -84,43 +105,102 @@ find(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, 
 	return result > 0 ? 0 : -ENOENT;
 }
 
+/* The hash of an identity: 0, -ENOENT when there is none, or an error. */
 static int
-add(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint64_t hash,
-    const struct byte_writer *value, uint32_t *number)
+hash_of(int (*identify)(const MDB_val *value, struct byte_writer *identity), const MDB_val *value, uint64_t *hash)
+{
+	struct byte_writer identity = BYTE_WRITER_INIT;
+	int err = identify(value, &identity);
+
+	if (!err && identity.failed)
+		err = -ENOMEM;
+	if (!err && identity.size == 0)
+		err = -ENOENT;
+	if (!err)
+		*hash = identity_hash(identity.data, identity.size);
+	writer_fini(&identity);
+	return err;
+}
+
+/* A way to thing `number`: nothing when `identify` has none for `value`. */
+static int
+put_way(const struct identity_kind *kind, const struct store *store, MDB_txn *txn,
+        int (*identify)(const MDB_val *value, struct byte_writer *identity), const MDB_val *value, uint32_t number)
 {
 	uint8_t key_data[RECORD_ID_SIZE], format = FORMAT_1;
 	MDB_val key = {sizeof(key_data), key_data}, nothing = {sizeof(format), &format};
+	uint64_t hash;
 	int err;
 
-	err = store_next_id(store, txn, kind->things, number);
-	if (!err)
-		err = store_put(store, txn, kind->things, *number, value);
+	err = identify ? hash_of(identify, value, &hash) : -ENOENT;
 	if (err)
-		return err;
-	record_id_encode(hash, *number, key_data);
+		return err == -ENOENT ? 0 : err;
+	record_id_encode(hash, number, key_data);
 	return store_error(mdb_put(txn, store->tables[kind->ids], &key, &nothing, 0));
 }
 
 static int
-intern(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, const struct byte_writer *value,
-       uint32_t *number)
+remove_way(const struct identity_kind *kind, const struct store *store, MDB_txn *txn,
+           int (*identify)(const MDB_val *value, struct byte_writer *identity), const MDB_val *value, uint32_t number)
 {
-	struct byte_writer identity = BYTE_WRITER_INIT;
-	MDB_val encoded = {value->size, value->data};
+	uint8_t key_data[RECORD_ID_SIZE];
+	MDB_val key = {sizeof(key_data), key_data};
 	uint64_t hash;
 	int err;
 
-	err = value->failed ? -ENOMEM : kind->identify(&encoded, &identity);
-	if (!err && identity.failed)
-		err = -ENOMEM;
+	err = identify ? hash_of(identify, value, &hash) : -ENOENT;
 	if (!err) {
-		hash = identity_hash(identity.data, identity.size);
-		err = find(kind, store, txn, &identity, hash, number);
-		if (err == -ENOENT)
-			err = add(kind, store, txn, hash, value, number);
+		record_id_encode(hash, number, key_data);
+		err = store_error(mdb_del(txn, store->tables[kind->ids], &key, NULL));
 	}
-	writer_fini(&identity);
-	return err;
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Store thing `number` with all ways to it; those of the value that it had before are removed. */
+static int
+put(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+    const struct byte_writer *value)
+{
+	const MDB_val encoded = {value->size, value->data};
+	MDB_val before;
+	int err;
+
+	if (value->failed)
+		return -ENOMEM;
+	err = store_get(store, txn, kind->things, number, &before);
+	if (!err && before.mv_size == value->size && memcmp(before.mv_data, value->data, value->size) == 0)
+		return 0;
+	if (!err)
+		err = remove_way(kind, store, txn, kind->identify, &before, number);
+	if (!err)
+		err = store_get(store, txn, kind->things, number, &before); /* what was written may have moved it */
+	if (!err)
+		err = remove_way(kind, store, txn, kind->identify_also, &before, number);
+	if (err && err != -ENOENT)
+		return err;
+	err = put_way(kind, store, txn, kind->identify, &encoded, number);
+	if (!err)
+		err = put_way(kind, store, txn, kind->identify_also, &encoded, number);
+	return err ? err : store_put(store, txn, kind->things, number, value);
+}
+
+/* The thing with `identity`, in either way: 0, -ENOENT, or an error. */
+static int
+find_identity(const struct identity_kind *kind, const struct store *store, MDB_txn *txn,
+              const struct byte_writer *identity, uint32_t *number)
+{
+	if (identity->failed)
+		return -ENOMEM;
+	return find(kind, store, txn, identity, identity_hash(identity->data, identity->size), number);
+}
+
+static int
+add(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, const struct byte_writer *value,
+    uint32_t *number)
+{
+	int err = store_next_id(store, txn, kind->things, number);
+
+	return err ? err : put(kind, store, txn, *number, value);
 }
 
 int
@@ -130,38 +210,106 @@ identity_find_image(const struct store *store, MDB_txn *txn, const struct image 
 	int err;
 
 	image_identity_encode(image, &identity);
-	err = identity.failed ? -ENOMEM
-	                      : find(&identity_images, store, txn, &identity,
-	                             identity_hash(identity.data, identity.size), number);
+	err = find_identity(&identity_images, store, txn, &identity, number);
 	writer_fini(&identity);
+	return err;
+}
+
+static int
+put_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct image *image)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err;
+
+	image_encode(image, &value);
+	err = put(&identity_images, store, txn, number, &value);
+	writer_fini(&value);
+	return err;
+}
+
+/*
+ * An image that has a build-id and a file: whoever stood for that file until now. One without a build-id gets this
+ * one, and is *number when there is none yet (0); one with another was overwritten by it, and has the file no more.
+ */
+static int
+take_file(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
+{
+	struct byte_writer file = BYTE_WRITER_INIT;
+	struct image_record *record;
+	uint32_t holder;
+	MDB_val value;
+	int err;
+
+	image_file_encode(image, &file);
+	err = file.size == 0 && !file.failed ? -ENOENT : find_identity(&identity_images, store, txn, &file, &holder);
+	writer_fini(&file);
+	if (err || holder == *number)
+		return err == -ENOENT ? 0 : err;
+	record = malloc(sizeof(*record));
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, holder, &value);
+	if (!err)
+		err = image_decode(value.mv_data, value.mv_size, record);
+	if (!err && record->image.build_id_size == 0) {
+		record->image.build_id_size = image->build_id_size;
+		memcpy(record->image.build_id, image->build_id, sizeof(image->build_id));
+		*number = *number ? *number : holder;
+	} else if (!err) {
+		record->image.device_major = record->image.device_minor = 0;
+		record->image.inode = record->image.inode_generation = 0;
+	}
+	if (!err)
+		err = put_image(store, txn, holder, &record->image);
+	free(record);
 	return err;
 }
 
 /*
  * The path that was seen last is where the file most likely still is: a program that moved, or was first seen while it
- * was being replaced.
+ * was being replaced. What was found by its file alone tells nothing new, and may not take a build-id away.
  */
 static int
-update_path(const struct store *store, MDB_txn *txn, uint32_t number, const struct byte_writer *value)
+update_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct image *image)
 {
+	struct image_record *record;
 	MDB_val stored;
-	int err = store_get(store, txn, TABLE_IMAGES, number, &stored);
+	int err;
 
-	if (err || (stored.mv_size == value->size && memcmp(stored.mv_data, value->data, value->size) == 0))
-		return err;
-	return store_put(store, txn, TABLE_IMAGES, number, value);
+	if (image->deleted)
+		return 0;
+	record = malloc(sizeof(*record));
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, number, &stored);
+	if (!err)
+		err = image_decode(stored.mv_data, stored.mv_size, record);
+	if (!err && record->image.build_id_size == image->build_id_size)
+		err = put_image(store, txn, number, image);
+	free(record);
+	return err;
 }
 
 int
 identity_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
 {
 	struct byte_writer value = BYTE_WRITER_INIT;
+	uint32_t found;
 	int err;
 
+	err = identity_find_image(store, txn, image, &found);
+	if (err == -ENOENT)
+		found = 0;
+	if (!err || err == -ENOENT)
+		err = take_file(store, txn, image, &found);
+	if (err)
+		return err;
+	if (found) {
+		*number = found;
+		return update_image(store, txn, found, image);
+	}
 	image_encode(image, &value);
-	err = intern(&identity_images, store, txn, &value, number);
-	if (!err && !image->deleted)
-		err = update_path(store, txn, *number, &value);
+	err = add(&identity_images, store, txn, &value, number);
 	writer_fini(&value);
 	return err;
 }
@@ -173,39 +321,37 @@ identity_intern_context(const struct store *store, MDB_txn *txn, const struct co
 	int err;
 
 	context_encode(context, &value);
-	err = intern(&identity_contexts, store, txn, &value, number);
+	err = find_identity(&identity_contexts, store, txn, &value, number); /* it is its own identity */
+	if (err == -ENOENT)
+		err = add(&identity_contexts, store, txn, &value, number);
 	writer_fini(&value);
 	return err;
 }
 
+/* Is there this way to thing `number`? 0, also when it needs none; -ENOENT; an error. */
 static int
-hash_of(const struct identity_kind *kind, const MDB_val *value, uint64_t *hash)
-{
-	struct byte_writer identity = BYTE_WRITER_INIT;
-	int err = kind->identify(value, &identity);
-
-	if (!err && identity.failed)
-		err = -ENOMEM;
-	if (!err)
-		*hash = identity_hash(identity.data, identity.size);
-	writer_fini(&identity);
-	return err;
-}
-
-int
-identity_check(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
-               const MDB_val *value)
+check_way(const struct identity_kind *kind, const struct store *store, MDB_txn *txn,
+          int (*identify)(const MDB_val *value, struct byte_writer *identity), const MDB_val *value, uint32_t number)
 {
 	uint8_t data[RECORD_ID_SIZE];
 	MDB_val key = {sizeof(data), data}, nothing;
 	uint64_t hash;
 	int err;
 
-	err = hash_of(kind, value, &hash);
+	err = identify ? hash_of(identify, value, &hash) : -ENOENT;
 	if (err)
-		return err;
+		return err == -ENOENT ? 0 : err;
 	record_id_encode(hash, number, data);
 	return store_error(mdb_get(txn, store->tables[kind->ids], &key, &nothing));
+}
+
+int
+identity_check(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number,
+               const MDB_val *value)
+{
+	int err = check_way(kind, store, txn, kind->identify, value, number);
+
+	return err ? err : check_way(kind, store, txn, kind->identify_also, value, number);
 }
 
 int
@@ -218,7 +364,9 @@ identity_check_hash(const struct identity_kind *kind, const struct store *store,
 
 	err = store_get(store, txn, kind->things, number, &value);
 	if (!err)
-		err = hash_of(kind, &value, &actual);
+		err = hash_of(kind->identify, &value, &actual);
+	if (!err && actual != hash)
+		err = kind->identify_also ? hash_of(kind->identify_also, &value, &actual) : -ENOENT;
 	if (!err && actual != hash)
 		err = -ENOENT;
 	return err;
@@ -227,21 +375,17 @@ identity_check_hash(const struct identity_kind *kind, const struct store *store,
 int
 identity_remove(const struct identity_kind *kind, const struct store *store, MDB_txn *txn, uint32_t number)
 {
-	uint8_t data[RECORD_ID_SIZE];
-	MDB_val key = {sizeof(data), data}, value;
-	uint64_t hash;
+	MDB_val value;
 	int err;
 
 	err = store_get(store, txn, kind->things, number, &value);
 	if (!err)
-		err = hash_of(kind, &value, &hash);
-	if (err)
-		return err;
-	record_id_encode(hash, number, data);
-	err = store_error(mdb_del(txn, store->tables[kind->ids], &key, NULL));
-	if (err && err != -ENOENT)
-		return err;
-	return store_remove(store, txn, kind->things, number);
+		err = remove_way(kind, store, txn, kind->identify, &value, number);
+	if (!err)
+		err = store_get(store, txn, kind->things, number, &value); /* as in put() */
+	if (!err)
+		err = remove_way(kind, store, txn, kind->identify_also, &value, number);
+	return err ? err : store_remove(store, txn, kind->things, number);
 }
 
 int

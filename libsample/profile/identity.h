@@ -12,7 +12,10 @@
 #include "process/image_table.h"
 #include "profile/store.h"
 
-/* The number of what has this identity; stored when it is new. 0 or an error. */
+/*
+ * The number of what has this identity; stored when it is new. An image with a build-id is also found by the file that
+ * it names, if that was stored without one. 0 or an error.
+ */
 int identity_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
 int identity_intern_context(const struct store *store, MDB_txn *txn, const struct context *context, uint32_t *number);
 
@@ -25,6 +28,8 @@ struct identity_kind {
 	enum table ids;    /* hash of identity, number -> nothing */
 	/* Append the identity of an encoded value to `identity`: 0 or -DCPI_EDAMAGED. */
 	int (*identify)(const MDB_val *value, struct byte_writer *identity);
+	/* Likewise another identity that leads to it; nothing, when it has none. NULL: there are none of this kind. */
+	int (*identify_also)(const MDB_val *value, struct byte_writer *identity);
 };
 extern const struct identity_kind identity_images;
 extern const struct identity_kind identity_contexts;

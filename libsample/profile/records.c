@@ -54,19 +54,36 @@ image_decode(const void *data, size_t size, struct image_record *record)
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-void
-image_identity_encode(const struct image *image, struct byte_writer *writer)
+/* The identity of an image that has no build-id. */
+static void
+write_file(const struct image *image, struct byte_writer *writer)
 {
 	write_varint(writer, image->kind);
-	write_varint(writer, image->build_id_size);
-	write_bytes(writer, image->build_id, image->build_id_size);
-	if (image->build_id_size > 0)
-		return;
+	write_varint(writer, 0); /* the size of its build-id */
 	write_varint(writer, image->device_major);
 	write_varint(writer, image->device_minor);
 	write_varint(writer, image->inode);
 	write_varint(writer, image->inode_generation);
 	write_cut_string(writer, image->path, RECORD_PATH_SIZE);
+}
+
+void
+image_identity_encode(const struct image *image, struct byte_writer *writer)
+{
+	if (image->build_id_size == 0) {
+		write_file(image, writer);
+		return;
+	}
+	write_varint(writer, image->kind);
+	write_varint(writer, image->build_id_size);
+	write_bytes(writer, image->build_id, image->build_id_size);
+}
+
+void
+image_file_encode(const struct image *image, struct byte_writer *writer)
+{
+	if (image->build_id_size > 0 && image->inode > 0)
+		write_file(image, writer);
 }
 
 void

@@ -2,11 +2,12 @@
  * records.h - images and contexts as the database keeps them (private to profile/)
  *
  * An image's identity is its kind and its build-id; without one its kind, device, inode, generation and path. The path
- * belongs to it because a database outlives mounts: their device numbers and inodes are given out again.
- * A context is its own identity. Both are found by a 64-bit hash of the identity: the key of image_ids and context_ids
- * is the hash and then the number, so any length fits below LMDB's limit, and two identities of one hash are two
- * entries that are told apart by what they stand for.
- * Thread rule: stateless.
+ * belongs to it because a database outlives mounts: their device numbers and inodes are given out again. An image with
+ * a build-id may name a file, too, and is found by that as well: so what was sampled of it before its build-id was
+ * read, or when it could not be, is the same image. A context is its own identity. Both are found by a 64-bit hash of
+ * the identity: the key of image_ids and context_ids is the hash and then the number, so any length fits below LMDB's
+ * limit, and two identities of one hash are two entries that are told apart by what they stand for. Thread rule:
+ * stateless.
  */
 #ifndef DCPI_PROFILE_RECORDS_H
 #define DCPI_PROFILE_RECORDS_H
@@ -45,6 +46,10 @@ int context_decode(const void *data, size_t size, struct context_record *record)
 
 /* What makes the image the one it is. */
 void image_identity_encode(const struct image *image, struct byte_writer *writer);
+
+/* By what else it is found: one with a build-id by its file, as if it had none. Nothing is written when there is no
+ * such way. */
+void image_file_encode(const struct image *image, struct byte_writer *writer);
 
 uint64_t identity_hash(const void *data, size_t size);
 void record_id_encode(uint64_t hash, uint32_t number, uint8_t key[RECORD_ID_SIZE]);

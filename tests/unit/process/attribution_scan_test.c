@@ -383,37 +383,18 @@ find_file_offset(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 static void
-ask_readelf(char *build_id, size_t size)
-{
-	char line[256];
-	FILE *readelf;
-
-	build_id[0] = '\0';
-	snprintf(line, sizeof(line), "readelf -n /proc/%d/exe", getpid());
-	readelf = popen(line, "r");
-	while (fgets(line, sizeof(line), readelf)) {
-		char *at = strstr(line, "Build ID: ");
-
-		if (at)
-			snprintf(build_id, size, "%.*s", (int)strspn(at + 10, "0123456789abcdef"), at + 10);
-	}
-	pclose(readelf);
-}
-
-static void
 this_process_is_found_on_the_real_proc(void **state)
 {
 	struct attribution_options options = {.procfs = "/proc", .sysfs = "/sys", .cgroupfs = "/sys/fs/cgroup"};
 	struct story *fake = *state, story = {.images = fake->images, .contexts = fake->contexts};
-	char expected[64], text[64] = "", program[PATH_MAX] = "";
+	char program[PATH_MAX] = "";
 	const struct image *image;
+	struct stat status;
 	struct sample_key key;
 	uint64_t offset = 0;
 
-	if (access("/usr/bin/readelf", X_OK) != 0)
-		skip_because("readelf is not installed");
 	dl_iterate_phdr(find_file_offset, &offset);
-	ask_readelf(expected, sizeof(expected));
+	assert_int_equal(stat("/proc/self/exe", &status), 0);
 	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
 
 	story.attribution = attribution_new(&options, story.images, story.contexts);
@@ -422,9 +403,8 @@ this_process_is_found_on_the_real_proc(void **state)
 	assert_int_equal(key.offset, offset);
 	image = image_table_get(story.images, key.image);
 	assert_string_equal(image->path, program);
-	for (int i = 0; i < image->build_id_size; i++)
-		snprintf(text + i * 2, 3, "%02x", image->build_id[i]);
-	assert_string_equal(text, expected);
+	assert_int_equal(image->build_id_size, 0); /* its file is asked for it later */
+	assert_int_equal(image->inode, status.st_ino);
 	attribution_free(story.attribution);
 }
 

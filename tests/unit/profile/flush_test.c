@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "profile/captured.h"
 #include "profile/counts.h"
 #include "profile/records.h"
 #include "profile/selection.h"
@@ -204,6 +205,90 @@ an_image_of_another_build_kind_or_inode_is_another(void **state)
 	flush_image(fixture->directory, &inode);
 	flush_image(fixture->directory, &path);
 	assert_paths(fixture->directory, paths, 6);
+}
+
+static void
+a_file_that_tells_its_build_id_later_is_the_same_image(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const char *const paths[] = {"/usr/lib/libc.so.6"};
+	struct image known = libc_image;
+
+	known.build_id[0] = 0xcc;
+	known.build_id_size = 20;
+	flush_image(fixture->directory, &libc_image);
+	flush_image(fixture->directory, &known);
+	flush_image(fixture->directory, &libc_image); /* which does not take the build-id away */
+	flush_image(fixture->directory, &known);
+	assert_paths(fixture->directory, paths, 1);
+	struct profile *profile = open_reader(fixture->directory);
+	struct selection *selection = read_all(profile);
+
+	assert_int_equal(selection->images[0].image->build_id_size, 20);
+	assert_int_equal(selection->counts[0].count, 4);
+	selection_free(selection);
+	profile_close(profile);
+}
+
+static void
+a_file_that_was_written_to_in_place_is_the_later_build(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const char *const paths[] = {"/usr/lib/libc.so.6", "/usr/lib/libc.so.6"};
+	struct image before = libc_image, after = libc_image;
+
+	before.build_id[0] = 0xbb;
+	after.build_id[0] = 0xaa;
+	before.build_id_size = after.build_id_size = 20;
+	flush_image(fixture->directory, &before);
+	flush_image(fixture->directory, &after);
+	flush_image(fixture->directory, &libc_image); /* could not be read: it is what was there last */
+	assert_paths(fixture->directory, paths, 2);
+	struct profile *profile = open_reader(fixture->directory);
+	struct selection *selection = read_all(profile);
+
+	assert_int_equal(selection->counts[0].count, 1);
+	assert_int_equal(selection->counts[1].count, 2);
+	assert_int_equal(selection->images[0].image->inode, 0);
+	assert_int_equal(selection->images[1].image->inode, 42);
+	selection_free(selection);
+	profile_close(profile);
+}
+
+/* In one session, when the worker that reads files answers after the flush. */
+static void
+an_image_of_a_session_is_identified_later(void **state)
+{
+	const struct fixture *fixture = *state;
+	const struct tally_entry entries[] = {{.image = 0, .offset = 0x1000, .count = 1},
+	                                      {.image = 1, .offset = 0x1000, .count = 2}};
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct image known = libc_image, elsewhere = gzip_image;
+	uint32_t slice = 0, epoch = begin_clock_epoch(profile);
+	struct selection *selection;
+
+	known.build_id[0] = 0xcc;
+	known.build_id_size = 20;
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, entries, 2), 0);
+	assert_int_equal(profile_identify_image(profile, 1, &known), 0);
+	assert_int_equal(profile_identify_image(profile, 2, &known), -EINVAL);
+	assert_whole(profile);
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, false, entries, 2), 0);
+	selection = read_all(profile);
+	assert_int_equal(selection->image_count, 2);
+	assert_int_equal(selection->images[1].image->build_id[0], 0xcc);
+	assert_int_equal(selection->counts[1].count, 4);
+	selection_free(selection);
+	/* when there is one of that build already, its number is the session's from then on */
+	elsewhere.inode = 77;
+	assert_int_equal(profile_identify_image(profile, 1, &elsewhere), 0);
+	assert_whole(profile);
+	assert_int_equal(flush_entries(profile, epoch, 1, &slice, false, entries, 2), 0);
+	selection = read_all(profile);
+	assert_int_equal(selection->counts[0].count, 3 + 2);
+	assert_int_equal(selection->counts[1].count, 4);
+	selection_free(selection);
+	profile_close(profile);
 }
 
 static void
@@ -419,6 +504,9 @@ main(void)
 		TEST(an_image_keeps_its_number_in_the_next_session),
 		TEST(an_image_of_the_same_build_id_is_the_same_wherever_it_lies),
 		TEST(an_image_of_another_build_kind_or_inode_is_another),
+		TEST(a_file_that_tells_its_build_id_later_is_the_same_image),
+		TEST(a_file_that_was_written_to_in_place_is_the_later_build),
+		TEST(an_image_of_a_session_is_identified_later),
 		TEST(names_far_longer_than_an_lmdb_key_are_kept_apart),
 		TEST(identities_with_one_hash_are_kept_apart),
 		TEST(two_numbers_of_a_session_for_one_image_are_added_up),

@@ -1,0 +1,504 @@
+#include "collectord/file_ids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/monotonic.h"
+#include "collectord/helper.h"
+#include "process/file_identity.h"
+#include "process/hash.h"
+
+#define CHANGES_MAX 256
+#define HUNG_MAX    16 /* devices */
+#define HUNG_FOR_NS (60 * SECOND_NS)
+
+/* No padding, so that it can be hashed as bytes. */
+struct file_id_key {
+	uint64_t inode, generation;
+	uint32_t device_major, device_minor;
+	uint32_t content, zero;
+};
+
+struct file_id {
+	struct file_id_key key;
+	enum file_state state;
+	bool is_asked;
+	uint8_t build_id_size;
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+	struct file_version version;
+	UT_hash_handle hh; /* in the order of asking */
+};
+
+/* Who is to be looked at. */
+struct waiting_file {
+	struct waiting_file *next;
+	struct file_id_key key;
+	struct image_place place;
+	char path[];
+};
+
+struct hung_device {
+	uint32_t major, minor;
+	uint64_t until_ns;
+};
+
+/* A packet for the child: `path` follows, with its NUL. */
+struct file_request {
+	struct file_question question;
+};
+
+struct file_ids {
+	const struct log *log;
+	pthread_t thread;
+	int stop_bell;
+	struct helper helper; /* the thread's */
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t changed;
+	bool stop, is_busy;
+	struct file_id *ids;
+	struct waiting_file *first, **last;
+	size_t waiting;
+	struct file_id_key changes[CHANGES_MAX]; /* with the new content */
+	size_t change_count;
+	struct hung_device hung[HUNG_MAX]; /* the latest first */
+	struct file_ids_stats stats;
+};
+
+/* ---- the child ---- */
+
+static void
+read_files(int socket)
+{
+	const int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint8_t packet[HELPER_PACKET_SIZE + 1];
+	struct file_request request;
+	struct file_answer answer;
+	size_t size;
+
+	while ((size = helper_next(socket, packet, HELPER_PACKET_SIZE)) > 0) {
+		if (size < sizeof(request))
+			return;
+		packet[size] = '\0';
+		memcpy(&request, packet, sizeof(request));
+		file_identity_read(procfs, &request.question, (const char *)packet + sizeof(request), &answer);
+		if (!helper_answer(socket, &answer, sizeof(answer), -1))
+			return;
+	}
+}
+
+/* ---- what is known ---- */
+
+static struct file_id_key
+key_of(const struct image *image)
+{
+	return (struct file_id_key){
+		.inode = image->inode,
+		.generation = image->inode_generation,
+		.device_major = image->device_major,
+		.device_minor = image->device_minor,
+		.content = image->content,
+	};
+}
+
+static bool
+is_file(const struct image *image)
+{
+	return image->kind == IMAGE_USER && image->inode != 0 && image->build_id_size == 0;
+}
+
+static struct file_id *
+find(const struct file_ids *ids, const struct file_id_key *key)
+{
+	struct file_id *id;
+
+	HASH_FIND(hh, ids->ids, key, sizeof(*key), id);
+	return id;
+}
+
+static void
+forget_oldest(struct file_ids *ids)
+{
+	struct file_id *id = ids->ids;
+
+	while (id && id->is_asked)
+		id = id->hh.next;
+	if (!id)
+		return;
+	HASH_DELETE(hh, ids->ids, id);
+	free(id);
+}
+
+/* NULL: no memory. */
+static struct file_id *
+add(struct file_ids *ids, const struct file_id_key *key)
+{
+	struct file_id *id;
+
+	if (HASH_COUNT(ids->ids) >= FILE_IDS_MAX)
+		forget_oldest(ids);
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return NULL;
+	id->key = *key;
+	HASH_ADD(hh, ids->ids, key, sizeof(id->key), id);
+	if (hash_added(id))
+		return id;
+	free(id);
+	return NULL;
+}
+
+/* What cannot be queued is asked about again when it is mapped again. */
+void
+file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
+{
+	const struct file_id_key key = key_of(file->image);
+	const size_t path_size = strnlen(file->image->path, PATH_MAX - 1) + 1;
+	struct waiting_file *waiting = NULL;
+	struct file_id *id;
+
+	if (!is_file(file->image))
+		return;
+	pthread_mutex_lock(&ids->lock);
+	id = find(ids, &key);
+	if (!id)
+		id = add(ids, &key);
+	if (id && !id->is_asked && ids->waiting < FILE_IDS_WAITING_MAX)
+		waiting = calloc(1, sizeof(*waiting) + path_size);
+	if (waiting) {
+		waiting->key = key;
+		waiting->place = file->place;
+		memcpy(waiting->path, file->image->path, path_size - 1);
+		*ids->last = waiting;
+		ids->last = &waiting->next;
+		ids->waiting++;
+		id->is_asked = true;
+		pthread_cond_broadcast(&ids->changed);
+	}
+	pthread_mutex_unlock(&ids->lock);
+}
+
+bool
+file_ids_take_change(struct file_ids *ids, struct image *image, uint32_t *content)
+{
+	bool any;
+
+	pthread_mutex_lock(&ids->lock);
+	any = ids->change_count > 0;
+	if (any) {
+		const struct file_id_key *key = &ids->changes[--ids->change_count];
+
+		*image = (struct image){
+			.kind = IMAGE_USER,
+			.inode = key->inode,
+			.inode_generation = key->generation,
+			.device_major = key->device_major,
+			.device_minor = key->device_minor,
+			.path = "",
+		};
+		*content = key->content;
+	}
+	pthread_mutex_unlock(&ids->lock);
+	return any;
+}
+
+enum file_state
+file_ids_complete(struct file_ids *ids, struct image *image)
+{
+	const struct file_id_key key = key_of(image);
+	enum file_state state = FILE_WAITS;
+	const struct file_id *id;
+
+	if (!is_file(image))
+		return FILE_HAS_NONE;
+	pthread_mutex_lock(&ids->lock);
+	id = find(ids, &key);
+	if (id) {
+		state = id->state;
+		if (state == FILE_KNOWN) {
+			memcpy(image->build_id, id->build_id, sizeof(image->build_id));
+			image->build_id_size = id->build_id_size;
+		}
+	}
+	pthread_mutex_unlock(&ids->lock);
+	return state;
+}
+
+void
+file_ids_stats(struct file_ids *ids, struct file_ids_stats *stats)
+{
+	pthread_mutex_lock(&ids->lock);
+	*stats = ids->stats;
+	stats->waiting = ids->waiting + ids->is_busy;
+	pthread_mutex_unlock(&ids->lock);
+}
+
+uint64_t
+file_ids_cpu_ns(const struct file_ids *ids)
+{
+	return helper_cpu_ns(&ids->helper);
+}
+
+/* ---- the thread; with the lock held ---- */
+
+static bool
+is_hung(const struct file_ids *ids, const struct file_id_key *key, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HUNG_MAX; i++)
+		if (ids->hung[i].until_ns > now_ns && ids->hung[i].major == key->device_major &&
+		    ids->hung[i].minor == key->device_minor)
+			return true;
+	return false;
+}
+
+static void
+note_hung(struct file_ids *ids, const struct file_id_key *key, uint64_t now_ns)
+{
+	memmove(&ids->hung[1], &ids->hung[0], sizeof(ids->hung) - sizeof(ids->hung[0]));
+	ids->hung[0] = (struct hung_device){key->device_major, key->device_minor, now_ns + HUNG_FOR_NS};
+	log_write(ids->log, LOG_LEVEL_WARNING,
+	          "the file system of device %u:%u does not answer: its programs and libraries stay without build-id",
+	          key->device_major, key->device_minor);
+}
+
+static void
+take_build_id(struct file_id *id, const struct file_answer *answer)
+{
+	id->state = answer->build_id_size ? FILE_KNOWN : FILE_HAS_NONE;
+	memcpy(id->build_id, answer->build_id, sizeof(id->build_id));
+	id->build_id_size = answer->build_id_size;
+	id->version = answer->version;
+}
+
+/* The file was written to since it was read: what it holds now is another image, if it tells it apart. */
+static void
+take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *answer)
+{
+	struct file_id_key key = id->key;
+	struct file_id *changed;
+
+	id->version = answer->version;
+	if (answer->build_id_size == id->build_id_size &&
+	    memcmp(answer->build_id, id->build_id, sizeof(id->build_id)) == 0)
+		return;
+	key.content++;
+	if (ids->change_count == CHANGES_MAX)
+		return; /* it is asked about again */
+	changed = find(ids, &key);
+	if (!changed)
+		changed = add(ids, &key);
+	if (!changed)
+		return;
+	take_build_id(changed, answer);
+	ids->changes[ids->change_count++] = key;
+	ids->stats.changed++;
+}
+
+static void
+take_answer(struct file_ids *ids, const struct file_id_key *key, const struct file_answer *answer, uint64_t now_ns)
+{
+	struct file_id *id = find(ids, key);
+
+	if (answer->error == -ETIMEDOUT) {
+		ids->stats.hung++;
+		if (!is_hung(ids, key, now_ns))
+			note_hung(ids, key, now_ns);
+	}
+	if (!id)
+		return;
+	id->is_asked = false;
+	if (answer->error) {
+		ids->stats.unread += id->state == FILE_WAITS;
+		if (id->state == FILE_WAITS)
+			id->state = FILE_UNREAD;
+		return;
+	}
+	if (id->state == FILE_WAITS || id->state == FILE_UNREAD) {
+		ids->stats.read++;
+		ids->stats.unread -= id->state == FILE_UNREAD;
+		take_build_id(id, answer);
+	} else if (!answer->is_same) {
+		take_change(ids, id, answer);
+	}
+}
+
+/* Without the lock. */
+static void
+ask_child(struct file_ids *ids, const struct waiting_file *file, const struct file_version *version,
+          struct file_answer *answer)
+{
+	const uint64_t deadline_ns = monotonic_ns() + FILE_IDS_PATIENCE_NS;
+	const size_t path_size = strlen(file->path) + 1;
+	const struct file_request request = {
+		.question =
+			{
+				.pid = file->place.pid,
+				.start = file->place.start,
+				.end = file->place.end,
+				.device_major = file->key.device_major,
+				.device_minor = file->key.device_minor,
+				.inode = file->key.inode,
+				.inode_generation = file->key.generation,
+				.version = *version,
+			},
+	};
+	uint8_t packet[sizeof(request) + PATH_MAX];
+	ssize_t got;
+	int err;
+
+	memset(answer, 0, sizeof(*answer));
+	memcpy(packet, &request, sizeof(request));
+	memcpy(packet + sizeof(request), file->path, path_size);
+	err = helper_send(&ids->helper, packet, sizeof(request) + path_size);
+	got = err ? err : helper_receive(&ids->helper, answer, sizeof(*answer), NULL, ids->stop_bell, deadline_ns);
+	if (got < 0)
+		answer->error = (int)got;
+	else if (got != (ssize_t)sizeof(*answer))
+		answer->error = -EPROTO;
+}
+
+static void
+look_at_next(struct file_ids *ids)
+{
+	struct waiting_file *file = ids->first;
+	const struct file_id *id = find(ids, &file->key);
+	const struct file_version version = id ? id->version : (struct file_version){0};
+	struct file_answer answer = {.error = -EBUSY};
+
+	ids->first = file->next;
+	if (!ids->first)
+		ids->last = &ids->first;
+	ids->waiting--;
+	ids->is_busy = true;
+	if (!is_hung(ids, &file->key, monotonic_ns())) {
+		pthread_mutex_unlock(&ids->lock);
+		ask_child(ids, file, &version, &answer);
+		pthread_mutex_lock(&ids->lock);
+	}
+	take_answer(ids, &file->key, &answer, monotonic_ns());
+	ids->is_busy = false;
+	free(file);
+	if (!ids->first)
+		pthread_cond_broadcast(&ids->changed);
+}
+
+static void *
+run(void *context)
+{
+	struct file_ids *ids = context;
+
+	pthread_mutex_lock(&ids->lock);
+	while (!ids->stop) {
+		if (ids->first)
+			look_at_next(ids);
+		else
+			pthread_cond_wait(&ids->changed, &ids->lock);
+	}
+	pthread_mutex_unlock(&ids->lock);
+	return NULL;
+}
+
+void
+file_ids_settle(struct file_ids *ids, uint64_t timeout_ns)
+{
+	const uint64_t until_ns = monotonic_ns() + timeout_ns;
+	const struct timespec at = {.tv_sec = (time_t)(until_ns / SECOND_NS), .tv_nsec = (long)(until_ns % SECOND_NS)};
+	int err = 0;
+
+	pthread_mutex_lock(&ids->lock);
+	while ((ids->first || ids->is_busy) && !err)
+		err = pthread_cond_timedwait(&ids->changed, &ids->lock, &at);
+	pthread_mutex_unlock(&ids->lock);
+}
+
+static int
+start_thread(struct file_ids *ids)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); /* signals are the event loop's */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&ids->thread, NULL, run, ids);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+struct file_ids *
+file_ids_new(const struct log *log)
+{
+	struct file_ids *ids = calloc(1, sizeof(*ids));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (!ids)
+		return NULL;
+	ids->log = log;
+	ids->last = &ids->first;
+	helper_init(&ids->helper, read_files);
+	ids->stop_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ids->stop_bell < 0) {
+		free(ids);
+		return NULL;
+	}
+	pthread_mutex_init(&ids->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&ids->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	(void)helper_start(&ids->helper); /* now, while dcpid is small; else when it is needed */
+	err = start_thread(ids);
+	if (!err)
+		return ids;
+	helper_fini(&ids->helper);
+	close(ids->stop_bell);
+	free(ids);
+	errno = err;
+	return NULL;
+}
+
+void
+file_ids_free(struct file_ids *ids)
+{
+	const uint64_t one = 1;
+	struct file_id *id, *next;
+
+	if (!ids)
+		return;
+	pthread_mutex_lock(&ids->lock);
+	ids->stop = true;
+	pthread_cond_broadcast(&ids->changed);
+	pthread_mutex_unlock(&ids->lock);
+	if (write(ids->stop_bell, &one, sizeof(one)) < 0)
+		log_write(ids->log, LOG_LEVEL_WARNING, "cannot stop the reading of build-ids");
+	pthread_join(ids->thread, NULL);
+	helper_fini(&ids->helper);
+	id = ids->ids;
+	HASH_CLEAR(hh, ids->ids);
+	for (; id; id = next) {
+		next = id->hh.next;
+		free(id);
+	}
+	while (ids->first) {
+		struct waiting_file *file = ids->first;
+
+		ids->first = file->next;
+		free(file);
+	}
+	pthread_mutex_destroy(&ids->lock);
+	pthread_cond_destroy(&ids->changed);
+	close(ids->stop_bell);
+	free(ids);
+}

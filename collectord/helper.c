@@ -1,0 +1,247 @@
+#include "collectord/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+
+#define CHILD_SOCKET 3
+#define LAST_WAIT_NS UINT64_C(100000000) /* for a child that has been told to end */
+
+void
+helper_init(struct helper *helper, helper_work *work)
+{
+	memset(helper, 0, sizeof(*helper));
+	helper->work = work;
+	helper->socket = -1;
+}
+
+/* Those that were left behind and have ended meanwhile. */
+static void
+reap(struct helper *helper)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < helper->stuck_count; i++)
+		if (waitpid(helper->stuck[i], NULL, WNOHANG) == 0)
+			helper->stuck[kept++] = helper->stuck[i];
+	helper->stuck_count = kept;
+}
+
+/* As a program that has just begun: no handlers (the guard's would begin dcpid again), no descriptors of dcpid's. */
+static void
+become_child(int socket)
+{
+	const int nowhere = open("/dev/null", O_RDWR);
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	(void)sigaction(SIGINT, &action, NULL); /* a terminal's: dcpid ends us when it has ended */
+	(void)sigaction(SIGPIPE, &action, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (nowhere < 0 || dup2(socket, CHILD_SOCKET) < 0)
+		_exit(1);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)dup2(nowhere, fd);
+	(void)syscall(SYS_close_range, CHILD_SOCKET + 1, ~0U, 0);
+}
+
+int
+helper_start(struct helper *helper)
+{
+	sigset_t all, before;
+	int sockets[2], err;
+	pid_t pid;
+
+	if (helper->socket >= 0)
+		return 0;
+	reap(helper);
+	if (helper->stuck_count == HELPER_STUCK_MAX)
+		return -EBUSY;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0) {
+		become_child(sockets[1]);
+		helper->work(CHILD_SOCKET);
+		_exit(0);
+	}
+	err = pid < 0 ? -errno : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(sockets[1]);
+	if (err) {
+		close(sockets[0]);
+		return err;
+	}
+	helper->socket = sockets[0];
+	helper->pid = pid;
+	return 0;
+}
+
+void
+helper_abandon(struct helper *helper)
+{
+	const pid_t pid = helper->pid;
+
+	if (helper->socket < 0)
+		return;
+	close(helper->socket);
+	helper->socket = -1;
+	helper->pid = 0;
+	(void)kill(pid, SIGKILL);
+	if (waitpid(pid, NULL, WNOHANG) == 0 && helper->stuck_count < HELPER_STUCK_MAX)
+		helper->stuck[helper->stuck_count++] = pid;
+}
+
+void
+helper_fini(struct helper *helper)
+{
+	const uint64_t until_ns = monotonic_ns() + LAST_WAIT_NS;
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	helper_abandon(helper);
+	for (reap(helper); helper->stuck_count > 0 && monotonic_ns() < until_ns; reap(helper))
+		nanosleep(&moment, NULL);
+}
+
+int
+helper_send(struct helper *helper, const void *packet, size_t size)
+{
+	ssize_t sent;
+	int err;
+
+	err = helper_start(helper);
+	if (err)
+		return err;
+	do
+		sent = send(helper->socket, packet, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return 0;
+	err = -errno;
+	helper_abandon(helper);
+	return err;
+}
+
+/* A packet and a descriptor that may come with it; -1 and errno. */
+static ssize_t
+receive(int socket, void *packet, size_t size, int *fd)
+{
+	struct iovec part = {packet, size};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	const struct cmsghdr *header;
+	ssize_t got;
+
+	*fd = -1;
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (got < 0 && errno == EINTR);
+	header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(fd, CMSG_DATA(header), sizeof(int));
+	return got;
+}
+
+ssize_t
+helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int stop, uint64_t deadline_ns)
+{
+	int unused = -1, *descriptor = fd ? fd : &unused;
+	int err = -ETIMEDOUT;
+	uint64_t now_ns;
+
+	while (helper->socket >= 0 && (now_ns = monotonic_ns()) < deadline_ns) {
+		struct pollfd fds[] = {{.fd = helper->socket, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
+		ssize_t got;
+
+		if (poll(fds, 2, (int)((deadline_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR) {
+			err = -errno;
+			break;
+		}
+		if (fds[1].revents) {
+			err = -ECANCELED;
+			break;
+		}
+		if (!fds[0].revents)
+			continue;
+		got = receive(helper->socket, packet, size, descriptor);
+		if (!fd && unused >= 0)
+			close(unused);
+		if (got > 0)
+			return got;
+		if (got < 0 && errno == EAGAIN)
+			continue;
+		err = got < 0 ? -errno : -ECHILD;
+		break;
+	}
+	helper_abandon(helper);
+	return err;
+}
+
+uint64_t
+helper_cpu_ns(const struct helper *helper)
+{
+	const pid_t pid = helper->pid;
+	clockid_t clock;
+
+	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? clock_ns(clock) : 0;
+}
+
+size_t
+helper_next(int socket, void *packet, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = recv(socket, packet, size, 0);
+	while (got < 0 && errno == EINTR);
+	return got > 0 ? (size_t)got : 0;
+}
+
+bool
+helper_answer(int socket, const void *packet, size_t size, int fd)
+{
+	struct iovec part = {(void *)packet, size};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (fd >= 0) {
+		message.msg_control = control.room;
+		message.msg_controllen = sizeof(control.room);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+	}
+	do
+		sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent == (ssize_t)size;
+}

@@ -1,0 +1,63 @@
+/*
+ * helper.h - a process that waits in our place
+ *
+ * Who reads what others have mapped may wait for ever for a file system that does not answer, and a thread that waits
+ * so cannot even be killed: it would keep dcpid, and the locks that it has, from ending. So a child of dcpid reads, one
+ * request at a time. When it does not answer in time it is killed and left behind, and the next request starts another;
+ * HELPER_STUCK_MAX may be left behind at once.
+ * Requests and answers are packets; what they mean is the business of the two who talk.
+ * Thread rule: one thread, but for helper_cpu_ns(), which any may call.
+ */
+#ifndef DCPI_COLLECTORD_HELPER_H
+#define DCPI_COLLECTORD_HELPER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HELPER_STUCK_MAX   8
+#define HELPER_PACKET_SIZE 8192
+
+/* What the child does: read packets from `socket`, answer them, until the socket has ended. It has no other descriptor
+ * but the standard ones, which lead nowhere. */
+typedef void helper_work(int socket);
+
+struct helper {
+	helper_work *work;
+	int socket;        /* -1: there is no child */
+	_Atomic pid_t pid; /* 0: there is none */
+	pid_t stuck[HELPER_STUCK_MAX];
+	size_t stuck_count;
+};
+
+void helper_init(struct helper *helper, helper_work *work);
+
+/* Ends the child; one that does not end at once is left behind. */
+void helper_fini(struct helper *helper);
+
+/* Start the child if there is none. 0, -EBUSY: too many were left behind and have not ended, -errno. */
+int helper_start(struct helper *helper);
+
+/* 0 or an error: then there is no child any more. */
+int helper_send(struct helper *helper, const void *packet, size_t size);
+
+/*
+ * Wait for a packet until `deadline_ns` (CLOCK_MONOTONIC). Its size, -ETIMEDOUT, -ECANCELED when `stop` (-1: nothing)
+ * is readable, or another error: then there is no child any more. With `fd`, a descriptor that came with it, else -1.
+ */
+ssize_t helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int stop, uint64_t deadline_ns);
+
+/* Leave the child behind. */
+void helper_abandon(struct helper *helper);
+
+/* Processor time of the child that there is now. */
+uint64_t helper_cpu_ns(const struct helper *helper);
+
+/* The child's: the next packet, 0 at the end. A packet is sent whole, with a descriptor (-1: none); false: nobody
+ * listens. */
+size_t helper_next(int socket, void *packet, size_t size);
+bool helper_answer(int socket, const void *packet, size_t size, int fd);
+
+#endif
