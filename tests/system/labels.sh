@@ -16,10 +16,12 @@ events = ( { name = "cpu-clock"; rate = 1000; }, { name = "page-faults"; period 
 flush_interval = 2;
 END
 
-# ask OPTION... - all samples of that selection, of every epoch
+# ask OPTION... - all samples of that selection as they were taken, of every epoch: the unit of those that are weighted is
+# the shortest period of the epochs that were asked for, and differs between two questions
 ask()
 {
-	dcpiprof --db "$db" --epoch all -i --json "$@" 2>/dev/null | jq -s '[.[].events[].selected] | add // 0'
+	dcpiprof --db "$db" --epoch all -i --json "$@" 2>/dev/null |
+		jq -s '[.[].events[] | .selected_taken // .selected] | add // 0'
 }
 
 # copy NAME - a program of its own that touches

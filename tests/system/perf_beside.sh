@@ -39,7 +39,7 @@ perf_run()
 	graph) "${record[@]}" -g -- "$scratch/beside" "$scratch/work.sh" ;;
 	all) "${record[@]}" -a -- "$scratch/beside" "$scratch/work.sh" ;;
 	pid) "${record[@]}" -p "$attached" -- sleep 0.3 ;;
-	dwarf) "${record[@]}" -F 99 --call-graph dwarf,4096 -- "$scratch/beside" "$scratch/work.sh" ;;
+	dwarf) "${record[@]}" --call-graph dwarf,4096 -- "$scratch/beside" "$scratch/work.sh" ;;
 	stat) perf stat -e task-clock,page-faults -o "$2" -- "$scratch/beside" "$scratch/work.sh" ;;
 	trace) perf trace -o "$2" -- "$scratch/beside" "$scratch/work.sh" ;;
 	top) timeout --preserve-status -s INT 4 perf top --stdio -e cpu-clock -d 1 </dev/null >"$2" ;;
