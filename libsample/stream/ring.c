@@ -180,7 +180,10 @@ ring_peek(struct ring *ring, const struct record_layout *layout, struct record *
 		return 0;
 	if (waiting >= RECORD_USUAL_ROOM && waiting <= ring->size && position <= ring->size - RECORD_USUAL_ROOM &&
 	    record_decode_usual(layout, ring->data + position, record)) {
-		ring->record_size = ((const struct perf_event_header *)(ring->data + position))->size;
+		struct perf_event_header header;
+
+		memcpy(&header, ring->data + position, sizeof(header)); /* a forged ring may have it anywhere */
+		ring->record_size = header.size;
 		return 1;
 	}
 	return peek_other(ring, layout, record);
