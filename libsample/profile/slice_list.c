@@ -68,10 +68,9 @@ slice_list_mark_kept(const struct store *store, MDB_txn *txn, struct slice_list 
 	if (result)
 		return result;
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = store_key_number(&walk.key, &id);
-		if (result)
-			break;
-		if (!epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size))
+		/* A damaged key is no epoch's, and keeps nothing: retention goes on, and dcpictl check names it. */
+		if (store_key_number(&walk.key, &id) != 0 ||
+		    !epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size))
 			continue;
 		count++;
 		for (size_t i = 0; list && i < list->count; i++)
