@@ -140,7 +140,7 @@ image_of_mapping(const struct record_mmap *mmap, const struct vdso_identity *vds
 void
 image_of_memory_file(const struct record_mmap *mmap, struct image *image)
 {
-	if (image->kind != IMAGE_ANON || mmap->inode == 0 || !starts_with(image->path, MEMORY_FILE + 1))
+	if (image->kind != IMAGE_ANON || mmap->inode == 0 || !starts_with(image->path, &MEMORY_FILE[1]))
 		return;
 	image_of_file(mmap, image);
 	image->path--; /* its slash */
