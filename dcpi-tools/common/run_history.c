@@ -32,7 +32,7 @@ struct sample_count {
 	uint32_t image;
 	uint64_t offset;
 	size_t run;
-	uint64_t samples;
+	uint64_t samples, taken;
 };
 
 struct counts {
@@ -113,6 +113,7 @@ add_counts(struct counts *counts, const struct selection *selection, const struc
 			.offset = row->procedure.offset,
 			.run = run,
 			.samples = row->counts[event],
+			.taken = row->taken[event],
 		};
 	}
 	return 0;
@@ -159,8 +160,9 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 	const struct variation_request request = {.set_count = runs, .factors = ones, .noise = VARIATION_ESTIMATED};
 	struct variation_row *rows = calloc(counts->count + 1, sizeof(*rows));
 	uint64_t(*samples)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*samples));
+	uint64_t(*taken)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*taken));
 	size_t count = 0;
-	int err = rows && samples ? 0 : -ENOMEM;
+	int err = rows && samples && taken ? 0 : -ENOMEM;
 
 	if (!err && counts->count > 0)
 		qsort(counts->list, counts->count, sizeof(*counts->list), compare_counts);
@@ -168,11 +170,15 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 		if (i == 0 || compare_counts(&counts->list[i - 1], &counts->list[i]) != 0)
 			count++;
 		samples[count - 1][counts->list[i].run] += counts->list[i].samples;
+		taken[count - 1][counts->list[i].run] += counts->list[i].taken;
 	}
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = 0; i < count && !err; i++) {
 		rows[i].counts = samples[i];
+		rows[i].taken = taken[i];
+	}
 	if (!err)
 		err = variation_test(&request, rows, count, variation);
+	free(taken);
 	free(samples);
 	free(rows);
 	return err;

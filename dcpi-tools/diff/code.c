@@ -86,7 +86,7 @@ take_instruction(struct reader *reader, uint32_t block, uint32_t index)
 
 	*to = (struct code_instruction){
 		.address = analysis->graph->instructions[index].address,
-		.samples = analysis->samples[events + index],
+		.samples = {analysis->samples[events + index], analysis->taken[events + index]},
 		.size = analysis->graph->instructions[index].size,
 		.file = SOURCE_NONE,
 		.block = block,
@@ -95,7 +95,7 @@ take_instruction(struct reader *reader, uint32_t block, uint32_t index)
 	};
 	if (reader->request->side->analyze)
 		figures_of_instruction(analysis, block, index, &to->figures);
-	reader->code->samples += to->samples;
+	side_count_add(&reader->code->samples, &to->samples);
 	return to->text ? 0 : -ENOMEM;
 }
 
@@ -166,8 +166,8 @@ take_run(void *context, const struct side_run *run)
 			return -ENOMEM;
 		if (image < run->selection->image_count &&
 		    image_file_offset(reader->choice.found.code.file, to->address, &offset) == 0)
-			to->runs[run->index] =
-				code_image_samples(run->selection, image, offset, offset + to->size, run->event);
+			to->runs[run->index].count = code_image_count(run->selection, image, offset, offset + to->size,
+			                                              run->event, &to->runs[run->index].taken);
 	}
 	return 0;
 }

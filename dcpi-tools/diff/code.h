@@ -13,9 +13,9 @@
 struct code_instruction {
 	uint64_t address;
 	char *text;
-	uint64_t samples;
-	uint64_t *runs; /* of those, by run of the side; NULL: not known */
-	uint32_t size;  /* bytes */
+	struct side_count samples;
+	struct side_count *runs; /* of those, by run of the side; NULL: not known */
+	uint32_t size;           /* bytes */
 	struct figures figures;
 	uint32_t file; /* index into the sources; SOURCE_NONE: not known */
 	unsigned line;
@@ -32,7 +32,7 @@ struct code {
 	uint32_t image;    /* index into the selection's */
 	char *title;       /* not escaped */
 	uint64_t offset;   /* where it begins in the image */
-	uint64_t samples;
+	struct side_count samples;
 	struct figures figures;
 	struct code_instruction *instructions;
 	size_t instruction_count;

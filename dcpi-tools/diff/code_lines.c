@@ -14,7 +14,7 @@ struct line {
 	const char *name; /* of its file, without folder */
 	uint32_t file;    /* of the side's sources */
 	unsigned number;
-	uint64_t samples;
+	struct side_count samples;
 	struct figures figures;
 };
 
@@ -48,7 +48,7 @@ add_up(struct line *line, const struct line *more)
 {
 	const double executions = fmax(line->figures.executions, more->figures.executions);
 
-	line->samples += more->samples;
+	side_count_add(&line->samples, &more->samples);
 	figures_add(&line->figures, &more->figures);
 	line->figures.executions = executions;
 }
@@ -195,11 +195,12 @@ place_lines(const struct stretch *stretch, const uint32_t *partners, struct entr
 static int
 add_row(const struct stretch *stretch, const struct entry *entry, const struct scale *scale, struct code_rows *rows)
 {
-	const uint64_t samples[2] = {entry->lines[0] ? entry->lines[0]->samples : 0,
-	                             entry->lines[1] ? entry->lines[1]->samples : 0};
+	const struct side_count none = {0};
+	const struct side_count samples[2] = {entry->lines[0] ? entry->lines[0]->samples : none,
+	                                      entry->lines[1] ? entry->lines[1]->samples : none};
 	struct code_row *row;
 
-	if (!samples[0] && !samples[1])
+	if (!samples[0].count && !samples[1].count)
 		return 0;
 	row = code_rows_add(rows, ROW_LINE);
 	if (!row)

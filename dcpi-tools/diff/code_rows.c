@@ -23,7 +23,7 @@ code_rows_add(struct code_rows *rows, enum code_row_kind kind)
 static int
 add_procedure(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
 {
-	const uint64_t samples[2] = {codes[0].samples, codes[1].samples};
+	const struct side_count samples[2] = {codes[0].samples, codes[1].samples};
 	struct code_row *row = code_rows_add(rows, ROW_PROCEDURE);
 
 	if (!row)
@@ -44,7 +44,8 @@ add_instruction(const struct code_instruction *before, const struct code_instruc
                 struct code_rows *rows)
 {
 	const struct code_instruction *sides[2] = {before, after};
-	const uint64_t samples[2] = {before ? before->samples : 0, after ? after->samples : 0};
+	const struct side_count none = {0};
+	const struct side_count samples[2] = {before ? before->samples : none, after ? after->samples : none};
 	struct code_row *row = code_rows_add(rows, ROW_INSTRUCTION);
 
 	if (!row)
@@ -66,7 +67,7 @@ add_block(const struct code codes[2], size_t index, const struct scale *scale, s
 {
 	const struct code_block *block = &codes[0].blocks[index];
 	struct code_row *row = code_rows_add(rows, ROW_BLOCK);
-	uint64_t samples[2] = {0};
+	struct side_count samples[2] = {{0}};
 	int err = 0;
 
 	if (!row)
@@ -77,7 +78,7 @@ add_block(const struct code codes[2], size_t index, const struct scale *scale, s
 		row->places[side] = codes[side].instructions[block->first].address;
 		row->figures[side] = codes[side].blocks[index].figures;
 		for (uint32_t i = 0; i < block->count; i++)
-			samples[side] += codes[side].instructions[block->first + i].samples;
+			side_count_add(&samples[side], &codes[side].instructions[block->first + i].samples);
 	}
 	comparison_make(scale, samples, &row->comparison);
 	for (uint32_t i = 0; i < block->count && !err; i++)
@@ -181,7 +182,8 @@ is_part(const struct code *code, const struct code_instruction *instruction, con
 
 /* The samples of each run of one side that are the row's. */
 static void
-add_runs_of_side(const struct code *code, unsigned side, size_t count, const struct code_row *row, uint64_t *runs)
+add_runs_of_side(const struct code *code, unsigned side, size_t count, const struct code_row *row,
+                 struct side_count *runs)
 {
 	for (size_t i = 0; i < code->instruction_count && row->has[side]; i++) {
 		const struct code_instruction *instruction = &code->instructions[i];
@@ -189,7 +191,7 @@ add_runs_of_side(const struct code *code, unsigned side, size_t count, const str
 		if (!instruction->runs || !is_part(code, instruction, row, side))
 			continue;
 		for (size_t run = 0; run < count; run++)
-			runs[run] += instruction->runs[run];
+			side_count_add(&runs[run], &instruction->runs[run]);
 	}
 }
 
@@ -198,7 +200,7 @@ add_runs(const struct code codes[2], const struct scale *scale, struct code_rows
 {
 	for (size_t i = 0; i < rows->count && scale->run_count > 0; i++) {
 		struct code_row *row = &rows->rows[i];
-		uint64_t *runs = calloc(scale->run_count, sizeof(*runs));
+		struct side_count *runs = calloc(scale->run_count, sizeof(*runs));
 
 		if (!runs)
 			return -ENOMEM;

@@ -77,7 +77,7 @@ columns_of(const struct report *report, struct table_column columns[FIGURE_COLUM
 static void
 add_share(const struct comparison *comparison, unsigned side, struct table *table)
 {
-	if (comparison->samples[side] == 0)
+	if (comparison->samples[side].count == 0)
 		table_text(table, STYLE_PLAIN, "-");
 	else
 		table_format(table, STYLE_PLAIN, "%.2f%%", 100 * comparison->shares[side]);
@@ -99,7 +99,7 @@ add_amounts(const struct report *report, const struct comparison *comparison, st
 	const double unit = report_unit(report, &name);
 
 	for (unsigned side = 0; side < 2; side++) {
-		if (comparison->samples[side] == 0)
+		if (comparison->samples[side].count == 0)
 			table_text(table, STYLE_PLAIN, "-");
 		else
 			table_format(table, STYLE_PLAIN, unit > 1 ? "%.3f" : "%.0f", comparison->amounts[side] / unit);
@@ -119,7 +119,7 @@ figure_of(const struct report *report, unsigned side, const struct figures *figu
 	case MEASURE_FREQUENCY:
 		return figures->executions > 0 ? figures->executions : -1;
 	default:
-		return 100 * figures_lost(figures) / (double)report->scale.totals[side];
+		return 100 * figures_lost(figures) / (double)report->scale.totals[side].count;
 	}
 }
 
@@ -168,7 +168,7 @@ add_change(const struct comparison *comparison, enum style style, struct table *
 {
 	add_share(comparison, 0, table);
 	add_share(comparison, 1, table);
-	if (comparison->samples[0] || comparison->samples[1])
+	if (comparison->samples[0].count || comparison->samples[1].count)
 		table_format(table, style, "%+.2f%%", 100 * comparison->change);
 	else
 		table_text(table, style, "");
@@ -181,7 +181,7 @@ add_bound(const struct comparison *comparison, struct table *table)
 	const double bounds[2] = {comparison->bound.least, comparison->bound.most};
 
 	for (unsigned i = 0; i < 2; i++) {
-		if (comparison->samples[0] || comparison->samples[1])
+		if (comparison->samples[0].count || comparison->samples[1].count)
 			table_format(table, STYLE_PLAIN, "%+.2f%%", 100 * bounds[i]);
 		else
 			table_text(table, STYLE_PLAIN, "");
@@ -210,8 +210,8 @@ columns_fill_reason(const struct report *report, const struct figures figures[2]
 	if (report->request->measure != MEASURE_STALLS)
 		return false;
 	for (unsigned side = 0; side < 2; side++) {
-		least[side] = 100 * figures[side].low[reason] / (double)report->scale.totals[side];
-		most[side] = 100 * figures[side].high[reason] / (double)report->scale.totals[side];
+		least[side] = 100 * figures[side].low[reason] / (double)report->scale.totals[side].count;
+		most[side] = 100 * figures[side].high[reason] / (double)report->scale.totals[side].count;
 	}
 	if (most[0] < LEAST_SHOWN_PERCENT && most[1] < LEAST_SHOWN_PERCENT)
 		return false;

@@ -13,33 +13,42 @@
 #include "analysis/interval.h"
 #include "analysis/variation.h"
 
+/* Samples, as struct selection_count has them: shares and amounts are of `count`, tests go by `taken`. */
+struct side_count {
+	uint64_t count; /* weighted, where the event's samples are */
+	uint64_t taken;
+};
+
 /* What all things of a report have in common. */
 struct scale {
-	uint64_t totals[2]; /* samples that shares are of */
-	double weights[2];  /* what a sample stands for; 0, both: not known, or not the same on both sides */
-	double z;           /* of intervals: interval_z() */
-	size_t runs[2];     /* that amounts are divided by; 0: one */
+	struct side_count totals[2]; /* samples that shares are of */
+	double weights[2]; /* what one of them stands for; 0, both: not known, or not the same on both sides */
+	double z;          /* of intervals: interval_z() */
+	size_t runs[2];    /* that amounts are divided by; 0: one */
 
 	/* With several runs of a side; else sampling alone is what makes sides differ. */
-	size_t run_count; /* of both sides; 0: not known */
-	struct variation_sides noise;
+	size_t run_count;              /* of both sides; 0: not known */
+	struct side_count *run_totals; /* by run */
+	struct variation_sides noise;  /* its totals are those that were taken */
 };
 
 struct comparison {
-	uint64_t samples[2];
+	struct side_count samples[2];
 	double shares[2];      /* 0 to 1 */
 	double change;         /* of them */
 	struct interval bound; /* of the change */
 	double amounts[2];     /* in the event's unit; samples where weights are not known */
 	double times;          /* the second by the first; infinite, or 0 when both are */
 	struct interval times_bound;
-	double chance;  /* that sampling, and noise if it is known, make such a difference; adjusted by
-	                   comparisons_judge() */
-	bool is_marked; /* it is more than that */
-	uint64_t *runs; /* samples by run, scale.run_count of them; NULL: not known. The owner's to free */
+	double chance;           /* that sampling, and noise if it is known, make such a difference; adjusted by
+	                            comparisons_judge() */
+	bool is_marked;          /* it is more than that */
+	struct side_count *runs; /* by run, scale.run_count of them; NULL: not known. The owner's to free */
 };
 
-void comparison_make(const struct scale *scale, const uint64_t samples[2], struct comparison *comparison);
+void side_count_add(struct side_count *to, const struct side_count *more);
+
+void comparison_make(const struct scale *scale, const struct side_count samples[2], struct comparison *comparison);
 
 /* `count` comparisons, of which the first is `first` and each next `stride` bytes on. */
 struct comparisons {

@@ -23,8 +23,8 @@ print_comparison(const struct report *report, const struct comparison *compariso
 {
 	char text[32];
 
-	csv_number(csv, comparison->samples[0]);
-	csv_number(csv, comparison->samples[1]);
+	csv_number(csv, comparison->samples[0].count);
+	csv_number(csv, comparison->samples[1].count);
 	csv_real(csv, 100 * comparison->shares[0], 4);
 	csv_real(csv, 100 * comparison->shares[1], 4);
 	csv_real(csv, 100 * comparison->change, 4);

@@ -31,7 +31,7 @@ side_json(const struct report *report, unsigned side)
 		json_shown(of->set->directory), "start", json_time(of->all.selection->match.start_ns), "end",
 		json_time(of->all.selection->match.end_ns), "epochs", epochs_json(of->all.selection), "event", "name",
 		json_shown(event->name), "unit", json_shown(event->unit), "period", json_count(event->period),
-		"samples", json_count(of->total), "runs", json_count(of->run_count ? of->run_count : 1));
+		"samples", json_count(of->total.count), "runs", json_count(of->run_count ? of->run_count : 1));
 }
 
 /* What has no bound, or is not known, is null. */
@@ -97,7 +97,7 @@ half_json(const struct report *report, const struct comparison *comparison, cons
 	json_t *half = json_object();
 	int failed = !half;
 
-	failed |= json_object_set_new(half, "samples", json_count(comparison->samples[side]));
+	failed |= json_object_set_new(half, "samples", json_count(comparison->samples[side].count));
 	failed |= json_object_set_new(half, "percent", json_real(100 * comparison->shares[side]));
 	failed |= json_object_set_new(half, "amount", finite_json(report->is_one_unit, comparison->amounts[side]));
 	if (!failed && report->request->side.analyze)

@@ -37,7 +37,8 @@ report_unit(const struct report *report, const char **name)
 		return 1e9;
 	}
 	for (unsigned side = 0; side < 2; side++)
-		most = fmax(most, (double)scale->totals[side] * (scale->weights[side] > 0 ? scale->weights[side] : 1));
+		most = fmax(most,
+		            (double)scale->totals[side].count * (scale->weights[side] > 0 ? scale->weights[side] : 1));
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (most < 100 * units[i].size)
 			continue;
@@ -137,14 +138,16 @@ choose_runs(struct report *report)
 		return 0;
 	report->run_is_after = calloc(count, sizeof(*report->run_is_after));
 	report->run_totals = calloc(count, sizeof(*report->run_totals));
-	if (!report->run_is_after || !report->run_totals)
+	scale->run_totals = calloc(count, sizeof(*scale->run_totals));
+	if (!report->run_is_after || !report->run_totals || !scale->run_totals)
 		return -ENOMEM;
 	for (unsigned side = 0; side < 2; side++)
 		for (size_t i = 0; i < report->sides[side].run_count; i++) {
 			const size_t run = i + (side ? report->sides[0].run_count : 0);
 
 			report->run_is_after[run] = side == 1;
-			report->run_totals[run] = (double)report->sides[side].run_totals[i];
+			scale->run_totals[run] = report->sides[side].run_totals[i];
+			report->run_totals[run] = (double)scale->run_totals[run].taken;
 		}
 	scale->run_count = count;
 	scale->noise = (struct variation_sides){
@@ -194,13 +197,14 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 	const struct side_row *row = &report->sides[pair->side].rows[pair->index];
 	const bool is_first = item->images[pair->side] == ITEM_NOWHERE;
 
-	item->comparison.samples[pair->side] += row->samples;
+	side_count_add(&item->comparison.samples[pair->side], &row->samples);
 	for (size_t i = 0; i < report->sides[pair->side].run_count && item->comparison.runs && row->runs; i++)
-		item->comparison.runs[i + (pair->side ? report->sides[0].run_count : 0)] += row->runs[i];
+		side_count_add(&item->comparison.runs[i + (pair->side ? report->sides[0].run_count : 0)],
+		               &row->runs[i]);
 	figures_add(&item->figures[pair->side], &row->figures);
-	if (!is_first && row->samples <= largest[pair->side])
+	if (!is_first && row->samples.count <= largest[pair->side])
 		return;
-	largest[pair->side] = row->samples;
+	largest[pair->side] = row->samples.count;
 	item->images[pair->side] = row->image;
 	item->offsets[pair->side] = row->offset;
 	item->has_offset[pair->side] = row->title && row->kind <= PROCEDURE_UNNAMED;
@@ -210,7 +214,8 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 static int
 make_item(const struct report *report, const struct pair_row *rows, size_t count, struct item *item)
 {
-	uint64_t largest[2] = {0}, samples[2], *runs = NULL;
+	struct side_count samples[2], *runs = NULL;
+	uint64_t largest[2] = {0};
 
 	*item = (struct item){.group = rows[0].group, .images = {ITEM_NOWHERE, ITEM_NOWHERE}};
 	if (report->scale.run_count > 0) {
@@ -231,8 +236,8 @@ compare_items(const void *a, const void *b, void *context)
 {
 	const struct item *one = a, *other = b;
 	const double change = fabs(one->comparison.change), other_change = fabs(other->comparison.change);
-	const uint64_t samples = one->comparison.samples[0] + one->comparison.samples[1];
-	const uint64_t other_samples = other->comparison.samples[0] + other->comparison.samples[1];
+	const uint64_t samples = one->comparison.samples[0].count + one->comparison.samples[1].count;
+	const uint64_t other_samples = other->comparison.samples[0].count + other->comparison.samples[1].count;
 	int order;
 
 	(void)context;
@@ -366,6 +371,7 @@ report_fini(struct report *report)
 		free(report->items[i].comparison.runs);
 	free(report->run_is_after);
 	free(report->run_totals);
+	free(report->scale.run_totals);
 	free(report->rebuilt);
 	free(report->same_build);
 	free(report->items);

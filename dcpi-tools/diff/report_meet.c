@@ -72,7 +72,7 @@ list_named(const struct side *side, struct named *named)
 		const struct side_row *row = &side->rows[i];
 
 		if (row->title && row->kind == PROCEDURE_NAMED)
-			named[count++] = (struct named){row->image, {row->title, row->samples}};
+			named[count++] = (struct named){row->image, {row->title, row->samples.count}};
 	}
 	if (count > 0)
 		qsort(named, count, sizeof(*named), compare_named);

@@ -84,8 +84,10 @@ choose_total(struct side *side, const char *directory)
 	const struct selection_request *wanted = &side->set->request;
 	const struct selection_event *event = side_event(side);
 
-	side->total = wanted->comm || wanted->cgroup || wanted->label ? event->selected : event->totals.samples;
-	if (side->total > 0)
+	side->total = (struct side_count){event->totals.samples, event->totals_taken};
+	if (wanted->comm || wanted->cgroup || wanted->label)
+		side->total = (struct side_count){event->selected, event->selected_taken};
+	if (side->total.count > 0)
 		return STATUS_OK;
 	message_print(directory, "no samples in what was selected for %s", side->set->title);
 	return STATUS_EMPTY;
@@ -118,7 +120,7 @@ take_histogram(struct side *side, struct histogram *histogram)
 		row->image = from->image;
 		row->kind = from->procedure.kind;
 		row->offset = from->procedure.offset;
-		row->samples = from->counts[side->all.event];
+		row->samples = (struct side_count){from->counts[side->all.event], from->taken[side->all.event]};
 		row->title = from->title;
 		from->title = NULL; /* it is ours now */
 	}
@@ -162,7 +164,7 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 	row->image = input->code->index;
 	row->kind = procedure.kind;
 	row->offset = procedure.offset;
-	row->samples = analysis->time_samples;
+	row->samples = (struct side_count){analysis->time_samples, analysis->time_taken};
 	row->title = procedure_title(&procedure, input->code->image, reader->request->demangle);
 	figures_of_procedure(analysis, &row->figures);
 	return row->title ? 0 : -ENOMEM;
@@ -279,7 +281,8 @@ take_histogram_of_run(struct side *side, const struct histogram *histogram, cons
 			found->row->runs = calloc(run->most, sizeof(*found->row->runs));
 		if (!found->row->runs)
 			return -ENOMEM;
-		found->row->runs[run->index] += from->counts[run->event];
+		found->row->runs[run->index].count += from->counts[run->event];
+		found->row->runs[run->index].taken += from->taken[run->event];
 	}
 	return 0;
 }
@@ -339,7 +342,10 @@ read_run(struct side *side, const struct profile_set_visit *visit, const char *l
 		run.event++;
 	if (!err && selection && run.event < selection->event_count && selection->events[run.event].selected > 0) {
 		run.selection = selection;
-		side->run_totals[side->run_count++] = selection->events[run.event].selected;
+		side->run_totals[side->run_count++] = (struct side_count){
+			selection->events[run.event].selected,
+			selection->events[run.event].selected_taken,
+		};
 		err = visit_run(context, &run);
 	}
 	selection_free(selection);

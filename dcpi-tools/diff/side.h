@@ -9,6 +9,7 @@
 #include "dcpi-tools/common/profile_set.h"
 #include "dcpi-tools/common/survey_all.h"
 #include "dcpi-tools/common/symbolizer.h"
+#include "dcpi-tools/diff/compare.h"
 #include "dcpi-tools/diff/figures.h"
 
 /* An image that was asked for, of one set or of both. */
@@ -34,21 +35,21 @@ struct side_row {
 	uint32_t image; /* index into the selection's */
 	enum procedure_kind kind;
 	uint64_t offset;
-	char *title;            /* of the procedure, not escaped; NULL: the image */
-	uint64_t samples;       /* of the side's event */
-	uint64_t *runs;         /* of those, by run; NULL: not known, or none */
-	struct figures figures; /* with side_request.analyze */
+	char *title;               /* of the procedure, not escaped; NULL: the image */
+	struct side_count samples; /* of the side's event */
+	struct side_count *runs;   /* of those, by run; NULL: not known, or none */
+	struct figures figures;    /* with side_request.analyze */
 };
 
 struct side {
 	const struct profile_set *set;
-	struct survey_all all; /* selection, titles, wanted images, event; with side_request.analyze also what was not
-	                          analysed */
-	uint64_t total;        /* samples that shares are of: all that were selected, whatever the image */
+	struct survey_all all;   /* selection, titles, wanted images, event; with side_request.analyze also what was not
+	                            analysed */
+	struct side_count total; /* samples that shares are of: all that were selected, whatever the image */
 	struct side_row *rows;
 	size_t row_count, row_capacity;
-	size_t run_count;     /* labels that the set's pattern matches, with samples; 0: it is no set of runs */
-	uint64_t *run_totals; /* as `total`, of each */
+	size_t run_count; /* labels that the set's pattern matches, with samples; 0: it is no set of runs */
+	struct side_count *run_totals; /* as `total`, of each */
 };
 
 /* Begin it: selection, event, images and what shares are of; no rows. As side_read(). */

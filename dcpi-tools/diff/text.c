@@ -40,7 +40,7 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 	text_print(of->set->title, stream);
 	fputs(": ", stream);
 	text_print(event->name, stream);
-	fprintf(stream, " %" PRIu64 " sample%s", of->total, of->total == 1 ? "" : "s");
+	fprintf(stream, " %" PRIu64 " sample%s", of->total.count, of->total.count == 1 ? "" : "s");
 	if (event->period > 0 && strcmp(event->unit, "ns") == 0)
 		fprintf(stream, " (1 per %.4g ms)", (double)event->period / 1e6);
 	else if (event->period > 0)

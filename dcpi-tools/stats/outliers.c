@@ -9,14 +9,21 @@ int
 report_row_outliers(const struct report *report, const struct report_row *row, double *above)
 {
 	const size_t count = report->sets->count;
-	double *values = calloc(count, sizeof(*values)), median;
+	double *values = calloc(2 * count, sizeof(*values)), *factors, median;
 	int err;
 
 	if (!values)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (double)row->row->counts[i] * report->factors[i];
-	err = variation_outliers(values, report->factors, count, row->variation.noise, &median, above);
+	factors = values + count;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t counted = row->row->counts[i], taken = row->row->taken[i];
+
+		values[i] = (double)counted * report->factors[i];
+		factors[i] = report->factors[i] * report->weights[i];
+		if (counted > 0 && taken > 0)
+			factors[i] = report->factors[i] * ((double)counted / (double)taken);
+	}
+	err = variation_outliers(values, factors, count, row->variation.noise, &median, above);
 	free(values);
 	return err;
 }

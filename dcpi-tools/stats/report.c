@@ -57,7 +57,9 @@ choose_factors(struct report *report)
 	}
 	report->is_scaled &= report->has_periods;
 	for (size_t i = 0; i < count; i++) {
-		report->factors[i] = 1;
+		report->factors[i] = report->weights[i] = 1;
+		if (report->details[i].samples > 0 && report->details[i].taken > 0)
+			report->weights[i] = (double)report->details[i].samples / (double)report->details[i].taken;
 		if (report->is_scaled || report->request->normalization != NORMALIZE_NONE)
 			report->factors[i] = worth(report, i) * samples_a_worth(report);
 		report->totals[i] = (double)report->details[i].samples * report->factors[i];
@@ -71,6 +73,7 @@ test_rows(struct report *report)
 	const size_t count = rows_count(report->rows), sets = report->sets->count;
 	struct variation_request request = {.set_count = sets,
 	                                    .factors = report->factors,
+	                                    .weights = report->weights,
 	                                    .noise = report->request->noise,
 	                                    .prior = &report->history.prior};
 	struct variation_row *tested = calloc(count + 1, sizeof(*tested));
@@ -84,8 +87,10 @@ test_rows(struct report *report)
 		samples[i] = (double)report->details[i].samples;
 	if (report->request->normalization == NORMALIZE_TOTAL)
 		request.totals = samples;
-	for (size_t i = 0; i < count && tested; i++)
+	for (size_t i = 0; i < count && tested; i++) {
 		tested[i].counts = rows_get(report->rows, i)->counts;
+		tested[i].taken = rows_get(report->rows, i)->taken;
+	}
 	if (tested && samples && report->list)
 		err = variation_test(&request, tested, count, &report->variation);
 	for (size_t i = 0; i < count && !err; i++) {
@@ -158,6 +163,23 @@ choose_rows(struct report *report)
 }
 
 static int
+find_outlying_sets(struct report *report)
+{
+	const size_t count = report->sets->count;
+	double *factors = calloc(count, sizeof(*factors));
+	int err;
+
+	if (!factors)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		factors[i] = report->factors[i] * report->weights[i];
+	err = variation_outliers(report->totals, factors, count, report->variation.noise, &report->median_total,
+	                         report->above);
+	free(factors);
+	return err;
+}
+
+static int
 evaluate(struct report *report)
 {
 	int err, status;
@@ -172,8 +194,7 @@ evaluate(struct report *report)
 		err = test_rows(report);
 	}
 	if (!err)
-		err = variation_outliers(report->totals, report->factors, report->sets->count, report->variation.noise,
-		                         &report->median_total, report->above);
+		err = find_outlying_sets(report);
 	if (err)
 		return message_cannot(NULL, "compare the sets", err, NULL);
 	if (report->total > 0) {
@@ -204,6 +225,7 @@ report_fini(struct report *report)
 		free(report->details[i].directory);
 	free(report->details);
 	free(report->factors);
+	free(report->weights);
 	free(report->totals);
 	free(report->above);
 	free(report->list);

@@ -47,7 +47,8 @@ struct request {
 
 /* Of one set, what its rows do not say. */
 struct stats_set {
-	uint64_t samples;       /* that were asked for */
+	uint64_t samples;       /* that were asked for, weighted */
+	uint64_t taken;         /* of those, how many there are */
 	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
 	double period;          /* events per sample, on average where it varied; 0: not known */
 	struct selection_match match;
@@ -66,9 +67,10 @@ struct report {
 	const struct profile_sets *sets; /* request->sets */
 	struct stats_set *details;       /* by set, as factors, totals and above */
 	double *factors;
-	double *totals; /* samples times factors */
-	double *above;  /* outliers: the part that they are above the median total; else 0 */
-	double total;   /* of all sets */
+	double *weights; /* what a sample counts as, on average: 1 but where samples are weighted */
+	double *totals;  /* samples times factors */
+	double *above;   /* outliers: the part that they are above the median total; else 0 */
+	double total;    /* of all sets */
 	double median_total;
 	struct rows *rows;
 	struct report_row *list; /* sorted */

@@ -55,6 +55,7 @@ row_free(struct known_row *known)
 	free(known->row.path);
 	free(known->row.build_id);
 	free(known->row.counts);
+	free(known->row.taken);
 	free(known);
 }
 
@@ -151,9 +152,10 @@ make_row(const struct rows *rows, const char *key, const char *title, const stru
 		.path = strdup(image->path),
 		.build_id = strdup(build_id_format(image, build_id)),
 		.counts = calloc(rows->set_count, sizeof(*known->row.counts)),
+		.taken = calloc(rows->set_count, sizeof(*known->row.taken)),
 	};
 	if (known->row.key && (known->row.title || !title) && known->row.path && known->row.build_id &&
-	    known->row.counts)
+	    known->row.counts && known->row.taken)
 		return known;
 	row_free(known);
 	return NULL;
@@ -189,7 +191,7 @@ struct piece {
 	uint32_t image; /* of the selection */
 	struct procedure procedure;
 	char *title; /* NULL by image */
-	uint64_t count;
+	uint64_t count, taken;
 };
 
 struct adding {
@@ -256,6 +258,7 @@ add_instruction(const struct adding *adding, const struct selection_count *count
 	if (!row)
 		return -ENOMEM;
 	row->counts[adding->addition->set] += count->count;
+	row->taken[adding->addition->set] += count->taken;
 	return 0;
 }
 
@@ -277,6 +280,7 @@ add_count(struct adding *adding, const struct selection_count *count)
 	if (!last)
 		return -ENOMEM;
 	last->count += count->count;
+	last->taken += count->taken;
 	return adding->rows->kind == ROW_INSTRUCTION ? add_instruction(adding, count, last) : 0;
 }
 
@@ -307,25 +311,27 @@ add_pieces(struct adding *adding)
 		if (!row)
 			return -ENOMEM;
 		row->counts[adding->addition->set] += piece->count;
+		row->taken[adding->addition->set] += piece->taken;
 		last = piece;
 	}
 	return 0;
 }
 
 int
-rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total)
+rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total, uint64_t *taken)
 {
 	struct adding adding = {.rows = rows, .addition = addition};
 	const struct selection *selection = addition->selection;
 	int err = 0;
 
-	*total = 0;
+	*total = *taken = 0;
 	for (size_t i = 0; i < selection->count_count && !err; i++) {
 		const struct selection_count *count = &selection->counts[i];
 
 		if (count->event != addition->event || (addition->wanted && !addition->wanted[count->image]))
 			continue;
 		*total += count->count;
+		*taken += count->taken;
 		err = add_count(&adding, count);
 	}
 	if (!err && rows->kind != ROW_INSTRUCTION && adding.count > 0)

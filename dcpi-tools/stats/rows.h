@@ -22,11 +22,12 @@ enum row_kind {
 };
 
 struct row {
-	char *key;      /* private */
-	char *title;    /* of the procedure or instruction, not escaped; NULL by image */
-	char *path;     /* of the image, where it was seen first; not escaped */
-	char *build_id; /* as digits, of that image; "" when it has none */
-	uint64_t *counts;
+	char *key;        /* private */
+	char *title;      /* of the procedure or instruction, not escaped; NULL by image */
+	char *path;       /* of the image, where it was seen first; not escaped */
+	char *build_id;   /* as digits, of that image; "" when it has none */
+	uint64_t *counts; /* by set: weighted, where the event's samples are */
+	uint64_t *taken;  /* by set: how many samples these are */
 };
 
 struct rows;
@@ -44,8 +45,8 @@ struct rows_addition {
 	struct symbolizer *symbolizer; /* of the set's database */
 };
 
-/* 0, -ENOMEM, or an error of the symbolizer. *total: the samples that were added. */
-int rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total);
+/* 0, -ENOMEM, or an error of the symbolizer. What was added: *total samples, weighted; *taken as they were taken. */
+int rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total, uint64_t *taken);
 
 size_t rows_count(const struct rows *rows);
 const struct row *rows_get(const struct rows *rows, size_t index);

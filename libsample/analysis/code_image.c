@@ -163,15 +163,28 @@ code_image_first_count(const struct selection *selection, uint32_t index, uint64
 uint64_t
 code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end, uint16_t event)
 {
+	uint64_t taken;
+
+	return code_image_count(selection, index, start, end, event, &taken);
+}
+
+uint64_t
+code_image_count(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end, uint16_t event,
+                 uint64_t *taken)
+{
 	uint64_t sum = 0;
+
+	*taken = 0;
 
 	for (size_t i = code_image_first_count(selection, index, start); i < selection->count_count; i++) {
 		const struct selection_count *count = &selection->counts[i];
 
 		if (count->image != index || count->offset >= end)
 			break;
-		if (count->event == event)
-			sum += count->count;
+		if (count->event != event)
+			continue;
+		sum += count->count;
+		*taken += count->taken;
 	}
 	return sum;
 }

@@ -20,6 +20,7 @@ procedure_analysis_free(struct procedure_analysis *analysis)
 	frequencies_fini(&analysis->frequencies);
 	equivalence_fini(&analysis->classes);
 	free(analysis->samples);
+	free(analysis->taken);
 	free(analysis->executions);
 	free(analysis->edge_counts);
 	free(analysis->block_counts);

@@ -59,7 +59,9 @@ struct procedure_analysis {
 	struct equivalence classes;
 	size_t event_count;    /* of the selection */
 	uint64_t *samples;     /* of event e and instruction i: samples[e * graph->instruction_count + i] */
+	uint64_t *taken;       /* as they were taken: of weighted samples, how many there are */
 	uint64_t time_samples; /* all of the time event */
+	uint64_t time_taken;
 	double cycles_per_sample;
 	struct schedule *schedules; /* of each block */
 	struct frequencies frequencies;

@@ -52,7 +52,8 @@ procedure_samples(const struct procedure_input *input, struct procedure_analysis
 
 	analysis->event_count = selection->event_count;
 	analysis->samples = calloc(selection->event_count * instructions + 1, sizeof(*analysis->samples));
-	if (!analysis->samples)
+	analysis->taken = calloc(selection->event_count * instructions + 1, sizeof(*analysis->taken));
+	if (!analysis->samples || !analysis->taken)
 		return -ENOMEM;
 	while (stretch_next(input, analysis->graph, &stretch)) {
 		uint32_t at = stretch.first;
@@ -65,8 +66,11 @@ procedure_samples(const struct procedure_input *input, struct procedure_analysis
 				break;
 			at = stretch_advance(analysis->graph, &stretch, count->offset, at);
 			analysis->samples[count->event * instructions + at] += count->count;
-			if (count->event == input->event)
+			analysis->taken[count->event * instructions + at] += count->taken;
+			if (count->event == input->event) {
 				analysis->time_samples += count->count;
+				analysis->time_taken += count->taken;
+			}
 		}
 	}
 	return 0;

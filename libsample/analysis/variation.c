@@ -29,6 +29,24 @@ struct test {
 	double degrees, median; /* of chi-square */
 };
 
+/* Samples of the row: what is random. */
+static double
+samples_of(const struct variation_row *row, size_t set)
+{
+	return (double)(row->taken ? row->taken[set] : row->counts[set]);
+}
+
+/* What a sample of the row is multiplied by. */
+static double
+factor_of(const struct variation_request *request, const struct variation_row *row, size_t set)
+{
+	double weight = request->weights ? request->weights[set] : 1;
+
+	if (row->taken && row->taken[set] > 0 && row->counts[set] > 0)
+		weight = (double)row->counts[set] / (double)row->taken[set];
+	return request->factors[set] * weight;
+}
+
 /* Mean and deviation by Welford's recurrences (Technometrics 4, 1962): large counts lose nothing to their squares. */
 static void
 describe(const struct variation_request *request, struct variation_row *row)
@@ -47,8 +65,8 @@ describe(const struct variation_request *request, struct variation_row *row)
 		row->least = fmin(row->least, value);
 		row->most = fmax(row->most, value);
 		row->set_count += row->counts[i] > 0;
-		samples += (double)row->counts[i];
-		exposure += 1 / request->factors[i];
+		samples += samples_of(row, i);
+		exposure += 1 / factor_of(request, row, i);
 	}
 	row->deviation = sqrt(squares / ((double)request->set_count - 1));
 	row->range = row->sum > 0 ? (row->most - row->least) / row->sum : 0;
@@ -84,10 +102,10 @@ spread_at(const struct variation_request *request, const struct variation_row *r
 	double sum = 0, logs = 0;
 
 	for (size_t i = 0; i < request->set_count; i++) {
-		const double mean = row->mean_count / request->factors[i];
+		const double mean = row->mean_count / factor_of(request, row, i);
 		const double variance = rest * mean * (1 + noise_square * mean);
 
-		sum += pow((double)row->counts[i] - mean, 2) / variance;
+		sum += pow(samples_of(row, i) - mean, 2) / variance;
 		logs += log(variance);
 	}
 	*log_variance = logs / (double)request->set_count;
@@ -295,9 +313,10 @@ variation_test(const struct variation_request *request, struct variation_row *ro
 	return err;
 }
 
-/* What sets and totals of two sides come to. */
+/* What sets and totals of two sides come to, for a row with totals of its own. */
 struct sides {
 	const struct variation_sides *request;
+	const double *by_set;
 	double totals[2];
 	double squares[2]; /* sum of the squares of the sets' parts of their side's total: 1 / sets when they are alike
 	                    */
@@ -335,7 +354,7 @@ find_likelihoods_of_sides(const struct sides *sides, const uint64_t *counts, dou
 
 		for (size_t i = 0; i < request->set_count; i++) {
 			const unsigned side = request->is_after[i];
-			const double mean = shares[side] * request->totals[i];
+			const double mean = shares[side] * sides->by_set[i];
 			const double variance = (1 - shares[side]) * mean * (1 + square * mean);
 
 			if (!has[side])
@@ -404,20 +423,19 @@ compare_sides(const struct sides *sides, const double probabilities[NOISE_POINTS
 }
 
 static bool
-find_sides(const struct variation_sides *request, struct sides *sides)
+find_sides(const struct variation_sides *request, const double *totals, struct sides *sides)
 {
-	*sides = (struct sides){.request = request};
+	*sides = (struct sides){.request = request, .by_set = totals ? totals : request->totals};
 	if (request->set_count < 3 || request->set_count > VARIATION_SETS_MAX)
 		return false;
 	for (size_t i = 0; i < request->set_count; i++) {
-		if (!(request->totals[i] > 0))
+		if (!(sides->by_set[i] > 0))
 			return false;
-		sides->totals[request->is_after[i]] += request->totals[i];
+		sides->totals[request->is_after[i]] += sides->by_set[i];
 		sides->counts[request->is_after[i]]++;
 	}
 	for (size_t i = 0; i < request->set_count; i++)
-		sides->squares[request->is_after[i]] +=
-			pow(request->totals[i] / sides->totals[request->is_after[i]], 2);
+		sides->squares[request->is_after[i]] += pow(sides->by_set[i] / sides->totals[request->is_after[i]], 2);
 	return sides->counts[0] > 0 && sides->counts[1] > 0;
 }
 
@@ -433,11 +451,14 @@ variation_compare(const struct variation_sides *request, struct variation_differ
 	int err = likelihoods && witnesses ? 0 : -ENOMEM;
 
 	memset(variation, 0, sizeof(*variation));
-	if (!find_sides(request, &sides))
+	if (!find_sides(request, NULL, &sides))
 		err = -EINVAL;
 	for (size_t i = 0; i < count && !err; i++) {
 		witnesses[i] = NOISE_NO_ROW;
-		if (tested < WITNESSES_MAX && find_likelihoods_of_sides(&sides, rows[i].counts, likelihoods[tested]))
+		if (!find_sides(request, rows[i].totals, &sides))
+			err = -EINVAL;
+		else if (tested < WITNESSES_MAX &&
+		         find_likelihoods_of_sides(&sides, rows[i].counts, likelihoods[tested]))
 			witnesses[i] = tested++;
 	}
 	if (!err) {
@@ -454,6 +475,7 @@ variation_compare(const struct variation_sides *request, struct variation_differ
 
 		if (witnesses[i] != NOISE_NO_ROW)
 			noise_posterior(noise, witnesses[i], own);
+		(void)find_sides(request, rows[i].totals, &sides);
 		compare_sides(&sides, witnesses[i] != NOISE_NO_ROW ? own : usual, &rows[i]);
 	}
 	run_noise_free(noise);

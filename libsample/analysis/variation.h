@@ -37,13 +37,15 @@
 struct variation_request {
 	size_t set_count;                /* from 2 to VARIATION_SETS_MAX */
 	const double *factors;           /* by set: what a count is multiplied by, to compare with others; above 0 */
+	const double *weights;           /* by set: what a sample counts as, on average; NULL: 1 */
 	const double *totals;            /* by set: what counts are parts of; NULL: they are parts of nothing */
 	double noise;                    /* c, 0 for sampling alone; VARIATION_ESTIMATED */
 	const struct noise_prior *prior; /* where it is estimated; NULL: what run_noise.h says of any machine */
 };
 
 struct variation_row {
-	const uint64_t *counts; /* by set; borrowed */
+	const uint64_t *counts; /* by set; borrowed, as the next */
+	const uint64_t *taken;  /* by set: how many samples these are, where samples are weighted; NULL: as many */
 	/* Of what counts and factors give: */
 	double sum, mean, least, most;
 	double deviation;  /* standard; squares divided by sets - 1 */
@@ -82,7 +84,8 @@ struct variation_sides {
  * model of run_noise.h). A side's share is the samples of its sets by their totals.
  */
 struct variation_difference {
-	const uint64_t *counts; /* by set; borrowed */
+	const uint64_t *counts; /* by set; borrowed, as `totals` */
+	const double *totals;   /* by set: what the row's counts are parts of, above 0; NULL: variation_sides.totals */
 	double p;      /* that sampling and noise make shares differ as much, if in truth they are one; not adjusted */
 	double change; /* what noise alone moves the difference of shares by, to each side, with `confidence` */
 	double ratio;  /* the same, of the logarithm of their ratio */

@@ -65,6 +65,41 @@ check_equal 'so is callgrind'\''s file' '1610' \
 check_equal 'which says so' "desc: Weights: $weights" \
 	"$(dcpiexport --db "$db" --epoch all --callgrind - | grep Weights)"
 
+# What a difference tells is told by the samples that were taken: as 1,340 counts of the second side, and as 2,200 of the
+# third run, both rows would be marked (Fisher 0.0034, chi-square 0.0028). Intervals and chances are by a program of their
+# own, which solves Wilson's equation and adds Fisher's fractions up.
+printf '%s\n' "${image_lines%%context*}" 'context work / before
+context work / after
+context work / run.1
+context work / run.2
+context work / run.3' "${quick%%count*}" 'count cpu-clock 0 0 0x1000 1000
+count cpu-clock 1 0 0x1000 1000
+count cpu-clock 0 1 0x1000 100
+count cpu-clock 1 1 0x1000 100
+count cpu-clock 0 2 0x1000 1000
+count cpu-clock 1 2 0x1000 1000
+count cpu-clock 0 3 0x1000 1000
+count cpu-clock 1 3 0x1000 1000
+count cpu-clock 0 4 0x1000 500
+count cpu-clock 1 4 0x1000 500
+slice 1795271400 1795272000
+noevents' "${rare%%count*}" 'count cpu-clock 0 1 0x1000 64
+count cpu-clock 1 1 0x1000 50
+count cpu-clock 0 4 0x1000 70
+count cpu-clock 1 4 0x1000 50
+slice 1795275000 1795275600' | "$build/tests/system/make_database" "$scratch/tested"
+check_equal 'dcpidiff tests what was taken' ' before   after   differ      least     most   s before   s after    times image
+ 50.00%  55.22%   +5.22%     -0.87%  +11.19%      1.000     0.740    x0.74 /opt/fast
+ 50.00%  44.78%   -5.22%    -10.90%   +0.56%      1.000     0.600     x0.6 /opt/slow
+Differ:   0 of 2 images (*) by more than sampling explains: p < 0.05 for all together' \
+	"$(dcpidiff --db "$scratch/tested" -i --before before --after after | grep -E '^ +before|%|Differ' |
+		grep -v Shares)"
+run_sets=(--set --label run.1 --set --label run.2 --set --label run.3)
+check_equal 'dcpistats, too' '  range%        sum     sum%     N       mean    std-dev        min        max       p   image
+   3.12%    3006.06   48.48%     3    1002.02      54.24     939.39    1033.33  0.0448   /opt/slow
+   2.94%    3193.94   51.52%     3    1064.65      54.24    1033.33    1127.27  0.0448   /opt/fast' \
+	"$(dcpistats --db "$scratch/tested" -i --noise sampling --normalize total "${run_sets[@]}" | grep -E '/opt|range')"
+
 sentence='live: shares over two rates are those of time'
 may_sample_or_skip "$sentence" || exit 0
 

@@ -57,7 +57,7 @@ figure_3_is_there_to_the_digit(void **state)
 		"0.68% 378622.00 5.30% 8 47327.75 1032.09 46206.00 48786.00",
 		"0.65% 410929.00 5.75% 8 51366.13 1161.61 50420.00 53110.00",
 	};
-	struct variation_row rows[FIGURE_ROWS];
+	struct variation_row rows[FIGURE_ROWS] = {0};
 	struct variation variation;
 	char line[128];
 
@@ -76,7 +76,7 @@ figure_3_is_there_to_the_digit(void **state)
 static void
 of_figure_3_only_smooth_is_more_than_noise(void **state)
 {
-	struct variation_row rows[FIGURE_ROWS];
+	struct variation_row rows[FIGURE_ROWS] = {0};
 	struct variation variation;
 
 	(void)state;
@@ -109,6 +109,36 @@ two_counts_are_tested_as_by_hand(void **state)
 	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
 	assert_near(row.statistic, 1);
 	assert_near(row.p, erfc(sqrt(0.5)));
+}
+
+/* 100 and 120 samples that weigh ten each: what is random is the samples. */
+static void
+weighted_counts_are_tested_as_the_samples_they_are(void **state)
+{
+	static const uint64_t weighted[] = {1000, 1200}, taken[] = {100, 120}, unequal[] = {100, 1200};
+	static const double weights[] = {1, 10}, factors[] = {1, 0.1};
+	struct variation_request request = {.set_count = 2, .factors = ones};
+	struct variation_row plain = {.counts = taken}, row = {.counts = weighted, .taken = taken};
+	struct variation variation;
+
+	(void)state;
+	assert_int_equal(variation_test(&request, &plain, 1, &variation), 0);
+	assert_near(plain.statistic, 200.0 / 110);
+	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
+	assert_near(row.sum, 2200);
+	assert_near(row.most, 1200);
+	assert_near(row.statistic, plain.statistic);
+	assert_near(row.p, plain.p);
+	row.counts = unequal;
+	request.weights = weights;
+	request.factors = factors;
+	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
+	assert_near(row.sum, 220);
+	assert_near(row.p, plain.p);
+	/* without a sample of the set, its samples weigh what they do on average */
+	row = (struct variation_row){.counts = (const uint64_t[]){100, 0}, .taken = (const uint64_t[]){100, 0}};
+	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
+	assert_near(row.mean_count, 50);
 }
 
 /* The same as the chi-square of the table 90 910 / 110 890: 2000 (90 890 - 110 910)^2 / (1000 1000 200 1800). */
@@ -286,6 +316,7 @@ main(void)
 		cmocka_unit_test(figure_3_is_there_to_the_digit),
 		cmocka_unit_test(of_figure_3_only_smooth_is_more_than_noise),
 		cmocka_unit_test(two_counts_are_tested_as_by_hand),
+		cmocka_unit_test(weighted_counts_are_tested_as_the_samples_they_are),
 		cmocka_unit_test(parts_of_totals_are_tested_as_a_table_of_two_by_two),
 		cmocka_unit_test(a_set_that_is_twice_as_long_may_have_twice_the_samples),
 		cmocka_unit_test(few_samples_are_not_tested),

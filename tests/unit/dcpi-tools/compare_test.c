@@ -2,6 +2,7 @@
 #include "tests/unit/test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "dcpi-tools/diff/compare.h"
 
@@ -9,12 +10,12 @@
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
-static const struct scale scale = {.totals = {1000, 2000}, .weights = {4000, 2000}, .z = 1.96};
+static const struct scale scale = {.totals = {{1000, 1000}, {2000, 2000}}, .weights = {4000, 2000}, .z = 1.96};
 
 static void
 shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 {
-	const uint64_t samples[2] = {100, 300};
+	const struct side_count samples[2] = {{100, 100}, {300, 300}};
 	struct comparison comparison;
 
 	(void)state;
@@ -32,8 +33,8 @@ shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 static void
 without_weights_amounts_are_samples(void **state)
 {
-	const struct scale counted = {.totals = {1000, 1000}, .weights = {4000, 0}, .z = 1.96};
-	const uint64_t samples[2] = {100, 300};
+	const struct scale counted = {.totals = {{1000, 1000}, {1000, 1000}}, .weights = {4000, 0}, .z = 1.96};
+	const struct side_count samples[2] = {{100, 100}, {300, 300}};
 	struct comparison comparison;
 
 	(void)state;
@@ -45,7 +46,7 @@ without_weights_amounts_are_samples(void **state)
 static void
 what_appears_is_infinitely_more(void **state)
 {
-	const uint64_t appears[2] = {0, 7}, vanishes[2] = {7, 0}, nothing[2] = {0, 0};
+	const struct side_count appears[2] = {{0, 0}, {7, 7}}, vanishes[2] = {{7, 7}, {0, 0}}, nothing[2] = {{0}};
 	struct comparison comparison;
 
 	(void)state;
@@ -65,7 +66,7 @@ rows_are_judged_together(void **state)
 		struct comparison comparison;
 		char other[24];
 	} rows[10];
-	const uint64_t samples[2] = {100, 260}, certain[2] = {100, 1000};
+	const struct side_count samples[2] = {{100, 100}, {260, 260}}, certain[2] = {{100, 100}, {1000, 1000}};
 	size_t changed;
 
 	(void)state;
@@ -81,6 +82,33 @@ rows_are_judged_together(void **state)
 	assert_int_equal(changed, 1);
 	assert_true(rows[9].comparison.is_marked);
 	assert_false(rows[0].comparison.is_marked);
+}
+
+/* Where all of a side weigh alike, the test is that of its samples; 36 that weigh 100 each tell no more than 36. */
+static void
+weighted_samples_tell_as_much_as_were_taken(void **state)
+{
+	const struct scale weighted = {.totals = {{2000, 2000}, {20000, 2000}}, .weights = {10, 1}, .z = 1.96};
+	const struct side_count alike[2] = {{300, 300}, {3600, 360}}, few[2] = {{30, 30}, {600, 60}};
+	const struct side_count heavy[2] = {{300, 300}, {3600, 36}};
+	struct comparison comparison, plain;
+
+	(void)state;
+	comparison_make(&weighted, few, &comparison);
+	comparison_make(&(struct scale){.totals = {{2000, 2000}, {2000, 2000}}, .weights = {10, 10}, .z = 1.96},
+	                ((const struct side_count[2]){{30, 30}, {60, 60}}), &plain);
+	assert_int_equal(memcmp(&comparison.bound, &plain.bound, sizeof(plain.bound)), 0);
+	NEAR(comparison.times_bound.least, plain.times_bound.least);
+	NEAR(comparison.times_bound.most, plain.times_bound.most);
+	NEAR(comparison.chance, plain.chance);
+	NEAR(comparison.amounts[1], 600);
+
+	comparison_make(&weighted, alike, &comparison);
+	assert_true(comparison.chance < 0.02);
+	comparison_make(&weighted, heavy, &comparison);
+	NEAR(comparison.shares[1], 0.18);
+	assert_true(comparison.chance > 0.05);
+	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
 }
 
 static uint64_t
@@ -115,14 +143,15 @@ static size_t
 marked_by_chance(uint64_t *state)
 {
 	static const uint64_t totals[2] = {1000, 2500};
-	const struct scale runs = {.totals = {totals[0], totals[1]}, .weights = {1, 1}, .z = 1.96};
+	const struct scale runs = {
+		.totals = {{totals[0], totals[0]}, {totals[1], totals[1]}}, .weights = {1, 1}, .z = 1.96};
 	struct comparison rows[PROCEDURES];
-	uint64_t samples[PROCEDURES][2] = {{0}};
+	struct side_count samples[PROCEDURES][2] = {{{0}}};
 	size_t changed;
 
 	for (unsigned side = 0; side < 2; side++)
 		for (uint64_t i = 0; i < totals[side]; i++)
-			samples[draw_procedure(state)][side]++;
+			side_count_add(&samples[draw_procedure(state)][side], &(struct side_count){1, 1});
 	for (size_t i = 0; i < PROCEDURES; i++)
 		comparison_make(&runs, samples[i], &rows[i]);
 	assert_int_equal(comparisons_judge(&(struct comparisons){rows, PROCEDURES, sizeof(rows[0])}, 0.05, &changed),
@@ -152,6 +181,7 @@ main(void)
 		cmocka_unit_test(without_weights_amounts_are_samples),
 		cmocka_unit_test(what_appears_is_infinitely_more),
 		cmocka_unit_test(rows_are_judged_together),
+		cmocka_unit_test(weighted_samples_tell_as_much_as_were_taken),
 		cmocka_unit_test(nothing_is_marked_where_nothing_changed),
 	};
 
