@@ -219,6 +219,24 @@ graph_json(const struct report *report)
 	                 report->analysis->frequencies.is_rough);
 }
 
+/* Only where something was left out is there such a member. */
+static int
+add_left_out(const struct report *report, json_t *root)
+{
+	json_t *left_out = NULL;
+	int failed = 0;
+
+	for (size_t i = 0; i < report->selection->event_count; i++) {
+		const uint64_t samples = report_left_out(report, i);
+
+		if (samples == 0)
+			continue;
+		left_out = left_out ? left_out : json_object();
+		failed |= json_object_set_new(left_out, report->selection->events[i].name, json_count(samples));
+	}
+	return left_out ? failed | json_object_set_new(root, "left_out", left_out) : 0;
+}
+
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -226,6 +244,7 @@ report_print_json(const struct report *report, FILE *stream)
 	int failed = 0;
 
 	failed |= json_object_set_new(root, "event", event_json(report));
+	failed |= add_left_out(report, root);
 	failed |= json_object_set_new(root, "model", model_json(&report->model));
 	failed |= json_object_set_new(root, "graph", graph_json(report));
 	failed |= json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));

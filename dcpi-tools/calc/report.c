@@ -154,6 +154,32 @@ report_make(struct report *report, const struct request *request, struct databas
 	return status ? status : look_into_files(report, database);
 }
 
+/* "/cycles/" of "cpu_core/cycles/"; NULL: the event is not one PMU's. */
+static const char *
+event_of_pmu(const struct selection_event *event)
+{
+	const char *slash = strchr(event->name, '/');
+
+	return slash > event->name ? slash : NULL;
+}
+
+uint64_t
+report_left_out(const struct report *report, size_t event)
+{
+	const struct selection_event *other = &report->selection->events[event];
+	const struct selection_event *analyzed = &report->selection->events[report->event];
+	const char *here = event_of_pmu(analyzed), *there = event_of_pmu(other);
+	const size_t count = report->analysis->graph->instruction_count;
+	uint64_t samples = 0;
+
+	if (!here || !there || strcmp(here, there) != 0 || strcmp(analyzed->unit, other->unit) != 0 ||
+	    strcmp(analyzed->name, other->name) == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		samples += report->analysis->samples[event * count + i];
+	return samples;
+}
+
 void
 report_fini(struct report *report)
 {

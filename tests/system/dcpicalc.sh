@@ -32,6 +32,21 @@ check 'the database is made' make_calc_database "$db" || exit 1
 
 prints 'a loop, block by block, and where its cycles went' sum sum libcalc.so
 prints 'the summary alone' summary --summary sum --image libcalc.so
+# The database of a CPU with two kinds of cores: 26,010 samples of sum on one of them, and 360 on the other.
+hybrid=$scratch/hybrid
+sed "s|PLACE|$scratch|; s|^event cycles cycles|event cpu_core/cycles/ cycles|; s|count cycles|count cpu_core/cycles/|" \
+	"$here/dcpicalc.description" | sed 's|^event page-faults|event cpu_atom/cycles/ cycles cycles 4000 yes -\n&|
+	/^count page-faults/s|$|\ncount cpu_atom/cycles/ 0 0 0x1017 60\ncount cpu_atom/cycles/ 0 0 0x101e 300\ncount cpu_atom/cycles/ 0 0 0x1040 5|' |
+	"$build/tests/system/make_database" "$hybrid"
+check_equal 'what cores of another kind took is left out, and that is said' "$(
+	sed '/^Samples:/s|cycles|cpu_core/cycles/|
+		/^Samples:/a Left out:   cpu_atom/cycles/ 360, of cores of another kind; --event cpu_atom/cycles/ shows them, with --cpu for their model' \
+		"$here/expected/dcpicalc/summary"
+)" "$(with_place dcpicalc --db "$hybrid" --cpu in-order-2 --summary sum --image libcalc.so)"
+check_equal 'and the other way round, in JSON' '{"cpu_core/cycles/":26010}' \
+	"$(dcpicalc --db "$hybrid" --cpu in-order-2 --event cpu_atom/cycles/ --json sum libcalc.so | jq -c .left_out)"
+check_equal 'but where there is one kind' null \
+	"$(dcpicalc --db "$db" --cpu in-order-2 --json sum libcalc.so | jq -c .left_out)"
 prints 'blocks with little of the time are left out, instructions as Intel writes them' cutoff --cutoff 50 --asm intel \
 	sum libcalc.so
 prints 'a part that the compiler split off belongs to its procedure' pick pick libcalc.so
