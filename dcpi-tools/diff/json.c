@@ -20,18 +20,29 @@ epochs_json(const struct selection *selection)
 	return json_kept(epochs, failed);
 }
 
+/* Of weighted samples, how many there are. */
+static int
+add_taken(const struct report *report, unsigned side, const struct side_count *samples, json_t *object)
+{
+	if (!side_event(&report->sides[side])->is_weighted)
+		return 0;
+	return json_object_set_new(object, "taken", json_count(samples->taken));
+}
+
 static json_t *
 side_json(const struct report *report, unsigned side)
 {
 	const struct side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
 
-	return json_pack(
+	json_t *object = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o}", "set", json_shown(of->set->title), "database",
 		json_shown(of->set->directory), "start", json_time(of->all.selection->match.start_ns), "end",
 		json_time(of->all.selection->match.end_ns), "epochs", epochs_json(of->all.selection), "event", "name",
 		json_shown(event->name), "unit", json_shown(event->unit), "period", json_count(event->period),
 		"samples", json_count(of->total.count), "runs", json_count(of->run_count ? of->run_count : 1));
+
+	return json_kept(object, add_taken(report, side, &of->total, object));
 }
 
 /* What has no bound, or is not known, is null. */
@@ -98,6 +109,7 @@ half_json(const struct report *report, const struct comparison *comparison, cons
 	int failed = !half;
 
 	failed |= json_object_set_new(half, "samples", json_count(comparison->samples[side].count));
+	failed |= add_taken(report, side, &comparison->samples[side], half);
 	failed |= json_object_set_new(half, "percent", json_real(100 * comparison->shares[side]));
 	failed |= json_object_set_new(half, "amount", finite_json(report->is_one_unit, comparison->amounts[side]));
 	if (!failed && report->request->side.analyze)

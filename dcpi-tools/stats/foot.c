@@ -53,6 +53,21 @@ print_sets(const struct report *report, const struct output *output)
 	}
 }
 
+static void
+print_weights(const struct report *report, const struct output *output)
+{
+	const char *heading = "Weights:";
+
+	for (size_t i = 0; i < report->sets->count && i < SETS_LISTED; i++) {
+		if (!report->details[i].weights[0])
+			continue;
+		begin_line(output, &heading);
+		fprintf(output->stream, "set %zu: ", i + 1);
+		text_print(report->details[i].weights, output->stream);
+		fputc('\n', output->stream);
+	}
+}
+
 /* "2.8%", with two digits whatever its size. */
 static void
 print_percent(const char *before, double part, FILE *stream)
@@ -222,6 +237,7 @@ foot_print(const struct report *report, const struct output *output)
 
 	fputc('\n', output->stream);
 	print_sets(report, output);
+	print_weights(report, output);
 	print_noise(report, output);
 	err = print_outliers(report, output);
 	if (!err)

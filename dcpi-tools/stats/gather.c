@@ -82,6 +82,8 @@ describe_set(struct stats_set *details, const struct profile_set_visit *visit, u
 		details->unknown += chosen->matched.unknown[cause];
 	details->lost = chosen->matched.lost + chosen->matched.dropped;
 	details->period = chosen->selected ? chosen->selected_events / (double)chosen->selected : 0;
+	if (!summary_weights(chosen, details->weights))
+		details->weights[0] = '\0';
 	details->match = selection->match;
 	details->directory = strdup(visit->set->directory);
 	return details->directory ? 0 : -ENOMEM;

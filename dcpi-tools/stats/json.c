@@ -4,6 +4,16 @@
 static const char *const normalizations[] = {
 	[NORMALIZE_NONE] = "none", [NORMALIZE_TOTAL] = "total", [NORMALIZE_TIME] = "time"};
 
+/* Samples of some set are. */
+static bool
+is_weighted(const struct report *report)
+{
+	for (size_t i = 0; i < report->sets->count; i++)
+		if (report->details[i].weights[0])
+			return true;
+	return false;
+}
+
 static json_t *
 set_json(const struct report *report, size_t index)
 {
@@ -19,6 +29,8 @@ set_json(const struct report *report, size_t index)
 	failed |= json_object_set_new(set, "last_epoch", json_count(details->match.last_epoch));
 	failed |= json_object_set_new(set, "period", details->period > 0 ? json_real(details->period) : json_null());
 	failed |= json_object_set_new(set, "samples", json_count(details->samples));
+	if (is_weighted(report))
+		failed |= json_object_set_new(set, "taken", json_count(details->taken));
 	failed |= json_object_set_new(set, "unknown", json_count(details->unknown));
 	failed |= json_object_set_new(set, "lost", json_count(details->lost));
 	failed |= json_object_set_new(set, "factor", json_real(report->factors[index]));
@@ -28,13 +40,13 @@ set_json(const struct report *report, size_t index)
 }
 
 static json_t *
-counts_json(const struct report *report, const struct report_row *row)
+counts_json(const struct report *report, const uint64_t *by_set)
 {
 	json_t *counts = json_array();
 	int failed = !counts;
 
 	for (size_t i = 0; i < report->sets->count; i++)
-		failed |= json_array_append_new(counts, json_count(row->row->counts[i]));
+		failed |= json_array_append_new(counts, json_count(by_set[i]));
 	return json_kept(counts, failed);
 }
 
@@ -60,7 +72,9 @@ row_json(const struct report *report, const struct report_row *row)
 	failed |= json_object_set_new(root, "p", values->is_tested ? json_real(values->p) : json_null());
 	failed |= json_object_set_new(root, "marked", json_boolean(row->is_marked));
 	failed |= json_object_set_new(root, "variation_percent", json_real(100 * values->own_noise));
-	failed |= json_object_set_new(root, "counts", counts_json(report, row));
+	failed |= json_object_set_new(root, "counts", counts_json(report, row->row->counts));
+	if (is_weighted(report))
+		failed |= json_object_set_new(root, "taken", counts_json(report, row->row->taken));
 	return json_kept(root, failed);
 }
 

@@ -12,6 +12,7 @@
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
 #include "dcpi-tools/common/run_history.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/stats/rows.h"
 
 /* What sets are made alike in before they are compared. */
@@ -52,7 +53,8 @@ struct stats_set {
 	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
 	double period;          /* events per sample, on average where it varied; 0: not known */
 	struct selection_match match;
-	char *directory; /* of its database */
+	char *directory;                    /* of its database */
+	char weights[SUMMARY_WEIGHTS_SIZE]; /* what its samples were weighted from (summary.h); "": they are not */
 };
 
 struct report_row {

@@ -99,6 +99,19 @@ check_equal 'dcpistats, too' '  range%        sum     sum%     N       mean    s
    3.12%    3006.06   48.48%     3    1002.02      54.24     939.39    1033.33  0.0448   /opt/slow
    2.94%    3193.94   51.52%     3    1064.65      54.24    1033.33    1127.27  0.0448   /opt/fast' \
 	"$(dcpistats --db "$scratch/tested" -i --noise sampling --normalize total "${run_sets[@]}" | grep -E '/opt|range')"
+check_equal 'which says what is weighted' \
+	'Weights:  set 3: cpu-clock: 7434 samples of 1 ms to 10 ms are weighted by their period, and count as 9540 of 1 ms' \
+	"$(dcpistats --db "$scratch/tested" -i "${run_sets[@]}" | grep Weights)"
+check_equal 'JSON of both has what was taken' '[{"samples":1340,"taken":314},{"samples":740,"taken":164}]
+[[{"samples":2000,"taken":2000},{"samples":2000,"taken":2000},{"samples":2200,"taken":1120}],[1000,1000,570]]' "$(
+	dcpidiff --db "$scratch/tested" -i --before before --after after --json | jq -c \
+		'[.after, (.rows[] | select(.after.image == "/opt/fast").after)] | map({samples, taken})'
+	dcpistats --db "$scratch/tested" -i "${run_sets[@]}" --json | jq -c \
+		'[.sets | map({samples, taken})] + [.rows[] | select(.image == "/opt/fast").taken]'
+)"
+check_equal 'where nothing is weighted there is no such member' false \
+	"$(dcpistats --db "$scratch/tested" -i --set --label run.1 --epoch quick --set --label run.2 --epoch quick --json |
+		jq '[.. | objects | has("taken")] | any')"
 
 sentence='live: shares over two rates are those of time'
 may_sample_or_skip "$sentence" || exit 0
