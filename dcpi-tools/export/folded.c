@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/export/report.h"
 
@@ -84,6 +86,16 @@ fill(const struct report *report, struct stack *stacks)
 	return 0;
 }
 
+/* A stack's line has no room for more: what its samples are goes to whoever called. */
+static void
+say_weights(const struct report *report)
+{
+	char text[SUMMARY_WEIGHTS_SIZE];
+
+	if (summary_weights(&report->choice.selection->events[report->choice.columns.events[0]], text))
+		message_print(NULL, "%s", text);
+}
+
 int
 write_folded(const struct report *report, FILE *stream)
 {
@@ -94,8 +106,10 @@ write_folded(const struct report *report, FILE *stream)
 	if (!stacks)
 		return -ENOMEM;
 	err = fill(report, stacks);
-	if (!err)
+	if (!err) {
 		print_stacks(stacks, count, stream);
+		say_weights(report);
+	}
 	for (size_t i = 0; i < count; i++)
 		free(stacks[i].text);
 	free(stacks);

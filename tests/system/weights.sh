@@ -59,7 +59,10 @@ check_equal 'dcpicat has weighted counts' '0x1000 800
 0x1000 800' "$(dcpicat --db "$db" --epoch all --no-header)"
 check_equal 'and says how many were taken' 'taken cpu-clock 890' "$(dcpicat --db "$db" --epoch all | grep ^taken)"
 check_equal 'folded stacks are weighted' '800 800 10' \
-	"$(dcpiexport --db "$db" --epoch all --folded - | awk '{ print $NF }' | paste -sd' ')"
+	"$(dcpiexport --db "$db" --epoch all --folded - 2>/dev/null | awk '{ print $NF }' | paste -sd' ')"
+check_equal 'which is said beside them' "dcpiexport: $weights" \
+	"$(dcpiexport --db "$db" --epoch all --folded "$scratch/folded" 2>&1)"
+check_equal 'but of one period' '' "$(dcpiexport --db "$db" --epoch quick --folded "$scratch/folded" 2>&1)"
 check_equal 'so is callgrind'\''s file' '1610' \
 	"$(dcpiexport --db "$db" --epoch all --callgrind - | sed -n 's/^summary: //p')"
 check_equal 'which says so' "desc: Weights: $weights" \
