@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "capture/file_user.h"
 #include "process/build_id.h"
 #include "process/mapped_file.h"
 
@@ -57,20 +58,37 @@ is_image(int fd, const struct image *image)
 	       memcmp(build_id, image->build_id, image->build_id_size) == 0;
 }
 
-/* Takes `path`, an O_PATH descriptor or an error, over. A descriptor for reading, or an error. */
+/* What the ways to a file have in common. */
+struct search {
+	int procfs;
+	const struct capture_request *request;
+	uint32_t pid;           /* 0: the process has ended, or none is known */
+	struct file_user *user; /* of that process; NULL without one */
+};
+
+/*
+ * Takes `path`, an O_PATH descriptor or an error, over; `root` is the process whose root the image's path was looked up
+ * below. A descriptor for reading, or an error.
+ */
 static int
-open_if_right(int path, const struct image *image)
+open_if_right(const struct search *search, int path, uint32_t root)
 {
-	int fd;
+	const struct image *image = &search->request->image;
+	int fd, err;
 
 	if (path < 0)
 		return path;
 	fd = mapped_file_reopen(path);
 	close(path);
-	if (fd < 0 || is_image(fd, image))
+	if (fd < 0)
+		return fd;
+	err = is_image(fd, image) ? 0 : -DCPI_EBUILDID;
+	if (!err && search->user)
+		err = file_user_may_read(search->user, fd, search->procfs, root, image->path);
+	if (!err)
 		return fd;
 	close(fd);
-	return -DCPI_EBUILDID;
+	return err;
 }
 
 /* Of two reasons, the one that says more. */
@@ -88,26 +106,30 @@ worse(int err, int other)
 enum way { WAY_MAPPING, WAY_PATH, WAY_PROGRAM, WAY_FIRST, WAY_OWN, WAYS };
 
 static int
-open_main(int procfs, const struct capture_request *request)
+open_main(const struct search *search)
 {
+	const struct capture_request *request = search->request;
 	const struct image *image = &request->image;
 	const bool has_path = image->path[0] == '/';
+	const uint32_t pid = search->pid;
 	int fd = -ENOENT, err = -ENOENT;
 
 	for (enum way way = WAY_MAPPING; way < WAYS; way++) {
-		if (way == WAY_MAPPING && request->pid && request->end > request->start)
-			fd = mapped_file_of_mapping(procfs, request->pid, request->start, request->end);
-		else if (way == WAY_PATH && request->pid && has_path)
-			fd = mapped_file_below_root(procfs, request->pid, image->path);
-		else if (way == WAY_PROGRAM && request->pid)
-			fd = mapped_file_exe(procfs, request->pid);
-		else if (way == WAY_FIRST && has_path)
-			fd = mapped_file_below_root(procfs, FIRST, image->path);
-		else if (way == WAY_OWN && has_path)
-			fd = mapped_file_below_root(procfs, (uint32_t)getpid(), image->path);
+		uint32_t root = pid;
+
+		if (way == WAY_FIRST)
+			root = FIRST;
+		if (way == WAY_OWN)
+			root = (uint32_t)getpid();
+		if (way == WAY_MAPPING && pid && request->end > request->start)
+			fd = mapped_file_of_mapping(search->procfs, pid, request->start, request->end);
+		else if (way == WAY_PROGRAM && pid)
+			fd = mapped_file_exe(search->procfs, pid);
+		else if (way != WAY_MAPPING && way != WAY_PROGRAM && root && has_path)
+			fd = mapped_file_below_root(search->procfs, root, image->path);
 		else
 			continue;
-		fd = open_if_right(fd, image);
+		fd = open_if_right(search, fd, root);
 		if (fd >= 0)
 			return fd;
 		if (way != WAY_FIRST || fd == -DCPI_EBUILDID) /* that root may be closed to us */
@@ -138,8 +160,20 @@ open_debug(const struct image *image)
 int
 capture_source_open(int procfs, const struct capture_request *request, struct capture_source *source)
 {
-	source->debug = -1;
-	source->main = open_main(procfs, request);
+	struct search search = {.procfs = procfs, .request = request, .pid = request->pid};
+	int err = 0;
+
+	source->main = source->debug = -1;
+	if (search.pid)
+		err = file_user_of_process(procfs, search.pid, &search.user);
+	if (err == -ENOENT) {
+		search.pid = 0;
+		err = 0;
+	}
+	if (err)
+		return err;
+	source->main = open_main(&search);
+	file_user_free(search.user);
 	if (source->main < 0)
 		return source->main;
 	source->debug = open_debug(&request->image);

@@ -4,7 +4,9 @@
  * The process that was sampled may see other files than we do, the path may be another file's by now, and the file may
  * have no name any more. So several ways are tried - its mapping, its path below the root of the process, its program,
  * the same path below the root of the first process and our own - and what they lead to is believed when its build-id,
- * or else device, inode and generation, are those of the image.
+ * or else device, inode and generation, are those of the image. A mapping and a program lead past directories that are
+ * closed, and dcpid may be root: what the user of the process could not read by path is not opened (file_user.h). Of a
+ * process that has ended nobody knows the user: then only paths are tried, with the rights of dcpid.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CAPTURE_SOURCE_H

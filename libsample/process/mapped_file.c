@@ -29,18 +29,21 @@ next_name(const char **at, char name[NAME_MAX + 1], size_t *length)
  * link: it stands on the link itself then, and the next step fails.
  */
 static int
-open_in(int root, const char *path)
+open_in(int root, const char *path, mapped_file_step *step, void *context)
 {
 	int fd = fcntl(root, F_DUPFD_CLOEXEC, 0), next, err;
 	char name[NAME_MAX + 1];
 	size_t length;
 
 	while (fd >= 0 && next_name(&path, name, &length)) {
-		errno = length > NAME_MAX ? ENAMETOOLONG : EINVAL;
-		next = -1;
-		if (length <= NAME_MAX && strcmp(name, "..") != 0)
-			next = openat(fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-		err = errno;
+		err = step ? -step(context, fd) : 0;
+		if (!err && length > NAME_MAX)
+			err = ENAMETOOLONG;
+		if (!err && strcmp(name, "..") == 0)
+			err = EINVAL;
+		next = err ? -1 : openat(fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+		if (next < 0 && !err)
+			err = errno;
 		close(fd);
 		fd = next;
 		errno = err;
@@ -51,7 +54,7 @@ open_in(int root, const char *path)
 }
 
 int
-mapped_file_below_root(int procfs, uint32_t pid, const char *path)
+mapped_file_walk(int procfs, uint32_t pid, const char *path, mapped_file_step *step, void *context)
 {
 	char name[32];
 	int root, fd;
@@ -60,9 +63,15 @@ mapped_file_below_root(int procfs, uint32_t pid, const char *path)
 	root = openat(procfs, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	fd = open_in(root, path);
+	fd = open_in(root, path, step, context);
 	close(root);
 	return fd;
+}
+
+int
+mapped_file_below_root(int procfs, uint32_t pid, const char *path)
+{
+	return mapped_file_walk(procfs, pid, path, NULL, NULL);
 }
 
 static int

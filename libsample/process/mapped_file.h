@@ -15,6 +15,12 @@
 /* `path` below the root of the process, without symbolic links. */
 int mapped_file_below_root(int procfs, uint32_t pid, const char *path);
 
+/* Is given an O_PATH descriptor of what the next name of a path is looked up in. 0, or -errno, which ends the walk. */
+typedef int mapped_file_step(void *context, int directory);
+
+/* mapped_file_below_root(), and each directory on the way is given to `step`: the root first, the file not. */
+int mapped_file_walk(int procfs, uint32_t pid, const char *path, mapped_file_step *step, void *context);
+
 /* Links that lead to the file itself, whatever became of its name: the program's, and that of the mapping with exactly
  * these addresses (CAP_CHECKPOINT_RESTORE). */
 int mapped_file_exe(int procfs, uint32_t pid);

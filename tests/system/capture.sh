@@ -60,6 +60,12 @@ explained()
 	dcpicalc --db "$db" "$@" >"$scratch/listing" 2>&1 && grep -qE '^[0-9a-f]+ +[a-z]+ .* [1-9][0-9]* ' "$scratch/listing"
 }
 
+# as_nobody COMMAND... - in the place of this shell, when it is started
+as_nobody()
+{
+	exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+
 # executes FILE [PID] - has the process, or the one that was started last, got there? Then the file may go.
 executes()
 {
@@ -182,6 +188,33 @@ if unshare --mount true 2>/dev/null; then
 	check 'and explained when the namespace is gone' wait_for 20 explained contained_way
 else
 	skip 'a program in a mount namespace of its own is named' 'not allowed to make one'
+fi
+
+# ---- what the user of a process cannot read by path ----
+
+# To execute needs no right to read: of the two programs of nobody, deleted like the ones before, one may be read.
+if (as_nobody true) 2>/dev/null; then
+	chmod 711 "$scratch" "$bin"
+	make_program "$bin/readable" readable_way
+	make_program "$bin/unreadable" unreadable_way
+	chmod 755 "$bin/readable"
+	chmod 711 "$bin/unreadable"
+	start as_nobody "$bin/unreadable"
+	unreadable=$started
+	start as_nobody "$bin/readable"
+	readable=$started
+	wait_for 20 executes "$bin/unreadable" "$unreadable"
+	wait_for 20 executes "$bin/readable" "$readable"
+	rm "$bin/readable" "$bin/unreadable"
+	check 'a program of another user that may read it is named' wait_for 60 named readable_way
+	sleep 3
+	check 'one that may be executed and not read is sampled' \
+		bash -c "dcpictl --db '$db' flush && dcpiprof --db '$db' -i | grep -q unreadable"
+	check 'and not captured' bash -c "! dcpiprof --db '$db' | grep -q unreadable_way"
+	stop "$readable" KILL 2>/dev/null
+	stop "$unreadable" KILL 2>/dev/null
+else
+	skip 'a program of another user that may read it is named' 'not allowed to become nobody'
 fi
 
 # ---- files that are not what they seem ----
