@@ -2,9 +2,11 @@
  * control.h - the socket that dcpictl talks to
  *
  * One JSON object a line in each direction. A client's next request is looked at when the reply to the one before has
- * been read; a reply may come late (after a flush), and a client that has left by then is no error. CONTROL_CLIENTS_MAX
- * are served at a time, CONTROL_QUEUE more wait for a place; one that is silent for CONTROL_IDLE_S seconds, or does not
- * read its reply, is sent away.
+ * been read; a reply may come late (after a flush), and a client that has left by then is no error. One that is silent
+ * for CONTROL_IDLE_S seconds, or does not read its reply, is sent away.
+ * No user locks another out: CONTROL_SERVED_MAX clients of one are served at a time, and more of them wait until one of
+ * these leaves. Of users other than root and the daemon's, CONTROL_USER_MAX may be there; more are refused. When
+ * CONTROL_CLIENTS_MAX of all users are there, CONTROL_QUEUE wait in the kernel.
  * Thread rule: the event loop's thread.
  */
 #ifndef DCPI_COLLECTORD_CONTROL_H
@@ -19,7 +21,9 @@
 #include "collectord/peer.h"
 #include "collectord/request.h"
 
-#define CONTROL_CLIENTS_MAX 16
+#define CONTROL_CLIENTS_MAX 64
+#define CONTROL_USER_MAX    32
+#define CONTROL_SERVED_MAX  16
 #define CONTROL_QUEUE       128
 #define CONTROL_IDLE_S      5
 

@@ -13,14 +13,62 @@
 #include "base/error.h"
 #include "collectord/machine.h"
 
+/* Clients of a user, or those of them that are served. */
+static size_t
+count_clients(const struct control *control, uid_t uid, bool served_only)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		const struct client *client = &control->clients[i];
+
+		count += client->stream && client->peer.uid == uid && !(served_only && client->is_held);
+	}
+	return count;
+}
+
+/* The client of a user that has waited longest; NULL: none waits. */
+static struct client *
+find_held(struct control *control, uid_t uid)
+{
+	struct client *oldest = NULL;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (client->stream && client->is_held && client->peer.uid == uid &&
+		    (!oldest || client->id < oldest->id))
+			oldest = client;
+	}
+	return oldest;
+}
+
+static int
+begin_serving(struct client *client)
+{
+	client->is_held = false;
+	return bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void
+release(struct client *client)
+{
+	bufferevent_free(client->stream);
+	peer_fini(&client->peer);
+	memset(client, 0, sizeof(*client));
+}
+
 void
 client_close(struct client *client)
 {
 	struct control *control = client->control;
+	const uid_t uid = client->peer.uid;
+	struct client *next;
 
-	bufferevent_free(client->stream);
-	peer_fini(&client->peer);
-	memset(client, 0, sizeof(*client));
+	release(client);
+	while (count_clients(control, uid, true) < CONTROL_SERVED_MAX && (next = find_held(control, uid)))
+		if (begin_serving(next))
+			release(next);
 	control_listen_again(control); /* there is a place again */
 }
 
@@ -136,6 +184,16 @@ on_end(struct bufferevent *stream, short what, void *context)
 		client_close(client);
 }
 
+/* Of users who may do everything as many wait as there is room for. */
+static bool
+is_one_too_many(const struct client *client)
+{
+	const struct control *control = client->control;
+	const uid_t uid = client->peer.uid;
+
+	return uid != 0 && uid != control->rules.uid && count_clients(control, uid, false) > CONTROL_USER_MAX;
+}
+
 void
 client_admit(struct client *client, struct control *control, evutil_socket_t fd)
 {
@@ -162,8 +220,17 @@ client_admit(struct client *client, struct control *control, evutil_socket_t fd)
 	bufferevent_setcb(client->stream, on_readable, on_written, on_end, client);
 	/* no watermark: libevent crashes when it has no memory for one; serve() bounds what is read */
 	bufferevent_set_timeouts(client->stream, &idle, &idle);
-	if (bufferevent_enable(client->stream, EV_READ | EV_WRITE))
+	if (is_one_too_many(client)) {
+		client->leaving = true;
+		if (bufferevent_enable(client->stream, EV_WRITE))
+			client_close(client);
+		else
+			refuse(client, "too many connections of one user: wait until some of them have ended");
+	} else if (count_clients(control, peer.uid, true) > CONTROL_SERVED_MAX) {
+		client->is_held = true;
+	} else if (begin_serving(client)) {
 		client_close(client);
+	}
 }
 
 void

@@ -13,6 +13,7 @@ struct client {
 	struct bufferevent *stream; /* NULL: the place is free */
 	uint64_t id;
 	struct peer peer;
+	bool is_held; /* nothing is read of it before another client of its user leaves */
 	bool waits;   /* for a reply */
 	bool leaving; /* to be closed when the reply is out */
 };
@@ -38,7 +39,7 @@ void control_listen_again(struct control *control);
 
 /* ---- control_client.c ---- */
 
-/* Give a free place to who connected by `fd`, which is closed when that fails. */
+/* Give a free place to who connected by `fd`, which is closed when that fails; or tell them that they are too many. */
 void client_admit(struct client *client, struct control *control, evutil_socket_t fd);
 
 /* Send a reply, which is given away; NULL, for want of memory, becomes an error. */

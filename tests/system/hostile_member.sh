@@ -105,6 +105,7 @@ start as_member perl -MFcntl -MSocket -e '
 hostile=$started
 wait_for 20 grep -q ready "$scratch/hostile"
 check_equal 'he can open nothing to write' ready "$(cat "$scratch/hostile")"
+check 'connections of his that say nothing make nobody wait' timeout 4 dcpictl --db "$db" status
 before=$(stat -c %s "$db/data.mdb")
 sleep 10
 held=$(stat -c %s "$db/data.mdb")

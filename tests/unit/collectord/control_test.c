@@ -7,9 +7,9 @@ static void
 a_seventeenth_client_waits_for_a_place(void **state)
 {
 	struct service *service = *state;
-	int fds[CONTROL_CLIENTS_MAX], fd;
+	int fds[CONTROL_SERVED_MAX], fd;
 
-	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+	for (int i = 0; i < CONTROL_SERVED_MAX; i++) {
 		fds[i] = connect_client(service);
 		turn(service);
 	}
@@ -20,9 +20,78 @@ a_seventeenth_client_waits_for_a_place(void **state)
 	turn(service);
 	assert_heard(fd, "{\"ok\":true}\n");
 	close(fd);
-	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++)
+	for (int i = 0; i < CONTROL_SERVED_MAX; i++)
 		if (i != 7)
 			close(fds[i]);
+}
+
+/* Connect as another user of the daemon's group. */
+static int
+connect_as(struct service *service, uid_t user)
+{
+	int fd;
+
+	assert_int_equal(chmod(service->directory, 0755), 0);
+	assert_int_equal(chmod(service->path, 0666), 0);
+	assert_int_equal(seteuid(user), 0);
+	fd = connect_client(service);
+	assert_int_equal(seteuid(0), 0);
+	turn(service);
+	return fd;
+}
+
+static void
+silent_clients_of_a_user_lock_no_other_out(void **state)
+{
+	struct service *service = *state;
+	int fds[CONTROL_USER_MAX], fd;
+
+	if (geteuid() != 0)
+		skip_because("only root can be another user");
+	for (int i = 0; i < CONTROL_USER_MAX; i++)
+		fds[i] = connect_as(service, 60123);
+	fd = connect_as(service, 60124);
+	say(service, fd, "{\"command\":\"status\"}\n");
+	assert_heard(fd, "{\"ok\":true}\n");
+	close(fd);
+	fd = connect_client(service);
+	say(service, fd, "{\"command\":\"status\"}\n");
+	assert_heard(fd, "{\"ok\":true}\n");
+	close(fd);
+	for (int i = 0; i < CONTROL_USER_MAX; i++)
+		close(fds[i]);
+}
+
+static void
+too_many_connections_of_a_member_are_refused_and_those_of_root_wait(void **state)
+{
+	struct service *service = *state;
+	int fds[CONTROL_USER_MAX + 1], fd;
+
+	if (geteuid() != 0)
+		skip_because("only root can be another user");
+	for (int i = 0; i < CONTROL_USER_MAX; i++)
+		fds[i] = connect_as(service, 60123);
+	fd = connect_as(service, 60123);
+	assert_heard(fd, "{\"ok\":false,\"error\":\"too many connections of one user: wait until some of them have "
+	                 "ended\"}\n");
+	assert_closed(fd);
+	close(fd);
+	for (int i = 0; i < CONTROL_USER_MAX; i++)
+		close(fds[i]);
+	turn(service);
+	for (int i = 0; i < CONTROL_USER_MAX + 1; i++) {
+		fds[i] = connect_client(service);
+		turn(service);
+	}
+	assert_heard(fds[CONTROL_USER_MAX], "");
+	for (int i = 0; i < CONTROL_USER_MAX; i++)
+		close(fds[i]);
+	say(service, fds[CONTROL_USER_MAX], "{\"command\":\"status\"}\n");
+	turn(service);
+	turn(service);
+	assert_heard(fds[CONTROL_USER_MAX], "{\"ok\":true}\n");
+	close(fds[CONTROL_USER_MAX]);
 }
 
 static void
@@ -137,6 +206,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(a_seventeenth_client_waits_for_a_place),
+		SERVICE_TEST(silent_clients_of_a_user_lock_no_other_out),
+		SERVICE_TEST(too_many_connections_of_a_member_are_refused_and_those_of_root_wait),
 		SERVICE_TEST(without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time),
 		SERVICE_TEST(who_asks_for_a_label_is_the_process_that_connected),
 		SERVICE_TEST(the_socket_is_for_user_and_group),
