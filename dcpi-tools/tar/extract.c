@@ -13,6 +13,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/tar/archive.h"
 #include "dcpi-tools/tar/request.h"
+#include "profile/verify.h"
 
 static int
 open_archive(const char *path)
@@ -54,6 +55,23 @@ unpack(const struct request *request, const char *data, uint64_t *bytes)
 	if (from != STDIN_FILENO)
 		close(from);
 	return err ? say_failure(request, err, why) : STATUS_OK;
+}
+
+/* LMDB would believe what a stranger wrote: see profile/verify.h. */
+static int
+verify(const struct request *request, const char *data)
+{
+	const int fd = open(data, O_RDONLY | O_CLOEXEC);
+	char why[VERIFY_WHY_SIZE];
+	int err = fd < 0 ? -errno : profile_verify_file(fd, why, sizeof(why));
+
+	if (fd >= 0)
+		close(fd);
+	if (err == -DCPI_EDAMAGED) {
+		message_print(request->archive, "cannot open the database in it: %s (it was not extracted)", why);
+		return STATUS_DAMAGED;
+	}
+	return err ? message_cannot(request->archive, "open the database in it", err, NULL) : STATUS_OK;
 }
 
 /* Open it once: what is no database must not be called one. Its sentences would name where it is now. */
@@ -124,6 +142,8 @@ tar_extract(const struct request *request)
 		                        NULL);
 	else
 		status = unpack(request, data, &bytes);
+	if (!status)
+		status = verify(request, data);
 	if (!status)
 		status = try_it(request, directory);
 	if (!status)

@@ -7,20 +7,7 @@
 #include "base/error.h"
 #include "profile/lmdb_pages_internal.h"
 
-#define NO_PAGE     UINT64_MAX
 #define VALUE_READS 16 /* times the file, that values are read in one go */
-
-enum node_flags {
-	NODE_OVERFLOW = 0x01, /* the value is the number of the page where it begins */
-	NODE_TREE = 0x02,
-};
-
-struct node_header {
-	uint16_t low, high; /* of the value's size; of a child's page number, with flags above them */
-	uint16_t flags;
-	uint16_t key_size;
-};
-_Static_assert(sizeof(struct node_header) == 8, "as LMDB writes it");
 
 struct pages_leaf {
 	struct pages *pages;
@@ -47,9 +34,8 @@ see(struct pages *pages, uint64_t number)
 	return true;
 }
 
-/* Pointers to nodes: their number, or 0 when the header makes no sense for a branch or leaf page. */
-static size_t
-node_count(const struct pages *pages, const uint8_t *page, uint64_t number, unsigned kind)
+size_t
+pages_node_count(const struct pages *pages, const uint8_t *page, uint64_t number, unsigned kind)
 {
 	struct page_header header;
 
@@ -60,9 +46,8 @@ node_count(const struct pages *pages, const uint8_t *page, uint64_t number, unsi
 	return (header.lower - sizeof(header)) / sizeof(uint16_t);
 }
 
-/* Node `index`, whose header and key lie inside the page: where its data begin, or 0. */
-static size_t
-find_node(const struct pages *pages, const uint8_t *page, size_t index, struct node_header *node)
+size_t
+pages_find_node(const struct pages *pages, const uint8_t *page, size_t index, struct node_header *node)
 {
 	uint16_t offset;
 
@@ -73,14 +58,6 @@ find_node(const struct pages *pages, const uint8_t *page, size_t index, struct n
 	if (offset + sizeof(*node) + node->key_size > pages->page_size)
 		return 0;
 	return offset + sizeof(*node) + node->key_size;
-}
-
-/* Where the two halves of a number lie depends on the machine. */
-static uint32_t
-node_number(const struct node_header *node)
-{
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? node->low | (uint32_t)node->high << 16
-	                                                 : node->high | (uint32_t)node->low << 16;
 }
 
 static int
@@ -121,7 +98,7 @@ pages_leaf_entry(const struct pages_leaf *leaf, size_t index, struct pages_entry
 {
 	struct pages *pages = leaf->pages;
 	struct node_header node = {0};
-	const size_t data = find_node(pages, leaf->page, index, &node);
+	const size_t data = pages_find_node(pages, leaf->page, index, &node);
 	const uint32_t size = node_number(&node);
 
 	if (data == 0 || (node.flags & ~(NODE_OVERFLOW | NODE_TREE)))
@@ -153,8 +130,8 @@ pages_entry_tree(const struct pages_entry *entry, struct pages_tree *tree)
 	return 0;
 }
 
-static uint8_t *
-level_buffer(struct pages *pages, size_t level)
+uint8_t *
+pages_level(struct pages *pages, size_t level)
 {
 	if (!pages->levels[level])
 		pages->levels[level] = malloc(pages->page_size);
@@ -166,9 +143,9 @@ child_of(const struct pages *pages, const uint8_t *page, size_t index)
 {
 	struct node_header node = {0};
 
-	if (find_node(pages, page, index, &node) == 0)
+	if (pages_find_node(pages, page, index, &node) == 0)
 		return NO_PAGE;
-	return node_number(&node) | (uint64_t)node.flags << 32;
+	return node_child(&node);
 }
 
 static int
@@ -179,7 +156,7 @@ walk(struct pages *pages, uint64_t number, size_t level, pages_visit *visit, voi
 	size_t children;
 	int err = 0;
 
-	page = level < DEPTH_MAX ? level_buffer(pages, level) : NULL;
+	page = level < DEPTH_MAX ? pages_level(pages, level) : NULL;
 	if (!page && level < DEPTH_MAX)
 		return -ENOMEM;
 	if (!page || !see(pages, number) ||
@@ -188,10 +165,10 @@ walk(struct pages *pages, uint64_t number, size_t level, pages_visit *visit, voi
 		return 0;
 	}
 	leaf.page = page;
-	leaf.count = node_count(pages, page, number, PAGE_LEAF);
+	leaf.count = pages_node_count(pages, page, number, PAGE_LEAF);
 	if (leaf.count > 0)
 		return visit(context, &leaf);
-	children = node_count(pages, page, number, PAGE_BRANCH);
+	children = pages_node_count(pages, page, number, PAGE_BRANCH);
 	if (children == 0)
 		++*damaged;
 	for (size_t i = 0; i < children && !err; i++)
@@ -208,7 +185,7 @@ pages_walk(struct pages *pages, const struct pages_tree *tree, pages_visit *visi
 int
 pages_scan(struct pages *pages, pages_visit *visit, void *context)
 {
-	struct pages_leaf leaf = {.pages = pages, .page = level_buffer(pages, 0)};
+	struct pages_leaf leaf = {.pages = pages, .page = pages_level(pages, 0)};
 	int err = 0;
 
 	if (!leaf.page)
@@ -217,7 +194,7 @@ pages_scan(struct pages *pages, pages_visit *visit, void *context)
 		if (pages->seen[number / 8] & 1 << number % 8 ||
 		    !pages_read_at(pages->fd, pages->levels[0], pages->page_size, number * pages->page_size))
 			continue;
-		leaf.count = node_count(pages, leaf.page, number, PAGE_LEAF);
+		leaf.count = pages_node_count(pages, leaf.page, number, PAGE_LEAF);
 		if (leaf.count > 0)
 			err = visit(context, &leaf);
 	}

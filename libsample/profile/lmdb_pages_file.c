@@ -13,14 +13,6 @@
 #define META_MAGIC   0xbeefc0deu
 #define DATA_VERSION 1
 
-struct meta_record {
-	uint32_t magic, version;
-	uint64_t address, map_size;
-	struct tree_record free, main;
-	uint64_t last_page;
-	uint64_t transaction;
-};
-
 bool
 pages_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
@@ -40,8 +32,8 @@ pages_read_at(int fd, void *data, size_t size, uint64_t offset)
 	return true;
 }
 
-static bool
-read_meta(int fd, uint64_t offset, struct meta_record *meta)
+bool
+pages_read_meta(int fd, uint64_t offset, struct meta_record *meta)
 {
 	struct page_header header;
 
@@ -62,10 +54,10 @@ find_page_size(int fd)
 {
 	struct meta_record meta;
 
-	if (read_meta(fd, 0, &meta) && is_page_size(meta.free.pad))
+	if (pages_read_meta(fd, 0, &meta) && is_page_size(meta.free.pad))
 		return meta.free.pad;
 	for (size_t size = PAGE_MIN; size <= PAGE_MAX; size *= 2)
-		if (read_meta(fd, size, &meta) && meta.free.pad == size)
+		if (pages_read_meta(fd, size, &meta) && meta.free.pad == size)
 			return size;
 	return PAGE_MIN;
 }
@@ -122,7 +114,7 @@ pages_metas(struct pages *pages, struct pages_meta metas[2])
 	size_t count = 0;
 
 	for (uint64_t number = 0; number < 2; number++) {
-		if (!read_meta(pages->fd, number * pages->page_size, &record))
+		if (!pages_read_meta(pages->fd, number * pages->page_size, &record))
 			continue;
 		metas[count++] = (struct pages_meta){.transaction = record.transaction,
 		                                     .main = {record.main.root, record.main.entries},

@@ -104,6 +104,10 @@ look_at_hostile_archives()
 	head -c 100000 /dev/zero >b/zeros && mv -f b/zeros b/data.mdb
 	archive_of b/data.mdb
 	refused 'what is no database' 'cannot open the database in it' hostile.tar.zst
+	cp small/data.mdb b/data.mdb # the roots of both versions, in the first two pages
+	for i in 128 4224; do printf '\377\377\377\0\0\0\0\0' | dd of=b/data.mdb bs=1 seek="$i" conv=notrunc status=none; done
+	archive_of b/data.mdb
+	refused 'a database whose pages lie outside of it' 'page 16777215 is used twice, or lies outside' hostile.tar.zst
 	zstd -dc small.tar.zst | gzip >hostile.tar.zst
 	refused 'another compression' 'no archive that dcpitar wrote' hostile.tar.zst
 	check_equal 'nothing of all that is left' '' "$(ls -A "$TMPDIR"; ls -Ad hostile .dcpitar* 2>/dev/null)"
