@@ -2,7 +2,8 @@
  * salvage_fuzz - what is salvaged from a database with any bytes in any places
  *
  * The input is a list of edits of a sound database: page (one byte), offset in it (two bytes, big-endian; its highest
- * bit: the edit ends the file there), how many bytes (one byte), the bytes. What comes out must be sound.
+ * bit: the edit ends the file there), how many bytes (one byte), the bytes. What comes out must be sound. And what
+ * passes for a file that LMDB may be given (verify.h) is given to it, to the last value.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/bytes.h"
 #include "profile/profile.h"
 #include "profile/salvage.h"
+#include "profile/verify.h"
 #include "tests/remove_tree.h"
 
 #define PAGE   4096
@@ -124,6 +126,22 @@ damage(const uint8_t *data, size_t size)
 	close(fd);
 }
 
+static void
+read_verified(void)
+{
+	const struct profile_options options = {.write = false};
+	const int fd = open(path, O_RDONLY);
+	char why[VERIFY_WHY_SIZE];
+	struct profile *profile;
+
+	require(fd >= 0);
+	if (profile_verify_file(fd, why, sizeof(why)) == 0 && profile_open(directory, &options, &profile) == 0) {
+		(void)profile_check(profile, NULL, NULL);
+		profile_close(profile);
+	}
+	close(fd);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -134,6 +152,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_once();
 	damage(data, size);
 	remove_tree(target);
+	read_verified();
 	if (profile_salvage(directory, target, NULL, &result))
 		abort();
 	require(profile_open(target, &options, &profile) == 0);
