@@ -21,6 +21,7 @@
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for what may soon be gone */
+#define START_NS        (60 * SECOND_NS)  /* in which the advance is the start's */
 #define IDLE_NS         SECOND_NS         /* between two looks when there is nothing to do */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
 #define SHOWN_SIZE      1024
@@ -139,6 +140,18 @@ refill(struct capturer *capturer, uint64_t now_ns)
 	capturer->refilled_ns = now_ns;
 	if (capturer->allowance_ns > most)
 		capturer->allowance_ns = most;
+}
+
+/* What a run cost. At the start, what is not paid for by then is the start's, and not of the time in which it was. */
+static void
+spend(struct capturer *capturer, uint64_t cost_ns)
+{
+	int64_t advanced_ns;
+
+	capturer->allowance_ns -= (int64_t)cost_ns;
+	advanced_ns = advance_ns(&capturer->options) - capturer->allowance_ns;
+	if (machine_clock_ns(CLOCK_MONOTONIC) - capturer->began_ns < START_NS && advanced_ns > capturer->advanced_ns)
+		capturer->advanced_ns = advanced_ns;
 }
 
 static void
@@ -310,7 +323,7 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	writer_fini(&writer);
 	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	pthread_mutex_lock(&capturer->lock);
-	capturer->allowance_ns -= (int64_t)(result->outcome.cpu_ns + own_ns);
+	spend(capturer, result->outcome.cpu_ns + own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
 		capture_result_free(result);
@@ -380,7 +393,7 @@ capturer_new(const struct capturer_options *options)
 		return NULL;
 	capturer->options = *options;
 	capturer->allowance_ns = advance_ns(options);
-	capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	capturer->began_ns = capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	capturer->stop_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (capturer->stop_bell < 0) {
 		free(capturer);
@@ -474,4 +487,15 @@ capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 		for (size_t i = 0; i < set->count; i++)
 			stats->waiting += rank(capturer, &set->entries[i]) != 0;
 	pthread_mutex_unlock(&capturer->lock);
+}
+
+uint64_t
+capturer_start_cpu_ns(struct capturer *capturer)
+{
+	uint64_t start_cpu_ns;
+
+	pthread_mutex_lock(&capturer->lock);
+	start_cpu_ns = (uint64_t)capturer->advanced_ns;
+	pthread_mutex_unlock(&capturer->lock);
+	return start_cpu_ns;
 }

@@ -72,4 +72,7 @@ struct capturer_stats {
 /* Any thread. */
 void capturer_stats(struct capturer *capturer, struct capturer_stats *stats);
 
+/* Processor time that was spent in advance in the first minute, children's and its own thread's. Any thread. */
+uint64_t capturer_start_cpu_ns(struct capturer *capturer);
+
 #endif

@@ -62,6 +62,8 @@ struct capturer {
 	size_t result_bytes;
 	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
 	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
+	uint64_t began_ns;    /* likewise */
+	int64_t advanced_ns;  /* the most that was spent in advance while it started */
 	uint64_t full_until_ns;
 	uint64_t taken, failed, bytes;
 	bool kernel_is_closed;

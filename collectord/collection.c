@@ -198,6 +198,8 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	announce_events(collection->log, &collection->epoch);
 	announce_overhead(collection->log, &collection->epoch, collection->config.overhead_limit_ppm);
 	collection_mark(collection);
+	collection->start_cpu_ns = collection->cpu_time_ns - collection->opened_cpu_ns;
+	collection->start_taken_ns = 0;
 	collection_update_stats(collection);
 	collection_look_aside(collection);
 	err = sampler_enable(collection->sampler);
@@ -228,6 +230,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 	collection->config = *config;
 	collection->log = log;
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
+	collection->opened_cpu_ns = machine_cpu_time_ns();
 	init_guard(collection);
 	collection->watch = machine_watch_new("/sys", "/proc"); /* first: what changes from here on is told */
 	if (!collection->watch) {

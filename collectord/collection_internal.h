@@ -50,6 +50,9 @@ struct collection {
 	uint64_t taken_monotonic_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_time_ns;        /* processor time used until then */
 	struct overhead overhead;    /* of the epoch, until then */
+	uint64_t opened_cpu_ns;      /* processor time used before this collection was opened */
+	uint64_t start_cpu_ns;       /* used from there on until it counted, and in no job yet */
+	uint64_t start_taken_ns;     /* what the start of flusher and capturer took, of the jobs until then */
 	struct pace pace;
 	struct pace_mark look, review; /* where the last look at the pace ended, and the last review */
 	bool pace_failed;              /* the last change of rates was not possible, and the log says so */
@@ -100,6 +103,9 @@ uint64_t collection_capture_limit(const struct config *config);
 
 /* Processor time of dcpid and of what it started. */
 uint64_t collection_cpu_time_ns(const struct collection *collection);
+
+/* Of `used_ns` that were used since the last job, what was for the start: the kernel's names, captures in advance. */
+uint64_t collection_start_since(const struct collection *collection, uint64_t used_ns);
 
 /* Have files that got samples asked for their build-ids, and take notice of those that were written to. */
 void collection_ask_files(struct collection *collection);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectord/machine.h"
+
 /* Members are compared one by one: what lies between them, and behind the end of a name, is not defined. */
 static bool
 events_differ(const struct config *a, const struct config *b)
@@ -52,6 +54,7 @@ reopen(struct collection *collection, struct sampler *sampler, const struct conf
 	sampler_close(collection->sampler);
 	collection->sampler = sampler;
 	collection->config = *config;
+	collection->opened_cpu_ns = machine_cpu_time_ns();
 	err = collection_open_profile(collection, why, size);
 	if (!err)
 		err = collection_start(collection, label, why, size);

@@ -14,6 +14,19 @@ collection_cpu_time_ns(const struct collection *collection)
 	return machine_cpu_time_ns() + (collection->files ? file_ids_cpu_ns(collection->files) : 0);
 }
 
+uint64_t
+collection_start_since(const struct collection *collection, uint64_t used_ns)
+{
+	uint64_t start_ns = collection->flusher ? flusher_start_cpu_ns(collection->flusher) : 0;
+
+	if (collection->capturer)
+		start_ns += capturer_start_cpu_ns(collection->capturer);
+	if (start_ns < collection->start_taken_ns) /* others take their place */
+		return 0;
+	start_ns -= collection->start_taken_ns;
+	return start_ns < used_ns ? start_ns : used_ns;
+}
+
 /* A clock that cannot be read goes on as far as the others say: a slice of 1970 would be dropped for its age. */
 void
 collection_mark(struct collection *collection)
@@ -29,16 +42,18 @@ collection_mark(struct collection *collection)
 }
 
 /*
- * Give `slice` its times and its share of our cost. When the clock leapt meanwhile - it was set, or the machine slept -
- * what was counted belongs to the time before, as that clock had it: no slice stretches over a leap, another begins.
+ * Give the job's slice its times and its share of our cost, without that of the start, which is the epoch's. When the
+ * clock leapt meanwhile - it was set, or the machine slept - what was counted belongs to the time before, as that clock
+ * had it: no slice stretches over a leap, another begins.
  */
 static void
-date_slice(struct collection *collection, struct slice *slice)
+date_slice(struct collection *collection, struct flush_job *job)
 {
+	struct slice *slice = &job->slice;
 	const uint64_t taken_ns = collection->taken_ns;
 	const uint64_t begin_ns = collection->taken_monotonic_ns;
 	const uint64_t cpu_time_ns = collection->cpu_time_ns;
-	uint64_t length_ns;
+	uint64_t length_ns, used_ns, start_ns;
 	int64_t step_ns;
 	bool is_leap;
 
@@ -53,8 +68,14 @@ date_slice(struct collection *collection, struct slice *slice)
 	/* What was kept for long because it could not be written does not belong to what was before. */
 	if (length_ns >= collection->config.slice_ns)
 		collection->slice_ends = true;
-	slice->daemon_cpu_ns = collection->cpu_time_ns - cpu_time_ns;
+	used_ns = collection->cpu_time_ns - cpu_time_ns;
+	start_ns = collection_start_since(collection, used_ns);
+	collection->start_taken_ns += start_ns;
+	slice->daemon_cpu_ns = used_ns - start_ns;
+	job->start_cpu_ns = collection->start_cpu_ns + start_ns;
+	collection->start_cpu_ns = 0;
 	collection->overhead.daemon_ns += slice->daemon_cpu_ns;
+	collection->overhead.start_ns += job->start_cpu_ns;
 	collection->overhead.cpu_ns += overhead_cpu_ns(collection->epoch.events, slice->events, slice->event_count,
 	                                               length_ns, collection->epoch.cpu_count);
 	for (size_t i = 0; i < slice->event_count; i++)
@@ -118,6 +139,6 @@ collection_take(struct collection *collection)
 	if (collection_session_is_long(collection) &&
 	    sampler_renew(collection->sampler, &job->images, &job->contexts) == 0)
 		collection->sessions++;
-	date_slice(collection, &job->slice);
+	date_slice(collection, job);
 	add_totals(collection, &job->slice);
 }

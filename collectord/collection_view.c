@@ -12,8 +12,14 @@ view_add_overhead(const struct collection *collection, struct collection_view *v
 	const struct slice_event *counted = sampler_counted(collection->sampler);
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC), cpu_time_ns = collection_cpu_time_ns(collection);
 
-	if (cpu_time_ns > collection->cpu_time_ns)
-		view->overhead.daemon_ns += cpu_time_ns - collection->cpu_time_ns;
+	if (cpu_time_ns > collection->cpu_time_ns) {
+		const uint64_t used_ns = cpu_time_ns - collection->cpu_time_ns;
+		const uint64_t start_ns = collection_start_since(collection, used_ns);
+
+		view->overhead.daemon_ns += used_ns - start_ns;
+		view->overhead.start_ns += start_ns;
+	}
+	view->overhead.start_ns += collection->start_cpu_ns;
 	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * view->cpu_count;
 	for (size_t i = 0; i < collection->epoch.event_count; i++)
 		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);

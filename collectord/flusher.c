@@ -339,6 +339,17 @@ flusher_free(struct flusher *flusher)
 	free(flusher);
 }
 
+uint64_t
+flusher_start_cpu_ns(struct flusher *flusher)
+{
+	uint64_t start_cpu_ns;
+
+	pthread_mutex_lock(&flusher->lock);
+	start_cpu_ns = flusher->start_cpu_ns;
+	pthread_mutex_unlock(&flusher->lock);
+	return start_cpu_ns;
+}
+
 int
 flusher_descriptor(const struct flusher *flusher)
 {

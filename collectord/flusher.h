@@ -39,6 +39,7 @@ struct flush_job {
 	 */
 	struct image_table *images;
 	struct context_table *contexts;
+	uint64_t start_cpu_ns; /* processor time that the start took, to be added to the epoch's */
 };
 
 struct flush_result {
@@ -103,6 +104,9 @@ void flusher_serve(struct flusher *flusher, struct capturer *capturer);
 
 /* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
 void flusher_retain(struct flusher *flusher, const struct retention_options *options);
+
+/* Processor time that naming the kernel's functions took after the first job, from the symbols that were given. */
+uint64_t flusher_start_cpu_ns(struct flusher *flusher);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
 void flush_job_fini(struct flush_job *job);            /* frees what it holds */

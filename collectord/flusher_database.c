@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/grow.h"
 #include "collectord/healing.h"
+#include "collectord/machine.h"
 #include "process/image_of_mapping.h"
 #include "profile/captured.h"
 
@@ -188,6 +190,22 @@ identify_late(struct flusher *flusher)
 	flusher->unidentified_count = kept;
 }
 
+/* The names of a kernel are taken once: of those that come with the start, what it costs is the start's. */
+static void
+store_kernel_names(struct flusher *flusher, uint32_t first_image, uint32_t count)
+{
+	const bool at_start = flusher->unnamed.symbols;
+	const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	unnamed_store(&flusher->unnamed, flusher->profile, flusher->images + first_image, first_image, count,
+	              flusher->log);
+	if (!at_start)
+		return;
+	pthread_mutex_lock(&flusher->lock);
+	flusher->start_cpu_ns += machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+	pthread_mutex_unlock(&flusher->lock);
+}
+
 static int
 write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
 {
@@ -202,6 +220,7 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 		.context_count = work->context_count - first_context,
 		.contexts = flusher->contexts + first_context,
 		.slice = &work->job.slice,
+		.start_cpu_ns = work->job.start_cpu_ns,
 	};
 	int err;
 
@@ -220,8 +239,7 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 	}
 	identified_fini(&identified);
 	if (!err)
-		unnamed_store(&flusher->unnamed, flusher->profile, flusher->images + first_image, first_image,
-		              batch.image_count, flusher->log);
+		store_kernel_names(flusher, first_image, batch.image_count);
 	if (!err && flusher->namer) {
 		code_namer_note(flusher->namer, flusher->images, work->entries, work->entry_count);
 		code_namer_store(flusher->namer, flusher->profile);

@@ -63,7 +63,8 @@ struct flusher {
 	bool stop;
 	bool ended; /* the thread has */
 	bool wants_look, wants_store;
-	bool is_busy; /* the thread is in the profile */
+	uint64_t start_cpu_ns; /* see flusher_start_cpu_ns() */
+	bool is_busy;          /* the thread is in the profile */
 	bool has_work;
 	bool has_result;
 	struct work work; /* the thread's while has_work, the loop's otherwise */

@@ -200,11 +200,12 @@ overhead_json(const struct collection_view *view)
 	double expected = 0;
 	const bool has_expected = overhead_expected(epoch->events, epoch->event_count, &expected);
 
-	return json_pack("{s:o,s:o,s:o,s:o}", "limit_percent",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "limit_percent",
 	                 percent(epoch->overhead_limit_ppm > 0, (double)epoch->overhead_limit_ppm / 1e4),
 	                 "expected_percent", percent(has_expected, expected), "measured_percent",
 	                 percent(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)),
-	                 "dcpid_percent", percent(overhead->cpu_ns, overhead_daemon_percent(overhead)));
+	                 "dcpid_percent", percent(overhead->cpu_ns, overhead_daemon_percent(overhead)), "start_cpu_ns",
+	                 number(overhead->start_ns));
 }
 
 json_t *

@@ -299,6 +299,9 @@ print_cost(const struct summary *summary, const struct output *output)
 	if (limit > 0)
 		fprintf(output->stream, " (limit %g%%)", limit);
 	fputc('\n', output->stream);
+	if (overhead_shows_start(overhead))
+		print_line(&paragraph, "besides, %.4g ms of processor time once, to start",
+		           (double)overhead->start_ns / 1e6);
 	for (size_t i = 0; i < summary->columns->count; i++)
 		print_event_cost(&selection->events[summary->columns->events[i]], &paragraph);
 }

@@ -119,9 +119,10 @@ overhead_json(const struct selection *selection)
 	double expected = 0;
 	const bool has_expected = cost_expected_percent(selection, &expected);
 
-	return json_pack("{s:o, s:o, s:o}", "limit_percent", percent_json(limit > 0, limit), "expected_percent",
+	return json_pack("{s:o, s:o, s:o, s:o}", "limit_percent", percent_json(limit > 0, limit), "expected_percent",
 	                 percent_json(has_expected, expected), "measured_percent",
-	                 percent_json(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)));
+	                 percent_json(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)),
+	                 "start_cpu_ns", json_count(overhead->start_ns));
 }
 
 /* After the rows, so that a reader of the text meets the table first. */

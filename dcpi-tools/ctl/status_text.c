@@ -277,6 +277,11 @@ print_cost(const json_t *status, size_t width, FILE *stream)
 	if (limit > 0)
 		fprintf(stream, " (limit %g %%)", limit);
 	fputc('\n', stream);
+	if (real_of(overhead, "start_cpu_ns") > 0) {
+		print_label("", width, stream);
+		fprintf(stream, "besides, %.4g ms of CPU time once, to start\n",
+		        real_of(overhead, "start_cpu_ns") / 1e6);
+	}
 	print_label("memory", width, stream);
 	fprintf(stream, "%s\n", size_format(count_of(status, "rss_bytes"), resident));
 }

@@ -16,6 +16,7 @@
 #define FORMAT_1 1
 #define FORMAT_2 2 /* of epochs and slices since schema 2, of symbols since 4 */
 #define FORMAT_3 3 /* of epochs since schema 5 */
+#define FORMAT_4 4 /* of epochs since schema 6 */
 
 static inline void
 read_format(struct byte_reader *reader)

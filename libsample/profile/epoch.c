@@ -88,7 +88,7 @@ epoch_value_is_kept(const void *data, size_t size)
 	struct byte_reader reader;
 
 	reader_init(&reader, data, size);
-	if (read_format_until(&reader, FORMAT_3) < FORMAT_3)
+	if (read_format_until(&reader, FORMAT_4) < FORMAT_3)
 		return false;
 	return read_varint(&reader) & EPOCH_FLAG_KEPT && !reader.failed;
 }
@@ -101,7 +101,7 @@ epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 	flags |= epoch->is_kept ? EPOCH_FLAG_KEPT : 0;
 	flags |= epoch->is_imported ? EPOCH_FLAG_IMPORTED : 0;
 	flags |= epoch->continues ? EPOCH_FLAG_CONTINUES : 0;
-	write_u8(writer, FORMAT_3);
+	write_u8(writer, FORMAT_4);
 	write_varint(writer, flags);
 	write_varint(writer, epoch->start_ns);
 	/* A clock that was set back must not make a value that cannot be read. */
@@ -112,6 +112,7 @@ epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 	write_string(writer, epoch->cpu);
 	write_varint(writer, epoch->cpu_count);
 	write_varint(writer, epoch->overhead_limit_ppm);
+	write_varint(writer, epoch->start_cpu_ns);
 	write_varint(writer, epoch->event_count);
 	for (size_t i = 0; i < epoch->event_count; i++)
 		write_event(writer, &epoch->events[i]);
@@ -126,7 +127,7 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 
 	memset(epoch, 0, sizeof(*epoch));
 	reader_init(&reader, data, size);
-	format = read_format_until(&reader, FORMAT_3);
+	format = read_format_until(&reader, FORMAT_4);
 	flags = format >= FORMAT_3 ? (unsigned)read_varint_below(&reader, EPOCH_FLAGS_END) : 0;
 	epoch->is_kept = flags & EPOCH_FLAG_KEPT;
 	epoch->is_imported = flags & EPOCH_FLAG_IMPORTED;
@@ -144,6 +145,8 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 	epoch->cpu_count = read_varint_u32(&reader);
 	if (format >= FORMAT_2)
 		epoch->overhead_limit_ppm = read_varint_u32(&reader);
+	if (format >= FORMAT_4)
+		epoch->start_cpu_ns = read_varint(&reader);
 	epoch->event_count = read_varint_below(&reader, EVENTS_MAX + 1);
 	for (size_t i = 0; i < epoch->event_count; i++)
 		read_event(&reader, format, &epoch->events[i]);

@@ -29,6 +29,7 @@ struct epoch {
 	char cpu[EPOCH_TEXT_SIZE];    /* model name, of an x86 with vendor, family, model, flags */
 	uint32_t cpu_count;           /* online */
 	uint32_t overhead_limit_ppm;  /* of the machine, from which rates were chosen; 0: they were given */
+	uint64_t start_cpu_ns;        /* processor time that dcpid used once, when it started; in no slice */
 	bool is_kept;                 /* nothing of it is dropped, however old it is and whatever the size */
 	bool is_imported;             /* from elsewhere: it is none of the latest */
 	bool continues; /* the one before, with other rates: both are what was collected since that began */

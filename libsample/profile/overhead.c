@@ -2,6 +2,8 @@
 
 #include "profile/codec.h"
 
+#define START_SHARE 10000 /* of the whole */
+
 static double
 cost_of_second(const struct event *event)
 {
@@ -104,4 +106,10 @@ double
 overhead_percent(const struct overhead *overhead)
 {
 	return percent_of((double)overhead->sample_ns + (double)overhead->daemon_ns, overhead->cpu_ns);
+}
+
+bool
+overhead_shows_start(const struct overhead *overhead)
+{
+	return overhead->start_ns > 0 && overhead->start_ns >= overhead->cpu_ns / START_SHARE;
 }

@@ -28,6 +28,7 @@ struct overhead {
 	uint64_t sample_ns; /* processor time that taking the samples cost */
 	uint64_t daemon_ns; /* that dcpid used */
 	uint64_t cpu_ns;    /* of all CPUs: the whole */
+	uint64_t start_ns;  /* that dcpid used once, when it started; in none of the others */
 	bool is_unknown;    /* there are samples whose cost is not known; sample_ns is without them */
 };
 
@@ -44,5 +45,8 @@ void overhead_add(struct overhead *overhead, const struct event *event, const st
 /* dcpid's share, and that of the samples and dcpid; 0 of no time. */
 double overhead_daemon_percent(const struct overhead *overhead);
 double overhead_percent(const struct overhead *overhead);
+
+/* Is the start worth telling? No when it is less than 0.01 % of the whole: no other share would show it. */
+bool overhead_shows_start(const struct overhead *overhead);
 
 #endif

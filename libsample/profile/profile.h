@@ -22,7 +22,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       5
+#define PROFILE_SCHEMA       6
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -92,6 +92,7 @@ struct profile_batch {
 	 * with it. slice->epoch must exist; the epoch's end becomes slice->end_ns.
 	 */
 	struct slice *slice;
+	uint64_t start_cpu_ns; /* added to the epoch's */
 };
 
 /*

@@ -218,11 +218,15 @@ add_match(struct selection_parts *parts, size_t epoch, const struct slice *slice
 int
 selection_read_slices(struct selection_parts *parts)
 {
+	struct selection *selection = parts->selection;
 	int err = 0;
 
+	for (size_t i = 0; i < selection->epoch_count; i++)
+		selection->overhead.start_ns =
+			add_saturating(selection->overhead.start_ns, selection->epochs[i].start_cpu_ns);
 	for (size_t i = 0; !err && i < parts->scope->slice_count; i++) {
 		const struct scope_slice *chosen = &parts->scope->slices[i];
-		size_t epoch = selection_epoch_index(parts->selection, chosen->epoch);
+		size_t epoch = selection_epoch_index(selection, chosen->epoch);
 		struct slice slice;
 		MDB_val value;
 
@@ -233,7 +237,7 @@ selection_read_slices(struct selection_parts *parts)
 			err = slice_decode(chosen->id, value.mv_data, value.mv_size, &slice);
 		if (err)
 			break;
-		if (slice.event_count == parts->selection->epochs[epoch].event_count)
+		if (slice.event_count == selection->epochs[epoch].event_count)
 			add_slice(parts, epoch, &slice);
 		else
 			err = -DCPI_EDAMAGED;

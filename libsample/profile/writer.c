@@ -165,6 +165,7 @@ put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *bat
 	if (err)
 		return err;
 	epoch.end_ns = slice->end_ns;
+	epoch.start_cpu_ns = add_saturating(epoch.start_cpu_ns, batch->start_cpu_ns);
 	return put_epoch(store, txn, &epoch);
 }
 

@@ -11,8 +11,8 @@
  *   cpu NAME                                          of the epochs that follow
  *   price EVENT RATE NANOSECONDS                      samples/s per CPU and cost of a sample, in the epochs that follow
  *   limit PPM                                         overhead limit of the epochs that follow
- *   host NAME                                         of the epochs that follow; else testhost
- *   epoch START LABEL
+ *   start NS                                          processor time that dcpid used to start, of the next slice's
+ * epoch host NAME                                         of the epochs that follow; else testhost epoch START LABEL
  *   image KIND BUILD-ID PATH                          kind as in image_table.h, or user; build-id in hexadecimal
  *   context COMM CGROUP LABEL
  *   count EVENT IMAGE CONTEXT OFFSET COUNT            event by name
@@ -48,6 +48,7 @@ struct builder {
 	struct profile_edge edges[ITEMS_MAX]; /* of the next flush */
 	size_t edge_count;
 	struct slice slice;                        /* what the next flush writes */
+	uint64_t start_cpu_ns;                     /* and adds to the epoch's */
 	uint32_t images_written, contexts_written; /* already in the database */
 	unsigned line;
 };
@@ -283,6 +284,7 @@ flush_slice(struct builder *builder, char **fields)
 		.slice = &builder->slice,
 		.edges = builder->edges,
 		.edge_count = builder->edge_count,
+		.start_cpu_ns = builder->start_cpu_ns,
 	};
 
 	if (batch.image_count > ITEMS_MAX || batch.context_count > ITEMS_MAX)
@@ -299,6 +301,7 @@ flush_slice(struct builder *builder, char **fields)
 	require(builder, profile_flush(builder->profile, &batch), "flush");
 	tally_clear(builder->tally);
 	builder->edge_count = 0;
+	builder->start_cpu_ns = 0;
 	builder->images_written += batch.image_count;
 	builder->contexts_written += batch.context_count;
 	memset(&builder->slice, 0, sizeof(builder->slice));
@@ -360,6 +363,8 @@ obey(struct builder *builder, char **fields, size_t count)
 		copy_text(builder, builder->epoch.host, sizeof(builder->epoch.host), fields[1]);
 	else if (strcmp(fields[0], "limit") == 0 && count == 2)
 		builder->epoch.overhead_limit_ppm = (uint32_t)number(builder, fields[1]);
+	else if (strcmp(fields[0], "start") == 0 && count == 2)
+		builder->start_cpu_ns += number(builder, fields[1]);
 	else if (strcmp(fields[0], "cost") == 0 && count == 2)
 		builder->slice.daemon_cpu_ns += number(builder, fields[1]);
 	else if (strcmp(fields[0], "sideband") == 0 && count == 2)

@@ -28,6 +28,29 @@ what_was_sampled_is_in_the_database_after_a_commit(void **state)
 	profile_close(profile);
 }
 
+/* It read the kernel's symbols, for one: that was before it counted, and is no slice's. */
+static void
+what_the_start_took_is_the_first_epochs(void **state)
+{
+	struct site *site = *state;
+	struct selection *selection;
+	struct profile *profile;
+	uint64_t start_ns;
+
+	needs_perf_events(site);
+	start_ns = view_of(site).overhead.start_ns;
+	assert_true(start_ns > 0);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	assert_true(view_of(site).overhead.start_ns >= start_ns);
+	assert_int_equal(collection_begin_epoch(site->collection, "second", site->why, sizeof(site->why)), 0);
+	assert_true(view_of(site).overhead.start_ns < start_ns);
+	selection = read_back(site, &profile);
+	assert_true(selection->epochs[0].start_cpu_ns >= start_ns);
+	assert_int_equal(selection->overhead.start_ns, selection->epochs[0].start_cpu_ns);
+	selection_free(selection);
+	profile_close(profile);
+}
+
 static void
 a_ticket_is_served_by_the_flusher(void **state)
 {
@@ -184,6 +207,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SITE_TEST(what_was_sampled_is_in_the_database_after_a_commit),
+		SITE_TEST(what_the_start_took_is_the_first_epochs),
 		SITE_TEST(a_ticket_is_served_by_the_flusher),
 		SITE_TEST(slices_follow_each_other_without_a_gap),
 		SITE_TEST(flushes_within_a_slice_add_up),

@@ -51,7 +51,8 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"\"last_flush\":{\"at\":\"2023-11-14T22:14:50Z\",\"ms\":31.4,\"keys\":5,\"error\":null},"
 		"\"cpus\":\"0,2-3\",\"overhead_percent\":0.0213,\"rss_bytes\":9542042,\"overhead\":{\"limit_percent\":"
 		"0.5,"
-		"\"expected_percent\":0.4375,\"measured_percent\":0.25,\"dcpid_percent\":0.0213},\"events\":["
+		"\"expected_percent\":0.4375,\"measured_percent\":0.25,\"dcpid_percent\":0.0213,"
+		"\"start_cpu_ns\":148200000},\"events\":["
 		"{\"name\":\"cpu-clock\",\"requested\":\"cycles\",\"available\":true,\"note\":\"no PMU\",\"rate\":250,"
 		"\"cost_ns\":16520,\"period\":4000000,\"unit\":\"ns\",\"samples\":3982211,\"lost\":0,\"throttled\":1,"
 		"\"unknown\":{\"no-mapping\":812,\"guest\":1}},"
@@ -78,6 +79,7 @@ a_status_is_printed_in_aligned_lines(void **state)
 		"  cost          0.25 % of the machine's CPU time, 0.02 % of it dcpid's own; 0.44 % expected at full "
 		"load "
 		"(limit 0.5 %)\n"
+		"                besides, 148.2 ms of CPU time once, to start\n"
 		"  memory        9.1 MiB\n");
 }
 

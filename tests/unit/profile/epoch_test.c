@@ -19,6 +19,7 @@ fill_epoch(struct epoch *epoch)
 	snprintf(epoch->cpu, sizeof(epoch->cpu), "Alpha 21164");
 	epoch->cpu_count = 4;
 	epoch->overhead_limit_ppm = 10000;
+	epoch->start_cpu_ns = 150000000;
 	epoch->is_kept = true;
 	epoch->continues = true;
 	epoch->event_count = 2;
@@ -52,6 +53,7 @@ an_epoch_of_the_first_schema_is_read(void **state)
 	assert_string_equal(epoch->label, "l");
 	assert_int_equal(epoch->cpu_count, 2);
 	assert_int_equal(epoch->overhead_limit_ppm, 0);
+	assert_int_equal(epoch->start_cpu_ns, 0);
 	assert_false(epoch->is_kept);
 	assert_false(epoch->continues);
 	assert_false(epoch_value_is_kept(value, sizeof(value)));
@@ -82,6 +84,7 @@ an_epoch_comes_back_as_it_was_written(void **state)
 	assert_string_equal(back->cpu, "Alpha 21164");
 	assert_int_equal(back->cpu_count, 4);
 	assert_int_equal(back->overhead_limit_ppm, 10000);
+	assert_int_equal(back->start_cpu_ns, 150000000);
 	assert_true(back->is_kept);
 	assert_false(back->is_imported);
 	assert_true(back->continues);

@@ -54,6 +54,21 @@ measured_is_what_was_taken_and_what_dcpid_used(void **state)
 	assert_percent(overhead_percent(&overhead), 0.5);
 }
 
+/* The smallest share that two digits behind the point can show is 0.01 %. */
+static void
+the_start_is_told_as_long_as_it_shows(void **state)
+{
+	struct overhead overhead = {.start_ns = 150000000};
+
+	(void)state;
+	overhead.cpu_ns = UINT64_C(1500) * 1000000000;
+	assert_true(overhead_shows_start(&overhead));
+	overhead.cpu_ns += UINT64_C(1) * 1000000000;
+	assert_false(overhead_shows_start(&overhead));
+	overhead = (struct overhead){.cpu_ns = 1};
+	assert_false(overhead_shows_start(&overhead));
+}
+
 static void
 samples_of_unknown_cost_make_the_sum_unknown(void **state)
 {
@@ -147,6 +162,7 @@ main(void)
 		cmocka_unit_test(processor_time_of_two_kinds_of_core_is_the_sum),
 		cmocka_unit_test(what_has_no_known_cost_makes_no_sum),
 		cmocka_unit_test(measured_is_what_was_taken_and_what_dcpid_used),
+		cmocka_unit_test(the_start_is_told_as_long_as_it_shows),
 		cmocka_unit_test(samples_of_unknown_cost_make_the_sum_unknown),
 		cmocka_unit_test(numbers_that_are_too_large_do_not_wrap),
 	};

@@ -34,6 +34,7 @@ flush_slice(struct profile *profile, uint32_t epoch, uint64_t start_s, uint64_t 
 		.context_count = first ? 2 : 0,
 		.contexts = two_contexts,
 		.slice = &slice,
+		.start_cpu_ns = start_s,
 	};
 
 	for (size_t i = 0; i < count; i++)
@@ -152,6 +153,7 @@ events_of_several_epochs_are_one_by_name(void **state)
 	assert_int_equal(selection->covered_ns, TIME(25));
 	assert_int_equal(selection->overhead.cpu_ns, TIME(50)); /* two CPUs */
 	assert_int_equal(selection->overhead.daemon_ns, 21);
+	assert_int_equal(selection->overhead.start_ns, 100 + 110 + 200); /* each batch added to its epoch's */
 	assert_int_equal(selection->sideband_lost, 3);
 	assert_int_equal(selection->skipped, 6);
 	assert_int_equal(selection->event_count, 2);
