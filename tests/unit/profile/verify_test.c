@@ -89,6 +89,11 @@ newest(const struct copy *copy)
 	return metas[metas[1]->transaction > metas[0]->transaction];
 }
 
+/* LMDB aligns the data of a node to two bytes, not to the eight of a record's numbers. */
+struct packed_record {
+	struct tree_record tree;
+} __attribute__((packed));
+
 /* Data of node `index` of a page. */
 static uint8_t *
 node_data(const struct copy *copy, uint64_t page, size_t index, struct node_header **node)
@@ -108,7 +113,7 @@ header_of(const struct copy *copy, uint64_t page)
 }
 
 /* The record of the first table whose root is a page with `flags`. */
-static struct tree_record *
+static struct packed_record *
 find_table(const struct copy *copy, unsigned flags)
 {
 	const uint64_t main = newest(copy)->main.root;
@@ -116,11 +121,9 @@ find_table(const struct copy *copy, unsigned flags)
 
 	for (size_t i = 0; i < count; i++) {
 		struct node_header *node;
-		struct tree_record *record = (struct tree_record *)node_data(copy, main, i, &node);
-		uint64_t root;
+		struct packed_record *record = (struct packed_record *)node_data(copy, main, i, &node);
 
-		memcpy(&root, &record->root, sizeof(root));
-		if (root != NO_PAGE && header_of(copy, root)->flags == flags)
+		if (record->tree.root != NO_PAGE && header_of(copy, record->tree.root)->flags == flags)
 			return record;
 	}
 	fail_msg("there is no such table");
@@ -156,7 +159,7 @@ static void
 a_branch_that_leads_back_to_itself_is_refused(void **state)
 {
 	struct copy copy = make_database(*state);
-	const uint64_t root = find_table(&copy, PAGE_BRANCH)->root;
+	const uint64_t root = find_table(&copy, PAGE_BRANCH)->tree.root;
 	struct node_header *node;
 
 	node_data(&copy, root, 1, &node);
@@ -168,11 +171,11 @@ static void
 a_page_of_two_tables_is_refused(void **state)
 {
 	struct copy copy = make_database(*state);
-	struct tree_record *one = find_table(&copy, PAGE_LEAF), *other = find_table(&copy, PAGE_BRANCH);
+	struct packed_record *one = find_table(&copy, PAGE_LEAF), *other = find_table(&copy, PAGE_BRANCH);
 	struct node_header *node;
 
-	node_data(&copy, other->root, 0, &node);
-	node->low = (uint16_t)one->root;
+	node_data(&copy, other->tree.root, 0, &node);
+	node->low = (uint16_t)one->tree.root;
 	assert_refused(&copy, "is used twice");
 }
 
@@ -219,7 +222,7 @@ an_entry_that_leaves_its_page_is_refused(void **state)
 	struct copy copy = make_database(*state);
 	struct node_header *node;
 
-	node_data(&copy, find_table(&copy, PAGE_LEAF)->root, 0, &node);
+	node_data(&copy, find_table(&copy, PAGE_LEAF)->tree.root, 0, &node);
 	node->low = PAGE - 1;
 	assert_refused(&copy, "does not lie in it");
 }
@@ -249,7 +252,7 @@ a_table_with_duplicates_is_refused(void **state)
 {
 	struct copy copy = make_database(*state);
 
-	find_table(&copy, PAGE_LEAF)->flags = 0x04;
+	find_table(&copy, PAGE_LEAF)->tree.flags = 0x04;
 	assert_refused(&copy, "not known here");
 }
 
