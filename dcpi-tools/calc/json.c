@@ -25,19 +25,29 @@ frequency_json(const struct report *report, const struct frequency *frequency)
 	                 frequency_method_name(frequency->method));
 }
 
-static json_t *
-samples_json(const struct report *report, uint32_t instruction)
+/* Add `samples`, and where those of some event are weighted, how many of it were `taken`. */
+static int
+add_samples(const struct report *report, uint32_t instruction, json_t *object)
 {
 	const struct procedure_analysis *analysis = report->analysis;
-	json_t *samples = json_object();
-	int failed = !samples;
+	const size_t count = analysis->graph->instruction_count;
+	json_t *samples = json_object(), *taken = NULL;
+	int failed = 0;
 
-	for (size_t i = 0; i < analysis->event_count; i++)
-		if (report->selection->events[i].available)
-			failed |= json_object_set_new(
-				samples, report->selection->events[i].name,
-				json_count(analysis->samples[i * analysis->graph->instruction_count + instruction]));
-	return json_kept(samples, failed);
+	for (size_t i = 0; i < analysis->event_count; i++) {
+		const struct selection_event *event = &report->selection->events[i];
+
+		if (!event->available)
+			continue;
+		failed |= json_object_set_new(samples, event->name,
+		                              json_count(analysis->samples[i * count + instruction]));
+		if (!event->is_weighted)
+			continue;
+		taken = taken ? taken : json_object();
+		failed |= json_object_set_new(taken, event->name, json_count(analysis->taken[i * count + instruction]));
+	}
+	failed |= json_object_set_new(object, "samples", samples);
+	return taken ? failed | json_object_set_new(object, "taken", taken) : failed;
 }
 
 static json_t *
@@ -103,9 +113,9 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	char *text = instruction_text(report, at);
 	json_t *object;
 
-	object = json_pack("{s:o, s:s?, s:o, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
-	                   json_count(analysis->graph->instructions[at].address), "text", text, "samples",
-	                   samples_json(report, at), "held", analysis->frequencies.samples[at], "executions",
+	object = json_pack("{s:o, s:s?, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
+	                   json_count(analysis->graph->instructions[at].address), "text", text, "held",
+	                   analysis->frequencies.samples[at], "executions",
 	                   analysis->executions ? json_count(analysis->executions[at]) : json_null(), "cycles",
 	                   known(instruction_cycles(analysis, block_index, at)), "best_cycles",
 	                   schedule->lines[index].minimum_cycles, "dual_issue", schedule->lines[index].dual, "critical",
@@ -113,7 +123,7 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	                   "stall_cycles", analysis->stalls.instructions[at].stall_cycles, "unexplained",
 	                   analysis->stalls.instructions[at].unexplained, "stalls", stalls_json(&analysis->stalls, at));
 	free(text);
-	return object;
+	return json_kept(object, add_samples(report, at, object));
 }
 
 static json_t *
@@ -204,9 +214,13 @@ event_json(const struct report *report)
 {
 	const struct selection_event *event = &report->selection->events[report->event];
 
-	return json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "unit", event->unit, "period",
-	                 event->period ? json_count(event->period) : json_null(), "samples",
-	                 json_count(report->analysis->time_samples));
+	json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "unit", event->unit, "period",
+	                           event->period ? json_count(event->period) : json_null(), "samples",
+	                           json_count(report->analysis->time_samples));
+
+	if (!event->is_weighted)
+		return object;
+	return json_kept(object, json_object_set_new(object, "taken", json_count(report->analysis->time_taken)));
 }
 
 static json_t *
@@ -219,24 +233,6 @@ graph_json(const struct report *report)
 	                 report->analysis->frequencies.is_rough);
 }
 
-/* Only where something was left out is there such a member. */
-static int
-add_left_out(const struct report *report, json_t *root)
-{
-	json_t *left_out = NULL;
-	int failed = 0;
-
-	for (size_t i = 0; i < report->selection->event_count; i++) {
-		const uint64_t samples = report_left_out(report, i);
-
-		if (samples == 0)
-			continue;
-		left_out = left_out ? left_out : json_object();
-		failed |= json_object_set_new(left_out, report->selection->events[i].name, json_count(samples));
-	}
-	return left_out ? failed | json_object_set_new(root, "left_out", left_out) : 0;
-}
-
 int
 report_print_json(const struct report *report, FILE *stream)
 {
@@ -244,7 +240,7 @@ report_print_json(const struct report *report, FILE *stream)
 	int failed = 0;
 
 	failed |= json_object_set_new(root, "event", event_json(report));
-	failed |= add_left_out(report, root);
+	failed |= other_cores_json(&report->left_out, report->selection, root);
 	failed |= json_object_set_new(root, "model", model_json(&report->model));
 	failed |= json_object_set_new(root, "graph", graph_json(report));
 	failed |= json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));

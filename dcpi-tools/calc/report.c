@@ -119,6 +119,18 @@ judge(struct report *report, struct database *database)
 	return err ? message_cannot(report->request->procedure.name, "judge the stalls", err, NULL) : STATUS_OK;
 }
 
+/* What cores of other kinds took of the procedure. */
+static void
+leave_out(struct report *report)
+{
+	const size_t count = report->analysis->graph->instruction_count;
+
+	for (size_t event = 0; event < report->selection->event_count; event++)
+		for (size_t i = 0; i < count; i++)
+			other_cores_add(&report->left_out, report->selection, report->event, event,
+			                report->analysis->samples[event * count + i]);
+}
+
 static int
 look_into_files(struct report *report, struct database *database)
 {
@@ -134,8 +146,10 @@ look_into_files(struct report *report, struct database *database)
 		status = read_recorded(report, database);
 	if (!status)
 		status = analyze(report);
-	if (!status)
+	if (!status) {
+		leave_out(report);
 		status = judge(report, database);
+	}
 	guard_leave(&guard);
 	free(shown);
 	return status;
@@ -152,32 +166,6 @@ report_make(struct report *report, const struct request *request, struct databas
 	if (!status)
 		status = time_event_ask(report->selection, request->event, database->directory, &report->event);
 	return status ? status : look_into_files(report, database);
-}
-
-/* "/cycles/" of "cpu_core/cycles/"; NULL: the event is not one PMU's. */
-static const char *
-event_of_pmu(const struct selection_event *event)
-{
-	const char *slash = strchr(event->name, '/');
-
-	return slash > event->name ? slash : NULL;
-}
-
-uint64_t
-report_left_out(const struct report *report, size_t event)
-{
-	const struct selection_event *other = &report->selection->events[event];
-	const struct selection_event *analyzed = &report->selection->events[report->event];
-	const char *here = event_of_pmu(analyzed), *there = event_of_pmu(other);
-	const size_t count = report->analysis->graph->instruction_count;
-	uint64_t samples = 0;
-
-	if (!here || !there || strcmp(here, there) != 0 || strcmp(analyzed->unit, other->unit) != 0 ||
-	    strcmp(analyzed->name, other->name) == 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		samples += report->analysis->samples[event * count + i];
-	return samples;
 }
 
 void

@@ -12,6 +12,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/other_cores.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/procedure_options.h"
@@ -48,7 +49,8 @@ struct report {
 	struct model model;
 	struct recorded recorded;
 	struct procedure_analysis *analysis;
-	struct verdict *verdicts; /* of its instructions, to check; NULL: what happened is not known */
+	struct other_cores left_out; /* of the procedure */
+	struct verdict *verdicts;    /* of its instructions, to check; NULL: what happened is not known */
 	uint32_t truth_epoch;
 };
 
@@ -61,13 +63,6 @@ int listing_make(const struct report *report, struct listing *listing, size_t *d
 
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);
-
-/*
- * A CPU with several kinds of cores counts its time by an event of each: `cpu_core/cycles/`, `cpu_atom/cycles/`. The
- * procedure's samples of `event` (an index of the selection) when it is such a one of other cores than were analysed,
- * which is left out since another pipeline took them; else 0.
- */
-uint64_t report_left_out(const struct report *report, size_t event);
 
 /* Of block `index`: its share of the procedure's time, in percent. */
 double block_percent(const struct report *report, uint32_t index);

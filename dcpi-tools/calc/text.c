@@ -47,26 +47,6 @@ print_samples(const struct report *report, FILE *stream)
 }
 
 static void
-print_left_out(const struct report *report, const struct output *output)
-{
-	FILE *stream = output->stream;
-
-	fputs(output_style(output, STYLE_WARNING), stream);
-	for (size_t i = 0; i < report->selection->event_count; i++) {
-		const uint64_t samples = report_left_out(report, i);
-
-		if (samples == 0)
-			continue;
-		fputs("Left out:   ", stream);
-		text_print(report->selection->events[i].name, stream);
-		fprintf(stream, " %" PRIu64 ", of cores of another kind; --event ", samples);
-		text_print(report->selection->events[i].name, stream);
-		fputs(" shows them, with --cpu for their model\n", stream);
-	}
-	fputs(output_plain(output, STYLE_WARNING), stream);
-}
-
-static void
 print_doubts(const struct report *report, const struct output *output)
 {
 	const struct flow_graph *graph = report->analysis->graph;
@@ -118,7 +98,7 @@ report_print_text(const struct report *report, const struct output *output)
 
 	print_where(report, output);
 	print_samples(report, output->stream);
-	print_left_out(report, output);
+	other_cores_print(&report->left_out, report->selection, output);
 	model_print(&report->model, output);
 	print_doubts(report, output);
 	if (report->request->check)

@@ -8,22 +8,6 @@
 #define NAMES_WIDTH 40  /* that names of procedure and image should have */
 #define PIPE_WIDTH  132 /* of a line that no terminal limits */
 
-static bool
-is_sum(const struct selection *selection, const char *name)
-{
-	const size_t length = strlen(name), suffix = strlen(".sum");
-
-	if (length <= suffix || strcmp(name + length - suffix, ".sum") != 0)
-		return false;
-	for (size_t i = 0; i < selection->event_count; i++) {
-		const char *samples = selection->events[i].name;
-
-		if (strlen(samples) == length - suffix && memcmp(samples, name, length - suffix) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Exact counts are always the most: that does not make them the most telling. */
 static bool
 is_counted(const struct columns_fit_request *request, size_t column)
@@ -71,8 +55,6 @@ choose(const struct columns_fit_request *request, size_t room, bool *shown)
 	size_t used = width_of(request, columns->events[0]);
 
 	shown[0] = taken[0] = true;
-	for (size_t i = 1; i < columns->count; i++)
-		taken[i] = is_sum(request->selection, request->selection->events[columns->events[i]].name);
 	for (size_t i; (i = next_hottest(request, taken)) < columns->count;) {
 		used += width_of(request, columns->events[i]);
 		if (used > room)

@@ -23,13 +23,13 @@ struct columns_fit {
 };
 
 /*
- * What was asked for by name is shown, however wide. Else sums of periods (NAME.sum beside NAME, by dcpimport) are left
- * out, and where the others are wider than the terminal allows - with room for the names of procedures - those with the
- * fewest samples, exact counts before those; elsewhere than on a terminal, lines of 132 columns are the aim.
+ * What was asked for by name is shown, however wide. Else where all are wider than the terminal allows - with room for
+ * the names of procedures - those with the fewest samples are left out, exact counts before those; elsewhere than on a
+ * terminal, lines of 132 columns are the aim.
  */
 void columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit);
 
-/* "Not shown: cycles.sum, branches (--event NAME)" and a newline; nothing if nothing was left out. */
+/* "Not shown: branches, faults (--event NAME)" and a newline; nothing if nothing was left out. */
 void columns_fit_print(const struct columns_fit *fit, const struct selection *selection, FILE *stream);
 
 #endif

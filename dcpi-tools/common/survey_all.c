@@ -85,19 +85,36 @@ choose_total(struct survey_all *survey, const struct survey_request *request)
 	const struct selection_request *wanted = &request->options.request;
 	const struct selection_event *event = &survey->selection->events[survey->event];
 	const bool is_by_context = wanted->comm || wanted->cgroup || wanted->label;
-	uint64_t known = 0;
+	uint64_t known = 0, known_taken = 0;
 
 	for (size_t i = 0; i < survey->selection->count_count; i++) {
 		const struct selection_count *count = &survey->selection->counts[i];
 
-		if (count->event == survey->event && is_wanted(survey, count->image))
-			known += count->count;
+		if (count->event != survey->event || !is_wanted(survey, count->image))
+			continue;
+		known += count->count;
+		known_taken += count->taken;
 	}
 	survey->samples = known;
+	survey->taken = known_taken;
 	if (survey->wanted || is_by_context || event->totals.samples <= known)
 		return 0;
 	survey->samples = event->totals.samples;
+	survey->taken = event->totals_taken;
 	return add_gap(survey, SURVEY_NO_IMAGE, unknown, event->totals.samples - known);
+}
+
+void
+survey_all_leave_out(struct survey_all *survey)
+{
+	const struct selection *selection = survey->selection;
+
+	for (size_t i = 0; i < selection->count_count; i++) {
+		const struct selection_count *count = &selection->counts[i];
+
+		if (is_wanted(survey, count->image))
+			other_cores_add(&survey->left_out, selection, survey->event, count->event, count->count);
+	}
 }
 
 static int
@@ -131,6 +148,7 @@ survey_all_open(struct survey_all *survey, const struct survey_request *request,
 		status = choose_images(survey, request);
 	if (status)
 		return status;
+	survey_all_leave_out(survey);
 	if (choose_total(survey, request))
 		return message_cannot(NULL, "add the samples up", -ENOMEM, NULL);
 	if (survey->samples)

@@ -13,6 +13,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/other_cores.h"
 #include "dcpi-tools/common/output.h"
 
 /* What a user asks for. */
@@ -40,8 +41,10 @@ struct survey_all {
 	bool *wanted;  /* by image; NULL: all */
 	uint16_t event;
 	struct model model;
+	struct other_cores left_out;
 	uint64_t samples;  /* of the event, that were asked for: what shares are of */
-	uint64_t analyzed; /* of these, in procedures that were */
+	uint64_t taken;    /* how many these are before they are weighted */
+	uint64_t analyzed; /* of the samples, in procedures that were */
 	size_t procedure_count, image_count;
 	bool check;       /* as requested */
 	bool is_relative; /* frequencies of some are right relative to one another only */
@@ -60,6 +63,9 @@ struct survey_all_visitor {
 /* Choose what is asked for. An exit status: 0, or another after a message. */
 int survey_all_open(struct survey_all *survey, const struct survey_request *request, struct database *database);
 
+/* Fill in `left_out`, for the selection, event and images that were chosen. */
+void survey_all_leave_out(struct survey_all *survey);
+
 /* Visit it all, with progress on a terminal. An exit status: 0, or another after a message. */
 int survey_all_run(struct survey_all *survey, struct database *database, const struct survey_all_visitor *visitor);
 void survey_all_fini(struct survey_all *survey); /* a zeroed one is allowed */
@@ -70,7 +76,7 @@ void survey_all_print_head(const struct survey_all *survey, const struct output 
 /* The lines below: how much was analysed, and what was not, and why. */
 void survey_all_print_gaps(const struct survey_all *survey, const struct output *output);
 
-/* An object: schema, start, end, event, model, samples, analyzed, not_analyzed. NULL: no memory. */
+/* An object: schema, start, end, event, left_out, model, samples, taken, analyzed, not_analyzed. NULL: no memory. */
 json_t *survey_all_json(const struct survey_all *survey, const char *schema);
 
 #endif

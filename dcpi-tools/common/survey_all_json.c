@@ -33,10 +33,16 @@ json_t *
 survey_all_json(const struct survey_all *survey, const char *schema)
 {
 	const struct selection *selection = survey->selection;
+	json_t *root =
+		json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "schema", schema, "start",
+	                  json_time(selection->start_ns), "end", json_time(selection->end_ns), "event",
+	                  event_json(survey), "model", model_json(&survey->model), "relative", survey->is_relative,
+	                  "samples", json_count(survey->samples), "analyzed", json_count(survey->analyzed),
+	                  "procedure_count", json_count(survey->procedure_count), "not_analyzed", gaps_json(survey));
+	int failed = !root;
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "schema", schema, "start",
-	                 json_time(selection->start_ns), "end", json_time(selection->end_ns), "event",
-	                 event_json(survey), "model", model_json(&survey->model), "relative", survey->is_relative,
-	                 "samples", json_count(survey->samples), "analyzed", json_count(survey->analyzed),
-	                 "procedure_count", json_count(survey->procedure_count), "not_analyzed", gaps_json(survey));
+	if (selection->events[survey->event].is_weighted)
+		failed |= json_object_set_new(root, "taken", json_count(survey->taken));
+	failed |= other_cores_json(&survey->left_out, selection, root);
+	return json_kept(root, failed);
 }

@@ -22,6 +22,7 @@ survey_all_print_head(const struct survey_all *survey, const struct output *outp
 	        share_percent(survey->samples, event->totals.samples),
 	        time_format_range(selection->start_ns, selection->end_ns, range));
 	summary_print_weights(event, "Weights:    ", stream);
+	other_cores_print(&survey->left_out, selection, output);
 	model_print(&survey->model, output);
 	if (!survey->is_relative)
 		return;

@@ -172,12 +172,28 @@ take_run(void *context, const struct side_run *run)
 	return 0;
 }
 
+/* Of the procedure, no more of all images. */
+static void
+leave_out(struct reader *reader)
+{
+	const struct procedure_analysis *analysis = reader->analysis;
+	const size_t count = analysis->graph->instruction_count;
+	struct survey_all *all = &reader->side->all;
+
+	memset(&all->left_out, 0, sizeof(all->left_out));
+	for (size_t event = 0; event < analysis->event_count; event++)
+		for (size_t i = 0; i < count; i++)
+			other_cores_add(&all->left_out, all->selection, all->event, event,
+			                analysis->samples[event * count + i]);
+}
+
 static int
 take(struct reader *reader)
 {
 	struct code *code = reader->code;
 	int err;
 
+	leave_out(reader);
 	code->start_ns = reader->side->all.selection->match.start_ns;
 	code->image = reader->choice.found.code.index;
 	code->title = reader->choice.title;

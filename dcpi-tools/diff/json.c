@@ -34,7 +34,6 @@ side_json(const struct report *report, unsigned side)
 {
 	const struct side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
-
 	json_t *object = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o}", "set", json_shown(of->set->title), "database",
 		json_shown(of->set->directory), "start", json_time(of->all.selection->match.start_ns), "end",
@@ -42,7 +41,10 @@ side_json(const struct report *report, unsigned side)
 		json_shown(event->name), "unit", json_shown(event->unit), "period", json_count(event->period),
 		"samples", json_count(of->total.count), "runs", json_count(of->run_count ? of->run_count : 1));
 
-	return json_kept(object, add_taken(report, side, &of->total, object));
+	int failed = add_taken(report, side, &of->total, object);
+
+	failed |= other_cores_json(&of->all.left_out, of->all.selection, object);
+	return json_kept(object, failed);
 }
 
 /* What has no bound, or is not known, is null. */

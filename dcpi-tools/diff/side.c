@@ -212,7 +212,10 @@ side_open(struct side *side, const struct side_request *request, const struct pr
 		status = choose_event(side, request, directory);
 	if (!status)
 		status = choose_images(side, request, visit->index, hits);
-	return status ? status : choose_total(side, directory);
+	if (status)
+		return status;
+	survey_all_leave_out(&side->all);
+	return choose_total(side, directory);
 }
 
 static int

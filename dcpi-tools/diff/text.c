@@ -50,6 +50,7 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 	print_match(&of->all.selection->match, stream);
 	fputc('\n', stream);
 	summary_print_weights(event, "            ", stream);
+	other_cores_print(&of->all.left_out, of->all.selection, output);
 	if (report->request->side.analyze)
 		model_print(&of->all.model, output);
 }

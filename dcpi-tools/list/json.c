@@ -6,40 +6,54 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/list/report.h"
 
-typedef uint64_t count_samples(const struct report *report, const void *of, uint16_t event);
+typedef uint64_t count_samples(const struct report *report, const uint64_t *counts, const void *of, uint16_t event);
 
 static uint64_t
-of_instruction(const struct report *report, const void *of, uint16_t event)
+of_instruction(const struct report *report, const uint64_t *counts, const void *of, uint16_t event)
 {
-	return instruction_samples(report, *(const uint32_t *)of, event);
+	return instruction_samples(report, counts, *(const uint32_t *)of, event);
 }
 
 static uint64_t
-of_line(const struct report *report, const void *of, uint16_t event)
+of_line(const struct report *report, const uint64_t *counts, const void *of, uint16_t event)
 {
-	return line_samples(report, of, event);
+	return line_samples(report, counts, of, event);
 }
 
 static uint64_t
-of_all(const struct report *report, const void *of, uint16_t event)
+of_all(const struct report *report, const uint64_t *counts, const void *of, uint16_t event)
 {
+	uint64_t sum = 0;
+
 	(void)of;
-	return report->totals[event];
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
+		sum += instruction_samples(report, counts, i, event);
+	return sum;
 }
 
+/* Add `samples`, and where those of some event are weighted, how many of it were `taken`; the object, or NULL. */
 static json_t *
-samples_json(const struct report *report, count_samples *count, const void *of)
+with_samples(const struct report *report, count_samples *count, const void *of, json_t *object)
 {
-	json_t *samples = json_object();
-	int failed = !samples;
+	json_t *samples = json_object(), *taken = NULL;
+	int failed = 0;
 
 	for (size_t i = 0; i < report->columns.count; i++) {
-		const uint16_t event = report->columns.events[i];
+		const uint16_t index = report->columns.events[i];
+		const struct selection_event *event = &report->selection->events[index];
 
-		failed |= json_object_set_new(samples, report->selection->events[event].name,
-		                              json_count(count(report, of, event)));
+		failed |= json_object_set_new(samples, event->name,
+		                              json_count(count(report, report->analysis->samples, of, index)));
+		if (!event->is_weighted)
+			continue;
+		taken = taken ? taken : json_object();
+		failed |= json_object_set_new(taken, event->name,
+		                              json_count(count(report, report->analysis->taken, of, index)));
 	}
-	return json_kept(samples, failed);
+	failed |= json_object_set_new(object, "samples", samples);
+	if (taken)
+		failed |= json_object_set_new(object, "taken", taken);
+	return json_kept(object, failed);
 }
 
 static json_t *
@@ -79,11 +93,11 @@ instruction_json(const struct report *report, uint32_t instruction)
 	uint64_t times = 0;
 	json_t *object;
 
-	object = json_pack("{s:o, s:s?, s:o, s:o, s:o}", "address",
+	object = json_pack("{s:o, s:s?, s:o, s:o}", "address",
 	                   json_count(report->analysis->graph->instructions[instruction].address), "text", text, "file",
-	                   file_json(report, place), "line", line_json(place), "samples",
-	                   samples_json(report, of_instruction, &instruction));
+	                   file_json(report, place), "line", line_json(place));
 	free(text);
+	object = with_samples(report, of_instruction, &instruction, object);
 	if (report->request->frequency)
 		object = with_frequency(object, instruction_frequency(report, instruction, &times), &times);
 	return object;
@@ -109,9 +123,9 @@ one_line_json(const struct report *report, const struct list_line *line)
 	uint64_t times = 0;
 	json_t *object;
 
-	object = json_pack("{s:o, s:o, s:o, s:o}", "file", file_json(report, &line->place), "line",
-	                   line_json(&line->place), "text", json_shown(source_line(source, line->place.line)),
-	                   "samples", samples_json(report, of_line, line));
+	object = json_pack("{s:o, s:o, s:o}", "file", file_json(report, &line->place), "line", line_json(&line->place),
+	                   "text", json_shown(source_line(source, line->place.line)));
+	object = with_samples(report, of_line, line, object);
 	if (report->request->frequency)
 		object = with_frequency(object, line_frequency(report, line, &times), &times);
 	return object;
@@ -158,10 +172,9 @@ sources_json(const struct report *report)
 int
 report_print_json(const struct report *report, FILE *stream)
 {
-	json_t *root = procedure_choice_json(&report->choice, "dcpilist/1");
+	json_t *root = with_samples(report, of_all, NULL, procedure_choice_json(&report->choice, "dcpilist/1"));
 	int failed = 0;
 
-	failed |= json_object_set_new(root, "samples", samples_json(report, of_all, NULL));
 	if (report->request->frequency)
 		failed |=
 			json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));

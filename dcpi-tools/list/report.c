@@ -42,7 +42,8 @@ add_up(struct report *report)
 	report->totals = calloc(events + 1, sizeof(*report->totals));
 	for (size_t event = 0; event < events && report->totals; event++)
 		for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
-			report->totals[event] += instruction_samples(report, i, (uint16_t)event);
+			report->totals[event] +=
+				instruction_samples(report, report->analysis->samples, i, (uint16_t)event);
 	return report->totals ? 0 : -ENOMEM;
 }
 
@@ -177,18 +178,18 @@ report_fini(struct report *report)
 }
 
 uint64_t
-instruction_samples(const struct report *report, uint32_t instruction, uint16_t event)
+instruction_samples(const struct report *report, const uint64_t *counts, uint32_t instruction, uint16_t event)
 {
-	return report->analysis->samples[event * report->analysis->graph->instruction_count + instruction];
+	return counts[event * report->analysis->graph->instruction_count + instruction];
 }
 
 uint64_t
-line_samples(const struct report *report, const struct list_line *line, uint16_t event)
+line_samples(const struct report *report, const uint64_t *counts, const struct list_line *line, uint16_t event)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < line->count; i++)
-		sum += instruction_samples(report, report->index.order[line->first + i], event);
+		sum += instruction_samples(report, counts, report->index.order[line->first + i], event);
 	return sum;
 }
 

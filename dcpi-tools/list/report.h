@@ -55,10 +55,13 @@ struct report {
 int report_make(struct report *report, const struct request *request, struct database *database);
 void report_fini(struct report *report); /* a zeroed one is allowed */
 
-/* Samples of an event on an instruction; on all instructions that were made from a line. All are report->totals[event].
+/*
+ * What `counts`, which is analysis->samples or analysis->taken, has of an event on an instruction; on all instructions
+ * that were made from a line. All samples are report->totals[event].
  */
-uint64_t instruction_samples(const struct report *report, uint32_t instruction, uint16_t event);
-uint64_t line_samples(const struct report *report, const struct list_line *line, uint16_t event);
+uint64_t instruction_samples(const struct report *report, const uint64_t *counts, uint32_t instruction, uint16_t event);
+uint64_t line_samples(const struct report *report, const uint64_t *counts, const struct list_line *line,
+                      uint16_t event);
 
 /*
  * How often an instruction ran, or of a line the one that ran most: exact executions, else a frequency; NULL: not

@@ -109,8 +109,10 @@ add_instruction(const struct report *report, uint32_t instruction, struct table 
 	if (!text)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->columns.count; i++)
-		add_count(report, instruction_samples(report, instruction, report->columns.events[i]),
-		          report->columns.events[i], table);
+		add_count(
+			report,
+			instruction_samples(report, report->analysis->samples, instruction, report->columns.events[i]),
+			report->columns.events[i], table);
 	if (report->request->frequency)
 		add_frequency(report, instruction_frequency(report, instruction, &times), &times, table);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
@@ -172,7 +174,7 @@ add_line(const struct report *report, const struct source *source, unsigned line
 		const uint16_t event = report->columns.events[i];
 
 		if (used)
-			add_count(report, line_samples(report, used, event), event, table);
+			add_count(report, line_samples(report, report->analysis->samples, used, event), event, table);
 		else
 			table_text(table, STYLE_PLAIN, "");
 	}

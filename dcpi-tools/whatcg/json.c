@@ -22,16 +22,28 @@ summary_json(const struct part *part)
 	return NULL;
 }
 
+/* Whose samples: an image's, or a procedure's. */
+static json_t *
+part_samples_json(const struct report *report, const struct part *part)
+{
+	const struct survey_all *survey = &report->survey;
+	json_t *object = json_pack("{s:o, s:o}", "image", json_shown(survey->titles[part->image]), "samples",
+	                           json_count(part->samples));
+	int failed = !object;
+
+	if (survey->selection->events[survey->event].is_weighted)
+		failed |= json_object_set_new(object, "taken", json_count(part->taken));
+	if (part->title)
+		failed |= json_object_set_new(object, "procedure", json_shown(part->title));
+	return json_kept(object, failed);
+}
+
 static json_t *
 part_json(const struct report *report, const struct part *part)
 {
-	json_t *object = json_pack("{s:o, s:o, s:o}", "image", json_shown(report->survey.titles[part->image]),
-	                           "samples", json_count(part->samples), "summary", summary_json(part));
+	json_t *object = part_samples_json(report, part);
 
-	if (!part->title || json_object_set_new(object, "procedure", json_shown(part->title)) == 0)
-		return object;
-	json_decref(object);
-	return NULL;
+	return json_kept(object, json_object_set_new(object, "summary", summary_json(part)));
 }
 
 static json_t *
@@ -55,12 +67,11 @@ stalled_json(const struct report *report)
 
 	for (size_t i = 0; i < report->stalled_count; i++) {
 		const struct part *part = report->stalled[i];
+		json_t *object = part_samples_json(report, part);
 
-		failed |= json_array_append_new(
-			array,
-			json_pack("{s:o, s:o, s:o, s:f, s:f}", "image", json_shown(report->survey.titles[part->image]),
-		                  "procedure", json_shown(part->title), "samples", json_count(part->samples), "low",
-		                  stall_row_low(row, &part->summary), "high", stall_row_high(row, &part->summary)));
+		failed |= json_object_set_new(object, "low", json_real(stall_row_low(row, &part->summary)));
+		failed |= json_object_set_new(object, "high", json_real(stall_row_high(row, &part->summary)));
+		failed |= json_array_append_new(array, object);
 	}
 	if (!failed)
 		return json_pack("{s:s, s:o}", "reason", row->name, "procedures", array);

@@ -15,6 +15,7 @@ struct part {
 	uint32_t image;
 	char *title;       /* of the procedure; NULL: the image */
 	uint64_t samples;  /* all */
+	uint64_t taken;    /* how many these are before they are weighted */
 	uint64_t analyzed; /* of procedures that were analysed */
 	struct stall_summary summary;
 };

@@ -47,6 +47,7 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 	const struct part part = {
 		.image = input->code->index,
 		.samples = analysis->time_samples,
+		.taken = analysis->time_taken,
 		.analyzed = analysis->time_samples,
 		.summary = analysis->summary,
 	};
@@ -64,14 +65,15 @@ begin(struct report *report)
 	const struct selection *selection = report->survey.selection;
 
 	report->all.samples = report->survey.samples;
+	report->all.taken = report->survey.taken;
 	report->images = calloc(selection->image_count + 1, sizeof(*report->images));
 	if (!report->images)
 		return message_cannot(NULL, "add the images up", -ENOMEM, NULL);
 	for (uint32_t i = 0; i < selection->image_count; i++) {
 		report->images[i].image = i;
 		if (!report->survey.wanted || report->survey.wanted[i])
-			report->images[i].samples =
-				code_image_samples(selection, i, 0, UINT64_MAX, report->survey.event);
+			report->images[i].samples = code_image_count(selection, i, 0, UINT64_MAX, report->survey.event,
+			                                             &report->images[i].taken);
 	}
 	return STATUS_OK;
 }

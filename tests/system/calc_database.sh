@@ -33,6 +33,17 @@ make_calc_database()
 		sed "s|PLACE|$scratch|" "$top/tests/system/dcpicalc.description" | "$build/tests/system/make_database" "$1"
 }
 
+# make_hybrid_database DB - after make_calc_database: samples of two kinds of cores, of one what dcpicalc.description has
+# of cycles, of the other 360 of sum in libcalc.so, and 5 elsewhere in it
+make_hybrid_database()
+{
+	sed "s|PLACE|$scratch|; s|^event cycles cycles|event cpu_core/cycles/ cycles|; s|count cycles|count cpu_core/cycles/|" \
+		"$top/tests/system/dcpicalc.description" |
+		sed 's|^event page-faults|event cpu_atom/cycles/ cycles cycles 4000 yes -\n&|
+			/^count page-faults/s|$|\ncount cpu_atom/cycles/ 0 0 0x1017 60\ncount cpu_atom/cycles/ 0 0 0x101e 300\ncount cpu_atom/cycles/ 0 0 0x1040 5|' |
+		"$build/tests/system/make_database" "$1"
+}
+
 # with_place TOOL OPTION... - what the tool prints, with PLACE
 with_place()
 {

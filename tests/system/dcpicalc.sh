@@ -34,10 +34,7 @@ prints 'a loop, block by block, and where its cycles went' sum sum libcalc.so
 prints 'the summary alone' summary --summary sum --image libcalc.so
 # The database of a CPU with two kinds of cores: 26,010 samples of sum on one of them, and 360 on the other.
 hybrid=$scratch/hybrid
-sed "s|PLACE|$scratch|; s|^event cycles cycles|event cpu_core/cycles/ cycles|; s|count cycles|count cpu_core/cycles/|" \
-	"$here/dcpicalc.description" | sed 's|^event page-faults|event cpu_atom/cycles/ cycles cycles 4000 yes -\n&|
-	/^count page-faults/s|$|\ncount cpu_atom/cycles/ 0 0 0x1017 60\ncount cpu_atom/cycles/ 0 0 0x101e 300\ncount cpu_atom/cycles/ 0 0 0x1040 5|' |
-	"$build/tests/system/make_database" "$hybrid"
+make_hybrid_database "$hybrid"
 check_equal 'what cores of another kind took is left out, and that is said' "$(
 	sed '/^Samples:/s|cycles|cpu_core/cycles/|
 		/^Samples:/a Left out:   cpu_atom/cycles/ 360, of cores of another kind; --event cpu_atom/cycles/ shows them, with --cpu for their model' \

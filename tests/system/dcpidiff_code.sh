@@ -66,6 +66,22 @@ check 'instructions add up to their procedure, and blocks' json_holds '
 	[.rows[] | select(.kind == "procedure").after.samples] == [([.rows[] | select(.kind == "block").after.samples] | add)] and
 	[.rows[] | select(.kind == "procedure").after.samples] ==
 		[([.rows[] | select(.kind == "instruction").after.samples] | add)]' "$scratch/code.json"
+# All of calc.S on two kinds of cores: 365 samples of one are left out, 360 of them of sum.
+check 'the database of two kinds of cores is made' make_calc_database "$scratch/one" &&
+	make_hybrid_database "$scratch/hybrid"
+left_out='Left out:   cpu_atom/cycles/ %d, of cores of another kind; --event cpu_atom/cycles/ shows them, with --cpu for their model'
+for comparison in samples cpi; do
+	hybrid=(dcpidiff --cpu in-order-2 --compare "$comparison" "$scratch/hybrid" "$scratch/hybrid")
+	# shellcheck disable=SC2059 # the format has the number
+	check_equal "--compare $comparison says what cores of another kind took, of each side" \
+		"$(printf "$left_out\n" 365 365)" "$("${hybrid[@]}" | grep '^Left out')"
+	# shellcheck disable=SC2059
+	check_equal "--compare $comparison of one procedure, too" "$(printf "$left_out\n" 360 360)" \
+		"$("${hybrid[@]}" sum libcalc.so | grep '^Left out')"
+	check_equal "--compare $comparison has it in JSON" '[{"cpu_atom/cycles/":360},{"cpu_atom/cycles/":360}]' \
+		"$("${hybrid[@]}" --json sum libcalc.so | jq -c '[.before.left_out, .after.left_out]')"
+done
+check_equal 'but where there is one kind' null "$(jq .before.left_out "$scratch/code.json")"
 check_fails 'lines that are not known' 4 'no line numbers of it are known in the second set' dcpidiff --db "$db" --lines \
 	--set --epoch before --image 1111 --set --epoch after --image 4444 sum
 check_fails 'a procedure that is none' 4 'summ: ' dcpidiff --db "$db" --epoch before --epoch after summ 1111

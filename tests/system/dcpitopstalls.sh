@@ -56,6 +56,13 @@ look_at_small_database()
 				[["D-cache miss", 20000, 20000, 4119]])) and
 		(.stalls[1] | .image == "PLACE/libexact.so" and .executions == 1000000 and .confidence == "exact")' \
 		"$scratch/top.json"
+	make_hybrid_database "$scratch/hybrid"
+	check_equal 'what cores of another kind took is left out, and that is said' \
+		'Left out:   cpu_atom/cycles/ 365, of cores of another kind; --event cpu_atom/cycles/ shows them, with --cpu for their model' \
+		"$(dcpitopstalls --db "$scratch/hybrid" --cpu in-order-2 | grep '^Left out')"
+	check_equal 'in JSON, too' '{"cpu_atom/cycles/":365}' \
+		"$(dcpitopstalls --db "$scratch/hybrid" --cpu in-order-2 --json | jq -c .left_out)"
+	check_equal 'but where there is one kind' null "$(jq .left_out "$scratch/top.json")"
 	check 'all that is analysed and all that is not are all' json_holds \
 		'.analyzed + ([.not_analyzed[].samples] | add) == .samples' "$scratch/top.json"
 	check 'a part that was split off is in its procedure, not twice' json_holds \

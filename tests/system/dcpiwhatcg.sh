@@ -45,6 +45,13 @@ look_at_small_database()
 		([.stall.procedures[] | [.image, .procedure, .samples, .low, .high]] ==
 			[["PLACE/libcalc.so", "sum", 26010, 20000, 20000], ["PLACE/libexact.so", "sum", 26000, 20000, 20000]])' \
 		"$scratch/what.json"
+	make_hybrid_database "$scratch/hybrid"
+	check_equal 'what cores of another kind took is left out, and that is said' \
+		'Left out:   cpu_core/cycles/ 26430, of cores of another kind; --event cpu_core/cycles/ shows them, with --cpu for their model' \
+		"$(dcpiwhatcg --db "$scratch/hybrid" --cpu in-order-2 --event cpu_atom/cycles/ libcalc.so | grep '^Left out')"
+	check_equal 'in JSON, too' '{"cpu_atom/cycles/":365}' \
+		"$(dcpiwhatcg --db "$scratch/hybrid" --cpu in-order-2 --json | jq -c .left_out)"
+	check_equal 'but where there is one kind' null "$(jq .left_out "$scratch/what.json")"
 	check 'rows add up' json_holds "$sums" "$scratch/what.json"
 	check 'those of every image and procedure, too' json_holds "[(.images + .procedures)[] | $sums] | all" \
 		"$scratch/what.json"

@@ -5,6 +5,8 @@
 # two programs sampled at 5,200/s and then at 500/s, and faults sampled by rate, where the kernel chooses the period.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=calc_database.sh
+. "$top/tests/system/calc_database.sh"
 
 image_lines='image user 1111111111111111 /opt/fast
 image user 2222222222222222 /opt/slow
@@ -115,6 +117,44 @@ check_equal 'JSON of both has what was taken' '[{"samples":1340,"taken":314},{"s
 check_equal 'where nothing is weighted there is no such member' false \
 	"$(dcpistats --db "$scratch/tested" -i --set --label run.1 --epoch quick --set --label run.2 --epoch quick --json |
 		jq '[.. | objects | has("taken")] | any')"
+
+# in_json WHAT EXPECTED FILTER TOOL OPTION...
+in_json()
+{
+	check_equal "JSON of $4 has what was taken $1" "$2" \
+		"$("$4" --db "$scratch/code" --epoch all --cpu in-order-2 --json "${@:5}" | jq -c "$3")"
+}
+
+# sum has 25,000 samples of 4,000 cycles, and 510 of 8,000, which count twice.
+look_at_code()
+{
+	local tool
+
+	as -o "$scratch/calc.o" "$top/tests/system/calc.S" && objcopy --redefine-sym twin_2=twin "$scratch/calc.o" &&
+		link_calc libcalc.so 1111111111111111
+	printf '%s\n' 'event cycles cycles cycles 4000 yes -' "image user 1111111111111111 $scratch/libcalc.so" \
+		'context figure / -' 'epoch 1795275000 often' 'count cycles 0 0 0x1017 2000' 'count cycles 0 0 0x101e 23000' \
+		'slice 1795275000 1795275600' noevents 'event cycles cycles cycles 8000 yes -' 'epoch 1795276000 seldom' \
+		'count cycles 0 0 0x101e 500' 'count cycles 0 0 0x1024 10' 'slice 1795276000 1795276600' |
+		"$build/tests/system/make_database" "$scratch/code"
+	in_json 'of the procedure' '[{"cycles":26020},{"cycles":25510}]' '[.samples, .taken]' dcpilist sum
+	in_json 'of an instruction' '[{"cycles":24000},{"cycles":23500}]' \
+		'.instructions[] | select(.address == 4126) | [.samples, .taken]' dcpilist sum
+	in_json 'of the procedure' '[26020,25510]' '.event | [.samples, .taken]' dcpicalc sum
+	in_json 'of an instruction' '[{"cycles":24000},{"cycles":23500}]' \
+		'.blocks[].instructions[] | select(.address == 4126) | [.samples, .taken]' dcpicalc sum
+	in_json 'in all' '[26020,25510]' '[.samples, .taken]' dcpitopstalls
+	in_json 'in all' '[26020,25510]' '[.samples, .taken]' dcpiwhatcg
+	in_json 'of images and procedures' '[[26020,25510],[26020,25510],[26020,25510]]' \
+		'[.images[0], .procedures[0], .stall.procedures[0]] | map([.samples, .taken])' dcpiwhatcg -i -p --stall d
+	for tool in 'dcpilist sum' 'dcpicalc sum' dcpitopstalls 'dcpiwhatcg -i -p --stall d'; do
+		# shellcheck disable=SC2086 # words
+		check_equal "${tool%% *} has no such member where nothing is weighted" false \
+			"$(set -- $tool && "$1" --db "$scratch/code" --epoch often --cpu in-order-2 --json "${@:2}" |
+				jq '[.. | objects | has("taken")] | any')"
+	done
+}
+calc_or_skip 'what was taken, in JSON of tools that look at code' && look_at_code
 
 sentence='live: shares over two rates are those of time'
 may_sample_or_skip "$sentence" || exit 0
