@@ -22,7 +22,7 @@
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for what may soon be gone */
 #define START_NS        (60 * SECOND_NS)  /* in which the advance is the start's */
-#define IDLE_NS         SECOND_NS         /* between two looks when there is nothing to do */
+#define POOR_NS         SECOND_NS         /* between two looks when there is something to do, and nothing to spend */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
 #define SHOWN_SIZE      1024
 
@@ -94,7 +94,17 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 	return entry->fresh ? RANK_MORE : 0;
 }
 
-/* The next to be asked about, of those that may be paid for; NULL: none before *due_ns. */
+/* When `entry` may be asked about: packages keep their files, so these do not burden the start, nor a short run. */
+static uint64_t
+entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
+{
+	const uint64_t first_ns = capturer->began_ns + capturer->options.packages_wait_ns;
+
+	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
+}
+
+/* The next to be asked about, of those that may be paid for; NULL: none before *due_ns, UINT64_MAX: until something
+ * changes. */
 static struct capture_entry *
 choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **chosen_set, uint64_t *due_ns)
 {
@@ -102,15 +112,20 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **ch
 	struct capture_entry *chosen = NULL;
 	unsigned best = UINT_MAX;
 
+	*due_ns = UINT64_MAX;
 	for (struct capture_set *set = capturer->sets; set; set = set->next)
 		for (size_t i = 0; i < set->count; i++) {
 			struct capture_entry *entry = &set->entries[i];
 			const unsigned value = rank(capturer, entry);
+			uint64_t entry_ns;
 
-			if (value == 0 || value > worst)
+			if (value == 0)
 				continue;
-			if (entry->due_ns > now_ns) {
-				*due_ns = entry->due_ns < *due_ns ? entry->due_ns : *due_ns;
+			entry_ns = entry_due_ns(capturer, entry);
+			if (entry_ns <= now_ns && value > worst)
+				entry_ns = now_ns + POOR_NS;
+			if (entry_ns > now_ns) {
+				*due_ns = entry_ns < *due_ns ? entry_ns : *due_ns;
 			} else if (value < best || (value == best && entry->samples > chosen->samples)) {
 				best = value;
 				chosen = entry;
@@ -162,7 +177,10 @@ wait_until(struct capturer *capturer, uint64_t monotonic_ns)
 		.tv_nsec = (long)(monotonic_ns % SECOND_NS),
 	};
 
-	pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at);
+	if (monotonic_ns == UINT64_MAX)
+		pthread_cond_wait(&capturer->changed, &capturer->lock);
+	else
+		pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at);
 }
 
 struct image
@@ -350,7 +368,7 @@ run(void *context)
 	pthread_mutex_lock(&capturer->lock);
 	while (!capturer->stop) {
 		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		uint64_t due_ns = now_ns + IDLE_NS;
+		uint64_t due_ns = now_ns + POOR_NS;
 		struct capture_entry *entry = NULL;
 		struct capture_set *set = NULL;
 

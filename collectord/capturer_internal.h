@@ -16,6 +16,7 @@ struct capture_entry {
 	struct image_place place; /* who ran it last */
 	bool is_wanted;           /* of a kind that can be captured at all */
 	bool is_volatile;         /* its file may soon be gone */
+	bool is_packaged;         /* it stays where it is until a package is upgraded, or the machine starts again */
 	bool has_names;           /* the database has, or is about to have, names and layout */
 	bool has_extent;          /* `known` is what the database has */
 	bool is_busy;             /* asked about, and the answer not stored yet */

@@ -56,6 +56,7 @@ capturer_begin_database(struct capturer *capturer)
 			entry->due_ns = 0;
 			place_table_unask(&set->places, (uint32_t)i);
 		}
+	pthread_cond_broadcast(&capturer->changed);
 	pthread_mutex_unlock(&capturer->lock);
 }
 

@@ -10,6 +10,8 @@
 #define SHARE_MAX 4                    /* of the database */
 #define LAST_NS   UINT64_C(2000000000) /* for what may soon be gone, at the end */
 
+#define PACKAGES_WAIT_NS UINT64_C(60000000000)
+
 uint64_t
 collection_capture_limit(const struct config *config)
 {
@@ -27,6 +29,7 @@ collection_begin_capture(struct collection *collection)
 		.limit = collection_capture_limit(config),
 		.overhead_limit_ppm = config->overhead_limit_ppm,
 		.cpu_count = sampler_cpu_count(collection->sampler),
+		.packages_wait_ns = PACKAGES_WAIT_NS,
 		.files = collection->files,
 		.log = collection->log,
 	};

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -159,19 +160,26 @@ set_large_program(struct stage *stage)
 }
 
 static void
-start_capturer(struct stage *stage, uint64_t limit)
+start_capturer_waiting(struct stage *stage, uint64_t limit, uint64_t packages_wait_ns)
 {
 	const struct capturer_options options = {
 		.program = stage->program,
 		.limit = limit,
 		.overhead_limit_ppm = 500000,
 		.cpu_count = 64, /* shells cost more than dcpi-capture */
+		.packages_wait_ns = packages_wait_ns,
 		.log = &stage->log,
 	};
 
 	stage->writer = make_writer(stage->fixture->directory);
 	stage->capturer = capturer_new(&options);
 	assert_non_null(stage->capturer);
+}
+
+static void
+start_capturer(struct stage *stage, uint64_t limit)
+{
+	start_capturer_waiting(stage, limit, 0);
 }
 
 /* One sample of `image`, seen and flushed. */
@@ -330,6 +338,35 @@ a_package_is_captured_when_it_is_in_the_database(void **state)
 	assert_captured(stage);
 }
 
+/* A build is not: its file may be gone by then. */
+static void
+a_package_is_not_captured_before_its_time(void **state)
+{
+	const uint64_t wait_ns = 1500000000, began_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	struct stage *stage = *state;
+
+	set_good_program(stage);
+	start_capturer_waiting(stage, 1 << 20, wait_ns);
+	sample(stage, &packaged);
+	wait_for(stage, 1, 0);
+	assert_true(machine_clock_ns(CLOCK_MONOTONIC) >= began_ns + wait_ns);
+	settle(stage);
+	assert_captured(stage);
+}
+
+static void
+a_build_does_not_wait_for_packages(void **state)
+{
+	struct stage *stage = *state;
+
+	set_good_program(stage);
+	start_capturer_waiting(stage, 1 << 20, 1000 * HURRY_NS);
+	sample(stage, &built);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	assert_captured(stage);
+}
+
 /* What the database has from before, it is not given twice. */
 static void
 blocks_that_are_there_are_not_stored_again(void **state)
@@ -449,6 +486,8 @@ main(void)
 		CASE(text_of_a_build_is_asked_for_as_soon_as_samples_tell_where),
 		CASE(text_that_was_not_given_is_asked_for_again_later),
 		CASE(a_package_is_captured_when_it_is_in_the_database),
+		CASE(a_package_is_not_captured_before_its_time),
+		CASE(a_build_does_not_wait_for_packages),
 		CASE(blocks_that_are_there_are_not_stored_again),
 		CASE(who_dies_is_named_once_and_left_alone),
 		CASE(a_limit_that_is_reached_is_said),
