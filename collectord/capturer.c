@@ -1,7 +1,6 @@
 #include "collectord/capturer_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "collectord/machine.h"
+#include "collectord/worker_thread.h"
 #include "process/image_identity.h"
 
 #define SECOND_NS       UINT64_C(1000000000)
@@ -384,27 +384,10 @@ run(void *context)
 	return NULL;
 }
 
-static int
-start_thread(struct capturer *capturer)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); /* signals are the event loop's */
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGABRT);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&capturer->thread, NULL, run, capturer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 struct capturer *
 capturer_new(const struct capturer_options *options)
 {
 	struct capturer *capturer = calloc(1, sizeof(*capturer));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!capturer)
@@ -418,11 +401,8 @@ capturer_new(const struct capturer_options *options)
 		return NULL;
 	}
 	pthread_mutex_init(&capturer->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&capturer->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	err = start_thread(capturer);
+	worker_condition_init(&capturer->changed);
+	err = worker_thread_start(&capturer->thread, run, capturer);
 	if (!err)
 		return capturer;
 	close(capturer->stop_bell);

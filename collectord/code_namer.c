@@ -1,7 +1,6 @@
 #include "collectord/code_namer_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,6 +9,7 @@
 
 #include "base/grow.h"
 #include "collectord/machine.h"
+#include "collectord/worker_thread.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define KEEP_NS     (60 * SECOND_NS) /* without samples, when the process has ended */
@@ -234,20 +234,9 @@ code_namer_hurry(struct code_namer *namer, uint64_t timeout_ns)
 static int
 start_thread(struct code_namer *namer)
 {
-	pthread_condattr_t monotonic;
-	sigset_t all, before;
-	int err;
-
 	pthread_mutex_init(&namer->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&namer->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the event loop's */
-	err = pthread_create(&namer->thread, NULL, run, namer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
+	worker_condition_init(&namer->changed);
+	return worker_thread_start(&namer->thread, run, namer);
 }
 
 static void

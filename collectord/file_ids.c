@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "base/monotonic.h"
 #include "collectord/helper.h"
+#include "collectord/worker_thread.h"
 #include "process/file_identity.h"
 #include "process/hash.h"
 
@@ -421,27 +421,10 @@ file_ids_settle(struct file_ids *ids, uint64_t timeout_ns)
 	pthread_mutex_unlock(&ids->lock);
 }
 
-static int
-start_thread(struct file_ids *ids)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); /* signals are the event loop's */
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGABRT);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&ids->thread, NULL, run, ids);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 struct file_ids *
 file_ids_new(const struct log *log)
 {
 	struct file_ids *ids = calloc(1, sizeof(*ids));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!ids)
@@ -455,12 +438,9 @@ file_ids_new(const struct log *log)
 		return NULL;
 	}
 	pthread_mutex_init(&ids->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&ids->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	worker_condition_init(&ids->changed);
 	(void)helper_start(&ids->helper); /* now, while dcpid is small; else when it is needed */
-	err = start_thread(ids);
+	err = worker_thread_start(&ids->thread, run, ids);
 	if (!err)
 		return ids;
 	helper_fini(&ids->helper);

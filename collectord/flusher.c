@@ -1,7 +1,6 @@
 #include "collectord/flusher_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "collectord/machine.h"
+#include "collectord/worker_thread.h"
 
 #define RETRY_FIRST_S  1
 #define RETRY_MAX_S    30
@@ -266,28 +266,10 @@ run(void *context)
 	return NULL;
 }
 
-static int
-start_thread(struct flusher *flusher)
-{
-	sigset_t others, before;
-	int err;
-
-	/* signals are the event loop's, but for those that the guard is for */
-	sigfillset(&others);
-	sigdelset(&others, SIGSEGV);
-	sigdelset(&others, SIGBUS);
-	sigdelset(&others, SIGABRT);
-	pthread_sigmask(SIG_SETMASK, &others, &before);
-	err = pthread_create(&flusher->thread, NULL, run, flusher);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 struct flusher *
 flusher_new(struct profile *profile, struct guard *guard, const struct log *log)
 {
 	struct flusher *flusher = calloc(1, sizeof(*flusher));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!flusher)
@@ -301,11 +283,8 @@ flusher_new(struct profile *profile, struct guard *guard, const struct log *log)
 		return NULL;
 	}
 	pthread_mutex_init(&flusher->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&flusher->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	err = start_thread(flusher);
+	worker_condition_init(&flusher->changed);
+	err = worker_thread_start(&flusher->thread, run, flusher);
 	if (err) {
 		close(flusher->bell);
 		free(flusher);
