@@ -17,7 +17,8 @@
 #define AGAIN_FIRST_NS  (10 * SECOND_NS)
 #define AGAIN_MAX_NS    (3600 * SECOND_NS)
 #define AGAIN_DOUBLINGS 9
-#define SHARE           8 /* of the overhead's limit */
+#define SHARE           8  /* of the overhead's limit */
+#define SAMPLE_PAYS_NS  20 /* for what packages installed: less than half of what perf record takes for a sample */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for what may soon be gone */
@@ -94,11 +95,15 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 	return entry->fresh ? RANK_MORE : 0;
 }
 
-/* When `entry` may be asked about: packages keep their files, so these do not burden the start, nor a short run. */
+/*
+ * When `entry` may be asked about, UINT64_MAX for as long as samples have not paid for it: packages keep their files,
+ * so these do not burden the start, nor a short run, and cost little beside sampling in a long one.
+ */
 static uint64_t
 entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 {
-	const uint64_t first_ns = capturer->began_ns + capturer->options.packages_wait_ns;
+	const uint64_t first_ns =
+		capturer->saved_ns > 0 ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
 
 	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
 }
@@ -126,7 +131,7 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **ch
 				entry_ns = now_ns + POOR_NS;
 			if (entry_ns > now_ns) {
 				*due_ns = entry_ns < *due_ns ? entry_ns : *due_ns;
-			} else if (value < best || (value == best && entry->samples > chosen->samples)) {
+			} else if (!chosen || value < best || (value == best && entry->samples > chosen->samples)) {
 				best = value;
 				chosen = entry;
 				*chosen_set = set;
@@ -159,11 +164,15 @@ refill(struct capturer *capturer, uint64_t now_ns)
 
 /* What a run cost. At the start, what is not paid for by then is the start's, and not of the time in which it was. */
 static void
-spend(struct capturer *capturer, uint64_t cost_ns)
+spend(struct capturer *capturer, const struct capture_result *result, uint64_t own_ns)
 {
+	const uint64_t cost_ns = result->outcome.cpu_ns + own_ns;
 	int64_t advanced_ns;
 
+	capturer->cpu_ns += result->outcome.cpu_ns;
 	capturer->allowance_ns -= (int64_t)cost_ns;
+	if (result->was_packaged)
+		capturer->saved_ns -= (int64_t)cost_ns;
 	advanced_ns = advance_ns(&capturer->options) - capturer->allowance_ns;
 	if (machine_clock_ns(CLOCK_MONOTONIC) - capturer->began_ns < START_NS && advanced_ns > capturer->advanced_ns)
 		capturer->advanced_ns = advanced_ns;
@@ -219,6 +228,7 @@ ask(const struct capturer *capturer, struct capture_set *set, struct capture_ent
 		result->image.path = result->path;
 		result->had_extent = entry->has_extent;
 		result->had_places = request.place_count > 0;
+		result->was_packaged = entry->is_packaged;
 		if (capture_request_encode(&request, writer) == 0) {
 			free(places);
 			entry->is_busy = true;
@@ -341,7 +351,7 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	writer_fini(&writer);
 	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	pthread_mutex_lock(&capturer->lock);
-	spend(capturer, result->outcome.cpu_ns + own_ns);
+	spend(capturer, result, own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
 		capture_result_free(result);
@@ -382,6 +392,16 @@ run(void *context)
 	}
 	pthread_mutex_unlock(&capturer->lock);
 	return NULL;
+}
+
+void
+capturer_pay(struct capturer *capturer, uint64_t samples)
+{
+	const int64_t most_ns = advance_ns(&capturer->options);
+
+	capturer->saved_ns += (int64_t)(samples * SAMPLE_PAYS_NS);
+	if (capturer->saved_ns > most_ns)
+		capturer->saved_ns = most_ns;
 }
 
 struct capturer *
@@ -476,6 +496,7 @@ capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 	*stats = (struct capturer_stats){
 		.taken = capturer->taken,
 		.failed = capturer->failed,
+		.cpu_ns = capturer->cpu_ns,
 		.bytes = capturer->bytes,
 		.limit = capturer->options.limit,
 		.is_full = capturer->full_until_ns > machine_clock_ns(CLOCK_MONOTONIC),

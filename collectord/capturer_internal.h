@@ -46,7 +46,8 @@ struct capture_result {
 	char *path;
 	bool had_extent; /* the question said what there was */
 	bool had_places; /* and where samples were */
-	unsigned tries;  /* to store it */
+	bool was_packaged;
+	unsigned tries; /* to store it */
 	struct capture_outcome outcome;
 };
 
@@ -62,6 +63,8 @@ struct capturer {
 	struct capture_result *results; /* the oldest first */
 	size_t result_bytes;
 	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
+	int64_t saved_ns;     /* likewise, that samples have paid for packages */
+	uint64_t cpu_ns;      /* that all runs used */
 	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
 	uint64_t began_ns;    /* likewise */
 	int64_t advanced_ns;  /* the most that was spent in advance while it started */
@@ -85,6 +88,9 @@ void capture_result_free(struct capture_result *result);
 
 /* Its file may soon be gone, and the database has no names of it, or no text where samples are. */
 bool capture_entry_is_at_risk(const struct capture_entry *entry);
+
+/* Samples that were taken pay for what packages installed. With the lock held. */
+void capturer_pay(struct capturer *capturer, uint64_t samples);
 
 /* When `entry` may be asked about next. */
 void capturer_postpone(struct capture_entry *entry, uint64_t now_ns);

@@ -112,8 +112,12 @@ note_places(struct capturer *capturer, const struct image_table *images, const s
             size_t count)
 {
 	struct capture_set *set;
+	uint64_t samples = 0;
 
+	for (size_t i = 0; i < count; i++)
+		samples += entries[i].count;
 	pthread_mutex_lock(&capturer->lock);
+	capturer_pay(capturer, samples);
 	set = capturer_find_set(capturer, images);
 	for (size_t i = 0; set && i < count; i++) {
 		struct capture_entry *entry = entries[i].image < set->count ? &set->entries[entries[i].image] : NULL;

@@ -162,10 +162,10 @@ capture_json(const struct collection_view *view)
 
 	if (!view->captures)
 		return json_null();
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:b,s:b}", "taken", number(capture->taken), "failed",
-	                 number(capture->failed), "waiting", number(capture->waiting), "bytes", number(capture->bytes),
-	                 "limit", number(capture->limit), "full", (int)capture->is_full, "kernel",
-	                 (int)!capture->kernel_is_closed);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:b}", "taken", number(capture->taken), "failed",
+	                 number(capture->failed), "waiting", number(capture->waiting), "cpu_ns",
+	                 number(capture->cpu_ns), "bytes", number(capture->bytes), "limit", number(capture->limit),
+	                 "full", (int)capture->is_full, "kernel", (int)!capture->kernel_is_closed);
 }
 
 /* Files that got samples, and were read for their build-id. */

@@ -182,30 +182,37 @@ start_capturer(struct stage *stage, uint64_t limit)
 	start_capturer_waiting(stage, limit, 0);
 }
 
-/* One sample of `image`, seen and flushed. */
+/* Samples of `image`, seen and flushed: it is the first, or the one behind `packaged`. */
 static void
-sample(struct stage *stage, const struct image *image)
+sample_often(struct stage *stage, const struct image *image, uint32_t place, uint64_t count)
 {
-	const struct tally_entry entry = {.offset = 0x1010, .count = 1};
-	const struct image *images[] = {image};
+	const struct tally_entry entry = {.image = place, .offset = 0x1010, .count = count};
+	const struct image *images[] = {place ? &packaged : image, image};
 	struct slice slice = {.epoch = stage->writer.epoch, .start_ns = 1, .end_ns = 2, .event_count = 1};
 	struct profile_batch batch = {
 		.entries = &entry,
 		.entry_count = 1,
 		.images = images,
-		.image_count = 1,
+		.image_count = place + 1,
 		.contexts = two_contexts,
 		.context_count = 1,
 		.slice = &slice,
 	};
 	uint32_t number;
 
-	slice.events[0].samples = 1;
+	slice.events[0].samples = count;
 	assert_int_equal(image_table_intern(stage->images, image, &number), 0);
-	assert_int_equal(number, 0);
+	assert_int_equal(number, place);
 	capturer_see(stage->capturer, stage->images, stage->attribution);
+	profile_renew_session(stage->writer.profile);
 	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
 	capturer_settle(stage->capturer, stage->writer.profile, stage->images, &entry, 1);
+}
+
+static void
+sample(struct stage *stage, const struct image *image)
+{
+	sample_often(stage, image, 0, 1);
 }
 
 static void
@@ -367,6 +374,30 @@ a_build_does_not_wait_for_packages(void **state)
 	assert_captured(stage);
 }
 
+/* The first, for one sample, is more than that has paid for; the other has to wait for many. */
+static void
+packages_are_captured_as_samples_pay_for_them(void **state)
+{
+	struct stage *stage = *state;
+	struct image other = packaged;
+	struct capturer_stats stats;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	sample(stage, &packaged);
+	wait_for(stage, 1, 0);
+	other.path = "/usr/bin/other";
+	other.build_id[0]++;
+	sample_often(stage, &other, 1, 1);
+	usleep(200000);
+	assert_int_equal(runs(stage), 1);
+	capturer_stats(stage->capturer, &stats);
+	assert_int_equal(stats.waiting, 1);
+	sample_often(stage, &other, 1, 1000000000);
+	wait_for(stage, 2, 0);
+	assert_int_equal(runs(stage), 2);
+}
+
 /* What the database has from before, it is not given twice. */
 static void
 blocks_that_are_there_are_not_stored_again(void **state)
@@ -488,6 +519,7 @@ main(void)
 		CASE(a_package_is_captured_when_it_is_in_the_database),
 		CASE(a_package_is_not_captured_before_its_time),
 		CASE(a_build_does_not_wait_for_packages),
+		CASE(packages_are_captured_as_samples_pay_for_them),
 		CASE(blocks_that_are_there_are_not_stored_again),
 		CASE(who_dies_is_named_once_and_left_alone),
 		CASE(a_limit_that_is_reached_is_said),
