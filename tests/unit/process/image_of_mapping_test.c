@@ -178,6 +178,74 @@ readelf_agrees_on_this_kernels_vdso(void **state)
 	assert_int_not_equal(found.build_id_size, 0);
 }
 
+/* As map_image() asks: `inode` 0 is what a kernel says that tells build-ids. */
+static struct image
+memory_file_of(const char *path, uint64_t inode, bool with_build_id, char buffer[PATH_MAX])
+{
+	struct record_mmap mmap = {.start = 0x7f0000000000, .length = 0x1000, .path = path, .inode = inode};
+	struct image image;
+
+	mmap.build_id_size = with_build_id ? 20 : 0;
+	image_of_mapping(&mmap, &vdso, &image, buffer);
+	image_of_memory_file(&mmap, &image);
+	return image;
+}
+
+static void
+memory_with_a_name_is_a_file_until_it_has_no_build_id(void **state)
+{
+	char buffer[PATH_MAX];
+	struct image image = memory_file_of("/memfd:code (deleted)", 5, false, buffer);
+
+	(void)state;
+	assert_int_equal(image.kind, IMAGE_USER);
+	assert_string_equal(image.path, "/memfd:code");
+	assert_int_equal(image.inode, 5);
+	assert_true(image.deleted);
+	assert_true(image_is_memory_file(&image));
+	image_make_memory(&image);
+	assert_int_equal(image.kind, IMAGE_ANON);
+	assert_string_equal(image.path, "memfd:code");
+	assert_int_equal(image.inode, 0);
+	assert_false(image.deleted);
+	assert_false(image_is_memory_file(&image));
+}
+
+static void
+other_memory_is_no_file(void **state)
+{
+	static const char *const paths[] = {"//anon", "[heap]", "/SYSV0000162e (deleted)", "/dev/zero (deleted)"};
+	char buffer[PATH_MAX];
+	struct image image;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		image = memory_file_of(paths[i], 5, false, buffer);
+		assert_int_equal(image.kind, IMAGE_ANON);
+		assert_false(image_is_memory_file(&image));
+	}
+	image = memory_file_of("/memfd:code (deleted)", 0, false, buffer);
+	assert_int_equal(image.kind, IMAGE_ANON);
+	assert_string_equal(image.path, "memfd:code");
+}
+
+static void
+a_file_is_no_memory(void **state)
+{
+	char buffer[PATH_MAX];
+	struct image image = memory_file_of("/bin/app", 5, false, buffer);
+
+	(void)state;
+	assert_int_equal(image.kind, IMAGE_USER);
+	assert_string_equal(image.path, "/bin/app");
+	assert_false(image.deleted);
+	assert_false(image_is_memory_file(&image));
+	image = memory_file_of("/memfd:program (deleted)", 0, true, buffer);
+	assert_int_equal(image.kind, IMAGE_USER);
+	assert_string_equal(image.path, "/memfd:program");
+	assert_false(image_is_memory_file(&image)); /* it has a build-id */
+}
+
 int
 main(void)
 {
@@ -189,6 +257,9 @@ main(void)
 		cmocka_unit_test(the_vdso_has_the_kernels_build_id_but_not_below_4_gib),
 		cmocka_unit_test(a_path_too_long_is_cut),
 		cmocka_unit_test(readelf_agrees_on_this_kernels_vdso),
+		cmocka_unit_test(memory_with_a_name_is_a_file_until_it_has_no_build_id),
+		cmocka_unit_test(other_memory_is_no_file),
+		cmocka_unit_test(a_file_is_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,78 @@ all_together_have_a_limit(void **state)
 		mapped_image_release(held[i]);
 }
 
+/* Its number, and what it then holds. */
+static uint32_t
+content_of(struct ground *ground, struct mapped_image *mapped)
+{
+	uint32_t number = UINT32_MAX;
+
+	assert_int_equal(mapped_image_number(mapped, &number), 0);
+	return image_table_get(ground->table, number)->content;
+}
+
+static void
+a_file_that_changed_is_another_image_until_nobody_maps_it_and_after(void **state)
+{
+	const struct image written = {.kind = IMAGE_USER, .path = "/bin/b", .device_major = 8, .inode = 5};
+	struct ground *ground = *state;
+	struct mapped_image *mapped = mapped_image_get(ground->images, &written), *again;
+	uint32_t first, second;
+
+	assert_int_equal(mapped_image_number(mapped, &first), 0);
+	assert_int_equal(mapped_images_change(ground->images, image_table_get(ground->table, first), 1), 0);
+	assert_int_equal(mapped_image_number(mapped, &second), 0);
+	assert_int_not_equal(first, second);
+	assert_int_equal(content_of(ground, mapped), 1);
+	again = mapped_image_get(ground->images, &written);
+	assert_ptr_equal(again, mapped);
+	/* the second change is told of the image that the first one made */
+	assert_int_equal(mapped_images_change(ground->images, image_table_get(ground->table, second), 2), 0);
+	assert_int_equal(content_of(ground, mapped), 2);
+	assert_int_equal(image_table_get(ground->table, first)->content, 0);
+	mapped_image_release(mapped);
+	mapped_image_release(again);
+	mapped = mapped_image_get(ground->images, &written);
+	assert_int_equal(content_of(ground, mapped), 2);
+	mapped_image_release(mapped);
+}
+
+static void
+what_only_its_name_identifies_does_not_change(void **state)
+{
+	struct ground *ground = *state;
+	struct mapped_image *mapped = mapped_image_get(ground->images, &memory);
+
+	assert_int_equal(mapped_images_change(ground->images, &memory, 1), 0);
+	assert_int_equal(content_of(ground, mapped), 0);
+	mapped_image_release(mapped);
+}
+
+static void
+the_file_that_changed_first_is_forgotten_first(void **state)
+{
+	struct image written = {.kind = IMAGE_USER, .path = "/bin/b", .device_major = 8};
+	struct ground *ground = *state;
+	struct mapped_image *mapped;
+
+	for (uint32_t i = 1; i <= MAPPED_IMAGES_CHANGED_MAX; i++) {
+		written.inode = i;
+		assert_int_equal(mapped_images_change(ground->images, &written, 1), 0);
+	}
+	written.inode = 1; /* that it changed again makes it the last */
+	assert_int_equal(mapped_images_change(ground->images, &written, 2), 0);
+	written.inode = MAPPED_IMAGES_CHANGED_MAX + 1;
+	assert_int_equal(mapped_images_change(ground->images, &written, 1), 0);
+	for (uint32_t i = 1; i <= 3; i++) {
+		static const uint32_t known[] = {0, 2, 0, 1};
+
+		written.inode = i;
+		mapped = mapped_image_get(ground->images, &written);
+		assert_int_equal(content_of(ground, mapped), known[i]);
+		mapped_image_release(mapped);
+	}
+}
+
 int
 main(void)
 {
@@ -154,6 +226,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_image_that_comes_back_has_the_number_it_had, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_table_gives_each_image_a_new_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_together_have_a_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_file_that_changed_is_another_image_until_nobody_maps_it_and_after,
+	                                        setup, teardown),
+		cmocka_unit_test_setup_teardown(what_only_its_name_identifies_does_not_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_file_that_changed_first_is_forgotten_first, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
