@@ -162,10 +162,8 @@ listing_read_epochs(struct profile *profile, struct epoch_summary **epochs, size
 	if (result)
 		return result;
 	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
-	if (result) {
-		mdb_txn_abort(txn);
-		return result;
-	}
+	if (result)
+		return store_leave(&profile->store, txn, result);
 	while ((result = store_walk_next(&walk)) > 0) {
 		struct epoch_summary *list = array_grow(*epochs, &capacity, *count + 1, sizeof(*list));
 
@@ -185,7 +183,7 @@ listing_read_epochs(struct profile *profile, struct epoch_summary **epochs, size
 		memcpy(list->host, epoch.host, sizeof(list->host));
 	}
 	store_walk_end(&walk);
-	mdb_txn_abort(txn);
+	result = store_leave(&profile->store, txn, result);
 	if (result < 0) {
 		free(*epochs);
 		*epochs = NULL;

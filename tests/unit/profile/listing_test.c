@@ -125,6 +125,27 @@ epochs_are_listed_by_number(void **state)
 	profile_close(profile);
 }
 
+/* Each of them ends its reading: the version that it saw is given up, and the next sees the newest. */
+static void
+epochs_are_summarized_again_and_again(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_reader(fixture->directory);
+	struct epoch_summary *epochs;
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(listing_read_epochs(profile, &epochs, &count), 0);
+		assert_int_equal(count, 2);
+		assert_string_equal(epochs[0].label, "first");
+		assert_string_equal(epochs[1].label, "second");
+		assert_string_equal(epochs[1].host, "alpha");
+		assert_false(epochs[0].is_kept);
+		free(epochs);
+	}
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -133,6 +154,7 @@ main(void)
 		cmocka_unit_test(only_those_of_contexts_that_match),
 		cmocka_unit_test(what_there_is_not_is_said),
 		cmocka_unit_test(epochs_are_listed_by_number),
+		cmocka_unit_test(epochs_are_summarized_again_and_again),
 	};
 
 	return cmocka_run_group_tests(tests, database_setup, fixture_teardown);
