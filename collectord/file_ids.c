@@ -287,18 +287,20 @@ take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *
 	struct file_id_key key = id->key;
 	struct file_id *changed;
 
-	id->version = answer->version;
 	if (answer->build_id_size == id->build_id_size &&
-	    memcmp(answer->build_id, id->build_id, sizeof(id->build_id)) == 0)
+	    memcmp(answer->build_id, id->build_id, sizeof(id->build_id)) == 0) {
+		id->version = answer->version;
 		return;
+	}
 	key.content++;
 	if (ids->change_count == CHANGES_MAX)
-		return; /* it is asked about again */
+		return; /* with the version that it had, so that the change is found when it is asked about again */
 	changed = find(ids, &key);
 	if (!changed)
 		changed = add(ids, &key);
 	if (!changed)
 		return;
+	id->version = answer->version;
 	take_build_id(changed, answer);
 	ids->changes[ids->change_count++] = key;
 	ids->stats.changed++;

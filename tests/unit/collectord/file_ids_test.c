@@ -201,6 +201,34 @@ a_file_that_was_only_touched_is_the_same(void **state)
 	assert_false(file_ids_take_change(site->ids, &changed, &content));
 }
 
+/* 256 changes wait until they are taken. */
+static void
+a_change_that_had_no_room_is_met_when_the_file_is_asked_about_again(void **state)
+{
+	const struct site *site = *state;
+	struct image image, changed;
+	uint32_t content, taken = 0;
+	char path[PATH_MAX], name[32];
+
+	for (int pass = 0; pass < 2; pass++)
+		for (unsigned i = 0; i < 257; i++) {
+			snprintf(name, sizeof(name), "%u", i);
+			copy_file(pass ? "/usr/bin/cat" : "/usr/bin/sleep", fake_path(&site->fake, name, path));
+			image = image_of(path);
+			ask(site, &image, 0);
+		}
+	while (file_ids_take_change(site->ids, &changed, &content)) {
+		assert_int_not_equal(changed.inode, image.inode);
+		taken++;
+	}
+	assert_int_equal(taken, 256);
+	ask(site, &image, 0);
+	assert_true(file_ids_take_change(site->ids, &changed, &content));
+	assert_int_equal(changed.inode, image.inode);
+	assert_int_equal(content, 1);
+	assert_false(file_ids_take_change(site->ids, &changed, &content));
+}
+
 /* ---- the child ---- */
 
 /* Answers with what it is asked, but hangs when that is "hang". */
@@ -277,6 +305,7 @@ main(void)
 		SITE_TEST(a_program_that_was_deleted_is_read_through_its_process),
 		SITE_TEST(a_file_that_was_written_to_in_place_is_another_image),
 		SITE_TEST(a_file_that_was_only_touched_is_the_same),
+		SITE_TEST(a_change_that_had_no_room_is_met_when_the_file_is_asked_about_again),
 		cmocka_unit_test(who_does_not_answer_is_left_behind_and_the_next_is_answered),
 		cmocka_unit_test(a_child_that_died_is_an_error_and_the_next_is_answered),
 	};
