@@ -89,7 +89,7 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help programs units fuzzers bench pipeline-cost-figures bench-emulator benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: programs $(PLUGINS) libraries manuals
@@ -104,6 +104,7 @@ help:
 	@echo 'make benches          measurements of single rooms into $(BUILD)/bench/'
 	@echo 'make bench            dcpid beside perf record (12 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make pipeline-cost-figures  instructions a sample of each stage of dcpid into tests/pipeline_cost/expected'
+	@echo 'make capture-cost-figures   instructions of dcpi-capture for an image into tests/capture_cost/expected'
 	@echo 'make bench-emulator   dcpiemu beside qemu-user and cachegrind (15 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
@@ -304,6 +305,22 @@ $(PIPELINE_REPLAY): $(BUILD)/obj/tests/pipeline_cost/replay.o \
 workloads: $(PIPELINE_REPLAY)
 pipeline-cost-figures: $(PIPELINE_REPLAY)
 	tests/system/pipeline_cost.sh --renew
+
+# What dcpi-capture is asked, for tests that count what it executes.
+CAPTURE_REQUEST := $(BUILD)/tests/capture_cost/request
+$(CAPTURE_REQUEST): $(BUILD)/obj/tests/capture_cost/request.o $(BUILD)/obj/capture/protocol.o \
+		$(call archives,$(CAPTURE_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS))
+CAPTURE_UNLOCKED := $(BUILD)/tests/capture_cost/unlocked
+$(CAPTURE_UNLOCKED): ALL_LDFLAGS += -Wl,--wrap=jail_enter
+$(CAPTURE_UNLOCKED): $(BUILD)/obj/tests/capture_cost/unlocked.o $(call objects,$(call sources,capture)) \
+		$(call archives,$(CAPTURE_ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS)) $(LIBS_CAPTURE)
+workloads: $(CAPTURE_REQUEST) $(CAPTURE_UNLOCKED)
+capture-cost-figures: $(CAPTURE_REQUEST) $(CAPTURE_UNLOCKED) $(CAPTURE)
+	tests/system/capture_cost.sh --renew
 
 # Fuzz targets: one per tests/fuzz/NAME_fuzz.c, corpus in tests/fuzz/corpus/NAME/. Always clang, in a build folder of their own:
 # make fuzzers BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined

@@ -284,6 +284,8 @@ open_code(struct capture *capture)
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
+	if (capture->wish->place_count == 0)
+		return 0; /* nobody asks for a procedure */
 	capture->procedures = procedures_new(capture->file, capture->symbols, capture->contents);
 	return capture->procedures || errno == ENOTSUP ? 0 : -errno;
 }

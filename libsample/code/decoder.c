@@ -17,7 +17,8 @@
 /* ra, t0 to t6, a0 to a7 */
 #define RISCV64_CALL_CHANGES UINT32_C(0xf003fce2)
 
-#define MEMOS_SIZE ((size_t)MEMO_SETS * MEMO_WAYS * sizeof(struct memo))
+#define MEMO_SET_SIZE (MEMO_WAYS * sizeof(struct memo))
+#define MEMOS_SIZE    (MEMO_SETS * MEMO_SET_SIZE)
 
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
@@ -81,10 +82,12 @@ open_all(struct decoder *decoder)
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	decoder->scratch = cs_malloc(decoder->capstone);
-	decoder->memos = aligned_alloc(MEMO_WAYS * sizeof(*decoder->memos), MEMOS_SIZE);
-	if (!decoder->scratch || !decoder->memos)
+	/* Not written to here: pages that no instruction is remembered in are never touched. */
+	decoder->memo_room = calloc(1, MEMOS_SIZE + MEMO_SET_SIZE);
+	if (!decoder->scratch || !decoder->memo_room)
 		return -ENOMEM;
-	memset(decoder->memos, 0, MEMOS_SIZE);
+	decoder->memos =
+		(struct memo *)(((uintptr_t)decoder->memo_room + MEMO_SET_SIZE - 1) & ~(uintptr_t)(MEMO_SET_SIZE - 1));
 	return 0;
 }
 
@@ -122,7 +125,7 @@ decoder_free(struct decoder *decoder)
 	for (size_t i = 0; i < 2; i++)
 		if (decoder->listing[i])
 			cs_close(&decoder->listing[i]);
-	free(decoder->memos);
+	free(decoder->memo_room);
 	free(decoder);
 }
 

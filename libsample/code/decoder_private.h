@@ -40,7 +40,8 @@ struct decoder {
 	csh capstone;     /* Intel's syntax and details */
 	csh listing[2];   /* by enum listing_syntax; aarch64 has one, twice */
 	cs_insn *scratch; /* of `capstone`, with its details */
-	struct memo *memos;
+	void *memo_room;
+	struct memo *memos; /* in it, each set on two lines of the cache */
 	struct known_form forms[FORMS_KNOWN];
 };
 

@@ -29,7 +29,6 @@ symbol_builder_add(struct symbol_builder *builder, const struct candidate *candi
 		builder->capacity = capacity;
 	}
 	builder->candidates[builder->count++] = *candidate;
-	builder->sorted = false;
 	return 0;
 }
 
@@ -75,19 +74,46 @@ compare_candidates(const void *left_item, const void *right_item)
 
 	if (!order)
 		order = compare_numbers(left->name == NULL, right->name == NULL);
-	if (!order && left->name)
+	if (!order && left->name && right->name)
 		order = compare_names(left, right);
 	if (!order)
 		order = compare_numbers(right->size, left->size);
 	return order ? order : compare_numbers(right->limit, left->limit);
 }
 
+/* The first `sorted` candidates, and `count` behind them, which *later is a copy of, in order. */
+static void
+merge(struct candidate *candidates, size_t sorted, const struct candidate *later, size_t count)
+{
+	while (count > 0) {
+		struct candidate *last = &candidates[sorted + count - 1];
+
+		if (sorted > 0 && compare_candidates(&candidates[sorted - 1], &later[count - 1]) > 0)
+			*last = candidates[--sorted];
+		else
+			*last = later[--count];
+	}
+}
+
+/* What was sorted once is not sorted again for the few that come later: stubs of a PLT, after names were looked up. */
 static void
 sort(struct symbol_builder *builder)
 {
-	if (!builder->sorted && builder->count)
+	struct candidate *added = builder->candidates + builder->sorted, *later;
+	const size_t count = builder->count - builder->sorted;
+
+	if (count == 0)
+		return;
+	later = builder->sorted ? reallocarray(NULL, count, sizeof(*later)) : NULL;
+	if (later) {
+		qsort(added, count, sizeof(*added), compare_candidates);
+		memcpy(later, added, count * sizeof(*later));
+		merge(builder->candidates, builder->sorted, later, count);
+		free(later);
+	} else {
 		qsort(builder->candidates, builder->count, sizeof(*builder->candidates), compare_candidates);
-	builder->sorted = true;
+	}
+	builder->sorted = builder->count;
 }
 
 const struct candidate *

@@ -37,7 +37,7 @@ struct candidate {
 struct symbol_builder {
 	struct candidate *candidates;
 	size_t count, capacity;
-	bool sorted;
+	size_t sorted; /* of them, the first that are in order */
 };
 
 #define SYMBOL_BUILDER_INIT                                                                                            \
