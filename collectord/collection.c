@@ -11,6 +11,7 @@
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
 #include "collectord/healing.h"
+#include "collectord/kernel_names.h"
 #include "collectord/machine.h"
 #include "collectord/retainer.h"
 
@@ -244,8 +245,11 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		return collection_say(why, size, config->database, "collect", -ENOMEM);
 	}
 	err = collection_open_profile(collection, why, size);
-	if (!err)
-		err = sampler_open(config, log, &collection->sampler, why, size);
+	if (!err) {
+		const struct kernel_known known = {kernel_names_text_size, collection->profile};
+
+		err = sampler_open(config, &known, log, &collection->sampler, why, size);
+	}
 	if (err) {
 		collection_close(collection);
 		return err;

@@ -103,7 +103,7 @@ collection_reconfigure(struct collection *collection, const struct config *confi
 		collection_retain(collection);
 		return 0;
 	}
-	err = sampler_open(config, collection->log, &sampler, why, size);
+	err = sampler_open(config, NULL, collection->log, &sampler, why, size);
 	if (err)
 		return err;
 	collection_stop(collection);

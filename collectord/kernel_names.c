@@ -7,9 +7,11 @@
 
 #include "process/kallsyms.h"
 #include "process/modules.h"
+#include "profile/captured.h"
 
 #define CHUNK_SIZE ((size_t)256 << 10) /* large enough for malloc to give it back to the system */
 
+#define TEXT_END    "_etext" /* the linker's name for the end of the kernel's text */
 #define PADDING     "__pfx_" /* the kernel's name for the bytes before a function, on x86 */
 #define PADDING_MAX 64
 
@@ -129,7 +131,7 @@ see_symbol(void *context, const struct kallsyms_symbol *symbol)
 		return 0;
 	if (!symbol->module[0] && !strcmp(symbol->name, "_stext"))
 		names->start = symbol->address;
-	else if (!symbol->module[0] && !strcmp(symbol->name, "_etext"))
+	else if (!symbol->module[0] && !strcmp(symbol->name, TEXT_END))
 		names->end = symbol->address;
 	return is_function(symbol) ? names_add(names, symbol->address, symbol->name) : 0;
 }
@@ -240,9 +242,14 @@ module_of(const struct image *image, char name[MODULE_NAME_SIZE])
 static int
 store_one(struct profile *profile, uint32_t number, struct names *names)
 {
+	int err;
+
 	names_make_distances(names);
 	if (names->count == 0)
 		return -ENOENT;
+	err = names->module[0] ? 0 : names_add(names, names->end - names->start, TEXT_END);
+	if (err)
+		return err;
 	return profile_put_symbols(profile, number, names->symbols, names->count);
 }
 
@@ -265,4 +272,22 @@ kernel_names_store(struct profile *profile, const char *procfs, const struct kal
 	for (size_t i = 0; pass.names && i < count; i++)
 		names_fini(&pass.names[i]);
 	free(pass.names);
+}
+
+uint64_t
+kernel_names_text_size(void *profile, const struct image *image)
+{
+	struct profile_symbol *symbols;
+	uint64_t size = 0;
+	uint32_t number;
+	size_t count;
+
+	if (profile_find_image(profile, image, &number) || profile_get_symbols(profile, number, &symbols, &count))
+		return 0;
+	if (count > 0 && image->kind == IMAGE_MODULE)
+		size = symbols[count - 1].offset + 1; /* so far there is a function */
+	else if (count > 0 && symbols[count - 1].name && strcmp(symbols[count - 1].name, TEXT_END) == 0)
+		size = symbols[count - 1].offset;
+	profile_free_symbols(symbols);
+	return size;
 }

@@ -31,9 +31,11 @@ struct sampler;
 /*
  * Resolve the configured events, open them on every online CPU, scan /proc. 0 with *sampler set; a negative error with
  * a sentence in `why` when nothing at all can be sampled. Events that this machine lacks are no error: sampler_events()
- * has them, marked. `config` is borrowed only during the call, `log` (NULL allowed) for the sampler's life.
+ * has them, marked. `config`, and `known` (NULL: nothing is), are borrowed only during the call, `log` (NULL allowed)
+ * for the sampler's life.
  */
-int sampler_open(const struct config *config, const struct log *log, struct sampler **sampler, char *why, size_t size);
+int sampler_open(const struct config *config, const struct kernel_known *known, const struct log *log,
+                 struct sampler **sampler, char *why, size_t size);
 void sampler_close(struct sampler *sampler); /* NULL is allowed */
 
 /* Start or stop counting on all CPUs. 0 or -errno. */

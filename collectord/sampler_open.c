@@ -114,12 +114,13 @@ open_cpus(struct sampler *sampler, const uint32_t *numbers, size_t count, char *
 }
 
 static int
-make_tables(struct sampler *sampler, const struct config *config)
+make_tables(struct sampler *sampler, const struct config *config, const struct kernel_known *known)
 {
 	const struct attribution_options options = {
 		.procfs = "/proc",
 		.sysfs = "/sys",
 		.cgroupfs = "/sys/fs/cgroup",
+		.kernel = known,
 		.log = sampler->log,
 		.tells_code_makers = true,
 	};
@@ -135,7 +136,8 @@ make_tables(struct sampler *sampler, const struct config *config)
 }
 
 int
-sampler_open(const struct config *config, const struct log *log, struct sampler **result, char *why, size_t size)
+sampler_open(const struct config *config, const struct kernel_known *known, const struct log *log,
+             struct sampler **result, char *why, size_t size)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	uint32_t *numbers = NULL;
@@ -147,7 +149,7 @@ sampler_open(const struct config *config, const struct log *log, struct sampler 
 	sampler->log = log;
 	sampler->ring_pages = config->ring_pages;
 	sampler->sideband_pages = config->sideband_pages;
-	err = make_tables(sampler, config);
+	err = make_tables(sampler, config, known);
 	if (err)
 		goto failed;
 	count = cpu_list_read(SAMPLER_ONLINE_CPUS, &numbers);

@@ -268,6 +268,14 @@ address_space_find(struct address_space *space, uint64_t address)
 	return &space->mappings[at];
 }
 
+const struct mapping *
+address_space_behind(const struct address_space *space, uint64_t address)
+{
+	const size_t at = space ? first_behind(space, address) : 0;
+
+	return space && at < space->count ? &space->mappings[at] : NULL;
+}
+
 bool
 address_space_is_file(const struct address_space *space, uint64_t start, uint64_t end)
 {

@@ -48,6 +48,9 @@ int address_space_remove(struct address_space **space, struct mapping_budget *bu
 /* The mapping that holds `address`, or NULL; valid until the next change. */
 const struct mapping *address_space_find(struct address_space *space, uint64_t address);
 
+/* The first mapping that ends behind `address`: the one that holds it, or the next. NULL: there is none. */
+const struct mapping *address_space_behind(const struct address_space *space, uint64_t address);
+
 /* Whether one file of a user covers all of [start, end), in one piece or in pieces that continue each other. */
 bool address_space_is_file(const struct address_space *space, uint64_t start, uint64_t end);
 

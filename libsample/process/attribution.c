@@ -36,7 +36,8 @@ attribution_init(struct attribution *attribution)
 	attribution->processes = process_table_new();
 	if (!attribution->images || !attribution->cgroups || !attribution->processes)
 		return -ENOMEM;
-	attribution->kernel = kernel_map_new(options->procfs, options->sysfs, attribution->images, options->log);
+	attribution->kernel =
+		kernel_map_new(options->procfs, options->sysfs, attribution->images, options->kernel, options->log);
 	attribution->vsyscall = vsyscall_image(attribution->images);
 	if (!attribution->kernel || !attribution->vsyscall)
 		return -ENOMEM;

@@ -67,8 +67,9 @@ struct attribution_options {
 	const char *cgroupfs;       /* "/sys/fs/cgroup": ids of the cgroups that exist already are read below it */
 	uint64_t exit_grace_ns;     /* how long the map of a process that ended is kept, 0: 10 s, after a scan 1 s */
 	uint64_t (*clock_ns)(void); /* the time now, as the records tell it; NULL: CLOCK_MONOTONIC */
-	const struct log *log;      /* NULL is allowed */
-	bool tells_code_makers;     /* processes that execute memory without a file have an image each (code_maker.h) */
+	const struct kernel_known *kernel; /* NULL: nothing is known of it before the scan, which is when it is asked */
+	const struct log *log;             /* NULL is allowed */
+	bool tells_code_makers; /* processes that execute memory without a file have an image each (code_maker.h) */
 	bool elsewhere; /* records of another machine, or of another time: they say what its kernel consists of, and
 	                   nothing of this machine is looked at */
 };
@@ -95,7 +96,7 @@ void attribution_renew(struct attribution *attribution, struct image_table *imag
  */
 int attribution_scan(struct attribution *attribution);
 
-/* The kernel's symbols as the scan read them, the caller's from now on; NULL: there are none, or they were taken. */
+/* The kernel's symbols as the scan read them, the caller's from now on; NULL: it did not, or they were taken. */
 struct kallsyms_copy *attribution_take_symbols(struct attribution *attribution);
 
 /*

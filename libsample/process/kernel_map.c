@@ -21,7 +21,8 @@
 #define REREAD_INTERVAL UINT64_C(1000000000) /* ns */
 
 struct kernel_map *
-kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images, const struct log *log)
+kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images, const struct kernel_known *known,
+               const struct log *log)
 {
 	struct kernel_map *map = calloc(1, sizeof(*map));
 
@@ -30,6 +31,7 @@ kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *imag
 	map->procfs = procfs;
 	map->sysfs = sysfs;
 	map->images = images;
+	map->known = known;
 	map->log = log;
 	map->budget.limit = 2 * MAPPINGS_MAX;
 	return map;
@@ -154,35 +156,55 @@ compare_address(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
+/* The run-time code of the list, in ascending order; what records told meanwhile, with its size, stays as it is. */
 static int
-insert_findings(struct kernel_map *map, const struct findings *findings)
+insert_listed_jit(struct kernel_map *map, const struct findings *findings)
 {
-	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
 	int err = 0;
 
-	/* In ascending order each cuts the guessed end of the one before. */
 	for (size_t i = 0; !err && i < findings->count; i++) {
-		uint64_t start = findings->jit[i].address;
+		const uint64_t start = findings->jit[i].address;
+		const struct mapping *behind = address_space_behind(map->jit, start);
+		uint64_t end = start <= UINT64_MAX - JIT_SIZE_GUESS ? start + JIT_SIZE_GUESS : UINT64_MAX;
 
-		if (start <= UINT64_MAX - JIT_SIZE_GUESS)
-			err = insert_jit(map, start, start + JIT_SIZE_GUESS, findings->jit[i].name);
+		if (i + 1 < findings->count && findings->jit[i + 1].address < end)
+			end = findings->jit[i + 1].address;
+		if (behind && behind->start < end)
+			end = behind->start;
+		if (start < end)
+			err = insert_jit(map, start, end, findings->jit[i].name);
 	}
-	if (err || !findings->start || findings->end <= findings->start)
-		return err;
-	read_notes(map, "kernel/notes", &image);
+	return err;
+}
+
+static int
+set_text(struct kernel_map *map, const struct image *image, uint64_t start, uint64_t end)
+{
 	mapped_image_release(map->text);
-	map->text = mapped_image_get(map->images, &image);
+	map->text = mapped_image_get(map->images, image);
 	if (!map->text)
 		return -ENOMEM;
-	map->text_start = findings->start;
-	map->text_end = findings->end;
+	map->text_start = start;
+	map->text_end = end;
 	return 0;
 }
 
 static int
-scan_symbols(struct kernel_map *map)
+insert_findings(struct kernel_map *map, const struct findings *findings)
 {
-	struct findings findings = {.copy = kallsyms_copy_new()};
+	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
+	int err = insert_listed_jit(map, findings);
+
+	if (err || map->text || !findings->start || findings->end <= findings->start)
+		return err;
+	read_notes(map, "kernel/notes", &image);
+	return set_text(map, &image, findings->start, findings->end);
+}
+
+static int
+list_symbols(struct kernel_map *map, struct kallsyms_copy *copy)
+{
+	struct findings findings = {.copy = copy};
 	int err = kallsyms_read(map->procfs, visit_symbol, &findings);
 
 	if (findings.count > 1)
@@ -202,34 +224,79 @@ scan_symbols(struct kernel_map *map)
 }
 
 static int
+visit_start(void *context, const struct kallsyms_symbol *symbol)
+{
+	uint64_t *start = context;
+
+	if (symbol->module[0] != '\0' || strcmp(symbol->name, "_stext") != 0)
+		return 0;
+	*start = symbol->address;
+	return 1;
+}
+
+/* Of a kernel whose size is known the symbols are read as far as its first. 1, 0 when it is not known, or -ENOMEM. */
+static int
+scan_known(struct kernel_map *map)
+{
+	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
+	uint64_t size, start = 0;
+	int err;
+
+	if (!map->known)
+		return 0;
+	read_notes(map, "kernel/notes", &image);
+	size = image.build_id_size > 0 ? map->known->text_size(map->known->context, &image) : 0;
+	if (size == 0 || kallsyms_read(map->procfs, visit_start, &start) != 1 || start > UINT64_MAX - size)
+		return 0;
+	err = set_text(map, &image, start, start + size);
+	return err ? err : 1;
+}
+
+/* Until symbols are listed, run-time code may lie behind the text of a module, in what else its size counts. */
+static uint64_t
+sure_size(const struct kernel_map *map, const struct kernel_module *module, const struct image *image)
+{
+	uint64_t known;
+
+	if (!map->unlisted)
+		return module->size;
+	known = map->known && image->build_id_size > 0 ? map->known->text_size(map->known->context, image) : 0;
+	return known < module->size ? known : module->size;
+}
+
+static int
 insert_module(struct kernel_map *map, struct address_space **space, const struct kernel_module *module)
 {
 	char path[MODULE_NAME_SIZE + 2], notes[MODULE_NAME_SIZE + 40];
 	struct image image = {.kind = IMAGE_MODULE, .path = path};
 	struct mapped_image *mapped;
+	uint64_t size;
 	int err;
 
 	snprintf(path, sizeof(path), "[%s]", module->name);
 	snprintf(notes, sizeof(notes), "module/%s/notes/.note.gnu.build-id", module->name);
 	if (!strchr(module->name, '/'))
 		read_notes(map, notes, &image);
+	size = sure_size(map, module, &image);
+	if (size == 0)
+		return 0;
 	mapped = mapped_image_get(map->images, &image);
 	if (!mapped)
 		return -ENOMEM;
-	err = address_space_insert(space, &map->budget, module->start, module->start + module->size, 0, mapped);
+	err = address_space_insert(space, &map->budget, module->start, module->start + size, 0, mapped);
 	mapped_image_release(mapped);
 	return err;
 }
 
-/* Read the list of modules; nothing changes when it is the same as before. */
+/* Read the list of modules; nothing changes when it is the same as before, and they are as long as they were. */
 static int
-read_modules(struct kernel_map *map)
+read_modules(struct kernel_map *map, bool anyhow)
 {
 	struct kernel_modules list = {0};
 	struct address_space *space = NULL;
 	int err = kernel_modules_read(map->procfs, &list);
 
-	if (err || kernel_modules_equal(&list, &map->list)) {
+	if (err || (!anyhow && kernel_modules_equal(&list, &map->list))) {
 		kernel_modules_fini(&list);
 		return err;
 	}
@@ -253,9 +320,13 @@ kernel_map_scan(struct kernel_map *map)
 	int err;
 
 	map->scanned = true;
-	err = scan_symbols(map);
+	err = scan_known(map);
+	map->unlisted = err == 1;
+	if (err == 0)
+		err = list_symbols(map, kallsyms_copy_new());
 	if (err == -ENOMEM)
 		return err;
+	err = map->unlisted ? 0 : err;
 	if (err || !map->text) {
 		map->hidden = true;
 		log_write(
@@ -263,7 +334,8 @@ kernel_map_scan(struct kernel_map *map)
 			"%s/kallsyms: %s: kernel samples will be counted as unknown (kernel.kptr_restrict, CAP_SYSLOG)",
 			map->procfs, err ? error_text(err) : "no text is listed");
 	}
-	err = read_modules(map);
+	err = read_modules(map, false);
+	map->known = NULL;
 	if (err && err != -ENOMEM && !map->hidden)
 		log_write(map->log, LOG_LEVEL_WARNING, "%s/modules: %s", map->procfs, error_text(err));
 	return err == -ENOMEM ? err : 0;
@@ -302,14 +374,24 @@ may_reread(const struct kernel_map *map, struct reread *reread, uint64_t time_ns
 	return true;
 }
 
+/* What lies at an address beside the text: run-time code, or a module. NULL: neither. */
 static const struct mapping *
-find_module(struct kernel_map *map, uint64_t address, uint64_t time_ns)
+find_beside(struct kernel_map *map, uint64_t address, uint64_t time_ns)
 {
-	const struct mapping *mapping = address_space_find(map->modules, address);
+	const struct mapping *mapping = address_space_find(map->jit, address);
 
-	if (may_reread(map, mapping ? &map->for_change : &map->for_nothing, time_ns) && read_modules(map) == 0)
+	if (mapping)
+		return mapping;
+	mapping = address_space_find(map->modules, address);
+	if (may_reread(map, mapping ? &map->for_change : &map->for_nothing, time_ns) && read_modules(map, false) == 0)
 		mapping = address_space_find(map->modules, address);
-	return mapping;
+	if (mapping || !map->unlisted)
+		return mapping;
+	map->unlisted = false;
+	(void)list_symbols(map, NULL); /* what fails leaves the address unknown, as ever */
+	(void)read_modules(map, true);
+	mapping = address_space_find(map->jit, address);
+	return mapping ? mapping : address_space_find(map->modules, address);
 }
 
 int
@@ -323,9 +405,7 @@ kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, stru
 		*offset = address - map->text_start;
 		return 0;
 	}
-	mapping = address_space_find(map->jit, address);
-	if (!mapping)
-		mapping = find_module(map, address, time_ns);
+	mapping = find_beside(map, address, time_ns);
 	if (!mapping)
 		return 1 + (map->hidden       ? UNKNOWN_KERNEL_HIDDEN
 		            : map->incomplete ? UNKNOWN_MEMORY

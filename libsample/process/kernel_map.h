@@ -5,6 +5,9 @@
  * module is told by nobody, nor is that another has taken its place: the list of modules is read again for an address
  * that lies nowhere, and for one that lies in a module, each at most once a second. Of another machine's kernel a
  * recording tells (kernel_map_place.c).
+ * Of a kernel that somebody knows the symbols are not listed at first, and with them the code that was made before.
+ * Until then a module is as long as it is known to be, so that an address behind it, like one that lies nowhere, has
+ * them listed: no program of BPF is taken for a part of a module.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MAP_H
@@ -20,15 +23,29 @@
 
 struct kernel_map;
 
-/* Everything is borrowed and must outlive the map. NULL and errno (ENOMEM). */
+/*
+ * What somebody knows of a kernel from before, by build-id: where it was loaded does not matter. To list the symbols
+ * takes the kernel tens of milliseconds; with this, all but their beginning is read only when a sample needs it.
+ */
+struct kernel_known {
+	/* Bytes of text of `image`, the kernel's exactly, a module's at least; 0: not known. Called by a scan only. */
+	uint64_t (*text_size)(void *context, const struct image *image);
+	void *context;
+};
+
+/* Everything is borrowed and must outlive the map, but `known` only its first scan; it may be NULL. NULL and errno
+ * (ENOMEM). */
 struct kernel_map *kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images,
-                                  const struct log *log);
+                                  const struct kernel_known *known, const struct log *log);
 void kernel_map_free(struct kernel_map *map); /* NULL is allowed */
 
 /* Read text, modules and run-time code. 0 or -ENOMEM; a kernel that hides its addresses is no error. */
 int kernel_map_scan(struct kernel_map *map);
 
-/* What the scan read of the kernel's symbols, which is the caller's from now on; NULL: nothing, or it was taken. */
+/*
+ * What the scan read of the kernel's symbols, which is the caller's from now on; NULL: nothing, they were known, or
+ * they were taken.
+ */
 struct kallsyms_copy *kernel_map_take_symbols(struct kernel_map *map);
 
 /*

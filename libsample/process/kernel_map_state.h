@@ -17,6 +17,7 @@ struct reread {
 struct kernel_map {
 	const char *procfs, *sysfs;
 	struct mapped_images *images;
+	const struct kernel_known *known; /* NULL, also after the scan */
 	const struct log *log;
 	struct mapping_budget budget;
 	bool hidden;
@@ -28,6 +29,7 @@ struct kernel_map {
 	struct kallsyms_copy *symbols; /* of the scan, until somebody takes them */
 	struct kernel_modules list;    /* what `modules` was made of */
 	bool scanned;                  /* else nothing of the machine is read */
+	bool unlisted;                 /* the kernel's symbols were not listed; modules are as long as is known */
 	struct reread for_nothing;     /* the list, because nothing lies at an address */
 	struct reread for_change;      /* because another module may lie there by now */
 };

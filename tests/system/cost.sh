@@ -284,9 +284,35 @@ capturing_costs_an_eighth_of_the_limit()
 	stop "$dcpid"
 }
 
+bytes_read()
+{
+	awk '$1 == "rchar:" { print $2 }' "/proc/$1/io"
+}
+
+# To list its symbols takes the kernel longer than all else of a start. No clock: what dcpid has read by then is counted.
+a_kernel_that_is_known_is_not_listed_again()
+{
+	local listed first again text='events = ( { name = "cpu-clock"; rate = 500; } );'
+
+	listed=$(wc -c </proc/kallsyms)
+	begin known "$text" || return
+	first=$(bytes_read "$started")
+	check 'the kernel is sampled' wait_for 30 bash -c \
+		"dcpictl --db '$db' flush >/dev/null && dcpiprof --db '$db' -i | grep -qF '[kernel]'"
+	stop "$started"
+	begin known "$text" || return
+	again=$(bytes_read "$started")
+	figure "start: $first bytes read; when the kernel is known $again; its symbols are $listed"
+	check_at_most 'who knows the kernel does not list its symbols' $((listed / 4)) "$again"
+	check 'and samples it as before' wait_for 30 bash -c \
+		"dcpictl --db '$db' flush >/dev/null && dcpiprof --db '$db' -i | grep -qF '[kernel]'"
+	stop "$started"
+}
+
 the_limit_is_kept && footer_and_status_agree
 a_tenth_of_the_limit_is_a_tenth_of_the_rate
 what_is_given_holds
 too_much_is_slowed_down
 loops_are_not_kept_step_with
+a_kernel_that_is_known_is_not_listed_again
 capturing_costs_an_eighth_of_the_limit

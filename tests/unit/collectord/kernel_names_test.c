@@ -175,7 +175,7 @@ mapping_symbols_name_no_function(void **state)
 	kernel_names_store(fixture->profile, fixture->directory, NULL, images, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(images[i].err, 0);
-	assert_names(fixture, 1, "0 _stext\n40 do_undefinstr\n");
+	assert_names(fixture, 1, "0 _stext\n40 do_undefinstr\ncf0000 _etext\n");
 	assert_names(fixture, 2, "10 pack\n");
 	assert_names(fixture, 3, "0 compress\nffc decompress\n");
 }
@@ -221,8 +221,35 @@ a_copy_of_the_list_does_as_well(void **state)
 	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0000000\n", images);
 	assert_int_equal(images[0].err, 0);
 	assert_int_equal(images[1].err, 0);
-	assert_names(fixture, 1, "0 _stext\n10 a\n10 b\n20 c\n");
+	assert_names(fixture, 1, "0 _stext\n10 a\n10 b\n20 c\n100 _etext\n");
 	assert_names(fixture, 2, "0 first\n40 second\n");
+}
+
+/* The kernel's text is as long as its end says, a module's reaches to its last function at least. */
+static void
+names_tell_how_long_text_is(void **state)
+{
+	static const struct image module = {.kind = IMAGE_MODULE, .path = "[m]"},
+				  other = {.kind = IMAGE_MODULE, .path = "[other]"};
+	struct fixture *fixture = *state;
+	struct kernel_names_image images[2];
+
+	assert_int_equal(kernel_names_text_size(fixture->profile, &fixture->kernel), 0);
+	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0000000\n", images);
+	assert_int_equal(kernel_names_text_size(fixture->profile, &fixture->kernel), 0x100);
+	assert_int_equal(kernel_names_text_size(fixture->profile, &module), 0x41);
+	assert_int_equal(kernel_names_text_size(fixture->profile, &other), 0);
+}
+
+/* As older versions stored them. */
+static void
+names_without_an_end_tell_no_length(void **state)
+{
+	const struct profile_symbol symbols[] = {{.offset = 0, .name = "_stext"}, {.offset = 16, .name = "a"}};
+	struct fixture *fixture = *state;
+
+	assert_int_equal(profile_put_symbols(fixture->profile, 0, symbols, 2), 0);
+	assert_int_equal(kernel_names_text_size(fixture->profile, &fixture->kernel), 0);
 }
 
 /* As x86 lists them; the second has an alias, the third's name does not match, the last lies far behind. */
@@ -243,7 +270,7 @@ padding_belongs_to_the_function_behind_it(void **state)
 	assert_int_equal(image.err, 0);
 	assert_names(fixture, 1,
 	             "0 _stext\n10 one\n30 __pfx_two\n40 alias\n40 two\n50 __pfx_three\n60 four\n"
-	             "70 __pfx_five\nb1 five\n");
+	             "70 __pfx_five\nb1 five\n100 _etext\n");
 }
 
 /* Another module took its place after the copy was made: the old names are not its. */
@@ -267,6 +294,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_module_that_is_not_loaded_has_no_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(mapping_symbols_name_no_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_copy_of_the_list_does_as_well, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_tell_how_long_text_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_without_an_end_tell_no_length, setup, teardown),
 		cmocka_unit_test_setup_teardown(padding_belongs_to_the_function_behind_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_that_moved_since_the_copy_gets_no_names_of_it, setup,
 	                                        teardown),

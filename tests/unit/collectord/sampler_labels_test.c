@@ -22,7 +22,7 @@ open_sampler(void)
 	int err;
 
 	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 1000, .user = true, .kernel = true};
-	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
+	err = sampler_open(&config, NULL, NULL, &sampler, why, sizeof(why));
 	if (err == -EACCES || err == -EPERM)
 		skip_because(why);
 	assert_int_equal(err, 0);

@@ -31,7 +31,7 @@ open_sampler_of(const struct event_spec *spec, size_t tally_limit, size_t ring_p
 	config.sideband_pages = sideband_pages;
 	config.event_count = 1;
 	config.events[0] = *spec;
-	err = sampler_open(&config, NULL, &sampler, why, sizeof(why));
+	err = sampler_open(&config, NULL, NULL, &sampler, why, sizeof(why));
 	if (err == -EACCES || err == -EPERM)
 		skip_because(why);
 	assert_int_equal(err, 0);
@@ -383,7 +383,7 @@ a_machine_that_can_count_nothing_of_it_is_said(void **state)
 	config.sideband_pages = 16;
 	config.event_count = 1;
 	config.events[0] = (struct event_spec){.name = "no-such-event", .rate = 1, .user = true, .kernel = true};
-	assert_true(sampler_open(&config, NULL, &sampler, why, sizeof(why)) < 0);
+	assert_true(sampler_open(&config, NULL, NULL, &sampler, why, sizeof(why)) < 0);
 	assert_non_null(strstr(why, "no-such-event"));
 }
 

@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "process/kernel_map.h"
+
 #define KERNEL_1 "ffffffff81000000 T _stext\nffffffff81001000 T schedule\nffffffff82000000 T _etext\n"
 #define KERNEL_2 "ffffffffa9200000 T _stext\nffffffffa9201000 T schedule\nffffffffaa200000 T _etext\n"
 #define HIDDEN   "0000000000000000 T _stext\n0000000000000000 T schedule\n0000000000000000 T _etext\n"
@@ -225,6 +227,127 @@ a_bpf_program_is_not_hidden_by_a_module(void **state)
 	assert_kernel(story, 1, 0xffffffffc0280100, "[ext4]", 0x7f100);
 }
 
+/* What the database would say: of the kernel 8 MiB, of ext4 4 KiB, of others nothing. */
+static uint64_t
+known_size(void *context, const struct image *image)
+{
+	(void)context;
+	if (image->kind == IMAGE_KERNEL)
+		return image->build_id[0] == 0xaa ? 0x800000 : 0;
+	return image->build_id[0] == 0xbb ? 0x1000 : 0;
+}
+
+/* As scan(), by somebody who knows the kernel that has the build-id 0xaa. */
+static void
+scan_known(struct story *story, uint8_t build_id, const char *kallsyms, const char *modules)
+{
+	const struct kernel_known known = {.text_size = known_size};
+	struct attribution_options options = {.exit_grace_ns = 1000 * MS, .clock_ns = story_clock, .kernel = &known};
+
+	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
+	attribution_free(story->attribution);
+	story->attribution = attribution_new(&options, story->images, story->contexts);
+	assert_non_null(story->attribution);
+	put_notes(story, "kernel/notes", build_id);
+	put_notes(story, "module/ext4/notes/.note.gnu.build-id", 0xbb);
+	scan(story, kallsyms, modules);
+}
+
+static void
+a_known_kernel_is_as_long_as_is_known(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xaa, KERNEL_2, "");
+	assert_null(attribution_take_symbols(story->attribution)); /* nobody has read them */
+	assert_kernel(story, 1, 0xffffffffa9200000, "[kernel]", 0);
+	assert_kernel(story, 1, 0xffffffffa99fffff, "[kernel]", 0x7fffff);
+	assert_kernel_unknown(story, 1, 0xffffffffa9a00000, UNKNOWN_KERNEL_ADDRESS);
+}
+
+static void
+another_kernel_is_as_long_as_is_listed(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xab, KERNEL_1, "");
+	assert_kernel(story, 1, 0xffffffff81ffffff, "[kernel]", 0xffffff);
+	assert_kernel_unknown(story, 1, 0xffffffff82000000, UNKNOWN_KERNEL_ADDRESS);
+}
+
+static void
+hidden_addresses_of_a_known_kernel_are_the_cause(void **state)
+{
+	scan_known(*state, 0xaa, HIDDEN, "");
+	assert_kernel_unknown(*state, 1, 0xffffffff81001010, UNKNOWN_KERNEL_HIDDEN);
+}
+
+/* The list is read for the first sample that lies nowhere, and only then. */
+static void
+what_a_known_kernel_made_before_is_found_with_its_first_sample(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xaa, KERNEL_1, "");
+	assert_kernel(story, 1, 0xffffffff81001010, "[kernel]", 0x1010);
+	fake_text(&story->fake, "kallsyms", KERNEL_1 "ffffffffc0001000 t bpf_prog_1_a\t[bpf]\n");
+	assert_kernel(story, 2, 0xffffffffc0001fff, "[bpf_prog_1_a]", 0xfff);
+	fake_text(&story->fake, "kallsyms", KERNEL_1 "ffffffffc0101000 t bpf_prog_2_b\t[bpf]\n");
+	assert_kernel_unknown(story, 3, 0xffffffffc0101000, UNKNOWN_KERNEL_ADDRESS);
+}
+
+/* A module's size counts more than its text: behind what is known of it may be anything, until symbols were listed. */
+static void
+behind_what_is_known_of_a_module_the_list_decides(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xaa, KERNEL_1, MODULE_1);
+	assert_kernel(story, 1, 0xffffffffc0201fff, "[ext4]", 0xfff);
+	fake_text(&story->fake, "kallsyms", KERNEL_1 "ffffffffc0280000 t bpf_prog_x\t[bpf]\n");
+	assert_kernel(story, 2, 0xffffffffc0280004, "[bpf_prog_x]", 4);
+	assert_kernel(story, 2, 0xffffffffc0202000, "[ext4]", 0x1000);
+}
+
+/* So it is when the first sample lies in the module, and for one that is not known. */
+static void
+a_module_is_as_long_as_ever_when_symbols_were_listed(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xaa, KERNEL_1, MODULE_1 "xfs 4096 1 - Live 0xffffffffc0601000\n");
+	assert_kernel(story, 1, 0xffffffffc0601010, "[xfs]", 0x10);
+	assert_kernel(story, 1, 0xffffffffc0300fff, "[ext4]", 0xfffff);
+}
+
+static void
+a_module_loaded_into_a_known_kernel_is_found(void **state)
+{
+	struct story *story = *state;
+
+	scan_known(story, 0xaa, KERNEL_1, MODULE_1);
+	assert_kernel(story, 5000, 0xffffffffc0201020, "[ext4]", 0x20);
+	fake_text(&story->fake, "modules", MODULE_1 "xfs 4096 1 - Live 0xffffffffc0601000\n");
+	assert_kernel(story, 6000, 0xffffffffc0601010, "[xfs]", 0x10);
+	assert_kernel(story, 6001, 0xffffffffc0201020, "[ext4]", 0x20);
+}
+
+/* A list tells no sizes. */
+static void
+what_records_told_is_not_made_longer_by_the_list(void **state)
+{
+	struct story *story = *state;
+	struct record load = ksymbol(0xffffffffc0001000, 0x100, "bpf_prog_x", false);
+
+	scan_known(story, 0xaa, KERNEL_1, "");
+	story_apply(story, &load);
+	fake_text(&story->fake, "kallsyms",
+	          KERNEL_1 "ffffffffc0000000 t bpf_prog_w\t[bpf]\nffffffffc0001000 t bpf_prog_x\t[bpf]\n");
+	assert_kernel(story, 1, 0xffffffffc0000fff, "[bpf_prog_w]", 0xfff);
+	assert_kernel(story, 1, 0xffffffffc00010ff, "[bpf_prog_x]", 0xff);
+	assert_kernel_unknown(story, 1, 0xffffffffc0001100, UNKNOWN_KERNEL_ADDRESS);
+}
+
 static void
 the_idle_task_is_called_swapper(void **state)
 {
@@ -283,6 +406,14 @@ main(void)
 		STORY_TEST(a_bpf_program_comes_and_goes),
 		STORY_TEST(bpf_programs_that_were_there_end_where_the_next_begins),
 		STORY_TEST(a_bpf_program_is_not_hidden_by_a_module),
+		STORY_TEST(a_known_kernel_is_as_long_as_is_known),
+		STORY_TEST(another_kernel_is_as_long_as_is_listed),
+		STORY_TEST(hidden_addresses_of_a_known_kernel_are_the_cause),
+		STORY_TEST(what_a_known_kernel_made_before_is_found_with_its_first_sample),
+		STORY_TEST(behind_what_is_known_of_a_module_the_list_decides),
+		STORY_TEST(a_module_is_as_long_as_ever_when_symbols_were_listed),
+		STORY_TEST(a_module_loaded_into_a_known_kernel_is_found),
+		STORY_TEST(what_records_told_is_not_made_longer_by_the_list),
 		STORY_TEST(the_idle_task_is_called_swapper),
 		STORY_TEST(in_a_pid_namespace_the_kernel_work_of_others_is_nobodys),
 		STORY_TEST(kernel_work_of_a_process_has_its_name_and_of_one_never_seen_none),
