@@ -91,7 +91,7 @@ open_if_right(const struct search *search, int path, uint32_t root)
 	return err;
 }
 
-/* Of two reasons, the one that says more. */
+/* The one of two reasons that says more. */
 static int
 worse(int err, int other)
 {

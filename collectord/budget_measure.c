@@ -64,7 +64,7 @@ is_cycles(const struct event_encoding *encoding)
 	return encoding->type == PERF_TYPE_HARDWARE && (uint32_t)encoding->config == PERF_COUNT_HW_CPU_CYCLES;
 }
 
-/* Of the PMU that `event` names, if it does: its CPUs are where they can be counted. */
+/* Take the cycles of the PMU that `event` names, if it does: they can be counted on its CPUs. */
 static void
 name_cycles(const struct event *event, struct event *probe)
 {

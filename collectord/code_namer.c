@@ -48,7 +48,7 @@ find(struct code_namer *namer, const struct image *image)
 	return NULL;
 }
 
-/* Of the image that its process had before: said once is enough for both. */
+/* What was said of the image that its process had before is said: once is enough for both. */
 static void
 inherit_said(const struct code_namer *namer, struct named *heir)
 {

@@ -181,5 +181,3 @@ code_namer_ask_about(struct code_namer *namer, struct named *named)
 	question_fini(&question);
 	return asks;
 }
-
-/* Of processes that have ended, or have another image, and will have no samples any more. */

@@ -104,7 +104,7 @@ uint64_t collection_capture_limit(const struct config *config);
 /* Processor time of dcpid and of what it started. */
 uint64_t collection_cpu_time_ns(const struct collection *collection);
 
-/* Of `used_ns` that were used since the last job, what was for the start: the kernel's names, captures in advance. */
+/* The part of `used_ns`, used since the last job, that was for the start: the kernel's names, captures in advance. */
 uint64_t collection_start_since(const struct collection *collection, uint64_t used_ns);
 
 /* Have files that got samples asked for their build-ids, and take notice of those that were written to. */

@@ -184,7 +184,7 @@ on_end(struct bufferevent *stream, short what, void *context)
 		client_close(client);
 }
 
-/* Of users who may do everything as many wait as there is room for. */
+/* Users who may do everything are never too many: they wait as long as there is room. */
 static bool
 is_one_too_many(const struct client *client)
 {

@@ -66,8 +66,8 @@ has_flag(const char *cpuinfo, const char *flag)
 }
 
 /*
- * Of an x86: its name, which a hypervisor may shorten to "AMD EPYC", does not say what pipeline it has; nor do its
- * numbers, when they are another's, but AMX is of Golden Cove and what came after it.
+ * Add vendor, family and model of an x86: a hypervisor may shorten its name to "AMD EPYC", which does not say what
+ * pipeline it has; nor do its numbers, when they are another's, but AMX is of Golden Cove and what came after it.
  */
 static void
 append_family(const char *cpuinfo, char *name, size_t size)

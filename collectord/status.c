@@ -191,7 +191,7 @@ percent(bool is_known, double value)
 	return is_known ? json_real(value) : json_null();
 }
 
-/* Of the epoch. */
+/* What the epoch costs. */
 static json_t *
 overhead_json(const struct collection_view *view)
 {

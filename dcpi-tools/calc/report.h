@@ -64,7 +64,7 @@ int listing_make(const struct report *report, struct listing *listing, size_t *d
 /* The instruction as text; free it. NULL: no memory. */
 char *instruction_text(const struct report *report, uint32_t instruction);
 
-/* Of block `index`: its share of the procedure's time, in percent. */
+/* The share of block `index` of the procedure's time, in percent. */
 double block_percent(const struct report *report, uint32_t index);
 
 /* 0, -ENOMEM, -EIO. */

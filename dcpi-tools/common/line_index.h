@@ -27,7 +27,7 @@ struct line_index {
 	uint32_t *order; /* instructions whose place is known, those of one line together */
 };
 
-/* Of places[0] to places[count - 1], one for each instruction. 0, or -ENOMEM. */
+/* Make it of places[0] to places[count - 1], one for each instruction. 0, or -ENOMEM. */
 int line_index_make(const struct list_place *places, uint32_t count, struct line_index *index);
 void line_index_fini(struct line_index *index); /* a zeroed one is allowed */
 

@@ -23,7 +23,7 @@ time_event_ask(const struct selection *selection, const char *name, const char *
 	return STATUS_OK;
 }
 
-/* Of the newest epoch with such samples: what dcpix counted has no CPU of its own. */
+/* The CPU of the newest epoch that was sampled: what dcpix counted has none of its own. */
 static const char *
 sampled_cpu(const struct selection *selection)
 {

@@ -22,8 +22,8 @@ struct recorded {
 };
 
 /*
- * Of image `number` (the database's), of each kind the newest; but what dcpiemu samples it counts as well. 0, also when
- * there is nothing; an error of the database; -ENOMEM.
+ * Read the newest of each kind for image `number` (the database's); but what dcpiemu samples it counts as well. 0, also
+ * when there is nothing; an error of the database; -ENOMEM.
  */
 int recorded_read(struct profile *profile, const struct selection *selection, uint32_t number,
                   struct recorded *recorded);

@@ -11,13 +11,13 @@
 
 #include "profile/selection.h"
 
-/* Of the epoch that was to cost most: false when that is not known of any. */
+/* What the epoch with the highest expected cost was to cost: false when that is not known of any. */
 bool cost_expected_percent(const struct selection *selection, double *percent);
 
 /* The limit that the newest epoch's rates were chosen from; 0 when they were given. */
 double cost_limit_percent(const struct selection *selection);
 
-/* Of one sample, in the mean over all epochs; 0 when it is not known. */
+/* Processor time of one sample, in the mean over all epochs; 0 when it is not known. */
 uint64_t cost_of_sample_ns(const struct selection_event *event);
 
 #endif

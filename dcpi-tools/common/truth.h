@@ -42,8 +42,8 @@ struct truth {
 	size_t count;
 };
 
-/* Of image `number` (the database's) in that epoch. 0, also when there is nothing; an error of the database; -ENOMEM.
- */
+/* Read that of image `number` (the database's) in that epoch. 0, also when there is nothing; an error of the database;
+ * -ENOMEM. */
 int truth_read(struct profile *profile, uint32_t number, uint32_t epoch, struct truth *truth);
 void truth_fini(struct truth *truth); /* a zeroed one is allowed */
 

@@ -58,7 +58,7 @@ size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
 	return text;
 }
 
-/* Of a duration that nobody has checked. */
+/* Nanoseconds of a duration that nobody has checked. */
 static uint64_t
 nanoseconds(double seconds)
 {

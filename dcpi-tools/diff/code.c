@@ -172,7 +172,7 @@ take_run(void *context, const struct side_run *run)
 	return 0;
 }
 
-/* Of the procedure, no more of all images. */
+/* What other cores took of the procedure, in place of what they took of all images. */
 static void
 leave_out(struct reader *reader)
 {

@@ -14,8 +14,8 @@ side_count_add(struct side_count *to, const struct side_count *more)
 }
 
 /*
- * Of how many samples those that were taken are the part that, weighted, they are of the total: the share is that of
- * events, and it is known as well as so many samples tell it. Without weights it is the total.
+ * As many samples as there would be if those that were taken had the share of them that, weighted, they have of the
+ * total: the share is that of events, and it is known as well as so many samples tell it. Without weights: the total.
  */
 static double
 whole_of(const struct side_count *samples, const struct side_count *total)

@@ -20,7 +20,7 @@ epochs_json(const struct selection *selection)
 	return json_kept(epochs, failed);
 }
 
-/* Of weighted samples, how many there are. */
+/* Add how many samples there are, where they are weighted. */
 static int
 add_taken(const struct report *report, unsigned side, const struct side_count *samples, json_t *object)
 {

@@ -14,7 +14,7 @@ struct executed {
 	uint64_t branches;      /* that are predicted */
 };
 
-/* Of all programs; those whose record is damaged are left out. 0 or -errno. */
+/* Read it for all programs; those whose record is damaged are left out. 0 or -errno. */
 int executed_read(const char *directory, struct executed *executed);
 
 #endif

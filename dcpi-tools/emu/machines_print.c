@@ -18,7 +18,7 @@ static const struct table_column columns[] = {
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
-/* Of all nodes and controllers. */
+/* The bandwidth of all nodes and controllers. */
 static double
 limit_gb_s(const struct machine *machine)
 {

@@ -47,7 +47,7 @@ uint64_t report_level_missed(const struct report_level *level);
 double report_bandwidth(const struct emulation_report *report, unsigned node);
 double report_bandwidth_limit(const struct emulation_report *report);
 
-/* Of all cores together, how many were busy on average. */
+/* How many cores were busy on average. */
 double report_cores_busy(const struct emulation_report *report);
 
 #endif

@@ -22,7 +22,7 @@ struct counted {
 	struct context_table *contexts;
 	struct tally *tally;
 	struct edge_list edges; /* of the session's images: edge_list_gather() */
-	/* Of each event of the epoch: */
+	/* For each event of the epoch: */
 	uint64_t totals[EVENTS_MAX];    /* all that follows included */
 	uint64_t anonymous[EVENTS_MAX]; /* in memory that is no file's */
 };
@@ -30,7 +30,7 @@ struct counted {
 int counted_init(struct counted *counted);  /* 0 or -ENOMEM */
 void counted_fini(struct counted *counted); /* a zeroed one is allowed */
 
-/* Of an event of the epoch, by its number there. 0, -ENOMEM, -ENOSPC. */
+/* Add to an event of the epoch, by its number there. 0, -ENOMEM, -ENOSPC. */
 int counted_add(struct counted *counted, const struct sample_key *key, uint64_t count);
 void counted_add_anonymous(struct counted *counted, uint16_t event, uint64_t count);
 

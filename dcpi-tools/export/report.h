@@ -57,7 +57,7 @@ struct report {
 int report_make(struct report *report, const struct request *request, struct database *database);
 void report_fini(struct report *report); /* a zeroed one is allowed */
 
-/* Of samples without an image; 0 when they are not asked for. */
+/* Samples without an image, by cause; 0 when they are not asked for. */
 uint64_t report_unknown(const struct report *report, uint16_t event, unsigned cause);
 
 /* Addresses, stretches and source lines of all points. 0, or -ENOMEM. */

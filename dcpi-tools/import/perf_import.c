@@ -98,7 +98,7 @@ take_sample(struct importing *importing, const struct record *record, uint32_t e
 	return importing_count(importing, record, &importing->events.slots[event]);
 }
 
-/* Of which event there is no telling, once it is not the only one. */
+/* Where a record names no event, it is that of the only one; with several there is no telling. */
 static struct slice_event *
 event_of(struct importing *importing, uint32_t event)
 {

@@ -87,7 +87,7 @@ say_damage(const char *file, const struct perf_import_report *report)
 	return STATUS_DAMAGED;
 }
 
-/* Of places that found no room: memory ended, or a recording has more of them than dcpid would follow. */
+/* Warn of places that found no room: memory ended, or a recording has more of them than dcpid would follow. */
 static void
 warn_of_memory(const char *file, const struct perf_import_report *report)
 {

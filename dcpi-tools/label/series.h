@@ -46,7 +46,7 @@ int series_run(struct series *series);
 /* "8 runs: 12.31 s to 14.87 s, median 12.40 s" on standard error. */
 void series_print(const struct series *series);
 
-/* Of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
+/* The median of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
 uint64_t series_median(const uint64_t *sorted, size_t count);
 
 #endif

@@ -18,7 +18,7 @@ counts_json(const struct report *report, const struct histogram_row *row)
 	return json_kept(counts, failed);
 }
 
-/* Of events whose samples are weighted: what was taken, and what that stands for. */
+/* Where samples of an event are weighted: how many were taken, and what these stand for. */
 static int
 add_weights(const struct report *report, const struct histogram_row *row, json_t *object)
 {

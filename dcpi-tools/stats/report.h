@@ -46,7 +46,7 @@ struct request {
 	const char *plot; /* a file to draw into; NULL: none */
 };
 
-/* Of one set, what its rows do not say. */
+/* What the rows of a set do not say. */
 struct stats_set {
 	uint64_t samples;       /* that were asked for, weighted */
 	uint64_t taken;         /* of those, how many there are */

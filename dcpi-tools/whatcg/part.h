@@ -24,7 +24,7 @@ struct part {
 int part_compare(const void *a, const void *b);
 
 /*
- * Of the part's samples, in percent that add up to 100 with what was tallied: those of blocks whose frequency is not
+ * Percentages of the part's samples that add up to 100 with what was tallied: those of blocks whose frequency is not
  * known well enough, and those that were not analysed.
  */
 void part_rest(const struct part *part, double tallied, double *vague, double *missing);

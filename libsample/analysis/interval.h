@@ -18,18 +18,18 @@ struct interval {
 /* The z of an interval that holds the truth in `confidence` (above 0, below 1) of all cases: 1.96 for 0.95. */
 double interval_z(double confidence);
 
-/* Of the share k / n. E. B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927); 0 to 1 when n is 0. */
+/* The share k / n. E. B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927); 0 to 1 when n is 0. */
 struct interval interval_share(uint64_t k, uint64_t n, double z);
 
 /*
- * Of k[1] / n[1] - k[0] / n[0]. R. G. Newcombe's hybrid of the two score intervals (Statistics in Medicine 17, 1998,
- * method 10), which stays true where counts are few or none.
+ * The difference k[1] / n[1] - k[0] / n[0]. R. G. Newcombe's hybrid of the two score intervals (Statistics in Medicine
+ * 17, 1998, method 10), which stays true where counts are few or none.
  */
 struct interval interval_difference(const uint64_t k[2], const uint64_t n[2], double z);
 
 /*
- * Of (k[1] * weight[1]) / (k[0] * weight[0]), by the score interval of k[1] / (k[0] + k[1]); `most` is infinite when it
- * has no bound.
+ * The ratio (k[1] * weight[1]) / (k[0] * weight[0]), by the score interval of k[1] / (k[0] + k[1]); `most` is infinite
+ * when it has no bound.
  */
 struct interval interval_ratio(const uint64_t k[2], const double weight[2], double z);
 

@@ -119,7 +119,7 @@ executions_per_frequency(const struct procedure_analysis *analysis)
 	return factor;
 }
 
-/* Of all that was recorded; what there is not is left out by its users. */
+/* All that was recorded; its users leave out what is not there. */
 struct recordings {
 	struct path_counts branches, bursts;
 	struct frequency_paths branch_paths, burst_paths;
@@ -145,7 +145,7 @@ recordings_fini(struct recordings *recordings)
 	path_counts_fini(&recordings->bursts);
 }
 
-/* Of one run, samples and counts are of the same executions: nothing has to be guessed. */
+/* In one run, samples and counts are of the same executions: nothing has to be guessed. */
 static int
 estimate_exactly(const struct procedure_input *input, struct frequency_input *known,
                  struct procedure_analysis *analysis)

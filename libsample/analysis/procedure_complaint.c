@@ -83,7 +83,7 @@ say_ambiguous(const struct search *search, FILE *why)
 		fputs(", ...", why);
 }
 
-/* Of what else it has samples. */
+/* Name the other events that it has samples of. */
 static bool
 say_other_events(const struct search *search, FILE *why)
 {

@@ -43,8 +43,8 @@ struct run_noise;
 double noise_point(size_t index);
 
 /*
- * Of `count` rows with NOISE_POINTS likelihoods each (of any scale; not all 0), which are borrowed. NULL when memory
- * ends.
+ * Make it of `count` rows with NOISE_POINTS likelihoods each (of any scale; not all 0), which are borrowed. NULL when
+ * memory ends.
  */
 struct run_noise *run_noise_new(const struct noise_prior *prior, const double (*likelihoods)[NOISE_POINTS],
                                 size_t count);

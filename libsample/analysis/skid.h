@@ -27,10 +27,10 @@ struct skid {
 	bool differs; /* other epochs have samples of the event with another skid: it is that of the newest */
 };
 
-/* Of one event as it was sampled on `cpu` (epoch.cpu). */
+/* The skid of one event as it was sampled on `cpu` (epoch.cpu). */
 struct skid skid_of_event(const struct event *event, const char *cpu, const struct pipeline *pipeline);
 
-/* Of the event called `name` in the selected epochs, up to the newest with a sample that matches. */
+/* The skid of the event called `name` in the selected epochs, up to the newest with a sample that matches. */
 struct skid skid_of_selection(const struct selection *selection, const char *name, const struct pipeline *pipeline);
 
 #endif

@@ -127,7 +127,7 @@ add_stall(struct elimination *elimination, const struct suspect *suspect, struct
 	return err;
 }
 
-/* Of the stall, what events tell of: reasons without share what these leave. */
+/* The cycles of the stall that events tell of; reasons without a share have what these leave. */
 static double
 told_cycles(const struct suspect suspects[CAUSE_COUNT])
 {

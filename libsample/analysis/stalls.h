@@ -149,7 +149,7 @@ struct stall_summary {
 	double all_samples;    /* of the procedure, tallied or not */
 };
 
-/* Of the blocks whose frequency is known at least so well; figure 4: CONFIDENCE_MEDIUM. */
+/* Sum up the blocks whose frequency is known at least so well; figure 4: CONFIDENCE_MEDIUM. */
 void stalls_sum(const struct stalls_input *input, const struct stalls *stalls, enum frequency_confidence least,
                 struct stall_summary *summary);
 
@@ -167,7 +167,7 @@ struct stall_shares {
 	int tallied_of_all;                       /* actual / all_samples */
 };
 
-/* Of what was tallied: `actual`; and of a larger whole. */
+/* Shares of what was tallied (`actual`), and of a larger whole. */
 void stall_shares(const struct stall_summary *summary, struct stall_shares *shares);
 void stall_shares_of(const struct stall_summary *summary, double whole, struct stall_shares *shares);
 

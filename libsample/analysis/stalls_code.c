@@ -50,7 +50,7 @@ struct kind {
 };
 
 /*
- * Of the time of `touching` instructions, the part that the `others` do not take as well, at most: both counts may be
+ * The part of the time of `touching` instructions that the `others` do not take as well, at most: both counts may be
  * wrong by two standard deviations. 1 where too little is known.
  */
 static double

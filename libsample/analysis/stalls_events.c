@@ -79,7 +79,7 @@ times_of_way(const struct elimination *elimination, uint32_t from, uint32_t bloc
 	return at_most ? frequencies->blocks[block].value : 0;
 }
 
-/* Of a branch's mispredictions those that led to `block`: no more than it came there, of an indirect jump as many. */
+/* Mispredictions of a branch that led to `block`: no more than it came there, and for an indirect jump as many. */
 static double
 share_of_branch(const struct elimination *elimination, uint32_t branch, uint32_t block, bool at_most)
 {

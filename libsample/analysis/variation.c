@@ -133,7 +133,7 @@ own_square(const struct test *test, const struct variation_row *row)
 	return sqrt(low * high);
 }
 
-/* Of the row's counts, at each c: normal, the mean being taken from them (restricted likelihood). */
+/* How likely the row's counts are, at each c: normal, the mean being taken from them (restricted likelihood). */
 static void
 find_likelihoods(const struct test *test, const struct variation_row *row, double likelihoods[NOISE_POINTS])
 {

@@ -46,7 +46,7 @@ struct variation_request {
 struct variation_row {
 	const uint64_t *counts; /* by set; borrowed, as the next */
 	const uint64_t *taken;  /* by set: how many samples these are, where samples are weighted; NULL: as many */
-	/* Of what counts and factors give: */
+	/* What counts and factors give: */
 	double sum, mean, least, most;
 	double deviation;  /* standard; squares divided by sets - 1 */
 	double range;      /* (most - least) / sum: DCPI, figure 3; 0 when the sum is */

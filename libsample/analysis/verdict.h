@@ -1,9 +1,8 @@
 /*
  * verdict.h - what an analysis infers from samples, judged by what happened
  *
- * Of a machine that was emulated it is known why each instruction waited, because of which other, and how often each
- * was executed. Inferred is what stands first: of the reasons that are possible the one that took most.
- * Thread rule: stateless.
+ * An emulated machine tells why each instruction waited, because of which other, and how often each was executed.
+ * Inferred is what stands first: of the reasons that are possible the one that took most. Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_VERDICT_H
 #define DCPI_ANALYSIS_VERDICT_H
@@ -29,8 +28,8 @@ struct verdict {
 };
 
 /*
- * Of each instruction of the graph. `truths` ascend by address, and have each cause with each culprit once; those of
- * others are passed by. The analysis ignored exact counts. 0 or -ENOMEM.
+ * A verdict on each instruction of the graph. `truths` ascend by address, and have each cause with each culprit once;
+ * those of others are passed by. The analysis ignored exact counts. 0 or -ENOMEM.
  */
 int verdicts_make(const struct procedure_analysis *analysis, const struct verdict_truth *truths, size_t count,
                   struct verdict **verdicts);

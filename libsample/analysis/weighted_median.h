@@ -9,7 +9,7 @@ struct weighted {
 	double weight; /* not negative */
 };
 
-/* Of those with some weight; 0 of none. Sorts them. */
+/* The median of those with some weight; 0 when there is none. Sorts them. */
 double weighted_median(struct weighted *list, size_t count);
 
 #endif

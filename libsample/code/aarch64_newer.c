@@ -68,7 +68,7 @@ find_row(uint32_t word)
 	return NULL;
 }
 
-/* Of what is loaded and stored; branches take whole registers. */
+/* Bytes that are loaded or stored; branches take whole registers. */
 static uint8_t
 access_size(const struct newer *row, uint32_t word)
 {

@@ -187,7 +187,7 @@ put_known(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t
 	return true;
 }
 
-/* Of EVEX's instructions capstone gets short displacements wrong: they are ours where they can be. */
+/* Capstone gets short displacements of EVEX's instructions wrong: they are ours where they can be. */
 static void
 x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
             struct text *text)

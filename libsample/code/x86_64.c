@@ -9,7 +9,7 @@
 #include "code/x86_64_newer.h"
 #include "code/x86_64_parts.h"
 
-/* Of bytes ax is product and dividend, of all others rdx:rax. */
+/* Product and dividend are in ax for bytes, and in rdx:rax for all other sizes. */
 static const char *
 multiply_name(const struct x86_encoding *encoding, const char *mnemonic)
 {

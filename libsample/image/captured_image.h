@@ -22,7 +22,7 @@ int image_file_from_captured(const struct captured_layout *layout, struct image_
 int image_contents_from_captured(const struct captured_layout *layout, const struct captured_text *text,
                                  struct image_contents **contents);
 
-/* Of what profile_get_symbols() gave. 0 or -ENOMEM. */
+/* Make a table of what profile_get_symbols() gave. 0 or -ENOMEM. */
 int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
 
 /* ---- to a database ---- */

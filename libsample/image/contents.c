@@ -97,7 +97,7 @@ section_compare(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-/* Of sections that overlap, which none do, the first is kept. */
+/* Where sections overlap, which none do, the first is kept. */
 static void
 sections_sort(struct image_contents *contents)
 {

@@ -184,7 +184,7 @@ end_of(const struct run_time_function *function)
 	return function->address + function->size;
 }
 
-/* Of two that overlap, does `a` stay? Then it may be contested. */
+/* Does `a` stay, where it overlaps `b`? Then it may be contested. */
 static bool
 stays(struct entry *a, const struct entry *b, uint64_t seen)
 {

@@ -146,8 +146,8 @@ struct sampled_file {
 };
 
 /*
- * Of a live machine: the next file whose build-id is to be found out, or looked at again, for it was mapped again a
- * second or more after the last time: it may have been written to. False: none.
+ * The next file of a live machine whose build-id is to be found out, or looked at again: it was mapped again a second
+ * or more after the last time, and may have been written to. False: none.
  */
 bool attribution_take_file(struct attribution *attribution, struct sampled_file *file);
 

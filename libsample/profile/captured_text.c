@@ -49,7 +49,7 @@ compare_blocks(const void *a, const void *b)
 	return (one->number > other->number) - (one->number < other->number);
 }
 
-/* Of a block that is there twice, which none should be, one is kept. */
+/* Keep one of a block that is there twice, which none should be. */
 static void
 settle(struct captured_text *text)
 {

@@ -47,7 +47,7 @@ overhead_expected(const struct event *events, size_t count, double *percent)
 	return any;
 }
 
-/* Of one event on all CPUs: on each it is of one kind. */
+/* Sum one event over all CPUs: it is of one kind on each. */
 static uint64_t
 enabled_ns(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
 {

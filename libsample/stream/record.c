@@ -25,8 +25,8 @@
 
 #define NO_PID UINT32_MAX
 
-/* Of SAMPLE_FIELDS. Without an instruction of its own a population count is a call, so bits are added up side by side.
- */
+/* How many bits of SAMPLE_FIELDS are set. Where the CPU has no instruction for it a population count is a call, so bits
+ * are added up side by side. */
 static size_t
 fields_size(uint64_t fields)
 {

@@ -125,7 +125,7 @@ tlb_of(unsigned entries, double miss_cycles)
 	return tlb;
 }
 
-/* Of code only the model of the CPU tells, and its misses take what those of data do. */
+/* The TLBs of code are those of the CPU's model, and their misses take what those of data do. */
 static void
 describe_tlbs(const struct host *host, const struct measured_tlbs *tlbs, const struct pipeline *pipeline,
               struct machine *machine)

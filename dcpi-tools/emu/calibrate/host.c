@@ -97,7 +97,7 @@ read_size(const char *sysfs, uint32_t cpu, unsigned index)
 	return value << (*end == 'K' ? 10 : *end == 'M' ? 20 : 0);
 }
 
-/* Of an odd size, or shared in a way that no machine file can say, it is one that can be. */
+/* A cache of an odd size, or shared in a way that no machine file can say, becomes one that can be. */
 static void
 make_sound(const struct host *host, bool is_first, struct machine_cache *cache)
 {

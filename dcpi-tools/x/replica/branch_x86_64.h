@@ -29,7 +29,7 @@ struct branch_memory {
 
 enum branch_kind branch_kind_of(const struct x86_encoding *encoding);
 
-/* Of BRANCH_DIRECT, of an instruction at `place`. */
+/* Where a BRANCH_DIRECT at `place` leads. */
 uint64_t branch_target(const struct x86_encoding *encoding, uint64_t place);
 
 /*

@@ -26,7 +26,7 @@ enum sample_error {
 /* A sentence for `error`, negative or positive; never NULL, valid until the thread's next call. */
 const char *sample_error_text(int error);
 
-/* Of the library that is loaded: "0.2.0". */
+/* The version of the library that is loaded: "0.2.0". */
 const char *sample_version(void);
 
 #ifdef __cplusplus
