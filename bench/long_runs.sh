@@ -141,13 +141,15 @@ measure_sysprof()
 			start_tool $name 833
 		fi
 		[ $name != dcpid ] || dcpictl --db "$scratch/db" flush >/dev/null
-		cpu_ns "$tool"
+		begin_meter "$tool"
+		cpu_ns
 		cpu=$ns
 		sleep "$1"
-		cpu_ns "$tool"
+		cpu_ns
 		note "sysprof $name cpu_ppm" $(((ns - cpu) / $1 / 1000))
 		note "sysprof $name rss_end" "$(memory_kib "$tool" VmRSS)"
 		stop "$tool" INT
+		end_meter
 		end_load
 		note "sysprof $name bytes" "$(file_bytes "$file")"
 	done

@@ -4,15 +4,28 @@
 # Globals of tests/system/lib.sh and beside_perf, and for it:
 # shellcheck disable=SC2154,SC2034
 
-# cpu_ns PID - sets $ns to the processor time of all its threads that live, from the scheduler's own count
+# begin_meter PID - from now on cpu_ns counts it, its children and theirs, the ended ones, too: the kernel's own count, of a group
+begin_meter()
+{
+	local pid
+
+	[ -n "$meter" ] || meter=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)/dcpi-bench-$$
+	mkdir -p "$meter" || exit
+	for pid in "$1" $(pgrep -P "$1"); do
+		echo "$pid" >"$meter/cgroup.procs"
+	done
+}
+
+# end_meter - when they have ended
+end_meter()
+{
+	rmdir "$meter"
+}
+
+# cpu_ns - sets $ns to their processor time since begin_meter
 cpu_ns()
 {
-	local file more
-
-	ns=0
-	for file in /proc/"$1"/task/*/schedstat; do
-		read -r more _ <"$file" && ns=$((ns + more))
-	done
+	ns=$(($(sed -n 's/^usage_usec //p' "$meter/cpu.stat") * 1000))
 }
 
 # children_ms - sets $ms to the processor time of all children waited for so far
@@ -143,6 +156,7 @@ print_table()
 
 	printf '\n### Load: %s\n\n' "$(name_of "$load")"
 	printf '| | dcpid | perf record | ratio |\n|---|---:|---:|---:|\n'
+	[ "$first_seconds" = 0 ] || row "processor time in the first $first_seconds s, ns a sample" %d "$load" first_ns_a_sample
 	row 'samples while measured' %d "$load" samples
 	row 'processor time, ns a sample' %d "$load" ns_a_sample
 	row 'processor time, % of one CPU' %.3f "$load" cpu_ppm 10000
@@ -152,7 +166,7 @@ print_table()
 		-v c="$(median "$load" perf whole_ms)" -v d="$(median "$load" perf answer_ms)" \
 		'BEGIN { printf "| whole run and answer, CPU ms | %d | %d | %.2f |\n", a + b, c + d, (a + b) / (c + d) }'
 	row 'answer, wall ms' %d "$load" answer_wall_ms
-	row 'on disk, KiB' %d "$load" bytes 1024
+	row 'on disk at the end, KiB' %d "$load" bytes 1024
 	row 'resident at the begin, KiB' %d "$load" rss_begin
 	row 'resident at the end, KiB' %d "$load" rss_end
 	row 'resident, peak, KiB' %d "$load" rss_peak
@@ -165,17 +179,18 @@ print_results()
 
 	cat <<-END
 
-	Measured $began with \`bench/beside_perf --rate $rate --seconds $seconds --repetitions $repetitions --loads "$loads"
+	Measured $began with \`bench/beside_perf --rate $rate --first-seconds $first_seconds --seconds $seconds --repetitions $repetitions --loads "$loads"
 	--dense-seconds $dense_seconds --sparse-seconds $sparse_seconds --disk-rate $disk_rate --disk-seconds $disk_seconds --ten-seconds $ten_seconds
 	--storm-seconds $storm_seconds --sysprof-seconds $sysprof_seconds\`; medians of $repetitions runs of each tool, in
-	turn (one run of what follows after the first three loads).
+	turn (one run of what follows after the loads at this rate). Processor time is that of the tool and its children from when it
+	samples: of dcpid without its start, which *whole run* has.
 
 	- Machine: $(nproc) x $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r), $(
 		sed -n 's/^Hypervisor vendor: *//p' <(lscpu))
 	- perf: $(perf --version | cut -d ' ' -f 3)
 	- Load before it began: $load_before; ${cpu_before} % of the processor time was other programs'.
 	END
-	for load in steady compile fork_storm idle dense sparse; do
+	for load in steady shell compile fork_storm python idle dense sparse; do
 		[ "$(median $load dcpid whole_ms)" = 0 ] || print_table $load
 	done
 	print_disk
