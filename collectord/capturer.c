@@ -186,10 +186,7 @@ wait_until(struct capturer *capturer, uint64_t monotonic_ns)
 		.tv_nsec = (long)(monotonic_ns % SECOND_NS),
 	};
 
-	if (monotonic_ns == UINT64_MAX)
-		pthread_cond_wait(&capturer->changed, &capturer->lock);
-	else
-		pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at);
+	pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at); /* UINT64_MAX is in 500 years */
 }
 
 struct image
