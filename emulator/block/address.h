@@ -24,8 +24,9 @@ struct address_form {
 	uint8_t base, index; /* REGISTER_NONE */
 	uint8_t scale, segment; /* x86: fs, gs; else 0 */
 	uint8_t change_count;
-	bool is_pair;      /* aarch64: of two registers, which are accessed one after the other */
-	bool reads_beyond; /* x86: the emulator loads twice as much */
+	bool is_pair;        /* aarch64: of two general registers, */
+	bool is_vector_pair; /* or of two vectors: accessed one after the other */
+	bool reads_beyond;   /* x86: the emulator loads twice as much */
 	int64_t displacement;
 	struct address_change changes[ADDRESS_CHANGES_MAX];
 };

@@ -15,21 +15,23 @@ base_of(uint32_t word)
 	return word >> 5 & 31;
 }
 
+static bool
+is_vector(uint32_t word)
+{
+	return word >> 26 & 1;
+}
+
 /* Of one register: the size's logarithm. */
 static unsigned
 single_scale(uint32_t word)
 {
-	const bool is_vector = word >> 26 & 1;
-
-	return is_vector && word >> 23 & 1 ? 4 : word >> 30;
+	return is_vector(word) && word >> 23 & 1 ? 4 : word >> 30;
 }
 
 static unsigned
 pair_scale(uint32_t word)
 {
-	const bool is_vector = word >> 26 & 1;
-
-	return is_vector ? 2 + (word >> 30) : 2 + (word >> 31);
+	return is_vector(word) ? 2 + (word >> 30) : 2 + (word >> 31);
 }
 
 enum index_mode {
@@ -51,7 +53,8 @@ pair_access(uint32_t word, struct address_form *form)
 {
 	static const enum index_mode modes[4] = {INDEX_OFFSET, INDEX_POST, INDEX_OFFSET, INDEX_PRE};
 
-	form->is_pair = true;
+	form->is_pair = !is_vector(word);
+	form->is_vector_pair = is_vector(word);
 	indexed(form, base_of(word), field_signed(word, 15, 7) * (1 << pair_scale(word)), modes[word >> 23 & 3]);
 }
 

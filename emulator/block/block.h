@@ -24,6 +24,12 @@
 #define BLOCK_NOT_USED         UINT16_MAX
 #define BLOCK_ALONE            UINT16_MAX /* of an access: it is of no group */
 
+/* In what pieces the emulator tells of an access: below, of struct block_instruction. */
+enum block_callbacks {
+	BLOCK_CALLBACKS_8,  /* QEMU 7.2 */
+	BLOCK_CALLBACKS_16, /* QEMU 10.0 */
+};
+
 /* How control leaves it. */
 enum block_end {
 	BLOCK_FALLS,    /* into the next block, or a system call */
@@ -41,8 +47,10 @@ enum block_end {
  * What the emulator calls back for (QEMU 7.2): an access of 8 bytes or less once, one of 16 or 32 bytes once for each 8
  * bytes in ascending order; a pair of registers for each of them, or each 8 bytes; one that loads and stores once for
  * each, in that order, also of a repeated string's element - asked for half of them, once of what updates; a prefetch
- * not at all; and of what reads beyond as much again, behind what the instruction loads. A conditional store of a
- * locked sequence loads as well. tests/system/blocks.sh compares all this with what the emulator does.
+ * not at all; and of what reads beyond as much again, or 16 bytes, from where the instruction loads. A conditional
+ * store of a locked sequence loads as well. QEMU 10.0 has accesses of 16 bytes (its tcg_gen_qemu_ld_i128()): one of 16
+ * bytes calls back once, of 32 bytes twice, a pair of general registers once, of vectors for each of them.
+ * tests/system/blocks.sh compares all this with what the emulator does.
  *
  * Accesses of one group go to the same base, which does not change between them, or by amounts that are known; the
  * whole group is 64 bytes long at most (or a line of the cache, if that is shorter) and so touches two lines at most.
@@ -61,12 +69,12 @@ struct block_instruction {
 	uint8_t address_count;     /* how many of `reads`, at their end, only make an address */
 	uint8_t load_registers[2]; /* of `writes`, that wait for its load; REGISTER_NONE */
 	uint8_t access_size;       /* 0: none, or not known */
-	uint8_t callback_size;     /* bytes of each callback */
+	uint8_t callback_size;     /* bytes of each callback; 0: not known */
 	bool loads : 1, stores : 1, is_atomic : 1;
-	bool updates : 1;      /* always loads and then stores the same bytes, in one callback each: one says all */
-	bool may_access : 1;   /* it loads, stores, or is not known to do neither: the emulator may call back */
-	bool is_blocking : 1;  /* nothing behind it may go on before it is done: barriers, atomics, system calls */
-	bool reads_beyond : 1; /* the emulator loads twice as many bytes, in twice as many callbacks; it leads nobody */
+	bool updates : 1;       /* always loads and then stores the same bytes, in one callback each: one says all */
+	bool may_access : 1;    /* it loads, stores, or is not known to do neither: the emulator may call back */
+	bool is_blocking : 1;   /* nothing behind it may go on before it is done: barriers, atomics, system calls */
+	bool reads_beyond : 1;  /* the emulator loads more, block_beyond_bytes(); it leads nobody */
 	bool is_used_first : 1; /* in order: `use` comes before any other access to memory, or is one */
 	uint16_t use; /* in order: index of the first instruction of the block that waits for what it loads, to read or
 	                 to write the same register; BLOCK_NOT_USED: none */
@@ -75,6 +83,13 @@ struct block_instruction {
 	int16_t displacement;         /* of a member: from the leader's address */
 	int16_t group_from, group_to; /* of a leader; of what is alone 0 and what one callback touches */
 };
+
+/* What the emulator loads for an instruction that reads beyond: two whole words or vectors. */
+static inline unsigned
+block_beyond_bytes(const struct block_instruction *instruction)
+{
+	return 2u * (instruction->access_size < 8 ? 8 : instruction->access_size);
+}
 
 /* Out of order: what an instruction that may access memory waits for, and who waits for it. */
 struct block_dependence {
@@ -191,7 +206,7 @@ struct block_span block_group_stores(const struct block *block, uint16_t leader)
 struct blocks; /* all of a process */
 
 /* NULL and errno: ENOMEM, ENOTSUP (no decoder for `machine`, EM_X86_64, EM_AARCH64, EM_RISCV). Copies `pipeline`. */
-struct blocks *blocks_new(const struct pipeline *pipeline, uint16_t machine);
+struct blocks *blocks_new(const struct pipeline *pipeline, uint16_t machine, enum block_callbacks callbacks);
 void blocks_free(struct blocks *blocks);
 
 /* Around a fork, in the parent and in the child: so that no other thread is inside. */

@@ -5,11 +5,10 @@
 #include "emulator/block/address.h"
 #include "emulator/block/block_parts.h"
 
-#define GROUP_BYTES    64
-#define GROUPS_OPEN    16 /* that a further access may join */
-#define CALLBACK_BYTES 8  /* that the emulator calls back for at once */
-#define WIDEST         32
-#define NO_ROOT        0
+#define GROUP_BYTES 64
+#define GROUPS_OPEN 16 /* that a further access may join */
+#define WIDEST      32
+#define NO_ROOT     0
 
 /* What a register holds: the value of another time, which has a number, and how far from it. NO_ROOT: a constant. */
 struct value {
@@ -89,18 +88,36 @@ place_of(const struct grouping *grouping, const struct address_form *form, int64
 	return place;
 }
 
-static uint8_t
-callback_bytes(const struct block_instruction *instruction, const struct address_form *form)
+static bool
+is_whole_size(unsigned bytes)
 {
-	const unsigned bytes = form->is_pair ? instruction->access_size / 2u : instruction->access_size;
+	return bytes && bytes <= WIDEST && !(bytes & (bytes - 1));
+}
 
-	return (uint8_t)(bytes > CALLBACK_BYTES ? CALLBACK_BYTES : bytes);
+/* Of how many bytes each callback tells (block.h); 0: it is asked. */
+static uint8_t
+callback_bytes(enum block_callbacks callbacks, const struct block_instruction *instruction,
+               const struct address_form *form)
+{
+	const bool is_wide = callbacks == BLOCK_CALLBACKS_16;
+	const bool is_halved = form->is_vector_pair || (form->is_pair && !is_wide);
+	const unsigned bytes = is_halved ? instruction->access_size / 2u : instruction->access_size;
+
+	if (form->reads_beyond)
+		return is_wide ? 16 : 8;
+	if (bytes <= 8)
+		return (uint8_t)bytes;
+	if (!is_whole_size(bytes))
+		return 0; /* x87: 8 bytes and 2 */
+	if (!is_wide)
+		return 8;
+	return form->is_known && !instruction->is_atomic ? 16 : 0;
 }
 
 static bool
 is_update(const struct block_instruction *instruction, const struct address_form *form)
 {
-	return form->is_known && !form->is_pair && instruction->loads && instruction->stores &&
+	return form->is_known && !form->is_pair && !form->is_vector_pair && instruction->loads && instruction->stores &&
 	       !instruction->is_atomic && !instruction->is_blocking &&
 	       instruction->callback_size == instruction->access_size &&
 	       __builtin_popcount(instruction->access_size) == 1;
@@ -137,12 +154,6 @@ join(struct grouping *grouping, struct group *group, uint16_t index, int64_t off
 	group->last = index;
 	tell_group(group, &instructions[group->leader]);
 	return true;
-}
-
-static bool
-is_whole_size(unsigned bytes)
-{
-	return bytes && bytes <= WIDEST && !(bytes & (bytes - 1));
 }
 
 static void
@@ -212,8 +223,10 @@ block_group(const struct blocks *blocks, struct block_node *node)
 		if (!has_form(instruction))
 			continue;
 		address_form_fill(blocks->architecture, &blocks->encoded[i], &blocks->decoded[i], &form);
-		instruction->callback_size = callback_bytes(instruction, &form);
-		instruction->group_to = instruction->callback_size;
+		instruction->callback_size = callback_bytes(blocks->callbacks, instruction, &form);
+		instruction->group_to = instruction->callback_size < instruction->access_size
+		                                ? instruction->callback_size
+		                                : instruction->access_size;
 		instruction->updates = is_update(instruction, &form);
 		instruction->reads_beyond = form.reads_beyond;
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))

@@ -58,6 +58,7 @@ struct block_origin {
 struct blocks {
 	struct pipeline pipeline;
 	enum architecture architecture;
+	enum block_callbacks callbacks;
 	struct decoder *decoder;
 	pthread_mutex_t lock;
 	struct encoded_instruction encoded[BLOCK_INSTRUCTIONS_MAX]; /* of the block that is made, or has another variant

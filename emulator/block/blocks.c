@@ -19,7 +19,7 @@ begin_states(struct blocks *blocks)
 }
 
 struct blocks *
-blocks_new(const struct pipeline *pipeline, uint16_t machine)
+blocks_new(const struct pipeline *pipeline, uint16_t machine, enum block_callbacks callbacks)
 {
 	struct blocks *blocks = calloc(1, sizeof(*blocks));
 	int err;
@@ -27,6 +27,7 @@ blocks_new(const struct pipeline *pipeline, uint16_t machine)
 	if (!blocks)
 		return NULL;
 	blocks->pipeline = *pipeline;
+	blocks->callbacks = callbacks;
 	block_trace_begin(blocks->origins);
 	pthread_mutex_init(&blocks->lock, NULL);
 	err = architecture_of_machine(machine, &blocks->architecture);

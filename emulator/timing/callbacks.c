@@ -147,13 +147,14 @@ static bool
 is_beyond(struct thread *thread, const struct access *access, uint64_t address)
 {
 	const struct block_instruction *instruction = &access->code->block->instructions[access->index];
-	const uint64_t step = 8, size = instruction->access_size < step ? step : instruction->access_size;
+	const uint64_t step = instruction->callback_size;
+	const uint64_t size = block_beyond_bytes(instruction);
 	struct half_load *half = &thread->half;
 
 	if (address != half->next)
 		half->from = address;
-	half->next = address + step < half->from + 2 * size ? address + step : THREAD_NEVER;
-	return address >= half->from + size;
+	half->next = address + step < half->from + size ? address + step : THREAD_NEVER;
+	return address >= half->from + size / 2;
 }
 
 static void

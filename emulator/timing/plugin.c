@@ -218,7 +218,9 @@ start(const char *target)
 	state.locks = locks_new();
 	if (!state.locks)
 		return -ENOMEM;
-	return timing_init(&state.timing, setup, state.guest.follow.calls->machine, clock, recording);
+	return timing_init(&state.timing, setup, state.guest.follow.calls->machine,
+	                   qemu_plugin_version == PLUGIN_API_FIRST ? BLOCK_CALLBACKS_8 : BLOCK_CALLBACKS_16, clock,
+	                   recording);
 }
 
 static int

@@ -199,7 +199,7 @@ has_geometry(const struct timing *timing)
 }
 
 static int
-init_models(struct timing *timing, uint16_t machine)
+init_models(struct timing *timing, uint16_t machine, enum block_callbacks callbacks)
 {
 	const struct setup *setup = timing->setup;
 
@@ -208,15 +208,15 @@ init_models(struct timing *timing, uint16_t machine)
 		if (!timing->memory)
 			return -errno;
 	}
-	timing->blocks = blocks_new(&setup->pipeline, machine);
+	timing->blocks = blocks_new(&setup->pipeline, machine, callbacks);
 	if (!timing->blocks)
 		return -errno;
 	return predictor_init(&timing->sites, &setup->machine);
 }
 
 int
-timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, struct clock *clock,
-            struct recording *recording)
+timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, enum block_callbacks callbacks,
+            struct clock *clock, struct recording *recording)
 {
 	void *threads;
 	int err;
@@ -229,7 +229,7 @@ timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, 
 	timing->codes = calloc(CODE_BLOCKS_MAX, sizeof(timing->codes[0]));
 	err = timing->codes && timing->threads ? edges_init(&timing->edges) : -ENOMEM;
 	if (!err)
-		err = init_models(timing, machine);
+		err = init_models(timing, machine, callbacks);
 	if (!err)
 		err = add_nothing(timing, machine);
 	if (err)

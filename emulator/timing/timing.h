@@ -47,9 +47,9 @@ timing_thread(const struct timing *timing, unsigned vcpu)
 /* The file `setup` of `directory`, mapped; NULL and errno: none, or of another build (EPROTO). */
 const struct setup *timing_map_setup(const char *directory);
 
-/* 0 or -errno; `machine` is EM_X86_64, ... `clock` and `recording` are the caller's. */
-int timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, struct clock *clock,
-                struct recording *recording);
+/* 0 or -errno; `machine` is EM_X86_64, ... `callbacks` are the emulator's. `clock` and `recording` are the caller's. */
+int timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, enum block_callbacks callbacks,
+                struct clock *clock, struct recording *recording);
 void timing_fini(struct timing *timing);
 
 /* The record has what happened until now in all threads, or nearly: they may go on. */

@@ -253,6 +253,17 @@ is_wide(const struct form *form, const struct x86_encoding *encoding, const stru
 	return false;
 }
 
+/* Of an element; capstone 4 takes rep movsw for 4 bytes. */
+static uint8_t
+string_bytes(const struct x86_encoding *encoding)
+{
+	if (!(encoding->opcode & 1))
+		return 1;
+	if (encoding->rex & REX_W)
+		return 8;
+	return encoding->has_operand_size ? 2 : 4;
+}
+
 void
 x86_64_effects_fill(struct instruction *instruction, const struct form *form, const struct x86_encoding *encoding,
                     const struct instruction_detail *detail)
@@ -273,7 +284,7 @@ x86_64_effects_fill(struct instruction *instruction, const struct form *form, co
 	instruction->is_wide = is_wide(form, encoding, detail);
 	instruction->clears = is_zeroing(form, encoding, detail);
 	if (is_string)
-		instruction->access_size = detail->operand_count ? detail->operands[0].size : 0;
+		instruction->access_size = string_bytes(encoding);
 	if (!instruction->loads && !instruction->stores)
 		instruction->access_size = 0;
 }

@@ -73,9 +73,10 @@ check_variant(const struct variant *variant, const struct block *block)
 }
 
 static void
-check_code(const struct pipeline *pipeline, uint16_t machine, const uint8_t *code, const uint8_t *sizes, size_t count)
+check_code(const struct pipeline *pipeline, uint16_t machine, enum block_callbacks callbacks, const uint8_t *code,
+           const uint8_t *sizes, size_t count)
 {
-	struct blocks *blocks = blocks_new(pipeline, machine);
+	struct blocks *blocks = blocks_new(pipeline, machine, callbacks);
 	const struct block *block, *half;
 	const struct variant *variant;
 
@@ -139,7 +140,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sizes[i] = (uint8_t)(wanted < left ? wanted : left);
 		used += sizes[i];
 	}
-	check_code(data[0] & 4 ? &in_order : &out_of_order, machines[data[0] & 3], code, sizes, count);
+	check_code(data[0] & 4 ? &in_order : &out_of_order, machines[data[0] & 3],
+	           data[0] & 8 ? BLOCK_CALLBACKS_16 : BLOCK_CALLBACKS_8, code, sizes, count);
 	free(code);
 	return 0;
 }

@@ -22,7 +22,7 @@ compare()
 	read -r _ _ _ accesses _ saved _ updates _ <"$found"
 	figure "blocks: $name: $accesses accesses, $saved without a callback, $updates updates"
 	if [ "$accesses" -gt 10000 ] && [ "$saved" -gt 1000 ] &&
-		grep -q ' elsewhere 0 outside 0 missing 0 unexpected 0 number 0 ' "$found"; then
+		grep -q ' elsewhere 0 outside 0 missing 0 unexpected 0 number 0 size 0 ' "$found"; then
 		ok "$name does what blocks say"
 	else
 		not_ok "$name does what blocks say" "$(cat "$found")" "$(tail -n 5 "$scratch/err")"

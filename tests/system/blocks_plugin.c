@@ -42,8 +42,8 @@ static struct {
 	struct seen seen[BLOCK_INSTRUCTIONS_MAX];
 	uint64_t executions, accesses, saved; /* saved: callbacks of members */
 	uint64_t updates;
-	uint64_t elsewhere, outside, missing, unexpected, number; /* what is wrong */
-	uint64_t first_wrong;                                     /* its address */
+	uint64_t elsewhere, outside, missing, unexpected, number, size; /* what is wrong */
+	uint64_t first_wrong;                                           /* its address */
 } state;
 
 static void
@@ -64,8 +64,8 @@ has_known_count(const struct block_instruction *instruction)
 static bool
 has_all(const struct block_instruction *instruction, const struct seen *seen)
 {
-	const unsigned each =
-		instruction->access_size / instruction->callback_size * (instruction->reads_beyond ? 2 : 1);
+	const unsigned bytes = instruction->reads_beyond ? block_beyond_bytes(instruction) : instruction->access_size;
+	const unsigned each = bytes / instruction->callback_size;
 
 	return seen->loads == (instruction->loads ? each : 0) && seen->stores == (instruction->stores ? each : 0);
 }
@@ -154,6 +154,9 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 	if (instruction->updates &&
 	    (seen->address != address || 1u << qemu_plugin_mem_size_shift(info) != instruction->access_size))
 		wrong(&state.elsewhere, watched->index);
+	if (instruction->callback_size && instruction->may_access && !may_do_more(instruction) &&
+	    1u << qemu_plugin_mem_size_shift(info) != instruction->callback_size)
+		wrong(&state.size, watched->index);
 	seen->loads += !is_store;
 	seen->stores += is_store;
 	if (!instruction->may_access ||
@@ -232,10 +235,10 @@ ended(qemu_plugin_id_t id, void *data)
 		return;
 	dprintf(fd,
 	        "executions %" PRIu64 " accesses %" PRIu64 " saved %" PRIu64 " updates %" PRIu64 " elsewhere %" PRIu64
-	        " outside %" PRIu64 " missing %" PRIu64 " unexpected %" PRIu64 " number %" PRIu64 " first %" PRIx64
-	        "\n",
+	        " outside %" PRIu64 " missing %" PRIu64 " unexpected %" PRIu64 " number %" PRIu64 " size %" PRIu64
+	        " first %" PRIx64 "\n",
 	        state.executions, state.accesses, state.saved, state.updates, state.elsewhere, state.outside,
-	        state.missing, state.unexpected, state.number, state.first_wrong);
+	        state.missing, state.unexpected, state.number, state.size, state.first_wrong);
 	close(fd);
 }
 
@@ -251,7 +254,8 @@ qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char
 		if (strncmp(argv[i], "machine=", 8) == 0)
 			state.machine = (uint16_t)strtoul(argv[i] + 8, NULL, 10);
 	}
-	state.blocks = blocks_new(&pipeline, state.machine);
+	state.blocks = blocks_new(&pipeline, state.machine,
+	                          qemu_plugin_version == PLUGIN_API_FIRST ? BLOCK_CALLBACKS_8 : BLOCK_CALLBACKS_16);
 	if (!state.blocks)
 		return 1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);

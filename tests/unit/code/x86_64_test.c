@@ -244,6 +244,7 @@ strings_move_their_pointers(void **state)
 {
 	static const struct example examples[] = {
 		{"f3 a4", "rep movsb", "string: rsi rdi rcx -> rsi rdi rcx, loads, stores 1"},
+		{"66 f3 a5", "rep movsw", "string: rsi rdi rcx -> rsi rdi rcx, loads, stores 2"},
 		{"48 a5", "movsq", "string: rsi rdi -> rsi rdi, loads, stores 8"},
 		{"f3 48 ab", "rep stosq", "string: rax rdi rcx -> rdi rcx, stores 8"},
 		{"f2 ae", "repnz scasb", "string: rax rdi rcx -> rdi rcx flags, loads 1"},

@@ -59,7 +59,7 @@ blocks_for(const char *cpu, uint16_t machine)
 	assert_non_null(pipeline);
 	pipeline_directory(directory, sizeof(directory));
 	assert_int_equal(pipeline_choose(directory, cpu, "", pipeline, note, sizeof(note)), 0);
-	blocks = blocks_new(pipeline, machine);
+	blocks = blocks_new(pipeline, machine, BLOCK_CALLBACKS_8);
 	free(pipeline);
 	assert_non_null(blocks);
 	return blocks;

@@ -263,7 +263,7 @@ groups_are_no_longer_than_short_lines(void **state)
 	pipeline_directory(directory, sizeof(directory));
 	assert_int_equal(pipeline_choose(directory, "in-order-2", "", pipeline, note, sizeof(note)), 0);
 	pipeline->cache_line = 16;
-	blocks = blocks_new(pipeline, EM_X86_64);
+	blocks = blocks_new(pipeline, EM_X86_64, BLOCK_CALLBACKS_8);
 	free(pipeline);
 	assert_non_null(blocks);
 	/* pop %rax; pop %rcx; pop %rdx */

@@ -29,7 +29,7 @@ no_decoder_is_told(void **state)
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 
 	(void)state;
-	assert_null(blocks_new(pipeline, EM_SPARC));
+	assert_null(blocks_new(pipeline, EM_SPARC, BLOCK_CALLBACKS_8));
 	assert_int_equal(errno, ENOTSUP);
 	free(pipeline);
 }

@@ -34,7 +34,8 @@ timing_fixture_begin(struct timing_fixture *fixture, uint32_t parts)
 	assert_non_null(fixture->clock);
 	fixture->recording = recording_new(fixture->directory, "program", 0);
 	assert_non_null(fixture->recording);
-	assert_int_equal(timing_init(&fixture->timing, &fixture->setup, EM_X86_64, fixture->clock, fixture->recording),
+	assert_int_equal(timing_init(&fixture->timing, &fixture->setup, EM_X86_64, BLOCK_CALLBACKS_8, fixture->clock,
+	                             fixture->recording),
 	                 0);
 	assert_int_equal(thread_begin(&fixture->timing, 0), 0);
 	fixture->thread = timing_thread(&fixture->timing, 0);
