@@ -105,12 +105,16 @@ execute(const struct follow *follow, const char *path, const struct program *pro
         const char *const *environment)
 {
 	char *plugin = malloc(PLUGIN_SIZE);
-	const char **command = NULL;
+	const char **command = NULL, **added = NULL;
 
 	if (plugin)
-		command = program_command(&follow->emulation, path, program, arguments, plugin, PLUGIN_SIZE);
-	if (command)
-		execve(command[0], (char *const *)command, (char *const *)environment);
+		command =
+			program_command(&follow->emulation, path, program, arguments, environment, plugin, PLUGIN_SIZE);
+	if (follow->emulation.seed)
+		added = program_environment(environment);
+	if (command && (added || !follow->emulation.seed))
+		execve(command[0], (char *const *)command, (char *const *)(added ? added : environment));
+	free(added);
 	free(command);
 	free(plugin);
 }

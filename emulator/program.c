@@ -12,7 +12,8 @@
 
 #include "process/context_table.h"
 
-#define FIXED_ARGUMENTS 16 /* of the emulator's own, and an interpreter's */
+#define TUNABLES        "GLIBC_TUNABLES"
+#define FIXED_ARGUMENTS 18 /* of the emulator's own, and an interpreter's */
 
 static bool
 is_privileged(int fd, const struct stat *status)
@@ -165,9 +166,36 @@ name_plugin(const struct emulation *emulation, const char *path, char *plugin, s
 		length += snprintf(plugin + length, size - (size_t)length, "%02x", (unsigned char)name[i]);
 }
 
+static bool
+has_tunables(const char *const *environment)
+{
+	while (environment && *environment)
+		if (strncmp(*environment++, PROGRAM_TUNABLES, strlen(TUNABLES "=")) == 0)
+			return true;
+	return false;
+}
+
+const char **
+program_environment(const char *const *environment)
+{
+	size_t count = 0;
+	const char **added;
+
+	while (environment && environment[count])
+		count++;
+	added = calloc(count + 2, sizeof(*added));
+	if (!added)
+		return NULL;
+	if (count)
+		memcpy(added, environment, count * sizeof(*added));
+	if (!has_tunables(environment))
+		added[count] = PROGRAM_TUNABLES;
+	return added;
+}
+
 const char **
 program_command(const struct emulation *emulation, const char *path, const struct program *program,
-                const char *const *arguments, char *plugin, size_t size)
+                const char *const *arguments, const char *const *environment, char *plugin, size_t size)
 {
 	size_t given = 0, n = 0;
 	const char **command;
@@ -192,6 +220,10 @@ program_command(const struct emulation *emulation, const char *path, const struc
 	if (emulation->seed) {
 		command[n++] = "-seed";
 		command[n++] = emulation->seed;
+		if (!has_tunables(environment)) {
+			command[n++] = "-U";
+			command[n++] = TUNABLES;
+		}
 	}
 	command[n++] = "-0";
 	if (program->kind == PROGRAM_SCRIPT) {

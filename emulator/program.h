@@ -48,10 +48,22 @@ struct emulation {
 void program_plugin(const struct emulation *emulation, const char *path, char *plugin, size_t size);
 
 /*
- * The emulator's arguments for `path`, which was examined, and its `arguments` (argv of execve(), may be NULL), ended
- * by a NULL. `plugin` is memory for one of them. Free the array, not what is in it; NULL when memory ends.
+ * What the emulator of a run with a seed has in its environment, and the program has not. QEMU 10.0 lets the kernel
+ * choose where the guest's memory is (its mmap_h_eq_g()): between what the emulator itself maps. That is the same each
+ * time when its malloc() takes no mappings; its second thread would otherwise begin an arena sooner or later. A program
+ * that has this variable keeps it, and then so does the emulator.
+ */
+#define PROGRAM_TUNABLES "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.mmap_max=0"
+
+/* The program's `environment` with that added. Free the array, not what is in it; NULL when memory ends. */
+const char **program_environment(const char *const *environment);
+
+/*
+ * The emulator's arguments for `path`, which was examined, and its `arguments` and `environment` (as of execve(), may
+ * be NULL), ended by a NULL. `plugin` is memory for one of them. Free the array, not what is in it; NULL when memory
+ * ends.
  */
 const char **program_command(const struct emulation *emulation, const char *path, const struct program *program,
-                             const char *const *arguments, char *plugin, size_t size);
+                             const char *const *arguments, const char *const *environment, char *plugin, size_t size);
 
 #endif

@@ -174,10 +174,11 @@ the_emulator_gets_the_name_and_the_arguments(void **state)
 	char plugin[128];
 
 	(void)state;
-	assert_command(program_command(&emulation, "/bin/go", &program, arguments, plugin, sizeof(plugin)), elf);
-	assert_command(program_command(&emulation, "/bin/go", &program, NULL, plugin, sizeof(plugin)), bare);
+	assert_command(program_command(&emulation, "/bin/go", &program, arguments, NULL, plugin, sizeof(plugin)), elf);
+	assert_command(program_command(&emulation, "/bin/go", &program, NULL, NULL, plugin, sizeof(plugin)), bare);
 	program = (struct program){.kind = PROGRAM_SCRIPT, .interpreter = "/bin/sh", .argument = "-e"};
-	assert_command(program_command(&emulation, "/bin/go", &program, arguments, plugin, sizeof(plugin)), script);
+	assert_command(program_command(&emulation, "/bin/go", &program, arguments, NULL, plugin, sizeof(plugin)),
+	               script);
 }
 
 static void
