@@ -8,6 +8,10 @@
 #ifndef DCPI_BASE_ERROR_H
 #define DCPI_BASE_ERROR_H
 
+#define DCPI_NOT_OURS                                                                                                  \
+	"the directory, or a file of a database in it, is another user's, or others may write there: chown and chmod " \
+	"it, run the command as its owner, or name another directory"
+
 #define DCPI_VERSION_GONE                                                                                              \
 	"the version of the database that was being read has gone (it is kept for five minutes, and no longer than "   \
 	"there is room)"
@@ -29,7 +33,8 @@
 	X(DCPI_ESYMLINK, 5013, 1, "there is a symbolic link where the database should be; name what it points to")     \
 	X(DCPI_EFOREIGN, 5014, 3, "what lies there is not a profile database; name another directory")                 \
 	X(DCPI_EGONE, 5015, 1, "the directory was removed, and dcpid may not make it again")                           \
-	X(DCPI_EVERSION, 5016, 1, DCPI_VERSION_GONE "; run the command again")
+	X(DCPI_EVERSION, 5016, 1, DCPI_VERSION_GONE "; run the command again")                                         \
+	X(DCPI_EOWNER, 5017, 1, DCPI_NOT_OURS)
 
 enum dcpi_error {
 #define DCPI_ERROR_VALUE(name, value, status, text) name = value,

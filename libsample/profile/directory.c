@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pwd.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include "base/error.h"
 
 #define DIRECTORY_MODE 0750
+#define SERVICE_USER   "dcpi"
 
 /* Those that linux/magic.h does not have. */
 #define GFS2_MAGIC    0x01161970
@@ -52,6 +55,58 @@ check_file_system(int directory)
 	if (fstatfs(directory, &statfs) < 0)
 		return -errno;
 	return directory_is_network((uint32_t)statfs.f_type) ? -DCPI_ENETWORKFS : 0;
+}
+
+bool
+directory_trusts(uid_t owner)
+{
+	struct passwd service, *found = NULL;
+	const char *caller;
+	char text[24], names[1024];
+
+	if (owner == geteuid() || owner == 0)
+		return true;
+	if (geteuid() != 0)
+		return false;
+	caller = getenv("SUDO_UID");
+	snprintf(text, sizeof(text), "%u", (unsigned)owner);
+	if (caller && strcmp(caller, text) == 0)
+		return true;
+	return getpwnam_r(SERVICE_USER, &service, names, sizeof(names), &found) == 0 && found &&
+	       service.pw_uid == owner;
+}
+
+/* A group with its only member's number is private, as Debian makes them: with umask 002 it may write everywhere. */
+static bool
+is_loose(const struct stat *status)
+{
+	return (status->st_mode & S_IWOTH) || ((status->st_mode & S_IWGRP) && status->st_gid != status->st_uid);
+}
+
+/*
+ * LMDB opens files by path and believes them: who can put others in their place, or wrote them, decides what a writer
+ * does, with its rights.
+ */
+static int
+check_owners(int directory)
+{
+	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, WRITER_LOCK, READERS_LOCK};
+	struct stat status;
+
+	if (fstat(directory, &status) < 0)
+		return -errno;
+	if (!directory_trusts(status.st_uid) || is_loose(&status))
+		return -DCPI_EOWNER;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (fstatat(directory, names[i], &status, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (!directory_trusts(status.st_uid))
+			return -DCPI_EOWNER;
+		/* A lock file that others may write is replaced (store_open.c), a link is refused as one. */
+		if (i == 0 && S_ISREG(status.st_mode) && is_loose(&status))
+			return -DCPI_EOWNER;
+	}
+	return 0;
 }
 
 /* Without the slashes at its end: with them, the kernel follows a symbolic link whatever the flags say. */
@@ -98,6 +153,8 @@ directory_open(const char *path, bool write)
 	if (directory < 0)
 		return err ? err : directory;
 	err = write ? check_file_system(directory) : 0;
+	if (!err && write)
+		err = check_owners(directory);
 	if (!err && made && fchmod(directory, DIRECTORY_MODE) < 0) /* whatever the umask */
 		err = -errno;
 	if (!err)

@@ -19,9 +19,14 @@
 
 /*
  * Open the directory at `path`; `write` makes a missing one with mode 0750 and refuses network file systems
- * (-DCPI_ENETWORKFS). A descriptor, or -DCPI_ESYMLINK, -ENOTDIR, -ENOENT, -EACCES, ...
+ * (-DCPI_ENETWORKFS), and what somebody else could put files into (-DCPI_EOWNER): the directory and the database's
+ * files must be of somebody whom directory_trusts(), and neither all nor a group may write the directory or the data,
+ * unless it is the owner's private group. A descriptor, or -DCPI_ESYMLINK, -ENOTDIR, -ENOENT, -EACCES, ...
  */
 int directory_open(const char *path, bool write);
+
+/* May we write what `owner` can change? Who owns it is us or root; for root also user dcpi and the caller of sudo. */
+bool directory_trusts(uid_t owner);
 
 /* Is a file system of this statfs(2) type shared with other machines? */
 bool directory_is_network(uint32_t magic);

@@ -154,10 +154,16 @@ open_for_reading(struct store *store)
 {
 	int fd = openat(store->directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	char path[sizeof("/proc/self/fd/") + 16];
+	struct stat stat;
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
+	/* Its pages could be verified first, but its owner can change them at any time later. */
+	if (geteuid() == 0 && fstat(fd, &stat) == 0 && !directory_trusts(stat.st_uid))
+		log_write(store->log, LOG_LEVEL_WARNING,
+		          "the database belongs to user %u, who can make it say anything: better read it as that user",
+		          (unsigned)stat.st_uid);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	err = store_error(mdb_env_open(store->env, path, MDB_NOTLS | MDB_RDONLY | MDB_NOLOCK | MDB_NOSUBDIR, 0));
 	close(fd);

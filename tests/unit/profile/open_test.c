@@ -105,6 +105,150 @@ a_symbolic_link_in_the_place_of_the_directory_is_refused(void **state)
 }
 
 static void
+a_directory_of_another_user_is_not_written(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	if (geteuid() != 0)
+		skip_because("only root can give a directory away");
+	unsetenv("SUDO_UID");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(chown(fixture->directory, 60123, 60123), 0);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+	assert_int_equal(try_open(fixture->directory, false), 0); /* to read it is no privilege */
+	setenv("SUDO_UID", "60123", 1);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	setenv("SUDO_UID", "60124", 1);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+	unsetenv("SUDO_UID");
+}
+
+static void
+a_directory_that_all_may_write_is_not_written(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(chmod(fixture->directory, 0777), 0);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+	assert_int_equal(chmod(fixture->directory, 01777), 0); /* others could still put files there */
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+	assert_int_equal(try_open(fixture->directory, false), 0);
+	assert_int_equal(chmod(fixture->directory, 0755), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+}
+
+static void
+data_that_others_may_write_are_not_written(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[96];
+
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(chmod(path, 0646), 0);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+}
+
+#define READER_GROUP 64999
+#define READER_USER  64998
+
+/* With umask 002 a user's own directories may be written by the user's private group. */
+static void
+a_group_may_write_where_it_is_the_owners_own(void **state)
+{
+	const struct fixture *fixture = *state;
+
+	if (geteuid() != 0)
+		skip_because("only root can give a directory to any group");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(chmod(fixture->directory, 0775), 0);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(chown(fixture->directory, 0, READER_GROUP), 0);
+	assert_int_equal(chmod(fixture->directory, 0775), 0);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+}
+
+struct heard {
+	unsigned warnings;
+	char text[160];
+};
+
+static void
+hear(void *context, enum log_level level, const char *message)
+{
+	struct heard *heard = context;
+
+	heard->warnings += level == LOG_LEVEL_WARNING;
+	snprintf(heard->text, sizeof(heard->text), "%s", message);
+}
+
+static void
+root_is_warned_of_a_database_that_another_user_can_change(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct heard heard = {0};
+	const struct log log = {.hook = hear, .context = &heard, .limit = LOG_LEVEL_WARNING};
+	const struct profile_options options = {.log = &log};
+	struct profile *profile;
+	char path[96];
+
+	if (geteuid() != 0)
+		skip_because("needs root");
+	unsetenv("SUDO_UID");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(profile_open(fixture->directory, &options, &profile), 0);
+	profile_close(profile);
+	assert_int_equal(heard.warnings, 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(chown(path, 60123, 60123), 0);
+	assert_int_equal(profile_open(fixture->directory, &options, &profile), 0);
+	profile_close(profile);
+	assert_int_equal(heard.warnings, 1);
+	assert_string_equal(heard.text, "the database belongs to user 60123, who can make it say anything: better read "
+	                                "it as that user");
+}
+
+/* Where a reader looks: what the link points to is a database, and not read. */
+static void
+a_reader_follows_no_link_to_the_data(void **state)
+{
+	const struct fixture *fixture = *state;
+	char other[96], link[128], target[128];
+
+	snprintf(other, sizeof(other), "%s/other", fixture->parent);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	assert_int_equal(try_open(other, true), 0);
+	snprintf(link, sizeof(link), "%s/data.mdb", fixture->directory);
+	snprintf(target, sizeof(target), "%s/data.mdb", other);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_ESYMLINK);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_ESYMLINK);
+}
+
+static void
+files_of_another_user_are_not_written(void **state)
+{
+	static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
+	const struct fixture *fixture = *state;
+	char path[96];
+
+	if (geteuid() != 0)
+		skip_because("only root can give a file away");
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+		assert_int_equal(chown(path, 60123, 60123), 0);
+		assert_int_equal(try_open(fixture->directory, true), -DCPI_EOWNER);
+		assert_int_equal(chown(path, 0, 0), 0);
+		assert_int_equal(try_open(fixture->directory, true), 0);
+	}
+}
+
+static void
 symbolic_links_in_the_place_of_files_are_refused(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -218,9 +362,6 @@ a_directory_without_a_writer_ever_has_no_owner(void **state)
 	assert_int_equal(profile_owner(fixture->parent), 0);
 	assert_int_equal(profile_owner(fixture->directory), -ENOENT);
 }
-
-#define READER_GROUP 64999
-#define READER_USER  64998
 
 static int
 read_as_member(const char *directory)
@@ -358,10 +499,13 @@ what_root_makes_beside_the_data_belongs_to_their_owner(void **state)
 	const struct fixture *fixture = *state;
 	static const char *const names[] = {"lock.mdb", "readers.lock"};
 	char path[96];
+	char caller[16];
 	struct stat stat;
 
 	if (geteuid() != 0)
 		skip_because("needs root");
+	snprintf(caller, sizeof(caller), "%d", READER_USER);
+	setenv("SUDO_UID", caller, 1); /* for others root does not write */
 	assert_int_equal(try_open(fixture->directory, true), 0);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
@@ -376,6 +520,7 @@ what_root_makes_beside_the_data_belongs_to_their_owner(void **state)
 		assert_int_equal(stat.st_uid, READER_USER);
 		assert_int_equal(stat.st_gid, READER_GROUP);
 	}
+	unsetenv("SUDO_UID");
 }
 
 static void
@@ -517,6 +662,13 @@ main(void)
 		TEST(file_modes_do_not_depend_on_the_umask),
 		TEST(a_directory_that_exists_keeps_its_mode),
 		TEST(a_symbolic_link_in_the_place_of_the_directory_is_refused),
+		TEST(a_directory_of_another_user_is_not_written),
+		TEST(a_directory_that_all_may_write_is_not_written),
+		TEST(files_of_another_user_are_not_written),
+		TEST(data_that_others_may_write_are_not_written),
+		TEST(a_group_may_write_where_it_is_the_owners_own),
+		TEST(root_is_warned_of_a_database_that_another_user_can_change),
+		TEST(a_reader_follows_no_link_to_the_data),
 		TEST(symbolic_links_in_the_place_of_files_are_refused),
 		TEST(a_missing_parent_is_told_from_a_missing_database),
 		TEST(a_second_writer_is_refused_and_the_first_is_known),
