@@ -186,6 +186,7 @@ struct collection_view {
 	uint64_t trouble_dropped;  /* samples dropped since then */
 	struct capturer_stats capture;
 	struct file_ids_stats files;
+	struct proc_reader_stats reader;
 	uint64_t cpu_time_ns; /* of dcpid and what it started */
 	bool captures;        /* `capture` holds; false: nothing is captured */
 	struct aside aside;   /* a damaged database that was put aside and is still there; else without a name */

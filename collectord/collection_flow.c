@@ -281,6 +281,7 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 	int (*drain)(struct sampler *) = sampler_drain_all;
 	int err, wait_err;
 
+	sampler_settle(collection->sampler);
 	do {
 		err = collection_drain_with(collection, drain);
 		if (err && err != -ENOSPC)

@@ -11,7 +11,13 @@
 uint64_t
 collection_cpu_time_ns(const struct collection *collection)
 {
-	return machine_cpu_time_ns() + (collection->files ? file_ids_cpu_ns(collection->files) : 0);
+	uint64_t cpu_ns = machine_cpu_time_ns();
+
+	if (collection->files)
+		cpu_ns += file_ids_cpu_ns(collection->files);
+	if (collection->sampler)
+		cpu_ns += sampler_reader_cpu_ns(collection->sampler);
+	return cpu_ns;
 }
 
 uint64_t

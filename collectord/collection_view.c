@@ -96,4 +96,5 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	if (view->trouble_since_ns)
 		view->trouble_dropped = view->dropped - collection->trouble_dropped;
 	sampler_attribution_stats(collection->sampler, &view->attribution);
+	sampler_reader_stats(collection->sampler, &view->reader);
 }

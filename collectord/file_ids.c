@@ -77,7 +77,7 @@ struct file_ids {
 /* ---- the child ---- */
 
 static void
-read_files(int socket)
+read_files(int socket, void *shared)
 {
 	const int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint8_t packet[HELPER_PACKET_SIZE + 1];
@@ -85,6 +85,7 @@ read_files(int socket)
 	struct file_answer answer;
 	size_t size;
 
+	(void)shared;
 	while ((size = helper_next(socket, packet, HELPER_PACKET_SIZE)) > 0) {
 		if (size < sizeof(request))
 			return;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 #define CHILD_SOCKET 3
 #define LAST_WAIT_NS UINT64_C(100000000) /* for a child that has been told to end */
+#define IDLE_WAIT_NS UINT64_C(20000000)  /* for one that had nothing to do: it ends at once */
 
 void
 helper_init(struct helper *helper, helper_work *work)
@@ -22,6 +24,18 @@ helper_init(struct helper *helper, helper_work *work)
 	memset(helper, 0, sizeof(*helper));
 	helper->work = work;
 	helper->socket = -1;
+}
+
+int
+helper_share(struct helper *helper, size_t size)
+{
+	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	helper->shared = shared;
+	helper->shared_size = size;
+	return 0;
 }
 
 /* Those that were left behind and have ended meanwhile. */
@@ -77,7 +91,7 @@ helper_start(struct helper *helper)
 	pid = fork();
 	if (pid == 0) {
 		become_child(sockets[1]);
-		helper->work(CHILD_SOCKET);
+		helper->work(CHILD_SOCKET, helper->shared);
 		_exit(0);
 	}
 	err = pid < 0 ? -errno : 0;
@@ -107,15 +121,34 @@ helper_abandon(struct helper *helper)
 		helper->stuck[helper->stuck_count++] = pid;
 }
 
+static void
+wait_for_ends(struct helper *helper, uint64_t time_ns)
+{
+	const uint64_t until_ns = monotonic_ns() + time_ns;
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (reap(helper); helper->stuck_count > 0 && monotonic_ns() < until_ns; reap(helper))
+		nanosleep(&moment, NULL);
+}
+
+void
+helper_dismiss(struct helper *helper)
+{
+	const bool waits = helper->socket >= 0 && helper->stuck_count == 0;
+
+	helper_abandon(helper);
+	if (waits)
+		wait_for_ends(helper, IDLE_WAIT_NS);
+}
+
 void
 helper_fini(struct helper *helper)
 {
-	const uint64_t until_ns = monotonic_ns() + LAST_WAIT_NS;
-	const struct timespec moment = {.tv_nsec = 1000000};
-
 	helper_abandon(helper);
-	for (reap(helper); helper->stuck_count > 0 && monotonic_ns() < until_ns; reap(helper))
-		nanosleep(&moment, NULL);
+	wait_for_ends(helper, LAST_WAIT_NS);
+	if (helper->shared)
+		munmap(helper->shared, helper->shared_size);
+	helper->shared = NULL;
 }
 
 int
@@ -199,6 +232,25 @@ helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int st
 	}
 	helper_abandon(helper);
 	return err;
+}
+
+ssize_t
+helper_try(struct helper *helper, void *packet, size_t size)
+{
+	int unused = -1;
+	ssize_t got;
+
+	if (helper->socket < 0)
+		return -ECHILD;
+	got = receive(helper->socket, packet, size, &unused);
+	if (unused >= 0)
+		close(unused);
+	if (got > 0)
+		return got;
+	got = got < 0 ? -errno : -ECHILD;
+	if (got != -EAGAIN)
+		helper_abandon(helper);
+	return got;
 }
 
 uint64_t

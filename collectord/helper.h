@@ -21,13 +21,15 @@
 #define HELPER_PACKET_SIZE 8192
 
 /* What the child does: read packets from `socket`, answer them, until the socket has ended. It has no other descriptor
- * but the standard ones, which lead nowhere. */
-typedef void helper_work(int socket);
+ * but the standard ones, which lead nowhere. `shared` is helper_share()'s memory, NULL without it. */
+typedef void helper_work(int socket, void *shared);
 
 struct helper {
 	helper_work *work;
 	int socket;        /* -1: there is no child */
 	_Atomic pid_t pid; /* 0: there is none */
+	void *shared;      /* NULL: nothing */
+	size_t shared_size;
 	pid_t stuck[HELPER_STUCK_MAX];
 	size_t stuck_count;
 };
@@ -36,6 +38,10 @@ void helper_init(struct helper *helper, helper_work *work);
 
 /* Ends the child; one that does not end at once is left behind. */
 void helper_fini(struct helper *helper);
+
+/* Have memory that the child writes and we read, in which it says how far it is; before the first start. 0 or -errno.
+ */
+int helper_share(struct helper *helper, size_t size);
 
 /* Start the child if there is none. 0, -EBUSY: too many were left behind and have not ended, -errno. */
 int helper_start(struct helper *helper);
@@ -49,8 +55,15 @@ int helper_send(struct helper *helper, const void *packet, size_t size);
  */
 ssize_t helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int stop, uint64_t deadline_ns);
 
+/* A packet that is there already: its size, -EAGAIN when there is none, or an error: then there is no child any more.
+ */
+ssize_t helper_try(struct helper *helper, void *packet, size_t size);
+
 /* Leave the child behind. */
 void helper_abandon(struct helper *helper);
+
+/* End a child that has nothing to do, so that its processor time is our children's. */
+void helper_dismiss(struct helper *helper);
 
 /* Processor time of the child that there is now. */
 uint64_t helper_cpu_ns(const struct helper *helper);

@@ -9,8 +9,6 @@
 #include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
 
-#define RESCAN_INTERVAL_NS UINT64_C(10000000000)
-
 /* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
 static size_t
 find_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_t id)
@@ -53,6 +51,8 @@ events_beyond(const struct event *event, const struct record *record)
 	return record->sample.period > event->period ? record->sample.period - event->period : 0;
 }
 
+#define IS_HELD 1 /* it is counted later */
+
 /* One that did not come a moment ago, or stands for `beyond` more events. Not inlined: most are neither. */
 __attribute__((noinline)) static int
 look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, const struct record *record,
@@ -63,6 +63,8 @@ look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, 
 	int err;
 
 	if (cause) {
+		if (sampler_hold(sampler, event, record, beyond, (unsigned)cause - 1))
+			return IS_HELD;
 		sampler->totals[event].unknown[cause - 1]++;
 		if (sampler->sums[event])
 			sampler->totals[sampler->sums[event]].unknown[cause - 1] += beyond;
@@ -98,6 +100,10 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	} else {
 		int err = look_sample_up(sampler, event, slot, record, beyond);
 
+		if (err == IS_HELD) {
+			cpu->counters[event].dither.samples++;
+			return 0;
+		}
 		if (err && sampler->relieving) {
 			sampler->totals[event].dropped++;
 			return 0;
@@ -178,31 +184,6 @@ take_record(void *context, uint32_t index, const struct record *record)
 	return 0;
 }
 
-/*
- * A process that began, or loaded a library, in a record that was lost would stay unknown, or be taken for its parent,
- * as long as it lives: /proc is read again, though not all the time.
- */
-static void
-make_up_for_lost_records(struct sampler *sampler)
-{
-	uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	int err;
-
-	if (!sampler->records_lost || (sampler->rescan_ns && now_ns - sampler->rescan_ns < RESCAN_INTERVAL_NS))
-		return;
-	err = attribution_rescan(sampler->attribution);
-	if (sampler->records_overflowed)
-		log_write(
-			sampler->log, LOG_LEVEL_WARNING,
-			"records about processes were lost, their buffer was full (sideband_ring_kib); /proc was read "
-			"again: %s",
-			err ? error_text(err) : "done");
-	else if (err)
-		log_write(sampler->log, LOG_LEVEL_WARNING, "/proc cannot be read again: %s", error_text(err));
-	sampler->records_lost = sampler->records_overflowed = false;
-	sampler->rescan_ns = now_ns;
-}
-
 static bool
 is_fuller(const struct ring *ring, unsigned percent)
 {
@@ -233,12 +214,14 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 {
 	int err;
 
+	sampler_take_found(sampler); /* first: what is younger than a process's reading is applied to it */
 	look_for_losses(sampler);
 	err = sampler_merge_until(sampler, horizon, take_record);
 	recent_settle(&sampler->recent, sampler->tally);
 	if (!err) {
 		attribution_expire(sampler->attribution, horizon);
-		make_up_for_lost_records(sampler);
+		sampler_rescan(sampler);
+		err = sampler_book_held(sampler);
 	}
 	return err == -ENOMEM ? -ENOSPC : err;
 }
@@ -271,7 +254,7 @@ sampler_is_due(const struct sampler *sampler)
 bool
 sampler_is_pressed(const struct sampler *sampler)
 {
-	return is_any_fuller(sampler, 20);
+	return proc_reader_is_busy(sampler->reader) || is_any_fuller(sampler, 20);
 }
 
 int

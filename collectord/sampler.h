@@ -3,8 +3,9 @@
  *
  * Per CPU there are two rings: one for the samples of all events, one for mapping and process records, so that a burst
  * of samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
- * SAMPLER_LAG_NS in the past, attributed and added to the tally. After a loss of mapping and process records /proc is
- * read again, at most every 10 s.
+ * SAMPLER_LAG_NS in the past, attributed and added to the tally. What runs already a child reads from /proc
+ * (proc_reader.h), and again after a loss of mapping and process records: at once of processes whose samples are then
+ * unknown, of all at most every 10 s and for a fiftieth of the time. Samples that this may explain wait for it.
  * Thread rule: one thread (the event loop's).
  */
 #ifndef DCPI_COLLECTORD_SAMPLER_H
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "collectord/budget.h"
 #include "collectord/config.h"
+#include "collectord/proc_reader.h"
 #include "event/event.h"
 #include "process/attribution.h"
 #include "process/attribution_labels.h"
@@ -147,6 +149,16 @@ int sampler_renew(struct sampler *sampler, struct image_table **images, struct c
 const struct slice_event *sampler_counted(const struct sampler *sampler);
 
 /* ---- labels of process trees ---- */
+
+/*
+ * Before an epoch ends: samples that wait for what is being read of /proc are counted with the next drain, whatever has
+ * been read by then. Waits for it for a moment when there are any.
+ */
+void sampler_settle(struct sampler *sampler);
+
+/* The reading of /proc, and processor time of the child that reads. */
+void sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats);
+uint64_t sampler_reader_cpu_ns(const struct sampler *sampler);
 
 /* As attribution_label(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
 int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);

@@ -6,6 +6,7 @@
 
 #include "collectord/budget.h"
 #include "collectord/dither.h"
+#include "collectord/proc_reader.h"
 #include "collectord/recent.h"
 #include "collectord/sampler.h"
 #include "stream/merge.h"
@@ -54,6 +55,15 @@ struct sampler_places {
 	int count;
 };
 
+/* A sample that waits for what is being read of /proc. */
+struct held_sample {
+	struct record record;
+	uint64_t beyond;
+	size_t event;
+};
+
+#define HELD_SAMPLES_MAX 16384 /* 2 MiB */
+
 struct sampler {
 	const struct log *log;
 	struct event_features features;
@@ -79,9 +89,16 @@ struct sampler {
 	bool relieving;          /* give up samples that do not fit */
 	bool records_lost;       /* records about processes, since /proc was read */
 	bool records_overflowed; /* a ring had no room for them */
-	uint64_t rescan_ns;      /* CLOCK_MONOTONIC, when it was read again; 0: not yet */
-	uint64_t known_ns;       /* CLOCK_MONOTONIC: up to then all records are applied */
-	uint64_t retry_ns;       /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
+	struct proc_reader *reader;
+	uint64_t scans;            /* of all processes, whose end has been seen to */
+	bool rescans_for_overflow; /* /proc is being read again because a ring overflowed */
+	uint64_t rescan_ns;        /* CLOCK_MONOTONIC, when it was begun to be read again; 0: not yet */
+	struct held_sample *held;  /* in the order of coming */
+	size_t held_count, held_capacity;
+	bool books_held;                 /* those that are held now wait no longer */
+	struct labelled_processes again; /* that get their labels again when all processes have been read */
+	uint64_t known_ns;               /* CLOCK_MONOTONIC: up to then all records are applied */
+	uint64_t retry_ns;               /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
 };
 
 /* ---- sampler_labels.c ---- */
@@ -96,6 +113,23 @@ uint32_t sampler_watermark(const struct sampler *sampler);
 
 /* Records about processes are missing: /proc is to be read again. */
 void sampler_miss_records(struct sampler *sampler);
+
+/* ---- sampler_scan.c ---- */
+
+/* Read what is there already, and wait for it for a moment. 0 or an error with a sentence. */
+int sampler_scan(struct sampler *sampler, char *why, size_t size);
+
+/* Take what was found, and see to what follows from it. */
+void sampler_take_found(struct sampler *sampler);
+
+/* Have /proc read again, if records were lost and it is time. */
+void sampler_rescan(struct sampler *sampler);
+
+/* The sample has no image for `cause`: keep it until /proc has been read. False: that would tell nothing. */
+bool sampler_hold(struct sampler *sampler, size_t event, const struct record *record, uint64_t beyond, unsigned cause);
+
+/* Count those that wait for nothing any more. 0, or -ENOSPC: there is no room for the rest. */
+int sampler_book_held(struct sampler *sampler);
 
 #define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"
 

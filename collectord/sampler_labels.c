@@ -1,6 +1,9 @@
 /* Labels of process trees, each from its own moment on: see sampler.h. */
 #include "collectord/sampler_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "collectord/machine.h"
@@ -43,8 +46,22 @@ sampler_labelled(const struct sampler *sampler, struct labelled_processes *label
 	return attribution_labelled(sampler->attribution, sampler->known_ns, labelled);
 }
 
+/* Until all processes have been read, it is not known which of them run. */
 int
 sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled)
 {
+	struct labelled_process *list;
+
+	if (proc_reader_is_at_all(sampler->reader) && labelled->count > 0) {
+		list = reallocarray(NULL, labelled->count, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		memcpy(list, labelled->list, labelled->count * sizeof(*list));
+		labelled_processes_fini(&sampler->again);
+		sampler->again = *labelled;
+		sampler->again.list = list;
+		sampler->again.capacity = labelled->count;
+		return 0;
+	}
 	return attribution_label_again(sampler->attribution, labelled, machine_clock_ns(CLOCK_MONOTONIC));
 }

@@ -132,7 +132,10 @@ make_tables(struct sampler *sampler, const struct config *config, const struct k
 	if (!sampler->merge || !sampler->images || !sampler->contexts || !sampler->tally)
 		return -ENOMEM;
 	sampler->attribution = attribution_new(&options, sampler->images, sampler->contexts);
-	return sampler->attribution ? 0 : -ENOMEM;
+	if (!sampler->attribution)
+		return -ENOMEM;
+	sampler->reader = proc_reader_new(options.procfs, options.cgroupfs, sampler->attribution, sampler->log);
+	return sampler->reader ? 0 : -errno;
 }
 
 int
@@ -165,11 +168,9 @@ sampler_open(const struct config *config, const struct kernel_known *known, cons
 	err = open_cpus(sampler, numbers, (size_t)count, why, size);
 	if (err)
 		goto failed;
-	err = attribution_scan(sampler->attribution);
-	if (err) {
-		snprintf(why, size, "/proc: cannot read which processes run: %s%s", error_text(err), advice_on(err));
+	err = sampler_scan(sampler, why, size);
+	if (err)
 		goto failed;
-	}
 	free(numbers);
 	*result = sampler;
 	return 0;
@@ -190,6 +191,9 @@ sampler_close(struct sampler *sampler)
 	free(sampler->cpus);
 	for (size_t i = 0; i < EVENTS_MAX; i++)
 		free(sampler->places[i].cpus);
+	proc_reader_free(sampler->reader);
+	labelled_processes_fini(&sampler->again);
+	free(sampler->held);
 	merge_free(sampler->merge);
 	tally_free(sampler->tally);
 	attribution_free(sampler->attribution);

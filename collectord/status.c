@@ -176,6 +176,14 @@ files_json(const struct file_ids_stats *files)
 	                 number(files->hung), "changed", number(files->changed), "waiting", number(files->waiting));
 }
 
+/* Processes that were read from /proc. */
+static json_t *
+reader_json(const struct proc_reader_stats *reader)
+{
+	return json_pack("{s:o,s:o,s:o,s:o}", "scans", number(reader->scans), "processes", number(reader->processes),
+	                 "unread", number(reader->unread), "hung", number(reader->hung));
+}
+
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -243,6 +251,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
 	json_object_set_new(status, "files", files_json(&view->files));
+	json_object_set_new(status, "proc", reader_json(&view->reader));
 	json_object_set_new(status, "capture", capture_json(view));
 	json_object_set_new(status, "totals", totals_json(view));
 	return status;

@@ -227,6 +227,20 @@ address_space_insert(struct address_space **space, struct mapping_budget *budget
 }
 
 int
+address_space_lay_over(struct address_space **space, struct mapping_budget *budget, const struct address_space *over)
+{
+	int err = 0;
+
+	for (size_t i = 0; over && !err && i < over->count; i++) {
+		const struct mapping *mapping = &over->mappings[i];
+
+		err = address_space_insert(space, budget, mapping->start, mapping->end, mapping->file_offset,
+		                           mapping->image);
+	}
+	return err;
+}
+
+int
 address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end)
 {
 	struct mapping nothing = {0};

@@ -42,6 +42,10 @@ void address_space_release(struct address_space *space);                /* one l
 int address_space_insert(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end,
                          uint64_t file_offset, struct mapped_image *image);
 
+/* Put all that `over` has into *space, over what is there. 0 or -ENOMEM: then a part of it. */
+int address_space_lay_over(struct address_space **space, struct mapping_budget *budget,
+                           const struct address_space *over);
+
 /* Take whatever lies in [start, end) out. 0 or -ENOMEM. */
 int address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end);
 

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "process/proc_scan.h"
 
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
 #define GRACE_LIVE_NS    UINT64_C(1000000000) /* the kernel is asked before a process is forgotten */
@@ -94,6 +93,8 @@ attribution_free(struct attribution *attribution)
 	cgroup_table_free(attribution->cgroups);
 	kernel_map_free(attribution->kernel);
 	mapped_image_release(attribution->vsyscall);
+	address_space_release(attribution->finding.newer);
+	family_fini(&attribution->finding.family);
 	mapped_images_free(attribution->images);
 	free(attribution->places);
 	free(attribution);
@@ -124,93 +125,36 @@ attribution_renew(struct attribution *attribution, struct image_table *images, s
 		attribution->session = 1;
 }
 
-struct scan {
-	struct attribution *attribution;
-	uint64_t begin_ns; /* of reading this process */
-	bool any;          /* it has a mapping */
-};
-
-static int
-scan_visit_process(void *context, uint32_t pid)
-{
-	struct scan *scan = context;
-
-	(void)pid;
-	scan->begin_ns = scan->attribution->options.clock_ns();
-	scan->any = false;
-	return 0;
-}
-
-static int
-scan_visit_name(void *context, uint32_t pid, const char *comm)
-{
-	struct scan *scan = context;
-	struct process *process = process_ensure(scan->attribution->processes, pid);
-
-	if (!process)
-		return -ENOMEM;
-	process_rename(process, comm);
-	return 0;
-}
-
-/* What there was before goes with the first mapping: that of a process that we may not look at stays. */
-static int
-scan_visit_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
-{
-	struct scan *scan = context;
-	struct process *process = process_find(scan->attribution->processes, pid);
-
-	if (process && !scan->any) {
-		process_clear(process);
-		process->scan_ns = scan->begin_ns;
-		process->one_thread = false; /* who knows */
-	}
-	scan->any = true;
-	/* out of memory for a mapping: its samples will be counted as unknown */
-	(void)attribution_map_found(scan->attribution, pid, mmap, scan->begin_ns);
-	return 0;
-}
-
-/* `log` hears of what cannot be read. */
-static int
-scan_processes(struct attribution *attribution, const struct log *log)
+int
+attribution_begin(struct attribution *attribution)
 {
 	const struct attribution_options *options = &attribution->options;
-	struct scan scan = {.attribution = attribution};
-	struct proc_scan_visitor visitor = {
-		.process = scan_visit_process,
-		.name = scan_visit_name,
-		.mapping = scan_visit_mapping,
-		.context = &scan,
-	};
-	const uint64_t start = monotonic_ns(), known_ns = options->clock_ns();
 	int err;
 
+	attribution->live = true;
+	if (options->exit_grace_ns == 0)
+		attribution->grace_ns = GRACE_LIVE_NS;
+	attribution->nested = is_nested(options->procfs);
+	err = kernel_map_scan(attribution->kernel);
+	if (err)
+		return err;
 	err = cgroup_table_scan(attribution->cgroups, options->cgroupfs);
 	if (err == -ENOMEM)
 		return err;
 	if (err)
-		log_write(log, LOG_LEVEL_WARNING, "%s: %s: cgroups made before now will have no name",
+		log_write(options->log, LOG_LEVEL_WARNING, "%s: %s: cgroups made before now will have no name",
 		          options->cgroupfs, error_text(err));
 	attribution->sees_cgroups = cgroup_table_sees_all(options->cgroupfs);
-	err = proc_scan(options->procfs, log, &visitor);
-	if (!err)
-		err = attribution_find_kin(attribution, known_ns);
-	attribution->scan_ns = monotonic_ns() - start;
-	return err;
+	return 0;
 }
 
-int
-attribution_scan(struct attribution *attribution)
+void
+attribution_say_refused(const struct attribution *attribution, unsigned count, const struct log *log)
 {
-	int err;
-
-	attribution->live = true;
-	if (attribution->options.exit_grace_ns == 0)
-		attribution->grace_ns = GRACE_LIVE_NS;
-	attribution->nested = is_nested(attribution->options.procfs);
-	err = kernel_map_scan(attribution->kernel);
-	return err ? err : scan_processes(attribution, attribution->options.log);
+	log_write(log, LOG_LEVEL_WARNING,
+	          "%s: not allowed to read the mappings of %u process%s (CAP_SYS_PTRACE): samples of what they mapped "
+	          "before now will be unknown",
+	          attribution->options.procfs, count, count == 1 ? "" : "es");
 }
 
 struct kallsyms_copy *
@@ -223,17 +167,6 @@ void
 attribution_miss_records(struct attribution *attribution)
 {
 	attribution->records_missed = true;
-}
-
-/* What cannot be read has been said. */
-int
-attribution_rescan(struct attribution *attribution)
-{
-	int err = scan_processes(attribution, NULL);
-
-	attribution->doubt_until = attribution->options.clock_ns();
-	attribution->records_missed = false;
-	return err;
 }
 
 /* No process has this pid, not even one of which only the main thread has ended. A signal that is none may be asked for

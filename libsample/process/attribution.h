@@ -89,25 +89,34 @@ void attribution_free(struct attribution *attribution); /* NULL is allowed */
 void attribution_renew(struct attribution *attribution, struct image_table *images, struct context_table *contexts);
 
 /*
- * Read what is there already: kernel, modules and BPF programs, cgroups, processes and their mappings. To be called
- * once, after the events are open (so that nothing falls between) and before the first record is applied. 0, -ENOMEM,
- * or the errno of /proc itself; a process that ends while it is read is no error, nor is one with more mappings than
- * can be remembered.
+ * Read what is there already of the machine itself: kernel, modules, BPF programs and cgroups. To be called once, after
+ * the events are open (so that nothing falls between) and before the first record is applied. 0 or -ENOMEM. Processes
+ * and their mappings are told by who has read them: attribution_found.h.
+ */
+int attribution_begin(struct attribution *attribution);
+
+/*
+ * attribution_begin(), and read processes and their mappings at once, which may take as long as any of them waits for
+ * its disk. 0, -ENOMEM, or the errno of /proc itself; a process that ends while it is read is no error, nor is one with
+ * more mappings than can be remembered.
  */
 int attribution_scan(struct attribution *attribution);
+
+/* Say that so many processes may not be looked at. */
+void attribution_say_refused(const struct attribution *attribution, unsigned count, const struct log *log);
 
 /* The kernel's symbols as the scan read them, the caller's from now on; NULL: it did not, or they were taken. */
 struct kallsyms_copy *attribution_take_symbols(struct attribution *attribution);
 
 /*
- * Read cgroups, processes and their mappings again, because records were lost: between two records, as late as can be.
- * Errors as above.
+ * Read cgroups, processes and their mappings again at once, because records were lost: between two records, as late as
+ * can be. Errors as above; what cannot be read has been said.
  */
 int attribution_rescan(struct attribution *attribution);
 
 /*
  * Records were lost, or nobody recorded on a CPU for a while: what finds no process or no mapping is UNKNOWN_RECORDS,
- * until attribution_rescan().
+ * until /proc is read again.
  */
 void attribution_miss_records(struct attribution *attribution);
 

@@ -50,6 +50,7 @@ attribution_map(struct attribution *attribution, uint32_t pid, const struct reco
 	process = process_ensure(attribution->processes, pid);
 	if (!process)
 		return -ENOMEM;
+	process->mapped_ns = time_ns;
 	err = map_image(attribution, process, mmap, time_ns);
 	if (!err && attribution->makers)
 		err = code_makers_map(attribution->makers, process, mmap->path);
@@ -110,10 +111,12 @@ apply_comm(struct attribution *attribution, const struct record *record)
 	process = process_ensure(attribution->processes, record->pid);
 	if (!process)
 		return -ENOMEM;
-	if (record->comm.is_exec)
+	if (record->comm.is_exec) {
 		process_exec(process, comm);
-	else
+		process->exec_ns = record->time;
+	} else {
 		process_rename(process, comm);
+	}
 	return 0;
 }
 
@@ -141,7 +144,7 @@ apply_fork(struct attribution *attribution, const struct record *record)
 	if (!child)
 		return -ENOMEM;
 	child->parent = record->task.parent_pid;
-	child->begun_ns = record->time;
+	child->begun_ns = child->exec_ns = record->time;
 	parent = process_find(attribution->processes, record->task.parent_pid);
 	if (!parent)
 		return 0;

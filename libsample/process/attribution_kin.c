@@ -8,31 +8,39 @@
 #include "process/attribution_state.h"
 #include "process/process_birth.h"
 
-struct kin {
-	uint32_t pid;
-	struct process_birth birth;
-};
+int
+family_add(struct family *family, uint32_t pid, const struct process_birth *birth)
+{
+	struct kin *list = array_grow(family->list, &family->capacity, family->count + 1, sizeof(*list));
 
-struct family {
+	if (!list)
+		return -ENOMEM;
+	family->list = list;
+	list[family->count++] = (struct kin){.pid = pid, .birth = *birth};
+	return 0;
+}
+
+void
+family_fini(struct family *family)
+{
+	free(family->list);
+	memset(family, 0, sizeof(*family));
+}
+
+struct reading {
 	const char *procfs;
-	size_t count, capacity;
-	struct kin *list;
+	struct family family;
 };
 
 static int
 add_kin(void *context, struct process *process)
 {
-	struct family *family = context;
-	struct kin *list, kin = {.pid = process->pid};
+	struct reading *reading = context;
+	struct process_birth birth;
 
-	if (process_birth_read(family->procfs, process->pid, &kin.birth))
+	if (process_birth_read(reading->procfs, process->pid, &birth))
 		return 0; /* it has gone */
-	list = array_grow(family->list, &family->capacity, family->count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	family->list = list;
-	list[family->count++] = kin;
-	return 0;
+	return family_add(&reading->family, process->pid, &birth);
 }
 
 /* Parents before their children: of one tick, by pid, which the kernel gives in order. */
@@ -56,34 +64,29 @@ is_known(const struct process *process, const struct kin *kin, const uint64_t *k
 }
 
 /* Processes that are not known yet have the labels of their parents. Known is what began before `known_ticks` or has a
- * label already; NULL: what each process tells of itself. 0 or -ENOMEM. */
-static int
-label_kin(struct attribution *attribution, const uint64_t *known_ticks)
+ * label already; NULL: what each process tells of itself. */
+static void
+label_kin(struct attribution *attribution, struct family *family, const uint64_t *known_ticks)
 {
-	struct family family = {.procfs = attribution->options.procfs};
-	int err = process_each(attribution->processes, add_kin, &family);
-
-	if (!err && family.count)
-		qsort(family.list, family.count, sizeof(*family.list), compare_births);
-	for (size_t i = 0; !err && i < family.count; i++) {
-		const struct kin *kin = &family.list[i];
+	if (family->count)
+		qsort(family->list, family->count, sizeof(*family->list), compare_births);
+	for (size_t i = 0; i < family->count; i++) {
+		const struct kin *kin = &family->list[i];
 		struct process *process = process_find(attribution->processes, kin->pid);
 		const struct process *parent = process_find(attribution->processes, kin->birth.parent);
 
-		if (is_known(process, kin, known_ticks))
+		if (!process || process->ended || is_known(process, kin, known_ticks))
 			continue;
 		process_label(process, parent ? parent->label : NULL);
 		process_label_at_exec(process, NULL);
 		attribution->label_changes++;
 	}
-	free(family.list);
-	return err;
 }
 
 static int
 note_known(void *time_ns, struct process *process)
 {
-	if (process->known_ns < *(uint64_t *)time_ns)
+	if (process->begun_ns <= *(uint64_t *)time_ns && process->known_ns < *(uint64_t *)time_ns)
 		process->known_ns = *(uint64_t *)time_ns;
 	return 0;
 }
@@ -95,15 +98,12 @@ has_label(void *context, struct process *process)
 	return process->label != NULL;
 }
 
-int
-attribution_find_kin(struct attribution *attribution, uint64_t time_ns)
+void
+attribution_find_kin(struct attribution *attribution, struct family *family, uint64_t time_ns)
 {
-	int err = 0;
-
 	if (process_each(attribution->processes, has_label, NULL))
-		err = label_kin(attribution, NULL);
+		label_kin(attribution, family, NULL);
 	process_each(attribution->processes, note_known, &time_ns);
-	return err;
 }
 
 /* ---- from one attribution to the next ---- */
@@ -195,9 +195,15 @@ label_again(struct attribution *attribution, const struct labelled_process *labe
 int
 attribution_label_again(struct attribution *attribution, const struct labelled_processes *labelled, uint64_t time_ns)
 {
+	struct reading reading = {.procfs = attribution->options.procfs};
 	int err = 0;
 
 	for (size_t i = 0; !err && i < labelled->count; i++)
 		err = label_again(attribution, &labelled->list[i], time_ns);
-	return err || !labelled->count ? err : label_kin(attribution, &labelled->known_ticks);
+	if (!err && labelled->count)
+		err = process_each(attribution->processes, add_kin, &reading);
+	if (!err)
+		label_kin(attribution, &reading.family, &labelled->known_ticks);
+	family_fini(&reading.family);
+	return err;
 }

@@ -88,7 +88,8 @@ renew_grace(struct attribution *attribution, struct process *process, uint64_t t
 static int
 not_told(const struct attribution *attribution, const struct record *record, enum unknown_cause cause)
 {
-	const bool is_doubtful = attribution->records_missed || record->time < attribution->doubt_until;
+	const bool is_doubtful =
+		attribution->records_missed || attribution->finding.missed || record->time < attribution->doubt_until;
 
 	return 1 + (int)(is_doubtful ? UNKNOWN_RECORDS : cause);
 }

@@ -6,10 +6,12 @@
 
 #include "process/address_space.h"
 #include "process/attribution.h"
+#include "process/attribution_found.h"
 #include "process/attribution_labels.h"
 #include "process/cgroup_table.h"
 #include "process/image_of_mapping.h"
 #include "process/kernel_map.h"
+#include "process/process_birth.h"
 #include "process/process_table.h"
 
 #define PID_IDLE    0
@@ -32,6 +34,34 @@ struct labels_waiting {
 struct seen_place {
 	struct image_place place;
 	uint64_t asked_ns;
+};
+
+/* When processes began, and whose children they are. */
+struct kin {
+	uint32_t pid;
+	struct process_birth birth;
+};
+
+struct family {
+	size_t count, capacity;
+	struct kin *list;
+};
+
+/* What is being read of /proc (attribution_found.c). */
+struct finding {
+	unsigned under_way; /* readings of all processes, or of one */
+	uint64_t began_ns;  /* CLOCK_MONOTONIC, when that of all did */
+	uint64_t known_ns;  /* the same in record time */
+	bool missed;        /* records were, before it began */
+	struct family family;
+
+	/* the process that is being told */
+	uint32_t pid; /* 0: none, or nothing of it is news */
+	uint64_t time_ns;
+	bool any; /* mapping of it */
+	bool had_ended;
+	uint64_t ended_ns;
+	struct address_space *newer; /* what records have mapped since, as far as they tell; NULL: nothing */
 };
 
 #define SAMPLED_FILES_MAX 1024 /* that wait to be taken; more are met again with their next sample */
@@ -61,7 +91,8 @@ struct attribution {
 	bool sees_cgroups;             /* all of the machine's, under the names that records have */
 	uint64_t cgroups_looked_ns;    /* record time: when it was last looked which are still there */
 	uint64_t scan_ns;
-	bool records_missed;  /* since the last scan */
+	struct finding finding;
+	bool records_missed;  /* since the last scan began */
 	uint64_t doubt_until; /* record time: before that, more may be unknown than records tell */
 	struct labels_waiting waiting;
 	uint64_t label_changes;
@@ -81,9 +112,12 @@ int attribution_map_found(struct attribution *attribution, uint32_t pid, const s
 /* What a record means for labels, after it was applied, or passed by because a scan knew it. */
 void attribution_follow_label(struct attribution *attribution, const struct record *record);
 
-/* After /proc was read, beginning at `time_ns`: who is new, and nobody told, has the label of its parent. 0 or -ENOMEM.
- */
-int attribution_find_kin(struct attribution *attribution, uint64_t time_ns);
+/* 0 or -ENOMEM. */
+int family_add(struct family *family, uint32_t pid, const struct process_birth *birth);
+void family_fini(struct family *family);
+
+/* After /proc was read, beginning at `time_ns`: who is new, and nobody told, has the label of its parent. */
+void attribution_find_kin(struct attribution *attribution, struct family *family, uint64_t time_ns);
 
 void labels_waiting_fini(struct labels_waiting *waiting);
 

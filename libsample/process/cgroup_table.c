@@ -129,7 +129,8 @@ cgroup_table_size(const struct cgroup_table *table)
 
 /* A path that grows and shrinks with the walk. */
 struct walk {
-	struct cgroup_table *table;
+	cgroup_visit *visit;
+	void *context;
 	size_t length;
 	char path[PATH_MAX];
 };
@@ -166,7 +167,7 @@ walk_directory(struct walk *walk, int fd, unsigned depth)
 	int err;
 
 	if (fstat(fd, &status) == 0)
-		err = cgroup_table_set(walk->table, status.st_ino, walk->length ? walk->path : "/");
+		err = walk->visit(walk->context, status.st_ino, walk->length ? walk->path : "/");
 	else
 		err = -errno;
 	if (!err && depth < DEPTH_MAX)
@@ -206,12 +207,24 @@ open_hierarchy(const char *cgroupfs)
 }
 
 int
-cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs)
+cgroup_table_walk(const char *cgroupfs, cgroup_visit *visit, void *context)
 {
-	struct walk walk = {.table = table};
+	struct walk walk = {.visit = visit, .context = context};
 	int fd = open_hierarchy(cgroupfs);
 
 	return fd < 0 ? fd : walk_directory(&walk, fd, 0);
+}
+
+static int
+visit_to_set(void *table, uint64_t id, const char *path)
+{
+	return cgroup_table_set(table, id, path);
+}
+
+int
+cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs)
+{
+	return cgroup_table_walk(cgroupfs, visit_to_set, table);
 }
 
 bool

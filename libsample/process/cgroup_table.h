@@ -27,6 +27,10 @@ void cgroup_table_free(struct cgroup_table *table);
  */
 int cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs);
 
+/* Call `visit` with each cgroup of that hierarchy until it says something else than 0; returns that, or as above. */
+typedef int cgroup_visit(void *context, uint64_t id, const char *path);
+int cgroup_table_walk(const char *cgroupfs, cgroup_visit *visit, void *context);
+
 /* Cgroup `id` has this path from now on. 0 or -ENOMEM. */
 int cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path);
 

@@ -219,18 +219,33 @@ file_generations_free(struct file_generations *files)
 	free(files);
 }
 
+static struct file_node *
+find_node(struct file_generations *files, const struct record_mmap *mmap)
+{
+	const struct file_key key = {mmap->inode, mmap->device_major, mmap->device_minor};
+	struct file_node *node;
+
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the key is whole, and hashed as bytes */
+	HASH_FIND(hh, files->by_key, &key, sizeof(key), node);
+	return node;
+}
+
+bool
+file_generations_know(struct file_generations *files, const struct record_mmap *mmap)
+{
+	return find_node(files, mmap);
+}
+
 /* What is known of the file, asked now if need be; NULL: not to be had, and perhaps to be had from another process. */
 static const struct file_node *
 find_or_ask(struct file_generations *files, int procfs, uint32_t pid, const struct record_mmap *mmap)
 {
 	const struct file_key key = {mmap->inode, mmap->device_major, mmap->device_minor};
 	const struct file_question question = question_of(pid, mmap);
-	struct file_node *node;
+	struct file_node *node = find_node(files, mmap);
 	struct stat status;
 	int fd;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the key is whole, and hashed as bytes */
-	HASH_FIND(hh, files->by_key, &key, sizeof(key), node);
 	if (node)
 		return node;
 	fd = open_mapped_file(procfs, &question, mmap->path, &status);

@@ -57,4 +57,7 @@ void file_generations_free(struct file_generations *files);
 /* Complete `mmap`, which has a device and an inode, with the inode's generation; 0 stays where it cannot be had. */
 void file_generations_complete(struct file_generations *files, int procfs, uint32_t pid, struct record_mmap *mmap);
 
+/* Has the file been asked, so that file_generations_complete() opens nothing? */
+bool file_generations_know(struct file_generations *files, const struct record_mmap *mmap);
+
 #endif

@@ -109,7 +109,8 @@ static int
 visit_one(struct proc_maps *maps, uint32_t pid, struct record_mmap *mmap, proc_maps_visit *visit, void *context)
 {
 	mmap->path = path_below_root(maps, mmap->path);
-	if (mmap->inode != 0)
+	if (mmap->inode != 0 && (file_generations_know(maps->files, mmap) || !maps->may_open ||
+	                         maps->may_open(maps->may_open_context, mmap)))
 		file_generations_complete(maps->files, maps->procfs, pid, mmap);
 	return visit(context, mmap);
 }

@@ -20,12 +20,17 @@
 /* The record is valid during the call. Returns 0 to go on; anything else becomes the result. */
 typedef int proc_maps_visit(void *context, const struct record_mmap *mmap);
 
+/* False: the file of this mapping is not to be opened, and stays without generation. */
+typedef bool proc_maps_may_open(void *context, const struct record_mmap *mmap);
+
 struct proc_maps {
 	int procfs; /* directory, borrowed */
 	struct file_generations *files;
-	struct line_reader *lines; /* scratch memory */
-	bool no_query;             /* never ask with PROCMAP_QUERY; set when this kernel does not know it */
-	char root[PATH_MAX];       /* of the process that is read, as we see it; "" when it is ours */
+	struct line_reader *lines;    /* scratch memory */
+	proc_maps_may_open *may_open; /* asked before a file is opened; NULL: always */
+	void *may_open_context;
+	bool no_query;       /* never ask with PROCMAP_QUERY; set when this kernel does not know it */
+	char root[PATH_MAX]; /* of the process that is read, as we see it; "" when it is ours */
 };
 
 /*

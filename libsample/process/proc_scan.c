@@ -14,10 +14,10 @@
 
 struct scan {
 	const struct proc_scan_visitor *visitor;
+	const char *path; /* of /proc */
 	struct proc_maps maps;
 	uint32_t pid;
-	bool any;         /* it has a mapping */
-	unsigned refused; /* processes whose maps we may not read */
+	bool any; /* it has a mapping */
 };
 
 /* /proc shows a worker with what it works on ("kworker/0:1-events"), records show its name ("kworker/0:1"). */
@@ -104,25 +104,26 @@ scan_threads(struct scan *scan, uint32_t pid)
 static int
 scan_process(struct scan *scan, uint32_t pid)
 {
+	const struct proc_scan_visitor *visitor = scan->visitor;
 	char comm[64]; /* a worker's is longer than COMM_SIZE */
+	struct proc_scan_process process = {.pid = pid, .comm = comm};
 	int result;
 
-	result = scan->visitor->process(scan->visitor->context, pid);
+	result = visitor->begin(visitor->context, pid);
 	if (result)
-		return result;
+		return result == PROC_SCAN_PASS ? 0 : result;
 	read_comm(scan->maps.procfs, pid, comm, sizeof(comm));
-	result = scan->visitor->name(scan->visitor->context, pid, comm);
+	(void)process_birth_read(scan->path, pid, &process.birth);
+	result = visitor->process(visitor->context, &process);
 	if (result)
-		return result;
+		return result == PROC_SCAN_PASS ? 0 : result;
 	scan->pid = pid;
 	scan->any = false;
 	result = proc_maps_read(&scan->maps, pid, visit_mapping, scan);
 	if (!scan->any && (result == 0 || result == -ESRCH))
 		result = scan_threads(scan, pid);
-	if (result == -EACCES || result == -EPERM)
-		scan->refused++;
 	/* Only memory ends the scan: whatever else went wrong is this process's own. */
-	return result == -ENOMEM ? result : 0;
+	return result == -ENOMEM ? result : visitor->end(visitor->context, pid, result);
 }
 
 static int
@@ -145,10 +146,15 @@ scan_all(struct scan *scan, DIR *directory)
 	}
 }
 
-int
-proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visitor *visitor)
+/* 0: all. */
+static int
+scan_some(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
 {
-	struct scan scan = {.visitor = visitor};
+	struct scan scan = {
+		.visitor = visitor,
+		.path = procfs,
+		.maps = {.may_open = visitor->may_open, .may_open_context = visitor->context},
+	};
 	DIR *directory = opendir(procfs);
 	int result = -ENOMEM;
 
@@ -158,14 +164,21 @@ proc_scan(const char *procfs, const struct log *log, const struct proc_scan_visi
 	scan.maps.files = file_generations_new();
 	scan.maps.lines = malloc(sizeof(*scan.maps.lines));
 	if (scan.maps.files && scan.maps.lines)
-		result = scan_all(&scan, directory);
-	if (scan.refused)
-		log_write(log, LOG_LEVEL_WARNING,
-		          "%s: not allowed to read the mappings of %u process%s (CAP_SYS_PTRACE): samples of what they "
-		          "mapped before now will be unknown",
-		          procfs, scan.refused, scan.refused == 1 ? "" : "es");
+		result = pid ? scan_process(&scan, pid) : scan_all(&scan, directory);
 	free(scan.maps.lines);
 	file_generations_free(scan.maps.files);
 	closedir(directory);
 	return result;
+}
+
+int
+proc_scan(const char *procfs, const struct proc_scan_visitor *visitor)
+{
+	return scan_some(procfs, 0, visitor);
+}
+
+int
+proc_scan_one(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
+{
+	return scan_some(procfs, pid, visitor);
 }

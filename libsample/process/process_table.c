@@ -209,7 +209,7 @@ process_renew(struct process_table *table, uint32_t pid)
 	process_exec(process, "");
 	process_label(process, NULL);
 	process_label_at_exec(process, NULL);
-	process->scan_ns = process->known_ns = 0;
+	process->scan_ns = process->known_ns = process->mapped_ns = process->exec_ns = 0;
 	process->one_thread = true;
 	return process;
 }

@@ -32,6 +32,8 @@ struct process {
 	bool one_thread;   /* all its life was seen, and no thread but the main one */
 	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
 	uint64_t scan_ns;  /* record time at which its mappings were read from /proc; 0: they come from records alone */
+	uint64_t mapped_ns; /* record time at which it was last told to map something */
+	uint64_t exec_ns;   /* record time at which all that was mapped before was gone: its fork or its last exec */
 	char comm[COMM_SIZE];
 	uint64_t known_ns;           /* record time at which it was this process that has the pid; 0: nobody told */
 	struct label *label;         /* its own share; NULL: none */

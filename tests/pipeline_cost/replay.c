@@ -407,7 +407,8 @@ make_sampler(struct replay *replay, const struct config *config, const char *pro
 		    merge_add_samples(sampler->merge, cpu->samples, &replay->layouts[1], i))
 			die("merge", -ENOMEM);
 	}
-	if (attribution_scan(sampler->attribution))
+	sampler->reader = proc_reader_new(procfs, sysfs, sampler->attribution, NULL);
+	if (!sampler->reader || attribution_scan(sampler->attribution))
 		die("scan", -EIO);
 	return sampler;
 }

@@ -233,11 +233,12 @@ a_change_that_had_no_room_is_met_when_the_file_is_asked_about_again(void **state
 
 /* Answers with what it is asked, but hangs when that is "hang". */
 static void
-echo(int socket)
+echo(int socket, void *shared)
 {
 	char packet[64];
 	size_t size;
 
+	(void)shared;
 	while ((size = helper_next(socket, packet, sizeof(packet))) > 0) {
 		if (size == 4 && memcmp(packet, "hang", 4) == 0)
 			for (;;)

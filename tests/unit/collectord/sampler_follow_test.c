@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
 
 static struct sampler *
@@ -144,6 +145,99 @@ a_cpu_that_came_is_no_reason_to_warn(void **state)
 	assert_int_equal(sampler_drain(sampler), 0);
 	assert_false(sampler->records_lost);
 	assert_int_equal(warnings, 0);
+	sampler_close(sampler);
+}
+
+static uint64_t
+scans_of(const struct sampler *sampler)
+{
+	struct proc_reader_stats stats;
+
+	sampler_reader_stats(sampler, &stats);
+	return stats.scans;
+}
+
+/* A ring that overflows all the time must not have all processes read all the time: that would make it lose more. */
+static void
+losses_without_end_have_proc_read_again_once(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	const struct timespec moment = {.tv_nsec = 10000000};
+	uint64_t before;
+
+	(void)state;
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
+	before = scans_of(sampler);
+	for (unsigned i = 0; i < 100; i++) { /* a second: less than lies between two readings */
+		sampler_miss_records(sampler);
+		assert_int_equal(sampler_drain(sampler), 0);
+		nanosleep(&moment, NULL);
+	}
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
+	assert_int_equal(scans_of(sampler) - before, 1);
+	assert_true(sampler->records_lost); /* the rest is made up for later */
+	sampler_close(sampler);
+}
+
+/* Reading a large machine takes long, and then as many times that long passes before it is read again. */
+static void
+what_takes_long_to_read_is_read_more_seldom(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	uint64_t before;
+
+	(void)state;
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
+	before = scans_of(sampler);
+	attribution_found_begin(sampler->attribution, true);
+	nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+	attribution_found_end(sampler->attribution, true); /* half a second: 25 s */
+	sampler->rescan_ns = machine_clock_ns(CLOCK_MONOTONIC) - UINT64_C(15000000000);
+	sampler_miss_records(sampler);
+	sampler_rescan(sampler);
+	assert_false(proc_reader_is_busy(sampler->reader));
+	assert_int_equal(scans_of(sampler), before);
+	sampler->rescan_ns -= UINT64_C(15000000000);
+	sampler_rescan(sampler);
+	assert_true(proc_reader_is_at_all(sampler->reader));
+	sampler_close(sampler);
+}
+
+static struct held_sample
+unknown_sample(struct sampler *sampler)
+{
+	struct held_sample held = {.record = {.type = RECORD_SAMPLE, .mode = CPU_MODE_USER}};
+
+	held.record.id = sampler->cpus[0].counters[0].id;
+	held.record.pid = held.record.tid = 0x3ffffff0; /* nobody's */
+	held.record.time = machine_clock_ns(CLOCK_MONOTONIC);
+	held.record.sample.address = 0x400000;
+	return held;
+}
+
+/* Counted once, with its epoch, when it is known that nobody knows it. */
+static void
+a_sample_waits_for_what_is_being_read_and_is_counted_then(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	struct held_sample held = unknown_sample(sampler);
+	uint64_t samples, unknown;
+
+	(void)state;
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
+	assert_false(sampler_hold(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
+	assert_int_equal(proc_reader_ask_all(sampler->reader, false), 0);
+	assert_true(sampler_hold(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
+	assert_int_equal(sampler->held_count, 1);
+	samples = sampler->totals[0].samples;
+	unknown = sampler->totals[0].unknown[UNKNOWN_PROCESS];
+	assert_int_equal(sampler_book_held(sampler), 0);
+	assert_int_equal(sampler->held_count, 1);
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
+	assert_int_equal(sampler_book_held(sampler), 0);
+	assert_int_equal(sampler->held_count, 0);
+	assert_int_equal(sampler->totals[0].samples, samples + 1);
+	assert_int_equal(sampler->totals[0].unknown[UNKNOWN_PROCESS], unknown + 1);
 	sampler_close(sampler);
 }
 
@@ -300,6 +394,9 @@ main(void)
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
 		cmocka_unit_test(a_cpu_that_came_is_no_reason_to_warn),
+		cmocka_unit_test(losses_without_end_have_proc_read_again_once),
+		cmocka_unit_test(what_takes_long_to_read_is_read_more_seldom),
+		cmocka_unit_test(a_sample_waits_for_what_is_being_read_and_is_counted_then),
 		cmocka_unit_test(a_cpu_that_could_not_be_opened_is_tried_again),
 		cmocka_unit_test(an_event_is_opened_on_the_cpus_of_its_pmu_only),
 		cmocka_unit_test(cpus_that_are_not_there_take_no_part),

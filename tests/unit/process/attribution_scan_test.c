@@ -203,20 +203,23 @@ a_process_whose_end_was_lost_is_found_out(void **state)
 	assert_sample(story, 60000, (uint32_t)getpid(), 0x400000, "/bin/here", 0);
 }
 
+static uint64_t scan_ns;
+
 static uint64_t
-clock_at_5_ms(void)
+clock_of_scan(void)
 {
-	return 5 * MS;
+	return scan_ns;
 }
 
 /* A story in which /proc is read at 5 ms. */
 static int
 setup_scan_at_5_ms(void **state)
 {
-	struct attribution_options options = {.exit_grace_ns = 1000 * MS, .clock_ns = clock_at_5_ms};
+	struct attribution_options options = {.exit_grace_ns = 1000 * MS, .clock_ns = clock_of_scan};
 	struct story *story;
 	int err = story_setup(state);
 
+	scan_ns = 5 * MS;
 	story = *state;
 	attribution_free(story->attribution);
 	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
@@ -270,6 +273,7 @@ what_lost_records_would_have_told_is_read_again(void **state)
 	story_fork(story, 6, 42, 43);
 	put_process(story, "43", "gzip\n", "00501000-00504000 r-xp 00001000 08:01 78 /bin/gzip\n");
 	put_process(story, "44", "new\n", "00601000-00604000 r-xp 00001000 08:01 79 /bin/new\n");
+	scan_ns = 7 * MS;
 	assert_int_equal(attribution_rescan(story->attribution), 0);
 	assert_sample(story, 7, 42, 0x401010, "/bin/sh", 0x1010);
 	assert_sample(story, 7, 43, 0x501010, "/bin/gzip", 0x1010);
@@ -305,6 +309,7 @@ reading_again_keeps_what_cannot_be_seen(void **state)
 	story_exec(story, 6, 42, "secret");
 	story_map(story, 6, 42, "/bin/secret", 1, 0x400000, 0x1000, 0);
 	put_process(story, "42", "secret\n", "");
+	scan_ns = 7 * MS;
 	assert_int_equal(attribution_rescan(story->attribution), 0);
 	assert_sample(story, 7, 42, 0x400010, "/bin/secret", 0x10);
 }

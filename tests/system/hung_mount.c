@@ -1,0 +1,213 @@
+/*
+ * hung_mount PROGRAM DIRECTORY - a file system that answers until it is told not to
+ *
+ * Mounted on DIRECTORY it has one file, `program`, with what PROGRAM contains. It forgets at once what it has said, so
+ * that every open, lookup and stat is a question. "ready" is written when it is mounted. After SIGUSR1 it answers
+ * nothing any more, and says "hung"; on SIGTERM it goes, and whoever waits for it is told that it is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define NODE_PROGRAM 2
+#define PACKET_SIZE  (1u << 20)
+
+struct server {
+	int device, program;
+	struct stat status; /* of the program */
+	uint8_t *packet;
+};
+
+static int
+die(const char *what)
+{
+	perror(what);
+	return 1;
+}
+
+/* The node of the file system is made when nobody has it: a minimal root has none. */
+static int
+open_device(void)
+{
+	char name[] = "/tmp/fuse.XXXXXX";
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 || (errno != ENOENT && errno != ENXIO) || !mkdtemp(name))
+		return fd;
+	if (chdir(name) == 0 && mknod("fuse", S_IFCHR | 0600, makedev(10, 229)) == 0) {
+		fd = open("fuse", O_RDWR | O_CLOEXEC);
+		unlink("fuse");
+	}
+	if (chdir("/") == 0)
+		rmdir(name);
+	return fd;
+}
+
+static void
+answer(const struct server *server, uint64_t unique, int error, const void *data, size_t size)
+{
+	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + size), .error = -error, .unique = unique};
+	uint8_t *packet = malloc(sizeof(header) + size);
+
+	if (!packet)
+		abort();
+	memcpy(packet, &header, sizeof(header));
+	if (size)
+		memcpy(packet + sizeof(header), data, size);
+	if (write(server->device, packet, sizeof(header) + size) < 0 && errno != ENOENT)
+		perror("answer");
+	free(packet);
+}
+
+static struct fuse_attr
+attributes(const struct server *server, uint64_t node)
+{
+	const int is_program = node == NODE_PROGRAM;
+
+	return (struct fuse_attr){
+		.ino = node,
+		.size = is_program ? (uint64_t)server->status.st_size : 0,
+		.mode = is_program ? S_IFREG | 0755 : S_IFDIR | 0755,
+		.nlink = is_program ? 1 : 2,
+		.blksize = 4096,
+	};
+}
+
+static void
+answer_read(const struct server *server, uint64_t unique, const struct fuse_read_in *in)
+{
+	uint8_t *data = malloc(in->size);
+	ssize_t got = data ? pread(server->program, data, in->size, (off_t)in->offset) : -1;
+
+	answer(server, unique, got < 0 ? EIO : 0, data, got < 0 ? 0 : (size_t)got);
+	free(data);
+}
+
+static void
+answer_request(const struct server *server, const struct fuse_in_header *header, const void *in)
+{
+	switch (header->opcode) {
+	case FUSE_INIT: {
+		const struct fuse_init_out out = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 65536};
+
+		answer(server, header->unique, 0, &out, sizeof(out));
+		break;
+	}
+	case FUSE_LOOKUP: {
+		const struct fuse_entry_out out = {.nodeid = NODE_PROGRAM, .attr = attributes(server, NODE_PROGRAM)};
+
+		if (strcmp(in, "program") == 0)
+			answer(server, header->unique, 0, &out, sizeof(out));
+		else
+			answer(server, header->unique, ENOENT, NULL, 0);
+		break;
+	}
+	case FUSE_GETATTR: {
+		const struct fuse_attr_out out = {.attr = attributes(server, header->nodeid)};
+
+		answer(server, header->unique, 0, &out, sizeof(out));
+		break;
+	}
+	case FUSE_OPEN:
+	case FUSE_OPENDIR: {
+		const struct fuse_open_out out = {.open_flags = FOPEN_KEEP_CACHE};
+
+		answer(server, header->unique, 0, &out, sizeof(out));
+		break;
+	}
+	case FUSE_READ:
+		answer_read(server, header->unique, in);
+		break;
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FLUSH:
+	case FUSE_ACCESS:
+		answer(server, header->unique, 0, NULL, 0);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	default:
+		answer(server, header->unique, ENOSYS, NULL, 0);
+		break;
+	}
+}
+
+/* 0: the file system was unmounted. */
+static int
+serve_one(const struct server *server)
+{
+	struct fuse_in_header header;
+	ssize_t got = read(server->device, server->packet, PACKET_SIZE - 1);
+
+	if (got < (ssize_t)sizeof(header))
+		return got < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOENT);
+	server->packet[got] = '\0';
+	memcpy(&header, server->packet, sizeof(header));
+	answer_request(server, &header, server->packet + sizeof(header));
+	return 1;
+}
+
+static void
+serve(const struct server *server, int signals, const char *directory)
+{
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = server->device, .events = POLLIN}};
+	struct signalfd_siginfo info;
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[0].revents && read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo == SIGTERM)
+				break;
+			fds[1].fd = -1;
+			puts("hung");
+			fflush(stdout);
+		} else if (fds[1].revents && !serve_one(server)) {
+			break;
+		}
+	}
+	umount2(directory, MNT_DETACH);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct server server = {.packet = malloc(PACKET_SIZE)};
+	char options[128];
+	sigset_t signals;
+	int bell;
+
+	if (argc != 3 || !server.packet)
+		return 2;
+	server.program = open(argv[1], O_RDONLY | O_CLOEXEC);
+	if (server.program < 0 || fstat(server.program, &server.status) != 0)
+		return die(argv[1]);
+	server.device = open_device();
+	if (server.device < 0)
+		return die("/dev/fuse");
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	bell = signalfd(-1, &signals, SFD_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0,allow_other", server.device);
+	if (mount("hung_mount", argv[2], "fuse.hung_mount", MS_NOSUID | MS_NODEV, options) != 0)
+		return die(argv[2]);
+	puts("ready");
+	fflush(stdout);
+	serve(&server, bell, argv[2]);
+	return 0;
+}
