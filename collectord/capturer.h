@@ -3,12 +3,12 @@
  *
  * One image at a time, each by a process of its own (capture_child.h): first those that may soon be gone - programs
  * and libraries that lie in none of the system's directories - then those without names, then those with samples at
- * new places. What packages installed, and the kernel, waits at the start for a while: packages keep their files, and
- * a short run is not burdened; then it is asked about as samples have paid for it, each some nanoseconds. An image is
- * asked about again after 10 s, 20 s, 40 s, ... an hour, but at once for the text of one that was asked about before
- * anybody knew where its samples are. What that costs is paid from an eighth of the limit on overhead, a little of it
- * in advance. What was taken waits for the flusher to store it. An image whose file cannot be read, or that costs a
- * process its life, is said once and not tried again. Thread rule: capturer_see() is the event loop's,
+ * new places. What packages installed waits at the start for a while: packages keep their files, where a report finds
+ * them, and a short run is not burdened; then it is asked about as samples have paid for it, each some nanoseconds. An
+ * image is asked about again after 10 s, 20 s, 40 s, ... an hour, but at once for the text of one that was asked about
+ * before anybody knew where its samples are. What that costs is paid from an eighth of the limit on overhead, a little
+ * of it in advance. What was taken waits for the flusher to store it. An image whose file cannot be read, or that costs
+ * a process its life, is said once and not tried again. Thread rule: capturer_see() is the event loop's,
  * capturer_settle(), capturer_forget() and capturer_begin_database() are the flusher's; the others as they say.
  */
 #ifndef DCPI_COLLECTORD_CAPTURER_H

@@ -108,7 +108,8 @@ add_entries(struct capture_set *set, size_t count)
 			.is_wanted = is_wanted(image),
 			.is_volatile = is_volatile(image),
 		};
-		grown[set->count].is_packaged = !grown[set->count].is_volatile && !image_is_memory_file(image);
+		grown[set->count].is_packaged =
+			!grown[set->count].is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
 	}
 	return 0;
 }
