@@ -224,9 +224,9 @@ block_group(const struct blocks *blocks, struct block_node *node)
 			continue;
 		address_form_fill(blocks->architecture, &blocks->encoded[i], &blocks->decoded[i], &form);
 		instruction->callback_size = callback_bytes(blocks->callbacks, instruction, &form);
-		instruction->group_to = instruction->callback_size < instruction->access_size
-		                                ? instruction->callback_size
-		                                : instruction->access_size;
+		instruction->group_to =
+			(int16_t)(instruction->callback_size < instruction->access_size ? instruction->callback_size
+		                                                                        : instruction->access_size);
 		instruction->updates = is_update(instruction, &form);
 		instruction->reads_beyond = form.reads_beyond;
 		if (!instruction->is_blocking && (instruction->loads || instruction->stores))
