@@ -126,7 +126,7 @@ measure(const struct pipeline *pipeline, const struct text_section *text, const 
 
 	for (int pass = 0; pass < PASSES; pass++) {
 		const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-		struct blocks *blocks = blocks_new(pipeline, text->machine);
+		struct blocks *blocks = blocks_new(pipeline, text->machine, BLOCK_CALLBACKS_8);
 		struct result result = {0};
 		const struct block **added;
 		uint64_t start, end;

@@ -99,11 +99,12 @@ merge(struct candidate *candidates, size_t sorted, const struct candidate *later
 static void
 sort(struct symbol_builder *builder)
 {
-	struct candidate *added = builder->candidates + builder->sorted, *later;
 	const size_t count = builder->count - builder->sorted;
+	struct candidate *added, *later;
 
 	if (count == 0)
 		return;
+	added = builder->candidates + builder->sorted;
 	later = builder->sorted ? reallocarray(NULL, count, sizeof(*later)) : NULL;
 	if (later) {
 		qsort(added, count, sizeof(*added), compare_candidates);

@@ -166,7 +166,7 @@ samples_written()
 mount_or_skip()
 {
 	mkdir "$2"
-	mount -t tmpfs -o "size=$1" tmpfs "$2" 2>/dev/null || {
+	mount -t tmpfs -o "size=$1,mode=755" tmpfs "$2" 2>/dev/null || {
 		skip "$3" 'not allowed to mount a small one'
 		return 1
 	}

@@ -99,7 +99,7 @@ test_tiny_disk()
 	local disk=$scratch/tiny size wrong=''
 
 	mkdir "$disk"
-	if ! mount -t tmpfs -o size=4k tmpfs "$disk" 2>/dev/null; then
+	if ! mount -t tmpfs -o size=4k,mode=755 tmpfs "$disk" 2>/dev/null; then
 		skip 'a tiny disk' 'not allowed to mount one'
 		return
 	fi

@@ -235,7 +235,7 @@ fill_disk(const char *directory)
 	int err;
 
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mkdir(directory, 0700) ||
-	    mount("tmpfs", directory, "tmpfs", 0, "size=1m"))
+	    mount("tmpfs", directory, "tmpfs", 0, "size=1m,mode=700"))
 		return FULL_DISK_CANNOT_MOUNT;
 	if (!rounds || profile_open(directory, &options, &profile) || profile_begin_epoch(profile, &epoch))
 		return FULL_DISK_NOT_GROWN;
