@@ -219,6 +219,19 @@ init_guard(struct collection *collection)
 	};
 }
 
+/* The database is read here: damage of it begins dcpid anew, as when it is opened. */
+static uint64_t
+known_text_size(void *context, const struct image *image)
+{
+	struct collection *collection = context;
+	uint64_t size;
+
+	guard_enter(&collection->guard);
+	size = kernel_names_text_size(collection->profile, image);
+	guard_leave(&collection->guard);
+	return size;
+}
+
 int
 collection_open(const struct config *config, const struct log *log, struct collection **made, char *why, size_t size)
 {
@@ -246,7 +259,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 	}
 	err = collection_open_profile(collection, why, size);
 	if (!err) {
-		const struct kernel_known known = {kernel_names_text_size, collection->profile};
+		const struct kernel_known known = {known_text_size, collection};
 
 		err = sampler_open(config, &known, log, &collection->sampler, why, size);
 	}
