@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "profile/directory.h"
+#include "profile/lmdb_pages.h"
 #include "profile/readers.h"
 
 #define BEGIN_TRIES 1000 /* each fails only when somebody wrote in between */
@@ -142,6 +143,19 @@ begin_reading(struct store *store, MDB_txn **txn)
 	return err;
 }
 
+/*
+ * LMDB's lock file says which transaction was the last. Who opens it first makes it anew, and who dies or fails in the
+ * midst of that lets another, which waited, go on with what is half made: from transaction 0 it would write over pages
+ * that are in use. What the data say holds.
+ */
+static bool
+is_behind(const struct store *store, MDB_txn *txn)
+{
+	uint64_t newest;
+
+	return pages_newest(store->readers.data, store->readers.page_size, &newest) && mdb_txn_id(txn) <= newest;
+}
+
 int
 store_begin(struct store *store, bool write, MDB_txn **txn)
 {
@@ -152,8 +166,14 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 	if (!store->write)
 		return write ? -EINVAL : begin_reading(store, txn);
 	err = begin(store, write, txn);
+	if (err == -EINVAL) /* LMDB 0.9.31 destroys the mutexes when the last one closes, also when another waits */
+		return -EAGAIN;
 	if (err || !write)
 		return err;
+	if (is_behind(store, *txn)) {
+		mdb_txn_abort(*txn);
+		return -EAGAIN;
+	}
 	if (store->beside && !is_in_place(store)) {
 		mdb_txn_abort(*txn);
 		return -ESTALE;

@@ -63,7 +63,8 @@ int store_lend(const struct store *store, uint64_t bytes);
 int store_repay(const struct store *store);
 
 /*
- * -ESTALE beside another writer, who has replaced the file: open it again. A reader has one transaction at a time
+ * -ESTALE beside another writer, who has replaced the file, -EAGAIN when what writers share is half made: close it and
+ * open it again. A reader has one transaction at a time
  * (-EBUSY). What writes ends with store_end(), what reads with store_leave().
  */
 int store_begin(struct store *store, bool write, MDB_txn **txn);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -18,6 +19,7 @@
 #define LOCK_MODE 0600 /* what writers share, mutexes among it, is nobody else's */
 
 #define OPEN_TRIES    10
+#define MOMENT_NS     1000000
 #define LOCK_SIZE     8192
 #define DATA_SIZE_MIN 8192 /* two pages of the smallest size */
 
@@ -336,16 +338,22 @@ store_open(struct store *store)
 
 	if (!store->write)
 		return open_once(store);
-	/* What writers share must be what the directory has: another one may be replacing it. */
+	/*
+	 * What writers share must be what the directory has, and whole: another one may be replacing it, or may have
+	 * left it half made, which ends when all have closed it. Hence a moment that differs between processes.
+	 */
 	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		const struct timespec moment = {.tv_nsec = MOMENT_NS * (1 + getpid() % 16)};
+
 		err = prepare_lock(store);
 		if (err)
 			return err;
 		before = lock_number(store);
 		err = open_once(store);
-		if (err || lock_number(store) == before)
+		if (err != -EAGAIN && (err || lock_number(store) == before))
 			return err;
 		store_close(store);
+		nanosleep(&moment, NULL);
 	}
 	return -EAGAIN;
 }

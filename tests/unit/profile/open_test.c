@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -354,6 +355,59 @@ a_second_writer_is_refused_and_the_first_is_known(void **state)
 	assert_int_equal(profile_owner(fixture->directory), 0);
 }
 
+static uint32_t
+begin_an_epoch(const char *directory)
+{
+	static const char *const names[] = {"cycles"};
+	struct profile *profile = open_writer(directory, 0);
+	uint32_t id = begin_epoch_of(profile, "host", 1, "", names, 1);
+
+	profile_close(profile);
+	return id;
+}
+
+/*
+ * The first that opens LMDB's lock file makes it anew, alone. Play one that dies after it wrote "no transaction yet",
+ * while another waits for its turn: what is committed has to stay, and what comes next, too.
+ */
+static void
+a_lock_file_left_half_made_costs_no_transaction(void **state)
+{
+	const struct fixture *fixture = *state;
+	const off_t after_mutex = 8 + sizeof(pthread_mutex_t); /* where LMDB 0.9 has the number */
+	const uint64_t none = 0;
+	uint32_t epochs = 0;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/lock.mdb", fixture->directory);
+	for (int round = 0; round < 4; round++) {
+		int ready[2];
+		pid_t child;
+		char byte;
+
+		assert_int_equal(begin_an_epoch(fixture->directory), ++epochs);
+		assert_int_equal(begin_an_epoch(fixture->directory), ++epochs);
+		assert_int_equal(pipe(ready), 0);
+		child = fork();
+		if (child == 0) {
+			struct flock alone = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+			int fd = open(path, O_RDWR);
+
+			if (fd < 0 || fcntl(fd, F_SETLK, &alone) < 0 ||
+			    pwrite(fd, &none, sizeof(none), after_mutex) != sizeof(none) ||
+			    write(ready[1], "x", 1) != 1)
+				_exit(1);
+			usleep(200000); /* the parent waits by now */
+			_exit(0);
+		}
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		assert_int_equal(begin_an_epoch(fixture->directory), ++epochs);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		close(ready[0]);
+		close(ready[1]);
+	}
+}
+
 static void
 a_directory_without_a_writer_ever_has_no_owner(void **state)
 {
@@ -673,6 +727,7 @@ main(void)
 		TEST(a_missing_parent_is_told_from_a_missing_database),
 		TEST(a_second_writer_is_refused_and_the_first_is_known),
 		TEST(a_file_that_never_got_its_first_pages_is_begun_anew),
+		TEST(a_lock_file_left_half_made_costs_no_transaction),
 		TEST(a_directory_without_a_writer_ever_has_no_owner),
 		TEST(the_group_may_read_and_others_may_not),
 		TEST(a_read_only_file_system_can_be_read),
