@@ -74,7 +74,7 @@ look_at_sets()
 	check_equal 'epochs are sets' 'epoch 1 7144601,epoch 2 671714,epoch 3 40400' "$(stats --epoch all --all --json |
 		jq -r '[.sets[] | "\(.title) \(.samples)"] | join(",")')"
 	check_equal 'periods that differ are scaled by' '1 2' "$(stats --label run1 --label slow.1 --json |
-		jq -r '[.sets[].factor] | join(" ")')"
+		jq -r '[.sets[].factor + 0] | join(" ")')"
 	check_equal 'and then are no difference, but for halves of odd counts' '0.01% 0.00% 0.00% 0.00% 0.00% 0.00%' \
 		"$(rows --label run1 --label slow.1 --image wave5 | cut -d' ' -f1 | paste -sd' ')"
 	prints 'stretches of time, by their length' by-time --normalize time --since @1795290000 --until @1795290100 \
@@ -87,7 +87,7 @@ look_at_sets()
 		'Shared:   sets 1 and 2 have samples in common: what the database keeps of a stretch of time is taken whole' \
 		"$(stats --since @1795290000 --until @1795290150 --since @1795290150 | grep ^Shared:)"
 	check_equal 'databases are sets' 'PLACE/db PLACE/db 0 0 0 0' "$(dcpistats "$db" "$db" --json |
-		jq -r '[.sets[].title, .rows[].range_percent] | join(" ")' | sed "s|$scratch|PLACE|g")"
+		jq -r '[.sets[].title, (.rows[].range_percent + 0)] | join(" ")' | sed "s|$scratch|PLACE|g")"
 	check_equal 'groups of labels' 'run[12] 1722946,run[34] 1742732' "$(stats --set --label 'run[12]' --set --label 'run[34]' \
 		--json | jq -r '[.sets[] | "\(.title) \(.samples)"] | join(",")')"
 	stats --label 'run*' --json >"$scratch/run.json"
