@@ -21,6 +21,10 @@
 #define HUNG_MAX    16 /* devices */
 #define HUNG_FOR_NS (60 * SECOND_NS)
 
+/* What has been as it is for a day will not change in this second. */
+#define PAUSE_SHARE  64 /* of a file's age */
+#define PAUSE_MAX_NS (15 * SECOND_NS)
+
 /* No padding, so that it can be hashed as bytes. */
 struct file_id_key {
 	uint64_t inode, generation;
@@ -35,7 +39,8 @@ struct file_id {
 	uint8_t build_id_size;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	struct file_version version;
-	UT_hash_handle hh; /* in the order of asking */
+	uint64_t rests_until_ns; /* monotonic; it is not looked at again before */
+	UT_hash_handle hh;       /* in the order of asking */
 };
 
 /* Who is to be looked at. */
@@ -174,7 +179,7 @@ file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 	id = find(ids, &key);
 	if (!id)
 		id = add(ids, &key);
-	if (id && !id->is_asked && ids->waiting < FILE_IDS_WAITING_MAX)
+	if (id && !id->is_asked && monotonic_ns() >= id->rests_until_ns && ids->waiting < FILE_IDS_WAITING_MAX)
 		waiting = calloc(1, sizeof(*waiting) + path_size);
 	if (waiting) {
 		waiting->key = key;
@@ -307,6 +312,18 @@ take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *
 	ids->stats.changed++;
 }
 
+static uint64_t
+pause_ns(const struct file_version *version)
+{
+	struct timespec now;
+	uint64_t now_ns, pause;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+	pause = now_ns > version->changed_ns ? (now_ns - version->changed_ns) / PAUSE_SHARE : 0;
+	return pause < SECOND_NS ? 0 : pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+}
+
 static void
 take_answer(struct file_ids *ids, const struct file_id_key *key, const struct file_answer *answer, uint64_t now_ns)
 {
@@ -333,6 +350,8 @@ take_answer(struct file_ids *ids, const struct file_id_key *key, const struct fi
 	} else if (!answer->is_same) {
 		take_change(ids, id, answer);
 	}
+	ids->stats.looks++;
+	id->rests_until_ns = now_ns + pause_ns(&answer->version);
 }
 
 /* Without the lock. */

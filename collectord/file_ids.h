@@ -5,8 +5,8 @@
  * that spoils the records of others, perf's among them.) So each file that got samples is read once, soon after its
  * first one, through the process that mapped it (process/file_identity.h). What it said is remembered by device, inode
  * and generation, so that a steady machine reads nothing twice; when a file is mapped again, a second or more after it
- * was last looked at, only its size and times are compared. A file that was written to in place has another `content`
- * from then on.
+ * was last looked at, and more than a sixty-fourth of its age, or 15 s, only its size and times are compared. A file
+ * that was written to in place has another `content` from then on.
  *
  * A thread asks, and a child of dcpid reads, with a deadline (helper.h): a file system that does not answer delays the
  * build-ids of others by FILE_IDS_PATIENCE_NS, and its device is not asked again for a while.
@@ -60,6 +60,7 @@ struct file_ids_stats {
 	uint64_t unread;  /* that had gone, or could not be read */
 	uint64_t hung;    /* of those, whose file system did not answer in time */
 	uint64_t changed; /* that were written to in place */
+	uint64_t looks;   /* answers, of files that were known, too */
 	size_t waiting;
 };
 void file_ids_stats(struct file_ids *ids, struct file_ids_stats *stats);

@@ -104,6 +104,29 @@ a_file_that_got_samples_tells_its_build_id(void **state)
 	assert_int_equal(stats.unread + stats.waiting, 0);
 }
 
+/* A file that was made just now may be made again in a moment; what is days old costs no look at each start. */
+static void
+an_old_file_is_not_looked_at_again_at_once(void **state)
+{
+	const struct site *site = *state;
+	char page[4096] = "no ELF file", path[PATH_MAX];
+	struct image old = image_of("/usr/bin/sleep"), young;
+	struct file_ids_stats stats;
+
+	fake_bytes(&site->fake, "data", page, sizeof(page));
+	young = image_of(fake_path(&site->fake, "data", path));
+	for (int i = 0; i < 3; i++)
+		ask(site, &old, 0);
+	file_ids_stats(site->ids, &stats);
+	assert_int_equal(stats.looks, 1);
+	for (int i = 0; i < 3; i++) {
+		ask(site, &young, 0);
+		usleep(100000); /* far more than a sixty-fourth of its age */
+	}
+	file_ids_stats(site->ids, &stats);
+	assert_int_equal(stats.looks, 4);
+}
+
 static void
 another_file_at_its_path_is_not_taken_for_it(void **state)
 {
@@ -301,6 +324,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SITE_TEST(a_file_that_got_samples_tells_its_build_id),
+		SITE_TEST(an_old_file_is_not_looked_at_again_at_once),
 		SITE_TEST(another_file_at_its_path_is_not_taken_for_it),
 		SITE_TEST(a_file_without_a_build_id_has_none),
 		SITE_TEST(a_program_that_was_deleted_is_read_through_its_process),
