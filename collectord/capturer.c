@@ -19,6 +19,7 @@
 #define AGAIN_DOUBLINGS 9
 #define SHARE           8  /* of the overhead's limit */
 #define SAMPLE_PAYS_NS  20 /* for what packages installed: less than half of what perf record takes for a sample */
+#define NAMES_NS_A_BYTE 12 /* of a file's size: libc takes 10, cc1 of gcc 12, which is 33 MB, 23 */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for what may soon be gone */
@@ -95,6 +96,24 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 	return entry->fresh ? RANK_MORE : 0;
 }
 
+static int64_t
+advance_ns(const struct capturer_options *options)
+{
+	const uint64_t limit_ns = options->overhead_limit_ppm * options->cpu_count * 1000; /* a second */
+
+	return (int64_t)(ADVANCE_S * limit_ns > ADVANCE_MIN_NS ? ADVANCE_S * limit_ns : ADVANCE_MIN_NS);
+}
+
+/* Have samples paid for what a package installed? For more than can be saved, when that has been, and it is owed. */
+static bool
+is_paid(const struct capturer *capturer, const struct capture_entry *entry)
+{
+	const int64_t expected_ns = entry->has_names ? 0 : (int64_t)(entry->size * NAMES_NS_A_BYTE);
+
+	return capturer->saved_ns > 0 &&
+	       (capturer->saved_ns >= expected_ns || capturer->saved_ns >= advance_ns(&capturer->options));
+}
+
 /*
  * When `entry` may be asked about, UINT64_MAX for as long as samples have not paid for it: packages keep their files,
  * so these do not burden the start, nor a short run, and cost little beside sampling in a long one.
@@ -103,7 +122,7 @@ static uint64_t
 entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 {
 	const uint64_t first_ns =
-		capturer->saved_ns > 0 ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
+		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
 
 	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
 }
@@ -138,14 +157,6 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **ch
 			}
 		}
 	return chosen;
-}
-
-static int64_t
-advance_ns(const struct capturer_options *options)
-{
-	const uint64_t limit_ns = options->overhead_limit_ppm * options->cpu_count * 1000; /* a second */
-
-	return (int64_t)(ADVANCE_S * limit_ns > ADVANCE_MIN_NS ? ADVANCE_S * limit_ns : ADVANCE_MIN_NS);
 }
 
 /* What may be spent grows with the time. */

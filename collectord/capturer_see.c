@@ -56,10 +56,10 @@ is_wanted(const struct image *image)
  * Is the file that was mapped another than ours of that path? A container has paths of its own, and an upgrade leaves
  * the old file without one. A file of ours that runs is in the kernel's cache of names: nothing else is looked at, so
  * that no file system that does not answer is waited for; what is not there is another's. Without an inode, or before
- * linux 5.12, nobody knows: false.
+ * linux 5.12, nobody knows: false. *size is set when it is ours.
  */
 static bool
-is_elsewhere(const struct image *image)
+is_elsewhere(const struct image *image, uint64_t *size)
 {
 	const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
 	struct statx status;
@@ -70,15 +70,17 @@ is_elsewhere(const struct image *image)
 	fd = (int)syscall(SYS_openat2, AT_FDCWD, image->path, &how, sizeof(how));
 	if (fd < 0)
 		return errno != EINVAL && errno != ENOSYS && errno != EPERM;
-	err = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status);
+	err = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE, &status);
 	close(fd);
+	if (err == 0 && status.stx_ino == image->inode)
+		*size = status.stx_size;
 	/* Devices cannot be compared: of a subvolume of btrfs the kernel's records and stat have different ones. */
 	return err == 0 && status.stx_ino != image->inode;
 }
 
-/* Not where packages put things. */
+/* Not where packages put things. *size as is_elsewhere() does. */
 static bool
-is_volatile(const struct image *image)
+is_volatile(const struct image *image, uint64_t *size)
 {
 	static const char *const places[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/"};
 
@@ -88,7 +90,7 @@ is_volatile(const struct image *image)
 		return true;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (strncmp(image->path, places[i], strlen(places[i])) == 0)
-			return is_elsewhere(image);
+			return is_elsewhere(image, size);
 	return true;
 }
 
@@ -102,14 +104,11 @@ add_entries(struct capture_set *set, size_t count)
 	set->entries = grown;
 	for (; set->count < count; set->count++) {
 		const struct image *image = image_table_get(set->images, (uint32_t)set->count);
+		struct capture_entry *entry = &grown[set->count];
 
-		grown[set->count] = (struct capture_entry){
-			.image = image,
-			.is_wanted = is_wanted(image),
-			.is_volatile = is_volatile(image),
-		};
-		grown[set->count].is_packaged =
-			!grown[set->count].is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
+		*entry = (struct capture_entry){.image = image, .is_wanted = is_wanted(image)};
+		entry->is_volatile = is_volatile(image, &entry->size);
+		entry->is_packaged = !entry->is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
 	}
 	return 0;
 }

@@ -374,6 +374,28 @@ a_build_does_not_wait_for_packages(void **state)
 	assert_captured(stage);
 }
 
+/* A compiler's names take as long as the samples of minutes may: until these are there, it waits. */
+static void
+a_large_package_waits_until_samples_have_paid_for_it(void **state)
+{
+	struct stage *stage = *state;
+	struct image large = packaged;
+	struct stat status;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	large.path = "/usr/bin/perl";
+	assert_int_equal(stat(large.path, &status), 0);
+	assert_true(status.st_size > 1 << 20);
+	large.inode = status.st_ino;
+	sample_often(stage, &large, 0, 100000);
+	usleep(200000);
+	assert_int_equal(runs(stage), 0);
+	sample_often(stage, &large, 0, (uint64_t)status.st_size * 2);
+	wait_for(stage, 1, 0);
+	assert_int_equal(runs(stage), 1);
+}
+
 /* The first, for one sample, is more than that has paid for; the other has to wait for many. */
 static void
 packages_are_captured_as_samples_pay_for_them(void **state)
@@ -519,6 +541,7 @@ main(void)
 		CASE(a_package_is_captured_when_it_is_in_the_database),
 		CASE(a_package_is_not_captured_before_its_time),
 		CASE(a_build_does_not_wait_for_packages),
+		CASE(a_large_package_waits_until_samples_have_paid_for_it),
 		CASE(packages_are_captured_as_samples_pay_for_them),
 		CASE(blocks_that_are_there_are_not_stored_again),
 		CASE(who_dies_is_named_once_and_left_alone),
