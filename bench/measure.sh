@@ -11,8 +11,9 @@ begin_meter()
 
 	[ -n "$meter" ] || meter=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)/dcpi-bench-$$
 	mkdir -p "$meter" || exit
-	for pid in "$1" $(pgrep -P "$1"); do
-		echo "$pid" >"$meter/cgroup.procs"
+	echo "$1" >"$meter/cgroup.procs" || exit
+	for pid in $(pgrep -P "$1"); do
+		echo "$pid" 2>/dev/null >"$meter/cgroup.procs" # unless it has ended meanwhile
 	done
 }
 
