@@ -5,15 +5,15 @@
 
 #include "collectord/machine.h"
 
-/* What was counted and used since the last take. */
+/* What was counted and used since the last take; view->cpu_time_ns is filled in already. */
 static void
 view_add_overhead(const struct collection *collection, struct collection_view *view)
 {
 	const struct slice_event *counted = sampler_counted(collection->sampler);
-	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC), cpu_time_ns = collection_cpu_time_ns(collection);
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
-	if (cpu_time_ns > collection->cpu_time_ns) {
-		const uint64_t used_ns = cpu_time_ns - collection->cpu_time_ns;
+	if (view->cpu_time_ns > collection->cpu_time_ns) {
+		const uint64_t used_ns = view->cpu_time_ns - collection->cpu_time_ns;
 		const uint64_t start_ns = collection_start_since(collection, used_ns);
 
 		view->overhead.daemon_ns += used_ns - start_ns;

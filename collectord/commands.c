@@ -97,8 +97,17 @@ failure_of(const struct daemon *daemon, const struct collection_view *view, cons
 	return view->flush_tries > waiter->tries ? view->flush_error : 0;
 }
 
-void
-daemon_answer_waiters(struct daemon *daemon)
+static bool
+has_waiters(const struct daemon *daemon)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (daemon->waiters[i].client)
+			return true;
+	return false;
+}
+
+static void
+answer_those_due(struct daemon *daemon)
 {
 	const uint64_t committed = collection_committed(daemon->collection);
 	struct collection_view view;
@@ -122,8 +131,17 @@ daemon_answer_waiters(struct daemon *daemon)
 			waiter->client = 0;
 		}
 	}
-	if (!daemon->leaving)
-		take_tickets(daemon);
+}
+
+/* Called at each drain: a view costs system calls and locks, so none is made when no client waits. */
+void
+daemon_answer_waiters(struct daemon *daemon)
+{
+	if (has_waiters(daemon)) {
+		answer_those_due(daemon);
+		if (!daemon->leaving)
+			take_tickets(daemon);
+	}
 	daemon_settle_compaction(daemon); /* whoever read the bell, it may have rung for this */
 }
 
