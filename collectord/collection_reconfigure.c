@@ -29,9 +29,9 @@ collection_must_reopen(const struct collection *collection, const struct config 
 	const struct config *now = &collection->config;
 
 	return events_differ(now, config) || now->overhead_limit_ppm != config->overhead_limit_ppm ||
-	       now->max_rate != config->max_rate || now->ring_pages != config->ring_pages ||
-	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit ||
-	       now->capture_limit != config->capture_limit;
+	       now->max_rate != config->max_rate || now->idle_rate != config->idle_rate ||
+	       now->ring_pages != config->ring_pages || now->sideband_pages != config->sideband_pages ||
+	       now->tally_limit != config->tally_limit || now->capture_limit != config->capture_limit;
 }
 
 /*

@@ -85,7 +85,7 @@ date_slice(struct collection *collection, struct flush_job *job)
 	collection->overhead.cpu_ns += overhead_cpu_ns(collection->epoch.events, slice->events, slice->event_count,
 	                                               length_ns, collection->epoch.cpu_count);
 	for (size_t i = 0; i < slice->event_count; i++)
-		overhead_add(&collection->overhead, &collection->epoch.events[i], &slice->events[i]);
+		overhead_add(&collection->overhead, collection->epoch.events, slice->events, slice->event_count, i);
 	slice->epoch = collection->epoch.id;
 	if (collection->slice_ends || collection->slice_id == 0) {
 		collection->slice_id = 0;

@@ -22,7 +22,7 @@ view_add_overhead(const struct collection *collection, struct collection_view *v
 	view->overhead.start_ns += collection->start_cpu_ns;
 	view->overhead.cpu_ns += (now_ns - collection->taken_monotonic_ns) * view->cpu_count;
 	for (size_t i = 0; i < collection->epoch.event_count; i++)
-		overhead_add(&view->overhead, &collection->epoch.events[i], &counted[i]);
+		overhead_add(&view->overhead, collection->epoch.events, counted, collection->epoch.event_count, i);
 }
 
 /* What is in the sampler, not yet taken, counts as well. */
@@ -46,6 +46,21 @@ view_add_counted(const struct collection *collection, struct collection_view *vi
 			view->unknown += counted[i].unknown[cause];
 		}
 	}
+}
+
+/* Ticks of timers that made no sample, as their CPU was idle. They cost as much as samples. */
+static void
+view_add_idle(const struct collection *collection, struct collection_view *view)
+{
+	const struct collection_totals *totals = &collection->totals;
+	const uint64_t cpu_ns = collection->overhead.cpu_ns;
+
+	view->idle_cpus = sampler_idle_cpu_count(collection->sampler);
+	for (size_t i = 0; i < totals->event_count; i++)
+		view->idle_ticks +=
+			overhead_idle_ticks(collection->epoch.events, totals->events, totals->event_count, i);
+	if (cpu_ns)
+		view->idle_ticks_per_s = (double)view->idle_ticks * 1e9 * (double)view->cpu_count / (double)cpu_ns;
 }
 
 void
@@ -85,6 +100,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	if (collection_is_busy(collection))
 		view->flush_pending_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->job_monotonic_ns;
 	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
+	view_add_idle(collection, view);
 	view->captures = collection->capturer;
 	view->cpu_time_ns = collection_cpu_time_ns(collection);
 	if (collection->files)

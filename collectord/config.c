@@ -33,6 +33,7 @@ config_default(struct config *config)
 	config->sideband_pages = 512 * KIB / (size_t)sysconf(_SC_PAGESIZE);
 	config->overhead_limit_ppm = 10000;
 	config->max_rate = 5200; /* DCPI's density, TOCS 15(4), 1997 */
+	config->idle_rate = 20;
 	config->log_limit = LOG_LEVEL_INFO;
 	config_events_default(config);
 }
@@ -179,6 +180,13 @@ read_max_rate(const struct config_source *source, const config_setting_t *settin
 }
 
 static int
+read_idle_rate(const struct config_source *source, const config_setting_t *setting, struct config *config)
+{
+	return config_whole_number(source, setting, 0, CONFIG_RATE_MAX, "samples per second and CPU",
+	                           &config->idle_rate);
+}
+
+static int
 read_log_level(const struct config_source *source, const config_setting_t *setting, struct config *config)
 {
 	static const struct {
@@ -216,6 +224,7 @@ static const struct {
 	{"sideband_ring_kib", read_sideband_ring_size},
 	{"overhead_limit", read_overhead_limit},
 	{"max_rate", read_max_rate},
+	{"idle_rate", read_idle_rate},
 	{"log_level", read_log_level},
 	{"events", config_events_read},
 };

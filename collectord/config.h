@@ -31,6 +31,7 @@ struct config {
 	size_t sideband_pages;       /* the same of the ring for mapping and process records */
 	uint64_t overhead_limit_ppm; /* of the machine's processor time, for events that have neither period nor rate */
 	uint64_t max_rate;           /* samples per second and CPU of all events together, for the same */
+	uint64_t idle_rate;          /* samples per second of a clock on an idle CPU; 0: as on a busy one */
 	enum log_level log_limit;
 	size_t event_count;
 	struct event_spec events[EVENTS_MAX];

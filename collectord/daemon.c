@@ -66,6 +66,26 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
+/* Busy CPUs are looked at now and then whether they still are. Idle ones call when they work again. */
+static void
+watch_idle(struct daemon *daemon)
+{
+	struct sampler *sampler = collection_sampler(daemon->collection);
+	uint64_t now_ns, due_ns;
+
+	sampler_watch_idle(sampler);
+	due_ns = sampler_idle_due_ns(sampler);
+	now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
+		loop_watch_rearm(daemon->idle_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
+}
+
+static void
+on_idle_alarm(void *context)
+{
+	watch_idle(context);
+}
+
 /* Rings call twice a second where samples are many: that is no reason to look whether the machine has changed. */
 static void
 on_ring(void *context)
@@ -73,6 +93,7 @@ on_ring(void *context)
 	struct daemon *daemon = context;
 	struct sampler *sampler = collection_sampler(daemon->collection);
 
+	watch_idle(daemon);
 	sampler_dither(sampler);
 	if (sampler_is_due(sampler))
 		drain_if_due(daemon);
@@ -90,6 +111,7 @@ on_drain_timer(void *context)
 	struct daemon *daemon = context;
 
 	follow_machine(daemon);
+	watch_idle(daemon);
 	drain_if_due(daemon);
 }
 
@@ -248,12 +270,14 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->drain_timer =
 		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain_timer, daemon);
 	daemon->drain_alarm = loop_watch_alarm(loop, on_drain_alarm, daemon);
+	daemon->idle_alarm = loop_watch_alarm(loop, on_idle_alarm, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
 		                                        daemon); /* without it, the timer looks */
 	if (daemon->options->seconds && watch_end(daemon))
 		return -ENOMEM;
-	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm
+	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm &&
+	                       daemon->idle_alarm
 	               ? 0
 	               : -ENOMEM;
 }
@@ -266,6 +290,7 @@ daemon_unwatch_always(struct daemon *daemon)
 	loop_watch_free(daemon->hangup);
 	loop_watch_free(daemon->drain_timer);
 	loop_watch_free(daemon->drain_alarm);
+	loop_watch_free(daemon->idle_alarm);
 	loop_watch_free(daemon->machine);
 	loop_watch_free(daemon->end_timer);
 }

@@ -140,13 +140,17 @@ loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context)
 }
 
 int
-loop_watch_arm(struct loop_watch *alarm, uint64_t delay_ns)
+loop_watch_rearm(struct loop_watch *alarm, uint64_t delay_ns)
 {
 	const struct timeval delay = timeval_of(delay_ns);
 
-	if (event_pending(alarm->event, EV_TIMEOUT, NULL))
-		return 0;
 	return event_add(alarm->event, &delay) ? -ENOMEM : 0;
+}
+
+int
+loop_watch_arm(struct loop_watch *alarm, uint64_t delay_ns)
+{
+	return event_pending(alarm->event, EV_TIMEOUT, NULL) ? 0 : loop_watch_rearm(alarm, delay_ns);
 }
 
 void

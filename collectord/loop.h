@@ -30,6 +30,7 @@ struct loop_watch *loop_watch_timer(struct loop *loop, uint64_t interval_ns, loo
 /* Call `callback` once for each time it is armed; one that is armed already keeps its time. 0 or -ENOMEM. */
 struct loop_watch *loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context);
 int loop_watch_arm(struct loop_watch *alarm, uint64_t delay_ns);
+int loop_watch_rearm(struct loop_watch *alarm, uint64_t delay_ns); /* an armed one gets the new time */
 
 void loop_watch_free(struct loop_watch *watch); /* NULL is allowed */
 

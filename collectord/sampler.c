@@ -25,6 +25,27 @@ is_shared(const struct event *event)
 	return event->encoding.type == PERF_TYPE_SOFTWARE && !event_is_clock(&event->encoding);
 }
 
+/* The event whose counter for idle CPUs has `id`, or event_count. */
+static size_t
+find_idle_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_t id)
+{
+	for (size_t i = 0; i < sampler->event_count; i++)
+		if (cpu->idle[i].counter.id == id && cpu->idle[i].counter.fd >= 0)
+			return i;
+	return sampler->event_count;
+}
+
+/* A sample of the long period: how much more it stands for than one of the event's own. */
+static uint64_t
+take_idle_sample(const struct sampler *sampler, struct sampler_cpu *cpu, size_t event, const struct record *record)
+{
+	const uint64_t period = sampler->events[sampler->sums[event]].encoding.config;
+
+	cpu->idle[event].taken++;
+	cpu->idle[event].covered_ns = record->time + period / 2;
+	return period > sampler->events[event].period ? period - sampler->events[event].period : 0;
+}
+
 /*
  * Since Linux 6.3 a software event that several profilers sample, and that is due for more than one of them at once,
  * gives all their samples the first one's id. In our ring it can only be ours: where we count one such event, it is it.
@@ -86,13 +107,21 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	struct recent_slot *slot;
 	uint64_t beyond = 0;
 
-	if (event == sampler->event_count)
-		event = find_shared_event(sampler, cpu);
+	if (event == sampler->event_count) {
+		event = find_idle_event(sampler, cpu, record->id);
+		if (event < sampler->event_count)
+			beyond = take_idle_sample(sampler, cpu, event, record);
+		else
+			event = find_shared_event(sampler, cpu);
+	} else if (record->time < cpu->idle[event].covered_ns) {
+		cpu->counters[event].dither.samples++;
+		return 0;
+	}
 	if (event == sampler->event_count) {
 		cpu->skipped++;
 		return 0;
 	}
-	if (sampler->sums[event])
+	if (sampler->reads_period && sampler->sums[event] && !beyond)
 		beyond = events_beyond(&sampler->events[event], record);
 	slot = recent_slot(&sampler->recent, record, (uint16_t)event);
 	if (!beyond && recent_is(&sampler->recent, slot, record, (uint16_t)event)) {
@@ -115,6 +144,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	if (beyond)
 		sampler->totals[sampler->sums[event]].samples += beyond;
 	cpu->counters[event].dither.samples++;
+	cpu->idle[event].busy_samples++;
 	return 0;
 }
 
@@ -124,6 +154,8 @@ find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 {
 	size_t event = find_event(sampler, cpu, id);
 
+	if (event == sampler->event_count)
+		event = find_idle_event(sampler, cpu, id);
 	return event < sampler->event_count ? &cpu->counters[event].loss : &cpu->sideband_counter.loss;
 }
 
@@ -281,13 +313,20 @@ sampler_drain_all(struct sampler *sampler)
 	return drain_until(sampler, now);
 }
 
+/* On an idle CPU the event's other counter is the one that counts. */
 static int
 control_counters(struct sampler *sampler, unsigned long request)
 {
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		for (size_t e = 0; e < sampler->event_count; e++)
-			if (sampler->cpus[i].counters[e].fd >= 0 && ioctl(sampler->cpus[i].counters[e].fd, request, 0))
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		const struct sampler_cpu *cpu = &sampler->cpus[i];
+
+		for (size_t e = 0; e < sampler->event_count; e++) {
+			const int fd = cpu->idle[e].is_idle ? cpu->idle[e].counter.fd : cpu->counters[e].fd;
+
+			if (fd >= 0 && ioctl(fd, request, 0))
 				return -errno;
+		}
+	}
 	return 0;
 }
 

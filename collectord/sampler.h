@@ -116,6 +116,17 @@ bool sampler_is_pressed(const struct sampler *sampler);
 void sampler_dither(struct sampler *sampler);
 
 /*
+ * Sample CPUs that have nothing to do at config->idle_rate, and those that work again at the full rate: to be called
+ * when a ring does, before a drain, and when sampler_idle_due_ns() (CLOCK_MONOTONIC; UINT64_MAX: never) is over. The
+ * first sample of an idle CPU makes its ring call. While a process has a label, no CPU counts as idle.
+ */
+void sampler_watch_idle(struct sampler *sampler);
+uint64_t sampler_idle_due_ns(const struct sampler *sampler);
+
+/* How many CPUs are sampled rarely now, because they are idle. */
+size_t sampler_idle_cpu_count(const struct sampler *sampler);
+
+/*
  * When the tally is full and its counts cannot be taken for now: go on nevertheless - `patient`: if a ring is more than
  * half full. Samples for which the tally has no room are given up and counted as dropped; records about processes are
  * not, and what the tally knows already is counted. 0 or -errno.

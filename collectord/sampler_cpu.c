@@ -62,8 +62,10 @@ sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number)
 	cpu->number = number;
 	cpu->sideband_counter.fd = -1;
 	cpu->ring_fd = -1;
-	for (size_t i = 0; i < EVENTS_MAX; i++)
+	for (size_t i = 0; i < EVENTS_MAX; i++) {
 		cpu->counters[i].fd = -1;
+		cpu->idle[i].counter.fd = -1;
+	}
 }
 
 /* The one that owns the ring is closed with it. */
@@ -122,11 +124,32 @@ static void
 sample_attr(const struct sampler *sampler, const struct event *event, struct perf_event_attr *attr)
 {
 	event_sample_attr(event, &sampler->features, attr);
-	if (sampler->sum_count) /* of all events: they share a ring, and records of a ring have one layout */
+	if (sampler->reads_period) /* of all events: they share a ring, and records of a ring have one layout */
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	attr->watermark = 1;
 	attr->wakeup_watermark = sampler_watermark(sampler);
 	attr->disabled = !sampler->enabled;
+}
+
+/* Without a counter for when the CPU is idle, it is sampled at the full rate then, too. */
+static void
+open_idle_counter(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
+{
+	struct idle_counter *idle = &cpu->idle[index];
+	struct perf_event_attr attr;
+
+	idle->is_idle = false;
+	idle->covered_ns = 0;
+	sampler_begin_idle_window(idle, machine_clock_ns(CLOCK_MONOTONIC));
+	if (idle->counter.fd >= 0 || !sampler_idle_period(sampler, index))
+		return;
+	sample_attr(sampler, &sampler->events[index], &attr);
+	attr.sample_period = sampler_idle_period(sampler, index);
+	attr.watermark = 0;
+	attr.wakeup_events = 1; /* of one memory with wakeup_watermark: its first sample calls */
+	attr.disabled = 1;
+	if (open_counter(&attr, cpu->number, &idle->counter) == 0 && join_ring(sampler, cpu, &idle->counter))
+		close_counter(cpu, &idle->counter);
 }
 
 static int
@@ -149,6 +172,8 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 	err = join_ring(sampler, cpu, counter);
 	if (err)
 		close_counter(cpu, counter);
+	else
+		open_idle_counter(sampler, cpu, index);
 	return err;
 }
 
@@ -261,8 +286,10 @@ static void
 keep_losses(const struct sampler *sampler, struct sampler_cpu *cpu)
 {
 	sampler_counter_read(sampler, &cpu->sideband_counter);
-	for (size_t i = 0; i < sampler->event_count; i++)
+	for (size_t i = 0; i < sampler->event_count; i++) {
 		sampler_counter_read(sampler, &cpu->counters[i]);
+		sampler_counter_read(sampler, &cpu->idle[i].counter);
+	}
 	cpu->skipped += cpu->samples ? ring_take_skipped(cpu->samples) : 0;
 	cpu->skipped += cpu->sideband ? ring_take_skipped(cpu->sideband) : 0;
 }
@@ -278,8 +305,10 @@ sampler_cpu_close(struct sampler *sampler, struct sampler_cpu *cpu)
 	cpu->samples = NULL;
 	cpu->sideband = NULL;
 	close_counter(cpu, &cpu->sideband_counter);
-	for (size_t i = 0; i < EVENTS_MAX; i++)
+	for (size_t i = 0; i < EVENTS_MAX; i++) {
 		close_counter(cpu, &cpu->counters[i]);
+		close_counter(cpu, &cpu->idle[i].counter);
+	}
 	if (cpu->ring_fd >= 0)
 		close(cpu->ring_fd);
 	cpu->ring_fd = -1;

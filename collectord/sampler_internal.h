@@ -35,6 +35,17 @@ struct sampler_counter {
 	struct sampler_reading read;
 };
 
+/* Counts in the place of an event's own counter while the CPU is idle: sampler_idle.c. */
+struct idle_counter {
+	struct sampler_counter counter; /* fd -1: the event is always sampled at its full rate */
+	bool is_idle;                   /* this one counts, the event's own does not */
+	uint64_t taken;                 /* its samples */
+	uint64_t taken_before;          /* how many there were when the CPU became idle, those in the ring included */
+	uint64_t since_ns, window_ns;   /* CLOCK_MONOTONIC; the samples from when on tell whether the CPU is busy */
+	uint64_t busy_samples;          /* of the event's own counter since then */
+	uint64_t covered_ns;            /* record time up to which a sample of this counter stands for what ran */
+};
+
 /* One that went keeps its place, and what it lost until the next take. */
 struct sampler_cpu {
 	uint32_t number;
@@ -46,6 +57,7 @@ struct sampler_cpu {
 	struct ring *sideband;
 	struct sampler_counter sideband_counter;
 	struct sampler_counter counters[EVENTS_MAX];
+	struct idle_counter idle[EVENTS_MAX];
 	uint64_t skipped; /* samples whose event is not ours; damaged records are counted by the rings */
 };
 
@@ -73,11 +85,14 @@ struct sampler {
 	size_t event_count;        /* without sums */
 	size_t sum_count;          /* of events whose samples say for how many events they stand (EVENT_SUM_SUFFIX) */
 	uint16_t sums[EVENTS_MAX]; /* where an event's sum is; 0: it has none */
+	bool reads_period;         /* records of samples have PERF_SAMPLE_PERIOD */
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;
 	size_t ring_pages, sideband_pages;
 	bool enabled;
+	bool has_labels;        /* some process has a label */
+	uint64_t label_changes; /* sampler_label_changes() when that was found out */
 	struct sampler_cpu *cpus;
 	size_t cpu_count, cpu_capacity; /* places */
 	struct merge *merge;
@@ -113,6 +128,18 @@ uint32_t sampler_watermark(const struct sampler *sampler);
 
 /* Records about processes are missing: /proc is to be read again. */
 void sampler_miss_records(struct sampler *sampler);
+
+/* Samples of the event's own counter that wait in its ring. */
+uint32_t sampler_waiting_samples(const struct sampler *sampler, const struct sampler_cpu *cpu,
+                                 const struct sampler_counter *counter);
+
+/* ---- sampler_idle.c ---- */
+
+/* The period of an event's counter for idle CPUs, ns; 0: those are sampled as busy ones. */
+uint64_t sampler_idle_period(const struct sampler *sampler, size_t event);
+
+/* The event's own counter begins to count on a CPU: a while passes before it is asked whether the CPU is idle. */
+void sampler_begin_idle_window(struct idle_counter *idle, uint64_t now_ns);
 
 /* ---- sampler_scan.c ---- */
 

@@ -25,20 +25,31 @@ choose_rates(struct sampler *sampler, const struct config *config)
 	budget_plan(budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
 }
 
-/* Where the kernel chooses the period, a sample says for how many events it stands. */
+/*
+ * Where the kernel chooses the period, a sample says for how many events it stands; and samples of a clock stand for
+ * more of them while their CPU is idle.
+ */
 static void
-add_sums(struct sampler *sampler)
+add_sums(struct sampler *sampler, const struct config *config)
 {
 	for (size_t i = 0; i < sampler->event_count; i++) {
 		const size_t place = sampler->event_count + sampler->sum_count;
+		const struct event *event = &sampler->events[i];
+		const bool slows_down =
+			event->period && event_is_clock(&event->encoding) && !event->idle && config->idle_rate > 0;
 
-		if (!sampler->events[i].available || sampler->events[i].period)
+		if (!event->available || (event->period && !slows_down))
 			continue;
-		if (place < EVENTS_MAX && event_sum_of(&sampler->events[i], &sampler->events[place])) {
+		if (place < EVENTS_MAX && event_sum_of(event, &sampler->events[place])) {
+			if (slows_down)
+				event_set_idle_rate(&sampler->events[place], config->idle_rate);
+			sampler->reads_period |= !slows_down;
 			sampler->sums[i] = (uint16_t)place;
 			sampler->sum_count++;
 			continue;
 		}
+		if (slows_down)
+			continue;
 		log_write(sampler->log, LOG_LEVEL_WARNING,
 		          "%s: there is no room for what its samples stand for; they count as samples",
 		          sampler->events[i].name);
@@ -78,7 +89,7 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		return err;
 	if (any) {
 		choose_rates(sampler, config);
-		add_sums(sampler);
+		add_sums(sampler, config);
 		return 0;
 	}
 	snprintf(why, size, "none of the configured events can be counted on this machine");

@@ -84,17 +84,18 @@ static size_t
 sample_bytes(const struct sampler *sampler)
 {
 	return SAMPLE_BYTES + (sampler->features.cgroup ? sizeof(uint64_t) : 0) +
-	       (sampler->sum_count ? sizeof(uint64_t) : 0);
+	       (sampler->reads_period ? sizeof(uint64_t) : 0);
 }
 
 /* What waits in the ring was taken as well. With one event, its length tells how much that is. */
-static int32_t
-waiting_samples(const struct sampler *sampler, const struct sampler_cpu *cpu, const struct sampler_counter *counter)
+uint32_t
+sampler_waiting_samples(const struct sampler *sampler, const struct sampler_cpu *cpu,
+                        const struct sampler_counter *counter)
 {
 	if (!cpu->samples)
 		return 0;
-	return (int32_t)(sampler->event_count == 1 ? ring_used(cpu->samples) / sample_bytes(sampler)
-	                                           : ring_count(cpu->samples, counter->id));
+	return (uint32_t)(sampler->event_count == 1 ? ring_used(cpu->samples) / sample_bytes(sampler)
+	                                            : ring_count(cpu->samples, counter->id));
 }
 
 static void
@@ -105,7 +106,7 @@ dither_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, str
 
 	if (now_ns - counter->dither.since_ns < DITHER_INTERVAL_NS)
 		return;
-	waiting = waiting_samples(sampler, cpu, counter);
+	waiting = (int32_t)sampler_waiting_samples(sampler, cpu, counter);
 	counter->dither.samples += waiting;
 	if (dither_is_due(&counter->dither, now_ns)) {
 		const uint64_t period = dither_next(&counter->dither, cpu->number);

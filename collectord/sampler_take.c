@@ -33,6 +33,26 @@ move_loss(struct slice *slice, struct sampler_counter *counter, uint32_t cpu, ui
 	counter->running_ns = 0;
 }
 
+/* What the event's counter for idle CPUs says is the event's; for how long it counted, its sum says (overhead.h). */
+static void
+add_idle_counter(const struct sampler *sampler, struct sampler_cpu *cpu, size_t event, struct slice *slice)
+{
+	struct sampler_counter *usual = &cpu->counters[event], *rare = &cpu->idle[event].counter;
+	struct slice_event *sum = &slice->events[sampler->sums[event]];
+
+	sampler_counter_read(sampler, rare);
+	if (rare->enabled_ns) {
+		sum->enabled_ns += rare->enabled_ns;
+		sum->running_ns += rare->running_ns;
+	}
+	usual->enabled_ns += rare->enabled_ns;
+	usual->running_ns += rare->running_ns;
+	usual->loss.lost += rare->loss.lost;
+	rare->enabled_ns = 0;
+	rare->running_ns = 0;
+	rare->loss.lost = 0;
+}
+
 static void
 move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *slice)
 {
@@ -41,6 +61,7 @@ move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *
 	cpu->skipped = 0;
 	for (size_t e = 0; e < sampler->event_count; e++) {
 		sampler_counter_read(sampler, &cpu->counters[e]);
+		add_idle_counter(sampler, cpu, e, slice);
 		move_loss(slice, &cpu->counters[e], cpu->number, (uint16_t)e, skipped);
 		skipped = 0;
 	}

@@ -184,6 +184,14 @@ reader_json(const struct proc_reader_stats *reader)
 	                 "unread", number(reader->unread), "hung", number(reader->hung));
 }
 
+/* CPUs that are sampled rarely as they are idle, and the interrupts that found a CPU idle. */
+static json_t *
+idle_json(const struct collection_view *view)
+{
+	return json_pack("{s:o,s:o,s:f}", "cpus", number(view->idle_cpus), "ticks", number(view->idle_ticks),
+	                 "ticks_per_second", view->idle_ticks_per_s);
+}
+
 double
 status_overhead_percent(uint64_t cpu_time_ns, uint64_t elapsed_ns, uint64_t cpu_count)
 {
@@ -236,6 +244,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
 	                              number(view->tally_limit), "full", (int)view->stalled));
 	json_object_set_new(status, "cpus", shown(view->cpus));
+	json_object_set_new(status, "idle", idle_json(view));
 	json_object_set_new(status, "rings", rings_json(view));
 	json_object_set_new(status, "processes", number(attribution->processes));
 	json_object_set_new(status, "mappings", number(attribution->mappings));

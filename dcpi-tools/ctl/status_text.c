@@ -286,6 +286,24 @@ print_cost(const json_t *status, size_t width, FILE *stream)
 	fprintf(stream, "%s\n", size_format(count_of(status, "rss_bytes"), resident));
 }
 
+static void
+print_cpus(const json_t *status, size_t width, FILE *stream)
+{
+	const json_t *idle = json_object_get(status, "idle");
+	const uint64_t idle_cpus = count_of(idle, "cpus");
+
+	print_label("cpus", width, stream);
+	fputs(json_text(status, "cpus"), stream);
+	if (idle_cpus)
+		fprintf(stream, "; %" PRIu64 " idle, and sampled rarely until %s again", idle_cpus,
+		        idle_cpus == 1 ? "it works" : "they work");
+	fputc('\n', stream);
+	if (real_of(idle, "ticks_per_second") >= 0.5) {
+		print_label("", width, stream);
+		fprintf(stream, "%.0f timer interrupts a second found a CPU idle\n", real_of(idle, "ticks_per_second"));
+	}
+}
+
 int
 status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 {
@@ -305,10 +323,8 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 	json_array_foreach (events, i, event)
 		print_event(event, width, stream);
 	print_unknown(events, width, stream);
-	if (*json_text(status, "cpus")) {
-		print_label("cpus", width, stream);
-		fprintf(stream, "%s\n", json_text(status, "cpus"));
-	}
+	if (*json_text(status, "cpus"))
+		print_cpus(status, width, stream);
 	print_labels(status, width, stream);
 	print_database(status, now_ns, width, stream);
 	print_captured(json_object_get(status, "capture"), width, stream);

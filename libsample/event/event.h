@@ -121,6 +121,12 @@ bool event_is_sum(const struct event *event);
 bool event_sum_of(const struct event *samples, struct event *sum);
 
 /*
+ * A clock is sampled `rate` (at least 1) times a second on a CPU while that is idle; `sum` is its sum. The period of
+ * that, ns, is sum->encoding.config; 0: idle CPUs are sampled as often as busy ones.
+ */
+void event_set_idle_rate(struct event *sum, uint64_t rate);
+
+/*
  * Give `event` a fixed period that makes `rate` samples a second (at least 1) of a CPU that counts `count_rate` events
  * a second: a prime, or for a clock, which needs no count_rate, one that is 3.1 % longer. event->rate becomes what the
  * period makes of it.

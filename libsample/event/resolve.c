@@ -100,6 +100,15 @@ event_period_near(const struct event *event, uint64_t period)
 }
 
 void
+event_set_idle_rate(struct event *sum, uint64_t rate)
+{
+	struct event clock = {.rate = rate};
+
+	clock_set_rate(&clock, rate);
+	sum->encoding.config = clock.period;
+}
+
+void
 event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
 {
 	const uint64_t step = event->period_step ? event->period_step : 1;

@@ -1,5 +1,7 @@
 #include "profile/overhead.h"
 
+#include <string.h>
+
 #include "profile/codec.h"
 
 #define START_SHARE 10000 /* of the whole */
@@ -75,14 +77,52 @@ overhead_cpu_ns(const struct event *events, const struct slice_event *counted, s
 	return __builtin_mul_overflow(length_ns, cpu_count, &most_ns) ? UINT64_MAX : most_ns;
 }
 
-void
-overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted)
+static uint64_t
+samples_taken(const struct slice_event *counted)
 {
-	const uint64_t taken = add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
-	uint64_t cost_ns;
+	return add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
+}
+
+static bool
+is_sum_of(const struct event *sum, const struct event *event)
+{
+	const size_t length = strlen(event->name);
+
+	return event_is_sum(sum) && strncmp(sum->name, event->name, length) == 0 &&
+	       strcmp(sum->name + length, EVENT_SUM_SUFFIX) == 0;
+}
+
+uint64_t
+overhead_idle_ticks(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
+{
+	const struct event *event = &events[index];
+	const uint64_t taken = samples_taken(&counted[index]);
+	uint64_t full_ns = counted[index].enabled_ns, ticks = 0;
+
+	if (!event_is_clock(&event->encoding) || event->idle || event->period == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t idle_ns = counted[i].enabled_ns;
+
+		if (!is_sum_of(&events[i], event) || events[i].encoding.config == 0)
+			continue;
+		ticks = idle_ns / events[i].encoding.config;
+		full_ns = full_ns > idle_ns ? full_ns - idle_ns : 0;
+	}
+	ticks = add_saturating(ticks, full_ns / event->period);
+	return ticks > taken ? ticks - taken : 0;
+}
+
+void
+overhead_add(struct overhead *overhead, const struct event *events, const struct slice_event *counted, size_t count,
+             size_t index)
+{
+	const struct event *event = &events[index];
+	uint64_t taken, cost_ns;
 
 	if (event_is_sum(event))
 		return;
+	taken = add_saturating(samples_taken(&counted[index]), overhead_idle_ticks(events, counted, count, index));
 	if (event->cost_ns == 0 && taken > 0)
 		overhead->is_unknown = true;
 	if (__builtin_mul_overflow(taken, event->cost_ns, &cost_ns))

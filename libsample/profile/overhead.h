@@ -39,8 +39,16 @@ struct overhead {
 uint64_t overhead_cpu_ns(const struct event *events, const struct slice_event *counted, size_t count,
                          uint64_t length_ns, uint32_t cpu_count);
 
-/* Add the samples of `event`, lost ones too: the CPU was interrupted for them. */
-void overhead_add(struct overhead *overhead, const struct event *event, const struct slice_event *counted);
+/*
+ * The ticks of events[index] that found their CPU idle, and made no sample. Of the `count` events of an epoch, its sum
+ * (EVENT_SUM_SUFFIX) says for how long (enabled_ns), and with which period (encoding.config), idle CPUs were sampled
+ * rarely. 0 of an event that is no clock, or whose idle time counts.
+ */
+uint64_t overhead_idle_ticks(const struct event *events, const struct slice_event *counted, size_t count, size_t index);
+
+/* Add the samples of events[index], lost ones too, and its idle ticks: the CPU was interrupted for each. */
+void overhead_add(struct overhead *overhead, const struct event *events, const struct slice_event *counted,
+                  size_t count, size_t index);
 
 /* dcpid's share, and that of the samples and dcpid; 0 of no time. */
 double overhead_daemon_percent(const struct overhead *overhead);

@@ -192,9 +192,9 @@ add_slice(struct selection_parts *parts, size_t epoch, const struct slice *slice
 
 		if (map->samples[i] != i)
 			continue;
-		overhead_add(&selection->events[map->events[i]].overhead, &selection->epochs[epoch].events[i],
-		             &slice->events[i]);
-		overhead_add(overhead, &selection->epochs[epoch].events[i], &slice->events[i]);
+		overhead_add(&selection->events[map->events[i]].overhead, selection->epochs[epoch].events,
+		             slice->events, slice->event_count, i);
+		overhead_add(overhead, selection->epochs[epoch].events, slice->events, slice->event_count, i);
 	}
 }
 

@@ -45,6 +45,7 @@ an_empty_file_means_the_defaults(void **state)
 	assert_int_equal(config.sideband_pages * (size_t)sysconf(_SC_PAGESIZE), 524288);
 	assert_int_equal(config.overhead_limit_ppm, 10000);
 	assert_int_equal(config.max_rate, 5200);
+	assert_int_equal(config.idle_rate, 20);
 	assert_int_equal(config.log_limit, LOG_LEVEL_INFO);
 	assert_int_equal(config.event_count, 2);
 	assert_string_equal(config.events[0].name, "cycles");
@@ -63,7 +64,8 @@ every_option_is_read(void **state)
 	assert_accepted("database = \"/srv/profile\"; socket = \"/run/x\"; size_limit_mib = 1048576;\n"
 	                "capture_limit_mib = 64; max_age_days = 3650; flush_interval = 1; slice = 3600; tally_limit = "
 	                "2048; ring_kib = 64;\n"
-	                "sideband_ring_kib = 128; overhead_limit = 0.25; max_rate = 1000; log_level = \"debug\";\n"
+	                "sideband_ring_kib = 128; overhead_limit = 0.25; max_rate = 1000; idle_rate = 0; log_level = "
+	                "\"debug\";\n"
 	                "events = ( { name = \"page-faults\"; rate = 99; precise = 0; user = true;\n"
 	                "             kernel = false; idle = true; } );\n");
 	assert_string_equal(config.database, "/srv/profile");
@@ -78,6 +80,7 @@ every_option_is_read(void **state)
 	assert_int_equal(config.sideband_pages * (size_t)sysconf(_SC_PAGESIZE), 131072);
 	assert_int_equal(config.overhead_limit_ppm, 2500);
 	assert_int_equal(config.max_rate, 1000);
+	assert_int_equal(config.idle_rate, 0);
 	assert_int_equal(config.log_limit, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.event_count, 1);
 	assert_string_equal(config.events[0].name, "page-faults");
@@ -110,6 +113,8 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	assert_refused("max_age_days = 0;", "test.conf:1: max_age_days is 0; it must be from 1 to 3650 days");
 	assert_refused("max_rate = 20001;",
 	               "test.conf:1: max_rate is 20001; it must be from 1 to 20000 samples per second and CPU");
+	assert_refused("idle_rate = -1;",
+	               "test.conf:1: idle_rate is -1; it must be from 0 to 20000 samples per second and CPU");
 	assert_refused("overhead_limit = 0.0;", "test.conf:1: overhead_limit is 0; it must be from 0.01 to 50 percent");
 	assert_refused("overhead_limit = 51;", "test.conf:1: overhead_limit is 51; it must be from 0.01 to 50 percent");
 	assert_refused("overhead_limit = \"1\";",

@@ -81,6 +81,20 @@ an_alarm_comes_once_for_each_time_it_is_armed(void **state)
 }
 
 static void
+an_alarm_that_is_armed_again_gets_the_new_time(void **state)
+{
+	struct counter *counter = *state;
+	struct loop_watch *alarm = loop_watch_alarm(counter->loop, count_call, counter);
+
+	assert_int_equal(loop_watch_arm(alarm, UINT64_C(60000000000)), 0);
+	assert_int_equal(loop_watch_rearm(alarm, 10000000), 0);
+	counter->leave_after = 1;
+	assert_int_equal(loop_run(counter->loop), 0); /* the runner ends a test that takes a minute */
+	assert_int_equal(counter->calls, 1);
+	loop_watch_free(alarm);
+}
+
+static void
 a_descriptor_is_watched_as_long_as_it_is_readable(void **state)
 {
 	struct counter *counter = *state;
@@ -132,6 +146,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_timer_comes_again_and_again, make_counter, free_counter),
+		cmocka_unit_test_setup_teardown(an_alarm_that_is_armed_again_gets_the_new_time, make_counter,
+	                                        free_counter),
 		cmocka_unit_test_setup_teardown(an_alarm_comes_once_for_each_time_it_is_armed, make_counter,
 	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_descriptor_is_watched_as_long_as_it_is_readable, make_counter,

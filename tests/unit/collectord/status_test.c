@@ -41,6 +41,9 @@ make_scene(void **state)
 		.epoch = &scene->epoch,
 		.cpu_count = 2,
 		.cpus = "0,5",
+		.idle_cpus = 1,
+		.idle_ticks = 2500,
+		.idle_ticks_per_s = 25,
 		.slice = 9,
 		.tally_size = 5,
 		.tally_limit = 131072,
@@ -106,6 +109,9 @@ the_daemon_describes_itself(void **state)
 	assert_count(status, "own_bytes", 1048576);
 	assert_count(status, "slice", 9);
 	assert_text(status, "cpus", "0,5");
+	assert_count(json_object_get(status, "idle"), "cpus", 1);
+	assert_count(json_object_get(status, "idle"), "ticks", 2500);
+	assert_true(json_real_value(json_object_get(json_object_get(status, "idle"), "ticks_per_second")) == 25.0);
 	json_decref(status);
 }
 

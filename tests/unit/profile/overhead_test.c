@@ -1,5 +1,6 @@
 #include "profile/overhead.h"
 
+#include <linux/perf_event.h>
 #include <math.h>
 
 #include "tests/unit/test.h"
@@ -48,7 +49,7 @@ measured_is_what_was_taken_and_what_dcpid_used(void **state)
 	struct overhead overhead = {.daemon_ns = 3000000, .cpu_ns = 1000000000};
 
 	(void)state;
-	overhead_add(&overhead, &event, &counted);
+	overhead_add(&overhead, &event, &counted, 1, 0);
 	assert_false(overhead.is_unknown);
 	assert_percent(overhead_daemon_percent(&overhead), 0.3);
 	assert_percent(overhead_percent(&overhead), 0.5);
@@ -77,9 +78,9 @@ samples_of_unknown_cost_make_the_sum_unknown(void **state)
 	struct overhead overhead = {0};
 
 	(void)state;
-	overhead_add(&overhead, &event, &none);
+	overhead_add(&overhead, &event, &none, 1, 0);
 	assert_false(overhead.is_unknown);
-	overhead_add(&overhead, &event, &one);
+	overhead_add(&overhead, &event, &one, 1, 0);
 	assert_true(overhead.is_unknown);
 	assert_percent(overhead_percent(&overhead), 0);
 }
@@ -92,9 +93,53 @@ numbers_that_are_too_large_do_not_wrap(void **state)
 	struct overhead overhead = {0};
 
 	(void)state;
-	overhead_add(&overhead, &event, &counted);
-	overhead_add(&overhead, &event, &counted);
+	overhead_add(&overhead, &event, &counted, 1, 0);
+	overhead_add(&overhead, &event, &counted, 1, 0);
 	assert_true(overhead.sample_ns == UINT64_MAX);
+}
+
+/*
+ * Four CPUs for 10 s, a timer of 1 ms: for 25 s of that CPUs were sampled each 50 ms. 15,000 and 500 ticks, of which
+ * 1,200 were samples: 14,300 found a CPU idle, each as dear as a sample: 155 ms and 1 ms of dcpid's in 40 s.
+ */
+static void
+ticks_that_find_a_cpu_idle_cost_as_samples_do(void **state)
+{
+	const struct event events[] = {
+		{.name = "cpu-clock",
+	         .encoding = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+	         .period = 1000000,
+	         .cost_ns = 10000},
+		{.name = "cpu-clock.sum", .encoding = {.type = EVENT_TYPE_DCPIX, .config = 50000000}, .period = 1},
+	};
+	const struct slice_event counted[] = {
+		{.samples = 1000, .lost = 150, .dropped = 50, .enabled_ns = UINT64_C(40000000000)},
+		{.samples = 7, .enabled_ns = UINT64_C(25000000000)},
+	};
+	struct overhead overhead = {.daemon_ns = 1000000, .cpu_ns = UINT64_C(40000000000)};
+
+	(void)state;
+	assert_int_equal(overhead_idle_ticks(events, counted, 2, 0), 14300);
+	overhead_add(&overhead, events, counted, 2, 0);
+	overhead_add(&overhead, events, counted, 2, 1);
+	assert_int_equal(overhead.sample_ns, 155000000);
+	assert_percent(overhead_percent(&overhead), 0.39);
+	assert_int_equal(overhead_cpu_ns(events, counted, 2, 1, 1), UINT64_C(40000000000));
+}
+
+/* A counter stands still while its CPU is idle; where idle time counts, each tick is a sample. */
+static void
+only_a_clock_that_passes_idle_time_by_has_idle_ticks(void **state)
+{
+	const struct event cycles = {.period = 1000000};
+	const struct event clock = {.encoding = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+	                            .period = 1000000,
+	                            .idle = true};
+	const struct slice_event counted = {.samples = 10, .enabled_ns = 1000000000};
+
+	(void)state;
+	assert_int_equal(overhead_idle_ticks(&cycles, &counted, 1, 0), 0);
+	assert_int_equal(overhead_idle_ticks(&clock, &counted, 1, 0), 0);
 }
 
 static struct event
@@ -157,6 +202,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expected_is_rate_times_cost_of_all_events),
+		cmocka_unit_test(ticks_that_find_a_cpu_idle_cost_as_samples_do),
+		cmocka_unit_test(only_a_clock_that_passes_idle_time_by_has_idle_ticks),
 		cmocka_unit_test(of_one_event_on_two_kinds_of_core_the_dearer_is_expected),
 		cmocka_unit_test(processor_time_is_that_of_the_cpus_that_were_there),
 		cmocka_unit_test(processor_time_of_two_kinds_of_core_is_the_sum),
