@@ -220,6 +220,8 @@ run_pair(struct machine *machine, struct form_run *run, const struct instruction
 
 	random_state(seed, &a);
 	random_state(seed, &b);
+	machine_clip(machine, &a);
+	machine_clip(machine, &b);
 	if (bytes[0] != 0x62 && bytes[0] != 0xc4 && bytes[0] != 0xc5) {
 		clear_upper_parts(&a);
 		clear_upper_parts(&b);

@@ -131,6 +131,24 @@ machine_vectors(const struct machine_layout *layout, struct machine_state *state
 	}
 }
 
+/* Parts of registers that this CPU does not have are zero, before and after. */
+static inline void
+machine_clip(const struct machine *machine, struct machine_state *state)
+{
+	const struct machine_layout *layout = &machine->layout;
+
+	for (size_t i = 0; i < 16; i++) {
+		if (!layout->high128)
+			memset(state->vector[i] + 16, 0, 16);
+		if (!layout->high256)
+			memset(state->vector[i] + 32, 0, 32);
+		if (!layout->high16)
+			memset(state->vector[16 + i], 0, MACHINE_VECTOR);
+	}
+	if (!layout->mask)
+		memset(state->mask, 0, sizeof(state->mask));
+}
+
 static inline void
 machine_general(struct machine_state *state, struct user_regs_struct *regs, bool to_regs)
 {
