@@ -21,6 +21,7 @@
 #define COSTS_MAX       1024
 #define COSTS_MIN       16
 #define STRETCHES       4   /* that are judged apart */
+#define ATTEMPTS        3   /* of a thread that nothing binds to its CPU */
 #define IDLE_STEP_NS    200 /* reading the clock takes less, also where it is slow, than a sample */
 
 /* Often enough for a hundred samples, seldom enough for a step between them. */
@@ -242,12 +243,12 @@ meter_close(struct meter *meter)
 		close(meter->fd);
 }
 
-/* One of the CPUs that count the event, the present one if it does; negative when we may not run there. */
+/* A CPU that counts the event: the present one if it does; negative when we may not run on any. */
 static int
-choose_cpu(const struct event *event, const cpu_set_t *allowed)
+choose_cpu(const struct event *event, const cpu_set_t *allowed, int present)
 {
 	uint32_t *places;
-	int count = event_cpus("/sys", event->name, &places), cpu = sched_getcpu();
+	int count = event_cpus("/sys", event->name, &places), cpu = present;
 
 	if (count < 0)
 		return count;
@@ -260,33 +261,40 @@ choose_cpu(const struct event *event, const cpu_set_t *allowed)
 	return cpu;
 }
 
-/* Stay on a CPU that counts the event; `before` is what was allowed. The CPU, or -errno. */
+/*
+ * Stay on a CPU that counts the event; `before` is what was allowed. The CPU, or -errno. Who may not bind itself (the
+ * service's filter of calls) stays where it is as long as the kernel leaves it there, and *is_bound is false.
+ */
 static int
-stay(const struct event *event, cpu_set_t *before)
+stay(const struct event *event, cpu_set_t *before, bool *is_bound)
 {
+	const int present = sched_getcpu();
 	cpu_set_t only;
 	int cpu;
 
 	if (sched_getaffinity(0, sizeof(*before), before))
 		return -errno;
-	cpu = choose_cpu(event, before);
+	cpu = choose_cpu(event, before, present);
 	if (cpu < 0)
 		return cpu;
 	if (cpu >= CPU_SETSIZE)
 		return -ENOTSUP;
 	CPU_ZERO(&only);
 	CPU_SET(cpu, &only);
-	return sched_setaffinity(0, sizeof(only), &only) ? -errno : cpu;
+	*is_bound = sched_setaffinity(0, sizeof(only), &only) == 0;
+	return *is_bound || (errno == EPERM && cpu == present) ? cpu : -errno;
 }
 
-int
-sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost)
+/* -ESTALE when the thread was moved to another CPU meanwhile. */
+static int
+measure_here(const struct event *event, const struct event_features *features, struct sample_cost *cost)
 {
 	struct meter *meter;
 	cpu_set_t before;
+	bool is_bound = false;
 	int cpu, err;
 
-	cpu = stay(event, &before);
+	cpu = stay(event, &before, &is_bound);
 	if (cpu < 0)
 		return cpu;
 	meter = calloc(1, sizeof(*meter));
@@ -298,9 +306,22 @@ sample_cost_measure(const struct event *event, const struct event_features *feat
 	err = meter_open(meter, event, features, cpu);
 	if (!err)
 		err = measure(meter, cost);
+	if ((!err || err == -EAGAIN) && sched_getcpu() != cpu)
+		err = -ESTALE;
 	meter_close(meter);
 out:
 	free(meter);
-	sched_setaffinity(0, sizeof(before), &before);
+	if (is_bound)
+		sched_setaffinity(0, sizeof(before), &before);
 	return err;
+}
+
+int
+sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost)
+{
+	int err = -ESTALE;
+
+	for (unsigned attempt = 0; err == -ESTALE && attempt < ATTEMPTS; attempt++)
+		err = measure_here(event, features, cost);
+	return err == -ESTALE ? -EAGAIN : err;
 }

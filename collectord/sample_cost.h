@@ -6,7 +6,8 @@
  * such steps take than the others, in the median of the quietest quarter, is what a sample costs. It holds all that a
  * user loses: the interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them.
  * What it does not hold is that the program finds its caches colder. Thread rule: stateless, but the calling thread is
- * bound to a CPU for as long as it takes.
+ * bound to a CPU for as long as it takes. Where it may not bind itself it measures where it happens to be, and again
+ * when it was moved meanwhile.
  */
 #ifndef DCPI_COLLECTORD_SAMPLE_COST_H
 #define DCPI_COLLECTORD_SAMPLE_COST_H
@@ -24,8 +25,8 @@ struct sample_cost {
 /*
  * Measure `event`, of which only the encoding, precise, the modes, and the name for the CPUs of its PMU matter: one
  * that a loop of arithmetic, or for page-faults the touching of memory, makes happen. Takes about 15 ms of processor
- * time and at most 60 ms. 0; -EAGAIN when too few samples came to tell; or why the event could not be opened or read,
- * or the thread not bound.
+ * time and at most 60 ms, of a thread that is moved up to three times as much. 0; -EAGAIN when too few samples came to
+ * tell; or why the event could not be opened or read, or the thread not bound (-EPERM: to a CPU that counts the event).
  */
 int sample_cost_measure(const struct event *event, const struct event_features *features, struct sample_cost *cost);
 

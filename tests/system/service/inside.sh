@@ -235,8 +235,15 @@ test_exposure()
 	local exposure
 
 	exposure=$(systemd-analyze security --no-pager dcpid | sed -n 's/.*exposure level for dcpid.service: \([0-9.]*\).*/\1/p')
-	check_at_most 'systemd-analyze finds an exposure of at most 1.4' 1.4 "$exposure"
+	check_at_most 'systemd-analyze finds an exposure of at most 1.3' 1.3 "$exposure"
 	figure "exposure of the service: $exposure"
+	check_equal 'no call of it writes into, or takes from, another process' '' \
+		"$(systemctl show --property=SystemCallFilter --value dcpid | tr ' ' '\n' |
+			grep -xE 'ptrace|process_vm_(readv|writev)|pidfd_getfd|kcmp|userfaultfd')"
+	check_equal 'but it may sample' perf_event_open \
+		"$(systemctl show --property=SystemCallFilter --value dcpid | tr ' ' '\n' | grep -x perf_event_open)"
+	check_equal 'it has a weight among services, for processors and for disks' '200 50' \
+		"$(systemctl show --property=CPUWeight --value dcpid) $(systemctl show --property=IOWeight --value dcpid)"
 	check_at_most 'and of the text file one as well' 2.0 "$(systemd-analyze security --no-pager dcpid-textfile |
 		sed -n 's/.*exposure level for dcpid-textfile.service: \([0-9.]*\).*/\1/p')"
 }
