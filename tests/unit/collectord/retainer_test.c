@@ -142,6 +142,58 @@ as_long_as_there_was_something_it_looks(void **state)
 	assert_false(retainer.is_done);
 }
 
+struct told {
+	unsigned count;
+	char last[512];
+};
+
+static void
+note_line(void *context, enum log_level level, const char *message)
+{
+	struct told *told = context;
+
+	(void)level;
+	told->count++;
+	snprintf(told->last, sizeof(told->last), "%s", message);
+}
+
+/* Until it rests; each round as after a minute. */
+static void
+retain_within(struct fixture *fixture, struct retainer *retainer, uint64_t size_limit, const struct log *log)
+{
+	const struct retention_options options = {.size_limit = size_limit};
+
+	do
+		retainer->done_ns = 0;
+	while (retainer_step(retainer, fixture->profile, &options, fixture->newest, size_limit + 1, log));
+}
+
+/* Once, until there is room or it is released. */
+static void
+at_the_limit_it_is_said_what_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct told told = {0};
+	const struct log log = {.hook = note_line, .context = &told, .limit = LOG_LEVEL_INFO};
+	struct retainer retainer = {0};
+
+	assert_int_equal(profile_keep_epoch(fixture->profile, 1, true), 0);
+	retain_within(fixture, &retainer, 1, &log);
+	retain_within(fixture, &retainer, 1, &log);
+	assert_int_equal(slices(fixture), 2);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.last, "the database is at its limit, and what is left in it is kept (1 epoch: dcpictl "
+	                               "keep): release some (dcpictl keep --release EPOCH), or raise size_limit_mib");
+	retain_within(fixture, &retainer, 16 << 20, &log);
+	retain_within(fixture, &retainer, 1, &log);
+	assert_int_equal(told.count, 2);
+
+	assert_int_equal(profile_keep_epoch(fixture->profile, 1, false), 0);
+	retain_within(fixture, &retainer, 1, &log);
+	assert_int_equal(slices(fixture), 1);
+	assert_int_equal(told.count, 2);
+}
+
 #define KEYS_MAX 500
 
 /* A slice of its own with `keys` samples, each in another block. */
@@ -293,6 +345,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_slice_that_begins_makes_it_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_in_use_than_may_be_makes_it_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_long_as_there_was_something_it_looks, setup, teardown),
+		cmocka_unit_test_setup_teardown(at_the_limit_it_is_said_what_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_flush_fails_for_a_reader_that_is_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_flush_without_room_leaves_no_doubt_whether_it_was_written, setup,
 	                                        teardown),
