@@ -116,13 +116,17 @@ look_at_reports()
           14        0     1          0  branch-instructions:pp
 Unknown:  2 samples: the address lies in no known mapping of the process
 Unknown:  1 sample: the kernel address lies in no known module or function" "$(dcpimport --db "$db" "$file")"
+	check_equal 'where periods vary, their sums are no events of it' 'samples unknown lost throttled event
+198 0 0 0 cycles' "$(dcpimport --db "$scratch/varied" "$recorded/remmap-3.2.data" | awk 'NR > 1 { $1 = $1; print }')"
+	check_equal 'though they are there, as weights' '["cycles",true]' "$(dcpiprof --db "$scratch/varied" --epoch all --json |
+		jq -c '.events[] | [.name, (.taken == 198)]')"
 	dcpimport --db "$db" --label again --host rose --json "$file" "$recorded/remmap-3.2.data" >"$scratch/report.json"
 	check 'JSON is what its manual says' json_holds '.schema == "dcpimport/1" and (.imported | length) == 2 and
 		(.imported[0] | .epoch == 2 and .host == "rose" and .samples == 191 and .images == 5 and .damage == null and
 			.late_records == 0 and .call_chains_left_out == 0 and .events[0].name == "cycles:pp" and
 			.events[0].period == 20003 and .events[0].unit == "cycles" and .events[0].lost == 1 and
 			.events[0].unknown == {"no-mapping": 2, "kernel-address": 1}) and
-		(.imported[1] | .epoch == 3 and .samples == 198)' "$scratch/report.json"
+		(.imported[1] | .epoch == 3 and .samples == 198 and [.events[].name] == ["cycles"])' "$scratch/report.json"
 	check_equal 'an epoch is chosen by its label' 191 "$(samples_written "$db" 2)"
 	check_equal 'that of the file without one' 191 "$(samples_written "$db" "$(basename "$file")")"
 	check_equal 'the latest epoch of a host' '[3]' "$(dcpiprof --db "$db" --host 'ro*' -i --json | jq -c .epochs)"
