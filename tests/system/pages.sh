@@ -27,5 +27,14 @@ absolutely $(figure_of 'blocks, absolute' "$alone" 2) %, and $(figure_of 'blocks
 for page in README.md man/dcpiemu.1.scd; do
 	check "$page says of sweeps what the model leaves out" grep -q 'knows no coherence between private caches' "$top/$page"
 done
+check 'dcpid(8) says that a build-id can be forged' grep -q 'A build-id can be forged' "$top/man/dcpid.8.scd"
+check_equal 'no example of README writes a database into /tmp' '' "$(grep -nE -- '(--db|--to) /tmp' "$top/README.md")"
+count=$(sed -n 's/^CapabilityBoundingSet=//p' "$top/systemd/dcpid.service" | wc -w)
+words=(no one two three four five six)
+check_equal 'README and dcpid(8) count the capabilities of the unit' "${words[count]} ${words[count]}" \
+	"$(readme | grep -oE '[a-z]+ +capabilities' | awk '{ print $1 }') $(tr '\n' ' ' <"$top/man/dcpid.8.scd" |
+		grep -oE 'The service has these [a-z]+' | awk '{ print $NF }')"
+check_equal 'and dcpid(8) names each' '' "$(sed -n 's/^CapabilityBoundingSet=//p' "$top/systemd/dcpid.service" | tr ' ' '\n' |
+	while read -r name; do grep -q "$name" "$top/man/dcpid.8.scd" || echo "$name"; done)"
 
 [ $failures = 0 ]
