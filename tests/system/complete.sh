@@ -1,8 +1,9 @@
 #!/bin/bash
 # complete.sh - a storm of short processes: what they did is known, and nothing is lost
 #
-# Two storms, at the default configuration: a parallel compilation of a few hundred files, and a shell that starts
-# /bin/true over and over. Of the samples at most 0.5 % may stay unknown, and none may be lost.
+# Three storms, at the default configuration: a parallel compilation of a few hundred files, a shell that starts /bin/true
+# over and over, and programs that are deleted as soon as they run, each a build of its own. Of the samples at most
+# 0.05 % may stay unknown (0.00 to 0.002 % is what was seen on machines that are not too busy), and none may be lost.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -27,6 +28,19 @@ start_processes()
 	done
 }
 
+run_deleted_programs()
+{
+	local end=$((SECONDS + 10)) n=0
+
+	while [ $SECONDS -lt $end ]; do
+		build_of_its_own "$build/workloads/shares_static" "$scratch/doomed.$((n += 1))"
+		"$scratch/doomed.$n" 0.3 >/dev/null &
+		sleep 0.1
+		rm "$scratch/doomed.$n"
+		wait $!
+	done
+}
+
 # $1: name of the storm, and label of its epoch
 judge()
 {
@@ -42,7 +56,7 @@ judge()
 	figure "$1: $samples samples, $unknown unknown ($(jq -c .unknown <<<"$json")), $lost lost," \
 		"$(cat "$scratch/$1.processes") processes"
 	check "$1: at least 500 samples" test "$samples" -ge 500
-	check_at_most "$1: at most 0.5 % of the samples are unknown" 0.5 \
+	check_at_most "$1: at most 0.05 % of the samples are unknown" 0.05 \
 		"$(awk "BEGIN { print 100 * $unknown / $samples }")"
 	check_equal "$1: no sample is lost" 0 "$lost"
 }
@@ -56,7 +70,7 @@ start_dcpid "$scratch/db" --config "$top/config/dcpid.conf" || {
 	not_ok 'dcpid starts' "$(cat "$scratch/db.log")"
 	exit 0
 }
-for storm in compile_files start_processes; do
+for storm in compile_files start_processes run_deleted_programs; do
 	dcpictl --db "$scratch/db" epoch --label $storm >/dev/null
 	before=$(processes_so_far)
 	$storm
@@ -67,4 +81,5 @@ check_equal 'no mapping or process record is lost' 0 "$(dcpictl --db "$scratch/d
 stop "$started"
 judge compile_files
 judge start_processes
+judge run_deleted_programs
 check 'the database is whole' dcpictl --db "$scratch/db" check
