@@ -60,6 +60,10 @@ check 'which dcpi-emulator does' grep -q qemu <(field dcpi-emulator Depends)
 if installed "$build/dcpid_${version}_$architecture.deb" >"$scratch/installed" 2>"$scratch/why" && [ -s "$scratch/installed" ]; then
 	check_equal 'apt would install no emulator with dcpid' '' "$(grep -E '^(qemu|dcpi-)' "$scratch/installed")"
 	figure "apt install dcpid brings: $(paste -sd' ' "$scratch/installed")"
+	libraries=$(grep -v '^dcpid$' "$scratch/installed" | xargs -r apt-cache show --no-all-versions 2>/dev/null |
+		awk '$1 == "Installed-Size:" { sum += $2 } END { print sum + 0 }')
+	check_at_most 'and at most 12 MB of libraries, in KiB' 12288 "$libraries"
+	figure "libraries that are not here yet, in KiB: $libraries"
 else
 	not_ok 'apt finds what dcpid needs' "$(cat "$scratch/why")"
 fi
