@@ -37,4 +37,21 @@ check_equal 'README and dcpid(8) count the capabilities of the unit' "${words[co
 check_equal 'and dcpid(8) names each' '' "$(sed -n 's/^CapabilityBoundingSet=//p' "$top/systemd/dcpid.service" | tr ' ' '\n' |
 	while read -r name; do grep -q "$name" "$top/man/dcpid.8.scd" || echo "$name"; done)"
 
+# docs/testing.md names each system test, and every test that it names is there.
+# shellcheck disable=SC2016 # of the text
+documented=$(sed -nE 's/^\| \.\.\. (`[^|]*`) \|.*/\1/p' "$top/docs/testing.md" | grep -oE '[a-z_0-9]+' | sort -u)
+check_equal 'docs/testing.md says of each system test what it proves' '' "$(for program in "$top"/tests/system/*.sh; do
+	name=$(basename "$program" .sh)
+	[ "$(head -c 2 "$program")" = '#!' ] || continue
+	[[ " packages pmu service " == *" $name "* ]] || grep -qx "$name" <<<"$documented" || echo "$name"
+done)"
+# shellcheck disable=SC2016 # of the text
+check_equal 'and names none that is not there' '' "$(grep -oE '`(unit|system)/[a-zA-Z_0-9/-]+`' "$top/docs/testing.md" | tr -d '`' |
+	sort -u | while read -r name; do
+	case $name in
+	system/*) [ -e "$top/tests/$name.sh" ] || echo "$name" ;;
+	unit/*) [ -e "$top/tests/$name.c" ] || [ -d "$top/tests/$name" ] || echo "$name" ;;
+	esac
+done)"
+
 [ $failures = 0 ]
