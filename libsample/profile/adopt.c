@@ -91,7 +91,7 @@ find_epoch(struct adopting *adopting, const struct epoch *epoch, struct epoch *h
 	return result;
 }
 
-/* Counts, edges and slices of an epoch here. */
+/* Counts, edges, times of labels and slices of an epoch here. */
 static int
 empty_epoch(struct adopting *adopting, uint32_t id)
 {
@@ -253,6 +253,8 @@ adopt_all(struct adopting *adopting)
 		err = adopt_counts(adopting);
 	if (!err && adopting->from_store->has[TABLE_EDGES])
 		err = adopt_edges(adopting);
+	if (!err && adopting->from_store->has[TABLE_LABEL_TIMES])
+		err = adopt_label_times(adopting);
 	if (!err)
 		err = adopt_captured(adopting);
 	return err;

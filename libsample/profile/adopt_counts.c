@@ -1,4 +1,4 @@
-/* Blocks of counts and edges of another database: see adopt_parts.h. */
+/* Blocks of counts and edges, and times of labels, of another database: see adopt_parts.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,6 +6,7 @@
 #include "profile/adopt_parts.h"
 #include "profile/counts.h"
 #include "profile/edges.h"
+#include "profile/label_times.h"
 
 #define LOOK_EVERY 1024 /* blocks */
 
@@ -121,6 +122,42 @@ adopt_edges(struct adopting *adopting)
 		result = proceed(adopting);
 		if (!result)
 			result = adopt_edges_block(adopting, &walk);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+adopt_label_time(struct adopting *adopting, const struct store_walk *walk)
+{
+	struct profile_label_time time;
+	struct label_times_key key;
+	int err;
+
+	err = label_times_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+	if (err)
+		return err;
+	key.slice = number_map_find(&adopting->slices, key.slice);
+	if (key.slice == 0)
+		return 0;
+	err = label_time_decode(walk->value.mv_data, walk->value.mv_size, &time);
+	time.label = key.label;
+	return err ? err : label_times_put(adopting->to_store, adopting->to_txn, key.slice, &time, 1);
+}
+
+int
+adopt_label_times(struct adopting *adopting)
+{
+	struct store_walk walk;
+	int result;
+
+	result = store_walk_begin(adopting->from_store, adopting->from_txn, TABLE_LABEL_TIMES, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = adopt_label_time(adopting, &walk);
 		if (result)
 			break;
 	}

@@ -47,4 +47,7 @@ int adopt_captured(struct adopting *adopting);
 int adopt_counts(struct adopting *adopting);
 int adopt_edges(struct adopting *adopting);
 
+/* For how long the labels of these slices lasted. */
+int adopt_label_times(struct adopting *adopting);
+
 #endif

@@ -83,6 +83,8 @@ check_all(struct check *check)
 		err = check_symbols(check);
 	if (!err)
 		err = check_text(check);
+	if (!err)
+		err = check_label_times(check);
 	return err;
 }
 

@@ -64,6 +64,7 @@ int check_counts(struct check *check); /* and the totals of slices */
 int check_edges(struct check *check);
 int check_symbols(struct check *check);
 int check_text(struct check *check);
+int check_label_times(struct check *check);
 
 bool check_numbers_have(const struct check_numbers *numbers, uint32_t number);
 struct check_slice *check_find_slice(const struct check *check, uint32_t id);

@@ -5,6 +5,7 @@
 
 #include "profile/codec.h"
 #include "base/grow.h"
+#include "profile/label_times.h"
 
 /* Both tables are walked in key order, so the arrays ascend by id. */
 
@@ -135,4 +136,27 @@ int
 check_slices(struct check *check)
 {
 	return check_table(check, TABLE_SLICES, visit_slice);
+}
+
+static int
+visit_label_time(struct check *check, const MDB_val *key_value, const MDB_val *value)
+{
+	struct profile_label_time time;
+	struct label_times_key key;
+
+	if (label_times_key_decode(key_value->mv_data, key_value->mv_size, &key)) {
+		check_complain(check, "label_times: a key of %zu bytes", key_value->mv_size);
+		return 0;
+	}
+	if (!check_find_slice(check, key.slice))
+		check_complain(check, "label_times: slice %u is not in slices", key.slice);
+	if (label_time_decode(value->mv_data, value->mv_size, &time))
+		check_complain(check, "label_times: a time of slice %u cannot be read", key.slice);
+	return 0;
+}
+
+int
+check_label_times(struct check *check)
+{
+	return check->store->has[TABLE_LABEL_TIMES] ? check_table(check, TABLE_LABEL_TIMES, visit_label_time) : 0;
 }

@@ -22,7 +22,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       6
+#define PROFILE_SCHEMA       7
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -75,6 +75,16 @@ struct profile_edge {
 };
 
 /*
+ * For how long at least one process with a label lived, as far as a slice goes: the sum of such times, and from when to
+ * when they were, ns since 1970.
+ */
+struct profile_label_time {
+	const char *label;
+	uint64_t begin_ns, end_ns;
+	uint64_t elapsed_ns;
+};
+
+/*
  * What one flush writes. Numbers in `entries` are the session's; images and contexts new since the last flush that
  * succeeded are given with their session numbers, counting from first_image and first_context.
  */
@@ -92,7 +102,9 @@ struct profile_batch {
 	 * with it. slice->epoch must exist; the epoch's end becomes slice->end_ns.
 	 */
 	struct slice *slice;
-	uint64_t start_cpu_ns; /* added to the epoch's */
+	uint64_t start_cpu_ns;                  /* added to the epoch's */
+	const struct profile_label_time *times; /* added to what the slice has of each label (label_times.h) */
+	size_t time_count;
 };
 
 /*

@@ -43,6 +43,8 @@ take_large(struct salvage *salvage, enum table table, enum salvage_source source
 		return salvage_take_counts(salvage, table, source, entry);
 	if (table == TABLE_TEXT)
 		return salvage_take_text(salvage, entry);
+	if (table == TABLE_LABEL_TIMES)
+		return salvage_take_label_time(salvage, entry);
 	return table == TABLE_EDGES ? salvage_take_edges(salvage, entry) : salvage_take_symbols(salvage, entry);
 }
 
@@ -68,13 +70,14 @@ say_expected(struct salvage *salvage)
 	result->symbols.expected = expected_in(salvage, TABLE_SYMBOLS);
 	result->edges.expected = expected_in(salvage, TABLE_EDGES);
 	result->text.expected = expected_in(salvage, TABLE_TEXT);
+	result->label_times.expected = expected_in(salvage, TABLE_LABEL_TIMES);
 }
 
 static int
 read_all(struct salvage *salvage)
 {
 	static const enum table small[] = {TABLE_EPOCHS, TABLE_SLICES, TABLE_IMAGES, TABLE_CONTEXTS};
-	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES, TABLE_TEXT};
+	static const enum table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES, TABLE_TEXT, TABLE_LABEL_TIMES};
 	int err;
 
 	salvage->meta_count = pages_metas(salvage->pages, salvage->metas);

@@ -29,8 +29,8 @@ struct salvage_result {
 	uint64_t damaged_pages; /* that the newest transaction needs; those behind them cannot be counted */
 	bool scanned;           /* older transactions and single pages were looked at */
 	bool is_known;          /* the `expected` below are */
-	struct salvage_count epochs, slices, images, contexts, blocks, symbols, edges,
-		text;          /* the last: blocks of edges, values of text */
+	struct salvage_count epochs, slices, images, contexts, blocks, symbols, edges, text,
+		label_times;   /* blocks of edges, values of text */
 	uint64_t samples;      /* in the new database */
 	uint64_t samples_lost; /* of slices that are kept, or whose blocks were found without them */
 };

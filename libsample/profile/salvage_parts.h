@@ -9,6 +9,7 @@
 #include "profile/edges.h"
 #include "profile/epoch.h"
 #include "profile/handle.h"
+#include "profile/label_times.h"
 #include "profile/lmdb_pages.h"
 #include "profile/salvage.h"
 
@@ -87,6 +88,11 @@ int salvage_take_counts(struct salvage *salvage, enum table table, enum salvage_
 int salvage_take_symbols(struct salvage *salvage, const struct pages_entry *entry);
 int salvage_take_text(struct salvage *salvage, const struct pages_entry *entry);
 int salvage_take_edges(struct salvage *salvage, const struct pages_entry *entry);
+int salvage_take_label_time(struct salvage *salvage, const struct pages_entry *entry);
+
+/* Is it the time of a label? Without its text; 0 or -DCPI_EDAMAGED. */
+int salvage_judge_label_time(const struct pages_entry *entry, struct label_times_key *key,
+                             struct profile_label_time *time);
 
 /* Is it a block of edges? Then its key, and the sum of its counts. 0, -DCPI_EDAMAGED, -ENOMEM. */
 int salvage_judge_edges(const struct pages_entry *entry, struct edges_key *key, uint64_t *sum);

@@ -119,6 +119,8 @@ static int
 judge_fitting(const struct pages_entry *entry, enum table table)
 {
 	const MDB_val name = {entry->key_size, (void *)entry->key};
+	struct profile_label_time time;
+	struct label_times_key label;
 	struct edges_key key;
 	uint32_t id = 0;
 	uint64_t weight;
@@ -127,6 +129,8 @@ judge_fitting(const struct pages_entry *entry, enum table table)
 		return -DCPI_EDAMAGED;
 	if (table == TABLE_EDGES)
 		return salvage_judge_edges(entry, &key, &weight);
+	if (table == TABLE_LABEL_TIMES)
+		return salvage_judge_label_time(entry, &label, &time);
 	if (table == TABLE_COUNTS ? entry->key_size != COUNTS_KEY_SIZE : store_key_number(&name, &id))
 		return -DCPI_EDAMAGED;
 	return salvage_judge(table, id, entry->value, entry->size, &weight);

@@ -58,7 +58,7 @@ begin_parts(struct reading *reading, struct selection_parts *parts, const struct
 	parts->store = reading->store;
 	parts->txn = reading->txn;
 	parts->scope = &reading->scope;
-	parts->is_labelled = request->label != NULL;
+	parts->label = request->label;
 	err = context_filter_init(reading->store, reading->txn, request, &parts->filter, why, size);
 	if (err == -DCPI_ENOSELECTION && !reading->must_match) {
 		parts->is_passed = true;
@@ -68,7 +68,8 @@ begin_parts(struct reading *reading, struct selection_parts *parts, const struct
 		return err;
 	parts->selection = calloc(1, sizeof(*parts->selection));
 	parts->matched = calloc(reading->scope.slice_count + 1, sizeof(*parts->matched));
-	if (!parts->selection || !parts->matched)
+	parts->timed = calloc(reading->scope.epoch_count + 1, sizeof(*parts->timed));
+	if (!parts->selection || !parts->matched || !parts->timed)
 		return -ENOMEM;
 	return selection_read_epochs(parts);
 }
@@ -84,6 +85,8 @@ copy_out(struct reading *reading, const struct selection_request *const *request
 		err = begin_parts(reading, &reading->parts[i], requests[i], why, size);
 	if (!err)
 		err = selection_read_blocks(reading->parts, reading->count);
+	if (!err)
+		err = selection_read_runs(reading->parts, reading->count);
 	for (size_t i = 0; !err && i < reading->count; i++)
 		if (!reading->parts[i].is_passed) {
 			err = selection_read_slices(&reading->parts[i]);
@@ -101,6 +104,7 @@ parts_fini(struct selection_parts *parts)
 	block_list_fini(&parts->blocks);
 	free(parts->event_maps);
 	free(parts->matched);
+	free(parts->timed);
 	selection_free(parts->selection);
 }
 

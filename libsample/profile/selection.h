@@ -80,6 +80,16 @@ struct selection_match {
 	uint32_t first_epoch, last_epoch;
 };
 
+/*
+ * For how long the runs under the request's label lasted, in the selected slices: where several labels match, the sum
+ * of their times. All zero without a label.
+ */
+struct selection_run {
+	bool is_known; /* of each epoch with a sample under the label, something is */
+	uint64_t begin_ns, end_ns;
+	uint64_t elapsed_ns;
+};
+
 struct selection_count {
 	uint64_t offset;
 	uint64_t count; /* weighted, where the event's samples are */
@@ -101,6 +111,7 @@ struct selection {
 	uint64_t start_ns, end_ns; /* what the selected slices really cover */
 	uint64_t covered_ns;       /* sum of their lengths */
 	struct selection_match match;
+	struct selection_run run;
 	struct overhead overhead; /* its whole is the covered time times online CPUs */
 	uint64_t sideband_lost;
 	uint64_t skipped;

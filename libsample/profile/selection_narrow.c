@@ -101,7 +101,7 @@ selection_narrow(struct selection_parts *parts)
 {
 	int err;
 
-	if (!parts->is_labelled || parts->selection->match.last_epoch == 0)
+	if (!parts->label || parts->selection->match.last_epoch == 0)
 		return 0;
 	err = keep_matched_epochs(parts);
 	return err ? err : keep_their_events(parts);

@@ -28,16 +28,18 @@ struct selection_parts {
 	const struct scope *scope;
 	struct context_filter filter;
 	bool is_passed;                                        /* no context matches: nothing is read */
-	bool is_labelled;                                      /* what has nothing under the label is left out */
 	struct event_map *event_maps;                          /* one for each epoch of the selection */
 	size_t event_capacity, image_capacity, count_capacity; /* of the selection's arrays */
 	struct block_list blocks;                              /* of the image that is read */
-	bool *matched; /* by slice of the scope: it has a sample whose context matches */
+	bool *matched;     /* by slice of the scope: it has a sample whose context matches */
+	const char *label; /* the request's; NULL: none */
+	bool *timed;       /* by epoch of the selection: a time of the label is known in it */
 	struct selection *selection;
 };
 
 int selection_read_epochs(struct selection_parts *parts);               /* and events */
 int selection_read_blocks(struct selection_parts *parts, size_t count); /* of all: into counts and images */
+int selection_read_runs(struct selection_parts *parts, size_t count);   /* of all: for how long labels lasted */
 int selection_read_slices(struct selection_parts *parts); /* totals and times, also of those that had a match */
 
 int selection_merge_events(struct selection_parts *parts); /* of the epochs that there are */

@@ -230,7 +230,7 @@ selection_read_slices(struct selection_parts *parts)
 		struct slice slice;
 		MDB_val value;
 
-		if (parts->is_labelled && !parts->matched[i])
+		if (parts->label && !parts->matched[i])
 			continue;
 		err = store_get(parts->store, parts->txn, TABLE_SLICES, chosen->id, &value);
 		if (!err)

@@ -9,6 +9,7 @@
 #include "profile/counts.h"
 #include "base/grow.h"
 #include "profile/edges.h"
+#include "profile/label_times.h"
 
 static int
 list_add(struct slice_list *list, const struct store_walk *walk)
@@ -195,7 +196,7 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
                   uint64_t taken[EVENTS_MAX])
 {
 	struct mover *mover = calloc(1, sizeof(*mover));
-	int64_t count = 0, edges;
+	int64_t count = 0, more;
 	int result;
 
 	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
@@ -214,6 +215,10 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
 	free(mover);
 	if (result < 0)
 		return result;
-	edges = edges_take(&profile->store, txn, from, to, max - (size_t)count);
-	return edges < 0 ? edges : count + edges;
+	more = edges_take(&profile->store, txn, from, to, max - (size_t)count);
+	if (more < 0)
+		return more;
+	count += more;
+	more = label_times_take(&profile->store, txn, from, to, max - (size_t)count);
+	return more < 0 ? more : count + more;
 }

@@ -37,8 +37,8 @@ int slice_write(const struct store *store, MDB_txn *txn, const struct slice *sli
 int slice_remove(const struct store *store, MDB_txn *txn, uint32_t id);
 
 /*
- * Take at most `max` blocks from slice `from` and add them to slice `to`, or drop them when it is 0. taken[event] is
- * the samples that were in them. How many, or an error.
+ * Take at most `max` blocks - of counts, then of edges, then times of labels - from slice `from` and add them to slice
+ * `to`, or drop them when it is 0. taken[event] is the samples that were in them. How many, or an error.
  */
 int64_t slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, size_t max,
                           uint64_t taken[EVENTS_MAX]);

@@ -24,6 +24,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_SYMBOLS] = "symbols",
 	[TABLE_EDGES] = "edges",
 	[TABLE_TEXT] = "text",
+	[TABLE_LABEL_TIMES] = "label_times",
 };
 
 const char *

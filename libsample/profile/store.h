@@ -26,8 +26,9 @@ enum table {
 	TABLE_CONTEXT_IDS,
 	TABLE_COUNTS,
 	TABLE_SYMBOLS,
-	TABLE_EDGES, /* since schema 3 */
-	TABLE_TEXT,  /* since schema 4 */
+	TABLE_EDGES,       /* since schema 3 */
+	TABLE_TEXT,        /* since schema 4 */
+	TABLE_LABEL_TIMES, /* since schema 7 */
 	TABLE_COUNT
 };
 

@@ -8,6 +8,7 @@
 #include "profile/counts.h"
 #include "profile/edges.h"
 #include "profile/handle.h"
+#include "profile/label_times.h"
 
 static int
 put_epoch(const struct store *store, MDB_txn *txn, const struct epoch *epoch)
@@ -162,6 +163,8 @@ put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *bat
 		err = blocks_put(profile, txn, slice->id, batch->entries, batch->entry_count);
 	if (!err)
 		err = edges_put(profile, txn, slice->id, batch->edges, batch->edge_count);
+	if (!err)
+		err = label_times_put(store, txn, slice->id, batch->times, batch->time_count);
 	if (err)
 		return err;
 	epoch.end_ns = slice->end_ns;

@@ -21,6 +21,7 @@
  *   lost EVENT COUNT | dropped EVENT COUNT | throttled EVENT COUNT
  *   running EVENT NANOSECONDS NANOSECONDS             for how long it was enabled, and on a counter
  *   cost NANOSECONDS | sideband COUNT | skipped COUNT
+ *   ran LABEL BEGIN END SECONDS                       for how long runs under a label lasted in the next slice
  *   slice START END                                   flush what was said since the last slice as a slice of its own
  *   symbols IMAGE OFFSET NAME [OFFSET NAME]...        of a kernel image, after the slice that has it
  */
@@ -33,6 +34,7 @@
 #include "base/error.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "profile/label_times.h"
 #include "profile/profile.h"
 #include "tally/tally.h"
 
@@ -50,6 +52,7 @@ struct builder {
 	struct slice slice;                        /* what the next flush writes */
 	uint64_t start_cpu_ns;                     /* and adds to the epoch's */
 	uint32_t images_written, contexts_written; /* already in the database */
+	struct label_times times;
 	unsigned line;
 };
 
@@ -270,6 +273,19 @@ add_unknown(struct builder *builder, char **fields)
 }
 
 static void
+add_run(struct builder *builder, char **fields)
+{
+	const struct profile_label_time time = {
+		.label = fields[1],
+		.begin_ns = number(builder, fields[2]) * SECOND_NS,
+		.end_ns = number(builder, fields[3]) * SECOND_NS,
+		.elapsed_ns = number(builder, fields[4]) * SECOND_NS,
+	};
+
+	require(builder, label_times_add(&builder->times, &time), "ran");
+}
+
+static void
 flush_slice(struct builder *builder, char **fields)
 {
 	const struct image *images[ITEMS_MAX];
@@ -285,6 +301,8 @@ flush_slice(struct builder *builder, char **fields)
 		.edges = builder->edges,
 		.edge_count = builder->edge_count,
 		.start_cpu_ns = builder->start_cpu_ns,
+		.times = builder->times.list,
+		.time_count = builder->times.count,
 	};
 
 	if (batch.image_count > ITEMS_MAX || batch.context_count > ITEMS_MAX)
@@ -302,6 +320,7 @@ flush_slice(struct builder *builder, char **fields)
 	tally_clear(builder->tally);
 	builder->edge_count = 0;
 	builder->start_cpu_ns = 0;
+	label_times_fini(&builder->times);
 	builder->images_written += batch.image_count;
 	builder->contexts_written += batch.context_count;
 	memset(&builder->slice, 0, sizeof(builder->slice));
@@ -333,7 +352,7 @@ obey(struct builder *builder, char **fields, size_t count)
 		{"event", 7, add_event},     {"epoch", 3, begin_epoch}, {"image", 4, add_image},
 		{"context", 4, add_context}, {"count", 6, add_count},   {"unknown", 4, add_unknown},
 		{"slice", 3, flush_slice},   {"price", 4, set_price},   {"edge", 6, add_edge},
-		{"sampled", 4, set_sampled}, {"cpu", 2, set_cpu},
+		{"sampled", 4, set_sampled}, {"cpu", 2, set_cpu},       {"ran", 5, add_run},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -431,6 +450,7 @@ main(int argc, char **argv)
 		fail(&builder, "out of memory");
 	require(&builder, profile_open(argv[1], &options, &builder.profile), argv[1]);
 	read_description(&builder, stdin);
+	label_times_fini(&builder.times);
 	profile_close(builder.profile);
 	tally_free(builder.tally);
 	context_table_free(builder.contexts);
