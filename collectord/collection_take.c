@@ -146,5 +146,6 @@ collection_take(struct collection *collection)
 	    sampler_renew(collection->sampler, &job->images, &job->contexts) == 0)
 		collection->sessions++;
 	date_slice(collection, job);
+	sampler_take_label_times(collection->sampler, job->slice.end_ns - collection->taken_monotonic_ns, &job->times);
 	add_totals(collection, &job->slice);
 }

@@ -46,6 +46,7 @@ flush_job_fini(struct flush_job *job)
 {
 	tally_free(job->tally);
 	slice_fini(&job->slice);
+	label_times_fini(&job->times);
 	image_table_free(job->images);
 	context_table_free(job->contexts);
 	memset(job, 0, sizeof(*job));
@@ -78,6 +79,7 @@ finish_work(struct flusher *flusher, struct work *work)
 		end_session(flusher, &work->job);
 	flusher->failures = 0;
 	slice_fini(&work->job.slice);
+	label_times_fini(&work->job.times);
 	tally_clear(work->job.tally);
 	flusher->result.job = work->job;
 	memset(work, 0, sizeof(*work));

@@ -19,6 +19,7 @@
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "process/kallsyms_copy.h"
+#include "profile/label_times.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
 #include "tally/tally.h"
@@ -39,7 +40,8 @@ struct flush_job {
 	 */
 	struct image_table *images;
 	struct context_table *contexts;
-	uint64_t start_cpu_ns; /* processor time that the start took, to be added to the epoch's */
+	uint64_t start_cpu_ns;    /* processor time that the start took, to be added to the epoch's */
+	struct label_times times; /* for how long runs under labels lasted meanwhile; comes back empty */
 };
 
 struct flush_result {

@@ -221,6 +221,8 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 		.contexts = flusher->contexts + first_context,
 		.slice = &work->job.slice,
 		.start_cpu_ns = work->job.start_cpu_ns,
+		.times = work->job.times.list,
+		.time_count = work->job.times.count,
 	};
 	int err;
 

@@ -23,6 +23,7 @@
 #include "process/attribution.h"
 #include "process/attribution_labels.h"
 #include "profile/epoch.h"
+#include "profile/label_times.h"
 #include "tally/tally.h"
 
 /* How far behind the present records are taken: longer than any CPU takes to finish writing one. */
@@ -178,6 +179,12 @@ uint64_t sampler_label_changes(const struct sampler *sampler);
 /* Who has labels, for the sampler that comes after this one; that is to be told before it drains. 0 or -ENOMEM. */
 int sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled);
 int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
+
+/*
+ * For how long which label lasted since this was last called, as far as has been drained. `realtime_offset_ns` is
+ * CLOCK_REALTIME less CLOCK_MONOTONIC.
+ */
+void sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times);
 
 struct tally *sampler_tally(const struct sampler *sampler);
 const struct attribution *sampler_attribution(const struct sampler *sampler);

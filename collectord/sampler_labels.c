@@ -65,3 +65,32 @@ sampler_label_again(struct sampler *sampler, const struct labelled_processes *la
 	}
 	return attribution_label_again(sampler->attribution, labelled, machine_clock_ns(CLOCK_MONOTONIC));
 }
+
+/* Record time is CLOCK_MONOTONIC. */
+struct dating {
+	struct label_times *times;
+	uint64_t offset_ns; /* from it to ns since 1970 */
+};
+
+static int
+add_time(void *context, const struct label_time *time)
+{
+	const struct dating *dating = context;
+	const struct profile_label_time dated = {
+		.label = time->text,
+		.begin_ns = time->begin_ns + dating->offset_ns,
+		.end_ns = time->end_ns + dating->offset_ns,
+		.elapsed_ns = time->elapsed_ns,
+	};
+
+	return label_times_add(dating->times, &dated);
+}
+
+void
+sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times)
+{
+	struct dating dating = {times, realtime_offset_ns};
+
+	/* what there is no memory for now is told with the next take */
+	(void)attribution_take_label_times(sampler->attribution, sampler->known_ns, add_time, &dating);
+}

@@ -32,8 +32,9 @@ attribution_init(struct attribution *attribution)
 
 	attribution->images = mapped_images_new(attribution->image_table);
 	attribution->cgroups = cgroup_table_new();
+	attribution->labels = labels_new();
 	attribution->processes = process_table_new();
-	if (!attribution->images || !attribution->cgroups || !attribution->processes)
+	if (!attribution->images || !attribution->cgroups || !attribution->labels || !attribution->processes)
 		return -ENOMEM;
 	attribution->kernel =
 		kernel_map_new(options->procfs, options->sysfs, attribution->images, options->kernel, options->log);
@@ -90,6 +91,7 @@ attribution_free(struct attribution *attribution)
 	code_makers_free(attribution->makers);
 	process_table_free(attribution->processes);
 	labels_waiting_fini(&attribution->waiting);
+	labels_free(attribution->labels);
 	cgroup_table_free(attribution->cgroups);
 	kernel_map_free(attribution->kernel);
 	mapped_image_release(attribution->vsyscall);
@@ -191,6 +193,7 @@ check_living(struct attribution *attribution, uint64_t time_ns)
 			return;
 		if (is_gone(process))
 			process_end(attribution->processes, process, time_ns);
+		process_count_label(process, time_ns);
 	}
 }
 
@@ -203,7 +206,7 @@ forget_ended(struct attribution *attribution, uint64_t now_ns)
 
 	while ((process = process_expired(attribution->processes, until_ns))) {
 		if (attribution->live && !process->one_thread && !is_gone(process))
-			process_end(attribution->processes, process, now_ns);
+			process_go_on(attribution->processes, process, now_ns);
 		else
 			process_forget(attribution->processes, process);
 	}

@@ -64,9 +64,9 @@ is_known(const struct process *process, const struct kin *kin, const uint64_t *k
 }
 
 /* Processes that are not known yet have the labels of their parents. Known is what began before `known_ticks` or has a
- * label already; NULL: what each process tells of itself. */
+ * label already; NULL: what each process tells of itself. They count for it from `time_ns` on. */
 static void
-label_kin(struct attribution *attribution, struct family *family, const uint64_t *known_ticks)
+label_kin(struct attribution *attribution, struct family *family, const uint64_t *known_ticks, uint64_t time_ns)
 {
 	if (family->count)
 		qsort(family->list, family->count, sizeof(*family->list), compare_births);
@@ -79,6 +79,7 @@ label_kin(struct attribution *attribution, struct family *family, const uint64_t
 			continue;
 		process_label(process, parent ? parent->label : NULL);
 		process_label_at_exec(process, NULL);
+		process_count_label(process, time_ns);
 		attribution->label_changes++;
 	}
 }
@@ -102,7 +103,7 @@ void
 attribution_find_kin(struct attribution *attribution, struct family *family, uint64_t time_ns)
 {
 	if (process_each(attribution->processes, has_label, NULL))
-		label_kin(attribution, family, NULL);
+		label_kin(attribution, family, NULL, time_ns);
 	process_each(attribution->processes, note_known, &time_ns);
 }
 
@@ -183,10 +184,11 @@ label_again(struct attribution *attribution, const struct labelled_process *labe
 		return 0;
 	if (!process) /* it began after the scan, and the record that tells is still to come */
 		return attribution_label(attribution, labelled->pid, labelled->label, LABEL_AT_ONCE, time_ns);
-	label = label_new(labelled->label);
+	label = labels_get(attribution->labels, labelled->label);
 	if (!label)
 		return -ENOMEM;
 	process_label(process, label);
+	process_count_label(process, time_ns);
 	label_release(label);
 	attribution->label_changes++;
 	return 0;
@@ -203,7 +205,7 @@ attribution_label_again(struct attribution *attribution, const struct labelled_p
 	if (!err && labelled->count)
 		err = process_each(attribution->processes, add_kin, &reading);
 	if (!err)
-		label_kin(attribution, &reading.family, &labelled->known_ticks);
+		label_kin(attribution, &reading.family, &labelled->known_ticks, time_ns);
 	family_fini(&reading.family);
 	return err;
 }

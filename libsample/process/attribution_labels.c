@@ -23,7 +23,7 @@ attribution_label(struct attribution *attribution, uint32_t pid, const char *tex
 	if (!list)
 		return -ENOMEM;
 	waiting->list = list;
-	label = label_new(text);
+	label = labels_get(attribution->labels, text);
 	if (!label)
 		return -ENOMEM;
 	/* in the order in which they are asked for */
@@ -61,6 +61,7 @@ begin_label(struct attribution *attribution, const struct label_waiting *waiting
 		process_label(process, waiting->label);
 	else
 		process_label_at_exec(process, waiting->label);
+	process_count_label(process, waiting->time_ns);
 	attribution->label_changes++;
 }
 
@@ -100,9 +101,10 @@ follow_fork(struct attribution *attribution, const struct record *record)
 		return;
 	if (child->known_ns < record->time)
 		child->known_ns = record->time;
-	if (!label && !child->label)
+	if (!label && !child->label && !child->counted)
 		return;
 	process_label(child, label);
+	process_count_label(child, record->time);
 	attribution->label_changes++;
 }
 
@@ -118,11 +120,17 @@ attribution_follow_label(struct attribution *attribution, const struct record *r
 		return;
 	case RECORD_COMM:
 		process = record->comm.is_exec ? process_find(attribution->processes, record->pid) : NULL;
-		attribution->label_changes += process && process_take_label(process);
+		if (process && process_take_label(process)) {
+			process_count_label(process, record->time);
+			attribution->label_changes++;
+		}
 		return;
 	case RECORD_EXIT:
 		process = record->tid == record->pid ? process_find(attribution->processes, record->pid) : NULL;
-		attribution->label_changes += process && process->label;
+		if (process && process->label) {
+			process_count_label(process, record->time);
+			attribution->label_changes++;
+		}
 		return;
 	default:
 		return;
@@ -133,4 +141,11 @@ uint64_t
 attribution_label_changes(const struct attribution *attribution)
 {
 	return attribution->label_changes;
+}
+
+int
+attribution_take_label_times(struct attribution *attribution, uint64_t known_ns,
+                             int (*take)(void *context, const struct label_time *time), void *context)
+{
+	return labels_take(attribution->labels, known_ns, take, context);
 }

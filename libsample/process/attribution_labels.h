@@ -11,6 +11,7 @@
 #define DCPI_PROCESS_ATTRIBUTION_LABELS_H
 
 #include "process/attribution.h"
+#include "process/label.h"
 
 #define LABEL_SIZE          64   /* with its NUL */
 #define LABELS_WAITING_MAX  4096 /* for their moment */
@@ -37,6 +38,13 @@ void attribution_begin_labels(struct attribution *attribution, uint64_t time_ns)
 
 /* Counts the changes of which process has which label. */
 uint64_t attribution_label_changes(const struct attribution *attribution);
+
+/*
+ * For how long processes had which label: as labels_take() (label.h). `known_ns` is the record time up to which all has
+ * been applied.
+ */
+int attribution_take_label_times(struct attribution *attribution, uint64_t known_ns,
+                                 int (*take)(void *context, const struct label_time *time), void *context);
 
 /* ---- from one attribution to the next: dcpid begins anew, what it has labelled runs on ---- */
 

@@ -81,7 +81,7 @@ static void
 renew_grace(struct attribution *attribution, struct process *process, uint64_t time_ns)
 {
 	if (process->ended && time_ns > process->ended_ns + attribution->grace_ns / 2)
-		process_end(attribution->processes, process, time_ns);
+		process_go_on(attribution->processes, process, time_ns);
 }
 
 /* That there is no process, or no mapping, may be because nobody told. */

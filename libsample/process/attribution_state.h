@@ -73,6 +73,7 @@ struct attribution {
 	struct mapped_images *images;
 	struct kernel_map *kernel;
 	struct cgroup_table *cgroups;
+	struct labels *labels;
 	struct process_table *processes;
 	struct code_makers *makers; /* NULL: they are not asked for */
 	struct mapping_budget budget;

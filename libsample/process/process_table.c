@@ -49,10 +49,13 @@ forget_code(struct process *process)
 static void
 node_free(struct process_node *node)
 {
-	forget_code(&node->process);
-	address_space_release(node->process.space);
-	label_release(node->process.label);
-	label_release(node->process.label_at_exec);
+	struct process *process = &node->process;
+
+	process_label(process, NULL);
+	process_label_at_exec(process, NULL);
+	process_count_label(process, process->ended_ns);
+	forget_code(process);
+	address_space_release(process->space);
 	free(node);
 }
 
@@ -168,7 +171,7 @@ revive(struct process_table *table, struct process_node *node)
 {
 	if (!node->process.ended)
 		return;
-	node->process.ended = false;
+	node->process.ended = node->process.outlived = false;
 	DL_DELETE(table->ended, node);
 	DL_APPEND(table->living, node);
 	table->ended_count--;
@@ -249,6 +252,15 @@ process_end(struct process_table *table, struct process *process, uint64_t now_n
 }
 
 void
+process_go_on(struct process_table *table, struct process *process, uint64_t now_ns)
+{
+	process->outlived = true;
+	process_count_label(process, process->ended_ns);
+	process_end(table, process, now_ns);
+	process->outlived = true;
+}
+
+void
 process_rename(struct process *process, const char *comm)
 {
 	size_t length = strnlen(comm, COMM_SIZE - 1);
@@ -289,6 +301,22 @@ process_label_at_exec(struct process *process, struct label *label)
 	label_share(label);
 	label_release(process->label_at_exec);
 	process->label_at_exec = label;
+}
+
+void
+process_count_label(struct process *process, uint64_t time_ns)
+{
+	struct label *label = process->ended && !process->outlived ? NULL : process->label;
+
+	if (label == process->counted)
+		return;
+	if (process->counted) {
+		label_end_process(process->counted, time_ns);
+		label_release(process->counted);
+	}
+	process->counted = label_share(label);
+	if (label)
+		label_begin_process(label, time_ns);
 }
 
 bool

@@ -29,6 +29,7 @@ struct process {
 	uint32_t pid;
 	bool ended;
 	bool incomplete;   /* a mapping could not be remembered */
+	bool outlived;     /* its main thread has ended, and others go on */
 	bool one_thread;   /* all its life was seen, and no thread but the main one */
 	uint64_t ended_ns; /* record time of its end, or of the last sign of life since */
 	uint64_t scan_ns;  /* record time at which its mappings were read from /proc; 0: they come from records alone */
@@ -38,6 +39,7 @@ struct process {
 	uint64_t known_ns;           /* record time at which it was this process that has the pid; 0: nobody told */
 	struct label *label;         /* its own share; NULL: none */
 	struct label *label_at_exec; /* that it gets with its next exec; NULL: none */
+	struct label *counted;       /* the label that it was begun for (label.h); NULL: none */
 	struct address_space *space; /* NULL: empty */
 	struct context_cache context;
 
@@ -67,6 +69,9 @@ struct process *process_renew(struct process_table *table, uint32_t pid);
 /* Begin its grace, or begin it anew. */
 void process_end(struct process_table *table, struct process *process, uint64_t now_ns);
 
+/* The same of one that had ended: other threads than the main one are still there at `now_ns`. */
+void process_go_on(struct process_table *table, struct process *process, uint64_t now_ns);
+
 void process_rename(struct process *process, const char *comm);
 
 void process_clear(struct process *process); /* takes its mappings */
@@ -78,6 +83,9 @@ void process_exec(struct process *process, const char *comm);
 void process_label(struct process *process, struct label *label);
 void process_label_at_exec(struct process *process, struct label *label); /* with its next exec, not yet */
 bool process_take_label(struct process *process); /* that exec has come; true when a label was waiting for it */
+
+/* After any change of its label, or of its life: from `time_ns` on it counts for the label that it has, if it lives. */
+void process_count_label(struct process *process, uint64_t time_ns);
 
 /* A process that has not ended, each in its turn; NULL when there is none. */
 struct process *process_next_living(struct process_table *table);

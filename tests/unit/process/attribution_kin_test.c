@@ -295,6 +295,39 @@ who_began_after_the_scan_has_its_label_from_then_on(void **state)
 	assert_string_equal(label_of(story, 1601, 42), "run1");
 }
 
+static int
+add_elapsed(void *context, const struct label_time *time)
+{
+	assert_string_equal(time->text, "run1");
+	*(uint64_t *)context += time->elapsed_ns;
+	return 0;
+}
+
+static uint64_t
+elapsed_until(struct story *story, uint64_t at)
+{
+	uint64_t elapsed_ns = 0;
+
+	assert_int_equal(attribution_take_label_times(story->attribution, at * MS, add_elapsed, &elapsed_ns), 0);
+	return elapsed_ns / MS;
+}
+
+/* While none watches, nothing is sampled, and no time counts. */
+static void
+a_run_is_counted_by_one_attribution_and_then_by_the_next(void **state)
+{
+	struct story *story = *state;
+
+	show(story, 42, 1, 100);
+	scan(story, 1000);
+	label(story, 1100, 42, "run1", LABEL_AT_ONCE);
+	assert_int_equal(elapsed_until(story, 1500), 400);
+	begin_anew(story, 1500, 2000);
+	assert_int_equal(elapsed_until(story, 2600), 600);
+	story_exit(story, 2700, 42, 42);
+	assert_int_equal(elapsed_until(story, 3000), 100);
+}
+
 #define KIN_TEST(test) cmocka_unit_test_setup_teardown(test, setup, story_teardown)
 
 int
@@ -312,6 +345,7 @@ main(void)
 		KIN_TEST(who_has_ended_unseen_is_not_listed),
 		KIN_TEST(a_label_that_waits_is_listed),
 		KIN_TEST(who_began_after_the_scan_has_its_label_from_then_on),
+		KIN_TEST(a_run_is_counted_by_one_attribution_and_then_by_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,126 @@ each_change_of_who_has_a_label_is_counted(void **state)
 	assert_int_equal(attribution_label_changes(story->attribution), before + 2);
 }
 
+/* ---- for how long ---- */
+
+struct taken {
+	size_t count;
+	struct label_time time; /* of the last */
+};
+
+static int
+take_time(void *context, const struct label_time *time)
+{
+	struct taken *taken = context;
+
+	taken->count++;
+	taken->time = *time;
+	return 0;
+}
+
+/* What was counted since the last time, up to `at`, is of one label: from when to when, and how much. 0: nothing is. */
+static void
+assert_counted(struct story *story, uint64_t at, uint64_t begin, uint64_t end, uint64_t elapsed)
+{
+	struct taken taken = {0};
+
+	assert_int_equal(attribution_take_label_times(story->attribution, at * MS, take_time, &taken), 0);
+	assert_int_equal(taken.count, elapsed > 0);
+	if (elapsed == 0)
+		return;
+	assert_int_equal(taken.time.begin_ns, begin * MS);
+	assert_int_equal(taken.time.end_ns, end * MS);
+	assert_int_equal(taken.time.elapsed_ns, elapsed * MS);
+}
+
+static void
+a_run_lasts_from_its_exec_to_its_exit(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_EXEC);
+	assert_counted(*state, 25, 0, 0, 0);
+	execute(*state, 30, 42, "program");
+	assert_counted(*state, 100, 30, 100, 70);
+	story_exit(*state, 350, 42, 42);
+	assert_counted(*state, 500, 100, 350, 250);
+	assert_counted(*state, 900, 0, 0, 0);
+}
+
+static void
+a_run_lasts_until_the_last_of_its_tree_has_ended(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	begin(*state, 30, 42, 43);
+	begin(*state, 31, 43, 44);
+	story_exit(*state, 40, 42, 42);
+	story_exit(*state, 50, 44, 44);
+	attribution_expire(((struct story *)*state)->attribution, 5000 * MS);
+	story_exit(*state, 6000, 43, 43);
+	assert_counted(*state, 7000, 20, 6000, 5980);
+}
+
+static void
+threads_that_end_are_not_the_end(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	story_thread(*state, 25, 42, 50);
+	story_exit(*state, 30, 42, 50);
+	story_exit(*state, 40, 42, 42);
+	assert_counted(*state, 100, 20, 40, 20);
+}
+
+/* The main thread ended, and another goes on: samples tell, and what lies between counts as well. */
+static void
+a_run_whose_main_thread_ends_first_lasts_as_long_as_the_others(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	story_thread(*state, 25, 42, 50);
+	story_exit(*state, 40, 42, 42);
+	assert_counted(*state, 50, 20, 40, 20);
+	assert_string_equal(label_of(*state, 700, 42), "run1");
+	assert_string_equal(label_of(*state, 1500, 42), "run1");
+	attribution_expire(((struct story *)*state)->attribution, 3000 * MS); /* and now it has gone */
+	assert_counted(*state, 4000, 40, 1500, 1460);
+}
+
+static void
+another_label_ends_the_run_of_the_first(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	assert_counted(*state, 30, 20, 30, 10);
+	label_from(*state, 30, 42, "run2", LABEL_AT_ONCE);
+	assert_counted(*state, 100, 30, 100, 70);
+}
+
+static void
+two_runs_of_a_label_count_where_they_do_not_overlap(void **state)
+{
+	begin(*state, 10, 1, 42);
+	begin(*state, 10, 1, 43);
+	begin(*state, 10, 1, 44);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	label_from(*state, 30, 43, "run1", LABEL_AT_ONCE);
+	story_exit(*state, 40, 42, 42);
+	story_exit(*state, 50, 43, 43);
+	label_from(*state, 80, 44, "run1", LABEL_AT_ONCE);
+	story_exit(*state, 85, 44, 44);
+	assert_counted(*state, 100, 20, 85, 35);
+}
+
+/* Its exit was lost: the pid is another process's, which has no label. */
+static void
+a_pid_that_is_given_again_ends_the_run(void **state)
+{
+	begin(*state, 10, 1, 42);
+	label_from(*state, 20, 42, "run1", LABEL_AT_ONCE);
+	begin(*state, 60, 1, 42);
+	assert_counted(*state, 100, 20, 60, 40);
+}
+
 int
 main(void)
 {
@@ -263,6 +383,13 @@ main(void)
 		STORY_TEST(a_new_session_keeps_the_labels),
 		STORY_TEST(no_more_than_so_many_wait),
 		STORY_TEST(each_change_of_who_has_a_label_is_counted),
+		STORY_TEST(a_run_lasts_from_its_exec_to_its_exit),
+		STORY_TEST(a_run_lasts_until_the_last_of_its_tree_has_ended),
+		STORY_TEST(threads_that_end_are_not_the_end),
+		STORY_TEST(a_run_whose_main_thread_ends_first_lasts_as_long_as_the_others),
+		STORY_TEST(another_label_ends_the_run_of_the_first),
+		STORY_TEST(two_runs_of_a_label_count_where_they_do_not_overlap),
+		STORY_TEST(a_pid_that_is_given_again_ends_the_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
