@@ -87,6 +87,12 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 	const struct image **images = calloc(image_count + 1, sizeof(*images));
 	const struct context **contexts = calloc(context_count + 1, sizeof(*contexts));
 	struct slice *slice = make_slice(counted, description, epoch);
+	struct profile_label_time time = {
+		.label = context_count ? context_table_get(counted->contexts, 0)->label : "", /* all have the same */
+		.begin_ns = description->start_ns,
+		.end_ns = description->end_ns,
+		.elapsed_ns = description->end_ns - description->start_ns,
+	};
 	struct profile_batch batch = *entries;
 	int err = images && contexts && slice ? 0 : -ENOMEM;
 
@@ -100,6 +106,8 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 		batch.contexts = contexts;
 		batch.context_count = context_count;
 		batch.slice = slice;
+		batch.times = &time;
+		batch.time_count = time.begin_ns < time.end_ns;
 		err = profile_flush(profile, &batch);
 	}
 	free(slice);
