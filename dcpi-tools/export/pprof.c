@@ -148,6 +148,10 @@ put_comments(struct writer *writer)
 		snprintf(text, sizeof(text), "dcpiexport " DCPI_VERSION ": %s, %s", newest->host, newest->kernel);
 		err = put_comment(writer, text);
 	}
+	if (report->request->options.request.label && !selection->run.is_known && !err)
+		err = put_comment(writer,
+		                  "the duration is that of the slices with samples under the label: how long its "
+		                  "runs lasted is not known");
 	for (size_t i = 0; i < report->choice.columns.count && !err; i++) {
 		const struct selection_event *event = &selection->events[report->choice.columns.events[i]];
 
@@ -165,6 +169,7 @@ put_head(struct writer *writer)
 {
 	const struct report *report = writer->report;
 	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
+	const struct selection_run *run = &report->choice.selection->run;
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int err;
@@ -178,8 +183,8 @@ put_head(struct writer *writer)
 		err = number_text(writer, unit_name(event), &type.unit);
 	if (err)
 		return err;
-	piece.time_nanos = (int64_t)report->choice.selection->start_ns;
-	piece.duration_nanos = (int64_t)report->choice.selection->covered_ns;
+	piece.time_nanos = (int64_t)(run->is_known ? run->begin_ns : report->choice.selection->start_ns);
+	piece.duration_nanos = (int64_t)(run->is_known ? run->elapsed_ns : report->choice.selection->covered_ns);
 	piece.period_type = &type;
 	piece.period = (int64_t)event->period;
 	piece.default_sample_type = type.type;

@@ -11,6 +11,7 @@
 #include "dcpi-tools/common/time_text.h"
 
 #define ROWS_NAMED   5 /* marked ones whose outliers are named */
+#define SECOND_NS    1e9
 #define SETS_NAMED   8 /* of each */
 #define SETS_LISTED  64
 #define SHARED_NAMED 3    /* pairs of sets */
@@ -43,6 +44,8 @@ print_sets(const struct report *report, const struct output *output)
 		        match->last_epoch > match->first_epoch ? "s" : "", match->first_epoch);
 		if (match->last_epoch > match->first_epoch)
 			fprintf(output->stream, " to %" PRIu32, match->last_epoch);
+		if (report->request->normalization == NORMALIZE_TIME)
+			fprintf(output->stream, ", %.3f s", (double)report_time_ns(report, i) / SECOND_NS);
 		if (fabs(report->factors[i] - 1) > 1e-9)
 			fprintf(output->stream, ", counts times %.4g", report->factors[i]);
 		fputc('\n', output->stream);
@@ -51,6 +54,40 @@ print_sets(const struct report *report, const struct output *output)
 		begin_line(output, &heading);
 		fprintf(output->stream, "and %zu more\n", count - SETS_LISTED);
 	}
+}
+
+/* What was counted is divided by, and, where it is not what one would want, why. */
+static void
+print_time(const struct report *report, const struct output *output)
+{
+	const size_t count = report->sets->count;
+	const char *heading = "Time:";
+	size_t labelled = 0, unknown = 0, first = 0;
+
+	if (report->request->normalization != NORMALIZE_TIME)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct stats_set *details = &report->details[i];
+
+		labelled += details->is_labelled;
+		if (details->is_labelled && !details->run.is_known && unknown++ == 0)
+			first = i;
+	}
+	begin_line(output, &heading);
+	if (labelled == 0 || unknown > 0)
+		fputs("counts are divided by the length of the slices that a set has samples in", output->stream);
+	else
+		fputs("counts are divided by how long the runs of a set lasted", output->stream);
+	if (labelled > 0 && labelled < count && unknown == 0)
+		fputs(", without a label by the length of its slices", output->stream);
+	if (unknown > 0) {
+		fprintf(output->stream, ": how long runs lasted is not known of set %zu (", first + 1);
+		text_print(report->sets->sets[first].title, output->stream);
+		fputc(')', output->stream);
+	}
+	if (unknown > 1)
+		fprintf(output->stream, " and %zu more", unknown - 1);
+	fputc('\n', output->stream);
 }
 
 static void
@@ -237,6 +274,7 @@ foot_print(const struct report *report, const struct output *output)
 
 	fputc('\n', output->stream);
 	print_sets(report, output);
+	print_time(report, output);
 	print_weights(report, output);
 	print_noise(report, output);
 	err = print_outliers(report, output);

@@ -85,6 +85,8 @@ describe_set(struct stats_set *details, const struct profile_set_visit *visit, u
 	if (!summary_weights(chosen, details->weights))
 		details->weights[0] = '\0';
 	details->match = selection->match;
+	details->is_labelled = request->label != NULL;
+	details->run = selection->run;
 	details->directory = strdup(visit->set->directory);
 	return details->directory ? 0 : -ENOMEM;
 }

@@ -27,6 +27,9 @@ set_json(const struct report *report, size_t index)
 	failed |= json_object_set_new(set, "end", json_time(details->match.end_ns));
 	failed |= json_object_set_new(set, "first_epoch", json_count(details->match.first_epoch));
 	failed |= json_object_set_new(set, "last_epoch", json_count(details->match.last_epoch));
+	failed |= json_object_set_new(set, "time_ns", json_count(report_time_ns(report, index)));
+	failed |= json_object_set_new(set, "time_of",
+	                              json_string(report_divides_by_run(report, index) ? "runs" : "slices"));
 	failed |= json_object_set_new(set, "period", details->period > 0 ? json_real(details->period) : json_null());
 	failed |= json_object_set_new(set, "samples", json_count(details->samples));
 	if (is_weighted(report))

@@ -11,19 +11,33 @@
 
 #define SAME_PERIOD 1e-9 /* parts that periods may differ by, for they are means */
 
+bool
+report_divides_by_run(const struct report *report, size_t set)
+{
+	return report->details[set].is_labelled && report->knows_runs;
+}
+
+uint64_t
+report_time_ns(const struct report *report, size_t set)
+{
+	const struct stats_set *details = &report->details[set];
+
+	return report_divides_by_run(report, set) ? details->run.elapsed_ns : details->match.covered_ns;
+}
+
 /* What a count of set `set` stands for, before all are scaled so that a set has as many samples as it has on average.
  */
 static double
 worth(const struct report *report, size_t set)
 {
 	const struct stats_set *details = &report->details[set];
+	const uint64_t time_ns = report_time_ns(report, set);
 
 	switch (report->request->normalization) {
 	case NORMALIZE_TOTAL:
 		return details->samples ? 1 / (double)details->samples : 1;
 	case NORMALIZE_TIME:
-		return (report->has_periods ? details->period : 1) /
-		       (details->match.covered_ns ? (double)details->match.covered_ns : 1);
+		return (report->has_periods ? details->period : 1) / (time_ns ? (double)time_ns : 1);
 	default:
 		return report->has_periods ? details->period : 1;
 	}
@@ -50,9 +64,10 @@ choose_factors(struct report *report)
 {
 	const size_t count = report->sets->count;
 
-	report->has_periods = true;
+	report->has_periods = report->knows_runs = true;
 	for (size_t i = 0; i < count; i++) {
 		report->has_periods &= report->details[i].period > 0;
+		report->knows_runs &= report->details[i].run.is_known || !report->details[i].is_labelled;
 		report->is_scaled |= fabs(report->details[i].period / report->details[0].period - 1) > SAME_PERIOD;
 	}
 	report->is_scaled &= report->has_periods;

@@ -19,7 +19,7 @@
 enum normalization {
 	NORMALIZE_NONE,  /* counts as they are, but for periods */
 	NORMALIZE_TOTAL, /* a set's samples */
-	NORMALIZE_TIME,  /* for how long it was sampled */
+	NORMALIZE_TIME,  /* how long its runs lasted, or for how long it was sampled */
 };
 
 enum sort_key {
@@ -53,6 +53,8 @@ struct stats_set {
 	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
 	double period;          /* events per sample, on average where it varied; 0: not known */
 	struct selection_match match;
+	bool is_labelled;                   /* selected by a label */
+	struct selection_run run;           /* then */
 	char *directory;                    /* of its database */
 	char weights[SUMMARY_WEIGHTS_SIZE]; /* what its samples were weighted from (summary.h); "": they are not */
 };
@@ -82,6 +84,7 @@ struct report {
 	double few_percent; /* the part that those have of all samples */
 	size_t marked;      /* rows, shown or not */
 	bool has_periods;   /* of all sets */
+	bool knows_runs;    /* of all sets that a label selects it is known how long they lasted */
 	bool is_scaled;     /* periods differ, and counts are scaled by them */
 	struct variation variation;
 	struct run_history history; /* what is taken for usual besides what the rows show */
@@ -92,6 +95,10 @@ struct report {
 /* An exit status: 0, or another after a message. The request must stay; `database` is not used: NULL. */
 int report_make(struct report *report, const struct request *request, struct database *database);
 void report_fini(struct report *report); /* a zeroed one is allowed */
+
+/* What --normalize time divides by: how long the runs of a set lasted, if a label selects it and all such are known. */
+uint64_t report_time_ns(const struct report *report, size_t set);
+bool report_divides_by_run(const struct report *report, size_t set);
 
 /* How far set `set` of a row is above the row's median, as a part of it, if it is far from the others; else 0. */
 int report_row_outliers(const struct report *report, const struct report_row *row, double *above);

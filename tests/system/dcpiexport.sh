@@ -88,6 +88,33 @@ look_at_callgrind()
 		awk '/PROGRAM TOTALS/ { print $1, $3 }')"
 }
 
+# Two runs in slices of ten minutes: how long one of them lasted is known.
+make_run_database()
+{
+	"$build/tests/system/make_database" "$scratch/runs" <<-END
+		event cpu-clock cycles ns 4000000 yes -
+		image user 7777777777777777 /opt/work
+		context work / run.1
+		context work / old
+		epoch 1795276000 -
+		count cpu-clock 0 0 0x1000 500
+		ran run.1 1795276100 1795276102 2
+		slice 1795276000 1795276600
+		epoch 1795276600 -
+		count cpu-clock 0 1 0x1000 500
+		slice 1795276600 1795277200
+	END
+}
+
+# said_of LABEL - start, duration and what is said of that in what is exported of it
+said_of()
+{
+	dcpiexport --db "$scratch/runs" --label "$1" --pprof "$scratch/label.pb.gz"
+	go tool pprof -raw "$scratch/label.pb.gz" 2>/dev/null |
+		sed -nE 's/^Time: ([^ .]* [0-9:]*).*/\1/p; s/^Duration: ([^,]*).*/\1/p; s/^Comment: (the duration is that of the slices).*/\1/p' |
+		paste -sd ' '
+}
+
 look_at_pprof()
 {
 	local file=$scratch/figure.pb.gz
@@ -104,6 +131,10 @@ look_at_pprof()
 	check_equal 'images have their build-ids' "$scratch/libfigure.so 1111111111111111" \
 		"$(go tool pprof -raw "$file" 2>/dev/null | grep -o "$scratch/libfigure.so 1[^ ]*")"
 	dcpiexport --db "$scratch/work" --pprof - >"$scratch/work.pb.gz"
+	make_run_database || return
+	check_equal 'of a label, the duration is that of its runs' '2026-11-21 15:48:20 2s' "$(said_of run.1)"
+	check_equal 'where it is not known, that of slices, which a comment says' \
+		'the duration is that of the slices 2026-11-21 15:56:40 10m0' "$(said_of old)"
 	check_equal 'by line' $'40 work /src/work.c:10\n30 work /src/work.c:11\n7 work /src/inline.h:5' \
 		"$(top "$scratch/work.pb.gz" -lines | awk '$3 == "work" { print $1, $3, $4 }')"
 }

@@ -107,6 +107,64 @@ look_at_sets()
 		stats --label '*day*' --label 'slow.1' --all $format; done | LC_ALL=C grep -c $'[\001-\010\013-\037]')"
 }
 
+# describe_runs KNOWN - eight runs of 10 to 80 s, in one slice of ten minutes but for run 3, which has half of its 30 s in
+# the next; all take 1000 samples a second in `work`, but run 8 takes 1200. KNOWN=no: as before the times of runs were kept.
+describe_runs()
+{
+	local run begin=0 seconds rate
+
+	printf 'event cycles cycles cycles 62000 yes -\nimage kernel 1111 /opt/runs\nepoch 1795270000 -\n'
+	for ((run = 1; run <= 8; run++)); do
+		echo "context runs - run.$run"
+	done
+	for ((run = 1; run <= 8; run++)); do
+		rate=$((run == 8 ? 1200 : 1000))
+		seconds=$((run == 3 ? 15 : run * 10))
+		echo "count cycles 0 $((run - 1)) 0x1000 $((seconds * rate))"
+		echo "count cycles 0 $((run - 1)) 0x2000 $((seconds * 100))"
+		[ "$1" = no ] || echo "ran run.$run $((1795270000 + begin)) $((1795270000 + begin + seconds)) $seconds"
+		begin=$((begin + seconds))
+	done
+	printf 'slice 1795270000 1795270600\ncount cycles 0 2 0x1000 15000\ncount cycles 0 2 0x2000 1500\n'
+	[ "$1" = no ] || echo 'ran run.3 1795270600 1795270615 15'
+	printf 'slice 1795270600 1795271200\nsymbols 0 0x1000 work 0x2000 rest\n'
+}
+
+# rates FILE - what JSON says that each set has of `work`, normalized, as part of what set 1 has
+rates()
+{
+	jq -r '.sets as $sets | [.rows[] | select(.procedure == "work") | .counts | to_entries[] | .value * $sets[.key].factor] |
+		[.[] / .[0] | . * 1000 | round] | join(" ")' "$1"
+}
+
+look_at_runs()
+{
+	describe_runs yes | "$build/tests/system/make_database" "$scratch/runs" || return
+	describe_runs no | "$build/tests/system/make_database" "$scratch/older" || return
+	dcpistats --db "$scratch/runs" --label 'run.*' --normalize time --json >"$scratch/runs.json"
+	check_equal 'runs of 10 to 80 s in one slice differ by their rates, not by their lengths, nor does a border of slices matter' \
+		'1000 1000 1000 1000 1000 1000 1000 1200' "$(rates "$scratch/runs.json")"
+	check_equal 'as JSON says, by the time of runs' 'runs 10 20 30 40 50 60 70 80' \
+		"$(jq -r '[.sets[0].time_of, (.sets[].time_ns / 1e9)] | join(" ")' "$scratch/runs.json")"
+	dcpistats --db "$scratch/runs" --label 'run.*' --normalize time >"$scratch/printed"
+	check_equal 'and the text' 'Time:     counts are divided by how long the runs of a set lasted' "$(grep ^Time: "$scratch/printed")"
+	check 'for each set' grep -qE '^ +3 run.3: .*, epoch 1, 30.000 s, counts times' "$scratch/printed"
+	dcpistats --db "$scratch/runs" --set --label 'run.[12]' --set --label 'run.[45]' --normalize time --json >"$scratch/runs.json"
+	check_equal 'runs of several labels add up' '30 90 1000 1000' \
+		"$(jq -r '[.sets[].time_ns / 1e9] | join(" ")' "$scratch/runs.json") $(rates "$scratch/runs.json")"
+	check_equal 'what has no label is divided by its slices' 'runs 10 slices 1200' "$(dcpistats --db "$scratch/runs" \
+		--set --label run.1 --set --epoch 1 --normalize time --json | jq -r '[.sets[] | .time_of, .time_ns / 1e9] | join(" ")')"
+	check 'and the text says both' grep -q '^Time: .* lasted, without a label by the length of its slices$' \
+		<(dcpistats --db "$scratch/runs" --set --label run.1 --set --epoch 1 --normalize time)
+	check_equal 'where the times of runs are not known, slices are divided by' 'slices 600 600 1200 600 600 600 600 600' \
+		"$(dcpistats --db "$scratch/older" --label 'run.*' --normalize time --json |
+			jq -r '[.sets[0].time_of, (.sets[].time_ns / 1e9)] | join(" ")')"
+	check 'which the text says' grep -q '^Time: .* slices .*: how long runs lasted is not known of set 1 (run.1) and 7 more$' \
+		<(dcpistats --db "$scratch/older" --label 'run.*' --normalize time)
+	check_equal 'of all sets, when it is not known of one' 'slices slices' "$(dcpistats --set --db "$scratch/runs" --label run.1 \
+		--set --db "$scratch/older" --label run.1 --normalize time --json | jq -r '[.sets[].time_of] | join(" ")')"
+}
+
 # What is usual of runs on this machine decides where the rows of a program are few: ten other runs vary by half a
 # percent, and what varies by five is more than noise then. By the program that worked out the other p-values.
 look_at_history()
@@ -187,6 +245,7 @@ mkdir "$db"
 "$build/tests/system/make_database" "$db" <"$here/dcpistats.description" || exit 1
 look_at_figure
 look_at_sets
+look_at_runs
 look_at_history
 look_at_plots
 look_at_refusals
