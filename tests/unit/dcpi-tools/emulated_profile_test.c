@@ -168,6 +168,23 @@ samples_and_executions_are_at_their_instructions(void **state)
 }
 
 static void
+the_label_has_the_time_of_the_emulation(void **state)
+{
+	const struct selection_request request = {.label = "try1"};
+	struct fixture *fixture = *state;
+	struct selection *selection;
+	char why[256];
+
+	fixture->vcpu->samples[SETUP_EVENT_CYCLES][1] = 1;
+	keep(fixture);
+	assert_int_equal(selection_read(fixture->profile, &request, &selection, why, sizeof(why)), 0);
+	assert_true(selection->run.is_known);
+	assert_int_equal(selection->run.begin_ns, UINT64_C(1000000000));
+	assert_int_equal(selection->run.elapsed_ns, UINT64_C(1000000000));
+	selection_free(selection);
+}
+
+static void
 the_epoch_tells_machine_label_and_periods(void **state)
 {
 	struct fixture *fixture = *state;
@@ -356,6 +373,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(samples_and_executions_are_at_their_instructions),
 		TEST(the_epoch_tells_machine_label_and_periods),
+		TEST(the_label_has_the_time_of_the_emulation),
 		TEST(truth_is_kept_beside_the_samples_and_not_among_them),
 		TEST(an_instruction_that_repeats_is_executed_once),
 		TEST(code_without_a_file_is_unknown),
