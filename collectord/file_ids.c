@@ -91,7 +91,7 @@ read_files(int socket, void *shared)
 	size_t size;
 
 	(void)shared;
-	while ((size = helper_next(socket, packet, HELPER_PACKET_SIZE)) > 0) {
+	while ((size = helper_next(socket, packet, HELPER_PACKET_SIZE, NULL)) > 0) {
 		if (size < sizeof(request))
 			return;
 		packet[size] = '\0';
@@ -381,7 +381,7 @@ ask_child(struct file_ids *ids, const struct waiting_file *file, const struct fi
 	memset(answer, 0, sizeof(*answer));
 	memcpy(packet, &request, sizeof(request));
 	memcpy(packet + sizeof(request), file->path, path_size);
-	err = helper_send(&ids->helper, packet, sizeof(request) + path_size);
+	err = helper_send(&ids->helper, packet, sizeof(request) + path_size, -1);
 	got = err ? err : helper_receive(&ids->helper, answer, sizeof(*answer), NULL, ids->stop_bell, deadline_ns);
 	if (got < 0)
 		answer->error = (int)got;

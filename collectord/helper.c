@@ -121,6 +121,22 @@ helper_abandon(struct helper *helper)
 		helper->stuck[helper->stuck_count++] = pid;
 }
 
+pid_t
+helper_last_stuck(const struct helper *helper)
+{
+	return helper->stuck_count ? helper->stuck[helper->stuck_count - 1] : 0;
+}
+
+bool
+helper_is_stuck(struct helper *helper, pid_t child)
+{
+	reap(helper);
+	for (size_t i = 0; i < helper->stuck_count; i++)
+		if (helper->stuck[i] == child)
+			return true;
+	return false;
+}
+
 static void
 wait_for_ends(struct helper *helper, uint64_t time_ns)
 {
@@ -151,130 +167,9 @@ helper_fini(struct helper *helper)
 	helper->shared = NULL;
 }
 
-int
-helper_send(struct helper *helper, const void *packet, size_t size)
-{
-	ssize_t sent;
-	int err;
-
-	err = helper_start(helper);
-	if (err)
-		return err;
-	do
-		sent = send(helper->socket, packet, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (sent < 0 && errno == EINTR);
-	if (sent >= 0)
-		return 0;
-	err = -errno;
-	helper_abandon(helper);
-	return err;
-}
-
-/* A packet and a descriptor that may come with it; -1 and errno. */
-static ssize_t
-receive(int socket, void *packet, size_t size, int *fd)
-{
-	struct iovec part = {packet, size};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room),
-	};
-	const struct cmsghdr *header;
-	ssize_t got;
-
-	*fd = -1;
-	do
-		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (got < 0 && errno == EINTR);
-	header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(header), sizeof(int));
-	return got;
-}
-
-ssize_t
-helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int stop, uint64_t deadline_ns)
-{
-	int unused = -1, *descriptor = fd ? fd : &unused;
-	int err = -ETIMEDOUT;
-	uint64_t now_ns;
-
-	while (helper->socket >= 0 && (now_ns = monotonic_ns()) < deadline_ns) {
-		struct pollfd fds[] = {{.fd = helper->socket, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
-		ssize_t got;
-
-		if (poll(fds, 2, (int)((deadline_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR) {
-			err = -errno;
-			break;
-		}
-		if (fds[1].revents) {
-			err = -ECANCELED;
-			break;
-		}
-		if (!fds[0].revents)
-			continue;
-		got = receive(helper->socket, packet, size, descriptor);
-		if (!fd && unused >= 0)
-			close(unused);
-		if (got > 0)
-			return got;
-		if (got < 0 && errno == EAGAIN)
-			continue;
-		err = got < 0 ? -errno : -ECHILD;
-		break;
-	}
-	helper_abandon(helper);
-	return err;
-}
-
-ssize_t
-helper_try(struct helper *helper, void *packet, size_t size)
-{
-	int unused = -1;
-	ssize_t got;
-
-	if (helper->socket < 0)
-		return -ECHILD;
-	got = receive(helper->socket, packet, size, &unused);
-	if (unused >= 0)
-		close(unused);
-	if (got > 0)
-		return got;
-	got = got < 0 ? -errno : -ECHILD;
-	if (got != -EAGAIN)
-		helper_abandon(helper);
-	return got;
-}
-
-uint64_t
-helper_cpu_ns(const struct helper *helper)
-{
-	const pid_t pid = helper->pid;
-	clockid_t clock;
-
-	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? clock_ns(clock) : 0;
-}
-
-size_t
-helper_next(int socket, void *packet, size_t size)
-{
-	ssize_t got;
-
-	do
-		got = recv(socket, packet, size, 0);
-	while (got < 0 && errno == EINTR);
-	return got > 0 ? (size_t)got : 0;
-}
-
-bool
-helper_answer(int socket, const void *packet, size_t size, int fd)
+/* A packet, and a descriptor with it; -1: none. 0 or -errno. */
+static int
+send_packet(int socket, const void *packet, size_t size, int fd, int flags)
 {
 	struct iovec part = {(void *)packet, size};
 	union {
@@ -293,7 +188,128 @@ helper_answer(int socket, const void *packet, size_t size, int fd)
 		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
 	}
 	do
-		sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+		sent = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
 	while (sent < 0 && errno == EINTR);
-	return sent == (ssize_t)size;
+	if (sent < 0)
+		return -errno;
+	return sent == (ssize_t)size ? 0 : -EMSGSIZE;
+}
+
+int
+helper_send(struct helper *helper, const void *packet, size_t size, int fd)
+{
+	int err = helper_start(helper);
+
+	if (err)
+		return err;
+	err = send_packet(helper->socket, packet, size, fd, MSG_DONTWAIT);
+	if (err)
+		helper_abandon(helper);
+	return err;
+}
+
+/* A packet and a descriptor that may come with it, which is closed when nobody wants it; -1 and errno. */
+static ssize_t
+receive(int socket, void *packet, size_t size, int *fd, int flags)
+{
+	struct iovec part = {packet, size};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	const struct cmsghdr *header;
+	int received = -1;
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
+	while (got < 0 && errno == EINTR);
+	header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&received, CMSG_DATA(header), sizeof(int));
+	if (fd)
+		*fd = received;
+	else if (received >= 0)
+		close(received);
+	return got;
+}
+
+ssize_t
+helper_receive(struct helper *helper, void *packet, size_t size, int *fd, int stop, uint64_t deadline_ns)
+{
+	int err = -ETIMEDOUT;
+	uint64_t now_ns;
+
+	if (fd)
+		*fd = -1;
+	while (helper->socket >= 0 && (now_ns = monotonic_ns()) < deadline_ns) {
+		struct pollfd fds[] = {{.fd = helper->socket, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
+		ssize_t got;
+
+		if (poll(fds, 2, (int)((deadline_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR) {
+			err = -errno;
+			break;
+		}
+		if (fds[1].revents) {
+			err = -ECANCELED;
+			break;
+		}
+		if (!fds[0].revents)
+			continue;
+		got = receive(helper->socket, packet, size, fd, MSG_DONTWAIT);
+		if (got > 0)
+			return got;
+		if (got < 0 && errno == EAGAIN)
+			continue;
+		err = got < 0 ? -errno : -ECHILD;
+		break;
+	}
+	helper_abandon(helper);
+	return err;
+}
+
+ssize_t
+helper_try(struct helper *helper, void *packet, size_t size)
+{
+	ssize_t got;
+
+	if (helper->socket < 0)
+		return -ECHILD;
+	got = receive(helper->socket, packet, size, NULL, MSG_DONTWAIT);
+	if (got > 0)
+		return got;
+	got = got < 0 ? -errno : -ECHILD;
+	if (got != -EAGAIN)
+		helper_abandon(helper);
+	return got;
+}
+
+uint64_t
+helper_cpu_ns(const struct helper *helper)
+{
+	const pid_t pid = helper->pid;
+	clockid_t clock;
+
+	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? clock_ns(clock) : 0;
+}
+
+size_t
+helper_next(int socket, void *packet, size_t size, int *fd)
+{
+	const ssize_t got = receive(socket, packet, size, fd, 0);
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+bool
+helper_answer(int socket, const void *packet, size_t size, int fd)
+{
+	return send_packet(socket, packet, size, fd, 0) == 0;
 }

@@ -46,8 +46,8 @@ int helper_share(struct helper *helper, size_t size);
 /* Start the child if there is none. 0, -EBUSY: too many were left behind and have not ended, -errno. */
 int helper_start(struct helper *helper);
 
-/* 0 or an error: then there is no child any more. */
-int helper_send(struct helper *helper, const void *packet, size_t size);
+/* A packet, with a descriptor that stays ours (-1: none). 0 or an error: then there is no child any more. */
+int helper_send(struct helper *helper, const void *packet, size_t size, int fd);
 
 /*
  * Wait for a packet until `deadline_ns` (CLOCK_MONOTONIC). Its size, -ETIMEDOUT, -ECANCELED when `stop` (-1: nothing)
@@ -62,15 +62,21 @@ ssize_t helper_try(struct helper *helper, void *packet, size_t size);
 /* Leave the child behind. */
 void helper_abandon(struct helper *helper);
 
+/* Who was left behind last; 0: nobody, or it ended at once. */
+pid_t helper_last_stuck(const struct helper *helper);
+
+/* Has this one, which was left behind, not ended yet? */
+bool helper_is_stuck(struct helper *helper, pid_t child);
+
 /* End a child that has nothing to do, so that its processor time is our children's. */
 void helper_dismiss(struct helper *helper);
 
 /* Processor time of the child that there is now. */
 uint64_t helper_cpu_ns(const struct helper *helper);
 
-/* The child's: the next packet, 0 at the end. A packet is sent whole, with a descriptor (-1: none); false: nobody
- * listens. */
-size_t helper_next(int socket, void *packet, size_t size);
+/* The child's: the next packet, 0 at the end; with `fd`, a descriptor that came with it, else -1. A packet is sent
+ * whole, with a descriptor (-1: none); false: nobody listens. */
+size_t helper_next(int socket, void *packet, size_t size, int *fd);
 bool helper_answer(int socket, const void *packet, size_t size, int fd);
 
 #endif

@@ -217,7 +217,7 @@ read_processes(int socket, void *shared)
 	reading->socket = socket;
 	reading->progress = shared;
 	reading->request = &request;
-	while (!reading->is_deaf && helper_next(socket, &request, sizeof(request)) == sizeof(request)) {
+	while (!reading->is_deaf && helper_next(socket, &request, sizeof(request), NULL) == sizeof(request)) {
 		if (request.cgroups)
 			(void)cgroup_table_walk(request.cgroupfs, tell_cgroup, reading);
 		err = request.pid ? proc_scan_one(request.procfs, request.pid, &visitor)
@@ -283,7 +283,7 @@ send_request(struct proc_reader *reader)
 {
 	add_silent(reader);
 	reader->heard_ns = monotonic_ns();
-	return helper_send(&reader->helper, &reader->request, sizeof(reader->request));
+	return helper_send(&reader->helper, &reader->request, sizeof(reader->request), -1);
 }
 
 static void

@@ -260,14 +260,17 @@ echo(int socket, void *shared)
 {
 	char packet[64];
 	size_t size;
+	int fd;
 
 	(void)shared;
-	while ((size = helper_next(socket, packet, sizeof(packet))) > 0) {
+	while ((size = helper_next(socket, packet, sizeof(packet), &fd)) > 0) {
 		if (size == 4 && memcmp(packet, "hang", 4) == 0)
 			for (;;)
 				pause();
-		if (!helper_answer(socket, packet, size, size == 2 ? STDIN_FILENO : -1))
+		if (!helper_answer(socket, packet, size, size == 2 ? STDIN_FILENO : fd))
 			return;
+		if (fd >= 0)
+			close(fd);
 	}
 }
 
@@ -281,15 +284,15 @@ who_does_not_answer_is_left_behind_and_the_next_is_answered(void **state)
 
 	(void)state;
 	helper_init(&helper, echo);
-	assert_int_equal(helper_send(&helper, "one", 3), 0);
+	assert_int_equal(helper_send(&helper, "one", 3, -1), 0);
 	assert_int_equal(helper_receive(&helper, packet, sizeof(packet), &fd, -1, monotonic_ns() + 5 * SECOND_NS), 3);
 	assert_int_equal(fd, -1);
 	first = helper.pid;
-	assert_int_equal(helper_send(&helper, "hang", 4), 0);
+	assert_int_equal(helper_send(&helper, "hang", 4, -1), 0);
 	assert_int_equal(helper_receive(&helper, packet, sizeof(packet), NULL, -1, monotonic_ns() + SECOND_NS / 10),
 	                 -ETIMEDOUT);
 	assert_int_equal(helper.pid, 0);
-	assert_int_equal(helper_send(&helper, "fd", 2), 0);
+	assert_int_equal(helper_send(&helper, "fd", 2, -1), 0);
 	assert_int_not_equal(helper.pid, first);
 	assert_int_equal(helper_receive(&helper, packet, sizeof(packet), &fd, -1, monotonic_ns() + 5 * SECOND_NS), 2);
 	assert_true(fd >= 0);
@@ -297,6 +300,27 @@ who_does_not_answer_is_left_behind_and_the_next_is_answered(void **state)
 	helper_fini(&helper);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 	assert_int_equal(errno, ECHILD);
+}
+
+static void
+a_descriptor_goes_to_the_child_and_stays_ours(void **state)
+{
+	const int own = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct helper helper;
+	struct stat sent, received;
+	char packet[64];
+	int fd;
+
+	(void)state;
+	helper_init(&helper, echo);
+	assert_int_equal(helper_send(&helper, "one", 3, own), 0);
+	assert_int_equal(helper_receive(&helper, packet, sizeof(packet), &fd, -1, monotonic_ns() + 5 * SECOND_NS), 3);
+	assert_true(fd >= 0 && fd != own);
+	assert_int_equal(fstat(own, &sent) + fstat(fd, &received), 0);
+	assert_int_equal(received.st_rdev, sent.st_rdev);
+	close(fd);
+	close(own);
+	helper_fini(&helper);
 }
 
 static void
@@ -309,10 +333,10 @@ a_child_that_died_is_an_error_and_the_next_is_answered(void **state)
 	helper_init(&helper, echo);
 	assert_int_equal(helper_start(&helper), 0);
 	assert_int_equal(kill(helper.pid, SIGKILL), 0);
-	while (helper_send(&helper, "one", 3) == 0 &&
+	while (helper_send(&helper, "one", 3, -1) == 0 &&
 	       helper_receive(&helper, packet, sizeof(packet), NULL, -1, monotonic_ns() + 5 * SECOND_NS) == 3)
 		;
-	assert_int_equal(helper_send(&helper, "one", 3), 0);
+	assert_int_equal(helper_send(&helper, "one", 3, -1), 0);
 	assert_int_equal(helper_receive(&helper, packet, sizeof(packet), NULL, -1, monotonic_ns() + 5 * SECOND_NS), 3);
 	helper_fini(&helper);
 }
@@ -332,6 +356,7 @@ main(void)
 		SITE_TEST(a_file_that_was_only_touched_is_the_same),
 		SITE_TEST(a_change_that_had_no_room_is_met_when_the_file_is_asked_about_again),
 		cmocka_unit_test(who_does_not_answer_is_left_behind_and_the_next_is_answered),
+		cmocka_unit_test(a_descriptor_goes_to_the_child_and_stays_ours),
 		cmocka_unit_test(a_child_that_died_is_an_error_and_the_next_is_answered),
 	};
 
