@@ -13,13 +13,12 @@
 #include "base/error.h"
 #include "base/monotonic.h"
 #include "collectord/helper.h"
+#include "collectord/silent_devices.h"
 #include "collectord/worker_thread.h"
 #include "process/file_identity.h"
 #include "process/hash.h"
 
 #define CHANGES_MAX 256
-#define HUNG_MAX    16 /* devices */
-#define HUNG_FOR_NS (60 * SECOND_NS)
 
 /* What has been as it is for a day will not change in this second. */
 #define PAUSE_SHARE  64 /* of a file's age */
@@ -51,11 +50,6 @@ struct waiting_file {
 	char path[];
 };
 
-struct hung_device {
-	uint32_t major, minor;
-	uint64_t until_ns;
-};
-
 /* A packet for the child: `path` follows, with its NUL. */
 struct file_request {
 	struct file_question question;
@@ -75,7 +69,7 @@ struct file_ids {
 	size_t waiting;
 	struct file_id_key changes[CHANGES_MAX]; /* with the new content */
 	size_t change_count;
-	struct hung_device hung[HUNG_MAX]; /* the latest first */
+	struct silent_devices silent;
 	struct file_ids_stats stats;
 };
 
@@ -257,26 +251,6 @@ file_ids_cpu_ns(const struct file_ids *ids)
 
 /* ---- the thread; with the lock held ---- */
 
-static bool
-is_hung(const struct file_ids *ids, const struct file_id_key *key, uint64_t now_ns)
-{
-	for (size_t i = 0; i < HUNG_MAX; i++)
-		if (ids->hung[i].until_ns > now_ns && ids->hung[i].major == key->device_major &&
-		    ids->hung[i].minor == key->device_minor)
-			return true;
-	return false;
-}
-
-static void
-note_hung(struct file_ids *ids, const struct file_id_key *key, uint64_t now_ns)
-{
-	memmove(&ids->hung[1], &ids->hung[0], sizeof(ids->hung) - sizeof(ids->hung[0]));
-	ids->hung[0] = (struct hung_device){key->device_major, key->device_minor, now_ns + HUNG_FOR_NS};
-	log_write(ids->log, LOG_LEVEL_WARNING,
-	          "the file system of device %u:%u does not answer: its programs and libraries stay without build-id",
-	          key->device_major, key->device_minor);
-}
-
 static void
 take_build_id(struct file_id *id, const struct file_answer *answer)
 {
@@ -331,8 +305,11 @@ take_answer(struct file_ids *ids, const struct file_id_key *key, const struct fi
 
 	if (answer->error == -ETIMEDOUT) {
 		ids->stats.hung++;
-		if (!is_hung(ids, key, now_ns))
-			note_hung(ids, key, now_ns);
+		if (silent_devices_add(&ids->silent, key->device_major, key->device_minor, &ids->helper))
+			log_write(ids->log, LOG_LEVEL_WARNING,
+			          "the file system of device %u:%u does not answer: its programs and libraries stay "
+			          "without build-id",
+			          key->device_major, key->device_minor);
 	}
 	if (!id)
 		return;
@@ -402,7 +379,8 @@ look_at_next(struct file_ids *ids)
 		ids->last = &ids->first;
 	ids->waiting--;
 	ids->is_busy = true;
-	if (!is_hung(ids, &file->key, monotonic_ns())) {
+	silent_devices_renew(&ids->silent, &ids->helper);
+	if (!silent_devices_have(&ids->silent, file->key.device_major, file->key.device_minor)) {
 		pthread_mutex_unlock(&ids->lock);
 		ask_child(ids, file, &version, &answer);
 		pthread_mutex_lock(&ids->lock);

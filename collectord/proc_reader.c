@@ -10,20 +10,16 @@
 #include "base/error.h"
 #include "base/monotonic.h"
 #include "collectord/helper.h"
+#include "collectord/silent_devices.h"
 #include "process/cgroup_table.h"
 #include "process/proc_scan.h"
 
 #define DIRECTORY_SIZE 1024
-#define SILENT_MAX     16               /* devices, and processes, that did not answer */
-#define SILENT_NS      (60 * SECOND_NS) /* for which they are not asked again */
+#define SILENT_MAX     16 /* processes that did not answer */
 #define ASKED_A_SECOND 64
 #define PACKET_AGE_NS  UINT64_C(20000000)  /* that waits to be filled */
 #define LOOK_NS        UINT64_C(100000000) /* between two looks at a child that says nothing */
 #define FAILURES_MAX   3                   /* children that end on their way, one after the other */
-
-struct device {
-	uint32_t major, minor;
-};
 
 /* A packet for the child. */
 struct read_request {
@@ -31,8 +27,7 @@ struct read_request {
 	uint32_t from; /* of all: the first */
 	bool cgroups;
 	uint32_t processes[SILENT_MAX]; /* that did not answer; 0: none */
-	struct device devices[SILENT_MAX];
-	unsigned device_count;
+	struct silent_devices devices;
 	char procfs[DIRECTORY_SIZE], cgroupfs[DIRECTORY_SIZE];
 };
 
@@ -65,11 +60,6 @@ struct silent_process {
 	uint64_t until_ns;
 };
 
-struct silent_device {
-	struct device device;
-	uint64_t until_ns;
-};
-
 struct proc_reader {
 	struct attribution *attribution;
 	const struct log *log;
@@ -84,7 +74,6 @@ struct proc_reader {
 	uint64_t asked_ns; /* the second in which `asked` were */
 	unsigned asked, refused;
 	struct silent_process processes[SILENT_MAX]; /* the latest first */
-	struct silent_device devices[SILENT_MAX];
 	struct proc_reader_stats stats;
 };
 
@@ -186,11 +175,9 @@ static bool
 may_open(void *context, const struct record_mmap *mmap)
 {
 	struct reading *reading = context;
-	const struct read_request *request = reading->request;
 
-	for (unsigned i = 0; i < request->device_count; i++)
-		if (request->devices[i].major == mmap->device_major && request->devices[i].minor == mmap->device_minor)
-			return false;
+	if (silent_devices_have(&reading->request->devices, mmap->device_major, mmap->device_minor))
+		return false;
 	reading->progress->major = mmap->device_major;
 	reading->progress->minor = mmap->device_minor;
 	reading->progress->opens = true;
@@ -262,26 +249,13 @@ proc_reader_free(struct proc_reader *reader)
 	free(reader);
 }
 
-/* Those that are still silent; the others may be asked again. */
-static void
-add_silent(struct proc_reader *reader)
-{
-	struct read_request *request = &reader->request;
-	const uint64_t now_ns = monotonic_ns();
-
-	request->device_count = 0;
-	for (size_t i = 0; i < SILENT_MAX; i++) {
-		if (reader->devices[i].until_ns > now_ns)
-			request->devices[request->device_count++] = reader->devices[i].device;
-		request->processes[i] = reader->processes[i].pid;
-	}
-}
-
 /* Have a child read the request, or what is left of it. */
 static int
 send_request(struct proc_reader *reader)
 {
-	add_silent(reader);
+	for (size_t i = 0; i < SILENT_MAX; i++)
+		reader->request.processes[i] = reader->processes[i].pid;
+	silent_devices_renew(&reader->request.devices, &reader->helper);
 	reader->heard_ns = monotonic_ns();
 	return helper_send(&reader->helper, &reader->request, sizeof(reader->request), -1);
 }
@@ -398,14 +372,13 @@ note_silent(struct proc_reader *reader)
 
 	reader->stats.hung++;
 	if (progress->opens) {
-		const struct device device = {progress->major, progress->minor};
+		const uint32_t major = progress->major, minor = progress->minor;
 
-		memmove(&reader->devices[1], &reader->devices[0], sizeof(reader->devices) - sizeof(reader->devices[0]));
-		reader->devices[0] = (struct silent_device){device, until_ns};
+		(void)silent_devices_add(&reader->request.devices, major, minor, &reader->helper);
 		log_write(reader->log, LOG_LEVEL_WARNING,
 		          "the file system of device %" PRIu32 ":%" PRIu32
 		          " does not answer: programs and libraries on it that run already are known by path alone",
-		          device.major, device.minor);
+		          major, minor);
 		return;
 	}
 	memmove(&reader->processes[1], &reader->processes[0], sizeof(reader->processes) - sizeof(reader->processes[0]));
@@ -493,8 +466,8 @@ take_next(struct proc_reader *reader)
 	if (got != -EAGAIN) {
 		go_on(reader, (int)got);
 	} else if (monotonic_ns() - reader->heard_ns > PROC_READER_PATIENCE_NS) {
-		note_silent(reader);
 		helper_abandon(&reader->helper);
+		note_silent(reader);
 		reader->failures = 0; /* what did not answer is not asked again */
 		go_on(reader, -ETIMEDOUT);
 	}
