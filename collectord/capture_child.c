@@ -19,6 +19,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define REAP_S    2 /* a process that was killed is waited for; one that hangs in the kernel is left to itself */
+#define LOOK_NS   (SECOND_NS / 2) /* between two looks at one that says nothing */
+#define STAT_SIZE 512
 
 extern char **environ;
 
@@ -31,6 +33,7 @@ struct child {
 	uint8_t *bytes;
 	size_t size, capacity;
 	uint64_t deadline_ns;
+	uint64_t cpu_ns, moved_ns; /* that it had used, and when it was seen to move last */
 };
 
 int
@@ -152,6 +155,42 @@ read_some(struct child *child)
 	return got < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
+/* Does it wait in the kernel? One that is ready to run, on a machine that has no time for it, does not. */
+static bool
+is_waiting(pid_t pid)
+{
+	char path[32], text[STAT_SIZE];
+	const char *at;
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	at = strrchr(text, ')'); /* behind its name, " STATE " */
+	return at && (strncmp(at, ") D", 3) == 0 || strncmp(at, ") S", 3) == 0);
+}
+
+/* Neither has it computed for CAPTURE_CHILD_PATIENCE_S nor would it: what it reads does not answer. */
+static bool
+hangs(struct child *child, uint64_t now_ns)
+{
+	uint64_t cpu_ns = child->cpu_ns;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(child->pid, &clock) == 0)
+		cpu_ns = machine_clock_ns(clock);
+	if (cpu_ns != child->cpu_ns || child->moved_ns == 0) {
+		child->cpu_ns = cpu_ns;
+		child->moved_ns = now_ns;
+	}
+	return now_ns - child->moved_ns > CAPTURE_CHILD_PATIENCE_S * SECOND_NS && is_waiting(child->pid);
+}
+
 /* 0 when it has closed its output; -ETIMEDOUT, -ECANCELED, ... */
 static int
 converse(struct child *child, int stop)
@@ -163,11 +202,13 @@ converse(struct child *child, int stop)
 			{.fd = child->in, .events = POLLOUT},
 			{.fd = stop, .events = POLLIN},
 		};
+		const uint64_t left_ns = child->deadline_ns - now_ns;
 		int result;
 
-		if (now_ns >= child->deadline_ns)
+		if (now_ns >= child->deadline_ns || hangs(child, now_ns))
 			return -ETIMEDOUT;
-		result = poll(fds, sizeof(fds) / sizeof(fds[0]), (int)((child->deadline_ns - now_ns) / 1000000) + 1);
+		result = poll(fds, sizeof(fds) / sizeof(fds[0]),
+		              (int)((left_ns < LOOK_NS ? left_ns : LOOK_NS) / 1000000) + 1);
 		if (result < 0 && errno != EINTR)
 			return -errno;
 		if (result <= 0)

@@ -1,7 +1,8 @@
 /*
  * capture_child.h - one run of dcpi-capture: a request in, a reply out
  *
- * Whatever the process does, it ends: when it has said all, or is killed after CAPTURE_CHILD_S.
+ * Whatever the process does, it ends: when it has said all, or is killed, after CAPTURE_CHILD_S, or when it has waited
+ * for CAPTURE_CHILD_PATIENCE_S in the kernel: the file that it reads may lie on what does not answer.
  * Thread rule: one thread, which waits, and which no SIGPIPE may end: a process may be gone before it has read its
  * request.
  */
@@ -14,7 +15,8 @@
 
 #include "capture/protocol.h"
 
-#define CAPTURE_CHILD_S 60
+#define CAPTURE_CHILD_S          60
+#define CAPTURE_CHILD_PATIENCE_S 2
 
 struct capture_outcome {
 	/*

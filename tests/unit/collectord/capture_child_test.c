@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/monotonic.h"
 #include "collectord/capture_child.h"
 #include "process/build_id.h"
 #include "profile/symbol_blob.h"
@@ -482,6 +483,32 @@ who_must_stop_does_not_wait(void **state)
 	close(stop);
 }
 
+/* As one does that reads from a file system that does not answer. */
+static void
+who_waits_for_something_is_ended_soon(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	const uint64_t began_ns = monotonic_ns();
+	char path[PATH_MAX];
+
+	assert_int_equal(run_program(stage, script(stage, "exec sleep 600", path), &request, -1)->error, -ETIMEDOUT);
+	assert_true(monotonic_ns() - began_ns < CAPTURE_CHILD_S * SECOND_NS / 2);
+}
+
+static void
+who_computes_for_longer_is_waited_for(void **state)
+{
+	struct stage *stage = *state;
+	const struct capture_request request = {.image = stage->image};
+	const uint64_t began_ns = monotonic_ns();
+	char path[PATH_MAX];
+
+	run_program(stage, script(stage, "ulimit -t 3; while :; do :; done", path), &request, -1);
+	assert_int_equal(stage->outcome.error, -ECHILD);
+	assert_true(monotonic_ns() - began_ns > 3 * SECOND_NS);
+}
+
 static void
 who_says_too_much_is_ended(void **state)
 {
@@ -517,6 +544,8 @@ main(void)
 		CASE(what_makes_no_sense_is_refused),
 		CASE(a_program_that_is_not_there_is_said),
 		CASE(who_must_stop_does_not_wait),
+		CASE(who_waits_for_something_is_ended_soon),
+		CASE(who_computes_for_longer_is_waited_for),
 		CASE(who_says_too_much_is_ended),
 	};
 
