@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -23,6 +22,7 @@
 #include "code/capture.h"
 #include "image/image_file.h"
 #include "process/code_maker.h"
+#include "process/mapped_file.h"
 
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
 
@@ -132,12 +132,20 @@ is_of_kernel(const struct image *image)
 	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
 }
 
-static bool
-is_file(int fd)
+/* What is handed over only stands for the file: opened here, one that does not answer has no thread of dcpid's waiting.
+ */
+static int
+open_run_time_file(void)
 {
-	struct stat status;
+	const int fd = mapped_file_reopen(RUN_TIME_FILE);
+	int err = 0;
 
-	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+	if (fd < 0)
+		return fd;
+	if (dup2(fd, RUN_TIME_FILE) < 0)
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 /* What needs rights. */
@@ -151,7 +159,7 @@ open_files(struct task *task)
 	if (is_of_kernel(image))
 		return kernel_text_open("/proc", image, &task->kernel);
 	if (code_maker_is_image(image))
-		return is_file(RUN_TIME_FILE) ? 0 : -EBADF;
+		return open_run_time_file();
 	if (image->kind != IMAGE_USER)
 		return 0; /* the vdso is in our own memory */
 	procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,9 @@
 /*
  * run_time.h - what a process told about the code that it made
  *
- * dcpid has the file open, and hands it over as descriptor RUN_TIME_FILE; the request's `start` is the address of
- * offset 0, its `end` the position in the file up to which it was read before. Thread rule: one thread.
+ * Descriptor RUN_TIME_FILE, open for reading: dcpid hands it over as one that only stands for the file (O_PATH). The
+ * request's `start` is the address of offset 0, its `end` the position in the file up to which it was read before.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_CAPTURE_RUN_TIME_H
 #define DCPI_CAPTURE_RUN_TIME_H

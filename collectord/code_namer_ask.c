@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/escape.h"
@@ -31,13 +30,12 @@ now_ns(void)
 	return machine_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* All but its image and note. 0 or -ENOMEM. */
 static int
 make_question(const struct named *named, struct question *question)
 {
 	const size_t count = named->blocks.count < REQUEST_PLACES_MAX ? named->blocks.count : REQUEST_PLACES_MAX;
 
-	if (code_namer_copy_image(&question->image, &named->image))
-		return -ENOMEM;
 	question->places = calloc(count + 1, sizeof(*question->places));
 	if (!question->places)
 		return -ENOMEM;
@@ -49,10 +47,10 @@ make_question(const struct named *named, struct question *question)
 }
 
 static void
-question_fini(struct question *question)
+question_fini(const struct code_namer *namer, struct question *question)
 {
 	if (question->note.fd >= 0)
-		close(question->note.fd);
+		code_notes_close(namer->options.notes, question->note.fd);
 	free(question->places);
 	code_namer_free_image(&question->image);
 }
@@ -98,7 +96,7 @@ fail(struct code_namer *namer, struct named *named, int err)
 {
 	char shown[CODE_NAMER_SHOWN_SIZE];
 
-	named->failures++;
+	named->failures = err == -ETIMEDOUT ? FAILURES_MAX : named->failures + 1;
 	if (err != -ECANCELED && named->failures == FAILURES_MAX)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,
 		          "%s of process %llu: what it tells of its code cannot be read: %s",
@@ -162,13 +160,18 @@ take_answer(struct code_namer *namer, struct named *named, const struct question
 bool
 code_namer_ask_about(struct code_namer *namer, struct named *named)
 {
-	struct question question = {.note = {.fd = -1}, .seen = named->seen};
+	struct question question = {.note = {.fd = -1}};
 	struct capture_outcome outcome;
-	bool asks = false;
+	bool asks;
+	int err;
 
 	named->due_ns = now_ns() + CODE_NAMER_WAIT_NS;
-	if (code_notes_open(namer->options.notes, &named->image, &question.note) == 0)
-		asks = (question.note.is_changed || named->is_fresh) && named->failures < FAILURES_MAX;
+	if (code_namer_copy_image(&question.image, &named->image))
+		return false;
+	pthread_mutex_unlock(&namer->lock);
+	err = code_notes_open(namer->options.notes, &question.image, &question.note);
+	pthread_mutex_lock(&namer->lock);
+	asks = !err && (question.note.is_changed || named->is_fresh) && named->failures < FAILURES_MAX;
 	if (asks)
 		asks = make_question(named, &question) == 0;
 	named->is_fresh &= !asks;
@@ -178,6 +181,6 @@ code_namer_ask_about(struct code_namer *namer, struct named *named)
 		pthread_mutex_lock(&namer->lock);
 		take_answer(namer, named, &question, &outcome);
 	}
-	question_fini(&question);
+	question_fini(namer, &question);
 	return asks;
 }

@@ -251,7 +251,7 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		free(collection);
 		return collection_say(why, size, config->database, "collect", -ENOMEM);
 	}
-	collection->notes = code_notes_new("/proc");
+	collection->notes = code_notes_new("/proc", log);
 	if (!collection->notes) {
 		machine_watch_free(collection->watch);
 		free(collection);

@@ -19,8 +19,6 @@ collection_exchange_notes(struct collection *collection)
 		sampler_renew_code(collection->sampler, pid, generation);
 	while (sampler_take_code_maker(collection->sampler, &maker))
 		code_notes_meet(collection->notes, &maker);
-	if (collection->flusher && code_notes_wants_look(collection->notes))
-		flusher_look(collection->flusher);
 }
 
 void

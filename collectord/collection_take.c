@@ -15,6 +15,8 @@ collection_cpu_time_ns(const struct collection *collection)
 
 	if (collection->files)
 		cpu_ns += file_ids_cpu_ns(collection->files);
+	if (collection->notes)
+		cpu_ns += code_notes_cpu_ns(collection->notes);
 	if (collection->sampler)
 		cpu_ns += sampler_reader_cpu_ns(collection->sampler);
 	return cpu_ns;

@@ -209,16 +209,6 @@ run_post(struct flusher *flusher)
 	ring_bell(flusher);
 }
 
-/* May wait for the disks and networks that processes have their files on. */
-static void
-run_look(struct flusher *flusher)
-{
-	flusher->wants_look = false;
-	pthread_mutex_unlock(&flusher->lock);
-	code_notes_look(flusher->notes);
-	pthread_mutex_lock(&flusher->lock);
-}
-
 static void
 run_store(struct flusher *flusher)
 {
@@ -248,8 +238,6 @@ run(void *context)
 	for (;;) {
 		if (flusher->call)
 			run_call(flusher);
-		else if (flusher->wants_look && !flusher->stop)
-			run_look(flusher);
 		else if (flusher->wants_store && !flusher->stop)
 			run_store(flusher);
 		else if (flusher->has_work && (retry_is_due(flusher) || flusher->stop))
@@ -367,15 +355,6 @@ flusher_store_names(struct flusher *flusher)
 {
 	pthread_mutex_lock(&flusher->lock);
 	flusher->wants_store = flusher->namer != NULL;
-	pthread_cond_broadcast(&flusher->changed);
-	pthread_mutex_unlock(&flusher->lock);
-}
-
-void
-flusher_look(struct flusher *flusher)
-{
-	pthread_mutex_lock(&flusher->lock);
-	flusher->wants_look = flusher->notes != NULL;
 	pthread_cond_broadcast(&flusher->changed);
 	pthread_mutex_unlock(&flusher->lock);
 }

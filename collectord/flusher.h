@@ -98,9 +98,6 @@ void flusher_store_names(struct flusher *flusher);
  */
 void flusher_give_files(struct flusher *flusher, struct file_ids *files);
 
-/* Have the flusher's thread look at processes that the notes have met, as soon as it can. */
-void flusher_look(struct flusher *flusher);
-
 /* Who is told of each flush, and has what was captured stored after it (capturer.h); borrowed. Before the first job. */
 void flusher_serve(struct flusher *flusher, struct capturer *capturer);
 

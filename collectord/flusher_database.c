@@ -12,7 +12,7 @@
 #include "process/image_of_mapping.h"
 #include "profile/captured.h"
 
-#define FILES_WAIT_NS UINT64_C(100000000) /* for build-ids that were asked for a moment ago */
+#define FILES_WAIT_NS UINT64_C(100000000) /* for build-ids, and for maps of code, that were asked for a moment ago */
 
 /* Errors that another try on the same open files can do away with; after the others, they are opened anew. */
 static bool
@@ -87,7 +87,10 @@ join_nameless_code(struct flusher *flusher, const struct work *work)
 
 	if (!flusher->notes)
 		return;
-	code_notes_look(flusher->notes);
+	for (uint32_t i = flusher->images_written; flusher->namer && i < work->image_count; i++)
+		if (code_maker_is_image(flusher->images[i]))
+			code_notes_ask(flusher->notes, flusher->images[i]);
+	code_notes_settle(flusher->notes, FILES_WAIT_NS);
 	for (uint32_t i = flusher->images_written; i < work->image_count; i++)
 		if (code_maker_is_image(flusher->images[i]) &&
 		    (!flusher->namer || !code_notes_tells(flusher->notes, flusher->images[i])))

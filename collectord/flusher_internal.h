@@ -62,7 +62,7 @@ struct flusher {
 	pthread_cond_t changed;
 	bool stop;
 	bool ended; /* the thread has */
-	bool wants_look, wants_store;
+	bool wants_store;
 	uint64_t start_cpu_ns; /* see flusher_start_cpu_ns() */
 	bool is_busy;          /* the thread is in the profile */
 	bool has_work;

@@ -24,8 +24,10 @@
 /* Through whose eyes it is looked for. */
 struct viewer {
 	const char *procfs;
-	uint32_t pid; /* as we call it */
-	bool is_self; /* it is the process itself */
+	mapped_file_step *step;
+	void *context; /* of `step` */
+	uint32_t pid;  /* as we call it */
+	bool is_self;  /* it is the process itself */
 	uint32_t uids[UIDS];
 	unsigned uid_count;
 	uint32_t own_pid; /* as it calls itself */
@@ -109,13 +111,16 @@ read_status_line(void *context, char *line)
 	return 0;
 }
 
+/* Its `procfs` and `step` are there. */
 static bool
-viewer_init(struct viewer *viewer, const char *procfs, uint32_t pid, uint32_t maker_pid)
+viewer_init(struct viewer *viewer, uint32_t pid, uint32_t maker_pid)
 {
 	char directory[PATH_MAX];
 
-	*viewer = (struct viewer){.procfs = procfs, .pid = pid, .is_self = pid == maker_pid, .own_pid = pid};
-	snprintf(directory, sizeof(directory), "%s/%" PRIu32, procfs, pid);
+	viewer->pid = viewer->own_pid = pid;
+	viewer->is_self = pid == maker_pid;
+	viewer->uid_count = 0;
+	snprintf(directory, sizeof(directory), "%s/%" PRIu32, viewer->procfs, pid);
 	if (lines_read(directory, "status", read_status_line, viewer) != 0)
 		return false;
 	if (!viewer->is_self)
@@ -125,31 +130,27 @@ viewer_init(struct viewer *viewer, const char *procfs, uint32_t pid, uint32_t ma
 
 /* The process itself, or who is left of those that it comes from. */
 static bool
-find_viewer(struct viewer *viewer, const char *procfs, const struct code_maker *maker)
+find_viewer(struct viewer *viewer, const struct code_maker *maker)
 {
-	if (code_file_lives(procfs, maker) && viewer_init(viewer, procfs, maker->pid, maker->pid))
+	if (code_file_lives(viewer->procfs, maker) && viewer_init(viewer, maker->pid, maker->pid))
 		return true;
 	for (unsigned i = 0; i < maker->ancestor_count; i++)
-		if (viewer_init(viewer, procfs, maker->ancestors[i], maker->pid))
+		if (viewer_init(viewer, maker->ancestors[i], maker->pid))
 			return true;
 	return false;
 }
 
 static int
-open_in_root(const struct viewer *viewer, const char *path)
+find_in_root(const struct viewer *viewer, const char *path)
 {
 	const int procfs = open(viewer->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int file, fd;
+	int file;
 
 	if (procfs < 0)
 		return -errno;
-	file = mapped_file_below_root(procfs, viewer->pid, path);
+	file = mapped_file_walk(procfs, viewer->pid, path, viewer->step, viewer->context);
 	close(procfs);
-	if (file < 0)
-		return file;
-	fd = mapped_file_reopen(file);
-	close(file);
-	return fd;
+	return file;
 }
 
 /* Does the link lead to `path`? It may be gone since: " (deleted)" behind it. */
@@ -166,9 +167,8 @@ leads_to(int directory, const char *name, const char *path)
 	return target[length] == '\0' || strcmp(target + length, " (deleted)") == 0;
 }
 
-/* What is opened here is no device that waits: the name was a file's, and whatever it is is looked at afterwards. */
 static int
-open_descriptor(const struct viewer *viewer, const char *path)
+find_descriptor(const struct viewer *viewer, const char *path)
 {
 	char name[PATH_MAX];
 	const struct dirent *entry;
@@ -182,7 +182,7 @@ open_descriptor(const struct viewer *viewer, const char *path)
 	for (unsigned i = 0; fd == -ENOENT && i < DESCRIPTORS_MAX && (entry = readdir(directory)); i++) {
 		if (!leads_to(dirfd(directory), entry->d_name, path))
 			continue;
-		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = openat(dirfd(directory), entry->d_name, O_PATH | O_CLOEXEC);
 		if (fd < 0)
 			fd = -errno;
 	}
@@ -191,13 +191,13 @@ open_descriptor(const struct viewer *viewer, const char *path)
 }
 
 static int
-open_as_seen(const struct viewer *viewer, const char *path)
+find_as_seen(const struct viewer *viewer, const char *path)
 {
-	int fd = open_in_root(viewer, path), other;
+	int fd = find_in_root(viewer, path), other;
 
 	if (fd >= 0 || !viewer->is_self)
 		return fd;
-	other = open_descriptor(viewer, path);
+	other = find_descriptor(viewer, path);
 	return other >= 0 ? other : fd;
 }
 
@@ -242,14 +242,30 @@ judge(const struct viewer *viewer, const struct code_maker *maker, int fd)
 	return is_later(real_ns - age_ns, written_ns) ? -ESTALE : 0;
 }
 
+/* May it be read? */
 static int
-open_judged(const struct viewer *viewer, const struct code_maker *maker, const char *path)
+try_to_read(int file)
 {
-	int fd = open_as_seen(viewer, path), err;
+	const int fd = mapped_file_reopen(file);
 
 	if (fd < 0)
 		return fd;
-	err = judge(viewer, maker, fd);
+	close(fd);
+	return 0;
+}
+
+static int
+find_judged(const struct viewer *viewer, const struct code_maker *maker, const char *path)
+{
+	int fd = find_as_seen(viewer, path), err;
+
+	if (fd < 0)
+		return fd;
+	err = viewer->step ? viewer->step(viewer->context, fd) : 0;
+	if (!err)
+		err = judge(viewer, maker, fd);
+	if (!err)
+		err = try_to_read(fd);
 	if (!err)
 		return fd;
 	close(fd);
@@ -257,18 +273,19 @@ open_judged(const struct viewer *viewer, const struct code_maker *maker, const c
 }
 
 int
-code_file_open(const char *procfs, const struct code_maker *maker)
+code_file_find(const char *procfs, const struct code_maker *maker, mapped_file_step *step, void *context)
 {
-	struct viewer viewer;
+	struct viewer viewer = {.procfs = procfs, .step = step, .context = context};
 	char path[64];
-	int fd = -ENOENT;
+	int dump = -ENOENT, map;
 
-	if (!find_viewer(&viewer, procfs, maker))
+	if (!find_viewer(&viewer, maker))
 		return -ENOENT;
 	if (maker->jitdump)
-		fd = open_judged(&viewer, maker, maker->jitdump);
-	if (fd >= 0)
-		return fd;
+		dump = find_judged(&viewer, maker, maker->jitdump);
+	if (dump >= 0)
+		return dump;
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", viewer.own_pid);
-	return open_judged(&viewer, maker, path);
+	map = find_judged(&viewer, maker, path);
+	return map < 0 && dump == -EBUSY ? dump : map;
 }

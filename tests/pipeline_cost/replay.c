@@ -425,7 +425,7 @@ make_collection(struct collection *collection, struct replay *replay, const char
 	snprintf(procfs, sizeof(procfs), "%s/proc", kernel);
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", kernel);
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
-	collection->notes = code_notes_new(procfs);
+	collection->notes = code_notes_new(procfs, NULL);
 	collection->sampler = make_sampler(replay, &collection->config, procfs, sysfs);
 	err = collection_open_profile(collection, why, sizeof(why));
 	if (!err)

@@ -140,11 +140,11 @@ setup(void **state)
 		.path = "[jit:node]",
 	};
 	store_image(fixture);
-	fixture->notes = code_notes_new("/proc");
+	fixture->notes = code_notes_new("/proc", NULL);
 	maker.pid = (uint32_t)fixture->child;
 	maker.begun_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	code_notes_meet(fixture->notes, &maker);
-	code_notes_look(fixture->notes);
+	code_notes_settle(fixture->notes, PATIENCE);
 	assert_true(code_notes_tells(fixture->notes, &fixture->image));
 	*state = fixture;
 	return 0;

@@ -11,8 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "collectord/code_notes.h"
-#include "collectord/machine.h"
+#include "process/mapped_file.h"
+#include "tests/unit/process/fake.h"
 
 struct fixture {
 	struct code_notes *notes;
@@ -26,7 +28,7 @@ setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fixture->notes = code_notes_new("/proc");
+	fixture->notes = code_notes_new("/proc", NULL);
 	assert_non_null(fixture->notes);
 	fixture->child = fork();
 	if (fixture->child == 0)
@@ -74,7 +76,7 @@ meet(struct fixture *fixture, uint64_t generation)
 		.pid = (uint32_t)fixture->child,
 		.generation = generation,
 		.base = 0x200000 * generation,
-		.begun_ns = machine_clock_ns(CLOCK_MONOTONIC),
+		.begun_ns = monotonic_ns(),
 		.ancestors = {(uint32_t)getpid()},
 		.ancestor_count = 1,
 	};
@@ -89,11 +91,20 @@ image_of(const struct fixture *fixture, uint64_t generation)
 		.kind = IMAGE_JIT, .inode = (uint64_t)fixture->child, .inode_generation = generation, .path = "[jit]"};
 }
 
+static void
+settle(struct fixture *fixture)
+{
+	code_notes_settle(fixture->notes, 20 * SECOND_NS);
+}
+
+/* As the flusher asks. */
 static bool
 tells(struct fixture *fixture, uint64_t generation)
 {
 	const struct image image = image_of(fixture, generation);
 
+	code_notes_ask(fixture->notes, &image);
+	settle(fixture);
 	return code_notes_tells(fixture->notes, &image);
 }
 
@@ -105,9 +116,6 @@ a_process_with_a_map_tells(void **state)
 	write_map(fixture, "1000 10 f\n");
 	assert_false(tells(fixture, 1));
 	meet(fixture, 1);
-	assert_true(code_notes_wants_look(fixture->notes));
-	code_notes_look(fixture->notes);
-	assert_false(code_notes_wants_look(fixture->notes));
 	assert_true(tells(fixture, 1));
 	assert_false(tells(fixture, 2));
 }
@@ -119,18 +127,22 @@ what_it_told_is_there_when_it_and_its_file_are_gone(void **state)
 	const struct image image = image_of(fixture, 1);
 	struct code_note note;
 	char text[32];
+	int fd;
 
 	write_map(fixture, "1000 10 f\n");
 	meet(fixture, 1);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	end_child(fixture);
 	unlink(fixture->map);
-	code_notes_look(fixture->notes);
+	settle(fixture);
+	assert_true(code_notes_lives(fixture->notes, &image));
 	assert_int_equal(code_notes_open(fixture->notes, &image, &note), 0);
 	assert_int_equal(note.base, 0x200000);
-	assert_false(note.lives);
-	assert_int_equal(read(note.fd, text, sizeof(text)), 10);
-	close(note.fd);
+	assert_false(code_notes_lives(fixture->notes, &image));
+	fd = mapped_file_reopen(note.fd);
+	assert_int_equal(read(fd, text, sizeof(text)), 10);
+	close(fd);
+	code_notes_close(fixture->notes, note.fd);
 }
 
 static void
@@ -142,15 +154,15 @@ a_file_is_news_when_it_has_grown(void **state)
 
 	write_map(fixture, "1000 10 f\n");
 	meet(fixture, 1);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	for (unsigned i = 0; i < 4; i++) {
 		if (i == 2)
 			write_map(fixture, "2000 10 g\n");
 		assert_int_equal(code_notes_open(fixture->notes, &image, &note), 0);
 		assert_int_equal(note.is_changed, i % 2 == 0);
 		assert_int_equal(note.size, i < 2 ? 10 : 20);
-		assert_true(note.lives);
-		close(note.fd);
+		assert_true(code_notes_lives(fixture->notes, &image));
+		code_notes_close(fixture->notes, note.fd);
 	}
 }
 
@@ -163,13 +175,13 @@ one_that_tells_late_is_renewed(void **state)
 	uint32_t pid;
 
 	meet(fixture, 7);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_false(tells(fixture, 7));
 	write_map(fixture, "1000 10 f\n");
 	assert_false(tells(fixture, 7)); /* it was said already */
 	assert_false(code_notes_take_renewal(fixture->notes, &pid, &generation));
 	meet(fixture, 7); /* it mapped a jitdump, perhaps */
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_true(code_notes_take_renewal(fixture->notes, &pid, &generation));
 	assert_int_equal(pid, fixture->child);
 	assert_int_equal(generation, 7);
@@ -185,10 +197,10 @@ one_that_told_in_time_is_not_renewed(void **state)
 
 	write_map(fixture, "1000 10 f\n");
 	meet(fixture, 7);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_true(tells(fixture, 7));
 	meet(fixture, 7);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_false(code_notes_take_renewal(fixture->notes, &pid, &generation));
 }
 
@@ -198,7 +210,7 @@ one_that_tells_before_it_was_asked_for_tells(void **state)
 	struct fixture *fixture = *state;
 
 	meet(fixture, 7);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	write_map(fixture, "1000 10 f\n");
 	assert_true(tells(fixture, 7));
 }
@@ -212,7 +224,7 @@ code_is_not_renewed_all_the_time(void **state)
 
 	write_map(fixture, "1000 10 f\n");
 	meet(fixture, 7);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_false(code_notes_renew(fixture->notes, &image));
 	assert_false(code_notes_renew(fixture->notes, &other));
 }
@@ -226,7 +238,7 @@ one_that_ended_and_told_nothing_is_forgotten(void **state)
 
 	end_child(fixture);
 	meet(fixture, 1);
-	code_notes_look(fixture->notes);
+	settle(fixture);
 	assert_int_equal(code_notes_open(fixture->notes, &image, &note), -ENOENT);
 	assert_false(tells(fixture, 1));
 }
@@ -253,12 +265,67 @@ those_not_heard_of_for_longest_give_way(void **state)
 	write_map(fixture, "1000 10 f\n");
 	for (uint64_t generation = 1; generation <= CODE_FILES_MAX + 1; generation++)
 		meet(fixture, generation);
-	code_notes_look(fixture->notes);
+	settle(fixture);
+	/* the child closes the one that gave way */
+	for (unsigned i = 0; i < 2000 && count_descriptors() != before + CODE_FILES_MAX; i++)
+		usleep(10000);
 	assert_int_equal(count_descriptors(), before + CODE_FILES_MAX);
 	assert_true(tells(fixture, CODE_FILES_MAX + 1));
 	for (uint64_t generation = 1000; generation < 1000 + CODE_NOTES_MAX; generation++)
 		meet(fixture, generation);
 	assert_false(tells(fixture, 2));
+}
+
+/* A process whose /proc/PID/stat nobody ever writes: whoever opens it waits. */
+static void
+make_silent(const struct fake *fake, const char *name)
+{
+	char path[PATH_MAX];
+
+	fake_directory(fake, name);
+	snprintf(path, sizeof(path), "%s/%s/stat", fake->path, name);
+	assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+static void
+one_that_does_not_answer_delays_nobody_who_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct code_maker silent = {.pid = 77, .generation = 1};
+	const struct image image = {.kind = IMAGE_JIT, .inode = 77, .inode_generation = 1, .path = "[jit]"};
+	char target[64], link[PATH_MAX], name[32];
+	struct code_note note;
+	struct fake fake = {0};
+	uint64_t began_ns;
+
+	fake_init(&fake);
+	make_silent(&fake, "77");
+	snprintf(name, sizeof(name), "%d", (int)fixture->child);
+	snprintf(target, sizeof(target), "/proc/%d", (int)fixture->child);
+	assert_int_equal(symlink(target, fake_path(&fake, name, link)), 0);
+	code_notes_free(fixture->notes);
+	fixture->notes = code_notes_new(fake.path, NULL);
+	assert_non_null(fixture->notes);
+	write_map(fixture, "1000 10 f\n");
+
+	began_ns = monotonic_ns();
+	code_notes_meet(fixture->notes, &silent);
+	usleep(100000); /* it is being looked at */
+	meet(fixture, 1);
+	code_notes_ask(fixture->notes, &image);
+	code_notes_settle(fixture->notes, SECOND_NS / 10);
+	assert_true(code_notes_tells(fixture->notes, &image)); /* it may: it keeps its image */
+	assert_false(code_notes_lives(fixture->notes, &image));
+	assert_int_equal(code_notes_open(fixture->notes, &image, &note), -ENOENT);
+	assert_true(monotonic_ns() - began_ns < CODE_NOTES_PATIENCE_NS);
+	assert_true(tells(fixture, 1));
+	began_ns = monotonic_ns();
+	code_notes_meet(fixture->notes, &silent);
+	usleep(100000);
+	code_notes_free(fixture->notes);
+	fixture->notes = NULL;
+	assert_true(monotonic_ns() - began_ns < CODE_NOTES_PATIENCE_NS);
+	fake_fini(&fake);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -276,6 +343,7 @@ main(void)
 		TEST(code_is_not_renewed_all_the_time),
 		TEST(one_that_ended_and_told_nothing_is_forgotten),
 		TEST(those_not_heard_of_for_longest_give_way),
+		TEST(one_that_does_not_answer_delays_nobody_who_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,16 +90,29 @@ end(struct child *child)
 	assert_int_equal(waitpid((pid_t)child->maker.pid, NULL, 0), child->maker.pid);
 }
 
+static int
+find_file(const struct code_maker *maker)
+{
+	return code_file_find("/proc", maker, NULL, NULL);
+}
+
+/* What is found can only be kept: it is read through a descriptor that is opened for it. */
 static void
 assert_opens(const struct code_maker *maker)
 {
 	char text[64];
-	int fd = code_file_open("/proc", maker);
+	int file = find_file(maker), fd;
 
+	assert_true(file >= 0);
+	assert_int_equal(read(file, text, sizeof(text)), -1);
+	assert_int_equal(errno, EBADF);
+	assert_true(fcntl(file, F_GETFL) & O_PATH);
+	assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
+	fd = mapped_file_reopen(file);
+	close(file);
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, text, sizeof(text)), strlen(TEXT));
 	assert_memory_equal(text, TEXT, strlen(TEXT));
-	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
 }
 
@@ -127,7 +140,7 @@ what_a_process_told_is_there_when_it_ended(void **state)
 	assert_false(code_file_lives("/proc", &child.maker));
 	assert_opens(&child.maker);
 	child.maker.ancestor_count = 1;
-	assert_int_equal(code_file_open("/proc", &child.maker), -ENOENT);
+	assert_int_equal(find_file(&child.maker), -ENOENT);
 	unlink(child.map);
 }
 
@@ -142,7 +155,7 @@ a_process_that_tells_nothing_has_no_file(void **state)
 	struct child child = begin(do_nothing);
 
 	(void)state;
-	assert_int_equal(code_file_open("/proc", &child.maker), -ENOENT);
+	assert_int_equal(find_file(&child.maker), -ENOENT);
 	end(&child);
 }
 
@@ -155,9 +168,9 @@ a_file_that_is_older_than_its_process_is_not_its_own(void **state)
 
 	(void)state;
 	assert_int_equal(utimensat(AT_FDCWD, child.map, times, 0), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -ESTALE);
+	assert_int_equal(find_file(&child.maker), -ESTALE);
 	child.maker.begun_ns = 0;
-	assert_int_equal(code_file_open("/proc", &child.maker), -ESTALE);
+	assert_int_equal(find_file(&child.maker), -ESTALE);
 	end(&child);
 	unlink(child.map);
 }
@@ -169,7 +182,7 @@ a_file_that_anybody_could_have_written_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(chmod(child.map, 0666), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EPERM);
+	assert_int_equal(find_file(&child.maker), -EPERM);
 	end(&child);
 	unlink(child.map);
 }
@@ -184,13 +197,13 @@ a_file_that_a_group_of_others_could_have_written_is_refused(void **state)
 	if (geteuid() != 0)
 		skip_because("only root can give a file to any group");
 	assert_int_equal(chown(child.map, (uid_t)-1, 12345), 0);
-	fd = code_file_open("/proc", &child.maker);
+	fd = find_file(&child.maker);
 	assert_true(fd >= 0); /* it may read */
 	close(fd);
 	assert_int_equal(chmod(child.map, 0664), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EPERM);
+	assert_int_equal(find_file(&child.maker), -EPERM);
 	assert_int_equal(chown(child.map, (uid_t)-1, geteuid()), 0); /* the user's own group */
-	fd = code_file_open("/proc", &child.maker);
+	fd = find_file(&child.maker);
 	assert_true(fd >= 0);
 	close(fd);
 	end(&child);
@@ -207,9 +220,9 @@ a_file_of_another_user_is_refused(void **state)
 		skip_because("only root can give files away");
 	child = begin(write_own_map);
 	assert_int_equal(chown(child.map, 12345, 12345), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EPERM);
+	assert_int_equal(find_file(&child.maker), -EPERM);
 	end(&child);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EPERM);
+	assert_int_equal(find_file(&child.maker), -EPERM);
 	unlink(child.map);
 }
 
@@ -220,13 +233,13 @@ a_link_or_a_pipe_is_not_followed(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("/etc/passwd", child.map), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EINVAL);
+	assert_int_equal(find_file(&child.maker), -EINVAL);
 	unlink(child.map);
 	assert_int_equal(mkfifo(child.map, 0644), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EINVAL);
+	assert_int_equal(find_file(&child.maker), -EINVAL);
 	unlink(child.map);
 	assert_int_equal(mkdir(child.map, 0755), 0);
-	assert_int_equal(code_file_open("/proc", &child.maker), -EINVAL);
+	assert_int_equal(find_file(&child.maker), -EINVAL);
 	rmdir(child.map);
 	end(&child);
 }
@@ -253,7 +266,7 @@ a_jitdump_comes_before_a_map(void **state)
 	assert_opens(&child.maker);
 	/* and where it is not to be had, the map does */
 	child.maker.jitdump = (char[]){"/no/such/jit-1.dump"};
-	assert_int_equal(code_file_open("/proc", &child.maker), -ENOENT);
+	assert_int_equal(find_file(&child.maker), -ENOENT);
 	write_file(child.map, 0644);
 	assert_opens(&child.maker);
 	unlink(child.map);
@@ -275,7 +288,7 @@ a_file_that_was_deleted_is_found_by_its_descriptor(void **state)
 	assert_int_equal(unlink(dump), 0);
 	assert_opens(&child.maker);
 	end(&child);
-	assert_int_equal(code_file_open("/proc", &child.maker), -ENOENT);
+	assert_int_equal(find_file(&child.maker), -ENOENT);
 	fake_fini(&fake);
 }
 
@@ -317,7 +330,7 @@ a_process_in_a_container_is_seen_as_it_sees_itself(void **state)
 	assert_non_null(children);
 	assert_int_equal(fscanf(children, "%u", &inner), 1);
 	fclose(children);
-	assert_int_equal(code_file_open("/proc", &child.maker), -ENOENT);
+	assert_int_equal(find_file(&child.maker), -ENOENT);
 	child.maker.pid = inner;
 	assert_opens(&child.maker);
 	close(child.alive);
