@@ -1,15 +1,18 @@
 /*
- * hung_mount PROGRAM DIRECTORY - a file system that answers until it is told not to
+ * hung_mount PROGRAM DIRECTORY [lookup|stat|open|read|flush] - a file system that answers until it is told not to
  *
- * Mounted on DIRECTORY it has one file, `program`, with what PROGRAM contains. It forgets at once what it has said, so
- * that every open, lookup and stat is a question. "ready" is written when it is mounted. After SIGUSR1 it answers
- * nothing any more, and says "hung"; on SIGTERM it goes, and whoever waits for it is told that it is gone.
+ * Mounted on DIRECTORY it has one file, `program`, with what PROGRAM contains, and one at each name like `perf-42.map`,
+ * with a function that nobody has. It forgets at once what it has said, so that every open, lookup and stat is a
+ * question. "ready" is written when it is mounted. From the beginning it does not answer what is named, of maps. After
+ * SIGUSR1 it answers nothing any more, and says "hung". It takes the questions that it does not answer: no signal ends
+ * who waits for them. On SIGTERM it goes, and whoever waits is told that it is gone.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +21,29 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NODE_PROGRAM 2
+#define NODE_MAP     3
 #define PACKET_SIZE  (1u << 20)
+
+static const char map[] = "1000 10 nobody\n";
 
 struct server {
 	int device, program;
 	struct stat status; /* of the program */
+	uint32_t silent;    /* the question about maps that is not answered; 0: none */
+	bool is_hung;
 	uint8_t *packet;
+};
+
+static const struct {
+	const char *name;
+	uint32_t opcode;
+} questions[] = {
+	{"lookup", FUSE_LOOKUP}, {"stat", FUSE_GETATTR}, {"open", FUSE_OPEN},
+	{"read", FUSE_READ},     {"flush", FUSE_FLUSH},
 };
 
 static int
@@ -73,30 +90,66 @@ answer(const struct server *server, uint64_t unique, int error, const void *data
 static struct fuse_attr
 attributes(const struct server *server, uint64_t node)
 {
-	const int is_program = node == NODE_PROGRAM;
+	struct fuse_attr attr = {.ino = node, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = 4096};
 
-	return (struct fuse_attr){
-		.ino = node,
-		.size = is_program ? (uint64_t)server->status.st_size : 0,
-		.mode = is_program ? S_IFREG | 0755 : S_IFDIR | 0755,
-		.nlink = is_program ? 1 : 2,
-		.blksize = 4096,
-	};
+	if (node != NODE_PROGRAM && node != NODE_MAP)
+		return attr;
+	attr.size = node == NODE_MAP ? sizeof(map) - 1 : (uint64_t)server->status.st_size;
+	attr.mode = S_IFREG | (node == NODE_MAP ? 0644 : 0755);
+	attr.mtime = (uint64_t)time(NULL);
+	attr.nlink = 1;
+	return attr;
 }
 
 static void
-answer_read(const struct server *server, uint64_t unique, const struct fuse_read_in *in)
+answer_read(const struct server *server, uint64_t unique, uint64_t node, const struct fuse_read_in *in)
 {
-	uint8_t *data = malloc(in->size);
-	ssize_t got = data ? pread(server->program, data, in->size, (off_t)in->offset) : -1;
+	uint8_t *data;
+	ssize_t got;
 
+	if (node == NODE_MAP) {
+		answer(server, unique, 0, map, in->offset == 0 ? sizeof(map) - 1 : 0);
+		return;
+	}
+	data = malloc(in->size);
+	got = data ? pread(server->program, data, in->size, (off_t)in->offset) : -1;
 	answer(server, unique, got < 0 ? EIO : 0, data, got < 0 ? 0 : (size_t)got);
 	free(data);
+}
+
+/* 0: there is nothing of that name. */
+static uint64_t
+find_node(const char *name)
+{
+	if (strcmp(name, "program") == 0)
+		return NODE_PROGRAM;
+	return strncmp(name, "perf-", 5) == 0 ? NODE_MAP : 0;
+}
+
+static void
+answer_lookup(const struct server *server, uint64_t unique, uint64_t node)
+{
+	const struct fuse_entry_out out = {.nodeid = node, .attr = attributes(server, node)};
+
+	if (node)
+		answer(server, unique, 0, &out, sizeof(out));
+	else
+		answer(server, unique, ENOENT, NULL, 0);
+}
+
+static bool
+is_answered(const struct server *server, const struct fuse_in_header *header, const void *in)
+{
+	const uint64_t node = header->opcode == FUSE_LOOKUP ? find_node(in) : header->nodeid;
+
+	return !server->is_hung && (header->opcode != server->silent || node != NODE_MAP);
 }
 
 static void
 answer_request(const struct server *server, const struct fuse_in_header *header, const void *in)
 {
+	if (!is_answered(server, header, in))
+		return;
 	switch (header->opcode) {
 	case FUSE_INIT: {
 		const struct fuse_init_out out = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 65536};
@@ -104,15 +157,9 @@ answer_request(const struct server *server, const struct fuse_in_header *header,
 		answer(server, header->unique, 0, &out, sizeof(out));
 		break;
 	}
-	case FUSE_LOOKUP: {
-		const struct fuse_entry_out out = {.nodeid = NODE_PROGRAM, .attr = attributes(server, NODE_PROGRAM)};
-
-		if (strcmp(in, "program") == 0)
-			answer(server, header->unique, 0, &out, sizeof(out));
-		else
-			answer(server, header->unique, ENOENT, NULL, 0);
+	case FUSE_LOOKUP:
+		answer_lookup(server, header->unique, find_node(in));
 		break;
-	}
 	case FUSE_GETATTR: {
 		const struct fuse_attr_out out = {.attr = attributes(server, header->nodeid)};
 
@@ -127,7 +174,7 @@ answer_request(const struct server *server, const struct fuse_in_header *header,
 		break;
 	}
 	case FUSE_READ:
-		answer_read(server, header->unique, in);
+		answer_read(server, header->unique, header->nodeid, in);
 		break;
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
@@ -161,7 +208,7 @@ serve_one(const struct server *server)
 }
 
 static void
-serve(const struct server *server, int signals, const char *directory)
+serve(struct server *server, int signals, const char *directory)
 {
 	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = server->device, .events = POLLIN}};
 	struct signalfd_siginfo info;
@@ -172,7 +219,7 @@ serve(const struct server *server, int signals, const char *directory)
 		if (fds[0].revents && read(signals, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo == SIGTERM)
 				break;
-			fds[1].fd = -1;
+			server->is_hung = true;
 			puts("hung");
 			fflush(stdout);
 		} else if (fds[1].revents && !serve_one(server)) {
@@ -190,7 +237,12 @@ main(int argc, char **argv)
 	sigset_t signals;
 	int bell;
 
-	if (argc != 3 || !server.packet)
+	if (argc < 3 || argc > 4 || !server.packet)
+		return 2;
+	for (size_t i = 0; argc == 4 && i < sizeof(questions) / sizeof(questions[0]); i++)
+		if (strcmp(argv[3], questions[i].name) == 0)
+			server.silent = questions[i].opcode;
+	if (argc == 4 && !server.silent)
 		return 2;
 	server.program = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (server.program < 0 || fstat(server.program, &server.status) != 0)

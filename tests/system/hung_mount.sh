@@ -1,8 +1,11 @@
 #!/bin/bash
-# hung_mount.sh - a file system that does not answer costs dcpid a build-id, and nobody else anything
+# hung_mount.sh - a file system that does not answer costs dcpid a build-id or the names of code, and nobody else anything
 #
-# Two programs run from a FUSE file system that then stops answering: opens, lookups and stats of its files never come
+# A program runs from a FUSE file system that then stops answering: opens, lookups and stats of its files never come
 # back. dcpid starts, is ready, flushes, and names everybody: what ran already there is known by its path.
+#
+# Then processes make code at run time whose /tmp lies on such file systems: each does not answer another question about
+# maps. dcpid starts, flushes, answers and ends as without them, and code of others gets its names meanwhile.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -62,4 +65,89 @@ check 'another flush is answered' timeout 20 dcpictl --db "$db" flush
 check_equal 'nothing is lost' 0 "$(status_of '.sideband_lost + .totals.lost')"
 stop "$daemon"
 check_equal 'it ends well' 0 $?
-kill "$mount"
+kill "$mount" "${started_pids[1]}" "${started_pids[2]}"
+
+# ---- code made at run time ----
+
+db=$scratch/code
+declare -A mounts
+
+# milliseconds COMMAND... - how long it takes; nothing when it fails
+milliseconds()
+{
+	local began=${EPOCHREALTIME/./}
+
+	timeout 20 "$@" >/dev/null 2>&1 && echo $(((${EPOCHREALTIME/./} - began) / 1000))
+}
+
+# mount_for NAME [QUESTION] - a file system that does not answer that, and a process NAME that has it for its /tmp
+mount_for()
+{
+	mkdir "$scratch/tmp.$1"
+	start "$build/tests/system/hung_mount" "$build/workloads/code_maker" "$scratch/tmp.$1" "${@:2}" >"$scratch/tmp.$1.said"
+	mounts[$1]=$started
+	wait_for 10 grep -q ready "$scratch/tmp.$1.said" || return
+	cp "$build/workloads/code_maker" "$scratch/$1"
+	# shellcheck disable=SC2016 # the inner shell's
+	start nice -n 19 unshare --mount sh -c 'mount --bind "$0" /mnt && mount --bind "$1" /tmp && exec "/mnt/$2" none 3600' \
+		"$scratch" "$scratch/tmp.$1" "$1"
+}
+
+# named NAME PROCEDURE - samples of it in the code that NAME made; of all without PROCEDURE; 0: none
+named()
+{
+	dcpiprof --db "$db" --json 2>/dev/null | jq -r --arg image "[jit:$1]" --arg name "${2:-}" \
+		'[.rows[] | select(.image == $image and ($name == "" or .procedure == $name)) | .counts[]] | add // 0'
+}
+
+has_names()
+{
+	[ "$(named "$1" 'hot loop')" -gt 0 ]
+}
+
+# keeps_map PID - does dcpid keep the map of that process?
+keeps_map()
+{
+	find "/proc/$(pgrep -P "$daemon")/fd" -lname "*/perf-$1.map" | grep -q .
+}
+
+for question in lookup stat open read flush; do
+	mount_for "hung_$question" "$question"
+done
+mount_for late
+late=$started
+cp "$build/workloads/code_maker" "$scratch/by_map"
+start nice -n 19 "$scratch/by_map" map 3600
+made=(/tmp/perf-"$started".map)
+
+start "$build/tests/system/ready_time" dcpid --foreground --db "$db" >"$scratch/ready" 2>"$scratch/log"
+daemon=$started
+wait_for 20 test -s "$scratch/ready"
+check_at_most 'beside processes whose maps do not answer it is ready within a second' 1000 "$(cat "$scratch/ready")"
+sleep 1 # the first samples have been met, and their maps looked for
+check_at_most 'and answers within half a second' 500 "$(milliseconds dcpictl --db "$db" status)"
+check_at_most 'and flushes within a second' 1000 "$(milliseconds dcpictl --db "$db" flush)"
+check 'code of another process has its names' wait_for 30 has_names by_map
+check 'a map that answers is kept' wait_for 30 keeps_map "$late"
+kill -USR1 "${mounts[late]}"
+cp "$build/workloads/code_maker" "$scratch/another"
+start nice -n 19 "$scratch/another" map 3600
+made+=(/tmp/perf-"$started".map)
+sleep 1
+check_at_most 'it flushes as fast when one that it keeps does not answer any more' 1000 \
+	"$(milliseconds dcpictl --db "$db" flush)"
+check 'code of a process that comes later has its names, too' wait_for 40 has_names another
+dcpictl --db "$db" flush
+for question in lookup stat open read flush; do
+	check_at_least "code of the process whose map hangs ($question) is its own" 1 "$(named "hung_$question")"
+done
+sed -n 's/.*the file system of device \([0-9:]*\) does not answer: code that.*/\1/p' "$scratch/log" >"$scratch/said"
+check_at_least 'it says of which file systems maps are not to be had' 4 "$(sort -u "$scratch/said" | wc -l)"
+check_equal 'of each once' '' "$(sort "$scratch/said" | uniq -d)"
+check_equal 'nothing is lost' 0 "$(dcpictl --db "$db" status --json | jq '.sideband_lost + .totals.lost')"
+began=$SECONDS
+stop "$daemon"
+check_equal 'it ends well' 0 $?
+check_at_most 'and soon' 10 $((SECONDS - began))
+kill "${mounts[@]}"
+rm -f "${made[@]}"
