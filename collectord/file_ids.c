@@ -166,10 +166,12 @@ file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 	const size_t path_size = strnlen(file->image->path, PATH_MAX - 1) + 1;
 	struct waiting_file *waiting = NULL;
 	struct file_id *id;
+	bool sleeps;
 
 	if (!is_file(file->image))
 		return;
 	pthread_mutex_lock(&ids->lock);
+	sleeps = !ids->first && !ids->is_busy;
 	id = find(ids, &key);
 	if (!id)
 		id = add(ids, &key);
@@ -183,9 +185,10 @@ file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 		ids->last = &waiting->next;
 		ids->waiting++;
 		id->is_asked = true;
-		pthread_cond_broadcast(&ids->changed);
 	}
 	pthread_mutex_unlock(&ids->lock);
+	if (waiting && sleeps) /* else the thread comes to it by itself */
+		pthread_cond_broadcast(&ids->changed);
 }
 
 bool
