@@ -214,7 +214,7 @@ capturer_complete(const struct capturer *capturer, const struct image *image)
 static struct capture_result *
 ask(const struct capturer *capturer, struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
 {
-	struct request_place *places = calloc(REQUEST_PLACES_MAX, sizeof(*places));
+	struct request_place *places = malloc(REQUEST_PLACES_MAX * sizeof(*places)); /* few of them are used */
 	struct capture_result *result = calloc(1, sizeof(*result));
 	struct capture_request request = {
 		.image = capturer_complete(capturer, entry->image),

@@ -3,12 +3,12 @@
 #include <stdbool.h>
 
 /*
- * Radix exchange ("American flag") by the highest byte in which a range's keys still differ. Counts of one flush
- * share most bytes - few events, images below a thousand - and those are skipped. qsort(3) takes three times as
- * long and as much memory again as the entries.
+ * Radix exchange ("American flag") by the highest bits in which a range's keys still differ: as many as make its parts
+ * small, since each part costs, also one without an entry. Counts of one flush share most bits - few events, images
+ * below a thousand - and those are skipped. qsort(3) takes three times as long and as much memory again as the entries.
  */
-#define DIGITS      256
-#define SMALL_RANGE 24
+#define DIGIT_BITS  8
+#define SMALL_RANGE 10
 
 struct words {
 	uint64_t word[3];
@@ -44,16 +44,26 @@ sort_small(struct tally_entry *entries, size_t count)
 	}
 }
 
-/* Which byte of which word to sort by. */
+/* Which bits of which word to sort by. */
 struct digit {
 	unsigned word;
 	unsigned shift;
+	unsigned count; /* a power of two */
 };
 
 static unsigned
 digit_of(const struct digit *digit, const struct tally_entry *entry)
 {
-	return (unsigned)(entry_words(entry).word[digit->word] >> digit->shift) & (DIGITS - 1);
+	return (unsigned)(entry_words(entry).word[digit->word] >> digit->shift) & (digit->count - 1);
+}
+
+/* Parts of two to four entries: sort_small() takes what is left. */
+static unsigned
+digit_bits(size_t count)
+{
+	const unsigned bits = 62 - (unsigned)__builtin_clzll(count);
+
+	return bits < DIGIT_BITS ? bits : DIGIT_BITS;
 }
 
 /* False when all keys are equal. */
@@ -61,6 +71,7 @@ static bool
 digit_choose(const struct tally_entry *entries, size_t count, struct digit *digit)
 {
 	struct words first = entry_words(&entries[0]), differ = {{0}};
+	const unsigned bits = digit_bits(count);
 
 	for (size_t i = 1; i < count; i++) {
 		struct words words = entry_words(&entries[i]);
@@ -69,10 +80,14 @@ digit_choose(const struct tally_entry *entries, size_t count, struct digit *digi
 			differ.word[w] |= words.word[w] ^ first.word[w];
 	}
 	for (unsigned w = 0; w < 3; w++) {
+		unsigned width;
+
 		if (differ.word[w] == 0)
 			continue;
+		width = 64 - (unsigned)__builtin_clzll(differ.word[w]);
 		digit->word = w;
-		digit->shift = (63 - (unsigned)__builtin_clzll(differ.word[w])) / 8 * 8;
+		digit->shift = width > bits ? width - bits : 0;
+		digit->count = 1U << bits;
 		return true;
 	}
 	return false;
@@ -80,20 +95,20 @@ digit_choose(const struct tally_entry *entries, size_t count, struct digit *digi
 
 /* Put every entry into its digit's bucket; ends[d] becomes where bucket d ends. */
 static void
-partition(struct tally_entry *entries, size_t count, const struct digit *digit, size_t ends[DIGITS])
+partition(struct tally_entry *entries, size_t count, const struct digit *digit, size_t ends[1 << DIGIT_BITS])
 {
-	size_t next[DIGITS], sum = 0;
+	size_t next[1 << DIGIT_BITS], sum = 0;
 
-	for (unsigned d = 0; d < DIGITS; d++)
+	for (unsigned d = 0; d < digit->count; d++)
 		ends[d] = 0;
 	for (size_t i = 0; i < count; i++)
 		ends[digit_of(digit, &entries[i])]++;
-	for (unsigned d = 0; d < DIGITS; d++) {
+	for (unsigned d = 0; d < digit->count; d++) {
 		next[d] = sum;
 		sum += ends[d];
 		ends[d] = sum;
 	}
-	for (unsigned d = 0; d < DIGITS; d++) {
+	for (unsigned d = 0; d < digit->count; d++) {
 		while (next[d] < ends[d]) {
 			struct tally_entry entry = entries[next[d]];
 			unsigned home;
@@ -109,11 +124,11 @@ partition(struct tally_entry *entries, size_t count, const struct digit *digit, 
 	}
 }
 
-/* Recursion ends after at most 18 levels, the bytes of a key. */
+/* Each level sorts by a bit at least in which its keys differ: at most 144 levels, the bits of a key, of 4 KB each. */
 void
 entries_sort(struct tally_entry *entries, size_t count)
 {
-	size_t ends[DIGITS], start = 0;
+	size_t ends[1 << DIGIT_BITS], start = 0;
 	struct digit digit;
 
 	if (count <= SMALL_RANGE) {
@@ -123,7 +138,7 @@ entries_sort(struct tally_entry *entries, size_t count)
 	if (!digit_choose(entries, count, &digit))
 		return;
 	partition(entries, count, &digit, ends);
-	for (unsigned d = 0; d < DIGITS; d++) {
+	for (unsigned d = 0; d < digit.count; d++) {
 		if (ends[d] - start > 1)
 			entries_sort(entries + start, ends[d] - start);
 		start = ends[d];
