@@ -95,7 +95,7 @@ on_ring(void *context)
 
 	watch_idle(daemon);
 	sampler_dither(sampler);
-	if (sampler_is_due(sampler))
+	if (sampler_is_due(sampler, machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns))
 		drain_if_due(daemon);
 }
 

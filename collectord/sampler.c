@@ -9,6 +9,8 @@
 #include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
 
+#define DRAIN_REST_NS UINT64_C(250000000) /* between two drains for what began */
+
 /* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
 static size_t
 find_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_t id)
@@ -275,18 +277,21 @@ is_any_fuller(const struct sampler *sampler, unsigned percent)
 }
 
 bool
-sampler_is_due(const struct sampler *sampler)
-{
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, 48) || is_fuller(sampler->cpus[i].sideband, 0))
-			return true;
-	return false;
-}
-
-bool
 sampler_is_pressed(const struct sampler *sampler)
 {
 	return proc_reader_is_busy(sampler->reader) || is_any_fuller(sampler, 20);
+}
+
+/* Rings call at times of their own, as many as there are CPUs; what began is drained for all of them at once. */
+bool
+sampler_is_due(const struct sampler *sampler, uint64_t since_ns)
+{
+	const bool rests = since_ns < DRAIN_REST_NS && !sampler_is_pressed(sampler);
+
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].samples, 48) || (!rests && is_fuller(sampler->cpus[i].sideband, 0)))
+			return true;
+	return false;
 }
 
 int

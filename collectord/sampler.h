@@ -99,10 +99,11 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
 int sampler_drain(struct sampler *sampler);
 
 /*
- * Is a ring half full, or is there a record about processes? What began may have ended, and its file be gone, before
- * the rings are full: names and text are taken of what was attributed.
+ * Is a ring half full, or is there a record about processes, and the last drain `since_ns` ago? What began may have
+ * ended, and its file be gone, before the rings are full: names and text are taken of what was attributed. A quarter of
+ * a second is soon enough for that, unless the sampler is pressed.
  */
-bool sampler_is_due(const struct sampler *sampler);
+bool sampler_is_due(const struct sampler *sampler, uint64_t since_ns);
 
 /*
  * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark

@@ -472,7 +472,7 @@ run(struct collection *collection, struct replay *replay)
 			for (int cpu = 0; cpu < CPUS; cpu++)
 				play(replay, &replay->tapes[kind][cpu]);
 		sampler_dither(collection->sampler);
-		if (sampler_is_due(collection->sampler) || step % DRAIN_STEPS == 0)
+		if (sampler_is_due(collection->sampler, STEP_NS) || step % DRAIN_STEPS == 0)
 			if (collection_drain(collection))
 				die("drain", -EIO);
 		wait_for_capturer();

@@ -264,6 +264,23 @@ a_ring_that_fills_faster_than_its_records_grow_old_says_so(void **state)
 	sampler_close(sampler);
 }
 
+/* The rings of all CPUs call; one drain a while is for all of them. */
+static void
+what_began_is_drained_after_a_rest(void **state)
+{
+	struct sampler *sampler = open_sampler(10000);
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	while (sampler_is_pressed(sampler))
+		assert_int_equal(sampler_drain_all(sampler), 0);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	run_true(1);
+	assert_false(sampler_is_due(sampler, 0));
+	assert_true(sampler_is_due(sampler, UINT64_C(1000000000)));
+	sampler_close(sampler);
+}
+
 /* Nobody drains while processes come and go, until the rings are full and the shell's exec is lost. */
 static void
 a_process_that_began_while_records_were_lost_is_found_again(void **state)
@@ -441,6 +458,7 @@ main(void)
 		cmocka_unit_test(rates_that_are_given_are_not_chosen_again),
 		cmocka_unit_test(a_process_that_is_gone_is_attributed),
 		cmocka_unit_test(a_ring_that_fills_faster_than_its_records_grow_old_says_so),
+		cmocka_unit_test(what_began_is_drained_after_a_rest),
 		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
 		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
