@@ -109,7 +109,7 @@ deny_files(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Memory, but none that is executed, and no files in it. */
+/* Memory, but none that is executed; and what is open may be mapped instead of read: it is not copied then. */
 static int
 allow_memory(scmp_filter_ctx filter)
 {
@@ -117,6 +117,9 @@ allow_memory(scmp_filter_ctx filter)
 
 	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
 	                       SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
+		                       SCMP_A3(SCMP_CMP_EQ, MAP_PRIVATE));
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 		                       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));

@@ -44,9 +44,9 @@ open_named(struct elf_file *file, const char *path)
 	return 0;
 }
 
-/* What is open at file->fd. */
+/* What is open at file->fd; read by `command`. */
 static int
-begin_file(struct elf_file *file)
+begin_file(struct elf_file *file, Elf_Cmd command)
 {
 	struct stat status;
 
@@ -55,7 +55,7 @@ begin_file(struct elf_file *file)
 	if (!S_ISREG(status.st_mode))
 		return -DCPI_EDAMAGED;
 	file->size = (uint64_t)status.st_size;
-	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	file->elf = elf_begin(file->fd, command, NULL);
 	return check_header(file);
 }
 
@@ -68,7 +68,7 @@ elf_file_open(struct elf_file *file, const char *path)
 	elf_version(EV_CURRENT);
 	err = open_named(file, path);
 	if (!err)
-		err = begin_file(file);
+		err = begin_file(file, ELF_C_READ);
 	if (err)
 		elf_file_close(file);
 	return err;
@@ -82,7 +82,7 @@ elf_file_open_descriptor(struct elf_file *file, int fd)
 	*file = (struct elf_file)ELF_FILE_INIT;
 	elf_version(EV_CURRENT);
 	file->fd = fd;
-	err = begin_file(file);
+	err = begin_file(file, ELF_C_READ_MMAP); /* where it cannot be mapped, libelf reads it */
 	if (err)
 		elf_file_close(file);
 	return err;

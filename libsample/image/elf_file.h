@@ -37,7 +37,10 @@ struct elf_file {
  */
 int elf_file_open(struct elf_file *file, const char *path);
 
-/* The same for a descriptor, which belongs to `file` from here on, also on failure. */
+/*
+ * The same for a descriptor, which belongs to `file` from here on, also on failure. It is mapped, so that only what is
+ * looked at is brought: who reads from one that is cut short meanwhile gets a SIGBUS.
+ */
 int elf_file_open_descriptor(struct elf_file *file, int fd);
 
 /* The same for `size` bytes at `memory` (from malloc), which belong to `file` from here on, also on failure. */

@@ -24,7 +24,8 @@ int image_file_open(const struct image *image, struct image_file **file);
 /*
  * The same of descriptors that somebody opened who knows that they are the image's, and that are the image_file's from
  * here on, also on failure: of the file, and of its separate debug file (-1: none). Where the image has a build-id, it
- * is compared all the same, and a debug file of another build is left out. Nothing is opened here nor later.
+ * is compared all the same, and a debug file of another build is left out. Nothing is opened here nor later. Both are
+ * mapped: a file that is cut short meanwhile costs its reader a SIGBUS.
  */
 int image_file_open_descriptors(const struct image *image, int main, int debug, struct image_file **file);
 void image_file_close(struct image_file *file); /* NULL is allowed */

@@ -151,6 +151,52 @@ it_makes_no_code(void **state)
 	assert_killed(make_executable);
 }
 
+/* This program's own file, which was opened before. */
+static int program = -1;
+
+static int
+map_program(int protection, int flags)
+{
+	return mmap(NULL, 4096, protection, flags, program, 0) == MAP_FAILED ? 1 : 0;
+}
+
+static int
+map_to_read(int pipe)
+{
+	(void)pipe;
+	return map_program(PROT_READ, MAP_PRIVATE);
+}
+
+static int
+map_to_execute(int pipe)
+{
+	(void)pipe;
+	return map_program(PROT_READ | PROT_EXEC, MAP_PRIVATE);
+}
+
+static int
+map_to_write(int pipe)
+{
+	(void)pipe;
+	return map_program(PROT_READ | PROT_WRITE, MAP_SHARED);
+}
+
+static void
+what_is_open_is_mapped_to_be_read_and_for_nothing_else(void **state)
+{
+	int status;
+
+	(void)state;
+	program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(program >= 0);
+	status = status_of(map_to_read);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_killed(map_to_execute);
+	assert_killed(map_to_write);
+	close(program);
+}
+
 static int
 execute(int pipe)
 {
@@ -195,6 +241,7 @@ main(void)
 		cmocka_unit_test(it_starts_no_process),
 		cmocka_unit_test(it_talks_to_nobody),
 		cmocka_unit_test(it_makes_no_code),
+		cmocka_unit_test(what_is_open_is_mapped_to_be_read_and_for_nothing_else),
 		cmocka_unit_test(it_executes_nothing),
 		cmocka_unit_test(its_memory_is_bounded),
 	};
