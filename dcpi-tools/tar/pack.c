@@ -15,6 +15,7 @@
 #include "dcpi-tools/tar/archive.h"
 #include "dcpi-tools/tar/images.h"
 #include "dcpi-tools/tar/request.h"
+#include "profile/retention.h"
 #include "profile/snapshot.h"
 
 #define ROOM_BYTES (UINT64_C(8) << 30) /* that a copy may grow by */
@@ -79,7 +80,11 @@ complete_copy(const struct request *request, const struct paths *paths, struct t
 	err = profile_open(paths->database, &options, &profile);
 	if (err)
 		return err;
-	err = tar_images_take(profile, request->images, images);
+	do /* what an import is bringing in, or left, is nothing to take along */
+		err = profile_drop_old(profile, &(struct retention_options){0}, 0);
+	while (err > 0);
+	if (!err)
+		err = tar_images_take(profile, request->images, images);
 	fd = err ? err : new_file(paths->packed);
 	if (!err)
 		err = fd < 0 ? fd : profile_snapshot(profile, fd);

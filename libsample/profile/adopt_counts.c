@@ -30,6 +30,7 @@ put(struct adopting *adopting, enum table table, uint8_t *key_data, size_t key_s
 
 	if (rc == MDB_KEYEXIST)
 		return -DCPI_EDAMAGED;
+	adopt_note(adopting, key_size + value.mv_size);
 	adopting->adoption->blocks += rc == 0;
 	return store_error(rc);
 }
@@ -100,6 +101,8 @@ adopt_counts(struct adopting *adopting)
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = proceed(adopting);
 		if (!result)
+			result = adopt_step(adopting);
+		if (!result)
 			result = adopt_counts_block(adopting, &walk, pairs);
 		if (result)
 			break;
@@ -120,6 +123,8 @@ adopt_edges(struct adopting *adopting)
 		return result;
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = proceed(adopting);
+		if (!result)
+			result = adopt_step(adopting);
 		if (!result)
 			result = adopt_edges_block(adopting, &walk);
 		if (result)
@@ -144,6 +149,7 @@ adopt_label_time(struct adopting *adopting, const struct store_walk *walk)
 		return 0;
 	err = label_time_decode(walk->value.mv_data, walk->value.mv_size, &time);
 	time.label = key.label;
+	adopt_note(adopting, walk->key.mv_size + walk->value.mv_size);
 	return err ? err : label_times_put(adopting->to_store, adopting->to_txn, key.slice, &time, 1);
 }
 
@@ -157,7 +163,9 @@ adopt_label_times(struct adopting *adopting)
 	if (result)
 		return result;
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = adopt_label_time(adopting, &walk);
+		result = adopt_step(adopting);
+		if (!result)
+			result = adopt_label_time(adopting, &walk);
 		if (result)
 			break;
 	}

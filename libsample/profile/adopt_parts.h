@@ -28,8 +28,21 @@ struct adopting {
 	const struct store *from_store, *to_store;
 	MDB_txn *from_txn, *to_txn;
 	struct number_map epochs, slices, images, contexts;
-	uint64_t done, all; /* blocks of counts and edges */
+	struct number_map replaced; /* of new epochs here: what was here of them */
+	uint64_t done, all;         /* blocks of counts and edges */
+	int lock;                   /* incoming.h */
+	size_t records, bytes;      /* of this piece; to_txn is NULL between two */
+	uint64_t begun_ns;          /* CLOCK_MONOTONIC, when it did */
 };
+
+/*
+ * Between two records: when the piece has enough, end it, let others write, and begin another. 0, or an error with no
+ * transaction open.
+ */
+int adopt_step(struct adopting *adopting);
+
+/* A record of `size` bytes was put. */
+void adopt_note(struct adopting *adopting, size_t size);
 
 /* `from` must be above all that are there. 0 or -ENOMEM. */
 int number_map_add(struct number_map *map, uint32_t from, uint32_t to);

@@ -119,6 +119,7 @@ adopt_symbols(struct adopting *adopting, const struct number_pair *image)
 	if (err != -ENOENT)
 		return err;
 	write_bytes(&writer, value.mv_data, value.mv_size);
+	adopt_note(adopting, value.mv_size);
 	err = store_put(adopting->to_store, adopting->to_txn, TABLE_SYMBOLS, image->to, &writer);
 	writer_fini(&writer);
 	return err;
@@ -152,6 +153,7 @@ adopt_text(struct adopting *adopting, const struct number_pair *image)
 	if (result)
 		return result;
 	while ((result = captured_walk_next(&walk, image->from, &block)) > 0) {
+		adopt_note(adopting, walk.value.mv_size);
 		result = captured_table_put(adopting->to_store, adopting->to_txn, image->to, block, walk.value.mv_data,
 		                            walk.value.mv_size, 0);
 		if (result)
@@ -161,13 +163,16 @@ adopt_text(struct adopting *adopting, const struct number_pair *image)
 	return result;
 }
 
+/* All of an image's in one piece: a kill must not leave a part, which would be taken for what there is. */
 int
 adopt_captured(struct adopting *adopting)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < adopting->images.count; i++) {
-		err = adopt_symbols(adopting, &adopting->images.pairs[i]);
+		err = adopt_step(adopting);
+		if (!err)
+			err = adopt_symbols(adopting, &adopting->images.pairs[i]);
 		if (!err)
 			err = adopt_text(adopting, &adopting->images.pairs[i]);
 	}

@@ -24,11 +24,13 @@ struct check_numbers {
 struct check_epoch {
 	uint32_t id;
 	size_t event_count;
+	bool is_incoming;
 };
 
 struct check_slice {
 	uint32_t id;
 	size_t event_count;
+	bool is_incoming;             /* not all of its blocks are there yet, or any more */
 	uint64_t samples[EVENTS_MAX]; /* as the slice says */
 	uint64_t unknown[EVENTS_MAX]; /* as the slice says, all causes */
 	uint64_t counted[EVENTS_MAX]; /* as the blocks add up */

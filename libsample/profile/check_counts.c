@@ -62,6 +62,7 @@ check_counts(struct check *check)
 	int err = check_table(check, TABLE_COUNTS, visit_block);
 
 	for (size_t i = 0; !err && i < check->slice_count; i++)
-		check_totals(check, &check->slices[i]);
+		if (!check->slices[i].is_incoming)
+			check_totals(check, &check->slices[i]);
 	return err;
 }

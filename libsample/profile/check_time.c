@@ -64,7 +64,7 @@ visit_epoch(struct check *check, const MDB_val *key, const MDB_val *value)
 	if (!epochs)
 		return -ENOMEM;
 	check->epochs = epochs;
-	epochs[check->epoch_count++] = (struct check_epoch){id, epoch.event_count};
+	epochs[check->epoch_count++] = (struct check_epoch){id, epoch.event_count, epoch.is_incoming};
 	return 0;
 }
 
@@ -85,7 +85,7 @@ sum_unknown(const struct slice_event *event)
 }
 
 static int
-remember_slice(struct check *check, const struct slice *slice)
+remember_slice(struct check *check, const struct slice *slice, bool is_incoming)
 {
 	struct check_slice *slices, *remembered;
 
@@ -94,7 +94,8 @@ remember_slice(struct check *check, const struct slice *slice)
 		return -ENOMEM;
 	check->slices = slices;
 	remembered = &slices[check->slice_count++];
-	*remembered = (struct check_slice){.id = slice->id, .event_count = slice->event_count};
+	*remembered =
+		(struct check_slice){.id = slice->id, .event_count = slice->event_count, .is_incoming = is_incoming};
 	for (size_t i = 0; i < slice->event_count; i++) {
 		remembered->samples[i] = slice->events[i].samples;
 		remembered->unknown[i] = sum_unknown(&slice->events[i]);
@@ -127,7 +128,7 @@ visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 	else if (epoch->event_count != slice.event_count)
 		check_complain(check, "slices: slice %u has %zu events, its epoch %u has %zu", id, slice.event_count,
 		               slice.epoch, epoch->event_count);
-	err = remember_slice(check, &slice);
+	err = remember_slice(check, &slice, epoch && epoch->is_incoming);
 	slice_fini(&slice);
 	return err;
 }

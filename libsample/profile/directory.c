@@ -90,7 +90,7 @@ is_loose(const struct stat *status)
 static int
 check_owners(int directory)
 {
-	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, WRITER_LOCK, READERS_LOCK};
+	static const char *const names[] = {DIRECTORY_DATA, DIRECTORY_LOCK, WRITER_LOCK, READERS_LOCK, IMPORTS_LOCK};
 	struct stat status;
 
 	if (fstat(directory, &status) < 0)

@@ -62,7 +62,7 @@ find_epochs(struct reading *reading, const char *event)
 			result = store_key_number(&walk.key, &id);
 			if (!result)
 				result = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, epoch);
-			if (!result)
+			if (!result && !epoch->is_incoming)
 				result = add_epoch(reading, epoch, event);
 			if (result)
 				break;

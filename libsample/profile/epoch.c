@@ -17,7 +17,8 @@ enum epoch_flag {
 	EPOCH_FLAG_KEPT = 1,
 	EPOCH_FLAG_IMPORTED = 2,
 	EPOCH_FLAG_CONTINUES = 4,
-	EPOCH_FLAGS_END = 8,
+	EPOCH_FLAG_INCOMING = 8, /* since schema 7 */
+	EPOCH_FLAGS_END = 16,
 };
 
 static void
@@ -82,15 +83,29 @@ epoch_weighed_event(const struct epoch *epoch, size_t index)
 	return length ? i : epoch->event_count;
 }
 
-bool
-epoch_value_is_kept(const void *data, size_t size)
+static uint64_t
+value_flags(const void *data, size_t size)
 {
 	struct byte_reader reader;
+	uint64_t flags;
 
 	reader_init(&reader, data, size);
 	if (read_format_until(&reader, FORMAT_4) < FORMAT_3)
-		return false;
-	return read_varint(&reader) & EPOCH_FLAG_KEPT && !reader.failed;
+		return 0;
+	flags = read_varint(&reader);
+	return reader.failed ? 0 : flags;
+}
+
+bool
+epoch_value_is_kept(const void *data, size_t size)
+{
+	return value_flags(data, size) & EPOCH_FLAG_KEPT;
+}
+
+bool
+epoch_value_is_incoming(const void *data, size_t size)
+{
+	return value_flags(data, size) & EPOCH_FLAG_INCOMING;
 }
 
 void
@@ -101,6 +116,7 @@ epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 	flags |= epoch->is_kept ? EPOCH_FLAG_KEPT : 0;
 	flags |= epoch->is_imported ? EPOCH_FLAG_IMPORTED : 0;
 	flags |= epoch->continues ? EPOCH_FLAG_CONTINUES : 0;
+	flags |= epoch->is_incoming ? EPOCH_FLAG_INCOMING : 0;
 	write_u8(writer, FORMAT_4);
 	write_varint(writer, flags);
 	write_varint(writer, epoch->start_ns);
@@ -132,6 +148,7 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 	epoch->is_kept = flags & EPOCH_FLAG_KEPT;
 	epoch->is_imported = flags & EPOCH_FLAG_IMPORTED;
 	epoch->continues = flags & EPOCH_FLAG_CONTINUES;
+	epoch->is_incoming = flags & EPOCH_FLAG_INCOMING;
 	epoch->id = id;
 	epoch->start_ns = read_varint(&reader);
 	duration = read_varint(&reader);

@@ -32,6 +32,7 @@ struct epoch {
 	uint64_t start_cpu_ns;        /* processor time that dcpid used once, when it started; in no slice */
 	bool is_kept;                 /* nothing of it is dropped, however old it is and whatever the size */
 	bool is_imported;             /* from elsewhere: it is none of the latest */
+	bool is_incoming;             /* an import is not through with it: there is no such epoch yet (incoming.h) */
 	bool continues; /* the one before, with other rates: both are what was collected since that began */
 	size_t event_count;
 	struct event events[EVENTS_MAX];
@@ -94,8 +95,9 @@ int slice_add(struct slice *slice, const struct slice *more);
  */
 size_t epoch_weighed_event(const struct epoch *epoch, size_t index);
 
-/* Whether the epoch in a value is kept, without the rest of it; false for what cannot be read. */
+/* Whether the epoch in a value is kept, or incoming, without the rest of it; false for what cannot be read. */
 bool epoch_value_is_kept(const void *data, size_t size);
+bool epoch_value_is_incoming(const void *data, size_t size);
 
 void epoch_encode(const struct epoch *epoch, struct byte_writer *writer);
 int epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch);

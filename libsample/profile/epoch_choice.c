@@ -80,7 +80,7 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 		err = store_key_number(&walk.key, &id);
 		if (!err)
 			err = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, &epoch);
-		if (!err)
+		if (!err && !epoch.is_incoming)
 			err = take_epoch(list, &epoch, host);
 		if (err)
 			break;

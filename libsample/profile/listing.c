@@ -173,6 +173,8 @@ listing_read_epochs(struct profile *profile, struct epoch_summary **epochs, size
 			result = epoch_decode(id, walk.value.mv_data, walk.value.mv_size, &epoch);
 		if (result)
 			break;
+		if (epoch.is_incoming)
+			continue;
 		list += (*count)++;
 		*list = (struct epoch_summary){.id = id,
 		                               .is_kept = epoch.is_kept,

@@ -173,6 +173,7 @@ struct profile_stats {
 	uint64_t size_limit;
 	uint64_t epochs, slices, images, contexts, blocks;
 	uint64_t kept;            /* epochs of which nothing is dropped (retention.h) */
+	uint64_t incoming;        /* that an import is not through with, or left; not in `epochs` (incoming.h) */
 	int reader;               /* process that reads and does not go on; 0: none; -1: one. Writers only */
 	uint64_t reader_since_ns; /* when it was first seen there, ns since 1970 */
 	uint64_t reader_bytes;    /* that cannot be used again because of it */

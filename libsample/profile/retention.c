@@ -86,7 +86,7 @@ static bool
 should_merge(const struct slice_place *a, const struct slice_place *b, const struct retention_options *options,
              uint64_t now_ns)
 {
-	if (a->epoch != b->epoch)
+	if (a->epoch != b->epoch || a->is_incoming)
 		return false;
 	return is_half_merged(a, b) || fit_into(a, b, DAY_NS, options->day_after_ns, now_ns) ||
 	       fit_into(a, b, HOUR_NS, options->hour_after_ns, now_ns);
@@ -176,11 +176,14 @@ static int
 merge_step(struct profile *profile, MDB_txn *txn, const struct retention_options *options, uint64_t now_ns,
            bool *merged)
 {
+	struct epoch_marks marks;
 	struct slice_list list;
 	uint32_t first, second;
 	int err;
 
 	err = slice_list_read(&profile->store, txn, &list);
+	if (!err)
+		err = slice_list_mark(&profile->store, txn, &list, &marks);
 	*merged = !err && choose_pair(&list, options, now_ns, &first, &second);
 	slice_list_fini(&list);
 	if (!*merged)

@@ -5,7 +5,8 @@
  * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after
  * each, and nothing has to be remembered: the next step finds what the last one left. While a merge is under way the
  * first slice has the time of both and the second has the samples that are still to be moved.
- * Slices of an epoch that is kept (profile_keep_epoch()) are merged, and never dropped. The newest slice, its epoch and
+ * Slices of an epoch that is kept (profile_keep_epoch()) are merged, and never dropped; those of an import under way
+ * are left alone. The newest slice, its epoch and
  * all newer ones, and what the session has numbers for, are never touched.
  * Thread rule: the profile's.
  */
@@ -47,15 +48,15 @@ int profile_knows_time(struct profile *profile, uint64_t now_ns);
 int profile_merge_slices(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Drop of the slice that ended first, if it is too old or the database too large; after the last slice of an epoch, the
- * epoch. When the file is full to its last page, it may grow past its limit by a 16th and 256 KiB: LMDB
- * writes before it removes.
+ * Drop what an import left that was killed (incoming.h); then of the slice that ended first, if it is too old or the
+ * database too large; after the last slice of an epoch, the epoch. When the file is full to its last page, it may grow
+ * past its limit by a 16th and 256 KiB: LMDB writes before it removes.
  */
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
  * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once after the
- * profile was opened, and once after slices were dropped.
+ * profile was opened, and once after slices were dropped; not while an import is under way.
  */
 int profile_sweep(struct profile *profile, const struct retention_options *options);
 

@@ -7,20 +7,24 @@
 #include "profile/codec.h"
 #include "base/grow.h"
 #include "profile/handle.h"
+#include "profile/incoming.h"
 #include "profile/slice_list.h"
 
 #define LENT_SHARE  16          /* of the size limit */
 #define LENT_BYTES  (256 << 10) /* for the least limit */
 #define LENT_BLOCKS 256         /* of a step: each may need a page or two */
 
-/* The slice that ended first; never the newest, which is still being written, nor one that is kept. NULL: no other. */
+/*
+ * The slice that ended first; never the newest, which is still being written, nor one that is kept or of an import that
+ * is under way. NULL: no other.
+ */
 static const struct slice_place *
 oldest(const struct slice_list *list)
 {
 	const struct slice_place *oldest = NULL;
 
 	for (size_t i = 0; i + 1 < list->count; i++) {
-		if (list->slices[i].is_kept)
+		if (list->slices[i].is_kept || list->slices[i].is_incoming)
 			continue;
 		if (!oldest || list->slices[i].end_ns < oldest->end_ns)
 			oldest = &list->slices[i];
@@ -56,7 +60,7 @@ find_empty_epoch(const struct profile *profile, MDB_txn *txn, const struct slice
 		result = store_key_number(&walk.key, id);
 		if (result || *id >= end)
 			break;
-		if (!has_slice(list, *id, gone)) {
+		if (!has_slice(list, *id, gone) && !epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size)) {
 			result = 1;
 			break;
 		}
@@ -121,8 +125,9 @@ drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *l
 static int
 drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 {
-	struct slice_list list;
 	bool dropped = false, last = false;
+	struct epoch_marks marks;
+	struct slice_list list;
 	MDB_txn *txn;
 	int err;
 
@@ -130,11 +135,8 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 	if (err)
 		return err;
 	err = slice_list_read(&profile->store, txn, &list);
-	if (!err) {
-		const int64_t kept = slice_list_mark_kept(&profile->store, txn, &list);
-
-		err = kept < 0 ? (int)kept : 0;
-	}
+	if (!err)
+		err = slice_list_mark(&profile->store, txn, &list, &marks);
 	if (!err)
 		err = drop_from_list(profile, txn, &list, ended_ns, max, &dropped, &last);
 	slice_list_fini(&list);
@@ -156,7 +158,10 @@ drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
 	result = store_lend(&profile->store, profile->store.size_limit / LENT_SHARE + LENT_BYTES);
 	if (result)
 		return result;
-	result = drop_step(profile, ended_ns, max < LENT_BLOCKS ? max : LENT_BLOCKS);
+	max = max < LENT_BLOCKS ? max : LENT_BLOCKS;
+	result = incoming_remove_some(profile, false, max);
+	if (result == 0)
+		result = drop_step(profile, ended_ns, max);
 	err = store_repay(&profile->store);
 	return result < 0 || !err ? result : err;
 }
@@ -171,6 +176,11 @@ profile_drop_old(struct profile *profile, const struct retention_options *option
 
 	if (!profile->store.write)
 		return -EINVAL;
+	result = incoming_remove_some(profile, false, max);
+	if (result && result != -DCPI_EFULL)
+		return result;
+	if (result == -DCPI_EFULL)
+		return drop_from_full(profile, 0, max);
 	result = profile_stats(profile, &stats);
 	if (result)
 		return result;

@@ -57,28 +57,35 @@ slice_list_fini(struct slice_list *list)
 	free(list->slices);
 }
 
-int64_t
-slice_list_mark_kept(const struct store *store, MDB_txn *txn, struct slice_list *list)
+int
+slice_list_mark(const struct store *store, MDB_txn *txn, struct slice_list *list, struct epoch_marks *marks)
 {
 	struct store_walk walk;
-	int64_t count = 0;
 	uint32_t id;
 	int result;
 
+	*marks = (struct epoch_marks){0};
 	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	if (result)
 		return result;
 	while ((result = store_walk_next(&walk)) > 0) {
+		const bool is_incoming = epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size);
+		const bool is_kept = !is_incoming && epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size);
+
 		/* A damaged key is no epoch's, and keeps nothing: retention goes on, and dcpictl check names it. */
-		if (store_key_number(&walk.key, &id) != 0 ||
-		    !epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size))
+		if ((!is_kept && !is_incoming) || store_key_number(&walk.key, &id) != 0)
 			continue;
-		count++;
-		for (size_t i = 0; list && i < list->count; i++)
-			list->slices[i].is_kept |= list->slices[i].epoch == id;
+		marks->kept += is_kept;
+		marks->incoming += is_incoming;
+		for (size_t i = 0; list && i < list->count; i++) {
+			if (list->slices[i].epoch != id)
+				continue;
+			list->slices[i].is_kept = is_kept;
+			list->slices[i].is_incoming = is_incoming;
+		}
 	}
 	store_walk_end(&walk);
-	return result < 0 ? result : count;
+	return result;
 }
 
 int

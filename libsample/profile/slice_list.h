@@ -17,7 +17,7 @@ struct slice_place {
 	uint32_t id;
 	uint32_t epoch;
 	uint64_t start_ns, end_ns;
-	bool is_kept; /* its epoch is; see slice_list_mark_kept() */
+	bool is_kept, is_incoming; /* its epoch is; see slice_list_mark() */
 };
 
 struct slice_list {
@@ -29,8 +29,13 @@ struct slice_list {
 int slice_list_read(const struct store *store, MDB_txn *txn, struct slice_list *list);
 void slice_list_fini(struct slice_list *list);
 
-/* Mark the slices of epochs that are kept; how many epochs are, or an error. */
-int64_t slice_list_mark_kept(const struct store *store, MDB_txn *txn, struct slice_list *list);
+/* How many epochs are kept, and how many are incoming; none is both. */
+struct epoch_marks {
+	uint64_t kept, incoming;
+};
+
+/* Count them, and mark their slices in `list` (NULL is allowed). 0 or an error. */
+int slice_list_mark(const struct store *store, MDB_txn *txn, struct slice_list *list, struct epoch_marks *marks);
 
 int slice_read(const struct store *store, MDB_txn *txn, uint32_t id, struct slice *slice);
 int slice_write(const struct store *store, MDB_txn *txn, const struct slice *slice);

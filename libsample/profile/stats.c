@@ -53,17 +53,19 @@ count_entries(const struct store *store, MDB_txn *txn, struct profile_stats *sta
 		{TABLE_EPOCHS, &stats->epochs},     {TABLE_SLICES, &stats->slices}, {TABLE_IMAGES, &stats->images},
 		{TABLE_CONTEXTS, &stats->contexts}, {TABLE_COUNTS, &stats->blocks},
 	};
+	struct epoch_marks marks;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof(counted) / sizeof(counted[0]); i++)
 		err = store_entries(store, txn, counted[i].table, counted[i].entries);
-	if (!err) {
-		const int64_t kept = slice_list_mark_kept(store, txn, NULL);
-
-		stats->kept = kept > 0 ? (uint64_t)kept : 0;
-		err = kept < 0 ? (int)kept : 0;
-	}
-	return err;
+	if (!err)
+		err = slice_list_mark(store, txn, NULL, &marks);
+	if (err)
+		return err;
+	stats->kept = marks.kept;
+	stats->incoming = marks.incoming;
+	stats->epochs -= marks.incoming;
+	return 0;
 }
 
 static int

@@ -8,6 +8,7 @@
 #include "profile/captured_table.h"
 #include "profile/handle.h"
 #include "profile/identity.h"
+#include "profile/incoming.h"
 #include "profile/retention.h"
 
 #define LOOKS_PER_BLOCK 16 /* to look at an entry costs less than to move one */
@@ -128,6 +129,15 @@ mark_some(struct sweep *sweep, const struct store *store, MDB_txn *txn, size_t m
 	return 0;
 }
 
+/* An import may have numbers of what no count refers to yet (incoming.h): go through all again when it has ended. */
+static int
+put_off(struct sweep *sweep)
+{
+	sweep_fini(sweep);
+	return 0;
+}
+
+/* 1, 0 when it has to be put off, or an error; as remove_step(). */
 static int
 mark_step(struct profile *profile, size_t max)
 {
@@ -138,11 +148,15 @@ mark_step(struct profile *profile, size_t max)
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	if (!sweep->active)
+	err = incoming_exist(&profile->store, txn);
+	if (err > 0)
+		return store_leave(&profile->store, txn, put_off(sweep));
+	if (!err && !sweep->active)
 		err = begin(sweep, &profile->store, txn);
 	if (!err)
 		err = mark_some(sweep, &profile->store, txn, LOOKS_PER_BLOCK * max);
-	return store_leave(&profile->store, txn, err);
+	err = store_leave(&profile->store, txn, err);
+	return err ? err : 1;
 }
 
 /* Up to `max` numbers of the table that are not marked, from *next on; *next is 0 at the end. */
@@ -245,17 +259,23 @@ remove_step(struct profile *profile, size_t max)
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
-	err = is_outdated(profile, txn);
+	err = incoming_exist(&profile->store, txn);
+	if (err > 0) {
+		mdb_txn_abort(txn);
+		return put_off(&profile->sweep);
+	}
+	if (!err)
+		err = is_outdated(profile, txn);
 	if (err) {
 		mdb_txn_abort(txn);
 		if (err > 0)
 			sweep_fini(&profile->sweep); /* from the beginning */
-		return err < 0 ? err : 0;
+		return err < 0 ? err : 1;
 	}
 	err = store_end(&profile->store, txn, remove_some(profile, txn, max, &next));
 	if (!err)
 		go_on(&profile->sweep, next);
-	return err;
+	return err ? err : 1;
 }
 
 int
@@ -263,15 +283,10 @@ profile_sweep(struct profile *profile, const struct retention_options *options)
 {
 	const size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
 	const struct sweep *sweep = &profile->sweep;
-	int err;
 
 	if (!profile->store.write)
 		return -EINVAL;
 	if (!sweep->active && sweep->done)
 		return 0;
-	if (!sweep->active || sweep->phase == SWEEP_MARK)
-		err = mark_step(profile, max);
-	else
-		err = remove_step(profile, max);
-	return err ? err : 1;
+	return !sweep->active || sweep->phase == SWEEP_MARK ? mark_step(profile, max) : remove_step(profile, max);
 }

@@ -67,6 +67,8 @@ profile_keep_epoch(struct profile *profile, uint32_t id, bool is_kept)
 	if (err)
 		return err;
 	err = get_epoch(&profile->store, txn, id, &epoch);
+	if (!err && epoch.is_incoming)
+		err = -ENOENT;
 	epoch.is_kept = is_kept;
 	if (!err)
 		err = put_epoch(&profile->store, txn, &epoch);

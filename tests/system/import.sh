@@ -254,6 +254,33 @@ make_large()
 	} | "$build/tests/system/make_database" "$1"
 }
 
+# What a kill left takes room until the next import.
+remove_left()
+{
+	local target=$scratch/left before round
+
+	for ((round = 0; round < 20; round++)); do
+		rm -rf "$target"
+		dcpimport --db "$target" "$scratch/one" >/dev/null
+		before=$(blocks_in "$target")
+		start dcpimport --db "$target" "$1" >/dev/null 2>&1
+		until [ "$(blocks_in "$target")" != "$before" ] || ! kill -0 $started; do
+			:
+		done
+		stop $started KILL
+		[ "$(holds "$target")" != '[1,188]' ] || break # else it was through before
+	done 2>/dev/null
+	check_equal 'nobody sees what a kill left' '[1,188]' "$(holds "$target")"
+	check 'it takes room' [ "$(blocks_in "$target")" != "$before" ]
+	check 'with the next one' dcpimport --db "$target" "$scratch/one"
+	check_equal 'it is gone' "$before [1,188]" "$(blocks_in "$target") $(holds "$target")"
+}
+
+blocks_in()
+{
+	dcpictl --db "$1" check | sed 's/.* \([0-9,]*\) blocks.*/\1/'
+}
+
 # Killed at any moment, it leaves all of what it merges or nothing.
 kill_merges()
 {
@@ -264,7 +291,7 @@ kill_merges()
 		rm -rf "$target"
 		dcpimport --db "$target" "$scratch/one" >/dev/null
 		start dcpimport --db "$target" "$large" >/dev/null 2>&1
-		sleep "0.0$((round * 7 % 10))$((round % 10))"
+		sleep "0.$(printf %03d $((round * 37)))"
 		stop $started KILL 2>/dev/null
 		found=$(holds "$target")
 		case $found in
@@ -278,6 +305,7 @@ kill_merges()
 		dcpictl --db "$target" check >/dev/null || not_ok 'and a sound database'
 	done 2>/dev/null
 	ok "a merge that is killed leaves all or nothing ($whole times all, $none nothing)"
+	remove_left "$large"
 	check 'and it can be done again' dcpimport --db "$target" "$large"
 	check_equal 'then all is there' '[21,40188]' "$(holds "$target")"
 }
@@ -358,16 +386,24 @@ look_at_branches()
 # The database may be one that a dcpid is writing to.
 import_beside_daemon()
 {
-	local db=$scratch/live
+	local db=$scratch/live flushes=0 daemon
 
 	if ! start_dcpid "$db"; then
 		skip 'an import beside a dcpid' "dcpid does not run: $(tail -n 1 "$db.log")"
 		return
 	fi
+	daemon=$started
 	check 'an import beside a dcpid' dcpimport --no-sums --db "$db" "$recorded/remmap-3.2.data"
 	check 'the dcpid goes on' dcpictl --db "$db" flush
 	check_equal 'the import is an epoch of its own' 198 "$(samples_written "$db" remmap-3.2.data)"
-	stop "$started"
+	start dcpimport --db "$db" "$scratch/large" >/dev/null 2>&1
+	until dcpiprof --db "$db" --epoch e1 >/dev/null 2>&1 || ! kill -0 "$started" 2>/dev/null; do
+		dcpictl --db "$db" flush >/dev/null && flushes=$((flushes + 1))
+	done
+	wait "$started"
+	check 'a dcpid flushes while a large database comes in' [ "$flushes" -gt 1 ]
+	check_equal 'which is all there then' '2000 2000' "$(samples_written "$db" e1) $(samples_written "$db" e20)"
+	stop "$daemon"
 	check 'the database is sound' dcpictl --db "$db" check
 }
 

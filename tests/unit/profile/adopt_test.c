@@ -172,9 +172,11 @@ an_epoch_that_went_on_takes_the_place_of_what_was_there(void **state)
 	assert_int_equal(profile_adopt(pair.to, pair.from, &plain, &adoption), 0);
 	assert_int_equal(adoption.updated, 1);
 	assert_int_equal(adoption.epochs, 0);
-	assert_int_equal(adoption.first, 1);
+	assert_int_equal(adoption.first, 2);
+	assert_int_equal(adoption.last, 2);
 	assert_int_equal(profile_stats(pair.to, &stats), 0);
 	assert_int_equal(stats.epochs, 1);
+	assert_int_equal(stats.incoming, 0);
 	assert_int_equal(stats.slices, 2);
 	assert_int_equal(samples_of(pair.to, NULL, "/usr/bin/gzip"), 12);
 	assert_clean(pair.to);

@@ -21,6 +21,7 @@ fill_epoch(struct epoch *epoch)
 	epoch->overhead_limit_ppm = 10000;
 	epoch->start_cpu_ns = 150000000;
 	epoch->is_kept = true;
+	epoch->is_incoming = true;
 	epoch->continues = true;
 	epoch->event_count = 2;
 	epoch->events[0] = (struct event){
@@ -89,6 +90,8 @@ an_epoch_comes_back_as_it_was_written(void **state)
 	assert_false(back->is_imported);
 	assert_true(back->continues);
 	assert_true(epoch_value_is_kept(writer.data, writer.size));
+	assert_true(epoch_value_is_incoming(writer.data, writer.size));
+	assert_true(back->is_incoming);
 	assert_int_equal(back->events[0].cost_ns, 2500);
 	assert_int_equal(back->event_count, 2);
 	assert_string_equal(back->events[0].name, "cpu-clock");

@@ -1,0 +1,200 @@
+#include "profile/incoming.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "profile/directory.h"
+#include "profile/slice_list.h"
+
+#define LOCK_MODE  0600     /* the writers': who could lock it would keep imports away */
+#define LOOK_NS    20000000 /* whether the other import has ended */
+#define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+#define OPEN_TRIES 10
+
+/* As the data are, when root imports into somebody's database: its dcpid is to see the lock. */
+static int
+give_to_owner(const struct profile *profile, int lock)
+{
+	struct stat data, made;
+
+	if (fstatat(profile->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0 || fstat(lock, &made) < 0)
+		return -errno;
+	if (geteuid() != 0 || (data.st_uid == made.st_uid && data.st_gid == made.st_gid))
+		return 0;
+	return fchown(lock, data.st_uid, data.st_gid) < 0 ? -errno : 0;
+}
+
+static int
+open_lock(const struct profile *profile)
+{
+	int lock = openat(profile->directory, IMPORTS_LOCK, O_RDWR | O_CREAT | OPEN_FLAGS, LOCK_MODE);
+	int err;
+
+	if (lock < 0)
+		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
+	err = give_to_owner(profile, lock);
+	if (!err)
+		return lock;
+	close(lock);
+	return err;
+}
+
+static int
+take(int lock, int (*wait)(void *context), void *context)
+{
+	const struct timespec moment = {.tv_nsec = LOOK_NS};
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int err = 0;
+
+	while (!err && fcntl(lock, F_OFD_SETLK, &whole) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		nanosleep(&moment, NULL);
+		err = wait ? wait(context) : 0;
+	}
+	return err;
+}
+
+bool
+incoming_is_locked(const struct profile *profile, int lock)
+{
+	struct stat ours, named;
+
+	return fstat(lock, &ours) == 0 && fstatat(profile->directory, IMPORTS_LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+int
+incoming_lock(const struct profile *profile, int (*wait)(void *context), void *context)
+{
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		const int lock = open_lock(profile);
+		int err;
+
+		if (lock < 0)
+			return lock;
+		err = take(lock, wait, context);
+		if (!err && incoming_is_locked(profile, lock))
+			return lock;
+		close(lock);
+		if (err)
+			return err;
+	}
+	return -EAGAIN; /* somebody removes the file again and again */
+}
+
+/* What cannot be known is true: nothing is removed then. */
+static bool
+import_is_running(const struct profile *profile)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int lock = openat(profile->directory, IMPORTS_LOCK, O_RDONLY | OPEN_FLAGS);
+	bool is_running;
+
+	if (lock < 0)
+		return errno != ENOENT;
+	is_running = fcntl(lock, F_OFD_GETLK, &whole) < 0 || whole.l_type != F_UNLCK;
+	close(lock);
+	return is_running;
+}
+
+/* The first incoming epoch: 1 with *id, 0 when there is none, or an error. */
+static int
+find_first(const struct store *store, MDB_txn *txn, uint32_t *id)
+{
+	struct store_walk walk;
+	int result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0)
+		if (epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size) &&
+		    store_key_number(&walk.key, id) == 0)
+			break;
+	store_walk_end(&walk);
+	return result;
+}
+
+int
+incoming_exist(const struct store *store, MDB_txn *txn)
+{
+	uint32_t id = 0;
+
+	return find_first(store, txn, &id);
+}
+
+/* At most `*left` blocks of a slice, and when they were all, the slice, which counts as one more. */
+static int
+remove_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t *left)
+{
+	uint64_t taken[EVENTS_MAX];
+	const int64_t count = slice_take_blocks(profile, txn, id, 0, *left, taken);
+
+	if (count < 0)
+		return (int)count;
+	*left -= (size_t)count;
+	if (*left == 0)
+		return 0; /* its record says too much by now, which only check_counts() would see */
+	(*left)--;
+	return slice_remove(&profile->store, txn, id);
+}
+
+static int
+remove_from_epoch(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max)
+{
+	struct slice_list list;
+	size_t left = max;
+	int err;
+
+	err = slice_list_read(&profile->store, txn, &list);
+	for (size_t i = 0; !err && left > 0 && i < list.count; i++)
+		if (list.slices[i].epoch == id)
+			err = remove_blocks(profile, txn, list.slices[i].id, &left);
+	slice_list_fini(&list);
+	return err || left == 0 ? err : store_remove(&profile->store, txn, TABLE_EPOCHS, id);
+}
+
+/* Without a write: mostly there is none. */
+static int
+look(struct profile *profile, uint32_t *id)
+{
+	MDB_txn *txn;
+	int err = store_begin(&profile->store, false, &txn);
+
+	return err ? err : store_leave(&profile->store, txn, find_first(&profile->store, txn, id));
+}
+
+int
+incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
+{
+	int result, err;
+	MDB_txn *txn;
+	uint32_t id = 0;
+
+	result = look(profile, &id);
+	if (result <= 0 || (!is_ours && import_is_running(profile)))
+		return result < 0 ? result : 0;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	result = find_first(&profile->store, txn, &id);
+	/* An import that takes the lock from here on writes its first mark after this transaction. */
+	if (result > 0 && !is_ours && import_is_running(profile))
+		result = 0;
+	if (result > 0) {
+		err = remove_from_epoch(profile, txn, id, max);
+		result = err ? err : 1;
+	}
+	if (result <= 0) {
+		mdb_txn_abort(txn);
+		return result;
+	}
+	err = store_end(&profile->store, txn, 0);
+	if (!err)
+		profile->sweep.done = false;
+	return err ? err : 1;
+}
