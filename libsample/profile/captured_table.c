@@ -102,18 +102,18 @@ captured_table_remove(const struct store *store, MDB_txn *txn, uint32_t image)
 	MDB_val key = {sizeof(name), name}, value;
 	int err;
 
-	captured_key_encode(image, 0, name);
 	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_TEXT], &cursor));
 	if (err)
 		return err;
-	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
-	while (!err) {
-		err = captured_key_decode(key.mv_data, key.mv_size, &owner, &block);
+	while (!err) { /* where the cursor stands after the last one of a table, LMDB does not say */
+		captured_key_encode(image, 0, name);
+		key = (MDB_val){sizeof(name), name};
+		err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
+		if (!err)
+			err = captured_key_decode(key.mv_data, key.mv_size, &owner, &block);
 		if (err || owner != image)
 			break;
 		err = store_error(mdb_cursor_del(cursor, 0));
-		if (!err) /* the cursor stands on the next one */
-			err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT));
 	}
 	mdb_cursor_close(cursor);
 	return err == -ENOENT ? 0 : err;

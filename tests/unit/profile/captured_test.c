@@ -188,6 +188,28 @@ sweep_all(struct profile *profile)
 	assert_int_equal(result, 0);
 }
 
+/* The last text of all, too. */
+static void
+the_only_text_goes_with_its_image(void **state)
+{
+	static const struct tally_entry libc_only[] = {{.image = 1, .context = 1, .offset = 0, .count = 1}};
+	const struct retention_options options = {.size_limit = 1};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	const struct captured_block block = {3, page_of_a};
+	uint64_t bytes;
+
+	write_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS, libc_only, 1);
+	assert_int_equal(put_parcel(writer.profile, GZIP, &block, 1, 0), 0);
+	profile_close(writer.profile);
+	writer = (struct writer){.profile = open_writer(fixture->directory, 0), .epoch = writer.epoch, .bare = true};
+	assert_int_equal(profile_drop_old(writer.profile, &options, START_NS), 1);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_captured_bytes(writer.profile, &bytes), 0);
+	assert_int_equal(bytes, 0);
+	profile_close(writer.profile);
+}
+
 /* Only the image that still has samples keeps what was captured of it. */
 static void
 text_goes_with_its_image(void **state)
@@ -312,6 +334,7 @@ main(void)
 		CASE(names_and_layout_come_back_as_they_were),
 		CASE(an_image_is_found_by_its_identity),
 		CASE(what_is_past_the_limit_is_not_stored),
+		CASE(the_only_text_goes_with_its_image),
 		CASE(text_goes_with_its_image),
 		CASE(a_salvaged_database_keeps_its_text),
 		cmocka_unit_test(parcels_that_are_none_are_refused),
