@@ -167,7 +167,8 @@ open_files(struct task *task)
 		return -errno;
 	err = capture_source_open(procfs, &task->request, &task->source);
 	close(procfs);
-	return err;
+	/* now: once the file has been read, it may be the file that speaks */
+	return err ? err : send_message(MESSAGE_OWNER, &task->source.is_roots, 1, NULL, 0);
 }
 
 static int

@@ -195,6 +195,18 @@ take_lack(struct capture_reply *reply, struct byte_reader *reader)
 	return 0;
 }
 
+/* The first message, or none: later, it may be the file that speaks. */
+static int
+take_owner(struct capture_reply *reply, struct byte_reader *reader, bool is_first)
+{
+	const uint8_t is_roots = read_u8(reader);
+
+	if (reader->failed || reader_left(reader) || is_roots > 1 || !is_first)
+		return -EBADMSG;
+	reply->captured.owner = is_roots ? CAPTURED_ROOTS : CAPTURED_OTHERS;
+	return 0;
+}
+
 static int
 take_end(struct capture_reply *reply, struct byte_reader *reader)
 {
@@ -217,7 +229,7 @@ take_value(struct captured_value *value, const struct byte_reader *reader)
 }
 
 static int
-take_message(struct capture_reply *reply, uint8_t kind, struct byte_reader *reader)
+take_message(struct capture_reply *reply, uint8_t kind, struct byte_reader *reader, bool is_first)
 {
 	if (reader_left(reader) > CAPTURED_VALUE_MAX)
 		return -EBADMSG;
@@ -232,6 +244,8 @@ take_message(struct capture_reply *reply, uint8_t kind, struct byte_reader *read
 		return take_end(reply, reader);
 	case MESSAGE_LACK:
 		return take_lack(reply, reader);
+	case MESSAGE_OWNER:
+		return take_owner(reply, reader, is_first);
 	default:
 		return -EBADMSG;
 	}
@@ -247,6 +261,7 @@ capture_reply_decode(const void *data, size_t size, struct capture_reply *reply)
 	reply->captured.parcels = reply->parcels;
 	reader_init(&reader, data, size);
 	while (!err && reader_left(&reader) > 0) {
+		const bool is_first = reader.at == (const uint8_t *)data;
 		const uint8_t kind = read_u8(&reader);
 		const uint32_t length = read_u32_be(&reader);
 		const uint8_t *bytes = read_bytes(&reader, length);
@@ -254,7 +269,7 @@ capture_reply_decode(const void *data, size_t size, struct capture_reply *reply)
 		if (!bytes || reply->has_ended)
 			return -EBADMSG;
 		reader_init(&message, bytes, length);
-		err = take_message(reply, kind, &message);
+		err = take_message(reply, kind, &message, is_first);
 	}
 	return err;
 }

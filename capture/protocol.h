@@ -5,7 +5,8 @@
  * opens the file, locks itself up, reads the file and writes messages to its standard output: values for the database
  * (profile/captured.h), and at last one that says how it ended. A process that died has not said that.
  * Messages come from a process that may have been taken over by the file that it read: they are bounded, believed for
- * nothing but their own image, and what is in their values is not looked into.
+ * nothing but their own image, and what is in their values is not looked into. Whose file it is, it says first, before
+ * it has read any of it, and once.
  * Thread rule: stateless, but a struct reply is one thread's.
  */
 #ifndef DCPI_CAPTURE_PROTOCOL_H
@@ -71,6 +72,7 @@ enum capture_message {
 	MESSAGE_LAYOUT = 2,
 	MESSAGE_PARCEL = 3, /* the first block as four bytes, and the value */
 	MESSAGE_END = 4,    /* how it ended: 0, or an errno or DCPI_E... as a positive number, as a varint */
+	MESSAGE_OWNER = 6,  /* of a file, before all others: a byte, 1 when it is root's (process/file_owner.h) */
 	MESSAGE_LACK = 5,   /* of run-time code: a byte, 1 when it was cut, and a varint (struct capture_lack) */
 };
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "capture/file_user.h"
 #include "process/build_id.h"
+#include "process/file_owner.h"
 #include "process/mapped_file.h"
 
 #define DEBUG_FILES "/usr/lib/debug/.build-id"
@@ -138,6 +139,17 @@ open_main(const struct search *search)
 	return err == -EPERM ? -EACCES : err == -ESRCH ? -ENOENT : err;
 }
 
+/* Root's own file of that path and build-id. */
+static int
+open_roots(const struct search *search)
+{
+	const struct image *image = &search->request->image;
+
+	if (image->build_id_size == 0)
+		return -ENOENT;
+	return open_if_right(search, file_owner_open_roots(search->procfs, image->path), (uint32_t)getpid());
+}
+
 static int
 open_debug(const struct image *image)
 {
@@ -164,6 +176,7 @@ capture_source_open(int procfs, const struct capture_request *request, struct ca
 	int err = 0;
 
 	source->main = source->debug = -1;
+	source->is_roots = false;
 	if (search.pid)
 		err = file_user_of_process(procfs, search.pid, &search.user);
 	if (err == -ENOENT) {
@@ -172,7 +185,10 @@ capture_source_open(int procfs, const struct capture_request *request, struct ca
 	}
 	if (err)
 		return err;
-	source->main = open_main(&search);
+	source->main = open_roots(&search);
+	source->is_roots = source->main >= 0;
+	if (!source->is_roots)
+		source->main = open_main(&search);
 	file_user_free(search.user);
 	if (source->main < 0)
 		return source->main;

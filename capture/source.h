@@ -4,19 +4,23 @@
  * The process that was sampled may see other files than we do, the path may be another file's by now, and the file may
  * have no name any more. So several ways are tried - its mapping, its path below the root of the process, its program,
  * the same path below the root of the first process and our own - and what they lead to is believed when its build-id,
- * or else device, inode and generation, are those of the image. A mapping and a program lead past directories that are
- * closed, and dcpid may be root: what the user of the process could not read by path is not opened (file_user.h). Of a
- * process that has ended nobody knows the user: then only paths are tried, with the rights of dcpid.
- * Thread rule: stateless.
+ * or else device, inode and generation, are those of the image. Before all of them, root's file at the image's path is:
+ * who made another file with its build-id cannot have his names taken for its. A mapping and a program lead past
+ * directories that are closed, and dcpid may be root: what the user of the process could not read by path is not opened
+ * (file_user.h). Of a process that has ended nobody knows the user: then only paths are tried, with the rights of
+ * dcpid. Thread rule: stateless.
  */
 #ifndef DCPI_CAPTURE_SOURCE_H
 #define DCPI_CAPTURE_SOURCE_H
+
+#include <stdbool.h>
 
 #include "capture/protocol.h"
 
 struct capture_source {
 	int main;
-	int debug; /* the separate debug file of that build; -1: none */
+	int debug;     /* the separate debug file of that build; -1: none */
+	bool is_roots; /* the main one is (process/file_owner.h) */
 };
 
 /* `procfs` is an open directory. 0; -ENOENT; -EACCES; -DCPI_EBUILDID when there were other files only. */

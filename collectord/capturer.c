@@ -64,7 +64,8 @@ capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
 bool
 capture_entry_is_at_risk(const struct capture_entry *entry)
 {
-	return entry->is_volatile && (!entry->has_names || (entry->fresh && !entry->known_count));
+	return entry->is_volatile && !entry->is_outranked &&
+	       (!entry->has_names || (entry->fresh && !entry->known_count));
 }
 
 static bool
@@ -83,7 +84,7 @@ enum rank {
 static unsigned
 rank(const struct capturer *capturer, const struct capture_entry *entry)
 {
-	if (!entry->is_wanted || entry->is_busy || entry->is_given_up)
+	if (!entry->is_wanted || entry->is_busy || entry->is_given_up || entry->is_outranked)
 		return 0;
 	if (capturer->kernel_is_closed && is_of_kernel(entry))
 		return 0;
@@ -235,6 +236,8 @@ ask(const struct capturer *capturer, struct capture_set *set, struct capture_ent
 		result->image = *entry->image;
 		result->image.path = result->path;
 		result->had_extent = entry->has_extent;
+		result->had_known = entry->known_count > 0;
+		result->is_whole = request.names && !result->had_known;
 		result->had_places = request.place_count > 0;
 		result->was_packaged = entry->is_packaged;
 		if (capture_request_encode(&request, writer) == 0) {

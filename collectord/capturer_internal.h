@@ -23,6 +23,8 @@ struct capture_entry {
 	bool is_busy;             /* asked about, and the answer not stored yet */
 	bool is_answered;         /* that answer has come */
 	bool is_given_up;
+	bool is_roots;     /* its file is (process/file_owner.h) */
+	bool is_outranked; /* the database has what root's file of that build-id gave: this one may add nothing */
 	uint32_t *known;
 	size_t known_count;
 	uint64_t samples;
@@ -46,6 +48,8 @@ struct capture_result {
 	struct image image; /* its path is `path` */
 	char *path;
 	bool had_extent; /* the question said what there was */
+	bool is_whole;   /* as if there were nothing: neither names nor text */
+	bool had_known;  /* there was text */
 	bool had_places; /* and where samples were */
 	bool was_packaged;
 	unsigned tries; /* to store it */

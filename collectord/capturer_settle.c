@@ -51,7 +51,7 @@ capturer_begin_database(struct capturer *capturer)
 			free(entry->known);
 			entry->known = NULL;
 			entry->known_count = 0;
-			entry->has_extent = entry->has_names = false;
+			entry->has_extent = entry->has_names = entry->is_outranked = false;
 			entry->rounds = 0;
 			entry->due_ns = 0;
 			place_table_unask(&set->places, (uint32_t)i);
@@ -60,12 +60,26 @@ capturer_begin_database(struct capturer *capturer)
 	pthread_mutex_unlock(&capturer->lock);
 }
 
-/* The entry takes over what the database has of its image. */
+static bool
+is_empty(const struct captured_extent *extent)
+{
+	return extent->count == 0 && !extent->has_symbols && !extent->has_layout;
+}
+
+/*
+ * The entry takes over what the database has of its image. Of files with one build-id, root's counts: if this is it,
+ * what others gave is nothing, and taken anew.
+ */
 static void
 take_extent(struct capture_entry *entry, struct captured_extent *extent)
 {
 	const enum image_kind kind = entry->image->kind;
 
+	if (entry->is_roots && !extent->is_roots) {
+		free(extent->blocks);
+		memset(extent, 0, sizeof(*extent));
+	}
+	entry->is_outranked = kind == IMAGE_USER && extent->is_roots && !entry->is_roots;
 	free(entry->known);
 	entry->known = extent->blocks;
 	entry->known_count = extent->count < REQUEST_KNOWN_MAX ? extent->count : REQUEST_KNOWN_MAX;
@@ -100,8 +114,10 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 		    profile_get_extent(profile, in_database, &extent))
 			continue;
 		pthread_mutex_lock(&capturer->lock);
-		if (!set->entries[numbers[i]].is_busy)
+		if (!set->entries[numbers[i]].is_busy) {
+			set->entries[numbers[i]].is_roots = image.is_roots;
 			take_extent(&set->entries[numbers[i]], &extent);
+		}
 		pthread_mutex_unlock(&capturer->lock);
 		free(extent.blocks);
 	}
@@ -132,8 +148,9 @@ note_places(struct capturer *capturer, const struct image_table *images, const s
 }
 
 /*
- * What was asked without knowing what there is: names are taken again, blocks are not, lest they be there twice.
- * 0, -ENOENT when the image itself is not there yet, -EDQUOT, ...
+ * What was asked without knowing of text that there is: names are taken again, blocks are not, lest they be there
+ * twice. What is from root's file, and takes the place of what others gave, has to be whole: it is asked for again when
+ * it was asked as an addition. 0, -ENOENT when the image itself is not there yet, -EDQUOT, ...
  */
 static int
 store(struct capturer *capturer, struct profile *profile, struct capture_result *result, struct captured_extent *extent,
@@ -146,9 +163,17 @@ store(struct capturer *capturer, struct profile *profile, struct capture_result 
 
 	*is_refused = false;
 	err = profile_find_image(profile, &image, &number);
-	if (!err && !result->had_extent) {
+	if (!err && (!result->had_known || captured->owner == CAPTURED_ROOTS)) {
+		bool replaces;
+
 		err = profile_get_extent(profile, number, extent);
-		*is_refused = !err && extent->count > 0 && captured->parcel_count > 0;
+		replaces = !err && captured->owner == CAPTURED_ROOTS && !extent->is_roots && !is_empty(extent);
+		if (replaces && !result->is_whole) {
+			*is_refused = true;
+			return 0;
+		}
+		*is_refused =
+			!err && !replaces && !result->had_known && extent->count > 0 && captured->parcel_count > 0;
 		free(extent->blocks);
 		memset(extent, 0, sizeof(*extent));
 		if (*is_refused)
@@ -157,7 +182,7 @@ store(struct capturer *capturer, struct profile *profile, struct capture_result 
 	captured->parcels = result->outcome.reply.parcels; /* it may have been copied */
 	if (!err && (captured->symbols.data || captured->layout.data || captured->parcel_count > 0))
 		err = profile_put_captured(profile, number, captured, capturer->options.limit);
-	return err ? err : profile_get_extent(profile, number, extent);
+	return err && err != -EEXIST ? err : profile_get_extent(profile, number, extent);
 }
 
 static void
@@ -186,6 +211,8 @@ note_stored(struct capturer *capturer, const struct capture_result *result, int 
 	entry->is_busy = entry->is_answered = false;
 	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
 	if (!err) {
+		if (result->outcome.reply.captured.owner != CAPTURED_ANYBODYS)
+			entry->is_roots = result->outcome.reply.captured.owner == CAPTURED_ROOTS;
 		take_extent(entry, extent);
 		/* At first sight nobody knows where samples will be: what is wanted of its text is known now. */
 		if (!result->had_places && !entry->known_count)

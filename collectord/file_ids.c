@@ -35,6 +35,7 @@ struct file_id {
 	struct file_id_key key;
 	enum file_state state;
 	bool is_asked;
+	bool is_roots; /* file_owner.h */
 	uint8_t build_id_size;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	struct file_version version;
@@ -231,6 +232,7 @@ file_ids_complete(struct file_ids *ids, struct image *image)
 		if (state == FILE_KNOWN) {
 			memcpy(image->build_id, id->build_id, sizeof(image->build_id));
 			image->build_id_size = id->build_id_size;
+			image->is_roots = id->is_roots;
 		}
 	}
 	pthread_mutex_unlock(&ids->lock);
@@ -260,6 +262,7 @@ take_build_id(struct file_id *id, const struct file_answer *answer)
 	id->state = answer->build_id_size ? FILE_KNOWN : FILE_HAS_NONE;
 	memcpy(id->build_id, answer->build_id, sizeof(id->build_id));
 	id->build_id_size = answer->build_id_size;
+	id->is_roots = answer->is_roots;
 	id->version = answer->version;
 }
 
@@ -273,6 +276,7 @@ take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *
 	if (answer->build_id_size == id->build_id_size &&
 	    memcmp(answer->build_id, id->build_id, sizeof(id->build_id)) == 0) {
 		id->version = answer->version;
+		id->is_roots = answer->is_roots;
 		return;
 	}
 	key.content++;

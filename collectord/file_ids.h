@@ -52,7 +52,8 @@ enum file_state {
 	FILE_UNREAD, /* it has gone, or could not be read */
 };
 
-/* Add the build-id of an image that is a file to it, if it is known. FILE_HAS_NONE for what is no file. */
+/* Add the build-id of an image that is a file to it, if it is known, and whether it is root's. FILE_HAS_NONE for what
+ * is no file. */
 enum file_state file_ids_complete(struct file_ids *ids, struct image *image);
 
 struct file_ids_stats {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "process/build_id.h"
+#include "process/file_owner.h"
 #include "process/hash.h"
 #include "process/mapped_file.h"
 
@@ -145,6 +146,7 @@ file_identity_read(int procfs, const struct file_question *question, const char 
 			answer->build_id_size = (uint8_t)size;
 		else if (size != -ENOENT)
 			answer->error = size;
+		answer->is_roots = size > 0 && file_owner_is_root(procfs, path, fd);
 	}
 	close(fd);
 }

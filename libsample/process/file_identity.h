@@ -31,8 +31,9 @@ struct file_question {
 };
 
 struct file_answer {
-	int error;    /* 0, or -ENOENT, -ESTALE, -EACCES, ...: no way leads to this file */
-	bool is_same; /* of the version that was known */
+	int error;     /* 0, or -ENOENT, -ESTALE, -EACCES, ...: no way leads to this file */
+	bool is_same;  /* of the version that was known */
+	bool is_roots; /* file_owner.h; false when it is the same */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	uint8_t build_id_size; /* 0: it has none */
 	uint32_t generation;   /* 0: the file system does not tell */

@@ -39,6 +39,7 @@ struct image {
 	uint64_t inode, inode_generation; /* inode 0: not known */
 	uint32_t content; /* counts what the file held, when it was written to in place: the session's, never stored */
 	bool deleted;     /* the path was gone when the file was mapped */
+	bool is_roots;    /* nobody but root could have put it at its path (file_owner.h); no part of the identity */
 	const char *path; /* as the process saw it; "[kernel]", "[ext4]" (a module), "[vdso]", "[anon]" for what is
 	                      no file */
 };

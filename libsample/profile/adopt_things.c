@@ -69,6 +69,7 @@ adopt_image(struct adopting *adopting, uint32_t from, uint32_t *to)
 		record->image.device_major = record->image.device_minor = 0;
 		record->image.inode = record->image.inode_generation = 0;
 	}
+	record->image.is_roots = false; /* it was root's there */
 	if (!err)
 		err = find_or_add_image(adopting, &record->image, to);
 	free(record);

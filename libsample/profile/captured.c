@@ -6,6 +6,7 @@
 #include "profile/captured_table.h"
 #include "profile/handle.h"
 #include "profile/identity.h"
+#include "profile/records.h"
 
 static int
 count_bytes(const struct store *store, MDB_txn *txn, uint64_t *bytes)
@@ -31,6 +32,36 @@ put_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struc
 	return err;
 }
 
+/* Of files of one build-id, root's is believed: what there is from others' goes, or `captured` is refused. */
+static int
+settle_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner)
+{
+	struct image_record *record;
+	bool is_roots = false;
+	MDB_val value;
+	int err;
+
+	if (owner == CAPTURED_ANYBODYS)
+		return 0;
+	record = malloc(sizeof(*record));
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, image, &value);
+	if (!err)
+		err = image_decode(value.mv_data, value.mv_size, record);
+	if (!err)
+		is_roots = record->has_roots_names;
+	free(record);
+	if (err || is_roots)
+		return err || owner == CAPTURED_ROOTS ? err : -EEXIST;
+	if (owner == CAPTURED_OTHERS)
+		return 0;
+	err = captured_table_remove(store, txn, image);
+	if (!err)
+		err = store_remove(store, txn, TABLE_SYMBOLS, image);
+	return err && err != -ENOENT ? err : identity_set_roots_names(store, txn, image);
+}
+
 static bool
 is_too_large(const struct captured *captured)
 {
@@ -49,6 +80,8 @@ put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct ca
 	MDB_val there;
 	int err = store_get(store, txn, TABLE_IMAGES, image, &there);
 
+	if (!err)
+		err = settle_owner(store, txn, image, captured->owner);
 	if (!err && captured->symbols.data)
 		err = put_symbols(store, txn, image, &captured->symbols);
 	if (!err && captured->layout.data)

@@ -87,7 +87,15 @@ struct captured_value {
 	size_t size;
 };
 
+/* Whose file it was taken from. */
+enum captured_owner {
+	CAPTURED_ANYBODYS, /* not known, or it does not matter */
+	CAPTURED_ROOTS,    /* nobody but root could have put it where it was (process/file_owner.h) */
+	CAPTURED_OTHERS,
+};
+
 struct captured {
+	enum captured_owner owner;
 	struct captured_value symbols; /* take the place of those that are there */
 	struct captured_value layout;  /* likewise */
 	const struct captured_value *parcels;
@@ -95,9 +103,10 @@ struct captured {
 };
 
 /*
- * Store it in one transaction. 0; -ENOENT when there is no such image; -EDQUOT when all that was captured would take
- * more than `limit` bytes (0: no limit); -EINVAL for a reader, or a value past CAPTURED_VALUE_MAX; what writing says.
- * Then nothing was stored.
+ * Store it in one transaction. What is from root's file takes the place of all that is there from others' files.
+ * 0; -ENOENT when there is no such image; -EEXIST when it is from another's file, and what is there from root's;
+ * -EDQUOT when all that was captured would take more than `limit` bytes (0: no limit); -EINVAL for a reader, or a value
+ * past CAPTURED_VALUE_MAX; what writing says. Then nothing was stored.
  */
 int profile_put_captured(struct profile *profile, uint32_t image, const struct captured *captured, uint64_t limit);
 
@@ -123,6 +132,7 @@ struct captured_extent {
 	uint32_t *blocks;
 	size_t count;
 	bool has_symbols, has_layout;
+	bool is_roots; /* all of it is from root's file */
 };
 int profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent);
 

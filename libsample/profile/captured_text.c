@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "profile/captured_table.h"
 #include "profile/handle.h"
+#include "profile/records.h"
 
 #define PARCEL_BYTES ((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE)
 
@@ -150,6 +151,21 @@ note_text(const struct store *store, MDB_txn *txn, uint32_t image, struct captur
 }
 
 static int
+note_owner(const struct store *store, MDB_txn *txn, uint32_t image, struct captured_extent *extent)
+{
+	struct image_record *record = malloc(sizeof(*record));
+	MDB_val value;
+	int err;
+
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, image, &value);
+	extent->is_roots = !err && image_decode(value.mv_data, value.mv_size, record) == 0 && record->has_roots_names;
+	free(record);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int
 compare_numbers(const void *a, const void *b)
 {
 	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
@@ -170,7 +186,9 @@ profile_get_extent(struct profile *profile, uint32_t image, struct captured_exte
 		return err;
 	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
 	extent->has_symbols = err == 0;
-	if ((!err || err == -ENOENT) && profile->store.has[TABLE_TEXT])
+	if (!err || err == -ENOENT)
+		err = note_owner(&profile->store, txn, image, extent);
+	if (!err && profile->store.has[TABLE_TEXT])
 		err = note_text(&profile->store, txn, image, extent);
 	err = store_leave(&profile->store, txn, err);
 	if (err && err != -ENOENT) {

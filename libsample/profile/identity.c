@@ -216,12 +216,12 @@ identity_find_image(const struct store *store, MDB_txn *txn, const struct image 
 }
 
 static int
-put_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct image *image)
+put_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct image *image, bool has_roots_names)
 {
 	struct byte_writer value = BYTE_WRITER_INIT;
 	int err;
 
-	image_encode(image, &value);
+	image_encode(image, has_roots_names, &value);
 	err = put(&identity_images, store, txn, number, &value);
 	writer_fini(&value);
 	return err;
@@ -260,14 +260,15 @@ take_file(const struct store *store, MDB_txn *txn, const struct image *image, ui
 		record->image.inode = record->image.inode_generation = 0;
 	}
 	if (!err)
-		err = put_image(store, txn, holder, &record->image);
+		err = put_image(store, txn, holder, &record->image, record->has_roots_names);
 	free(record);
 	return err;
 }
 
 /*
  * The path that was seen last is where the file most likely still is: a program that moved, or was first seen while it
- * was being replaced. What was found by its file alone tells nothing new, and may not take a build-id away.
+ * was being replaced. But root's file keeps its path from whoever else made one with its build-id. What was found by
+ * its file alone tells nothing new, and may not take a build-id away.
  */
 static int
 update_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct image *image)
@@ -284,8 +285,8 @@ update_image(const struct store *store, MDB_txn *txn, uint32_t number, const str
 	err = store_get(store, txn, TABLE_IMAGES, number, &stored);
 	if (!err)
 		err = image_decode(stored.mv_data, stored.mv_size, record);
-	if (!err && record->image.build_id_size == image->build_id_size)
-		err = put_image(store, txn, number, image);
+	if (!err && record->image.build_id_size == image->build_id_size && (image->is_roots || !record->image.is_roots))
+		err = put_image(store, txn, number, image, record->has_roots_names);
 	free(record);
 	return err;
 }
@@ -308,9 +309,27 @@ identity_intern_image(const struct store *store, MDB_txn *txn, const struct imag
 		*number = found;
 		return update_image(store, txn, found, image);
 	}
-	image_encode(image, &value);
+	image_encode(image, false, &value);
 	err = add(&identity_images, store, txn, &value, number);
 	writer_fini(&value);
+	return err;
+}
+
+int
+identity_set_roots_names(const struct store *store, MDB_txn *txn, uint32_t number)
+{
+	struct image_record *record = malloc(sizeof(*record));
+	MDB_val stored;
+	int err;
+
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, number, &stored);
+	if (!err)
+		err = image_decode(stored.mv_data, stored.mv_size, record);
+	if (!err && !record->has_roots_names)
+		err = put_image(store, txn, number, &record->image, true);
+	free(record);
 	return err;
 }
 

@@ -22,6 +22,9 @@ int identity_intern_context(const struct store *store, MDB_txn *txn, const struc
 /* The same without storing anything: -ENOENT when it is new. */
 int identity_find_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
 
+/* What was captured of image `number` is from root's file from now on. 0; -ENOENT; an error. */
+int identity_set_roots_names(const struct store *store, MDB_txn *txn, uint32_t number);
+
 /* One of the two kinds of things that are kept by identity. */
 struct identity_kind {
 	enum table things; /* number -> value */

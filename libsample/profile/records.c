@@ -14,10 +14,22 @@ write_cut_string(struct byte_writer *writer, const char *text, size_t capacity)
 	write_bytes(writer, text, size);
 }
 
+enum image_flag {
+	IMAGE_FLAG_ROOTS = 1,
+	IMAGE_FLAG_ROOTS_NAMES = 2,
+	IMAGE_FLAGS_END = 4,
+};
+
+/* FORMAT_2, since schema 7, has flags; where none is set, it is FORMAT_1. */
 void
-image_encode(const struct image *image, struct byte_writer *writer)
+image_encode(const struct image *image, bool has_roots_names, struct byte_writer *writer)
 {
-	write_u8(writer, FORMAT_1);
+	const unsigned flags =
+		(image->is_roots ? IMAGE_FLAG_ROOTS : 0) | (has_roots_names ? IMAGE_FLAG_ROOTS_NAMES : 0);
+
+	write_u8(writer, flags ? FORMAT_2 : FORMAT_1);
+	if (flags)
+		write_varint(writer, flags);
 	write_varint(writer, image->kind);
 	write_varint(writer, image->build_id_size);
 	write_bytes(writer, image->build_id, image->build_id_size);
@@ -35,10 +47,14 @@ image_decode(const void *data, size_t size, struct image_record *record)
 	struct image *image = &record->image;
 	struct byte_reader reader;
 	const uint8_t *build_id;
+	unsigned flags = 0;
 
 	memset(image, 0, sizeof(*image));
 	reader_init(&reader, data, size);
-	read_format(&reader);
+	if (read_format_until(&reader, FORMAT_2) == FORMAT_2)
+		flags = (unsigned)read_varint_below(&reader, IMAGE_FLAGS_END);
+	image->is_roots = flags & IMAGE_FLAG_ROOTS;
+	record->has_roots_names = flags & IMAGE_FLAG_ROOTS_NAMES;
 	image->kind = (enum image_kind)read_varint_below(&reader, IMAGE_KINDS);
 	image->build_id_size = (uint8_t)read_varint_below(&reader, BUILD_ID_SIZE_MAX + 1);
 	build_id = read_bytes(&reader, image->build_id_size);

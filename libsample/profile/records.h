@@ -13,6 +13,7 @@
 #define DCPI_PROFILE_RECORDS_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@
 #define RECORD_ID_SIZE    12 /* key of image_ids and context_ids */
 
 struct image_record {
-	struct image image; /* its path is the one below */
+	struct image image;   /* its path is the one below; is_roots: so is what is there of it by now */
+	bool has_roots_names; /* what was captured of it is from root's file */
 	char path[RECORD_PATH_SIZE];
 };
 
@@ -37,7 +39,7 @@ struct context_record {
 };
 
 /* Strings that are too long are cut. */
-void image_encode(const struct image *image, struct byte_writer *writer);
+void image_encode(const struct image *image, bool has_roots_names, struct byte_writer *writer);
 void context_encode(const struct context *context, struct byte_writer *writer);
 
 /* 0 or -DCPI_EDAMAGED. */

@@ -105,6 +105,8 @@ put_images(struct salvage *salvage)
 		if (!err)
 			err = identity_intern_image(&salvage->profile->store, salvage->txn, &record.image,
 			                            &thing->number);
+		if (!err && record.has_roots_names)
+			err = identity_set_roots_names(&salvage->profile->store, salvage->txn, thing->number);
 	}
 	salvage->result->images.kept = things->count;
 	return err;

@@ -91,9 +91,9 @@ run_image(const uint8_t *data, size_t size)
 
 	if (image_decode(data, size, &record))
 		return;
-	image_encode(&record.image, &first);
+	image_encode(&record.image, record.has_roots_names, &first);
 	require(image_decode(first.data, first.size, &record) == 0);
-	image_encode(&record.image, &second);
+	image_encode(&record.image, record.has_roots_names, &second);
 	require_same(&first, &second);
 	image_identity_encode(&record.image, &first);
 	require(first.size > 0);

@@ -217,6 +217,66 @@ else
 	skip 'a program of another user that may read it is named' 'not allowed to become nobody'
 fi
 
+# ---- two files with one build-id: root's, and one that somebody made ----
+
+# A folder that only root may write, as every one on the way there.
+roots=/var/lib/dcpi-capture-test.$$
+
+# named_by_database FUNCTION - as named(), where root's programs cannot be seen
+named_by_database()
+{
+	flush && unshare --mount bash -c "mount -t tmpfs tmpfs '$roots' && dcpiprof --db '$db'" | grep -qE "[0-9]% +$1 "
+}
+
+# image_is PATH NAME - is PATH shown for the image that is called so, wherever it lies?
+image_is()
+{
+	[ "$(dcpiprof --db "$db" -i --json | jq -r '.rows[].image' | grep "/$2\$" | sort -u)" = "$1" ]
+}
+
+# make_twins NAME FUNCTION - root's program of FUNCTION, and a program of nobody, with forged_FUNCTION, of its build-id
+make_twins()
+{
+	local id
+
+	id=0x$(printf '%02x%030x' $made $$)
+	make_program "$roots/$1" "$2" "-Wl,--build-id=$id"
+	make_program "$bin/$1" "forged_$2" "-Wl,--build-id=$id"
+	chown 65534:65534 "$bin/$1"
+}
+
+if (as_nobody true) 2>/dev/null && unshare --mount true 2>/dev/null && mkdir -m 755 "$roots"; then
+	make_twins forged-first first_way
+	make_twins forged-last last_way
+	start as_nobody "$bin/forged-first"
+	forged=$started
+	check "somebody's program with the build-id of root's is named" wait_for 60 named forged_first_way
+	start "$roots/forged-first"
+	genuine=$started
+	check "when root's runs, the names are that one's" wait_for 60 named_by_database first_way
+	check "and somebody's are gone" bash -c "! dcpiprof --db '$db' | grep -q forged_first_way"
+	check "the path is root's, too" wait_for 20 image_is "$roots/forged-first" forged-first
+	stop "$genuine" KILL 2>/dev/null
+	start "$roots/forged-last"
+	genuine=$started
+	check "root's program is named" wait_for 60 named_by_database last_way
+	start as_nobody "$bin/forged-last"
+	forged_last=$started
+	wait_for 20 executes "$bin/forged-last"
+	sleep 6
+	check "it keeps its names when somebody's of its build-id runs" named_by_database last_way
+	check "the first one, too" named_by_database first_way
+	check "and somebody's names are nowhere" bash -c "! dcpiprof --db '$db' | grep -q forged_.*_way"
+	check 'the paths stay' image_is "$roots/forged-last" forged-last
+	check 'the first path, too' image_is "$roots/forged-first" forged-first
+	for pid in "$forged" "$forged_last" "$genuine"; do
+		stop "$pid" KILL 2>/dev/null
+	done
+else
+	skip "somebody's program with the build-id of root's is named" 'not allowed to become nobody, or to mount'
+fi
+rm -rf "$roots"
+
 # ---- files that are not what they seem ----
 
 # patch FILE OFFSET BYTES - as printf(1) writes them

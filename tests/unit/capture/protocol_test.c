@@ -144,6 +144,24 @@ what_lacks_arrives_as_it_was_sent(void **state)
 }
 
 static void
+whose_file_it_is_is_said_first(void **state)
+{
+	static const enum captured_owner owners[] = {CAPTURED_OTHERS, CAPTURED_ROOTS};
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	struct capture_reply reply;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		writer_reset(&writer);
+		add_message(&writer, MESSAGE_OWNER, i ? "\1" : "\0", 1);
+		add_message(&writer, MESSAGE_END, "\0", 1);
+		assert_int_equal(capture_reply_decode(writer.data, writer.size, &reply), 0);
+		assert_int_equal(reply.captured.owner, owners[i]);
+	}
+	writer_fini(&writer);
+}
+
+static void
 messages_that_make_no_sense_are_refused(void **state)
 {
 	static const struct {
@@ -161,7 +179,10 @@ messages_that_make_no_sense_are_refused(void **state)
 		{"\5\0\0\0\2\2\1", 7},                /* neither cut nor whole */
 		{"\5\0\0\0\1\1", 6},                  /* no number of what was not understood */
 		{"\5\0\0\0\2\0\1\5\0\0\0\2\0\1", 14}, /* said twice */
-		{"\6\0\0\0\1a", 6},                   /* no such message */
+		{"\6\0\0\0\1\2", 6},                  /* neither root's nor another's */
+		{"\1\0\0\0\1a\6\0\0\0\1\1", 12},      /* whose it is, once it was read */
+		{"\6\0\0\0\1\0\6\0\0\0\1\1", 12},     /* and another's after all */
+		{"\7\0\0\0\1a", 6},                   /* no such message */
 		{"\377\377\377\377\377\377\377", 7},
 	};
 	struct capture_reply reply;
@@ -180,6 +201,7 @@ main(void)
 		cmocka_unit_test(a_reply_is_taken_apart),
 		cmocka_unit_test(an_error_comes_back_negative),
 		cmocka_unit_test(what_lacks_arrives_as_it_was_sent),
+		cmocka_unit_test(whose_file_it_is_is_said_first),
 		cmocka_unit_test(messages_that_make_no_sense_are_refused),
 	};
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/build_id.h"
 #include "tests/unit/test.h"
 
 #define SOMEBODY 60123 /* user and group of the process */
@@ -285,6 +286,44 @@ a_status_without_a_user_opens_nothing(void **state)
 	rmdir(folder);
 }
 
+/* The build-id of /usr/bin/sleep, which `path` is said to have. 1 when it is root's file that is opened, 0 when not. */
+static int
+open_named(const struct site *site, const char *path)
+{
+	struct capture_request request = {
+		.image = {.kind = IMAGE_USER, .path = path},
+		.pid = (uint32_t)site->process,
+		.start = site->start,
+		.end = site->start + SIZE,
+	};
+	const int sleep = open("/usr/bin/sleep", O_RDONLY);
+	struct stat roots, opened;
+	struct capture_source source;
+
+	request.image.build_id_size = (uint8_t)build_id_from_file(sleep, request.image.build_id);
+	assert_int_equal(fstat(sleep, &roots), 0);
+	close(sleep);
+	assert_int_equal(capture_source_open(site->procfs, &request, &source), 0);
+	assert_int_equal(fstat(source.main, &opened), 0);
+	close(source.main);
+	assert_int_equal(source.is_roots, roots.st_dev == opened.st_dev && roots.st_ino == opened.st_ino);
+	return source.is_roots;
+}
+
+/* A process may have a file mapped that has the build-id of root's. */
+static void
+roots_file_at_the_path_is_preferred_to_what_is_mapped(void **state)
+{
+	struct site *site = *state;
+	char command[256];
+
+	snprintf(command, sizeof(command), "cp /usr/bin/sleep %s", site->file);
+	assert_int_equal(system(command), 0);
+	map_as(site, SOMEBODY, false);
+	assert_int_equal(open_named(site, "/usr/bin/sleep"), 1);
+	assert_int_equal(open_named(site, site->file), 0); /* in /tmp anybody may put something */
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, make_site, end_site)
 
 int
@@ -303,6 +342,7 @@ main(void)
 		test(root_may_have_mapped_anything),
 		test(a_file_of_a_process_that_has_ended_is_found_by_path),
 		test(a_status_without_a_user_opens_nothing),
+		test(roots_file_at_the_path_is_preferred_to_what_is_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

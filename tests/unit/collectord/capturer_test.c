@@ -108,9 +108,9 @@ add_message(struct byte_writer *writer, enum capture_message kind, const void *d
 	write_bytes(writer, data, size);
 }
 
-/* One function, and perhaps one block: number 1. */
+/* One function, and perhaps one block: number 1. `owner` is said unless it is negative. */
 static void
-write_reply(const char *path, bool has_text)
+write_reply_of(const char *path, bool has_text, int owner)
 {
 	static const struct profile_symbol name = {0x1000, "captured_way", 64};
 	static uint8_t page[CAPTURED_BLOCK_SIZE];
@@ -118,6 +118,8 @@ write_reply(const char *path, bool has_text)
 	const struct captured_layout layout = {.machine = 62};
 	struct byte_writer reply = BYTE_WRITER_INIT, value = BYTE_WRITER_INIT;
 
+	if (owner >= 0)
+		add_message(&reply, MESSAGE_OWNER, owner ? "\1" : "\0", 1);
 	assert_int_equal(captured_symbols_encode(&name, 1, &value), 0);
 	add_message(&reply, MESSAGE_SYMBOLS, value.data, value.size);
 	writer_reset(&value);
@@ -136,13 +138,25 @@ write_reply(const char *path, bool has_text)
 }
 
 static void
-set_good_program(struct stage *stage)
+write_reply(const char *path, bool has_text)
+{
+	write_reply_of(path, has_text, -1);
+}
+
+static void
+set_program_of(struct stage *stage, int owner)
 {
 	char commands[256];
 
-	write_reply(stage->reply, true);
+	write_reply_of(stage->reply, true, owner);
 	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
 	set_program(stage, commands);
+}
+
+static void
+set_good_program(struct stage *stage)
+{
+	set_program_of(stage, -1);
 }
 
 /* Its text only to those who ask again: a large one, of which nobody knew at first where samples would be. */
@@ -513,6 +527,98 @@ a_new_database_gets_all_again(void **state)
 	assert_int_equal(runs(stage), 2);
 }
 
+/* The image is in the database with the name "another_way", a layout and block 2, of a file of `owner`. */
+static void
+store_before(struct stage *stage, const struct image *image, enum captured_owner owner)
+{
+	static const struct profile_symbol name = {0x1000, "another_way", 64};
+	static const struct captured_layout layout = {.machine = 62};
+	static uint8_t page[CAPTURED_BLOCK_SIZE];
+	const struct captured_block block = {2, page};
+	const struct tally_entry entry = {.offset = 0x2010, .count = 1};
+	struct byte_writer symbols = BYTE_WRITER_INIT, shape = BYTE_WRITER_INIT, text = BYTE_WRITER_INIT;
+	struct slice slice = {.epoch = stage->writer.epoch, .start_ns = 1, .end_ns = 2, .event_count = 1};
+	const struct profile_batch batch = {
+		.entries = &entry,
+		.entry_count = 1,
+		.images = &image,
+		.image_count = 1,
+		.contexts = two_contexts,
+		.context_count = 1,
+		.slice = &slice,
+	};
+
+	slice.events[0].samples = 1;
+	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
+	assert_int_equal(captured_symbols_encode(&name, 1, &symbols), 0);
+	assert_int_equal(captured_layout_encode(&layout, &shape), 0);
+	assert_int_equal(captured_parcel_encode(&block, 1, &text), 0);
+	assert_int_equal(
+		profile_put_captured(stage->writer.profile, 1,
+	                             &(struct captured){.owner = owner,
+	                                                .symbols = {0, symbols.data, symbols.size},
+	                                                .layout = {0, shape.data, shape.size},
+	                                                .parcels = &(struct captured_value){2, text.data, text.size},
+	                                                .parcel_count = 1},
+	                             0),
+		0);
+	writer_fini(&symbols);
+	writer_fini(&shape);
+	writer_fini(&text);
+}
+
+/* It is asked for more text first, as if the other had been right: what it says then is not the whole, so again. */
+static void
+what_roots_file_says_replaces_what_anothers_said(void **state)
+{
+	struct stage *stage = *state;
+
+	set_program_of(stage, 1);
+	start_capturer(stage, 1 << 20);
+	store_before(stage, &packaged, CAPTURED_OTHERS);
+	sample_often(stage, &packaged, 0, 1000000000);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	wait_for(stage, 2, 0);
+	settle(stage);
+	assert_captured(stage);
+	for (int i = 0; i < 3; i++) {
+		usleep(20000);
+		settle(stage);
+	}
+	assert_int_equal(runs(stage), 2);
+}
+
+static void
+what_anothers_file_says_leaves_what_roots_said(void **state)
+{
+	struct stage *stage = *state;
+	struct captured_extent extent;
+	struct profile_symbol *symbols;
+	uint32_t number;
+	size_t count;
+
+	set_program_of(stage, 0);
+	start_capturer(stage, 1 << 20);
+	store_before(stage, &built, CAPTURED_ROOTS);
+	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
+	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_hurry(stage->capturer, HURRY_NS); /* at first sight nobody knows what there is */
+	assert_int_equal(runs(stage), 1);
+	for (int i = 0; i < 4; i++) {
+		sample(stage, &built);
+		capturer_hurry(stage->capturer, HURRY_NS);
+	}
+	assert_int_equal(runs(stage), 1); /* and nothing more is wanted of it */
+	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), 0);
+	assert_string_equal(symbols[0].name, "another_way");
+	profile_free_symbols(symbols);
+	assert_int_equal(profile_get_extent(stage->writer.profile, 1, &extent), 0);
+	assert_int_equal(extent.count, 1);
+	assert_int_equal(extent.blocks[0], 2);
+	free(extent.blocks);
+}
+
 static void
 images_of_a_session_are_forgotten_with_it(void **state)
 {
@@ -548,6 +654,8 @@ main(void)
 		CASE(a_limit_that_is_reached_is_said),
 		CASE(a_file_that_is_not_found_is_looked_for_again_later),
 		CASE(a_new_database_gets_all_again),
+		CASE(what_roots_file_says_replaces_what_anothers_said),
+		CASE(what_anothers_file_says_leaves_what_roots_said),
 		CASE(images_of_a_session_are_forgotten_with_it),
 	};
 

@@ -98,6 +98,7 @@ a_file_that_got_samples_tells_its_build_id(void **state)
 	assert_int_equal(file_ids_complete(((struct site *)*state)->ids, &other), FILE_WAITS);
 	ask(*state, &image, 0);
 	assert_int_equal(file_ids_complete(((struct site *)*state)->ids, &image), FILE_KNOWN);
+	assert_true(image.is_roots);
 	assert_build_of(&image, "/usr/bin/sleep");
 	file_ids_stats(((struct site *)*state)->ids, &stats);
 	assert_int_equal(stats.read, 1);

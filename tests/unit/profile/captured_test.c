@@ -89,6 +89,85 @@ blocks_of_several_parcels_come_back_in_order(void **state)
 	profile_close(writer.profile);
 }
 
+static int
+put_of(struct profile *profile, uint32_t image, enum captured_owner owner, const char *name, uint32_t block)
+{
+	const struct profile_symbol symbol = {0x1000, name, 32};
+	const struct captured_block bytes = {block, page_of_a};
+	struct byte_writer symbols = BYTE_WRITER_INIT, text = parcel_of(&bytes, 1);
+	const struct captured_value parcel = {block, text.data, text.size};
+	int err;
+
+	assert_int_equal(captured_symbols_encode(&symbol, 1, &symbols), 0);
+	err = profile_put_captured(profile, image,
+	                           &(struct captured){.owner = owner,
+	                                              .symbols = {0, symbols.data, symbols.size},
+	                                              .parcels = &parcel,
+	                                              .parcel_count = 1},
+	                           0);
+	writer_fini(&symbols);
+	writer_fini(&text);
+	return err;
+}
+
+static void
+assert_has(struct profile *profile, uint32_t image, const char *name, const uint32_t *blocks, size_t count)
+{
+	struct captured_extent extent;
+	struct profile_symbol *list;
+	size_t names;
+
+	assert_int_equal(profile_get_symbols(profile, image, &list, &names), 0);
+	assert_int_equal(names, 1);
+	assert_string_equal(list[0].name, name);
+	profile_free_symbols(list);
+	assert_int_equal(profile_get_extent(profile, image, &extent), 0);
+	assert_int_equal(extent.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(extent.blocks[i], blocks[i]);
+	free(extent.blocks);
+	assert_sound(profile);
+}
+
+/* A build-id can be forged: what another's file said goes, names and text. */
+static void
+roots_file_takes_the_place_of_anothers(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "forged", 3), 0);
+	assert_int_equal(put_of(writer.profile, LIBC, CAPTURED_OTHERS, "other", 3), 0);
+	assert_has(writer.profile, GZIP, "forged", (const uint32_t[]){3}, 1);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 5), 0);
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5}, 1);
+	assert_has(writer.profile, LIBC, "other", (const uint32_t[]){3}, 1);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 7),
+	                 0); /* and what root's says later */
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5, 7}, 2);
+	profile_close(writer.profile);
+}
+
+static void
+anothers_file_never_takes_the_place_of_roots(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct captured_extent extent;
+
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 5), 0);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "forged", 3), -EEXIST);
+	profile_close(writer.profile);
+	/* nor after a start */
+	writer.profile = open_writer(fixture->directory, 0);
+	assert_int_equal(profile_get_extent(writer.profile, GZIP, &extent), 0);
+	assert_true(extent.is_roots);
+	free(extent.blocks);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "forged", 3), -EEXIST);
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5}, 1);
+	profile_close(writer.profile);
+}
+
 static void
 names_and_layout_come_back_as_they_were(void **state)
 {
@@ -332,6 +411,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(blocks_of_several_parcels_come_back_in_order),
 		CASE(names_and_layout_come_back_as_they_were),
+		CASE(roots_file_takes_the_place_of_anothers),
+		CASE(anothers_file_never_takes_the_place_of_roots),
 		CASE(an_image_is_found_by_its_identity),
 		CASE(what_is_past_the_limit_is_not_stored),
 		CASE(the_only_text_goes_with_its_image),

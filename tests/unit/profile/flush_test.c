@@ -186,6 +186,28 @@ an_image_of_the_same_build_id_is_the_same_wherever_it_lies(void **state)
 	assert_paths(fixture->directory, paths, 1);
 }
 
+/* Who makes a file with the build-id of root's does not say where that is. */
+static void
+the_path_of_roots_file_is_kept_and_preferred(void **state)
+{
+	const struct fixture *fixture = *state;
+	static const char *const forged[] = {"/home/m/gzip"}, *const roots[] = {"/usr/bin/gzip"},
+				 *const moved[] = {"/usr/local/bin/gzip"};
+	struct image theirs = gzip_image, ours = gzip_image, elsewhere = gzip_image;
+
+	theirs.path = forged[0];
+	ours.is_roots = elsewhere.is_roots = true;
+	elsewhere.path = moved[0];
+	flush_image(fixture->directory, &theirs);
+	assert_paths(fixture->directory, forged, 1);
+	flush_image(fixture->directory, &ours);
+	assert_paths(fixture->directory, roots, 1);
+	flush_image(fixture->directory, &theirs);
+	assert_paths(fixture->directory, roots, 1);
+	flush_image(fixture->directory, &elsewhere);
+	assert_paths(fixture->directory, moved, 1);
+}
+
 static void
 an_image_of_another_build_kind_or_inode_is_another(void **state)
 {
@@ -503,6 +525,7 @@ main(void)
 		TEST(an_epoch_ends_with_its_last_flush),
 		TEST(an_image_keeps_its_number_in_the_next_session),
 		TEST(an_image_of_the_same_build_id_is_the_same_wherever_it_lies),
+		TEST(the_path_of_roots_file_is_kept_and_preferred),
 		TEST(an_image_of_another_build_kind_or_inode_is_another),
 		TEST(a_file_that_tells_its_build_id_later_is_the_same_image),
 		TEST(a_file_that_was_written_to_in_place_is_the_later_build),

@@ -24,7 +24,7 @@ an_image_comes_back_as_it_was_written(void **state)
 	struct image_record back;
 
 	(void)state;
-	image_encode(&image, &writer);
+	image_encode(&image, false, &writer);
 	assert_int_equal(image_decode(writer.data, writer.size, &back), 0);
 	assert_int_equal(back.image.kind, IMAGE_MODULE);
 	assert_int_equal(back.image.build_id_size, 3);
@@ -35,6 +35,28 @@ an_image_comes_back_as_it_was_written(void **state)
 	assert_int_equal(back.image.inode_generation, 77);
 	assert_true(back.image.deleted);
 	assert_string_equal(back.image.path, "/lib/modules/ext4.ko");
+	assert_false(back.image.is_roots || back.has_roots_names);
+	writer_fini(&writer);
+}
+
+/* Values of before have no flags, and are written as before where there is none to set. */
+static void
+whose_an_images_file_and_names_are_comes_back(void **state)
+{
+	struct image image = {.kind = IMAGE_USER, .path = "x"};
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	struct image_record back;
+
+	(void)state;
+	for (unsigned flags = 0; flags < 4; flags++) {
+		image.is_roots = flags & 1;
+		writer_reset(&writer);
+		image_encode(&image, flags & 2, &writer);
+		assert_int_equal(((const uint8_t *)writer.data)[0], flags ? 2 : 1);
+		assert_int_equal(image_decode(writer.data, writer.size, &back), 0);
+		assert_int_equal(back.image.is_roots, flags & 1);
+		assert_int_equal(back.has_roots_names, flags >> 1);
+	}
 	writer_fini(&writer);
 }
 
@@ -67,7 +89,7 @@ names_that_are_too_long_are_cut(void **state)
 	(void)state;
 	memset(path, 'x', 70000);
 	path[69999] = '\0';
-	image_encode(&image, &writer);
+	image_encode(&image, false, &writer);
 	assert_int_equal(image_decode(writer.data, writer.size, image_back), 0);
 	assert_int_equal(strlen(image_back->image.path), RECORD_PATH_SIZE - 1);
 	writer_reset(&writer);
@@ -134,6 +156,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_image_comes_back_as_it_was_written),
+		cmocka_unit_test(whose_an_images_file_and_names_are_comes_back),
 		cmocka_unit_test(a_context_comes_back_as_it_was_written),
 		cmocka_unit_test(names_that_are_too_long_are_cut),
 		cmocka_unit_test(a_kind_or_build_id_that_cannot_be_is_refused),
