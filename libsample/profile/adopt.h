@@ -21,7 +21,7 @@
 
 #include "profile/profile.h"
 
-#define ADOPTION_PIECE 4096 /* blocks or other records; about 20 ms of processor time, and a sync */
+#define ADOPTION_PIECE 4096 /* blocks or other records; 3 ms of processor time, and a sync */
 
 struct adoption_options {
 	const char *host; /* of the epochs that are adopted; NULL or "": their own */
