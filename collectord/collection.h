@@ -161,12 +161,12 @@ struct collection_totals {
 struct collection_view {
 	const struct config *config;
 	const struct epoch *epoch;
-	size_t cpu_count;                         /* that are sampled now */
-	size_t idle_cpus;                         /* ... rarely, as they are idle */
-	uint64_t idle_ticks;                      /* of the epoch's timers that found a CPU idle, until the last flush */
-	double idle_ticks_per_s;                  /* of all CPUs together */
-	char cpus[128];                           /* the same as a list: "0-3,8" */
-	struct collection_totals totals;          /* of the epoch; losses up to the last take */
+	size_t cpu_count;                /* that are sampled now */
+	size_t idle_cpus;                /* ... rarely, as they are idle */
+	uint64_t idle_ticks;             /* of the epoch's timers that found a CPU idle, until the last flush */
+	double idle_ticks_per_s;         /* of all CPUs together */
+	char cpus[128];                  /* the same as a list: "0-3,8" */
+	struct collection_totals totals; /* of the epoch; losses up to the last take */
 	uint64_t samples, unknown, lost, dropped; /* of all epochs since the collection was opened */
 	uint64_t sideband_lost, skipped;          /* likewise */
 	uint64_t kept;                            /* samples in memory, not in the database */
