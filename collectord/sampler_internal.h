@@ -85,13 +85,10 @@ struct sampler {
 	size_t event_count;        /* without sums */
 	size_t sum_count;          /* of events whose samples say for how many events they stand (EVENT_SUM_SUFFIX) */
 	uint16_t sums[EVENTS_MAX]; /* where an event's sum is; 0: it has none */
-	bool reads_period;         /* records of samples have PERF_SAMPLE_PERIOD */
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;
 	size_t ring_pages, sideband_pages;
-	bool enabled;
-	bool has_labels;        /* some process has a label */
 	uint64_t label_changes; /* sampler_label_changes() when that was found out */
 	struct sampler_cpu *cpus;
 	size_t cpu_count, cpu_capacity; /* places */
@@ -100,7 +97,10 @@ struct sampler {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct tally *tally;
-	struct recent recent;    /* empty between two drains */
+	struct recent recent; /* empty between two drains */
+	bool enabled;
+	bool reads_period;       /* records of samples have PERF_SAMPLE_PERIOD */
+	bool has_labels;         /* some process has a label */
 	bool relieving;          /* give up samples that do not fit */
 	bool records_lost;       /* records about processes, since /proc was read */
 	bool records_overflowed; /* a ring had no room for them */
