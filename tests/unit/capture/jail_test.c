@@ -157,7 +157,9 @@ static int program = -1;
 static int
 map_program(int protection, int flags)
 {
-	return mmap(NULL, 4096, protection, flags, program, 0) == MAP_FAILED ? 1 : 0;
+	const void *mapped = mmap(NULL, 4096, protection, flags, program, 0);
+
+	return mapped == MAP_FAILED ? 1 : 0;
 }
 
 static int
