@@ -191,8 +191,10 @@ check_living(struct attribution *attribution, uint64_t time_ns)
 
 		if (!process)
 			return;
-		if (is_gone(process))
+		if (is_gone(process)) {
 			process_end(attribution->processes, process, time_ns);
+			attribution->label_changes += process->label || process->label_at_exec;
+		}
 		process_count_label(process, time_ns);
 	}
 }

@@ -127,7 +127,7 @@ attribution_follow_label(struct attribution *attribution, const struct record *r
 		return;
 	case RECORD_EXIT:
 		process = record->tid == record->pid ? process_find(attribution->processes, record->pid) : NULL;
-		if (process && process->label) {
+		if (process && (process->label || process->label_at_exec)) {
 			process_count_label(process, record->time);
 			attribution->label_changes++;
 		}
@@ -135,6 +135,19 @@ attribution_follow_label(struct attribution *attribution, const struct record *r
 	default:
 		return;
 	}
+}
+
+static int
+has_label(void *context, struct process *process)
+{
+	(void)context;
+	return process->label || process->label_at_exec;
+}
+
+bool
+attribution_has_labels(const struct attribution *attribution)
+{
+	return attribution->waiting.count > 0 || process_each(attribution->processes, has_label, NULL);
 }
 
 uint64_t

@@ -36,6 +36,9 @@ int attribution_label(struct attribution *attribution, uint32_t pid, const char 
 uint64_t attribution_next_label_ns(const struct attribution *attribution);
 void attribution_begin_labels(struct attribution *attribution, uint64_t time_ns);
 
+/* Does a process that lives have a label, or wait for one? */
+bool attribution_has_labels(const struct attribution *attribution);
+
 /* Counts the changes of which process has which label. */
 uint64_t attribution_label_changes(const struct attribution *attribution);
 

@@ -243,6 +243,41 @@ each_change_of_who_has_a_label_is_counted(void **state)
 	assert_int_equal(attribution_label_changes(story->attribution), before + 2);
 }
 
+static void
+there_are_labels_while_who_has_or_awaits_one_lives(void **state)
+{
+	struct story *story = *state;
+	uint64_t before;
+
+	begin(story, 10, 1, 42);
+	assert_false(attribution_has_labels(story->attribution));
+	assert_int_equal(attribution_label(story->attribution, 42, "run1", LABEL_AT_EXEC, 20 * MS), 0);
+	assert_true(attribution_has_labels(story->attribution));
+	attribution_begin_labels(story->attribution, 20 * MS);
+	assert_true(attribution_has_labels(story->attribution));
+	execute(story, 30, 42, "program");
+	assert_true(attribution_has_labels(story->attribution));
+	before = attribution_label_changes(story->attribution);
+	story_exit(story, 40, 42, 42);
+	assert_false(attribution_has_labels(story->attribution));
+	assert_true(attribution_label_changes(story->attribution) > before);
+}
+
+/* dcpilabel that finds no program to execute. */
+static void
+who_ends_before_the_exec_changes_who_has_a_label(void **state)
+{
+	struct story *story = *state;
+	uint64_t before;
+
+	begin(story, 10, 1, 42);
+	label_from(story, 20, 42, "run1", LABEL_AT_EXEC);
+	before = attribution_label_changes(story->attribution);
+	story_exit(story, 30, 42, 42);
+	assert_true(attribution_label_changes(story->attribution) > before);
+	assert_false(attribution_has_labels(story->attribution));
+}
+
 /* ---- for how long ---- */
 
 struct taken {
@@ -383,6 +418,8 @@ main(void)
 		STORY_TEST(a_new_session_keeps_the_labels),
 		STORY_TEST(no_more_than_so_many_wait),
 		STORY_TEST(each_change_of_who_has_a_label_is_counted),
+		STORY_TEST(there_are_labels_while_who_has_or_awaits_one_lives),
+		STORY_TEST(who_ends_before_the_exec_changes_who_has_a_label),
 		STORY_TEST(a_run_lasts_from_its_exec_to_its_exit),
 		STORY_TEST(a_run_lasts_until_the_last_of_its_tree_has_ended),
 		STORY_TEST(threads_that_end_are_not_the_end),
