@@ -67,8 +67,8 @@ drain_if_due(struct daemon *daemon)
 }
 
 /* Busy CPUs are looked at now and then whether they still are. Idle ones call when they work again. */
-static void
-watch_idle(struct daemon *daemon)
+void
+daemon_watch_idle(struct daemon *daemon)
 {
 	struct sampler *sampler = collection_sampler(daemon->collection);
 	uint64_t now_ns, due_ns;
@@ -83,7 +83,7 @@ watch_idle(struct daemon *daemon)
 static void
 on_idle_alarm(void *context)
 {
-	watch_idle(context);
+	daemon_watch_idle(context);
 }
 
 /* Rings call twice a second where samples are many: that is no reason to look whether the machine has changed. */
@@ -93,7 +93,7 @@ on_ring(void *context)
 	struct daemon *daemon = context;
 	struct sampler *sampler = collection_sampler(daemon->collection);
 
-	watch_idle(daemon);
+	daemon_watch_idle(daemon);
 	sampler_dither(sampler);
 	if (sampler_is_due(sampler, machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns))
 		drain_if_due(daemon);
@@ -111,7 +111,7 @@ on_drain_timer(void *context)
 	struct daemon *daemon = context;
 
 	follow_machine(daemon);
-	watch_idle(daemon);
+	daemon_watch_idle(daemon);
 	drain_if_due(daemon);
 }
 

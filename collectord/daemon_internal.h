@@ -71,6 +71,9 @@ void daemon_unwatch(struct daemon *daemon);
 int daemon_watch_always(struct daemon *daemon);
 void daemon_unwatch_always(struct daemon *daemon);
 
+/* Sample idle CPUs rarely and others at the full rate, as sampler_watch_idle(); and again when that is due. */
+void daemon_watch_idle(struct daemon *daemon);
+
 /* "collecting epoch 3: ..." to the service manager */
 void daemon_tell_status(struct daemon *daemon);
 

@@ -33,6 +33,7 @@ daemon_label(struct daemon *daemon, uint64_t client, const struct request *reque
 		err = start_label(daemon, request, process);
 	}
 	if (!err) {
+		daemon_watch_idle(daemon); /* before what is labelled runs: it may be over in some milliseconds */
 		if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->labels_kept_ns >= KEEP_INTERVAL_NS)
 			daemon_keep_labels(daemon); /* else the next flush does: there may be very many */
 		control_reply(daemon->control, client,

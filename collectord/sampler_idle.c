@@ -101,16 +101,11 @@ static void
 look_for_labels(struct sampler *sampler)
 {
 	const uint64_t changes = sampler_label_changes(sampler);
-	struct labelled_processes labelled;
 
 	if (changes == sampler->label_changes)
 		return;
 	sampler->label_changes = changes;
-	sampler->has_labels = true;
-	if (sampler_labelled(sampler, &labelled))
-		return;
-	sampler->has_labels = labelled.count > 0;
-	labelled_processes_fini(&labelled);
+	sampler->has_labels = attribution_has_labels(sampler->attribution);
 }
 
 void
