@@ -102,6 +102,14 @@ look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, 
 	return err;
 }
 
+/* Whatever becomes of it, its CPU works, and the period that it was taken with is over. */
+static void
+count_drained(struct sampler_cpu *cpu, size_t event)
+{
+	cpu->counters[event].dither.samples++;
+	cpu->idle[event].drained++;
+}
+
 static int
 take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
@@ -116,7 +124,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		else
 			event = find_shared_event(sampler, cpu);
 	} else if (record->time < cpu->idle[event].covered_ns) {
-		cpu->counters[event].dither.samples++;
+		count_drained(cpu, event);
 		return 0;
 	}
 	if (event == sampler->event_count) {
@@ -132,10 +140,11 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		int err = look_sample_up(sampler, event, slot, record, beyond);
 
 		if (err == IS_HELD) {
-			cpu->counters[event].dither.samples++;
+			count_drained(cpu, event);
 			return 0;
 		}
 		if (err && sampler->relieving) {
+			count_drained(cpu, event);
 			sampler->totals[event].dropped++;
 			return 0;
 		}
@@ -145,8 +154,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	sampler->totals[event].samples++;
 	if (beyond)
 		sampler->totals[sampler->sums[event]].samples += beyond;
-	cpu->counters[event].dither.samples++;
-	cpu->idle[event].busy_samples++;
+	count_drained(cpu, event);
 	return 0;
 }
 

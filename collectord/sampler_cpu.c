@@ -140,7 +140,7 @@ open_idle_counter(struct sampler *sampler, struct sampler_cpu *cpu, size_t index
 
 	idle->is_idle = false;
 	idle->covered_ns = 0;
-	sampler_begin_idle_window(idle, machine_clock_ns(CLOCK_MONOTONIC));
+	sampler_begin_idle_window(sampler, cpu, index, machine_clock_ns(CLOCK_MONOTONIC));
 	if (idle->counter.fd >= 0 || !sampler_idle_period(sampler, index))
 		return;
 	sample_attr(sampler, &sampler->events[index], &attr);
@@ -187,6 +187,7 @@ sampler_counter_replace(struct sampler *sampler, struct sampler_cpu *cpu, size_t
 
 	sample_attr(sampler, event, &attr);
 	attr.sample_period = period; /* of one memory with sample_freq */
+	attr.disabled |= cpu->idle[index].is_idle;
 	err = open_counter(&attr, cpu->number, &counter);
 	if (err)
 		return err;

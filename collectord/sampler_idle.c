@@ -39,18 +39,25 @@ idle_samples(const struct sampler_cpu *cpu, const struct idle_counter *idle)
 	return idle->taken + ring_count(cpu->samples, idle->counter.id);
 }
 
+/* All of the event, of either counter. Those that wait may be seconds old: what came in a window is a difference. */
+static uint64_t
+event_samples(const struct sampler *sampler, const struct sampler_cpu *cpu, size_t event)
+{
+	return cpu->idle[event].drained + sampler_waiting_samples(sampler, cpu, &cpu->counters[event]);
+}
+
 static void
-begin_window(struct idle_counter *idle, uint64_t now_ns, uint64_t length_ns)
+begin_window(struct idle_counter *idle, uint64_t samples, uint64_t now_ns, uint64_t length_ns)
 {
 	idle->since_ns = now_ns;
-	idle->window_ns = length_ns;
-	idle->busy_samples = 0;
+	idle->window_ns = length_ns < IDLE_WINDOW_MAX_NS ? length_ns : IDLE_WINDOW_MAX_NS;
+	idle->samples_before = samples;
 }
 
 void
-sampler_begin_idle_window(struct idle_counter *idle, uint64_t now_ns)
+sampler_begin_idle_window(const struct sampler *sampler, struct sampler_cpu *cpu, size_t event, uint64_t now_ns)
 {
-	begin_window(idle, now_ns, IDLE_WINDOW_MAX_NS);
+	begin_window(&cpu->idle[event], event_samples(sampler, cpu, event), now_ns, IDLE_WINDOW_MAX_NS);
 }
 
 /* Exchange which of the two counts. A counter that cannot be enabled leaves things as they are. */
@@ -68,32 +75,36 @@ let_count(struct sampler *sampler, struct sampler_cpu *cpu, size_t event, bool i
 	cpu->idle[event].is_idle = idle;
 }
 
+static bool
+may_be_idle(const struct sampler *sampler, size_t event)
+{
+	return !sampler->has_labels && sampler_idle_period(sampler, event) > 0;
+}
+
+/* A window that is over is followed by another, whatever it said: else it would be over at once, again and again. */
 static void
 look_at(struct sampler *sampler, struct sampler_cpu *cpu, size_t event, uint64_t now_ns)
 {
 	struct idle_counter *idle = &cpu->idle[event];
-	const uint64_t period = sampler->events[event].period;
-	uint64_t expected;
+	const uint64_t elapsed_ns = now_ns - idle->since_ns;
+	uint64_t samples, came;
 
 	if (idle->is_idle) {
-		if (sampler->has_labels || !sampler_idle_period(sampler, event) ||
-		    idle_samples(cpu, idle) > idle->taken_before) {
+		if (!may_be_idle(sampler, event) || idle_samples(cpu, idle) > idle->taken_before) {
 			let_count(sampler, cpu, event, false);
-			begin_window(idle, now_ns, IDLE_WINDOW_MIN_NS);
+			begin_window(idle, event_samples(sampler, cpu, event), now_ns, IDLE_WINDOW_MIN_NS);
 		}
 		return;
 	}
-	if (now_ns - idle->since_ns < idle->window_ns || !sampler_idle_period(sampler, event))
+	if (elapsed_ns < idle->window_ns)
 		return;
-	expected = (now_ns - idle->since_ns) / period;
-	if (!sampler->has_labels &&
-	    (idle->busy_samples + sampler_waiting_samples(sampler, cpu, &cpu->counters[event])) * IDLE_SHARE <
-	            expected) {
+	samples = event_samples(sampler, cpu, event);
+	came = samples > idle->samples_before ? samples - idle->samples_before : 0;
+	if (may_be_idle(sampler, event) && came * IDLE_SHARE < elapsed_ns / sampler->events[event].period) {
 		idle->taken_before = idle_samples(cpu, idle);
 		let_count(sampler, cpu, event, true);
-		return;
 	}
-	begin_window(idle, now_ns, 2 * idle->window_ns < IDLE_WINDOW_MAX_NS ? 2 * idle->window_ns : IDLE_WINDOW_MAX_NS);
+	begin_window(idle, samples, now_ns, 2 * idle->window_ns);
 }
 
 /* Who labels a run wants all of it: while a process has a label, no CPU is sampled rarely. */

@@ -42,7 +42,8 @@ struct idle_counter {
 	uint64_t taken;                 /* its samples */
 	uint64_t taken_before;          /* how many there were when the CPU became idle, those in the ring included */
 	uint64_t since_ns, window_ns;   /* CLOCK_MONOTONIC; the samples from when on tell whether the CPU is busy */
-	uint64_t busy_samples;          /* of the event's own counter since then */
+	uint64_t samples_before;        /* how many the event had then, those in the ring included */
+	uint64_t drained;               /* samples of the event, of either counter, whatever became of them */
 	uint64_t covered_ns;            /* record time up to which a sample of this counter stands for what ran */
 };
 
@@ -139,7 +140,7 @@ uint32_t sampler_waiting_samples(const struct sampler *sampler, const struct sam
 uint64_t sampler_idle_period(const struct sampler *sampler, size_t event);
 
 /* The event's own counter begins to count on a CPU: a while passes before it is asked whether the CPU is idle. */
-void sampler_begin_idle_window(struct idle_counter *idle, uint64_t now_ns);
+void sampler_begin_idle_window(const struct sampler *sampler, struct sampler_cpu *cpu, size_t event, uint64_t now_ns);
 
 /* ---- sampler_scan.c ---- */
 

@@ -46,6 +46,7 @@ begin_period(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, con
 	const uint64_t period =
 		event->period ? dither_begin(&counter->dither, event->period, cpu->number, now_ns) : event->rate;
 
+	sampler_begin_idle_window(sampler, cpu, index, now_ns);
 	return set_period(counter, period) ? sampler_counter_replace(sampler, cpu, index, event, period) : 0;
 }
 

@@ -18,12 +18,23 @@
 
 /* Skips where all-CPU events are refused. */
 static struct sampler *
-open_sampler_of(const struct event_spec *spec, size_t tally_limit, size_t ring_pages, size_t sideband_pages)
+open_sampler_as(const struct config *config)
 {
-	struct config config;
 	struct sampler *sampler;
 	char why[WHY_SIZE];
 	int err;
+
+	err = sampler_open(config, NULL, NULL, &sampler, why, sizeof(why));
+	if (err == -EACCES || err == -EPERM)
+		skip_because(why);
+	assert_int_equal(err, 0);
+	return sampler;
+}
+
+static struct sampler *
+open_sampler_of(const struct event_spec *spec, size_t tally_limit, size_t ring_pages, size_t sideband_pages)
+{
+	struct config config;
 
 	memset(&config, 0, sizeof(config));
 	config.tally_limit = tally_limit;
@@ -31,11 +42,7 @@ open_sampler_of(const struct event_spec *spec, size_t tally_limit, size_t ring_p
 	config.sideband_pages = sideband_pages;
 	config.event_count = 1;
 	config.events[0] = *spec;
-	err = sampler_open(&config, NULL, NULL, &sampler, why, sizeof(why));
-	if (err == -EACCES || err == -EPERM)
-		skip_because(why);
-	assert_int_equal(err, 0);
-	return sampler;
+	return open_sampler_as(&config);
 }
 
 /* A cpu-clock at a modest rate: what every machine has. */
@@ -422,6 +429,90 @@ a_period_that_the_kernel_refuses_leaves_all_as_it_was(void **state)
 	sampler_close(sampler);
 }
 
+/* ---- idle CPUs: one without a sample is idle, also when that is because nothing was enabled ---- */
+
+static struct sampler *
+open_sampler_that_slows_down(void)
+{
+	struct config config;
+
+	memset(&config, 0, sizeof(config));
+	config.tally_limit = 4096;
+	config.ring_pages = 64;
+	config.sideband_pages = SIDEBAND_PAGES;
+	config.idle_rate = 20;
+	config.event_count = 1;
+	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+	return open_sampler_as(&config);
+}
+
+/* How many CPUs are idle after the longest window. */
+static size_t
+idle_after_a_window(struct sampler *sampler)
+{
+	struct timespec window = {.tv_sec = 1, .tv_nsec = 20000000};
+
+	while (nanosleep(&window, &window) && errno == EINTR)
+		;
+	sampler_watch_idle(sampler);
+	return sampler_idle_cpu_count(sampler);
+}
+
+static void
+a_cpu_is_idle_until_a_process_has_a_label(void **state)
+{
+	struct sampler *sampler = open_sampler_that_slows_down();
+	const size_t all = sampler_cpu_count(sampler);
+
+	(void)state;
+	assert_int_equal(sampler_idle_cpu_count(sampler), 0);
+	assert_int_equal(idle_after_a_window(sampler), all);
+	assert_true(sampler_idle_due_ns(sampler) == UINT64_MAX);
+	assert_int_equal(
+		sampler_label(sampler, (uint32_t)getpid(), "run1", LABEL_AT_EXEC, machine_clock_ns(CLOCK_MONOTONIC)),
+		0);
+	sampler_watch_idle(sampler);
+	assert_int_equal(sampler_idle_cpu_count(sampler), 0);
+	assert_int_equal(idle_after_a_window(sampler), 0);
+	sampler_close(sampler);
+}
+
+/* What was due at once would be due at once again: the event loop would do nothing else. */
+static void
+an_idle_period_that_is_no_longer_makes_nothing_due_at_once(void **state)
+{
+	struct sampler *sampler = open_sampler_that_slows_down();
+	struct event changed[EVENTS_MAX];
+	size_t count;
+
+	(void)state;
+	memcpy(changed, sampler_events(sampler, &count), sizeof(*changed));
+	assert_int_equal(count, 2);
+	assert_true(idle_after_a_window(sampler) > 0);
+	changed[0].period *= 100;
+	assert_int_equal(sampler_set_periods(sampler, changed), 0);
+	sampler_watch_idle(sampler);
+	assert_int_equal(sampler_idle_cpu_count(sampler), 0);
+	assert_int_equal(idle_after_a_window(sampler), 0);
+	assert_true(sampler_idle_due_ns(sampler) > machine_clock_ns(CLOCK_MONOTONIC));
+	sampler_close(sampler);
+}
+
+static void
+samples_that_wait_are_those_of_one_window(void **state)
+{
+	struct sampler *sampler = open_sampler_that_slows_down();
+	const size_t all = sampler_cpu_count(sampler);
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	burn(400);
+	assert_int_equal(sampler_disable(sampler), 0);
+	assert_true(idle_after_a_window(sampler) < all);
+	assert_int_equal(idle_after_a_window(sampler), all);
+	sampler_close(sampler);
+}
+
 /* Each fault is a sample for both, and the kernel gives it the id of one of them only. */
 static void
 samples_of_a_fault_that_another_samples_too_are_ours(void **state)
@@ -464,6 +555,9 @@ main(void)
 		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
 		cmocka_unit_test(samples_of_a_fault_that_another_samples_too_are_ours),
+		cmocka_unit_test(a_cpu_is_idle_until_a_process_has_a_label),
+		cmocka_unit_test(an_idle_period_that_is_no_longer_makes_nothing_due_at_once),
+		cmocka_unit_test(samples_that_wait_are_those_of_one_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
