@@ -64,9 +64,11 @@ footer_and_status_agree()
 	check 'they agree on what is expected' jq -es '.[0].overhead.expected_percent - .[1].overhead.expected_percent | fabs < 0.0001' "$status" "$report"
 	check 'they agree on what was measured' jq -es '.[0].overhead.measured_percent / .[1].overhead.measured_percent | . > 0.6 and . < 1.6' "$status" "$report"
 	# shellcheck disable=SC2016 # jq's own
-	check 'what was measured is samples times cost, and dcpid' jq -es --argjson cpus "$(getconf _NPROCESSORS_ONLN)" 'length == 1 and (.[0] |
+	check 'what was measured is samples, and ticks that found a CPU idle, times cost, and dcpid' jq -es \
+		--argjson cpus "$(getconf _NPROCESSORS_ONLN)" --argjson ticks "$(jq .idle.ticks "$status")" 'length == 1 and (.[0] |
 		((.end | fromdate) - (.start | fromdate)) as $seconds | .overhead.measured_percent as $measured |
-		(.overhead_percent + 100 * .events[0].samples * .events[0].cost_ns / 1e9 / $cpus / $seconds) as $sum |
+		(.events[0] | .taken // .samples) as $taken |
+		(.overhead_percent + 100 * ($taken + $ticks) * .events[0].cost_ns / 1e9 / $cpus / $seconds) as $sum |
 		$measured / $sum | . > 0.6 and . < 1.7)' "$report"
 	check 'the footer says it to people' grep -Eq \
 		'^Cost: +[0-9.]+% of the machine.s processor time, [0-9.]+% of it dcpid.s own; [0-9.]+% expected at full load \(limit 1%\)' \

@@ -158,7 +158,7 @@ has_white_ground()
 # samples_written DB EPOCH - how many the database has, of all events
 samples_written()
 {
-	dcpiprof --db "$1" --epoch "$2" --json | jq '[.events[].samples] | add'
+	dcpiprof --db "$1" --epoch "$2" --json | jq '[.events[] | .taken // .samples] | add'
 }
 
 # mount_or_skip SIZE DIRECTORY SENTENCE - a disk of that size in a new directory; if that is not allowed, the reason of
