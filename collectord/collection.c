@@ -253,9 +253,10 @@ collection_open(const struct config *config, const struct log *log, struct colle
 	}
 	collection->notes = code_notes_new("/proc", log);
 	if (!collection->notes) {
+		err = -errno;
 		machine_watch_free(collection->watch);
 		free(collection);
-		return collection_say(why, size, config->database, "collect", -ENOMEM);
+		return collection_say(why, size, "code made at run time", "be looked for", err);
 	}
 	err = collection_open_profile(collection, why, size);
 	if (!err) {
