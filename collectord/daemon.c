@@ -241,6 +241,8 @@ daemon_watch(struct daemon *daemon)
 	daemon->bell = loop_watch_descriptor(daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)),
 	                                     on_bell, daemon);
 	daemon->flush_timer = loop_watch_timer(daemon->loop, view.config->flush_interval_ns, on_flush_timer, daemon);
+	if (daemon->idle_alarm)
+		daemon_watch_idle(daemon); /* its first windows are to end */
 	if (daemon->drain_alarm && sampler_is_pressed(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* processes are being read */
 	return daemon->bell && daemon->flush_timer ? 0 : -ENOMEM;

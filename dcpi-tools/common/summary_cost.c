@@ -29,10 +29,9 @@ cost_limit_percent(const struct selection *selection)
 uint64_t
 cost_of_sample_ns(const struct selection_event *event)
 {
-	const struct slice_event *totals = &event->totals;
-	const double taken = (double)totals->samples + (double)totals->lost + (double)totals->dropped;
+	const double interrupts = (double)event->overhead.interrupts;
 
 	if (event->overhead.is_unknown)
 		return 0;
-	return taken > 0 ? (uint64_t)((double)event->overhead.sample_ns / taken + 0.5) : event->cost_ns;
+	return interrupts > 0 ? (uint64_t)((double)event->overhead.sample_ns / interrupts + 0.5) : event->cost_ns;
 }

@@ -123,6 +123,7 @@ overhead_add(struct overhead *overhead, const struct event *events, const struct
 	if (event_is_sum(event))
 		return;
 	taken = add_saturating(samples_taken(&counted[index]), overhead_idle_ticks(events, counted, count, index));
+	overhead->interrupts = add_saturating(overhead->interrupts, taken);
 	if (event->cost_ns == 0 && taken > 0)
 		overhead->is_unknown = true;
 	if (__builtin_mul_overflow(taken, event->cost_ns, &cost_ns))

@@ -25,11 +25,12 @@ bool overhead_expected(const struct event *events, size_t count, double *percent
 
 /* What it did cost. */
 struct overhead {
-	uint64_t sample_ns; /* processor time that taking the samples cost */
-	uint64_t daemon_ns; /* that dcpid used */
-	uint64_t cpu_ns;    /* of all CPUs: the whole */
-	uint64_t start_ns;  /* that dcpid used once, when it started; in none of the others */
-	bool is_unknown;    /* there are samples whose cost is not known; sample_ns is without them */
+	uint64_t interrupts; /* samples, and ticks that found a CPU idle */
+	uint64_t sample_ns;  /* processor time that these cost */
+	uint64_t daemon_ns;  /* that dcpid used */
+	uint64_t cpu_ns;     /* of all CPUs: the whole */
+	uint64_t start_ns;   /* that dcpid used once, when it started; in none of the others */
+	bool is_unknown;     /* there are samples whose cost is not known; sample_ns is without them */
 };
 
 /*

@@ -122,6 +122,7 @@ ticks_that_find_a_cpu_idle_cost_as_samples_do(void **state)
 	assert_int_equal(overhead_idle_ticks(events, counted, 2, 0), 14300);
 	overhead_add(&overhead, events, counted, 2, 0);
 	overhead_add(&overhead, events, counted, 2, 1);
+	assert_int_equal(overhead.interrupts, 15500);
 	assert_int_equal(overhead.sample_ns, 155000000);
 	assert_percent(overhead_percent(&overhead), 0.39);
 	assert_int_equal(overhead_cpu_ns(events, counted, 2, 1, 1), UINT64_C(40000000000));
