@@ -89,7 +89,7 @@ struct code_notes {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t changed;
 	bool stop, is_busy;
-	uint64_t round_ns; /* who is due by then is looked at */
+	uint64_t round_ns; /* CLOCK_MONOTONIC: entries that are due by then are looked at */
 	struct entry *entries;
 	size_t file_count;
 	int gone[GONE_MAX]; /* files that nobody wants any more */

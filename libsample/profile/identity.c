@@ -1,3 +1,4 @@
+#include "profile/captured_table.h"
 #include "profile/identity.h"
 
 #include <errno.h>
@@ -228,6 +229,32 @@ put_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct
 }
 
 /*
+ * `holder` turns out to be of the build-id of `number`. When root's file named that one, what was captured of another's
+ * file before its build-id was known goes: it would name both.
+ */
+static int
+drop_others_names(const struct store *store, MDB_txn *txn, uint32_t number, uint32_t holder)
+{
+	struct image_record *record = malloc(sizeof(*record));
+	MDB_val value;
+	int err;
+
+	if (!record)
+		return -ENOMEM;
+	err = store_get(store, txn, TABLE_IMAGES, number, &value);
+	if (!err)
+		err = image_decode(value.mv_data, value.mv_size, record);
+	if (!err && record->has_roots_names) {
+		err = captured_table_remove(store, txn, holder);
+		if (!err || err == -ENOENT)
+			err = store_remove(store, txn, TABLE_SYMBOLS, holder);
+		err = err == -ENOENT ? 0 : err;
+	}
+	free(record);
+	return err;
+}
+
+/*
  * An image that has a build-id and a file: whoever stood for that file until now. One without a build-id gets this
  * one, and is *number when there is none yet (0); one with another was overwritten by it, and has the file no more.
  */
@@ -254,7 +281,10 @@ take_file(const struct store *store, MDB_txn *txn, const struct image *image, ui
 	if (!err && record->image.build_id_size == 0) {
 		record->image.build_id_size = image->build_id_size;
 		memcpy(record->image.build_id, image->build_id, sizeof(image->build_id));
-		*number = *number ? *number : holder;
+		if (*number)
+			err = drop_others_names(store, txn, *number, holder);
+		else
+			*number = holder;
 	} else if (!err) {
 		record->image.device_major = record->image.device_minor = 0;
 		record->image.inode = record->image.inode_generation = 0;

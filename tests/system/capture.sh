@@ -264,9 +264,7 @@ if (as_nobody true) 2>/dev/null && unshare --mount true 2>/dev/null && mkdir -m 
 	forged_last=$started
 	wait_for 20 executes "$bin/forged-last"
 	sleep 6
-	# What was captured of somebody's file before its build-id was known still names it where root's cannot be seen:
-	# docs/testing.md, C4.
-	check "it keeps its names when somebody's of its build-id runs" named last_way
+	check "it keeps its names when somebody's of its build-id runs" named_by_database last_way
 	check "the first one, too" named_by_database first_way
 	check "and somebody's names are nowhere" bash -c "! dcpiprof --db '$db' | grep -q forged_.*_way"
 	check 'the paths stay' image_is "$roots/forged-last" forged-last
