@@ -148,7 +148,8 @@ skew_bind(struct skew *skew, unsigned slot)
 void
 skew_end(struct skew *skew, unsigned slot)
 {
-	change_state(skew, &skew->slots[slot], SLOT_FREE, 0);
+	/* With its clock, not with 0: one that looks meanwhile would find a thread that runs and is far behind. */
+	change_state(skew, &skew->slots[slot], SLOT_FREE, atomic_load(&skew->slots[slot].clock));
 }
 
 void

@@ -127,6 +127,39 @@ who_ends_is_not_waited_for(void **state)
 	skew_free(skew);
 }
 
+/* Begins and ends slot 1 again and again, at a clock of 5000. */
+static void *
+begin_and_end(void *argument)
+{
+	struct walker *walker = argument;
+
+	while (!atomic_load(&walker->is_done)) {
+		skew_begin(walker->skew, 1, 5000);
+		skew_end(walker->skew, 1);
+	}
+	return NULL;
+}
+
+static void
+who_ends_is_never_seen_at_another_clock(void **state)
+{
+	struct walker walker = {.skew = skew_new(4, QUANTUM, 2)};
+	pthread_t thread;
+
+	(void)state;
+	skew_begin(walker.skew, 0, 5000);
+	assert_int_equal(pthread_create(&thread, NULL, begin_and_end, &walker), 0);
+	for (unsigned seen = 0; seen < 200000;) {
+		const uint64_t slowest = skew_slowest(walker.skew, 0);
+
+		assert_true(slowest == SKEW_NONE || slowest == 5000);
+		seen += slowest == 5000;
+	}
+	atomic_store(&walker.is_done, true);
+	pthread_join(thread, NULL);
+	skew_free(walker.skew);
+}
+
 /* The waiting one must not be let go before the other has come near, however late that is. */
 static void
 who_was_woken_is_waited_for_before_it_returns(void **state)
@@ -271,6 +304,7 @@ main(void)
 		cmocka_unit_test(without_a_quantum_nobody_waits),
 		cmocka_unit_test(who_is_in_a_call_that_blocks_is_not_waited_for),
 		cmocka_unit_test(who_ends_is_not_waited_for),
+		cmocka_unit_test(who_ends_is_never_seen_at_another_clock),
 		cmocka_unit_test(who_was_woken_is_waited_for_before_it_returns),
 		cmocka_unit_test(waking_one_that_runs_does_not_set_it_back),
 		cmocka_unit_test(a_thread_that_sleeps_in_the_emulator_is_given_up),
