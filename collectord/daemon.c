@@ -66,37 +66,57 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
-/* Busy CPUs are looked at now and then whether they still are. Idle ones call when they work again. */
+/* The rings are looked at again in `most_ns`, or earlier: busy CPUs are to be, now and then, whether they still are. */
+static void
+look_again(struct daemon *daemon, uint64_t most_ns)
+{
+	const uint64_t due_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	const uint64_t delay_ns = due_ns == UINT64_MAX || left_ns > most_ns ? most_ns : left_ns;
+
+	if (delay_ns != UINT64_MAX) /* without memory for it, the other timers will do */
+		loop_watch_rearm(daemon->look_alarm, delay_ns);
+}
+
+/* Idle CPUs call when they work again. */
 void
 daemon_watch_idle(struct daemon *daemon)
 {
+	sampler_watch_idle(collection_sampler(daemon->collection));
+	look_again(daemon, UINT64_MAX);
+}
+
+/* More often than that, nothing is looked at whether the machine has changed. */
+static void
+look_at_rings(struct daemon *daemon)
+{
 	struct sampler *sampler = collection_sampler(daemon->collection);
-	uint64_t now_ns, due_ns;
 
 	sampler_watch_idle(sampler);
-	due_ns = sampler_idle_due_ns(sampler);
-	now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
-		loop_watch_rearm(daemon->idle_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
+	sampler_dither(sampler);
+	if (sampler_is_due(sampler, machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns))
+		drain_if_due(daemon);
 }
 
 static void
-on_idle_alarm(void *context)
+on_look_alarm(void *context)
 {
-	daemon_watch_idle(context);
+	struct daemon *daemon = context;
+
+	look_at_rings(daemon);
+	look_again(daemon, UINT64_MAX);
 }
 
-/* Rings call twice a second where samples are many: that is no reason to look whether the machine has changed. */
+/* The ring of a busy CPU calls once a second. What begins is drained twice a second: where no other ring calls in
+ * between, the alarm does. */
 static void
 on_ring(void *context)
 {
 	struct daemon *daemon = context;
-	struct sampler *sampler = collection_sampler(daemon->collection);
 
-	daemon_watch_idle(daemon);
-	sampler_dither(sampler);
-	if (sampler_is_due(sampler, machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns))
-		drain_if_due(daemon);
+	look_at_rings(daemon);
+	look_again(daemon, SECOND_NS / 2);
 }
 
 static void
@@ -241,7 +261,7 @@ daemon_watch(struct daemon *daemon)
 	daemon->bell = loop_watch_descriptor(daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)),
 	                                     on_bell, daemon);
 	daemon->flush_timer = loop_watch_timer(daemon->loop, view.config->flush_interval_ns, on_flush_timer, daemon);
-	if (daemon->idle_alarm)
+	if (daemon->look_alarm)
 		daemon_watch_idle(daemon); /* its first windows are to end */
 	if (daemon->drain_alarm && sampler_is_pressed(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* processes are being read */
@@ -272,14 +292,14 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->drain_timer =
 		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain_timer, daemon);
 	daemon->drain_alarm = loop_watch_alarm(loop, on_drain_alarm, daemon);
-	daemon->idle_alarm = loop_watch_alarm(loop, on_idle_alarm, daemon);
+	daemon->look_alarm = loop_watch_alarm(loop, on_look_alarm, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
 		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
 		                                        daemon); /* without it, the timer looks */
 	if (daemon->options->seconds && watch_end(daemon))
 		return -ENOMEM;
 	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm &&
-	                       daemon->idle_alarm
+	                       daemon->look_alarm
 	               ? 0
 	               : -ENOMEM;
 }
@@ -292,7 +312,7 @@ daemon_unwatch_always(struct daemon *daemon)
 	loop_watch_free(daemon->hangup);
 	loop_watch_free(daemon->drain_timer);
 	loop_watch_free(daemon->drain_alarm);
-	loop_watch_free(daemon->idle_alarm);
+	loop_watch_free(daemon->look_alarm);
 	loop_watch_free(daemon->machine);
 	loop_watch_free(daemon->end_timer);
 }

@@ -44,7 +44,7 @@ struct daemon {
 	bool reload_deferred; /* of SIGHUP */
 
 	struct loop_watch *terminate, *interrupt, *hangup;
-	struct loop_watch *drain_timer, *drain_alarm, *idle_alarm, *flush_timer, *end_timer;
+	struct loop_watch *drain_timer, *drain_alarm, *look_alarm, *flush_timer, *end_timer;
 	struct loop_watch *machine;
 	struct loop_watch *bell;
 	struct loop_watch **rings;

@@ -3,7 +3,7 @@
  *
  * Who samples every n events and meets a loop of n, 2n or n/2 events sees one place of it only. DCPI drew each period
  * from 60K to 64K for that (TOCS 15(4), 4.1.1). The kernel offers to set a period by a call, which interrupts the CPU:
- * too dear for each sample. So a period is kept for a stretch of samples, for half a second on a busy CPU, and lies
+ * too dear for each sample. So a period is kept for a stretch of samples, for a second on a busy CPU, and lies
  * within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in steps of how far
  * the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the worst of loops
  * are off by little more than twice, at the worst, what they would be if each sample had been taken at random; with 3 %
@@ -23,7 +23,7 @@
 #define DITHER_REPAYMENT   32                  /* and pays back no more than the mean divided by it */
 #define DITHER_PERIOD_MIN  64                  /* shorter ones are left alone: they are next to nothing */
 #define DITHER_SAMPLES     32                  /* a stretch has at least so many: half a sample is lost with each */
-#define DITHER_INTERVAL_NS UINT64_C(450000000) /* and lasts at least so long: a change costs some 10 us */
+#define DITHER_INTERVAL_NS UINT64_C(900000000) /* and lasts at least so long: a change costs some 10 us */
 
 /* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {

@@ -18,10 +18,11 @@
 
 #include "collectord/machine.h"
 
-#define IDLE_SHARE         20                   /* a CPU is idle that has less than 1 / 20 of a busy one's samples */
-#define IDLE_WINDOW_MIN_NS UINT64_C(250000000)  /* for so long, after it had been idle */
-#define IDLE_WINDOW_MAX_NS UINT64_C(1000000000) /* ... and for so long when it has been busy */
-#define IDLE_PERIODS       2                    /* the long period is at least so many of the usual ones */
+#define IDLE_SHARE         20                  /* a CPU is idle that has less than 1 / 20 of a busy one's samples */
+#define IDLE_WINDOW_MIN_NS UINT64_C(250000000) /* for so long, after it had been idle */
+#define IDLE_WINDOW_MAX_NS UINT64_C(750000000) /* ... and for so long when it has been busy */
+#define IDLE_SLACK_NS      UINT64_C(500000000) /* for which the end of such a window waits for a ring to call */
+#define IDLE_PERIODS       2                   /* the long period is at least so many of the usual ones */
 
 uint64_t
 sampler_idle_period(const struct sampler *sampler, size_t event)
@@ -144,9 +145,11 @@ sampler_idle_due_ns(const struct sampler *sampler)
 
 		for (size_t e = 0; e < sampler->event_count; e++) {
 			const struct idle_counter *idle = &cpu->idle[e];
+			const uint64_t slack_ns = idle->window_ns == IDLE_WINDOW_MAX_NS ? IDLE_SLACK_NS : 0;
+			const uint64_t end_ns = idle->since_ns + idle->window_ns + slack_ns;
 
-			if (idle->counter.fd >= 0 && !idle->is_idle && idle->since_ns + idle->window_ns < due_ns)
-				due_ns = idle->since_ns + idle->window_ns;
+			if (idle->counter.fd >= 0 && !idle->is_idle && end_ns < due_ns)
+				due_ns = end_ns;
 		}
 	}
 	return due_ns;

@@ -9,7 +9,7 @@
 #include "collectord/sampler_internal.h"
 
 #define SAMPLE_BYTES 40  /* without a cgroup */
-#define CALLS_PER_S  2   /* of a ring on a busy CPU */
+#define CALLS_PER_S  1   /* of a ring on a busy CPU */
 #define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
 
 bool

@@ -13,7 +13,7 @@
 #define GRACE_DEFAULT_NS UINT64_C(10000000000)
 #define GRACE_LIVE_NS    UINT64_C(1000000000) /* the kernel is asked before a process is forgotten */
 #define CHECKS_A_ROUND   4
-#define CGROUP_LOOK_NS   UINT64_C(1000000000) /* between two looks at which cgroups are still there */
+#define CGROUP_LOOK_NS   UINT64_C(5000000000) /* between two looks at which cgroups are still there */
 #define MAPPINGS_MAX     (1u << 20)           /* of all processes: 40 MiB */
 #define INITIAL_PID_NS   0xEFFFFFFC           /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
 

@@ -206,13 +206,13 @@ share_of_60(double loop_ns, uint64_t *seed, bool dithered, unsigned *taken)
 {
 	struct dither dither = {.step = (uint32_t)(random_unit(seed) * 1e6)};
 	uint64_t period = dither_begin(&dither, MEAN, 0, 0);
-	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 5e8;
+	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 1e9;
 	unsigned first = 0;
 
 	for (*taken = 0;;) {
 		if (dithered && now + (double)period > change) {
 			now = change; /* cut short */
-			change += 4.9e8 + 2e7 * random_unit(seed);
+			change += 9.8e8 + 4e7 * random_unit(seed);
 			period = dither_next(&dither, 0);
 			dither_change(&dither, period, 0);
 			continue;
