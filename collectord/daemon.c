@@ -66,7 +66,7 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
-/* The rings are looked at again in `most_ns`, or earlier: busy CPUs are to be, now and then, whether they still are. */
+/* Look at the rings again in `most_ns`, or earlier, when it is time to see whether busy CPUs still are. */
 static void
 look_again(struct daemon *daemon, uint64_t most_ns)
 {
@@ -87,7 +87,7 @@ daemon_watch_idle(struct daemon *daemon)
 	look_again(daemon, UINT64_MAX);
 }
 
-/* More often than that, nothing is looked at whether the machine has changed. */
+/* What is cheap, for it is done often: whether the machine has changed is looked at by the timer alone. */
 static void
 look_at_rings(struct daemon *daemon)
 {
@@ -108,8 +108,10 @@ on_look_alarm(void *context)
 	look_again(daemon, UINT64_MAX);
 }
 
-/* The ring of a busy CPU calls once a second. What begins is drained twice a second: where no other ring calls in
- * between, the alarm does. */
+/*
+ * The ring of a busy CPU calls once a second, and processes that begin are to be drained twice a second: unless another
+ * CPU's ring calls in between, the alarm goes off.
+ */
 static void
 on_ring(void *context)
 {
