@@ -109,8 +109,8 @@ on_look_alarm(void *context)
 }
 
 /*
- * The ring of a busy CPU calls once a second, and processes that begin are to be drained twice a second: unless another
- * CPU's ring calls in between, the alarm goes off.
+ * The ring of a busy CPU calls once or twice a second, and processes that begin are to be drained twice a second:
+ * unless a ring calls in between, the alarm goes off.
  */
 static void
 on_ring(void *context)

@@ -113,7 +113,7 @@ bool sampler_is_pressed(const struct sampler *sampler);
 
 /*
  * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a ring does: busy
- * CPUs let theirs call once a second, before it is full, idle ones wake nobody. Drains nothing.
+ * CPUs let theirs call once or twice a second, before it is full, idle ones wake nobody. Drains nothing.
  */
 void sampler_dither(struct sampler *sampler);
 

@@ -9,7 +9,6 @@
 #include "collectord/sampler_internal.h"
 
 #define SAMPLE_BYTES 40  /* without a cgroup */
-#define CALLS_PER_S  1   /* of a ring on a busy CPU */
 #define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
 
 bool
@@ -134,6 +133,16 @@ sampler_dither(struct sampler *sampler)
 	}
 }
 
+/*
+ * How often the ring of a busy CPU calls, in a second. One that is sampled rarely while it is idle calls when it works
+ * again: what begins then is seen early. Of another, a call is all that tells of a program that runs for half a second.
+ */
+static uint64_t
+calls_per_s(const struct sampler *sampler, size_t event)
+{
+	return sampler_idle_period(sampler, event) ? 1 : 2;
+}
+
 uint32_t
 sampler_watermark(const struct sampler *sampler)
 {
@@ -142,7 +151,8 @@ sampler_watermark(const struct sampler *sampler)
 
 	for (size_t e = 0; e < sampler->event_count; e++)
 		if (sampler->events[e].available)
-			samples += sampler->events[e].rate ? sampler->events[e].rate / CALLS_PER_S : CALL_UNKNOWN;
+			samples += sampler->events[e].rate ? sampler->events[e].rate / calls_per_s(sampler, e)
+			                                   : CALL_UNKNOWN;
 	if (samples < DITHER_SAMPLES)
 		samples = DITHER_SAMPLES;
 	return (uint32_t)(samples < half / sample_bytes(sampler) ? samples * sample_bytes(sampler) : half);
