@@ -168,6 +168,50 @@ anothers_file_never_takes_the_place_of_roots(void **state)
 	profile_close(writer.profile);
 }
 
+/* What libc has in the database is a file without a build-id: now it is known, and that of gzip. */
+static void
+learn_build_id(struct profile *profile)
+{
+	struct image image = libc_image;
+
+	image.build_id_size = gzip_image.build_id_size;
+	memcpy(image.build_id, gzip_image.build_id, sizeof(image.build_id));
+	assert_int_equal(profile_identify_image(profile, LIBC - 1, &image), 0); /* a session counts from 0 */
+}
+
+/* Two images of one build-id are one program to a reader, which would take names from either. */
+static void
+anothers_file_loses_its_names_to_roots_with_the_same_build_id(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct captured_extent extent;
+
+	assert_int_equal(put_of(writer.profile, LIBC, CAPTURED_OTHERS, "forged", 3), 0);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 5), 0);
+	learn_build_id(writer.profile);
+	assert_int_equal(profile_get_extent(writer.profile, LIBC, &extent), 0);
+	assert_int_equal(extent.count, 0);
+	assert_false(extent.has_symbols);
+	free(extent.blocks);
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5}, 1);
+	profile_close(writer.profile);
+}
+
+static void
+anothers_file_keeps_its_names_beside_anothers_with_the_same_build_id(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+
+	assert_int_equal(put_of(writer.profile, LIBC, CAPTURED_OTHERS, "inflate", 3), 0);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "deflate", 5), 0);
+	learn_build_id(writer.profile);
+	assert_has(writer.profile, LIBC, "inflate", (const uint32_t[]){3}, 1);
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5}, 1);
+	profile_close(writer.profile);
+}
+
 static void
 names_and_layout_come_back_as_they_were(void **state)
 {
@@ -413,6 +457,8 @@ main(void)
 		CASE(names_and_layout_come_back_as_they_were),
 		CASE(roots_file_takes_the_place_of_anothers),
 		CASE(anothers_file_never_takes_the_place_of_roots),
+		CASE(anothers_file_loses_its_names_to_roots_with_the_same_build_id),
+		CASE(anothers_file_keeps_its_names_beside_anothers_with_the_same_build_id),
 		CASE(an_image_is_found_by_its_identity),
 		CASE(what_is_past_the_limit_is_not_stored),
 		CASE(the_only_text_goes_with_its_image),
