@@ -28,6 +28,15 @@ event_is_sum(const struct event *event)
 }
 
 bool
+event_is_sum_of(const struct event *sum, const struct event *samples)
+{
+	const size_t length = strlen(samples->name);
+
+	return event_is_sum(sum) && strncmp(sum->name, samples->name, length) == 0 &&
+	       strcmp(sum->name + length, EVENT_SUM_SUFFIX) == 0;
+}
+
+bool
 event_sum_of(const struct event *samples, struct event *sum)
 {
 	*sum = (struct event){.encoding = {.type = EVENT_TYPE_DCPIX},

@@ -117,7 +117,10 @@ uint64_t event_period_near(const struct event *event, uint64_t period);
 #define EVENT_SUM_SUFFIX ".sum"
 bool event_is_sum(const struct event *event);
 
-/* The sum of `samples`. False: its name would be too long. */
+/* Whether `sum` is the sum of the event called samples->name. */
+bool event_is_sum_of(const struct event *sum, const struct event *samples);
+
+/* Make the sum of `samples`. False: its name would be too long. */
 bool event_sum_of(const struct event *samples, struct event *sum);
 
 /*

@@ -73,14 +73,11 @@ read_event(struct byte_reader *reader, unsigned format, struct event *event)
 size_t
 epoch_weighed_event(const struct epoch *epoch, size_t index)
 {
-	const struct event *sum = &epoch->events[index];
-	const size_t length = event_is_sum(sum) ? strlen(sum->name) - strlen(EVENT_SUM_SUFFIX) : 0;
 	size_t i = 0;
 
-	while (length && i < epoch->event_count &&
-	       (strncmp(epoch->events[i].name, sum->name, length) != 0 || epoch->events[i].name[length]))
+	while (i < epoch->event_count && !event_is_sum_of(&epoch->events[index], &epoch->events[i]))
 		i++;
-	return length ? i : epoch->event_count;
+	return i;
 }
 
 static uint64_t

@@ -1,7 +1,5 @@
 #include "profile/overhead.h"
 
-#include <string.h>
-
 #include "profile/codec.h"
 
 #define START_SHARE 10000 /* of the whole */
@@ -83,15 +81,6 @@ samples_taken(const struct slice_event *counted)
 	return add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
 }
 
-static bool
-is_sum_of(const struct event *sum, const struct event *event)
-{
-	const size_t length = strlen(event->name);
-
-	return event_is_sum(sum) && strncmp(sum->name, event->name, length) == 0 &&
-	       strcmp(sum->name + length, EVENT_SUM_SUFFIX) == 0;
-}
-
 uint64_t
 overhead_idle_ticks(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
 {
@@ -104,7 +93,7 @@ overhead_idle_ticks(const struct event *events, const struct slice_event *counte
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t idle_ns = counted[i].enabled_ns;
 
-		if (!is_sum_of(&events[i], event) || events[i].encoding.config == 0)
+		if (!event_is_sum_of(&events[i], event) || events[i].encoding.config == 0)
 			continue;
 		ticks = idle_ns / events[i].encoding.config;
 		full_ns = full_ns > idle_ns ? full_ns - idle_ns : 0;

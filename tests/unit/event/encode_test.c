@@ -91,15 +91,35 @@ a_near_miss_is_told_what_was_meant(void **state)
 	assert_non_null(strstr(why, "perf list shows them"));
 }
 
+static void
+a_sum_is_of_the_event_whose_whole_name_it_has(void **state)
+{
+	const struct event cycles = {.name = "cycles"}, shorter = {.name = "cycle"}, longer = {.name = "cycles.sum"};
+	const struct event namesake = {.name = "cycles.sum", .encoding.type = PERF_TYPE_RAW};
+	struct event sum;
+
+	(void)state;
+	assert_true(event_sum_of(&cycles, &sum));
+	assert_true(event_is_sum_of(&sum, &cycles));
+	assert_false(event_is_sum_of(&sum, &shorter));
+	assert_false(event_is_sum_of(&sum, &longer));
+	assert_false(event_is_sum_of(&sum, &sum));
+	assert_false(event_is_sum_of(&cycles, &cycles));
+	assert_false(event_is_sum_of(&namesake, &cycles)); /* an event of its own that is called so */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tree_teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(names_raw_numbers_and_pmu_fields_are_encoded), TEST(raw_numbers_fill_64_bits_and_no_more),
-		TEST(a_clock_named_through_its_pmu_counts_time),    TEST(modifiers_do_not_change_the_encoding),
+		TEST(names_raw_numbers_and_pmu_fields_are_encoded),
+		TEST(raw_numbers_fill_64_bits_and_no_more),
+		TEST(a_clock_named_through_its_pmu_counts_time),
+		TEST(modifiers_do_not_change_the_encoding),
 		TEST(a_near_miss_is_told_what_was_meant),
+		cmocka_unit_test(a_sum_is_of_the_event_whose_whole_name_it_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
