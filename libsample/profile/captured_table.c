@@ -96,25 +96,7 @@ captured_table_put(const struct store *store, MDB_txn *txn, uint32_t image, uint
 int
 captured_table_remove(const struct store *store, MDB_txn *txn, uint32_t image)
 {
-	uint8_t name[CAPTURED_KEY_SIZE];
-	uint32_t owner = image, block;
-	MDB_cursor *cursor;
-	MDB_val key = {sizeof(name), name}, value;
-	int err;
+	const int64_t removed = store_take(store, txn, TABLE_TEXT, image, SIZE_MAX, NULL, NULL);
 
-	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_TEXT], &cursor));
-	if (err)
-		return err;
-	while (!err) { /* where the cursor stands after the last one of a table, LMDB does not say */
-		captured_key_encode(image, 0, name);
-		key = (MDB_val){sizeof(name), name};
-		err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
-		if (!err)
-			err = captured_key_decode(key.mv_data, key.mv_size, &owner, &block);
-		if (err || owner != image)
-			break;
-		err = store_error(mdb_cursor_del(cursor, 0));
-	}
-	mdb_cursor_close(cursor);
-	return err == -ENOENT ? 0 : err;
+	return removed < 0 ? (int)removed : 0;
 }

@@ -152,49 +152,26 @@ edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const str
 	return err;
 }
 
-/* The first block of slice `from`: 1 when it was taken, 0 when there is none, or an error. */
+/* Put a block of edges that was removed into slice *to: -DCPI_EDAMAGED when it cannot be read. */
 static int
-take_block(const struct store *store, MDB_txn *txn, MDB_cursor *cursor, uint32_t from, uint32_t to)
+move_block(const struct store *store, MDB_txn *txn, const MDB_val *name, const MDB_val *value, void *to)
 {
-	const struct edges_key first = {.slice = from};
 	struct edge_list list = {0};
-	uint8_t data[EDGES_KEY_SIZE];
-	MDB_val name = {sizeof(data), data}, value;
 	struct edges_key key;
 	int err;
 
-	edges_key_encode(&first, data);
-	err = store_error(mdb_cursor_get(cursor, &name, &value, MDB_SET_RANGE));
+	err = edges_key_decode(name->mv_data, name->mv_size, &key);
 	if (!err)
-		err = edges_key_decode(name.mv_data, name.mv_size, &key);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (key.slice != from)
-		return 0;
-	/* What cannot be read can be dropped, but not moved. */
-	if (to)
-		err = edges_decode(value.mv_data, value.mv_size, &key, &list);
+		err = edges_decode(value->mv_data, value->mv_size, &key, &list);
+	key.slice = *(const uint32_t *)to;
 	if (!err)
-		err = store_error(mdb_cursor_del(cursor, 0));
-	key.slice = to;
-	if (!err && to)
 		err = put_list(store, txn, &key, &list);
 	edge_list_fini(&list);
-	return err ? err : 1;
+	return err;
 }
 
 int64_t
 edges_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max)
 {
-	MDB_cursor *cursor;
-	int64_t count = 0;
-	int result;
-
-	result = store_error(mdb_cursor_open(txn, store->tables[TABLE_EDGES], &cursor));
-	if (result)
-		return result;
-	while ((size_t)count < max && (result = take_block(store, txn, cursor, from, to)) > 0)
-		count++;
-	mdb_cursor_close(cursor);
-	return result < 0 ? result : count;
+	return store_take(store, txn, TABLE_EDGES, from, max, to ? move_block : NULL, &to);
 }

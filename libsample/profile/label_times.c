@@ -140,48 +140,26 @@ label_times_put(const struct store *store, MDB_txn *txn, uint32_t slice, const s
 	return err;
 }
 
-/* The first time of slice `from`: 1 when it was taken, 0 when there is none, or an error. */
+/* Put the time of a label that was removed into slice *to: -DCPI_EDAMAGED when it cannot be read. */
 static int
-take_time(const struct store *store, MDB_txn *txn, MDB_cursor *cursor, uint32_t from, uint32_t to)
+move_time(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value, void *to)
 {
-	const uint8_t first[4] = {(uint8_t)(from >> 24), (uint8_t)(from >> 16), (uint8_t)(from >> 8), (uint8_t)from};
-	MDB_val key = {sizeof(first), (void *)first}, value;
 	struct profile_label_time time = {0};
 	struct label_times_key name;
 	uint8_t data[LABEL_TIMES_KEY_MAX];
 	int err;
 
-	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (key.mv_size < sizeof(first) || memcmp(key.mv_data, first, sizeof(first)) != 0)
-		return 0;
-	/* What cannot be read can be dropped, but not moved. */
-	if (to)
-		err = label_times_key_decode(key.mv_data, key.mv_size, &name);
-	if (!err && to)
-		err = label_time_decode(value.mv_data, value.mv_size, &time);
+	err = label_times_key_decode(key->mv_data, key->mv_size, &name);
 	if (!err)
-		err = store_error(mdb_cursor_del(cursor, 0));
-	if (!err && to) {
-		key = (MDB_val){label_times_key_encode(to, name.label, data), data};
-		err = put_time(store, txn, key, &time);
-	}
-	return err ? err : 1;
+		err = label_time_decode(value->mv_data, value->mv_size, &time);
+	if (err)
+		return err;
+	return put_time(store, txn, (MDB_val){label_times_key_encode(*(const uint32_t *)to, name.label, data), data},
+	                &time);
 }
 
 int64_t
 label_times_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max)
 {
-	MDB_cursor *cursor;
-	int64_t count = 0;
-	int result;
-
-	result = store_error(mdb_cursor_open(txn, store->tables[TABLE_LABEL_TIMES], &cursor));
-	if (result)
-		return result;
-	while ((size_t)count < max && (result = take_time(store, txn, cursor, from, to)) > 0)
-		count++;
-	mdb_cursor_close(cursor);
-	return result < 0 ? result : count;
+	return store_take(store, txn, TABLE_LABEL_TIMES, from, max, to ? move_time : NULL, &to);
 }

@@ -127,8 +127,8 @@ slice_subtract(struct slice *slice, const uint64_t taken[EVENTS_MAX])
 
 struct mover {
 	struct profile *profile;
-	MDB_cursor *cursor;
-	uint32_t from, to;
+	uint32_t to;
+	uint64_t *samples; /* of each event that were taken */
 	struct byte_writer value;
 	struct counts_pair taken[COUNTS_BLOCK_SIZE];
 	struct counts_pair stored[COUNTS_BLOCK_SIZE];
@@ -137,8 +137,9 @@ struct mover {
 
 /* Add the pairs that were taken to the block `block` of slice `to`. */
 static int
-put_taken(struct mover *mover, struct counts_key block, size_t count)
+put_taken(struct mover *mover, MDB_txn *txn, struct counts_key block, size_t count)
 {
+	const MDB_dbi table = mover->profile->store.tables[TABLE_COUNTS];
 	uint8_t data[COUNTS_KEY_SIZE];
 	MDB_val key = {sizeof(data), data}, value;
 	const struct counts_pair *pairs = mover->taken;
@@ -146,7 +147,7 @@ put_taken(struct mover *mover, struct counts_key block, size_t count)
 
 	block.slice = mover->to;
 	counts_key_encode(&block, data);
-	err = store_error(mdb_cursor_get(mover->cursor, &key, &value, MDB_SET));
+	err = store_error(mdb_get(txn, table, &key, &value));
 	if (err && err != -ENOENT)
 		return err;
 	if (!err) {
@@ -161,41 +162,33 @@ put_taken(struct mover *mover, struct counts_key block, size_t count)
 	if (mover->value.failed)
 		return -ENOMEM;
 	value = (MDB_val){mover->value.size, mover->value.data};
-	key = (MDB_val){sizeof(data), data};
 	/* What has moved is referred to from a place that a sweep may have passed. */
 	sweep_mark(&mover->profile->sweep.images, block.image);
 	sweep_mark(&mover->profile->sweep.contexts, block.context);
-	return store_error(mdb_cursor_put(mover->cursor, &key, &value, 0));
+	return store_error(mdb_put(txn, table, &key, &value, 0));
 }
 
-/* The first block of slice `from`: 1 when it was taken, 0 when there is none, or an error. */
+/*
+ * Count the samples of a block that was removed, and put it into slice `to`. One that cannot be read can be dropped,
+ * but not moved.
+ */
 static int
-take_block(struct mover *mover, uint64_t samples[EVENTS_MAX])
+move_block(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value, void *context)
 {
-	const struct counts_key first = {.slice = mover->from};
-	uint8_t data[COUNTS_KEY_SIZE];
-	MDB_val key = {sizeof(data), data}, value;
+	struct mover *mover = context;
 	struct counts_key block;
-	int count, err;
+	int count = counts_key_decode(key->mv_data, key->mv_size, &block);
 
-	counts_key_encode(&first, data);
-	err = store_error(mdb_cursor_get(mover->cursor, &key, &value, MDB_SET_RANGE));
-	if (!err)
-		err = counts_key_decode(key.mv_data, key.mv_size, &block);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (block.slice != mover->from)
-		return 0;
-	count = counts_decode(value.mv_data, value.mv_size, mover->taken);
-	/* What cannot be read can be dropped, but not moved. */
-	if (mover->to && (count < 0 || block.event >= EVENTS_MAX))
-		return -DCPI_EDAMAGED;
-	for (int i = 0; i < count && block.event < EVENTS_MAX; i++)
-		samples[block.event] = add_saturating(samples[block.event], mover->taken[i].count);
-	err = store_error(mdb_cursor_del(mover->cursor, 0));
-	if (!err && mover->to)
-		err = put_taken(mover, block, (size_t)count);
-	return err ? err : 1;
+	(void)store;
+	if (count == 0)
+		count = counts_decode(value->mv_data, value->mv_size, mover->taken);
+	if (count >= 0 && block.event >= EVENTS_MAX)
+		count = -DCPI_EDAMAGED;
+	if (count < 0)
+		return mover->to ? count : 0;
+	for (int i = 0; i < count; i++)
+		mover->samples[block.event] = add_saturating(mover->samples[block.event], mover->taken[i].count);
+	return mover->to ? put_taken(mover, txn, block, (size_t)count) : 0;
 }
 
 int64_t
@@ -203,25 +196,19 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
                   uint64_t taken[EVENTS_MAX])
 {
 	struct mover *mover = calloc(1, sizeof(*mover));
-	int64_t count = 0, more;
-	int result;
+	int64_t count, more;
 
 	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
 	if (!mover)
 		return -ENOMEM;
 	mover->profile = profile;
-	mover->from = from;
 	mover->to = to;
-	result = store_error(mdb_cursor_open(txn, profile->store.tables[TABLE_COUNTS], &mover->cursor));
-	if (!result) {
-		while ((size_t)count < max && (result = take_block(mover, taken)) > 0)
-			count++;
-		mdb_cursor_close(mover->cursor);
-	}
+	mover->samples = taken;
+	count = store_take(&profile->store, txn, TABLE_COUNTS, from, max, move_block, mover);
 	writer_fini(&mover->value);
 	free(mover);
-	if (result < 0)
-		return result;
+	if (count < 0)
+		return count;
 	more = edges_take(&profile->store, txn, from, to, max - (size_t)count);
 	if (more < 0)
 		return more;

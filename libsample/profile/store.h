@@ -88,6 +88,16 @@ int store_put(const struct store *store, MDB_txn *txn, enum table table, uint32_
 /* -ENOENT when there is no `id`. */
 int store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t id);
 
+/*
+ * Remove at most `max` entries whose keys begin with `number`: all that a table has of one slice, or of one image.
+ * After an entry was removed, `move` (NULL: none) gets a copy of it, valid during the call, and may put it elsewhere in
+ * the table. How many were removed, or an error, which may be that of `move`: then abort the transaction.
+ */
+typedef int store_move(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value,
+                       void *context);
+int64_t store_take(const struct store *store, MDB_txn *txn, enum table table, uint32_t number, size_t max,
+                   store_move *move, void *context);
+
 /* The number that follows the highest one: from 1. -EOVERFLOW when there is none. */
 int store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id);
 

@@ -1,6 +1,7 @@
 #include "profile/store.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -53,6 +54,59 @@ store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t
 
 	number_key(id, data);
 	return store_error(mdb_del(txn, store->tables[table], &key, NULL));
+}
+
+/* Take the entry that the cursor stands on. */
+static int
+take_entry(const struct store *store, MDB_cursor *cursor, const MDB_val *key, const MDB_val *value, store_move *move,
+           void *context)
+{
+	struct byte_writer copy = BYTE_WRITER_INIT; /* what LMDB points to is gone with the entry */
+	int err;
+
+	if (!move)
+		return store_error(mdb_cursor_del(cursor, 0));
+	write_bytes(&copy, key->mv_data, key->mv_size);
+	write_bytes(&copy, value->mv_data, value->mv_size);
+	err = copy.failed ? -ENOMEM : store_error(mdb_cursor_del(cursor, 0));
+	if (!err)
+		err = move(store, mdb_cursor_txn(cursor), &(MDB_val){key->mv_size, copy.data},
+		           &(MDB_val){value->mv_size, copy.data + key->mv_size}, context);
+	writer_fini(&copy);
+	return err;
+}
+
+int64_t
+store_take(const struct store *store, MDB_txn *txn, enum table table, uint32_t number, size_t max, store_move *move,
+           void *context)
+{
+	uint8_t first[NUMBER_KEY_SIZE];
+	MDB_cursor *cursor;
+	int64_t count = 0;
+	int err;
+
+	number_key(number, first);
+	err = store_error(mdb_cursor_open(txn, store->tables[table], &cursor));
+	if (err)
+		return err;
+	/* Where the cursor stands after an entry was removed, at the end of a table, LMDB does not say: look anew. */
+	while ((size_t)count < max) {
+		MDB_val key = {sizeof(first), first}, value;
+
+		err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
+		if (err == -ENOENT ||
+		    (!err && (key.mv_size < sizeof(first) || memcmp(key.mv_data, first, sizeof(first)) != 0))) {
+			err = 0;
+			break;
+		}
+		if (!err)
+			err = take_entry(store, cursor, &key, &value, move, context);
+		if (err)
+			break;
+		count++;
+	}
+	mdb_cursor_close(cursor);
+	return err ? err : count;
 }
 
 int

@@ -1,3 +1,4 @@
+#include "tests/unit/profile/raw.h"
 #include "tests/unit/profile/slice_writer.h"
 
 #include <errno.h>
@@ -58,6 +59,37 @@ what_is_kept_stays(void **state)
 	assert_int_equal(stats.kept, 0);
 	assert_int_equal(stats.slices, 1);
 	assert_int_equal(profile_keep_epoch(writer.profile, 1, true), -ENOENT);
+	profile_close(writer.profile);
+}
+
+/* A key that is too short belongs to the slice that it begins with: it goes with that, and is in no other's way. */
+static void
+what_cannot_be_read_goes_with_its_slice(void **state)
+{
+	static const char *const tables[] = {"counts", "edges", "label_times"};
+	const struct retention_options options = {.max_age_ns = DAY_NS, .blocks_max = 1};
+	const struct fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+	int result;
+
+	assert_int_equal(write_plain_slice(&writer, START_NS, 10 * MINUTE_NS), 1);
+	assert_int_equal(write_plain_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS), 2);
+	profile_close(writer.profile);
+	for (size_t i = 0; i < 3; i++) {
+		raw_put_once(fixture->directory, tables[i], "\0\0\0\1", 4, "\1", 1);
+		raw_put_once(fixture->directory, tables[i], "\0\0\0\2", 4, "\1", 1);
+	}
+	writer.profile = open_writer(fixture->directory, 0);
+	while ((result = profile_drop_old(writer.profile, &options, START_NS + DAY_NS + 10 * MINUTE_NS)) > 0)
+		;
+	assert_int_equal(result, 0);
+	assert_int_equal(slice_count(writer.profile), 1);
+	profile_close(writer.profile);
+	for (size_t i = 0; i < 3; i++) /* that of the slice that stays is there still */
+		raw_delete_once(fixture->directory, tables[i], "\0\0\0\2", 4);
+	writer.profile = open_writer(fixture->directory, 0);
+	assert_clean(writer.profile);
+	assert_plain_totals(writer.profile, 1, 10 * MINUTE_NS);
 	profile_close(writer.profile);
 }
 
@@ -156,11 +188,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_is_too_old_is_dropped_with_its_epoch),
-		CASE(what_is_kept_stays),
-		CASE(the_slice_that_ended_first_goes_first),
-		CASE(a_database_at_its_limit_does_not_grow),
-		CASE(a_full_database_gives_way),
+		CASE(what_is_too_old_is_dropped_with_its_epoch), CASE(what_is_kept_stays),
+		CASE(what_cannot_be_read_goes_with_its_slice),   CASE(the_slice_that_ended_first_goes_first),
+		CASE(a_database_at_its_limit_does_not_grow),     CASE(a_full_database_gives_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
