@@ -187,16 +187,16 @@ names_alone_are_nothing_to_analyse(void **state)
 	code_image_close(&code);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_deleted_file_is_analysed_as_it_was_captured),
-		CASE(a_deleted_file_that_was_not_captured_is_missed),
-		CASE(another_build_in_its_place_is_not_taken_for_it),
-		CASE(names_alone_are_nothing_to_analyse),
+		TEST(a_deleted_file_is_analysed_as_it_was_captured),
+		TEST(a_deleted_file_that_was_not_captured_is_missed),
+		TEST(another_build_in_its_place_is_not_taken_for_it),
+		TEST(names_alone_are_nothing_to_analyse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

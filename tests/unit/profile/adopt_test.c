@@ -13,20 +13,13 @@
 static const struct adoption_options plain = {0};
 
 struct pair {
-	const struct fixture *fixture;
-	char other[80];
 	struct profile *to, *from;
 };
 
 static struct pair
 open_pair(const struct fixture *fixture)
 {
-	struct pair pair = {.fixture = fixture};
-
-	snprintf(pair.other, sizeof(pair.other), "%s/other", fixture->parent);
-	pair.to = open_writer(fixture->directory, 0);
-	pair.from = open_writer(pair.other, 0);
-	return pair;
+	return (struct pair){.to = open_writer(fixture->directory, 0), .from = open_writer(fixture->other, 0)};
 }
 
 static void
@@ -34,19 +27,6 @@ close_pair(struct pair *pair)
 {
 	profile_close(pair->to);
 	profile_close(pair->from);
-}
-
-static void
-print_complaint(void *context, const char *text)
-{
-	(void)context;
-	print_error("%s\n", text);
-}
-
-static void
-assert_clean(struct profile *profile)
-{
-	assert_int_equal(profile_check(profile, print_complaint, NULL), 0);
 }
 
 /* An epoch of `host` with two samples of gzip at 0x1000 and three of libc at 0x2000, in one slice. */
@@ -96,7 +76,7 @@ epochs_of_both_are_there_and_images_meet(void **state)
 	assert_int_equal(adoption.images, 2);
 	assert_int_equal(adoption.new_images, 0);
 	assert_int_equal(adoption.new_contexts, 0);
-	assert_int_equal(profile_stats(pair.to, &stats), 0);
+	stats = stats_of(pair.to);
 	assert_int_equal(stats.images, 2);
 	assert_int_equal(samples_of(pair.to, NULL, "/usr/bin/gzip"), 4);
 	assert_int_equal(samples_of(pair.to, "beta", "/usr/bin/gzip"), 2);
@@ -174,7 +154,7 @@ an_epoch_that_went_on_takes_the_place_of_what_was_there(void **state)
 	assert_int_equal(adoption.epochs, 0);
 	assert_int_equal(adoption.first, 2);
 	assert_int_equal(adoption.last, 2);
-	assert_int_equal(profile_stats(pair.to, &stats), 0);
+	stats = stats_of(pair.to);
 	assert_int_equal(stats.epochs, 1);
 	assert_int_equal(stats.incoming, 0);
 	assert_int_equal(stats.slices, 2);
@@ -214,7 +194,7 @@ what_is_broken_off_leaves_nothing(void **state)
 
 	write_epoch(pair.from, "beta", true);
 	assert_int_equal(profile_adopt(pair.to, pair.from, &options, &adoption), -EINTR);
-	assert_int_equal(profile_stats(pair.to, &stats), 0);
+	stats = stats_of(pair.to);
 	assert_int_equal(stats.epochs + stats.slices + stats.images + stats.contexts + stats.blocks, 0);
 	assert_clean(pair.to);
 	close_pair(&pair);
@@ -275,13 +255,12 @@ a_database_without_room_takes_nothing(void **state)
 
 	for (uint64_t i = 0; i < 20000; i++)
 		entries[i] = (struct tally_entry){.offset = i * 4096, .count = 1};
-	snprintf(pair.other, sizeof(pair.other), "%s/other", fixture->parent);
-	pair.from = open_writer(pair.other, 0);
+	pair.from = open_writer(fixture->other, 0);
 	epoch = begin_epoch_of(pair.from, "beta", START_NS, "", names, 1);
 	assert_int_equal(flush_entries(pair.from, epoch, 1, &slice, true, entries, 20000), 0);
 	pair.to = open_writer(fixture->directory, (uint64_t)256 << 10);
 	assert_int_equal(profile_adopt(pair.to, pair.from, &plain, &adoption), -DCPI_EFULL);
-	assert_int_equal(profile_stats(pair.to, &stats), 0);
+	stats = stats_of(pair.to);
 	assert_int_equal(stats.epochs + stats.slices + stats.images + stats.blocks, 0);
 	assert_clean(pair.to);
 	free(entries);
@@ -291,7 +270,6 @@ a_database_without_room_takes_nothing(void **state)
 int
 main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(epochs_of_both_are_there_and_images_meet),
 		CASE(numbers_are_translated),

@@ -53,12 +53,6 @@ put_parcel(struct profile *profile, uint32_t image, const struct captured_block 
 }
 
 static void
-assert_sound(struct profile *profile)
-{
-	assert_clean(profile);
-}
-
-static void
 blocks_of_several_parcels_come_back_in_order(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -85,7 +79,7 @@ blocks_of_several_parcels_come_back_in_order(void **state)
 	assert_false(extent.has_symbols);
 	assert_false(extent.has_layout);
 	free(extent.blocks);
-	assert_sound(writer.profile);
+	assert_clean(writer.profile);
 	profile_close(writer.profile);
 }
 
@@ -126,7 +120,7 @@ assert_has(struct profile *profile, uint32_t image, const char *name, const uint
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(extent.blocks[i], blocks[i]);
 	free(extent.blocks);
-	assert_sound(profile);
+	assert_clean(profile);
 }
 
 /* A build-id can be forged: what another's file said goes, names and text. */
@@ -259,7 +253,7 @@ names_and_layout_come_back_as_they_were(void **state)
 		assert_int_equal(found->sections[i].is_code, sections[i].is_code);
 	}
 	free(found);
-	assert_sound(writer.profile);
+	assert_clean(writer.profile);
 	profile_close(writer.profile);
 	writer_fini(&symbols);
 	writer_fini(&shape);
@@ -296,19 +290,8 @@ what_is_past_the_limit_is_not_stored(void **state)
 	assert_int_equal(profile_captured_bytes(writer.profile, &bytes), 0);
 	assert_int_equal(bytes, 4096);
 	assert_int_equal(put_parcel(writer.profile, 99, &block, 1, 0), -ENOENT);
-	assert_sound(writer.profile);
+	assert_clean(writer.profile);
 	profile_close(writer.profile);
-}
-
-static void
-sweep_all(struct profile *profile)
-{
-	const struct retention_options options = {.blocks_max = 1};
-	int result;
-
-	while ((result = profile_sweep(profile, &options)) > 0)
-		assert_clean(profile);
-	assert_int_equal(result, 0);
 }
 
 /* The last text of all, too. */
@@ -372,23 +355,20 @@ a_salvaged_database_keeps_its_text(void **state)
 	struct captured_text text;
 	struct profile *profile;
 	uint32_t number;
-	char target[80];
 
 	assert_int_equal(put_parcel(writer.profile, LIBC, &block, 1, 0), 0);
 	profile_close(writer.profile);
-	snprintf(target, sizeof(target), "%s/new", fixture->parent);
-	assert_int_equal(profile_salvage(fixture->directory, target, NULL, &result), 0);
+	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
 	assert_int_equal(result.text.kept, 1);
 	assert_int_equal(result.text.expected, 1);
-	profile = open_reader(target);
-	assert_sound(profile);
+	profile = open_reader(fixture->other);
+	assert_clean(profile);
 	assert_int_equal(profile_find_image(profile, &libc_image, &number), 0);
 	assert_int_equal(profile_get_text(profile, number, &text), 0);
 	assert_int_equal(text.count, 1);
 	assert_memory_equal(text.blocks[0].bytes, page_of_a, CAPTURED_BLOCK_SIZE);
 	captured_text_fini(&text);
 	profile_close(profile);
-	remove_tree(target);
 }
 
 static void

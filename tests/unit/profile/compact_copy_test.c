@@ -177,8 +177,6 @@ a_compaction_that_nobody_breaks_off_is_done_in_several_steps(void **state)
 	profile_close(profile);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int
 main(void)
 {

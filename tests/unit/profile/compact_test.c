@@ -90,12 +90,6 @@ file_size(const char *directory)
 }
 
 static void
-assert_clean(struct profile *profile)
-{
-	assert_int_equal(profile_check(profile, NULL, NULL), 0);
-}
-
-static void
 compaction_gives_back_what_is_not_in_use(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -326,8 +320,6 @@ a_reader_cannot_compact(void **state)
 	assert_int_equal(profile_compact(profile, &compaction), -EINVAL);
 	profile_close(profile);
 }
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
 main(void)

@@ -148,7 +148,6 @@ a_list_of_epochs_is_of_the_host_too(void **state)
 int
 main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(the_latest_epoch_is_the_latest_of_the_host),
 		CASE(an_import_is_none_of_the_latest_epochs),

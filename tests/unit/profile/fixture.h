@@ -20,6 +20,7 @@
 
 struct fixture {
 	char directory[64]; /* not there yet */
+	char other[64];     /* of a second database: not there yet, either */
 	char parent[48];
 };
 
@@ -32,6 +33,7 @@ fixture_setup(void **state)
 	if (!mkdtemp(fixture->parent))
 		return -1;
 	snprintf(fixture->directory, sizeof(fixture->directory), "%s/db", fixture->parent);
+	snprintf(fixture->other, sizeof(fixture->other), "%s/other", fixture->parent);
 	*state = fixture;
 	return 0;
 }
@@ -45,6 +47,8 @@ fixture_teardown(void **state)
 	free(fixture);
 	return 0;
 }
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 static UNUSED struct profile *
 open_writer(const char *directory, uint64_t size_limit)
@@ -66,6 +70,28 @@ open_reader(const char *directory)
 	assert_int_equal(profile_open(directory, &options, &profile), 0);
 	assert_non_null(profile);
 	return profile;
+}
+
+static UNUSED void
+print_complaint(void *context, const char *text)
+{
+	(void)context;
+	print_error("%s\n", text);
+}
+
+static UNUSED void
+assert_clean(struct profile *profile)
+{
+	assert_int_equal(profile_check(profile, print_complaint, NULL), 0);
+}
+
+static UNUSED struct profile_stats
+stats_of(struct profile *profile)
+{
+	struct profile_stats stats;
+
+	assert_int_equal(profile_stats(profile, &stats), 0);
+	return stats;
 }
 
 /* An epoch of `count` events that are called after `names`, 10 s long, on 2 CPUs of `host`. */

@@ -25,19 +25,6 @@
 
 static const char *const clock_name[] = {"cpu-clock"};
 
-static void
-print_complaint(void *context, const char *text)
-{
-	(void)context;
-	print_error("%s\n", text);
-}
-
-static void
-assert_clean(struct profile *profile)
-{
-	assert_int_equal(profile_check(profile, print_complaint, NULL), 0);
-}
-
 static struct profile *
 open_beside(const char *directory)
 {
@@ -83,15 +70,6 @@ make_target(const char *directory)
 	assert_int_equal(profile_drop_old(profile, &options, START_NS), 1);
 	profile_close(profile);
 	return epoch;
-}
-
-static const char *
-source_of(const struct fixture *fixture)
-{
-	static char path[80];
-
-	snprintf(path, sizeof(path), "%s/other", fixture->parent);
-	return path;
 }
 
 /* How many samples a host has, 0 when there is none of it. */
@@ -140,7 +118,7 @@ see_nothing(void *context, uint64_t done, uint64_t all)
 		return 0;
 	assert_int_equal(samples_of(watched->profile, "beta"), 0);
 	assert_int_equal(listed(watched->profile), 1);
-	assert_int_equal(profile_stats(watched->profile, &stats), 0);
+	stats = stats_of(watched->profile);
 	assert_int_equal(stats.epochs, 1);
 	assert_int_equal(stats.kept, 0);
 	watched->blocks = stats.blocks;
@@ -159,16 +137,16 @@ nobody_sees_a_part_of_what_comes_in_pieces(void **state)
 	struct profile_stats stats;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	watched.profile = to = open_writer(fixture->directory, 0);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
 	assert_true(adoption.pieces >= SLICES * BLOCKS / PIECE);
 	assert_true(watched.blocks > SLICES * BLOCKS / 2); /* they were there, and nobody saw them */
 	assert_int_equal(adoption.blocks, SLICES * BLOCKS);
 	assert_int_equal(samples_of(to, "beta"), SLICES * BLOCKS);
 	assert_int_equal(listed(to), 2);
-	assert_int_equal(profile_stats(to, &stats), 0);
+	stats = stats_of(to);
 	assert_int_equal(stats.epochs, 2);
 	assert_int_equal(stats.kept, 1);
 	assert_int_equal(stats.incoming, 0);
@@ -258,7 +236,7 @@ a_dcpid_writes_between_two_pieces(void **state)
 	int status;
 
 	assert_true(beside != MAP_FAILED);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -267,7 +245,7 @@ a_dcpid_writes_between_two_pieces(void **state)
 	while (!beside->goes && !beside->error)
 		usleep(1000);
 	to = open_beside(fixture->directory);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
 	beside->stop = true;
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -309,23 +287,14 @@ kill_import(const struct fixture *fixture, unsigned calls)
 	if (child == 0) {
 		const struct profile_options beside = {.write = true, .beside = true}, reader = {.write = false};
 
-		if (profile_open(fixture->directory, &beside, &to) ||
-		    profile_open(source_of(fixture), &reader, &from) || profile_adopt(to, from, &options, &adoption))
+		if (profile_open(fixture->directory, &beside, &to) || profile_open(fixture->other, &reader, &from) ||
+		    profile_adopt(to, from, &options, &adoption))
 			_exit(1);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
 	return WIFSIGNALED(status);
-}
-
-static struct profile_stats
-stats_of(struct profile *profile)
-{
-	struct profile_stats stats;
-
-	assert_int_equal(profile_stats(profile, &stats), 0);
-	return stats;
 }
 
 /* As after an import that never was: what it left is dropped in steps, each of which leaves a sound database. */
@@ -362,7 +331,7 @@ what_a_kill_leaves_nobody_sees_and_the_next_writer_removes(void **state)
 	uint64_t most = 0;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	profile = open_writer(fixture->directory, 0);
 	before = stats_of(profile);
 	profile_close(profile);
@@ -394,7 +363,7 @@ the_next_import_removes_it_as_well(void **state)
 	const struct fixture *fixture = *state;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	for (unsigned calls = 10; calls <= 40; calls += 10) {
 		struct profile *profile;
 
@@ -426,9 +395,9 @@ an_import_that_is_broken_off_removes_what_it_brought(void **state)
 	struct adoption adoption;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	to = open_beside(fixture->directory);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), -EINTR);
 	assert_true(adoption.pieces > 10);
 	assert_int_equal(stats_of(to).incoming, 0);
@@ -464,9 +433,9 @@ imports_wait_for_each_other(void **state)
 	int lock;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	to = open_beside(fixture->directory);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	lock = lock_imports(fixture->directory);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), -EINTR);
 	assert_int_equal(calls, 21);
@@ -487,7 +456,7 @@ what_an_import_brings_is_dropped_only_when_it_has_ended(void **state)
 	int lock;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	assert_true(kill_import(fixture, 20));
 	lock = lock_imports(fixture->directory);
 	profile = open_writer(fixture->directory, 0);
@@ -532,9 +501,9 @@ an_import_whose_lock_was_removed_shows_nothing(void **state)
 	struct adoption adoption;
 
 	make_target(fixture->directory);
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	to = open_beside(fixture->directory);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), -ESTALE);
 	assert_int_equal(samples_of(to, "beta"), 0);
 	assert_int_equal(profile_adopt(to, from, &plain, &adoption), 0);
@@ -552,9 +521,9 @@ what_cannot_fit_is_not_begun(void **state)
 	struct profile *to, *from;
 	struct adoption adoption;
 
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	to = open_writer(fixture->directory, 256 << 10);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), -DCPI_EFULL);
 	assert_int_equal(adoption.blocks, 0);
 	assert_int_equal(stats_of(to).images, 0);
@@ -574,9 +543,9 @@ the_lock_is_for_writers_only(void **state)
 	char path[96];
 	mode_t mask = umask(0);
 
-	make_source(source_of(fixture));
+	make_source(fixture->other);
 	to = open_writer(fixture->directory, 0);
-	from = open_reader(source_of(fixture));
+	from = open_reader(fixture->other);
 	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
 	umask(mask);
 	snprintf(path, sizeof(path), "%s/imports.lock", fixture->directory);
@@ -589,7 +558,6 @@ the_lock_is_for_writers_only(void **state)
 int
 main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(nobody_sees_a_part_of_what_comes_in_pieces),
 		CASE(a_dcpid_writes_between_two_pieces),

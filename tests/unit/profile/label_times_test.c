@@ -1,13 +1,12 @@
 /* Tests of profile/label_times.h, and of what a selection says of it. */
 #include "tests/unit/profile/raw.h"
+#include "tests/unit/profile/slice_writer.h"
 
 #include <errno.h>
 
 #include "profile/adopt.h"
 #include "profile/label_times.h"
-#include "profile/retention.h"
 #include "profile/salvage.h"
-#include "profile/selection.h"
 
 #define TIME(seconds) ((seconds)*SECOND_NS)
 #define HOUR_S        3600
@@ -17,23 +16,6 @@
 static const struct context one_context = {.comm = "wave5", .cgroup = "/", .label = "run.1"};
 static const struct context two_context = {.comm = "wave5", .cgroup = "/", .label = "run.2"};
 static const struct context *const contexts[] = {&one_context, &two_context};
-
-/* Writes slices of one session. */
-struct writer {
-	struct profile *profile;
-	uint32_t epoch;
-	bool known;
-};
-
-static struct writer
-make_writer(const char *directory)
-{
-	static const char *const names[] = {"cpu-clock"};
-	struct writer writer = {.profile = open_writer(directory, 0)};
-
-	writer.epoch = begin_epoch(writer.profile, TIME(START_S), "", names, 1);
-	return writer;
-}
 
 /*
  * Into slice *slice (0: a new one, from `start_s` on) so many samples of each label; and the time of a label, which
@@ -98,19 +80,6 @@ assert_run(const struct selection_run *run, uint64_t begin_s, uint64_t end_s, ui
 	assert_int_equal(run->begin_ns, TIME(begin_s));
 	assert_int_equal(run->end_ns, TIME(end_s));
 	assert_int_equal(run->elapsed_ns, TIME(elapsed_s));
-}
-
-static void
-print_complaint(void *context, const char *text)
-{
-	(void)context;
-	print_error("%s\n", text);
-}
-
-static void
-assert_clean(struct profile *profile)
-{
-	assert_int_equal(profile_check(profile, print_complaint, NULL), 0);
 }
 
 /* ---- as bytes ---- */
@@ -285,29 +254,6 @@ times_without_a_label_or_a_length_are_passed_by(void **state)
 
 /* ---- with their slices ---- */
 
-static int
-merge_all(struct profile *profile, uint64_t now_s)
-{
-	const struct retention_options options = {
-		.hour_after_ns = TIME(DAY_S), .day_after_ns = TIME(7 * DAY_S), .blocks_max = 1};
-	int steps = 0;
-
-	while (profile_merge_slices(profile, &options, TIME(now_s)) > 0) {
-		steps++;
-		assert_clean(profile);
-	}
-	return steps;
-}
-
-static uint64_t
-slice_count(struct profile *profile)
-{
-	struct profile_stats stats;
-
-	assert_int_equal(profile_stats(profile, &stats), 0);
-	return stats.slices;
-}
-
 /* Six slices become one: between any two steps the time is the same, and so it is at the end. */
 static void
 times_are_merged_with_their_slices(void **state)
@@ -316,6 +262,7 @@ times_are_merged_with_their_slices(void **state)
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t slice;
 	struct selection_run run;
+	int result;
 
 	for (uint64_t i = 0; i < 7; i++) {
 		slice = 0;
@@ -324,7 +271,9 @@ times_are_merged_with_their_slices(void **state)
 		flush(&writer, &slice, START_S + 600 * i, START_S + 600 * (i + 1), (uint64_t[]){1, 1}, "run.2",
 		      START_S + 600 * i, 600);
 	}
-	assert_true(merge_all(writer.profile, START_S + 2 * DAY_S) > 0);
+	while ((result = profile_merge_slices(writer.profile, &merge_options, TIME(START_S + 2 * DAY_S))) > 0)
+		assert_clean(writer.profile);
+	assert_int_equal(result, 0);
 	assert_int_equal(slice_count(writer.profile), 2);
 	run = run_under(writer.profile, "run.1");
 	assert_run(&run, START_S + 100, START_S + 3600 + 156, 7 * 50 + 21);
@@ -371,14 +320,11 @@ times_are_adopted_with_their_slices_and_once(void **state)
 	const struct fixture *fixture = *state;
 	const struct adoption_options plain = {0};
 	struct writer from, to = make_writer(fixture->directory);
-	char other[80];
 	uint32_t own = 0, slice = 0;
 	struct adoption adoption;
 	struct selection_run run;
 
-	snprintf(other, sizeof(other), "%s/other", fixture->parent);
-	from.profile = open_writer(other, 0);
-	from.known = false;
+	from = (struct writer){.profile = open_writer(fixture->other, 0)};
 	from.epoch = begin_epoch_of(from.profile, "beta", TIME(START_S), "", (const char *const[]){"cpu-clock"}, 1);
 	flush(&to, &own, START_S, START_S + 600, (uint64_t[]){1, 0}, "run.1", START_S + 1, 2);
 	flush(&from, &slice, START_S, START_S + 600, (uint64_t[]){1, 1}, "run.1", START_S + 100, 30);
@@ -405,7 +351,6 @@ times_are_salvaged(void **state)
 	struct writer writer = make_writer(fixture->directory);
 	struct salvage_result result;
 	struct selection_run run;
-	char target[80];
 	uint32_t slice = 0;
 
 	flush(&writer, &slice, START_S, START_S + 10, (uint64_t[]){7, 0}, "run.1", START_S + 2, 8);
@@ -413,11 +358,10 @@ times_are_salvaged(void **state)
 	profile_close(writer.profile);
 	/* of a slice that is lost */
 	raw_put_once(fixture->directory, "label_times", "\0\0\0\x9run.1", 9, "\1\5\4\1", 4);
-	snprintf(target, sizeof(target), "%s/salvaged", fixture->parent);
-	assert_int_equal(profile_salvage(fixture->directory, target, NULL, &result), 0);
+	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
 	assert_int_equal(result.label_times.kept, 2);
 	assert_int_equal(result.label_times.expected, 3);
-	writer.profile = open_reader(target);
+	writer.profile = open_reader(fixture->other);
 	run = run_under(writer.profile, "run.1");
 	assert_run(&run, START_S + 2, START_S + 10, 8);
 	assert_clean(writer.profile);
@@ -473,8 +417,6 @@ what_is_wrong_with_times_is_complained_of(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int
 main(void)
 {
@@ -482,17 +424,17 @@ main(void)
 		cmocka_unit_test(a_time_is_read_as_it_was_written),
 		cmocka_unit_test(a_time_that_cannot_be_is_damage),
 		cmocka_unit_test(a_key_is_a_slice_and_a_label),
-		TEST(a_label_has_the_time_of_its_runs_and_not_of_its_slice),
-		TEST(several_labels_are_read_in_one_pass),
-		TEST(a_run_over_several_slices_is_counted_once),
-		TEST(an_epoch_that_does_not_know_makes_the_time_unknown),
-		TEST(times_without_a_label_or_a_length_are_passed_by),
-		TEST(times_are_merged_with_their_slices),
-		TEST(times_are_dropped_with_their_slices),
-		TEST(times_are_adopted_with_their_slices_and_once),
-		TEST(times_are_salvaged),
-		TEST(an_older_database_has_no_times),
-		TEST(what_is_wrong_with_times_is_complained_of),
+		CASE(a_label_has_the_time_of_its_runs_and_not_of_its_slice),
+		CASE(several_labels_are_read_in_one_pass),
+		CASE(a_run_over_several_slices_is_counted_once),
+		CASE(an_epoch_that_does_not_know_makes_the_time_unknown),
+		CASE(times_without_a_label_or_a_length_are_passed_by),
+		CASE(times_are_merged_with_their_slices),
+		CASE(times_are_dropped_with_their_slices),
+		CASE(times_are_adopted_with_their_slices_and_once),
+		CASE(times_are_salvaged),
+		CASE(an_older_database_has_no_times),
+		CASE(what_is_wrong_with_times_is_complained_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,9 +156,6 @@ several_labels_that_are_read_together_are_narrowed_each(void **state)
 	profile_close(profile);
 }
 
-#undef CASE
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int
 main(void)
 {

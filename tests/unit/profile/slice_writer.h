@@ -85,26 +85,10 @@ make_writer(const char *directory)
 	return writer;
 }
 
-static inline void
-print_complaint(void *context, const char *text)
-{
-	(void)context;
-	print_error("%s\n", text);
-}
-
-static inline void
-assert_clean(struct profile *profile)
-{
-	assert_int_equal(profile_check(profile, print_complaint, NULL), 0);
-}
-
 static inline uint64_t
 slice_count(struct profile *profile)
 {
-	struct profile_stats stats;
-
-	assert_int_equal(profile_stats(profile, &stats), 0);
-	return stats.slices;
+	return stats_of(profile).slices;
 }
 
 static inline struct selection *
@@ -149,6 +133,16 @@ merge_all(struct profile *profile, uint64_t now_ns)
 	return steps;
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+/* Sweep until it ends. */
+static inline void
+sweep_all(struct profile *profile)
+{
+	const struct retention_options options = {.blocks_max = 1};
+	int result;
+
+	while ((result = profile_sweep(profile, &options)) > 0)
+		assert_clean(profile);
+	assert_int_equal(result, 0);
+}
 
 #endif

@@ -2,18 +2,6 @@
 
 #include <errno.h>
 
-/* Sweep until it ends. */
-static void
-sweep_all(struct profile *profile)
-{
-	const struct retention_options options = {.blocks_max = 1};
-	int result;
-
-	while ((result = profile_sweep(profile, &options)) > 0)
-		assert_clean(profile);
-	assert_int_equal(result, 0);
-}
-
 static void
 what_the_session_may_refer_to_is_kept(void **state)
 {
