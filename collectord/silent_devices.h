@@ -1,9 +1,14 @@
 /*
- * silent_devices.h - devices whose file systems did not answer in time, and are not asked again for a while
+ * silent_devices.h - devices whose file systems hang, and on which no file is opened for a while
  *
- * That is a minute, and for as long as the child that asked (helper.h) waits still, so that a file system that keeps
- * whom not even SIGKILL ends gets one child, not all that may be left behind.
- * Plain data, so that it can be sent to the child. The latest SILENT_DEVICES_MAX are remembered. All zero: none.
+ * A system call on a file may never return: the server of a network file system is gone, or the process behind a FUSE
+ * mount is stuck. Therefore a child process of dcpid (helper.h) makes such calls, and is left behind when it does not
+ * come back in time. The device that the file is on is then silent: no other child is sent there for a minute, and for
+ * as long as the child that was left behind exists. Even SIGKILL may not end it, and only HELPER_STUCK_MAX children may
+ * be left behind: one hung file system must not use them all up.
+ *
+ * Plain data, so that it can be sent to the child. At most SILENT_DEVICES_MAX devices are remembered; a further one
+ * takes the place of the one that was added first. All zero: none.
  * Thread rule: that of its owner, and of the helper.
  */
 #ifndef DCPI_COLLECTORD_SILENT_DEVICES_H
@@ -16,24 +21,28 @@
 #include "collectord/helper.h"
 
 #define SILENT_DEVICES_MAX 16
-#define SILENT_NS          UINT64_C(60000000000)
+#define SILENT_NS          UINT64_C(60000000000) /* that a device is silent at least */
 
 struct silent_device {
 	uint32_t major, minor;
-	pid_t child;       /* that asked it, and was left behind; 0: it has ended */
-	uint64_t until_ns; /* CLOCK_MONOTONIC; it may be asked again */
+	pid_t child;       /* the child that was left behind there; 0: it has ended */
+	uint64_t until_ns; /* CLOCK_MONOTONIC; from then on the device is silent no more */
 };
 
 struct silent_devices {
 	struct silent_device latest[SILENT_DEVICES_MAX]; /* the latest first */
 };
 
+/* Whether the device is silent now. */
 bool silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor);
 
-/* It did not answer the helper's child that was left behind just now. False: it was known to be silent already. */
+/*
+ * The device is silent from now on: the child that the helper left behind last hangs in a call there. False: it was
+ * silent already.
+ */
 bool silent_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper);
 
-/* Those whose child waits still stay silent: to be called before devices are asked. */
+/* Keep those devices silent whose child has not ended. To be called before silent_devices_have() is asked. */
 void silent_devices_renew(struct silent_devices *devices, struct helper *helper);
 
 #endif

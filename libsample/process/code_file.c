@@ -111,7 +111,10 @@ read_status_line(void *context, char *line)
 	return 0;
 }
 
-/* Its `procfs` and `step` are there. */
+/*
+ * Look with the eyes of process `pid` for a file of process `maker_pid`; viewer->procfs, step and context are set
+ * already. False: that process is gone.
+ */
 static bool
 viewer_init(struct viewer *viewer, uint32_t pid, uint32_t maker_pid)
 {

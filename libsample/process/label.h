@@ -26,7 +26,10 @@ struct label *label_share(struct label *label);    /* the same with one owner mo
 void label_release(struct label *label);           /* one owner less */
 const char *label_text(const struct label *label); /* "" when there is none */
 
-/* Of a label that is owned: a process has it from then on, or no longer (record time). Each begin has its end. */
+/*
+ * One more living process has the label from `time_ns` (record time) on, or one less. The caller owns the label
+ * meanwhile, and calls the second once for each call of the first.
+ */
 void label_begin_process(struct label *label, uint64_t time_ns);
 void label_end_process(struct label *label, uint64_t time_ns);
 

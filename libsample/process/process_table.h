@@ -69,7 +69,7 @@ struct process *process_renew(struct process_table *table, uint32_t pid);
 /* Begin its grace, or begin it anew. */
 void process_end(struct process_table *table, struct process *process, uint64_t now_ns);
 
-/* The same of one that had ended: other threads than the main one are still there at `now_ns`. */
+/* As process_end(), for a process whose main thread ended, while others of its threads still run at `now_ns`. */
 void process_go_on(struct process_table *table, struct process *process, uint64_t now_ns);
 
 void process_rename(struct process *process, const char *comm);

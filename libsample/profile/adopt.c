@@ -481,7 +481,11 @@ profile_adopt(struct profile *to, struct profile *from, const struct adoption_op
 	err = remove_left(&adopting);
 	if (!err)
 		err = adopt_in_pieces(&adopting, &from->store);
-	/* It may fail, for want of room perhaps: then somebody does it later. */
+	/*
+	 * Remove the slices of an import that failed, or the epochs that this one has replaced. When there is no room
+	 * even for that, dcpid's retention or the next import removes them. After -ESTALE the lock is not ours: what is
+	 * there may be of an import that runs.
+	 */
 	if (err ? err != -ESTALE : adopting.replaced.count > 0)
 		(void)remove_left(&adopting);
 	close(adopting.lock);

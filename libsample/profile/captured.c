@@ -32,7 +32,11 @@ put_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struc
 	return err;
 }
 
-/* Of files of one build-id, root's is believed: what there is from others' goes, or `captured` is refused. */
+/*
+ * Several files may have one build-id, and anybody can make one that names functions wrongly. So what was captured from
+ * root's file removes what is there of another user's, and is never replaced by it: -EEXIST. Without an owner
+ * (CAPTURED_ANYBODYS) nothing is removed or refused.
+ */
 static int
 settle_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner)
 {

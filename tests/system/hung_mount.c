@@ -1,11 +1,12 @@
 /*
- * hung_mount PROGRAM DIRECTORY [lookup|stat|open|read|flush] - a file system that answers until it is told not to
+ * hung_mount PROGRAM DIRECTORY [lookup|stat|open|read|flush] - a FUSE file system that can be made to hang
  *
- * Mounted on DIRECTORY it has one file, `program`, with what PROGRAM contains, and one at each name like `perf-42.map`,
- * with a function that nobody has. It forgets at once what it has said, so that every open, lookup and stat is a
- * question. "ready" is written when it is mounted. From the beginning it does not answer what is named, of maps. After
- * SIGUSR1 it answers nothing any more, and says "hung". It takes the questions that it does not answer: no signal ends
- * who waits for them. On SIGTERM it goes, and whoever waits is told that it is gone.
+ * Mounted on DIRECTORY it has a file `program` with what PROGRAM contains, and a file at each name like `perf-42.map`,
+ * with one function that no process has. Nothing may be cached, so that the kernel sends a request for every open,
+ * lookup and stat. It prints "ready" when it is mounted. The kind of request that is named is never answered for a map;
+ * after SIGUSR1 no request is answered any more, and it prints "hung". It reads requests that it does not answer: the
+ * kernel then lets no signal, SIGKILL included, end the process that waits for the answer. SIGTERM ends the file
+ * system, and waiting calls fail.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,15 @@
 #!/bin/bash
-# hung_mount.sh - a file system that does not answer costs dcpid a build-id or the names of code, and nobody else anything
+# hung_mount.sh - dcpid never waits for a file system that hangs
 #
-# A program runs from a FUSE file system that then stops answering: opens, lookups and stats of its files never come
-# back. dcpid starts, is ready, flushes, and names everybody: what ran already there is known by its path.
+# The first part runs a program from a FUSE file system (hung_mount.c), which then hangs: an open, lookup or stat of
+# its files never returns. dcpid starts after that. It has to be ready within a second, to flush, and to give samples to
+# both that program and another one. The image on the hung file system has no build-id then, but has its path.
 #
-# Then processes make code at run time whose /tmp lies on such file systems: each does not answer another question about
-# maps. dcpid starts, flushes, answers and ends as without them, and code of others gets its names meanwhile.
+# The second part runs processes that make code at run time (code_maker.c). dcpid looks for the names of such code in
+# the /tmp/perf-PID.map of each process, and here their /tmp is a FUSE file system on which one kind of request for that
+# file hangs: lookup, stat, open, read or flush. dcpid has to start, flush, answer and end in time all the same, and
+# code of processes with a /tmp that works has to get its names meanwhile. Code whose map hangs keeps an image without
+# names.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -32,7 +36,9 @@ wait_for 10 grep -q ready "$scratch/mounted" || {
 	exit 0
 }
 
-# counted COMM IMAGE - samples of that image in processes of that name; names would have to be read from the image
+# counted COMM IMAGE - how many samples processes called COMM have in the image with the path IMAGE
+#
+# dcpicat only reads the database. dcpiprof would open the image to name its procedures, and hang.
 counted()
 {
 	dcpicat --db "$db" --comm "$1" | awk -v path="$2" '
@@ -44,7 +50,7 @@ counted()
 build_of_its_own "$build/workloads/shares" "$scratch/other"
 start "$scratch/mnt/program" 3600 >"$scratch/victim.out"
 start "$scratch/other" 3600 >"$scratch/other.out"
-sleep 0.5 # what it executes is in the page cache then
+sleep 0.5 # until all that the program executes is in the page cache, so that it goes on when its file system hangs
 kill -USR1 "$mount"
 wait_for 10 grep -q hung "$scratch/mounted"
 
@@ -72,7 +78,7 @@ kill "$mount" "${started_pids[1]}" "${started_pids[2]}"
 db=$scratch/code
 declare -A mounts
 
-# milliseconds COMMAND... - how long it takes; nothing when it fails
+# milliseconds COMMAND... - print how long the command takes, or nothing when it fails
 milliseconds()
 {
 	local began=${EPOCHREALTIME/./}
@@ -80,7 +86,10 @@ milliseconds()
 	timeout 20 "$@" >/dev/null 2>&1 && echo $(((${EPOCHREALTIME/./} - began) / 1000))
 }
 
-# mount_for NAME [QUESTION] - a file system that does not answer that, and a process NAME that has it for its /tmp
+# mount_for NAME [REQUEST] - start a process NAME that makes code, with a /tmp on which a REQUEST for its map hangs
+#
+# Without REQUEST it hangs only after SIGUSR1 to ${mounts[NAME]}. The process writes no map ("none"): the file system
+# has one of every name. $started is the process.
 mount_for()
 {
 	mkdir "$scratch/tmp.$1"
@@ -93,19 +102,20 @@ mount_for()
 		"$scratch" "$scratch/tmp.$1" "$1"
 }
 
-# named NAME PROCEDURE - samples of it in the code that NAME made; of all without PROCEDURE; 0: none
+# named NAME [PROCEDURE] - how many samples PROCEDURE has in the code that process NAME made; without it, all that code
 named()
 {
 	dcpiprof --db "$db" --json 2>/dev/null | jq -r --arg image "[jit:$1]" --arg name "${2:-}" \
 		'[.rows[] | select(.image == $image and ($name == "" or .procedure == $name)) | .counts[]] | add // 0'
 }
 
+# has_names NAME - does the code that process NAME made have samples under the name that its map gives it?
 has_names()
 {
 	[ "$(named "$1" 'hot loop')" -gt 0 ]
 }
 
-# keeps_map PID - does dcpid keep the map of that process?
+# keeps_map PID - does dcpid, which is a child of ready_time ($daemon), hold the map of that process open?
 keeps_map()
 {
 	find "/proc/$(pgrep -P "$daemon")/fd" -lname "*/perf-$1.map" | grep -q .
@@ -124,7 +134,7 @@ start "$build/tests/system/ready_time" dcpid --foreground --db "$db" >"$scratch/
 daemon=$started
 wait_for 20 test -s "$scratch/ready"
 check_at_most 'beside processes whose maps do not answer it is ready within a second' 1000 "$(cat "$scratch/ready")"
-sleep 1 # the first samples have been met, and their maps looked for
+sleep 1 # until dcpid has met samples in that code, and a child of dcpid hangs as it looks for the maps
 check_at_most 'and answers within half a second' 500 "$(milliseconds dcpictl --db "$db" status)"
 check_at_most 'and flushes within a second' 1000 "$(milliseconds dcpictl --db "$db" flush)"
 check 'code of another process has its names' wait_for 30 has_names by_map
