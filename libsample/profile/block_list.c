@@ -41,6 +41,7 @@ struct block_adder {
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	size_t event_count;
 	uint64_t *events; /* as sums: what those stand for; NULL: nobody asks */
+	double *squares;  /* with events: sum of the squares of what each sample stands for, as far as that is known */
 	uint64_t sums[];  /* [offset * event_count + event] */
 };
 
@@ -53,22 +54,48 @@ block_adder_new(size_t event_count, bool weighs)
 	if (!adder)
 		return NULL;
 	adder->event_count = event_count;
-	if (weighs)
-		adder->events = &adder->sums[count];
-	return adder;
+	if (!weighs)
+		return adder;
+	adder->events = &adder->sums[count];
+	adder->squares = calloc(count, sizeof(*adder->squares));
+	if (adder->squares)
+		return adder;
+	free(adder);
+	return NULL;
 }
 
 void
 block_adder_free(struct block_adder *adder)
 {
+	if (adder)
+		free(adder->squares);
 	free(adder);
 }
 
-/* `worth`: events of each of `pair->count`. */
-static void
-add_events(struct block_adder *adder, const struct block *block, const struct counts_pair *pair, uint64_t worth)
+/*
+ * What each of a block's numbers adds to the sum of squares. A sample of period p adds p^2. Each event of a sum that
+ * samples of an idle CPU have, whose period is P: there are sum / (P - p) such samples, and each has P^2 in the place
+ * of p^2, so an event adds P + p. Of other sums it is not known how they are spread over samples: they add nothing.
+ */
+static double
+square_of(const struct event *counted, const struct event *samples)
 {
-	uint64_t *sum = &adder->events[pair->offset * adder->event_count + block->event], events;
+	const double period = (double)samples->period, idle_period = (double)counted->encoding.config;
+
+	if (counted == samples)
+		return period * period;
+	return period > 0 && idle_period > period ? idle_period + period : 0;
+}
+
+/* `worth`: events of each of `pair->count`; `square`: square_of(). */
+static void
+add_events(struct block_adder *adder, const struct block *block, const struct counts_pair *pair, uint64_t worth,
+           double square)
+{
+	const size_t place = pair->offset * adder->event_count + block->event;
+	uint64_t *sum = &adder->events[place], events;
+
+	adder->squares[place] += (double)pair->count * square;
 
 	if (__builtin_mul_overflow(pair->count, worth, &events))
 		events = UINT64_MAX;
@@ -98,6 +125,7 @@ add_block(struct block_adder *adder, const struct block *block, struct selection
 	const struct event *events = selection->epochs[block->epoch].events;
 	const bool is_sum = block->samples != block->epoch_event;
 	const uint64_t worth = is_sum ? 1 : events[block->epoch_event].period;
+	const double square = square_of(&events[block->epoch_event], &events[block->samples]);
 	uint64_t selected = 0;
 	int pairs = counts_decode(block->data, block->size, adder->pairs);
 
@@ -110,7 +138,7 @@ add_block(struct block_adder *adder, const struct block *block, struct selection
 		if (!is_sum)
 			*sum = add_saturating(*sum, pair->count);
 		if (adder->events)
-			add_events(adder, block, pair, worth);
+			add_events(adder, block, pair, worth, square);
 		selected = add_saturating(selected, pair->count);
 		adder->touched[pair->offset / 64] |= UINT64_C(1) << pair->offset % 64;
 	}
@@ -118,11 +146,24 @@ add_block(struct block_adder *adder, const struct block *block, struct selection
 	return 0;
 }
 
+/*
+ * Where it is not known how events are spread over the samples of a place - the kernel chose their periods - each
+ * sample is taken to stand for as many: no other spread has a smaller sum of squares.
+ */
+static double
+squares_of(double known, uint64_t events, uint64_t taken)
+{
+	const double least = taken ? (double)events * ((double)events / (double)taken) : 0;
+
+	return known > least ? known : least;
+}
+
 /* Hand out the sums of one offset, and leave zeros. */
 static int
 take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct selection *selection, size_t *capacity)
 {
-	uint64_t *sums = &adder->sums[(offset & (COUNTS_BLOCK_SIZE - 1)) * adder->event_count];
+	const size_t place = (offset & (COUNTS_BLOCK_SIZE - 1)) * adder->event_count;
+	uint64_t *sums = &adder->sums[place], *events = adder->events ? &adder->events[place] : sums;
 	struct selection_count *counts;
 
 	counts = array_grow(selection->counts, capacity, selection->count_count + adder->event_count, sizeof(*counts));
@@ -130,18 +171,21 @@ take_offset(struct block_adder *adder, uint64_t offset, uint32_t image, struct s
 		return -ENOMEM;
 	selection->counts = counts;
 	for (size_t event = 0; event < adder->event_count; event++) {
-		uint64_t *events = adder->events ? &sums[event + (size_t)(adder->events - adder->sums)] : &sums[event];
+		double *squares = adder->squares ? &adder->squares[place + event] : NULL;
 
-		if (sums[event] == 0 && *events == 0)
+		if (sums[event] == 0 && events[event] == 0)
 			continue;
 		counts[selection->count_count++] = (struct selection_count){
 			.offset = offset,
-			.count = *events,
+			.count = events[event],
 			.taken = sums[event],
+			.squares = squares ? squares_of(*squares, events[event], sums[event]) : (double)sums[event],
 			.image = image,
 			.event = (uint16_t)event,
 		};
-		sums[event] = *events = 0;
+		sums[event] = events[event] = 0;
+		if (squares)
+			*squares = 0;
 	}
 	return 0;
 }

@@ -44,8 +44,8 @@ void block_adder_free(struct block_adder *adder); /* NULL is allowed */
 /*
  * Sort the list, add it up into counts of `image`, which follow those of selection->counts, and empty it.
  * selection->events[].selected_taken, selected_events and weights grow by what was added. A count's `taken` is its
- * samples, and `count` what they stand for, for selection_weigh(). *capacity is that of selection->counts: 0 at first.
- * 0, -ENOMEM, -DCPI_EDAMAGED.
+ * samples, `count` what they stand for, and `squares` the sum of squares of that, for selection_weigh(). *capacity is
+ * that of selection->counts: 0 at first. 0, -ENOMEM, -DCPI_EDAMAGED.
  */
 int block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t image, struct selection *selection,
                     size_t *capacity);

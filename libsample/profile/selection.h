@@ -48,8 +48,8 @@ struct selection_weights {
  * An event over all selected epochs: those with the same name are one. Where its samples stand for different numbers of
  * events - epochs of different periods, or a period that varied in one - they are weighted: then every number of
  * samples here and in struct selection_count is one of samples as they would be if each stood for `period` events, the
- * shortest of the periods. What was really taken is in the fields that are called `taken`: tests of significance go by
- * those.
+ * shortest of the periods. What was really taken is in the fields that are called `taken`; how far a sum of samples of
+ * unequal weights can be believed is told by its squares (analysis/effective.h).
  */
 struct selection_event {
 	char name[EVENT_NAME_SIZE];
@@ -66,8 +66,10 @@ struct selection_event {
 	bool is_truth;             /* of an emulation: only edges, nothing that a report could show; not available */
 	struct slice_event totals; /* over the selected slices, all contexts */
 	uint64_t totals_taken;     /* totals.samples as they were taken */
+	double totals_squares;     /* sum of their weights' squares, if all weigh as the selected ones do on average */
 	uint64_t selected;         /* attributed samples whose context matches */
 	uint64_t selected_taken;
+	double selected_squares;    /* sum of those of the counts */
 	double selected_events;     /* that these stand for; 0 where no period is known */
 	struct slice_event matched; /* as totals, over the slices of selection.match */
 	struct selection_weights weights;
@@ -94,6 +96,7 @@ struct selection_count {
 	uint64_t offset;
 	uint64_t count; /* weighted, where the event's samples are */
 	uint64_t taken; /* samples */
+	double squares; /* sum of the squares of what each of them weighs; where they are not weighted: `taken` */
 	uint32_t image; /* index into images */
 	uint16_t event; /* index into events */
 };

@@ -326,6 +326,7 @@ selection_weigh(struct selection *selection)
 		event->totals_taken = event->totals.samples;
 		choose_unit(event);
 		event->selected = event->is_weighted ? 0 : event->selected_taken;
+		event->selected_squares = 0;
 	}
 	for (size_t i = 0; i < selection->count_count; i++) {
 		struct selection_count *count = &selection->counts[i];
@@ -335,13 +336,22 @@ selection_weigh(struct selection *selection)
 			const uint64_t events = add_saturating(count->count, left[count->event]);
 
 			count->count = events / event->period;
+			count->squares /= (double)event->period * (double)event->period;
 			left[count->event] = events % event->period;
 			event->selected = add_saturating(event->selected, count->count);
 		} else {
 			count->count = count->taken;
+			count->squares = (double)count->taken;
 		}
+		event->selected_squares += count->squares;
 		if (count->count || count->taken)
 			selection->counts[kept++] = *count;
 	}
 	selection->count_count = kept;
+	for (size_t i = 0; i < selection->event_count; i++) {
+		struct selection_event *event = &selection->events[i];
+		const double mean = event->selected ? event->selected_squares / (double)event->selected : 1;
+
+		event->totals_squares = mean * (double)event->totals.samples;
+	}
 }

@@ -66,11 +66,19 @@ static inline void
 fixture_count(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t event, uint64_t count)
 {
 	fixture->counts[fixture->selection.count_count++] = (struct selection_count){
-		.image = image, .offset = offset, .event = event, .count = count, .taken = count};
+		.image = image,
+		.offset = offset,
+		.event = event,
+		.count = count,
+		.taken = count,
+		.squares = (double)count,
+	};
 	fixture->events[event].totals.samples += count;
 	fixture->events[event].totals_taken += count;
+	fixture->events[event].totals_squares += (double)count;
 	fixture->events[event].selected += count;
 	fixture->events[event].selected_taken += count;
+	fixture->events[event].selected_squares += (double)count;
 }
 
 #endif

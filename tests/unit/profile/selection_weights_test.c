@@ -11,10 +11,10 @@ struct taken {
 	uint64_t offset, count;
 };
 
-/* One epoch with one slice: cycles of `period`, with a sum when `has_sum`. */
+/* One epoch with one slice: cycles of `period`, with a sum when `has_sum`: that of idle CPUs with an `idle_period`. */
 static void
-write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *label, const struct taken *taken,
-            size_t count, const struct slice *totals)
+write_idle_epoch(struct profile *profile, uint64_t period, bool has_sum, uint64_t idle_period, const char *label,
+                 const struct taken *taken, size_t count, const struct slice *totals)
 {
 	static uint64_t start_s = 100;
 	const struct context context = {.comm = "x", .cgroup = "/", .label = label};
@@ -41,6 +41,7 @@ write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *
 	epoch->events[0].available = true;
 	if (has_sum)
 		assert_true(event_sum_of(&epoch->events[0], &epoch->events[1]));
+	epoch->events[1].encoding.config = idle_period;
 	profile_renew_session(profile);
 	assert_int_equal(profile_begin_epoch(profile, epoch), 0);
 	slice.epoch = epoch->id;
@@ -57,6 +58,13 @@ write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *
 	assert_int_equal(profile_flush(profile, &batch), 0);
 	start_s += 100;
 	free(epoch);
+}
+
+static void
+write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *label, const struct taken *taken,
+            size_t count, const struct slice *totals)
+{
+	write_idle_epoch(profile, period, has_sum, 0, label, taken, count, totals);
 }
 
 static struct selection *
@@ -81,6 +89,13 @@ assert_count(const struct selection *selection, size_t index, uint64_t offset, u
 }
 
 static void
+assert_squares(const struct selection *selection, size_t index, double squares)
+{
+	assert_true(index < selection->count_count);
+	assert_float_equal(selection->counts[index].squares, squares, 1e-9);
+}
+
+static void
 samples_of_one_period_are_as_they_were_taken(void **state)
 {
 	const struct taken first[] = {{0, 0, 0x10, 5}, {0, 1, 0x20, 7}}, second[] = {{0, 0, 0x10, 4}};
@@ -98,6 +113,8 @@ samples_of_one_period_are_as_they_were_taken(void **state)
 	assert_int_equal(selection->event_count, 1);
 	assert_count(selection, 0, 0x10, 9, 9);
 	assert_count(selection, 1, 0x20, 7, 7);
+	assert_true(selection->counts[0].squares == 9 && selection->counts[1].squares == 7);
+	assert_true(selection->events[0].selected_squares == 16);
 	selection_free(selection);
 	profile_close(profile);
 }
@@ -123,6 +140,10 @@ samples_of_different_periods_count_as_events(void **state)
 	assert_int_equal(event->longest_period, 10000);
 	assert_count(selection, 0, 0x10, 80, 62);
 	assert_count(selection, 1, 0x20, 80, 26);
+	assert_squares(selection, 0, 60 + 2 * 100);
+	assert_squares(selection, 1, 20 + 6 * 100);
+	assert_float_equal(event->selected_squares, 880, 1e-9);
+	assert_float_equal(event->totals_squares, 880.0 / 160 * 190, 1e-9); /* unknown ones as the others */
 	assert_int_equal(event->selected, 160);
 	assert_int_equal(event->selected_taken, 88);
 	assert_int_equal((uint64_t)event->selected_events, 160000);
@@ -150,8 +171,37 @@ a_sum_adds_what_samples_stand_for_beyond_their_period(void **state)
 	assert_int_equal(selection->events[0].longest_period, 0); /* it varied */
 	assert_count(selection, 0, 0x10, 1, 1);
 	assert_count(selection, 1, 0x20, 260, 1);
+	assert_squares(selection, 1, 260 * 260); /* of one sample it is known without the period of idle CPUs */
 	assert_int_equal(selection->events[0].totals.samples, 261);
 	assert_int_equal(selection->events[0].totals_taken, 2);
+	selection_free(selection);
+	profile_close(profile);
+}
+
+/*
+ * Idle CPUs were sampled every 50000 cycles, and busy ones every 1000: 19 samples weigh 1 and one 50, then 5 weigh 1,
+ * then all 3 weigh 50. An epoch without idle CPUs adds 4 of 2000 cycles.
+ */
+static void
+squares_are_of_the_samples_of_busy_and_of_idle_cpus(void **state)
+{
+	const struct taken taken[] = {
+		{0, 0, 0x10, 20}, {0, 0, 0x20, 5}, {0, 1, 0x30, 3}, {1, 0, 0x10, 49000}, {1, 1, 0x30, 147000}};
+	const struct taken slower[] = {{0, 0, 0x20, 4}};
+	struct fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct selection *selection;
+
+	write_idle_epoch(profile, 1000, true, 50000, "", taken, 5, NULL);
+	write_idle_epoch(profile, 2000, true, 50000, "", slower, 1, NULL);
+	selection = read_all(profile, NULL);
+	assert_count(selection, 0, 0x10, 69, 20);
+	assert_squares(selection, 0, 19 + 2500);
+	assert_count(selection, 1, 0x20, 13, 9);
+	assert_squares(selection, 1, 5 + 4 * 4);
+	assert_count(selection, 2, 0x30, 150, 3);
+	assert_squares(selection, 2, 3 * 2500);
+	assert_float_equal(selection->events[0].selected_squares, 2519 + 21 + 7500, 1e-9);
 	selection_free(selection);
 	profile_close(profile);
 }
@@ -169,7 +219,9 @@ where_the_kernel_chose_the_periods_their_mean_is_the_unit(void **state)
 	selection = read_all(profile, NULL);
 	assert_int_equal(selection->events[0].period, 5000);
 	assert_count(selection, 0, 0x10, 0, 10);
-	assert_count(selection, 1, 0x20, 20, 10); /* with the tenth that was left over */
+	assert_count(selection, 1, 0x20, 20, 10);         /* with the tenth that was left over */
+	assert_squares(selection, 0, 10 * 0.002 * 0.002); /* as if those of a place were alike */
+	assert_squares(selection, 1, 10 * 1.998 * 1.998);
 	assert_int_equal(selection->events[0].selected, 20);
 	selection_free(selection);
 	profile_close(profile);
@@ -246,6 +298,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(samples_of_different_periods_count_as_events, fixture_setup,
 	                                        fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_sum_adds_what_samples_stand_for_beyond_their_period, fixture_setup,
+	                                        fixture_teardown),
+		cmocka_unit_test_setup_teardown(squares_are_of_the_samples_of_busy_and_of_idle_cpus, fixture_setup,
 	                                        fixture_teardown),
 		cmocka_unit_test_setup_teardown(where_the_kernel_chose_the_periods_their_mean_is_the_unit,
 	                                        fixture_setup, fixture_teardown),
