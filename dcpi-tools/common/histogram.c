@@ -31,8 +31,12 @@ add_row(struct maker *maker, uint32_t image, const struct procedure *procedure)
 	row = &histogram->rows[histogram->row_count];
 	memset(row, 0, sizeof(*row));
 	row->counts = calloc(2 * histogram->event_count, sizeof(*row->counts));
-	if (!row->counts)
+	row->squares = calloc(histogram->event_count, sizeof(*row->squares));
+	if (!row->counts || !row->squares) {
+		free(row->counts);
+		free(row->squares);
 		return NULL;
+	}
 	row->taken = row->counts + histogram->event_count;
 	row->image = image;
 	row->image_title = maker->request->image_titles[image];
@@ -74,6 +78,7 @@ count_samples(struct maker *maker, const struct selection_count *count, const st
 		return -ENOMEM;
 	row->counts[count->event] += count->count;
 	row->taken[count->event] += count->taken;
+	row->squares[count->event] += count->squares;
 	histogram->totals[count->event] += count->count;
 	return 0;
 }
@@ -106,6 +111,7 @@ static void
 fini_row(struct histogram_row *row)
 {
 	free(row->counts);
+	free(row->squares);
 	free(row->title);
 }
 
@@ -116,6 +122,7 @@ merge_rows(struct histogram_row *row, struct histogram_row *more, size_t event_c
 	for (size_t event = 0; event < event_count; event++) {
 		row->counts[event] += more->counts[event];
 		row->taken[event] += more->taken[event];
+		row->squares[event] += more->squares[event];
 	}
 	fini_row(more);
 }

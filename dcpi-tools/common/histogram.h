@@ -20,6 +20,7 @@
 struct histogram_row {
 	uint64_t *counts;           /* samples by event, as selection->events */
 	uint64_t *taken;            /* as counts, not weighted */
+	double *squares;            /* as counts: as struct selection_count has them */
 	struct procedure procedure; /* zeroed by image; its name is gone, see title */
 	char *title;                /* of the procedure, not escaped; NULL by image */
 	const char *image_title;    /* borrowed from the request */

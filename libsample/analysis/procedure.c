@@ -21,6 +21,7 @@ procedure_analysis_free(struct procedure_analysis *analysis)
 	equivalence_fini(&analysis->classes);
 	free(analysis->samples);
 	free(analysis->taken);
+	free(analysis->squares);
 	free(analysis->executions);
 	free(analysis->edge_counts);
 	free(analysis->block_counts);

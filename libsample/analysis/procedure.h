@@ -62,6 +62,8 @@ struct procedure_analysis {
 	uint64_t *taken;       /* as they were taken: of weighted samples, how many there are */
 	uint64_t time_samples; /* all of the time event */
 	uint64_t time_taken;
+	double *squares; /* of the time event, by instruction: sum of the squares of what its samples weigh */
+	double time_squares;
 	double cycles_per_sample;
 	struct schedule *schedules; /* of each block */
 	struct frequencies frequencies;

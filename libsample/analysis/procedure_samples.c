@@ -53,7 +53,8 @@ procedure_samples(const struct procedure_input *input, struct procedure_analysis
 	analysis->event_count = selection->event_count;
 	analysis->samples = calloc(selection->event_count * instructions + 1, sizeof(*analysis->samples));
 	analysis->taken = calloc(selection->event_count * instructions + 1, sizeof(*analysis->taken));
-	if (!analysis->samples || !analysis->taken)
+	analysis->squares = calloc(instructions + 1, sizeof(*analysis->squares));
+	if (!analysis->samples || !analysis->taken || !analysis->squares)
 		return -ENOMEM;
 	while (stretch_next(input, analysis->graph, &stretch)) {
 		uint32_t at = stretch.first;
@@ -70,6 +71,8 @@ procedure_samples(const struct procedure_input *input, struct procedure_analysis
 			if (count->event == input->event) {
 				analysis->time_samples += count->count;
 				analysis->time_taken += count->taken;
+				analysis->squares[at] += count->squares;
+				analysis->time_squares += count->squares;
 			}
 		}
 	}
