@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/effective.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "dcpi-tools/common/histogram.h"
@@ -33,6 +34,7 @@ struct sample_count {
 	uint64_t offset;
 	size_t run;
 	uint64_t samples, taken;
+	double squares;
 };
 
 struct counts {
@@ -114,6 +116,7 @@ add_counts(struct counts *counts, const struct selection *selection, const struc
 			.run = run,
 			.samples = row->counts[event],
 			.taken = row->taken[event],
+			.squares = row->squares[event],
 		};
 	}
 	return 0;
@@ -160,25 +163,39 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 	const struct variation_request request = {.set_count = runs, .factors = ones, .noise = VARIATION_ESTIMATED};
 	struct variation_row *rows = calloc(counts->count + 1, sizeof(*rows));
 	uint64_t(*samples)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*samples));
-	uint64_t(*taken)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*taken));
+	struct effective_sample(*effective)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*effective));
+	double(*weights)[RUNS_MAX] = calloc(counts->count + 1, sizeof(*weights));
 	size_t count = 0;
-	int err = rows && samples && taken ? 0 : -ENOMEM;
+	int err = rows && samples && effective && weights ? 0 : -ENOMEM;
 
 	if (!err && counts->count > 0)
 		qsort(counts->list, counts->count, sizeof(*counts->list), compare_counts);
 	for (size_t i = 0; i < counts->count && !err; i++) {
-		if (i == 0 || compare_counts(&counts->list[i - 1], &counts->list[i]) != 0)
+		const struct sample_count *of = &counts->list[i];
+		struct effective_sample *to;
+
+		if (i == 0 || compare_counts(&counts->list[i - 1], of) != 0)
 			count++;
-		samples[count - 1][counts->list[i].run] += counts->list[i].samples;
-		taken[count - 1][counts->list[i].run] += counts->list[i].taken;
+		to = &effective[count - 1][of->run];
+		to->count += of->samples;
+		to->taken += of->taken;
+		to->squares += of->squares;
 	}
 	for (size_t i = 0; i < count && !err; i++) {
+		for (size_t run = 0; run < runs; run++)
+			effective[i][run].is_random = true; /* runs of one program are sampled alike */
+		effective_weigh(effective[i], runs);
+		for (size_t run = 0; run < runs; run++) {
+			samples[i][run] = effective[i][run].count;
+			weights[i][run] = effective[i][run].weight;
+		}
 		rows[i].counts = samples[i];
-		rows[i].taken = taken[i];
+		rows[i].weights = weights[i];
 	}
 	if (!err)
 		err = variation_test(&request, rows, count, variation);
-	free(taken);
+	free(weights);
+	free(effective);
 	free(samples);
 	free(rows);
 	return err;

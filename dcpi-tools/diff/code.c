@@ -86,7 +86,8 @@ take_instruction(struct reader *reader, uint32_t block, uint32_t index)
 
 	*to = (struct code_instruction){
 		.address = analysis->graph->instructions[index].address,
-		.samples = {analysis->samples[events + index], analysis->taken[events + index]},
+		.samples = {analysis->samples[events + index], analysis->taken[events + index],
+	                    analysis->squares[index]},
 		.size = analysis->graph->instructions[index].size,
 		.file = SOURCE_NONE,
 		.block = block,
@@ -166,8 +167,9 @@ take_run(void *context, const struct side_run *run)
 			return -ENOMEM;
 		if (image < run->selection->image_count &&
 		    image_file_offset(reader->choice.found.code.file, to->address, &offset) == 0)
-			to->runs[run->index].count = code_image_count(run->selection, image, offset, offset + to->size,
-			                                              run->event, &to->runs[run->index].taken);
+			to->runs[run->index].count =
+				code_image_count(run->selection, image, offset, offset + to->size, run->event,
+			                         &to->runs[run->index].taken, &to->runs[run->index].squares);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/effective.h"
 #include "analysis/statistics.h"
 
 void
@@ -11,52 +12,63 @@ side_count_add(struct side_count *to, const struct side_count *more)
 {
 	to->count += more->count;
 	to->taken += more->taken;
+	to->squares += more->squares;
 }
 
-/*
- * As many samples as there would be if those that were taken had the share of them that, weighted, they have of the
- * total: the share is that of events, and it is known as well as so many samples tell it. Without weights: the total.
- */
-static double
-whole_of(const struct side_count *samples, const struct side_count *total)
+/* For effective_weigh_parts(). Where there are no samples, those of the total tell what one would weigh. */
+static void
+find_parts(const struct side_count *samples, const struct side_count *total, bool is_random,
+           struct effective_sample *part, struct effective_sample *rest)
 {
-	if (samples->count == 0 || samples->taken == 0)
-		return (double)total->taken;
-	return (double)total->count * ((double)samples->taken / (double)samples->count);
-}
+	const struct effective_sample whole = {
+		.count = total->count,
+		.taken = total->taken,
+		.squares = total->squares,
+		.is_random = is_random,
+		.weight = total->count > 0 ? total->squares / (double)total->count : 0,
+	};
 
-/* What a sample that was taken weighs; that of the side's average where none was. */
-static double
-weight_of(const struct side_count *samples, const struct side_count *total)
-{
-	const struct side_count *of = samples->taken > 0 ? samples : total;
-
-	return of->taken > 0 ? (double)of->count / (double)of->taken : 1;
+	*part = whole;
+	part->count = samples->count;
+	part->taken = samples->taken;
+	part->squares = samples->squares;
+	*rest = effective_rest(&whole, part);
 }
 
 void
 comparison_make(const struct scale *scale, const struct side_count samples[2], struct comparison *comparison)
 {
-	uint64_t taken[2], wholes[2];
-	double weights[2] = {1, 1};
+	struct effective_sample own[2], rest[2];
+	double weights[2], parts[2], wholes[2], alone[2];
+	uint64_t rounded_parts[2], rounded_wholes[2];
 
 	*comparison = (struct comparison){.samples = {samples[0], samples[1]}};
+	for (unsigned side = 0; side < 2; side++)
+		find_parts(&samples[side], &scale->totals[side], scale->is_random[side], &own[side], &rest[side]);
+	effective_weigh(own, 2);
 	for (unsigned side = 0; side < 2; side++) {
-		if (scale->weights[0] > 0 && scale->weights[1] > 0)
-			weights[side] = scale->weights[side];
+		alone[side] = (double)samples[side].count / own[side].weight;
+		weights[side] = own[side].weight;
+	}
+	effective_weigh_parts(own, rest, 2);
+	for (unsigned side = 0; side < 2; side++) {
+		const double unit = scale->weights[0] > 0 && scale->weights[1] > 0 ? scale->weights[side] : 1;
+		const double worth = scale->runs[side] > 0 ? unit / (double)scale->runs[side] : unit;
+
 		if (scale->totals[side].count > 0)
 			comparison->shares[side] = (double)samples[side].count / (double)scale->totals[side].count;
-		if (scale->runs[side] > 0)
-			weights[side] /= (double)scale->runs[side];
-		comparison->amounts[side] = (double)samples[side].count * weights[side];
-		taken[side] = samples[side].taken;
-		wholes[side] = (uint64_t)llround(whole_of(&samples[side], &scale->totals[side]));
-		weights[side] *= weight_of(&samples[side], &scale->totals[side]);
+		comparison->amounts[side] = (double)samples[side].count * worth;
+		weights[side] *= worth;
+		/* the share is that of events, and it is known as well as so many samples tell it */
+		parts[side] = (double)samples[side].count / own[side].weight;
+		wholes[side] = (double)scale->totals[side].count / own[side].weight;
+		rounded_parts[side] = (uint64_t)llround(parts[side]);
+		rounded_wholes[side] = (uint64_t)llround(wholes[side]);
 	}
 	comparison->change = comparison->shares[1] - comparison->shares[0];
-	comparison->bound = interval_difference(taken, wholes, scale->z);
-	comparison->chance = interval_chance(taken, wholes);
-	comparison->times_bound = interval_ratio(taken, weights, scale->z);
+	comparison->bound = interval_difference(parts, wholes, scale->z);
+	comparison->chance = interval_chance(rounded_parts, rounded_wholes);
+	comparison->times_bound = interval_ratio(alone, weights, scale->z);
 	if (comparison->amounts[0] > 0)
 		comparison->times = comparison->amounts[1] / comparison->amounts[0];
 	else if (comparison->amounts[1] > 0)
@@ -91,23 +103,28 @@ comparisons_add_noise(const struct scale *scale, const struct comparisons *compa
 	struct variation_difference *rows = calloc(comparisons->count + 1, sizeof(*rows));
 	uint64_t *counts = calloc(cells + 1, sizeof(*counts));
 	double *totals = calloc(cells + 1, sizeof(*totals));
-	int err = rows && counts && totals ? 0 : -ENOMEM;
+	struct effective_sample *own = calloc(runs + 1, sizeof(*own)), *rest = calloc(runs + 1, sizeof(*rest));
+	int err = rows && counts && totals && own && rest ? 0 : -ENOMEM;
 
 	*variation = (struct variation){0};
 	for (size_t i = 0; i < comparisons->count && !err; i++) {
 		rows[i].counts = counts + i * runs;
 		rows[i].totals = totals + i * runs;
-	}
-	for (size_t cell = 0; cell < cells && !err; cell++) {
-		const struct side_count *samples = &nth(comparisons, cell / runs)->runs[cell % runs];
-
-		counts[cell] = samples->taken;
-		totals[cell] = whole_of(samples, &scale->run_totals[cell % runs]);
+		for (size_t run = 0; run < runs; run++)
+			find_parts(&nth(comparisons, i)->runs[run], &scale->run_totals[run],
+			           scale->is_random[scale->noise.is_after[run]], &own[run], &rest[run]);
+		effective_weigh_parts(own, rest, runs);
+		for (size_t run = 0; run < runs; run++) {
+			counts[i * runs + run] = (uint64_t)llround((double)own[run].count / own[run].weight);
+			totals[i * runs + run] = (double)scale->run_totals[run].count / own[run].weight;
+		}
 	}
 	if (!err && runs > 0)
 		err = variation_compare(&scale->noise, rows, comparisons->count, variation);
 	for (size_t i = 0; i < comparisons->count && !err && runs > 0; i++)
 		widen(nth(comparisons, i), &rows[i]);
+	free(rest);
+	free(own);
 	free(totals);
 	free(counts);
 	free(rows);

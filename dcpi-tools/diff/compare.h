@@ -13,16 +13,21 @@
 #include "analysis/interval.h"
 #include "analysis/variation.h"
 
-/* Samples, as struct selection_count has them: shares and amounts are of `count`, tests go by `taken`. */
+/*
+ * Samples, as struct selection_count has them: shares and amounts are of `count`, tests go by the effective number
+ * (analysis/effective.h).
+ */
 struct side_count {
 	uint64_t count; /* weighted, where the event's samples are */
 	uint64_t taken;
+	double squares; /* sum of the squares of their weights */
 };
 
 /* What all things of a report have in common. */
 struct scale {
 	struct side_count totals[2]; /* samples that shares are of */
 	double weights[2]; /* what one of them stands for; 0, both: not known, or not the same on both sides */
+	bool is_random[2]; /* as in struct effective_sample */
 	double z;          /* of intervals: interval_z() */
 	size_t runs[2];    /* that amounts are divided by; 0: one */
 

@@ -115,6 +115,7 @@ choose_scale(struct report *report)
 	for (unsigned side = 0; side < 2; side++) {
 		scale->totals[side] = report->sides[side].total;
 		scale->weights[side] = (double)side_event(&report->sides[side])->period;
+		scale->is_random[side] = side_event(&report->sides[side])->weights.has_sum;
 	}
 	report->is_one_unit = before->period > 0 && after->period > 0 && strcmp(before->unit, after->unit) == 0;
 	if (!report->is_one_unit)

@@ -84,9 +84,9 @@ choose_total(struct side *side, const char *directory)
 	const struct selection_request *wanted = &side->set->request;
 	const struct selection_event *event = side_event(side);
 
-	side->total = (struct side_count){event->totals.samples, event->totals_taken};
+	side->total = (struct side_count){event->totals.samples, event->totals_taken, event->totals_squares};
 	if (wanted->comm || wanted->cgroup || wanted->label)
-		side->total = (struct side_count){event->selected, event->selected_taken};
+		side->total = (struct side_count){event->selected, event->selected_taken, event->selected_squares};
 	if (side->total.count > 0)
 		return STATUS_OK;
 	message_print(directory, "no samples in what was selected for %s", side->set->title);
@@ -120,7 +120,8 @@ take_histogram(struct side *side, struct histogram *histogram)
 		row->image = from->image;
 		row->kind = from->procedure.kind;
 		row->offset = from->procedure.offset;
-		row->samples = (struct side_count){from->counts[side->all.event], from->taken[side->all.event]};
+		row->samples = (struct side_count){from->counts[side->all.event], from->taken[side->all.event],
+		                                   from->squares[side->all.event]};
 		row->title = from->title;
 		from->title = NULL; /* it is ours now */
 	}
@@ -164,7 +165,7 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 	row->image = input->code->index;
 	row->kind = procedure.kind;
 	row->offset = procedure.offset;
-	row->samples = (struct side_count){analysis->time_samples, analysis->time_taken};
+	row->samples = (struct side_count){analysis->time_samples, analysis->time_taken, analysis->time_squares};
 	row->title = procedure_title(&procedure, input->code->image, reader->request->demangle);
 	figures_of_procedure(analysis, &row->figures);
 	return row->title ? 0 : -ENOMEM;
@@ -284,8 +285,9 @@ take_histogram_of_run(struct side *side, const struct histogram *histogram, cons
 			found->row->runs = calloc(run->most, sizeof(*found->row->runs));
 		if (!found->row->runs)
 			return -ENOMEM;
-		found->row->runs[run->index].count += from->counts[run->event];
-		found->row->runs[run->index].taken += from->taken[run->event];
+		side_count_add(&found->row->runs[run->index],
+		               &(struct side_count){from->counts[run->event], from->taken[run->event],
+		                                    from->squares[run->event]});
 	}
 	return 0;
 }
@@ -348,6 +350,7 @@ read_run(struct side *side, const struct profile_set_visit *visit, const char *l
 		side->run_totals[side->run_count++] = (struct side_count){
 			selection->events[run.event].selected,
 			selection->events[run.event].selected_taken,
+			selection->events[run.event].selected_squares,
 		};
 		err = visit_run(context, &run);
 	}

@@ -61,7 +61,7 @@ find_images(const struct gathering *gathering, const struct selection *selection
 
 static int
 describe_set(struct stats_set *details, const struct profile_set_visit *visit, uint16_t event,
-             const struct stats_set *in_rows)
+             const struct rows_total *in_rows)
 {
 	const struct selection *selection = visit->selection;
 	const struct selection_request *request = &visit->set->request;
@@ -70,14 +70,18 @@ describe_set(struct stats_set *details, const struct profile_set_visit *visit, u
 	/* unknown samples have no image and no context: they are part of the whole only */
 	details->samples = chosen->totals.samples;
 	details->taken = chosen->totals_taken;
+	details->squares = chosen->totals_squares;
 	if (request->comm || request->cgroup || request->label) {
 		details->samples = chosen->selected;
 		details->taken = chosen->selected_taken;
+		details->squares = chosen->selected_squares;
 	}
 	if (in_rows) {
-		details->samples = in_rows->samples;
+		details->samples = in_rows->count;
 		details->taken = in_rows->taken;
+		details->squares = in_rows->squares;
 	}
+	details->is_random = chosen->weights.has_sum;
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		details->unknown += chosen->matched.unknown[cause];
 	details->lost = chosen->matched.lost + chosen->matched.dropped;
@@ -98,13 +102,10 @@ allocate(struct report *report)
 
 	report->details = calloc(count, sizeof(*report->details));
 	report->factors = calloc(count, sizeof(*report->factors));
-	report->weights = calloc(count, sizeof(*report->weights));
 	report->totals = calloc(count, sizeof(*report->totals));
 	report->above = calloc(count, sizeof(*report->above));
 	report->rows = rows_new(report->request->kind, count, report->request->demangle);
-	return report->details && report->factors && report->weights && report->totals && report->above && report->rows
-	               ? 0
-	               : -ENOMEM;
+	return report->details && report->factors && report->totals && report->above && report->rows ? 0 : -ENOMEM;
 }
 
 static int
@@ -117,7 +118,7 @@ add_set(struct gathering *gathering, const struct profile_set_visit *visit, uint
 		.event = event,
 		.symbolizer = visit->symbolizer,
 	};
-	struct stats_set in_rows = {0};
+	struct rows_total in_rows;
 	bool *wanted = NULL;
 	int err = report->rows ? 0 : allocate(report);
 
@@ -125,7 +126,7 @@ add_set(struct gathering *gathering, const struct profile_set_visit *visit, uint
 		err = find_images(gathering, visit->selection, &wanted);
 	addition.wanted = wanted;
 	if (!err)
-		err = rows_add(report->rows, &addition, &in_rows.samples, &in_rows.taken);
+		err = rows_add(report->rows, &addition, &in_rows);
 	if (!err)
 		err = describe_set(&report->details[visit->index], visit, event, wanted ? &in_rows : NULL);
 	free(wanted);

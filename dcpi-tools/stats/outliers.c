@@ -16,12 +16,8 @@ report_row_outliers(const struct report *report, const struct report_row *row, d
 		return -ENOMEM;
 	factors = values + count;
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t counted = row->row->counts[i], taken = row->row->taken[i];
-
-		values[i] = (double)counted * report->factors[i];
-		factors[i] = report->factors[i] * report->weights[i];
-		if (counted > 0 && taken > 0)
-			factors[i] = report->factors[i] * ((double)counted / (double)taken);
+		values[i] = (double)row->row->counts[i] * report->factors[i];
+		factors[i] = report->factors[i] * row->weights[i];
 	}
 	err = variation_outliers(values, factors, count, row->variation.noise, &median, above);
 	free(values);

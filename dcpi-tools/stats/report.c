@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/effective.h"
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/stats/gather.h"
@@ -72,14 +73,56 @@ choose_factors(struct report *report)
 	}
 	report->is_scaled &= report->has_periods;
 	for (size_t i = 0; i < count; i++) {
-		report->factors[i] = report->weights[i] = 1;
-		if (report->details[i].samples > 0 && report->details[i].taken > 0)
-			report->weights[i] = (double)report->details[i].samples / (double)report->details[i].taken;
+		report->factors[i] = 1;
 		if (report->is_scaled || report->request->normalization != NORMALIZE_NONE)
 			report->factors[i] = worth(report, i) * samples_a_worth(report);
 		report->totals[i] = (double)report->details[i].samples * report->factors[i];
 		report->total += report->totals[i];
 	}
+}
+
+/* What effective samples count as, of the sets and then of each row; sets have unequal ones by chance or by design. */
+static int
+find_weights(struct report *report)
+{
+	const size_t rows = rows_count(report->rows), sets = report->sets->count;
+	struct effective_sample *samples = calloc(2 * sets, sizeof(*samples)), *others = samples + sets;
+
+	report->weights = calloc((rows + 1) * sets, sizeof(*report->weights));
+	if (!samples || !report->weights) {
+		free(samples);
+		return -ENOMEM;
+	}
+	for (size_t line = 0; line <= rows; line++) {
+		const struct row *row = line ? rows_get(report->rows, line - 1) : NULL;
+
+		for (size_t i = 0; i < sets; i++) {
+			const struct stats_set *details = &report->details[i];
+			const struct effective_sample whole = {
+				.count = details->samples,
+				.taken = details->taken,
+				.squares = details->squares,
+				.is_random = details->is_random,
+				.weight = report->weights[i], /* a row without samples in the set: as in all of it */
+			};
+
+			samples[i] = whole;
+			if (!row)
+				continue;
+			samples[i].count = row->counts[i];
+			samples[i].taken = row->taken[i];
+			samples[i].squares = row->squares[i];
+			others[i] = effective_rest(&whole, &samples[i]);
+		}
+		if (row && report->request->normalization == NORMALIZE_TOTAL)
+			effective_weigh_parts(samples, others, sets);
+		else
+			effective_weigh(samples, sets);
+		for (size_t i = 0; i < sets; i++)
+			report->weights[line * sets + i] = samples[i].weight;
+	}
+	free(samples);
+	return 0;
 }
 
 static int
@@ -88,7 +131,6 @@ test_rows(struct report *report)
 	const size_t count = rows_count(report->rows), sets = report->sets->count;
 	struct variation_request request = {.set_count = sets,
 	                                    .factors = report->factors,
-	                                    .weights = report->weights,
 	                                    .noise = report->request->noise,
 	                                    .prior = &report->history.prior};
 	struct variation_row *tested = calloc(count + 1, sizeof(*tested));
@@ -104,13 +146,14 @@ test_rows(struct report *report)
 		request.totals = samples;
 	for (size_t i = 0; i < count && tested; i++) {
 		tested[i].counts = rows_get(report->rows, i)->counts;
-		tested[i].taken = rows_get(report->rows, i)->taken;
+		tested[i].weights = report->weights + (i + 1) * sets;
 	}
 	if (tested && samples && report->list)
 		err = variation_test(&request, tested, count, &report->variation);
 	for (size_t i = 0; i < count && !err; i++) {
 		report->list[i] = (struct report_row){
 			.row = rows_get(report->rows, i),
+			.weights = tested[i].weights,
 			.variation = tested[i],
 			.is_marked = tested[i].is_tested && tested[i].p <= report->request->p,
 		};
@@ -201,7 +244,9 @@ evaluate(struct report *report)
 
 	choose_factors(report);
 	report->history.prior = (struct noise_prior){NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
-	err = test_rows(report);
+	err = find_weights(report);
+	if (!err)
+		err = test_rows(report);
 	if (!err && report->request->noise < 0 && run_history_matters(&report->variation)) {
 		status = run_history_read(&report->history, report->sets, report->event);
 		if (status)

@@ -50,6 +50,8 @@ struct request {
 struct stats_set {
 	uint64_t samples;       /* that were asked for, weighted */
 	uint64_t taken;         /* of those, how many there are */
+	double squares;         /* sum of the squares of their weights */
+	bool is_random;         /* as in struct effective_sample */
 	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
 	double period;          /* events per sample, on average where it varied; 0: not known */
 	struct selection_match match;
@@ -61,6 +63,7 @@ struct stats_set {
 
 struct report_row {
 	const struct row *row;
+	const double *weights; /* by set: what an effective sample of the row counts as (analysis/effective.h) */
 	struct variation_row variation;
 	bool is_marked;
 };
@@ -71,7 +74,7 @@ struct report {
 	const struct profile_sets *sets; /* request->sets */
 	struct stats_set *details;       /* by set, as factors, totals and above */
 	double *factors;
-	double *weights; /* what a sample counts as, on average: 1 but where samples are weighted */
+	double *weights; /* what an effective sample of all counts as; behind them, by row and set, those of rows */
 	double *totals;  /* samples times factors */
 	double *above;   /* outliers: the part that they are above the median total; else 0 */
 	double total;    /* of all sets */

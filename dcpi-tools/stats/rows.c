@@ -56,6 +56,7 @@ row_free(struct known_row *known)
 	free(known->row.build_id);
 	free(known->row.counts);
 	free(known->row.taken);
+	free(known->row.squares);
 	free(known);
 }
 
@@ -153,9 +154,10 @@ make_row(const struct rows *rows, const char *key, const char *title, const stru
 		.build_id = strdup(build_id_format(image, build_id)),
 		.counts = calloc(rows->set_count, sizeof(*known->row.counts)),
 		.taken = calloc(rows->set_count, sizeof(*known->row.taken)),
+		.squares = calloc(rows->set_count, sizeof(*known->row.squares)),
 	};
 	if (known->row.key && (known->row.title || !title) && known->row.path && known->row.build_id &&
-	    known->row.counts && known->row.taken)
+	    known->row.counts && known->row.taken && known->row.squares)
 		return known;
 	row_free(known);
 	return NULL;
@@ -192,6 +194,7 @@ struct piece {
 	struct procedure procedure;
 	char *title; /* NULL by image */
 	uint64_t count, taken;
+	double squares;
 };
 
 struct adding {
@@ -259,6 +262,7 @@ add_instruction(const struct adding *adding, const struct selection_count *count
 		return -ENOMEM;
 	row->counts[adding->addition->set] += count->count;
 	row->taken[adding->addition->set] += count->taken;
+	row->squares[adding->addition->set] += count->squares;
 	return 0;
 }
 
@@ -281,6 +285,7 @@ add_count(struct adding *adding, const struct selection_count *count)
 		return -ENOMEM;
 	last->count += count->count;
 	last->taken += count->taken;
+	last->squares += count->squares;
 	return adding->rows->kind == ROW_INSTRUCTION ? add_instruction(adding, count, last) : 0;
 }
 
@@ -312,26 +317,28 @@ add_pieces(struct adding *adding)
 			return -ENOMEM;
 		row->counts[adding->addition->set] += piece->count;
 		row->taken[adding->addition->set] += piece->taken;
+		row->squares[adding->addition->set] += piece->squares;
 		last = piece;
 	}
 	return 0;
 }
 
 int
-rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total, uint64_t *taken)
+rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_total *total)
 {
 	struct adding adding = {.rows = rows, .addition = addition};
 	const struct selection *selection = addition->selection;
 	int err = 0;
 
-	*total = *taken = 0;
+	*total = (struct rows_total){0};
 	for (size_t i = 0; i < selection->count_count && !err; i++) {
 		const struct selection_count *count = &selection->counts[i];
 
 		if (count->event != addition->event || (addition->wanted && !addition->wanted[count->image]))
 			continue;
-		*total += count->count;
-		*taken += count->taken;
+		total->count += count->count;
+		total->taken += count->taken;
+		total->squares += count->squares;
 		err = add_count(&adding, count);
 	}
 	if (!err && rows->kind != ROW_INSTRUCTION && adding.count > 0)

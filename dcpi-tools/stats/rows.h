@@ -28,6 +28,7 @@ struct row {
 	char *build_id;   /* as digits, of that image; "" when it has none */
 	uint64_t *counts; /* by set: weighted, where the event's samples are */
 	uint64_t *taken;  /* by set: how many samples these are */
+	double *squares;  /* by set: sum of the squares of their weights */
 };
 
 struct rows;
@@ -45,8 +46,14 @@ struct rows_addition {
 	struct symbolizer *symbolizer; /* of the set's database */
 };
 
-/* 0, -ENOMEM, or an error of the symbolizer. What was added: *total samples, weighted; *taken as they were taken. */
-int rows_add(struct rows *rows, const struct rows_addition *addition, uint64_t *total, uint64_t *taken);
+/* Samples, as struct selection_count has them. */
+struct rows_total {
+	uint64_t count, taken;
+	double squares;
+};
+
+/* 0, -ENOMEM, or an error of the symbolizer. *total is what was added. */
+int rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_total *total);
 
 size_t rows_count(const struct rows *rows);
 const struct row *rows_get(const struct rows *rows, size_t index);

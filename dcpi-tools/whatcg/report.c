@@ -73,7 +73,7 @@ begin(struct report *report)
 		report->images[i].image = i;
 		if (!report->survey.wanted || report->survey.wanted[i])
 			report->images[i].samples = code_image_count(selection, i, 0, UINT64_MAX, report->survey.event,
-			                                             &report->images[i].taken);
+			                                             &report->images[i].taken, NULL);
 	}
 	return STATUS_OK;
 }

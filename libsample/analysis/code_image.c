@@ -165,14 +165,15 @@ code_image_samples(const struct selection *selection, uint32_t index, uint64_t s
 {
 	uint64_t taken;
 
-	return code_image_count(selection, index, start, end, event, &taken);
+	return code_image_count(selection, index, start, end, event, &taken, NULL);
 }
 
 uint64_t
 code_image_count(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end, uint16_t event,
-                 uint64_t *taken)
+                 uint64_t *taken, double *squares)
 {
 	uint64_t sum = 0;
+	double squared = 0;
 
 	*taken = 0;
 
@@ -185,6 +186,9 @@ code_image_count(const struct selection *selection, uint32_t index, uint64_t sta
 			continue;
 		sum += count->count;
 		*taken += count->taken;
+		squared += count->squares;
 	}
+	if (squares)
+		*squares = squared;
 	return sum;
 }

@@ -45,9 +45,9 @@ const char *code_image_trouble(const struct image *image, int err);
 uint64_t code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
                             uint16_t event);
 
-/* So, and in *taken how many were taken of them. */
+/* So, and in *taken how many were taken of them, in *squares (NULL: not wanted) the sum of their weights' squares. */
 uint64_t code_image_count(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
-                          uint16_t event, uint64_t *taken);
+                          uint16_t event, uint64_t *taken, double *squares);
 
 /* The first of selection->counts that is of image `index` and not before `offset`; count_count when there is none. */
 size_t code_image_first_count(const struct selection *selection, uint32_t index, uint64_t offset);

@@ -23,26 +23,26 @@ interval_z(double confidence)
 }
 
 struct interval
-interval_share(uint64_t k, uint64_t n, double z)
+interval_share(double k, double n, double z)
 {
-	const double part = (double)k, whole = (double)n, square = z * z;
+	const double square = z * z;
 	double center, half;
 
-	if (n == 0)
+	if (!(n > 0))
 		return (struct interval){0, 1};
-	center = (part + square / 2) / (whole + square);
-	half = z / (whole + square) * sqrt(part * (whole - part) / whole + square / 4);
-	return (struct interval){k == 0 ? 0 : fmax(center - half, 0), k == n ? 1 : fmin(center + half, 1)};
+	center = (k + square / 2) / (n + square);
+	half = z / (n + square) * sqrt(k * (n - k) / n + square / 4);
+	return (struct interval){k > 0 ? fmax(center - half, 0) : 0, k < n ? fmin(center + half, 1) : 1};
 }
 
 static double
-share(uint64_t k, uint64_t n)
+share(double k, double n)
 {
-	return n ? (double)k / (double)n : 0;
+	return n > 0 ? k / n : 0;
 }
 
 struct interval
-interval_difference(const uint64_t k[2], const uint64_t n[2], double z)
+interval_difference(const double k[2], const double n[2], double z)
 {
 	const struct interval before = interval_share(k[0], n[0], z), after = interval_share(k[1], n[1], z);
 	const double was = share(k[0], n[0]), is = share(k[1], n[1]);
@@ -60,7 +60,7 @@ odds(double probability, const double weight[2])
 }
 
 struct interval
-interval_ratio(const uint64_t k[2], const double weight[2], double z)
+interval_ratio(const double k[2], const double weight[2], double z)
 {
 	const struct interval after = interval_share(k[1], k[0] + k[1], z);
 
@@ -99,6 +99,6 @@ interval_chance(const uint64_t k[2], const uint64_t n[2])
 
 	if (marked == 0 || n[0] == 0 || n[1] == 0)
 		return 1;
-	more = share(k[1], n[1]) > share(k[0], n[0]);
+	more = share((double)k[1], (double)n[1]) > share((double)k[0], (double)n[0]);
 	return fmin(1, 2 * upper_tail(all, marked, (double)n[more], (double)k[more]));
 }

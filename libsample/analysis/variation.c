@@ -29,22 +29,24 @@ struct test {
 	double degrees, median; /* of chi-square */
 };
 
-/* Samples of the row: what is random. */
+static double
+weight_of(const struct variation_row *row, size_t set)
+{
+	return row->weights ? row->weights[set] : 1;
+}
+
+/* Effective samples of the row: what is random as a count. */
 static double
 samples_of(const struct variation_row *row, size_t set)
 {
-	return (double)(row->taken ? row->taken[set] : row->counts[set]);
+	return (double)row->counts[set] / weight_of(row, set);
 }
 
 /* What a sample of the row is multiplied by. */
 static double
 factor_of(const struct variation_request *request, const struct variation_row *row, size_t set)
 {
-	double weight = request->weights ? request->weights[set] : 1;
-
-	if (row->taken && row->taken[set] > 0 && row->counts[set] > 0)
-		weight = (double)row->counts[set] / (double)row->taken[set];
-	return request->factors[set] * weight;
+	return request->factors[set] * weight_of(row, set);
 }
 
 /* Mean and deviation by Welford's recurrences (Technometrics 4, 1962): large counts lose nothing to their squares. */

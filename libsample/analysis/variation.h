@@ -37,7 +37,6 @@
 struct variation_request {
 	size_t set_count;                /* from 2 to VARIATION_SETS_MAX */
 	const double *factors;           /* by set: what a count is multiplied by, to compare with others; above 0 */
-	const double *weights;           /* by set: what a sample counts as, on average; NULL: 1 */
 	const double *totals;            /* by set: what counts are parts of; NULL: they are parts of nothing */
 	double noise;                    /* c, 0 for sampling alone; VARIATION_ESTIMATED */
 	const struct noise_prior *prior; /* where it is estimated; NULL: what run_noise.h says of any machine */
@@ -45,13 +44,13 @@ struct variation_request {
 
 struct variation_row {
 	const uint64_t *counts; /* by set; borrowed, as the next */
-	const uint64_t *taken;  /* by set: how many samples these are, where samples are weighted; NULL: as many */
+	const double *weights;  /* by set: what an effective sample counts as (effective.h); NULL: 1 */
 	/* What counts and factors give: */
 	double sum, mean, least, most;
 	double deviation;  /* standard; squares divided by sets - 1 */
 	double range;      /* (most - least) / sum: DCPI, figure 3; 0 when the sum is */
 	size_t set_count;  /* sets that have any */
-	bool is_tested;    /* has VARIATION_LEAST samples a set */
+	bool is_tested;    /* has VARIATION_LEAST samples a set: effective ones, as those of mean_count */
 	double p;          /* adjusted; 1 when not tested */
 	double noise;      /* c of the others, that it was tested against */
 	double own_noise;  /* c that its own spread would be */

@@ -70,9 +70,10 @@ check_equal 'so is callgrind'\''s file' '1610' \
 check_equal 'which says so' "desc: Weights: $weights" \
 	"$(dcpiexport --db "$db" --epoch all --callgrind - | grep Weights)"
 
-# What a difference tells is told by the samples that were taken: as 1,340 counts of the second side, and as 2,200 of the
-# third run, both rows would be marked (Fisher 0.0034, chi-square 0.0028). Intervals and chances are by a program of their
-# own, which solves Wilson's equation and adds Fisher's fractions up.
+# What a difference tells is told by the effective number of samples: as 1,340 counts of the second side, and as 2,200 of the
+# third run, both rows would be marked (Fisher 0.0034, chi-square 0.0028), and as the 1,120 samples that were taken of
+# the third, chi-square would be 0.0448. Intervals and chances are by a program of their own, which solves Wilson's
+# equation, adds Fisher's fractions up and weighs 100 + 64 samples of 1 and 10 as (100 + 64 * 100) / (100 + 64 * 10).
 printf '%s\n' "${image_lines%%context*}" 'context work / before
 context work / after
 context work / run.1
@@ -93,16 +94,16 @@ count cpu-clock 1 1 0x1000 50
 count cpu-clock 0 4 0x1000 70
 count cpu-clock 1 4 0x1000 50
 slice 1795275000 1795275600' | "$build/tests/system/make_database" "$scratch/tested"
-check_equal 'dcpidiff tests what was taken' ' before   after   differ      least     most   s before   s after    times image
- 50.00%  55.22%   +5.22%     -0.87%  +11.19%      1.000     0.740    x0.74 /opt/fast
- 50.00%  44.78%   -5.22%    -10.90%   +0.56%      1.000     0.600     x0.6 /opt/slow
+check_equal 'dcpidiff tests the effective number of samples' ' before   after   differ      least     most   s before   s after    times image
+ 50.00%  55.22%   +5.22%     -3.00%  +13.20%      1.000     0.740    x0.74 /opt/fast
+ 50.00%  44.78%   -5.22%    -13.14%   +2.93%      1.000     0.600     x0.6 /opt/slow
 Differ:   0 of 2 images (*) by more than sampling explains: p < 0.05 for all together' \
 	"$(dcpidiff --db "$scratch/tested" -i --before before --after after | grep -E '^ +before|%|Differ' |
 		grep -v Shares)"
 run_sets=(--set --label run.1 --set --label run.2 --set --label run.3)
 check_equal 'dcpistats, too' '  range%        sum     sum%     N       mean    std-dev        min        max       p   image
-   3.12%    3006.06   48.48%     3    1002.02      54.24     939.39    1033.33  0.0448   /opt/slow
-   2.94%    3193.94   51.52%     3    1064.65      54.24    1033.33    1127.27  0.0448   /opt/fast' \
+   3.12%    3006.06   48.48%     3    1002.02      54.24     939.39    1033.33  0.5011   /opt/slow
+   2.94%    3193.94   51.52%     3    1064.65      54.24    1033.33    1127.27  0.5011   /opt/fast' \
 	"$(dcpistats --db "$scratch/tested" -i --noise sampling --normalize total "${run_sets[@]}" | grep -E '/opt|range')"
 check_equal 'which says what is weighted' \
 	'Weights:  set 3: cpu-clock: 7434 samples of 1 ms to 10 ms are weighted by their period, and count as 9540 of 1 ms' \

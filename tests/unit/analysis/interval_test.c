@@ -22,7 +22,7 @@ static void
 a_share_has_its_score_interval(void **state)
 {
 	static const struct {
-		uint64_t k, n;
+		double k, n;
 		double least, most;
 	} cases[] = {{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611}, {1, 29, 0.0061, 0.1718}};
 	const double z = interval_z(0.95);
@@ -41,7 +41,7 @@ static void
 a_difference_has_newcombes_interval(void **state)
 {
 	static const struct {
-		uint64_t k[2], n[2]; /* the second first: the paper's difference is p1 - p2 */
+		double k[2], n[2]; /* the second first: the paper's difference is p1 - p2 */
 		double least, most;
 	} cases[] = {
 		{{48, 56}, {80, 70}, 0.0524, 0.3339}, {{3, 9}, {10, 10}, 0.1705, 0.8090},
@@ -64,7 +64,7 @@ a_difference_has_newcombes_interval(void **state)
 static void
 a_ratio_is_the_odds_of_a_share(void **state)
 {
-	const uint64_t k[2] = {50, 50}, none_before[2] = {0, 8}, none_after[2] = {8, 0};
+	const double k[2] = {50, 50}, none_before[2] = {0, 8}, none_after[2] = {8, 0};
 	const double same[2] = {1, 1}, twice[2] = {1, 2};
 	const double z = interval_z(0.95);
 
@@ -110,12 +110,13 @@ static void
 the_largest_counts_give_numbers(void **state)
 {
 	const uint64_t k[2] = {UINT64_MAX, 1}, n[2] = {UINT64_MAX, UINT64_MAX};
+	const double parts[2] = {0x1p64, 1}, wholes[2] = {0x1p64, 0x1p64};
 
 	(void)state;
 	assert_true(interval_chance(k, n) >= 0);
 	assert_true(interval_chance(k, n) <= 1);
-	assert_true(isfinite(interval_difference(k, n, 2).least));
-	assert_true(interval_difference(k, n, 2).least >= -1);
+	assert_true(isfinite(interval_difference(parts, wholes, 2).least));
+	assert_true(interval_difference(parts, wholes, 2).least >= -1);
 }
 
 int

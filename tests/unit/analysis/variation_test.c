@@ -116,9 +116,9 @@ static void
 weighted_counts_are_tested_as_the_samples_they_are(void **state)
 {
 	static const uint64_t weighted[] = {1000, 1200}, taken[] = {100, 120}, unequal[] = {100, 1200};
-	static const double weights[] = {1, 10}, factors[] = {1, 0.1};
+	static const double tens[] = {10, 10}, weights[] = {1, 10}, factors[] = {1, 0.1};
 	struct variation_request request = {.set_count = 2, .factors = ones};
-	struct variation_row plain = {.counts = taken}, row = {.counts = weighted, .taken = taken};
+	struct variation_row plain = {.counts = taken}, row = {.counts = weighted, .weights = tens};
 	struct variation variation;
 
 	(void)state;
@@ -130,13 +130,13 @@ weighted_counts_are_tested_as_the_samples_they_are(void **state)
 	assert_near(row.statistic, plain.statistic);
 	assert_near(row.p, plain.p);
 	row.counts = unequal;
-	request.weights = weights;
+	row.weights = weights;
 	request.factors = factors;
 	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
 	assert_near(row.sum, 220);
 	assert_near(row.p, plain.p);
-	/* without a sample of the set, its samples weigh what they do on average */
-	row = (struct variation_row){.counts = (const uint64_t[]){100, 0}, .taken = (const uint64_t[]){100, 0}};
+	/* a set without a sample: those that it might have had weigh ten */
+	row = (struct variation_row){.counts = (const uint64_t[]){100, 0}, .weights = weights};
 	assert_int_equal(variation_test(&request, &row, 1, &variation), 0);
 	assert_near(row.mean_count, 50);
 }

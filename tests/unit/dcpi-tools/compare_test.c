@@ -9,12 +9,13 @@
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
-static const struct scale scale = {.totals = {{1000, 1000}, {2000, 2000}}, .weights = {4000, 2000}, .z = 1.96};
+static const struct scale scale = {
+	.totals = {{1000, 1000, 1000}, {2000, 2000, 2000}}, .weights = {4000, 2000}, .z = 1.96};
 
 static void
 shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 {
-	const struct side_count samples[2] = {{100, 100}, {300, 300}};
+	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
 	struct comparison comparison;
 
 	(void)state;
@@ -32,8 +33,9 @@ shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 static void
 without_weights_amounts_are_samples(void **state)
 {
-	const struct scale counted = {.totals = {{1000, 1000}, {1000, 1000}}, .weights = {4000, 0}, .z = 1.96};
-	const struct side_count samples[2] = {{100, 100}, {300, 300}};
+	const struct scale counted = {
+		.totals = {{1000, 1000, 1000}, {1000, 1000, 1000}}, .weights = {4000, 0}, .z = 1.96};
+	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
 	struct comparison comparison;
 
 	(void)state;
@@ -45,7 +47,8 @@ without_weights_amounts_are_samples(void **state)
 static void
 what_appears_is_infinitely_more(void **state)
 {
-	const struct side_count appears[2] = {{0, 0}, {7, 7}}, vanishes[2] = {{7, 7}, {0, 0}}, nothing[2] = {{0}};
+	const struct side_count appears[2] = {{0, 0, 0}, {7, 7, 7}}, vanishes[2] = {{7, 7, 7}, {0, 0, 0}},
+				nothing[2] = {{0}};
 	struct comparison comparison;
 
 	(void)state;
@@ -65,7 +68,8 @@ rows_are_judged_together(void **state)
 		struct comparison comparison;
 		char other[24];
 	} rows[10];
-	const struct side_count samples[2] = {{100, 100}, {260, 260}}, certain[2] = {{100, 100}, {1000, 1000}};
+	const struct side_count samples[2] = {{100, 100, 100}, {260, 260, 260}},
+				certain[2] = {{100, 100, 100}, {1000, 1000, 1000}};
 	size_t changed;
 
 	(void)state;
@@ -87,15 +91,18 @@ rows_are_judged_together(void **state)
 static void
 weighted_samples_tell_as_much_as_were_taken(void **state)
 {
-	const struct scale weighted = {.totals = {{2000, 2000}, {20000, 2000}}, .weights = {10, 1}, .z = 1.96};
-	const struct side_count alike[2] = {{300, 300}, {3600, 360}}, few[2] = {{30, 30}, {600, 60}};
-	const struct side_count heavy[2] = {{300, 300}, {3600, 36}};
+	const struct scale weighted = {
+		.totals = {{2000, 2000, 2000}, {20000, 2000, 200000}}, .weights = {10, 1}, .z = 1.96};
+	const struct side_count alike[2] = {{300, 300, 300}, {3600, 360, 36000}},
+				few[2] = {{30, 30, 30}, {600, 60, 6000}};
+	const struct side_count heavy[2] = {{300, 300, 300}, {3600, 36, 360000}};
 	struct comparison comparison, plain;
 
 	(void)state;
 	comparison_make(&weighted, few, &comparison);
-	comparison_make(&(struct scale){.totals = {{2000, 2000}, {2000, 2000}}, .weights = {10, 10}, .z = 1.96},
-	                ((const struct side_count[2]){{30, 30}, {60, 60}}), &plain);
+	comparison_make(
+		&(struct scale){.totals = {{2000, 2000, 2000}, {2000, 2000, 2000}}, .weights = {10, 10}, .z = 1.96},
+		((const struct side_count[2]){{30, 30, 30}, {60, 60, 60}}), &plain);
 	NEAR(comparison.bound.least, plain.bound.least);
 	NEAR(comparison.bound.most, plain.bound.most);
 	NEAR(comparison.times_bound.least, plain.times_bound.least);
@@ -109,6 +116,35 @@ weighted_samples_tell_as_much_as_were_taken(void **state)
 	NEAR(comparison.shares[1], 0.18);
 	assert_true(comparison.chance > 0.05);
 	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
+}
+
+/*
+ * An idle machine: 20 samples of 1000 have one among them that weighs 250. It is one event of chance, which a side has
+ * and the other has not; with 400 such samples on one side and 100 on the other, there is a difference.
+ */
+static void
+one_heavy_sample_makes_no_difference(void **state)
+{
+	const struct scale idle = {
+		.totals = {{13450, 1000, 3125950}, {13450, 1000, 3125950}}, .is_random = {true, true}, .z = 1.96};
+	const struct scale plenty = {
+		.totals = {{250000, 1000, 62500000}, {250000, 1000, 62500000}}, .is_random = {true, true}, .z = 1.96};
+	const struct side_count chance[2] = {{20, 20, 20}, {269, 20, 19 + 62500}};
+	const struct side_count two[2] = {{20, 20, 20}, {518, 20, 18 + 125000}};
+	const struct side_count real[2] = {{25000, 100, 6250000}, {100000, 400, 25000000}};
+	struct comparison comparison;
+
+	(void)state;
+	comparison_make(&idle, chance, &comparison);
+	assert_true(comparison.chance > 0.2);
+	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
+	assert_int_equal(comparison.samples[1].taken, 20);
+	comparison_make(&idle, two, &comparison);
+	assert_true(comparison.chance > 0.2);
+	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
+	comparison_make(&plenty, real, &comparison);
+	assert_true(comparison.chance < 1e-6);
+	assert_true(comparison.bound.least > 0.2 && comparison.times_bound.least > 3);
 }
 
 static uint64_t
@@ -144,14 +180,16 @@ marked_by_chance(uint64_t *state)
 {
 	static const uint64_t totals[2] = {1000, 2500};
 	const struct scale runs = {
-		.totals = {{totals[0], totals[0]}, {totals[1], totals[1]}}, .weights = {1, 1}, .z = 1.96};
+		.totals = {{totals[0], totals[0], (double)totals[0]}, {totals[1], totals[1], (double)totals[1]}},
+		.weights = {1, 1},
+		.z = 1.96};
 	struct comparison rows[PROCEDURES];
 	struct side_count samples[PROCEDURES][2] = {{{0}}};
 	size_t changed;
 
 	for (unsigned side = 0; side < 2; side++)
 		for (uint64_t i = 0; i < totals[side]; i++)
-			side_count_add(&samples[draw_procedure(state)][side], &(struct side_count){1, 1});
+			side_count_add(&samples[draw_procedure(state)][side], &(struct side_count){1, 1, 1});
 	for (size_t i = 0; i < PROCEDURES; i++)
 		comparison_make(&runs, samples[i], &rows[i]);
 	assert_int_equal(comparisons_judge(&(struct comparisons){rows, PROCEDURES, sizeof(rows[0])}, 0.05, &changed),
@@ -182,6 +220,7 @@ main(void)
 		cmocka_unit_test(what_appears_is_infinitely_more),
 		cmocka_unit_test(rows_are_judged_together),
 		cmocka_unit_test(weighted_samples_tell_as_much_as_were_taken),
+		cmocka_unit_test(one_heavy_sample_makes_no_difference),
 		cmocka_unit_test(nothing_is_marked_where_nothing_changed),
 	};
 

@@ -12,11 +12,12 @@ static void
 add(struct rows *rows, size_t set, const struct fixture *fixture, struct symbolizer *symbolizer, uint64_t expected)
 {
 	const struct rows_addition addition = {.set = set, .selection = &fixture->selection, .symbolizer = symbolizer};
-	uint64_t total, taken;
+	struct rows_total total;
 
-	assert_int_equal(rows_add(rows, &addition, &total, &taken), 0);
-	assert_int_equal(total, expected);
-	assert_int_equal(taken, expected);
+	assert_int_equal(rows_add(rows, &addition, &total), 0);
+	assert_int_equal(total.count, expected);
+	assert_int_equal(total.taken, expected);
+	assert_true(total.squares == (double)expected);
 }
 
 static const struct row *
@@ -136,15 +137,15 @@ only_images_that_are_wanted_count(void **state)
 	const bool wanted[] = {false, true};
 	struct rows_addition addition = {.wanted = wanted};
 	struct fixture fixture;
-	uint64_t total, taken;
+	struct rows_total total;
 
 	(void)state;
 	fixture_init(&fixture);
 	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/a", ""), 0, 0, 1);
 	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/b", ""), 0, 0, 2);
 	addition.selection = &fixture.selection;
-	assert_int_equal(rows_add(rows, &addition, &total, &taken), 0);
-	assert_int_equal(total, 2);
+	assert_int_equal(rows_add(rows, &addition, &total), 0);
+	assert_int_equal(total.count, 2);
 	assert_int_equal(rows_count(rows), 1);
 	rows_free(rows);
 }

@@ -1,0 +1,42 @@
+/*
+ * effective.h - samples of unequal weights as a smaller number of samples of equal ones
+ *
+ * What weights of samples add up to is random by how many samples there are: where each comes by itself, its variance
+ * is the sum of the squares of the weights. Divided by (sum of squares) / (sum) it is a number whose variance is
+ * itself, as that of plain samples, and which tests of counts can be given: (sum)^2 / (sum of squares), the effective
+ * sample size of L. Kish (Survey Sampling, 1965). 19 samples of 1 and one of 250 are worth 1.2. Thread rule: stateless.
+ */
+#ifndef DCPI_ANALYSIS_EFFECTIVE_H
+#define DCPI_ANALYSIS_EFFECTIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct effective_sample {
+	uint64_t count; /* sum of the weights */
+	uint64_t taken; /* how many there are */
+	double squares; /* sum of the squares of the weights */
+	bool is_random; /* chance, as on idle CPUs, decides which of its samples are heavy; else how it was sampled */
+	double weight;  /* the result: what an effective sample counts as. Before: that where nothing tells, or 0 */
+};
+
+/*
+ * Find the weights of samples that are compared with each other: `count` divided by it is the effective number, never
+ * more than were taken; 1 where all weigh 1, and where nothing tells. Those that are random have one weight, from all
+ * of them together: the one that happened to get no heavy sample could have got it, and is no better known than the
+ * others.
+ */
+void effective_weigh(struct effective_sample *samples, size_t count);
+
+/*
+ * The same for samples that are parts of wholes, when it is the parts that are compared: samples[i] and others[i] are
+ * one whole. A part p of a whole varies as (1 - p) times the samples and p times the others do, so where the others
+ * weigh more, the weights of the samples become (1 - p) of their own and p of the others'. others[] are weighed, too.
+ */
+void effective_weigh_parts(struct effective_sample *samples, struct effective_sample *others, size_t count);
+
+/* What is left of `whole` without `part`; of what cannot be, none. */
+struct effective_sample effective_rest(const struct effective_sample *whole, const struct effective_sample *part);
+
+#endif
