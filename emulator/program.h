@@ -55,6 +55,13 @@ void program_plugin(const struct emulation *emulation, const char *path, char *p
  */
 #define PROGRAM_TUNABLES "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.mmap_max=0"
 
+/*
+ * Where the guest's address 0 is in a run with a seed. Both QEMU 10.0 and what it runs ask for the kernel's place of a
+ * program that is not randomized; without a base the guest would get another one, between libraries, where its heap
+ * cannot grow: brk(2) fails, and malloc() takes mappings instead.
+ */
+#define PROGRAM_BASE "0x100000000000"
+
 /* The program's `environment` with that added. Free the array, not what is in it; NULL when memory ends. */
 const char **program_environment(const char *const *environment);
 
