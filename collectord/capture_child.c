@@ -243,12 +243,14 @@ reap(const struct child *child, struct capture_outcome *outcome)
 	pid_t pid;
 
 	while ((pid = wait4(child->pid, &status, WNOHANG, &usage)) == 0 || (pid < 0 && errno == EINTR)) {
-		if (machine_clock_ns(CLOCK_MONOTONIC) > until_ns) {
+		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns > until_ns) {
 			err = -ETIMEDOUT;
 			break;
 		}
-		/* Before Linux 5.3 nobody calls at its end: it is looked for. */
-		(void)poll(&end, 1, end.fd >= 0 ? REAP_S * 1000 : 1);
+		/* without pidfd_open(), before Linux 5.3: look every millisecond */
+		(void)poll(&end, 1, end.fd >= 0 ? (int)((until_ns - now_ns) / 1000000) + 1 : 1);
 	}
 	if (pid < 0)
 		err = -errno;

@@ -13,6 +13,7 @@
 
 #define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves, half full */
 #define SECOND_NS         UINT64_C(1000000000)
+#define LOOK_INTERVAL_NS  UINT64_C(600000000) /* after a ring has called; more than between two calls of a fast one */
 
 /* The watchdog is fed by samples that could be taken, and not more often than it needs. */
 static void
@@ -66,17 +67,16 @@ drain_if_due(struct daemon *daemon)
 	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
 }
 
-/* Look at the rings again in `most_ns`, or earlier, when it is time to see whether busy CPUs still are. */
+/* Rings are looked at again when it is time to see whether busy CPUs still are, and some time after one has called. */
 static void
-look_again(struct daemon *daemon, uint64_t most_ns)
+look_again(struct daemon *daemon)
 {
-	const uint64_t due_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
+	const uint64_t idle_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
+	const uint64_t due_ns = idle_ns < daemon->look_ns ? idle_ns : daemon->look_ns;
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	const uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	const uint64_t delay_ns = due_ns == UINT64_MAX || left_ns > most_ns ? most_ns : left_ns;
 
-	if (delay_ns != UINT64_MAX) /* without memory for it, the other timers will do */
-		loop_watch_rearm(daemon->look_alarm, delay_ns);
+	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
+		loop_watch_rearm(daemon->look_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
 }
 
 /* Idle CPUs call when they work again. */
@@ -84,10 +84,10 @@ void
 daemon_watch_idle(struct daemon *daemon)
 {
 	sampler_watch_idle(collection_sampler(daemon->collection));
-	look_again(daemon, UINT64_MAX);
+	look_again(daemon);
 }
 
-/* What is cheap, for it is done often: whether the machine has changed is looked at by the timer alone. */
+/* This is done often. Whether the machine has changed takes longer to find out: the timer does it. */
 static void
 look_at_rings(struct daemon *daemon)
 {
@@ -105,12 +105,14 @@ on_look_alarm(void *context)
 	struct daemon *daemon = context;
 
 	look_at_rings(daemon);
-	look_again(daemon, UINT64_MAX);
+	if (machine_clock_ns(CLOCK_MONOTONIC) >= daemon->look_ns)
+		daemon->look_ns = UINT64_MAX;
+	look_again(daemon);
 }
 
 /*
- * The ring of a busy CPU calls once or twice a second, and processes that begin are to be drained twice a second:
- * unless a ring calls in between, the alarm goes off.
+ * The ring of a busy CPU calls once or twice a second, and processes that begin are to be drained earlier than after a
+ * second: unless a ring calls again before, the alarm goes off.
  */
 static void
 on_ring(void *context)
@@ -118,7 +120,8 @@ on_ring(void *context)
 	struct daemon *daemon = context;
 
 	look_at_rings(daemon);
-	look_again(daemon, SECOND_NS / 2);
+	daemon->look_ns = machine_clock_ns(CLOCK_MONOTONIC) + LOOK_INTERVAL_NS;
+	look_again(daemon);
 }
 
 static void

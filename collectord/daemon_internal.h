@@ -52,6 +52,7 @@ struct daemon {
 
 	uint64_t since_ns;           /* when collection began, CLOCK_REALTIME */
 	uint64_t since_monotonic_ns; /* the same, CLOCK_MONOTONIC */
+	uint64_t look_ns;            /* CLOCK_MONOTONIC: the rings are looked at by then; UINT64_MAX: nothing is due */
 	uint64_t drained_ns;         /* the rings, CLOCK_MONOTONIC */
 	uint64_t fed_ns;             /* the watchdog, CLOCK_MONOTONIC */
 

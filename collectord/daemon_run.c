@@ -121,6 +121,7 @@ daemon_run(const struct options *options, const struct config *config, struct he
 		.logging = logging,
 		.notify = notify,
 		.loop = loop_new(),
+		.look_ns = UINT64_MAX,
 		.why = why,
 		.size = size,
 	};

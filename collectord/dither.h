@@ -6,8 +6,8 @@
  * too dear for each sample. So a period is kept for a stretch of samples, for a second on a busy CPU, and lies
  * within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in steps of how far
  * the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the worst of loops
- * are off by little more than twice, at the worst, what they would be if each sample had been taken at random; with 3 %
- * it would be four times.
+ * are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3 % it would be
+ * four times.
  *
  * A change cuts the period under way short, half of it in the mean, whose events no sample stands for. That, and what a
  * stretch was longer or shorter than the mean, is owed, and paid back by the periods that follow: samples times the
@@ -23,7 +23,7 @@
 #define DITHER_REPAYMENT   32                  /* and pays back no more than the mean divided by it */
 #define DITHER_PERIOD_MIN  64                  /* shorter ones are left alone: they are next to nothing */
 #define DITHER_SAMPLES     32                  /* a stretch has at least so many: half a sample is lost with each */
-#define DITHER_INTERVAL_NS UINT64_C(900000000) /* and lasts at least so long: a change costs some 10 us */
+#define DITHER_INTERVAL_NS UINT64_C(850000000) /* and lasts at least so long: a change costs some 10 us */
 
 /* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {

@@ -297,7 +297,7 @@ sampler_is_due(const struct sampler *sampler, uint64_t since_ns)
 	const bool rests = since_ns < DRAIN_REST_NS && !sampler_is_pressed(sampler);
 
 	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, 48) || (!rests && is_fuller(sampler->cpus[i].sideband, 0)))
+		if (is_fuller(sampler->cpus[i].samples, 35) || (!rests && is_fuller(sampler->cpus[i].sideband, 0)))
 			return true;
 	return false;
 }

@@ -32,7 +32,7 @@
 #define KINDS       2 /* the sideband, the event */
 #define CPUS        2
 #define SECOND_NS   UINT64_C(1000000000)
-#define STEP_NS     (SECOND_NS / 2) /* a busy ring calls twice a second */
+#define STEP_NS     (SECOND_NS / 2) /* busy rings, or the alarm behind them, have dcpid look so often */
 #define DRAIN_STEPS 10              /* dcpid's timer drains every 5 s */
 #define FLUSH_STEPS 20
 #define PERIOD_NS   192307

@@ -53,7 +53,7 @@ of()
 
 # Shares of 60, 30 and 10 %: a count that differs by more than 4.5 standard deviations differs not by chance (1 in
 # 150,000). With $4, so many percent of the total more: in these guests a round of shares.c is about as long as a tick, and
-# a period that is kept for half a second may beat with it: two or three times as far off as chance (unit test of dither).
+# a period that is kept for a second may beat with it: two or three times as far off as chance (unit test of dither).
 check_shares()
 {
 	local file=$1 event=$2 slack=${4:-0} total
@@ -251,7 +251,7 @@ retired_instructions_are_executions()
 	figure "counting/retired: turns, 70 %, 30 %, 95 %, 5 % of them, five times a turn:" \
 		"$(for place in turn 70 30 95 5 loop; do turns_of odds_$place; done | awk '{ printf "%.0f ", $1 }')"
 	turns=$(turns_of odds_turn)
-	# A period is kept for half a second and varies by a twelfth: what it makes of 3 s is paid back later. And what handlers
+	# A period is kept for about a second and varies by a twelfth: what it makes of 3 s is paid back later. And what handlers
 	# of interrupts execute is the program's that they go back to: this PMU's own waits until they have ended.
 	check_within '20,000,000 turns are found to be as many' "$turns" 18000000 24000000
 	for place in 70:.7002:1 30:.2998:2 95:.9502:1 5:.0498:3 loop:5:4; do

@@ -212,7 +212,7 @@ share_of_60(double loop_ns, uint64_t *seed, bool dithered, unsigned *taken)
 	for (*taken = 0;;) {
 		if (dithered && now + (double)period > change) {
 			now = change; /* cut short */
-			change += 9.8e8 + 4e7 * random_unit(seed);
+			change += 9e8 + 5e8 * random_unit(seed);
 			period = dither_next(&dither, 0);
 			dither_change(&dither, period, 0);
 			continue;
