@@ -126,6 +126,16 @@ change_state(struct skew *skew, struct slot *slot, enum slot_state state, uint64
 	skew_wake_waiting(skew);
 }
 
+/* With the clock that it has, not with 0: one that looks meanwhile would find a thread that runs and is far behind. */
+static void
+stop_running(struct skew *skew, struct slot *slot, enum slot_state state)
+{
+	pthread_mutex_lock(&skew->lock);
+	skew_set_state(skew, slot, state, atomic_load(&slot->clock));
+	pthread_mutex_unlock(&skew->lock);
+	skew_wake_waiting(skew);
+}
+
 void
 skew_begin(struct skew *skew, unsigned slot, uint64_t clock)
 {
@@ -148,14 +158,13 @@ skew_bind(struct skew *skew, unsigned slot)
 void
 skew_end(struct skew *skew, unsigned slot)
 {
-	/* With its clock, not with 0: one that looks meanwhile would find a thread that runs and is far behind. */
-	change_state(skew, &skew->slots[slot], SLOT_FREE, atomic_load(&skew->slots[slot].clock));
+	stop_running(skew, &skew->slots[slot], SLOT_FREE);
 }
 
 void
 skew_leave(struct skew *skew, unsigned slot)
 {
-	change_state(skew, &skew->slots[slot], SLOT_LEFT, atomic_load(&skew->slots[slot].clock));
+	stop_running(skew, &skew->slots[slot], SLOT_LEFT);
 }
 
 void
