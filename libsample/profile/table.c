@@ -56,23 +56,22 @@ store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t
 	return store_error(mdb_del(txn, store->tables[table], &key, NULL));
 }
 
-/* Take the entry that the cursor stands on. */
+/* Take the entry that the cursor stands on. It is copied before: what LMDB points to is gone with the entry. */
 static int
 take_entry(const struct store *store, MDB_cursor *cursor, const MDB_val *key, const MDB_val *value, store_move *move,
-           void *context)
+           void *context, struct byte_writer *copy)
 {
-	struct byte_writer copy = BYTE_WRITER_INIT; /* what LMDB points to is gone with the entry */
 	int err;
 
 	if (!move)
 		return store_error(mdb_cursor_del(cursor, 0));
-	write_bytes(&copy, key->mv_data, key->mv_size);
-	write_bytes(&copy, value->mv_data, value->mv_size);
-	err = copy.failed ? -ENOMEM : store_error(mdb_cursor_del(cursor, 0));
+	copy->size = 0;
+	write_bytes(copy, key->mv_data, key->mv_size);
+	write_bytes(copy, value->mv_data, value->mv_size);
+	err = copy->failed ? -ENOMEM : store_error(mdb_cursor_del(cursor, 0));
 	if (!err)
-		err = move(store, mdb_cursor_txn(cursor), &(MDB_val){key->mv_size, copy.data},
-		           &(MDB_val){value->mv_size, copy.data + key->mv_size}, context);
-	writer_fini(&copy);
+		err = move(store, mdb_cursor_txn(cursor), &(MDB_val){key->mv_size, copy->data},
+		           &(MDB_val){value->mv_size, copy->data + key->mv_size}, context);
 	return err;
 }
 
@@ -80,6 +79,7 @@ int64_t
 store_take(const struct store *store, MDB_txn *txn, enum table table, uint32_t number, size_t max, store_move *move,
            void *context)
 {
+	struct byte_writer copy = BYTE_WRITER_INIT;
 	uint8_t first[NUMBER_KEY_SIZE];
 	MDB_cursor *cursor;
 	int64_t count = 0;
@@ -100,11 +100,12 @@ store_take(const struct store *store, MDB_txn *txn, enum table table, uint32_t n
 			break;
 		}
 		if (!err)
-			err = take_entry(store, cursor, &key, &value, move, context);
+			err = take_entry(store, cursor, &key, &value, move, context, &copy);
 		if (err)
 			break;
 		count++;
 	}
+	writer_fini(&copy);
 	mdb_cursor_close(cursor);
 	return err ? err : count;
 }
