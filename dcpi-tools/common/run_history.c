@@ -34,7 +34,7 @@ struct sample_count {
 	uint64_t offset;
 	size_t run;
 	uint64_t samples, taken;
-	double squares;
+	double squares, unit; /* as in struct effective_sample */
 };
 
 struct counts {
@@ -117,6 +117,7 @@ add_counts(struct counts *counts, const struct selection *selection, const struc
 			.samples = row->counts[event],
 			.taken = row->taken[event],
 			.squares = row->squares[event],
+			.unit = (double)selection->events[event].period,
 		};
 	}
 	return 0;
@@ -180,6 +181,7 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 		to->count += of->samples;
 		to->taken += of->taken;
 		to->squares += of->squares;
+		to->unit = of->unit;
 	}
 	for (size_t i = 0; i < count && !err; i++) {
 		for (size_t run = 0; run < runs; run++)

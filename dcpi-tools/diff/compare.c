@@ -15,15 +15,17 @@ side_count_add(struct side_count *to, const struct side_count *more)
 	to->squares += more->squares;
 }
 
-/* For effective_weigh_parts(). Where there are no samples, those of the total tell what one would weigh. */
+/* Split a total into `samples` and the rest. Where there are no samples, those of the total tell what one would weigh.
+ */
 static void
-find_parts(const struct side_count *samples, const struct side_count *total, bool is_random,
-           struct effective_sample *part, struct effective_sample *rest)
+split_total(const struct side_count *samples, const struct side_count *total, double unit, bool is_random,
+            struct effective_sample *part, struct effective_sample *rest)
 {
 	const struct effective_sample whole = {
 		.count = total->count,
 		.taken = total->taken,
 		.squares = total->squares,
+		.unit = unit,
 		.is_random = is_random,
 		.weight = total->count > 0 ? total->squares / (double)total->count : 0,
 	};
@@ -44,7 +46,8 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 
 	*comparison = (struct comparison){.samples = {samples[0], samples[1]}};
 	for (unsigned side = 0; side < 2; side++)
-		find_parts(&samples[side], &scale->totals[side], scale->is_random[side], &own[side], &rest[side]);
+		split_total(&samples[side], &scale->totals[side], scale->weights[side], scale->is_random[side],
+		            &own[side], &rest[side]);
 	effective_weigh(own, 2);
 	for (unsigned side = 0; side < 2; side++) {
 		alone[side] = (double)samples[side].count / own[side].weight;
@@ -59,7 +62,7 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 			comparison->shares[side] = (double)samples[side].count / (double)scale->totals[side].count;
 		comparison->amounts[side] = (double)samples[side].count * worth;
 		weights[side] *= worth;
-		/* the share is that of events, and it is known as well as so many samples tell it */
+		/* as many effective samples as make the same share */
 		parts[side] = (double)samples[side].count / own[side].weight;
 		wholes[side] = (double)scale->totals[side].count / own[side].weight;
 		rounded_parts[side] = (uint64_t)llround(parts[side]);
@@ -111,8 +114,8 @@ comparisons_add_noise(const struct scale *scale, const struct comparisons *compa
 		rows[i].counts = counts + i * runs;
 		rows[i].totals = totals + i * runs;
 		for (size_t run = 0; run < runs; run++)
-			find_parts(&nth(comparisons, i)->runs[run], &scale->run_totals[run],
-			           scale->is_random[scale->noise.is_after[run]], &own[run], &rest[run]);
+			split_total(&nth(comparisons, i)->runs[run], &scale->run_totals[run], scale->run_units[run],
+			            scale->is_random[scale->noise.is_after[run]], &own[run], &rest[run]);
 		effective_weigh_parts(own, rest, runs);
 		for (size_t run = 0; run < runs; run++) {
 			counts[i * runs + run] = (uint64_t)llround((double)own[run].count / own[run].weight);

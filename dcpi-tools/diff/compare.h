@@ -33,7 +33,8 @@ struct scale {
 
 	/* With several runs of a side; else sampling alone is what makes sides differ. */
 	size_t run_count;              /* of both sides; 0: not known */
-	struct side_count *run_totals; /* by run */
+	struct side_count *run_totals; /* by run, as the next */
+	double *run_units;             /* as in struct effective_sample */
 	struct variation_sides noise;  /* its totals are those that were taken */
 };
 

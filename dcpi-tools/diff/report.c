@@ -140,7 +140,8 @@ choose_runs(struct report *report)
 	report->run_is_after = calloc(count, sizeof(*report->run_is_after));
 	report->run_totals = calloc(count, sizeof(*report->run_totals));
 	scale->run_totals = calloc(count, sizeof(*scale->run_totals));
-	if (!report->run_is_after || !report->run_totals || !scale->run_totals)
+	scale->run_units = calloc(count, sizeof(*scale->run_units));
+	if (!report->run_is_after || !report->run_totals || !scale->run_totals || !scale->run_units)
 		return -ENOMEM;
 	for (unsigned side = 0; side < 2; side++)
 		for (size_t i = 0; i < report->sides[side].run_count; i++) {
@@ -148,6 +149,7 @@ choose_runs(struct report *report)
 
 			report->run_is_after[run] = side == 1;
 			scale->run_totals[run] = report->sides[side].run_totals[i];
+			scale->run_units[run] = report->sides[side].run_units[i];
 			report->run_totals[run] = (double)scale->run_totals[run].taken;
 		}
 	scale->run_count = count;
@@ -373,6 +375,7 @@ report_fini(struct report *report)
 	free(report->run_is_after);
 	free(report->run_totals);
 	free(report->scale.run_totals);
+	free(report->scale.run_units);
 	free(report->rebuilt);
 	free(report->same_build);
 	free(report->items);

@@ -347,11 +347,12 @@ read_run(struct side *side, const struct profile_set_visit *visit, const char *l
 		run.event++;
 	if (!err && selection && run.event < selection->event_count && selection->events[run.event].selected > 0) {
 		run.selection = selection;
-		side->run_totals[side->run_count++] = (struct side_count){
+		side->run_totals[side->run_count] = (struct side_count){
 			selection->events[run.event].selected,
 			selection->events[run.event].selected_taken,
 			selection->events[run.event].selected_squares,
 		};
+		side->run_units[side->run_count++] = (double)selection->events[run.event].period;
 		err = visit_run(context, &run);
 	}
 	selection_free(selection);
@@ -372,7 +373,8 @@ side_each_run(struct side *side, const struct profile_set_visit *visit, side_run
 	if (err)
 		return database_cannot_read(visit->database, err);
 	side->run_totals = calloc(count + 1, sizeof(*side->run_totals));
-	err = side->run_totals ? 0 : -ENOMEM;
+	side->run_units = calloc(count + 1, sizeof(*side->run_units));
+	err = side->run_totals && side->run_units ? 0 : -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++)
 		err = read_run(side, visit, labels[i], count, visit_run, context);
 	listing_free_labels(labels, count);
@@ -418,6 +420,7 @@ side_fini(struct side *side)
 		side_row_fini(&side->rows[i]);
 	free(side->rows);
 	free(side->run_totals);
+	free(side->run_units);
 	survey_all_fini(&side->all);
 	memset(side, 0, sizeof(*side));
 }

@@ -50,6 +50,7 @@ struct side {
 	size_t row_count, row_capacity;
 	size_t run_count; /* labels that the set's pattern matches, with samples; 0: it is no set of runs */
 	struct side_count *run_totals; /* as `total`, of each */
+	double *run_units;             /* of each: events that one of its samples stands for; 0: not known */
 };
 
 /* Begin it: selection, event, images and what shares are of; no rows. As side_read(). */

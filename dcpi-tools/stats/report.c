@@ -81,46 +81,71 @@ choose_factors(struct report *report)
 	}
 }
 
-/* What effective samples count as, of the sets and then of each row; sets have unequal ones by chance or by design. */
+/* All samples of a set. `weight`: what one would count as if there were none. */
+static struct effective_sample
+whole_set(const struct stats_set *details, double weight)
+{
+	return (struct effective_sample){
+		.count = details->samples,
+		.taken = details->taken,
+		.squares = details->squares,
+		.unit = details->period,
+		.is_random = details->is_random,
+		.weight = weight,
+	};
+}
+
+static void
+weigh_sets(struct report *report, struct effective_sample *samples)
+{
+	const size_t sets = report->sets->count;
+
+	for (size_t i = 0; i < sets; i++)
+		samples[i] = whole_set(&report->details[i], 0);
+	effective_weigh(samples, sets);
+	for (size_t i = 0; i < sets; i++)
+		report->weights[i] = samples[i].weight;
+}
+
+/* `others`: what the sets have besides the row. A row without samples in a set weighs there as all of the set does. */
+static void
+weigh_row(const struct report *report, const struct row *row, struct effective_sample *samples,
+          struct effective_sample *others, double *weights)
+{
+	const size_t sets = report->sets->count;
+
+	for (size_t i = 0; i < sets; i++) {
+		const struct effective_sample whole = whole_set(&report->details[i], report->weights[i]);
+
+		samples[i] = whole;
+		samples[i].count = row->counts[i];
+		samples[i].taken = row->taken[i];
+		samples[i].squares = row->squares[i];
+		others[i] = effective_rest(&whole, &samples[i]);
+	}
+	if (report->request->normalization == NORMALIZE_TOTAL)
+		effective_weigh_parts(samples, others, sets);
+	else
+		effective_weigh(samples, sets);
+	for (size_t i = 0; i < sets; i++)
+		weights[i] = samples[i].weight;
+}
+
 static int
 find_weights(struct report *report)
 {
 	const size_t rows = rows_count(report->rows), sets = report->sets->count;
-	struct effective_sample *samples = calloc(2 * sets, sizeof(*samples)), *others = samples + sets;
+	struct effective_sample *samples = calloc(2 * sets, sizeof(*samples));
 
-	report->weights = calloc((rows + 1) * sets, sizeof(*report->weights));
-	if (!samples || !report->weights) {
+	report->weights = calloc(sets, sizeof(*report->weights));
+	report->row_weights = calloc(rows * sets + 1, sizeof(*report->row_weights));
+	if (!samples || !report->weights || !report->row_weights) {
 		free(samples);
 		return -ENOMEM;
 	}
-	for (size_t line = 0; line <= rows; line++) {
-		const struct row *row = line ? rows_get(report->rows, line - 1) : NULL;
-
-		for (size_t i = 0; i < sets; i++) {
-			const struct stats_set *details = &report->details[i];
-			const struct effective_sample whole = {
-				.count = details->samples,
-				.taken = details->taken,
-				.squares = details->squares,
-				.is_random = details->is_random,
-				.weight = report->weights[i], /* a row without samples in the set: as in all of it */
-			};
-
-			samples[i] = whole;
-			if (!row)
-				continue;
-			samples[i].count = row->counts[i];
-			samples[i].taken = row->taken[i];
-			samples[i].squares = row->squares[i];
-			others[i] = effective_rest(&whole, &samples[i]);
-		}
-		if (row && report->request->normalization == NORMALIZE_TOTAL)
-			effective_weigh_parts(samples, others, sets);
-		else
-			effective_weigh(samples, sets);
-		for (size_t i = 0; i < sets; i++)
-			report->weights[line * sets + i] = samples[i].weight;
-	}
+	weigh_sets(report, samples);
+	for (size_t i = 0; i < rows; i++)
+		weigh_row(report, rows_get(report->rows, i), samples, samples + sets, &report->row_weights[i * sets]);
 	free(samples);
 	return 0;
 }
@@ -146,7 +171,7 @@ test_rows(struct report *report)
 		request.totals = samples;
 	for (size_t i = 0; i < count && tested; i++) {
 		tested[i].counts = rows_get(report->rows, i)->counts;
-		tested[i].weights = report->weights + (i + 1) * sets;
+		tested[i].weights = &report->row_weights[i * sets];
 	}
 	if (tested && samples && report->list)
 		err = variation_test(&request, tested, count, &report->variation);
@@ -286,6 +311,7 @@ report_fini(struct report *report)
 	free(report->details);
 	free(report->factors);
 	free(report->weights);
+	free(report->row_weights);
 	free(report->totals);
 	free(report->above);
 	free(report->list);

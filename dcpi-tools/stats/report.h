@@ -74,10 +74,11 @@ struct report {
 	const struct profile_sets *sets; /* request->sets */
 	struct stats_set *details;       /* by set, as factors, totals and above */
 	double *factors;
-	double *weights; /* what an effective sample of all counts as; behind them, by row and set, those of rows */
-	double *totals;  /* samples times factors */
-	double *above;   /* outliers: the part that they are above the median total; else 0 */
-	double total;    /* of all sets */
+	double *weights;     /* what an effective sample of all counts as */
+	double *row_weights; /* the same of a row's, by row and set */
+	double *totals;      /* samples times factors */
+	double *above;       /* outliers: the part that they are above the median total; else 0 */
+	double total;        /* of all sets */
 	double median_total;
 	struct rows *rows;
 	struct report_row *list; /* sorted */

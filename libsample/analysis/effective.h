@@ -1,10 +1,10 @@
 /*
  * effective.h - samples of unequal weights as a smaller number of samples of equal ones
  *
- * What weights of samples add up to is random by how many samples there are: where each comes by itself, its variance
- * is the sum of the squares of the weights. Divided by (sum of squares) / (sum) it is a number whose variance is
- * itself, as that of plain samples, and which tests of counts can be given: (sum)^2 / (sum of squares), the effective
- * sample size of L. Kish (Survey Sampling, 1965). 19 samples of 1 and one of 250 are worth 1.2. Thread rule: stateless.
+ * The number of samples is random as Poisson has it; then the variance of the sum of their weights is the sum of the
+ * squares of the weights. The sum, divided by (sum of squares) / (sum), is a number whose variance is itself, as that
+ * of plain samples, and which tests of counts can be given: (sum)^2 / (sum of squares), the effective sample size of L.
+ * Kish (Survey Sampling, 1965). 19 samples of weight 1 and one of 250 are worth 1.2. Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_EFFECTIVE_H
 #define DCPI_ANALYSIS_EFFECTIVE_H
@@ -17,15 +17,16 @@ struct effective_sample {
 	uint64_t count; /* sum of the weights */
 	uint64_t taken; /* how many there are */
 	double squares; /* sum of the squares of the weights */
-	bool is_random; /* chance, as on idle CPUs, decides which of its samples are heavy; else how it was sampled */
-	double weight;  /* the result: what an effective sample counts as. Before: that where nothing tells, or 0 */
+	double unit;    /* events that a weight of 1 stands for; 0: not known, as with all that it is compared with */
+	bool is_random; /* which of its samples are heavy is chance, as on idle CPUs; else it was sampled so */
+	double weight;  /* out: what an effective sample counts as. In: that where there are no samples; 0: 1 */
 };
 
 /*
  * Find the weights of samples that are compared with each other: `count` divided by it is the effective number, never
- * more than were taken; 1 where all weigh 1, and where nothing tells. Those that are random have one weight, from all
- * of them together: the one that happened to get no heavy sample could have got it, and is no better known than the
- * others.
+ * more than were taken; 1 where all weigh 1, and where nothing tells. Those that are random have one weight, in events,
+ * from all of them together: the one that happened to get no heavy sample could have got it, and is no better known
+ * than the others.
  */
 void effective_weigh(struct effective_sample *samples, size_t count);
 

@@ -142,6 +142,28 @@ sets_that_do_differ_are_marked(void **state)
 	assert_true(test_sets(light, heavy, false) < 1e-6);
 }
 
+/* 1000 samples of 1 and four of 250 events; the second counts them in units of two events. */
+static void
+units_do_not_matter(void **state)
+{
+	struct effective_sample samples[] = {
+		{.count = 2000, .taken = 1004, .squares = 251000, .unit = 1, .is_random = true},
+		{.count = 1000, .taken = 1004, .squares = 62750, .unit = 2, .is_random = true},
+	};
+	struct effective_sample rest[] = {
+		{.count = 6000, .taken = 6000, .squares = 6000, .unit = 1, .is_random = true},
+		{.count = 3000, .taken = 6000, .squares = 1500, .unit = 2, .is_random = true},
+	};
+
+	(void)state;
+	effective_weigh(samples, 2);
+	assert_float_equal(samples[0].weight, 125.5, 1e-9);
+	assert_float_equal(samples[1].weight, 62.75, 1e-9);
+	effective_weigh_parts(rest, samples, 2);
+	assert_float_equal(rest[0].weight, 1 + 0.75 * 124.5, 1e-9);
+	assert_float_equal(rest[1].weight, rest[0].weight / 2, 1e-9);
+}
+
 int
 main(void)
 {
@@ -153,6 +175,7 @@ main(void)
 		cmocka_unit_test(a_part_varies_with_the_rest_of_its_whole),
 		cmocka_unit_test(sets_that_differ_by_heavy_samples_alone_are_not_marked),
 		cmocka_unit_test(sets_that_do_differ_are_marked),
+		cmocka_unit_test(units_do_not_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
