@@ -189,9 +189,8 @@ a_seed_says_where_memory_is_and_hides_what_the_emulator_needs(void **state)
 	static const char *const hidden[] = {
 		"/q/qemu", "-plugin", "/d/p.so,comm=676f", "-seed", "7", "-B", "0x1000000000", "-U", "GLIBC_TUNABLES",
 		"-0",      "",        "/bin/go",           NULL};
-	static const char *const own[] = {
-		"/q/qemu", "-plugin", "/d/p.so,comm=676f", "-seed", "7", "-B", "0x1000000000",
-		"-0",      "",        "/bin/go",           NULL};
+	static const char *const own[] = {"/q/qemu", "-plugin", "/d/p.so,comm=676f", "-seed", "7", "-B", "0x1000000000",
+	                                  "-0",      "",        "/bin/go",           NULL};
 	const struct emulation emulation = {.emulator = "/q/qemu", .plugin = "/d/p.so", .seed = "7"};
 	const struct program program = {.kind = PROGRAM_ELF};
 	char plugin[128];
