@@ -139,15 +139,12 @@ open_main(const struct search *search)
 	return err == -EPERM ? -EACCES : err == -ESRCH ? -ENOENT : err;
 }
 
-/* Root's own file of that path and build-id. */
+/* Root's own file of that path and build-id; for as long as nobody has read the build-id, the inode tells. */
 static int
 open_roots(const struct search *search)
 {
-	const struct image *image = &search->request->image;
-
-	if (image->build_id_size == 0)
-		return -ENOENT;
-	return open_if_right(search, file_owner_open_roots(search->procfs, image->path), (uint32_t)getpid());
+	return open_if_right(search, file_owner_open_roots(search->procfs, search->request->image.path),
+	                     (uint32_t)getpid());
 }
 
 static int

@@ -324,6 +324,38 @@ roots_file_at_the_path_is_preferred_to_what_is_mapped(void **state)
 	assert_int_equal(open_named(site, site->file), 0); /* in /tmp anybody may put something */
 }
 
+/* Whether /usr/bin/sleep is opened as root's for a mapping of the inode of `mapped`, of which no build-id is known. */
+static bool
+is_opened_as_roots(const struct site *site, const char *mapped)
+{
+	struct capture_request request = {
+		.image = {.kind = IMAGE_USER, .path = "/usr/bin/sleep"},
+		.pid = (uint32_t)site->process,
+		.start = site->start,
+		.end = site->start + SIZE,
+	};
+	struct capture_source source;
+	struct stat status;
+
+	assert_int_equal(stat(mapped, &status), 0);
+	request.image.device_major = major(status.st_dev);
+	request.image.device_minor = minor(status.st_dev);
+	request.image.inode = status.st_ino;
+	assert_int_equal(capture_source_open(site->procfs, &request, &source), 0);
+	close(source.main);
+	return source.is_roots;
+}
+
+static void
+without_a_build_id_the_inode_tells_which_file_is_roots(void **state)
+{
+	struct site *site = *state;
+
+	map_as(site, SOMEBODY, false);
+	assert_true(is_opened_as_roots(site, "/usr/bin/sleep"));
+	assert_false(is_opened_as_roots(site, site->file));
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, make_site, end_site)
 
 int
@@ -343,6 +375,7 @@ main(void)
 		test(a_file_of_a_process_that_has_ended_is_found_by_path),
 		test(a_status_without_a_user_opens_nothing),
 		test(roots_file_at_the_path_is_preferred_to_what_is_mapped),
+		test(without_a_build_id_the_inode_tells_which_file_is_roots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
