@@ -67,10 +67,11 @@ stages()
 	}' "$scratch/$1.said" -
 }
 
+# A recording goes round: who ended in it, and is there again at its beginning, begins without a record of it.
 is_whole()
 {
 	cat "$scratch/$1.said"
-	awk '{ said[$1] = $2 } END { exit !(said["samples"] > 400000 && said["counted"] > .99 * said["samples"]) }' \
+	awk '{ said[$1] = $2 } END { exit !(said["samples"] > 400000 && said["counted"] > .96 * said["samples"]) }' \
 		"$scratch/$1.said"
 }
 
@@ -79,7 +80,7 @@ for load in $loads; do
 done
 wait
 for load in $loads; do
-	check "the recording '$load' goes through the pipeline, 99 % of its samples to an image" is_whole "$load"
+	check "the recording '$load' goes through the pipeline, 96 % of its samples to an image" is_whole "$load"
 	stages "$load" | sed "s/^/$compiler $load /"
 done >"$scratch/all"
 grep -v "^$compiler " "$scratch/all"
