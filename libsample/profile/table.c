@@ -61,6 +61,7 @@ static int
 take_entry(const struct store *store, MDB_cursor *cursor, const MDB_val *key, const MDB_val *value, store_move *move,
            void *context, struct byte_writer *copy)
 {
+	MDB_val moved_key = *key, moved_value = *value;
 	int err;
 
 	if (!move)
@@ -69,10 +70,11 @@ take_entry(const struct store *store, MDB_cursor *cursor, const MDB_val *key, co
 	write_bytes(copy, key->mv_data, key->mv_size);
 	write_bytes(copy, value->mv_data, value->mv_size);
 	err = copy->failed ? -ENOMEM : store_error(mdb_cursor_del(cursor, 0));
-	if (!err)
-		err = move(store, mdb_cursor_txn(cursor), &(MDB_val){key->mv_size, copy->data},
-		           &(MDB_val){value->mv_size, copy->data + key->mv_size}, context);
-	return err;
+	if (err)
+		return err;
+	moved_key.mv_data = copy->data;
+	moved_value.mv_data = copy->data + moved_key.mv_size;
+	return move(store, mdb_cursor_txn(cursor), &moved_key, &moved_value, context);
 }
 
 int64_t
