@@ -13,7 +13,7 @@
 #include "process/context_table.h"
 
 #define TUNABLES        "GLIBC_TUNABLES"
-#define FIXED_ARGUMENTS 20 /* of the emulator's own, and an interpreter's */
+#define FIXED_ARGUMENTS 18 /* of the emulator's own, and an interpreter's */
 
 static bool
 is_privileged(int fd, const struct stat *status)
@@ -220,8 +220,6 @@ program_command(const struct emulation *emulation, const char *path, const struc
 	if (emulation->seed) {
 		command[n++] = "-seed";
 		command[n++] = emulation->seed;
-		command[n++] = "-B";
-		command[n++] = PROGRAM_BASE;
 		if (!has_tunables(environment)) {
 			command[n++] = "-U";
 			command[n++] = TUNABLES;

@@ -55,14 +55,6 @@ void program_plugin(const struct emulation *emulation, const char *path, char *p
  */
 #define PROGRAM_TUNABLES "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.mmap_max=0"
 
-/*
- * Where the guest's address 0 is in a run with a seed. Nothing is randomized then, and QEMU 10.0 and an x86-64 guest,
- * both position-independent, ask for the same place. Without a base the guest would get another one, between libraries,
- * where its heap cannot grow: brk(2) fails, and malloc() takes mappings instead. 64 GiB away there is room for QEMU's
- * own heap, and hosts with 39 bits of addresses have it.
- */
-#define PROGRAM_BASE "0x1000000000"
-
 /* The program's `environment` with that added. Free the array, not what is in it; NULL when memory ends. */
 const char **program_environment(const char *const *environment);
 

@@ -182,27 +182,6 @@ the_emulator_gets_the_name_and_the_arguments(void **state)
 }
 
 static void
-a_seed_says_where_memory_is_and_hides_what_the_emulator_needs(void **state)
-{
-	static const char *const environment[] = {"A=1", NULL};
-	static const char *const own_environment[] = {"GLIBC_TUNABLES=glibc.malloc.tcache_count=1", NULL};
-	static const char *const hidden[] = {
-		"/q/qemu", "-plugin", "/d/p.so,comm=676f", "-seed", "7", "-B", "0x1000000000", "-U", "GLIBC_TUNABLES",
-		"-0",      "",        "/bin/go",           NULL};
-	static const char *const own[] = {"/q/qemu", "-plugin", "/d/p.so,comm=676f", "-seed", "7", "-B", "0x1000000000",
-	                                  "-0",      "",        "/bin/go",           NULL};
-	const struct emulation emulation = {.emulator = "/q/qemu", .plugin = "/d/p.so", .seed = "7"};
-	const struct program program = {.kind = PROGRAM_ELF};
-	char plugin[128];
-
-	(void)state;
-	assert_command(program_command(&emulation, "/bin/go", &program, NULL, environment, plugin, sizeof(plugin)),
-	               hidden);
-	assert_command(program_command(&emulation, "/bin/go", &program, NULL, own_environment, plugin, sizeof(plugin)),
-	               own);
-}
-
-static void
 a_plugin_has_what_later_programs_need(void **state)
 {
 	struct emulation emulation = {.emulator = "/q/qemu"};
@@ -231,7 +210,6 @@ main(void)
 		TEST(one_that_becomes_another_user_is_privileged),
 		cmocka_unit_test(a_plugin_has_what_later_programs_need),
 		cmocka_unit_test(the_emulator_gets_the_name_and_the_arguments),
-		cmocka_unit_test(a_seed_says_where_memory_is_and_hides_what_the_emulator_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
