@@ -11,7 +11,7 @@
 #include "collectord/machine.h"
 #include "collectord/trouble.h"
 
-#define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves, half full */
+#define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves */
 #define SECOND_NS         UINT64_C(1000000000)
 #define LOOK_INTERVAL_NS  UINT64_C(600000000) /* after a ring has called; more than between two calls of a fast one */
 

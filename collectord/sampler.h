@@ -99,7 +99,7 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
 int sampler_drain(struct sampler *sampler);
 
 /*
- * Is a ring half full, or is there a record about processes, and the last drain `since_ns` ago? What began may have
+ * Is a ring a third full, or is there a record about processes, and the last drain `since_ns` ago? What began may have
  * ended, and its file be gone, before the rings are full: names and text are taken of what was attributed. A quarter of
  * a second is soon enough for that, unless the sampler is pressed.
  */
