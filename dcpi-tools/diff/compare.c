@@ -119,7 +119,9 @@ comparisons_add_noise(const struct scale *scale, const struct comparisons *compa
 		effective_weigh_parts(own, rest, runs);
 		for (size_t run = 0; run < runs; run++) {
 			counts[i * runs + run] = (uint64_t)llround((double)own[run].count / own[run].weight);
-			totals[i * runs + run] = (double)scale->run_totals[run].count / own[run].weight;
+			/* a part that was rounded up is no more than the whole */
+			totals[i * runs + run] = fmax((double)scale->run_totals[run].count / own[run].weight,
+			                              (double)counts[i * runs + run]);
 		}
 	}
 	if (!err && runs > 0)

@@ -211,6 +211,38 @@ nothing_is_marked_where_nothing_changed(void **state)
 	assert_true(wrong <= 10);
 }
 
+/* A program with one procedure, in two runs of each side: the effective samples are 15.9, and 16 of them are the row's.
+ */
+static void
+a_row_may_be_all_that_a_run_has(void **state)
+{
+	struct side_count runs[] = {
+		{2000, 1004, 251000}, {2000, 1004, 251000}, {2000, 1004, 251000}, {2000, 1004, 251000}};
+	const struct scale same = {
+		.totals = {{4000, 2008, 502000}, {4000, 2008, 502000}},
+		.is_random = {true, true},
+		.z = 1.96,
+		.run_count = 4,
+		.run_totals = runs,
+		.run_units = (double[]){1, 1, 1, 1},
+		.noise = {.set_count = 4,
+	                  .is_after = (bool[]){false, false, true, true},
+	                  .totals = (double[]){1004, 1004, 1004, 1004},
+	                  .confidence = 0.95},
+	};
+	const struct side_count samples[2] = {{4000, 2008, 502000}, {4000, 2008, 502000}};
+	struct comparison row;
+	struct variation variation;
+
+	(void)state;
+	comparison_make(&same, samples, &row);
+	row.runs = runs;
+	assert_int_equal(comparisons_add_noise(&same, &(struct comparisons){&row, 1, sizeof(row)}, &variation), 0);
+	assert_true(row.bound.least <= 0 && row.bound.least > -0.5);
+	assert_true(row.bound.most >= 0 && row.bound.most < 0.5);
+	assert_true(row.chance > 0.99 && row.chance <= 1);
+}
+
 int
 main(void)
 {
@@ -221,6 +253,7 @@ main(void)
 		cmocka_unit_test(rows_are_judged_together),
 		cmocka_unit_test(weighted_samples_tell_as_much_as_were_taken),
 		cmocka_unit_test(one_heavy_sample_makes_no_difference),
+		cmocka_unit_test(a_row_may_be_all_that_a_run_has),
 		cmocka_unit_test(nothing_is_marked_where_nothing_changed),
 	};
 
