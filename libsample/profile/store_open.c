@@ -220,16 +220,44 @@ count_top_level(MDB_txn *txn, size_t *count)
 	return store_error(rc);
 }
 
+static int
+pass_over(void *context, const struct pages_leaf *leaf)
+{
+	(void)context;
+	(void)leaf;
+	return 0;
+}
+
+/* LMDB finds nothing in a page of other bytes, if they happen to look like a leaf's: is each page what it should be? */
+static bool
+top_level_is_whole(int fd)
+{
+	struct pages_meta metas[2];
+	struct pages *pages = NULL;
+	uint64_t damaged = 1;
+
+	if (pages_open(fd, &pages) == 0 && pages_metas(pages, metas) > 0) {
+		damaged = 0;
+		if (pages_walk(pages, &metas[0].main, pass_over, NULL, &damaged))
+			damaged = 1;
+	}
+	pages_free(pages);
+	return damaged == 0;
+}
+
 /*
  * Where most of our tables are, the rest was damaged. Where they are not, somebody else has a database there, however
  * one of its tables may be called.
  */
 static bool
-is_ours(MDB_txn *txn)
+is_ours(const struct store *store, MDB_txn *txn)
 {
 	size_t present = 0;
 	MDB_dbi table;
+	int fd;
 
+	if (mdb_env_get_fd(store->env, &fd) || !top_level_is_whole(fd))
+		return true; /* whose it is cannot be seen for damage */
 	for (enum table i = 0; i < TABLE_COUNT; i++) {
 		int rc = mdb_dbi_open(txn, table_name(i), 0, &table);
 
@@ -276,7 +304,7 @@ open_tables(struct store *store, MDB_txn *txn)
 		err = meta_create(store, txn);
 	if (!err)
 		err = meta_check(store, txn);
-	if (err == -DCPI_EDAMAGED && !is_ours(txn))
+	if (err == -DCPI_EDAMAGED && !is_ours(store, txn))
 		return -DCPI_EFOREIGN;
 	for (enum table table = TABLE_META + 1; !err && table < TABLE_EDGES; table++)
 		err = open_table(store, txn, table, flags);

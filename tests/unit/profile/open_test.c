@@ -673,6 +673,28 @@ a_database_of_someone_else_is_refused_and_left_alone(void **state)
 	raw_close(&raw);
 }
 
+/* LMDB takes these bytes for a leaf, in which it finds no table. */
+static void
+a_database_that_is_overwritten_by_what_looks_like_a_leaf_is_damage(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[96], text[4096];
+	int fd;
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = "age\ndam"[i % 7];
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(try_open(fixture->directory, true), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	/* What it takes for entries lies up to 64 KiB behind the root: no fault there. */
+	for (off_t page = 2; page < 64; page++)
+		assert_int_equal(pwrite(fd, text, sizeof(text), page * (off_t)sizeof(text)), sizeof(text));
+	close(fd);
+	assert_int_equal(try_open(fixture->directory, true), -DCPI_EDAMAGED);
+	assert_int_equal(try_open(fixture->directory, false), -DCPI_EDAMAGED);
+}
+
 static void
 a_file_that_is_no_database_is_damage(void **state)
 {
@@ -740,6 +762,7 @@ main(void)
 		TEST(a_schema_that_cannot_be_read_is_damage),
 		TEST(a_table_that_is_missing_is_damage_to_a_reader),
 		TEST(a_database_of_someone_else_is_refused_and_left_alone),
+		TEST(a_database_that_is_overwritten_by_what_looks_like_a_leaf_is_damage),
 		TEST(a_file_that_is_no_database_is_damage),
 		TEST(an_empty_file_is_no_database_yet),
 	};
