@@ -52,8 +52,9 @@ see_symbol(void *context, const struct kallsyms_symbol *symbol)
 }
 
 static int
-find_bounds(const char *procfs, const struct image *image, struct bounds *bounds)
+find_bounds(const char *procfs, const struct capture_request *request, struct bounds *bounds)
 {
+	const struct image *image = &request->image;
 	const size_t length = strlen(image->path);
 	int err = 0;
 
@@ -64,15 +65,19 @@ find_bounds(const char *procfs, const struct image *image, struct bounds *bounds
 		memcpy(bounds->module, image->path + 1, length - 2); /* of "[ext4]" */
 		err = modules_read(procfs, see_module, bounds);
 	}
-	if (!err)
+	if (!err && request->end && (image->kind == IMAGE_KERNEL || bounds->start == request->start)) {
+		bounds->start = request->start;
+		bounds->end = request->end;
+	} else if (!err) {
 		err = kallsyms_read(procfs, see_symbol, bounds);
+	}
 	if (err < 0)
 		return err;
 	return bounds->start && bounds->end > bounds->start && bounds->end - bounds->start <= TEXT_MAX ? 0 : -ENOENT;
 }
 
 int
-kernel_text_open(const char *procfs, const struct image *image, struct kernel_text *text)
+kernel_text_open(const char *procfs, const struct capture_request *request, struct kernel_text *text)
 {
 	struct bounds bounds;
 	char path[PATH_MAX];
@@ -82,7 +87,7 @@ kernel_text_open(const char *procfs, const struct image *image, struct kernel_te
 	text->kcore = open(path, O_RDONLY | O_CLOEXEC);
 	if (text->kcore < 0)
 		return errno == ENOENT ? -ENODEV : -errno;
-	err = find_bounds(procfs, image, &bounds);
+	err = find_bounds(procfs, request, &bounds);
 	if (err) {
 		close(text->kcore);
 		text->kcore = -1;

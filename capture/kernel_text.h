@@ -18,10 +18,11 @@ struct kernel_text {
 };
 
 /*
- * Open `procfs`/kcore and find out where the image lies. 0; -ENOENT for what is not loaded; -ENODEV for a kernel
+ * Open `procfs`/kcore and find out where the image of the request lies: where the request says, if a module has not
+ * moved; or else by a list of all symbols, which takes the kernel 40 ms. 0; -ENOENT for what is not loaded; -ENODEV for a kernel
  * without it; -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO).
  */
-int kernel_text_open(const char *procfs, const struct image *image, struct kernel_text *text);
+int kernel_text_open(const char *procfs, const struct capture_request *request, struct kernel_text *text);
 
 /* As capture_take(); makes no calls but pread(2). */
 int kernel_text_take(const struct kernel_text *text, const struct capture_request *request, capture_put *put,

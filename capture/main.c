@@ -157,7 +157,7 @@ open_files(struct task *task)
 
 	task->source.main = task->source.debug = task->kernel.kcore = -1;
 	if (is_of_kernel(image))
-		return kernel_text_open("/proc", image, &task->kernel);
+		return kernel_text_open("/proc", &task->request, &task->kernel);
 	if (code_maker_is_image(image))
 		return open_run_time_file();
 	if (image->kind != IMAGE_USER)

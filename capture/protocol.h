@@ -39,7 +39,8 @@ struct request_place {
 struct capture_request {
 	struct image image;
 	uint32_t pid;                       /* a process that has it mapped, or had; 0: none is known */
-	uint64_t start, end;                /* the mapping's addresses in it; of run-time code see run_time.h */
+	uint64_t start, end;                /* the mapping's addresses in it; of run-time code see run_time.h; of the
+	                                     * kernel or a module its text's, end 0: not known */
 	bool names;                         /* wanted */
 	const struct request_place *places; /* ascending */
 	size_t place_count;

@@ -211,6 +211,15 @@ capturer_complete(const struct capturer *capturer, const struct image *image)
 	return complete;
 }
 
+/* Text of a module ends with its last function, as the names in the database tell; 0: not known. */
+static uint64_t
+place_end(const struct capture_entry *entry)
+{
+	if (entry->image->kind != IMAGE_MODULE)
+		return entry->place.end;
+	return entry->size > 0 && entry->place.start > 0 ? entry->place.start + entry->size : 0;
+}
+
 /* Encode the question about `entry`, and take down whose answer will come. With the lock held. */
 static struct capture_result *
 ask(const struct capturer *capturer, struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
@@ -221,7 +230,7 @@ ask(const struct capturer *capturer, struct capture_set *set, struct capture_ent
 		.image = capturer_complete(capturer, entry->image),
 		.pid = entry->place.pid,
 		.start = entry->place.start,
-		.end = entry->place.end,
+		.end = place_end(entry),
 		.names = !entry->has_names,
 		.places = places,
 		.known = entry->known,

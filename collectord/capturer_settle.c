@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "collectord/kernel_names.h"
 #include "collectord/machine.h"
 
 #define STORED_MAX   16 /* answers after one flush: each is a transaction */
@@ -109,14 +110,20 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 	for (size_t i = 0; i < count; i++) {
 		const struct image image = capturer_complete(capturer, wanted[i]);
 		struct captured_extent extent;
+		struct capture_entry *entry;
+		uint64_t text_size = 0;
 
 		if (profile_find_image(profile, &image, &in_database) ||
 		    profile_get_extent(profile, in_database, &extent))
 			continue;
+		if (image.kind == IMAGE_MODULE)
+			text_size = kernel_names_text_size(profile, &image);
 		pthread_mutex_lock(&capturer->lock);
-		if (!set->entries[numbers[i]].is_busy) {
-			set->entries[numbers[i]].is_roots = image.is_roots;
-			take_extent(&set->entries[numbers[i]], &extent);
+		entry = &set->entries[numbers[i]];
+		if (!entry->is_busy) {
+			entry->is_roots = image.is_roots;
+			entry->size = image.kind == IMAGE_MODULE ? text_size : entry->size;
+			take_extent(entry, &extent);
 		}
 		pthread_mutex_unlock(&capturer->lock);
 		free(extent.blocks);

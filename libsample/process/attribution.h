@@ -142,7 +142,7 @@ void attribution_expire(struct attribution *attribution, uint64_t now_ns);
 /* Who was last seen to run an image: a hint, for the process may have ended, and the mapping gone. */
 struct image_place {
 	uint32_t pid;        /* 0: nobody's, as the kernel's */
-	uint64_t start, end; /* addresses of the mapping */
+	uint64_t start, end; /* addresses of the mapping; the kernel's text exactly, a module with its data */
 };
 
 /* The place of image `number` of the present tables; zeros when there is none. */

@@ -58,24 +58,6 @@ fill_image(struct mapped_image *image, uint64_t offset, struct sample_key *key)
 	return 0;
 }
 
-static int
-sample_kernel(struct attribution *attribution, const struct record *record, struct sample_key *key)
-{
-	struct process *process = NULL;
-	struct mapped_image *image;
-	uint64_t offset;
-	int cause;
-
-	cause = kernel_map_find(attribution->kernel, record->sample.address, record->time, &image, &offset);
-	if (!cause)
-		cause = fill_image(image, offset, key);
-	if (cause)
-		return cause;
-	if (!is_foreign(record->pid))
-		process = process_find(attribution->processes, record->pid);
-	return fill_context(attribution, record, process, key);
-}
-
 /* User code that still runs after the main thread's end is another thread's: its process lives on. */
 static void
 renew_grace(struct attribution *attribution, struct process *process, uint64_t time_ns)
@@ -137,6 +119,24 @@ note_place(struct attribution *attribution, uint32_t image, uint32_t pid, const 
 	}
 	attribution->places[image].place = (struct image_place){pid, mapping->start, mapping->end};
 	ask_about(attribution, image, mapping->image);
+}
+
+static int
+sample_kernel(struct attribution *attribution, const struct record *record, struct sample_key *key)
+{
+	struct process *process = NULL;
+	const struct mapping *mapping;
+	int cause;
+
+	cause = kernel_map_find(attribution->kernel, record->sample.address, record->time, &mapping);
+	if (!cause)
+		cause = fill_image(mapping->image, record->sample.address - mapping->start + mapping->file_offset, key);
+	if (cause)
+		return cause;
+	note_place(attribution, key->image, 0, mapping);
+	if (!is_foreign(record->pid))
+		process = process_find(attribution->processes, record->pid);
+	return fill_context(attribution, record, process, key);
 }
 
 static int

@@ -42,7 +42,7 @@ kernel_map_free(struct kernel_map *map)
 {
 	if (!map)
 		return;
-	mapped_image_release(map->text);
+	mapped_image_release(map->text.image);
 	address_space_release(map->jit);
 	address_space_release(map->modules);
 	kernel_modules_fini(&map->list);
@@ -180,13 +180,9 @@ insert_listed_jit(struct kernel_map *map, const struct findings *findings)
 static int
 set_text(struct kernel_map *map, const struct image *image, uint64_t start, uint64_t end)
 {
-	mapped_image_release(map->text);
-	map->text = mapped_image_get(map->images, image);
-	if (!map->text)
-		return -ENOMEM;
-	map->text_start = start;
-	map->text_end = end;
-	return 0;
+	mapped_image_release(map->text.image);
+	map->text = (struct mapping){.start = start, .end = end, .image = mapped_image_get(map->images, image)};
+	return map->text.image ? 0 : -ENOMEM;
 }
 
 static int
@@ -195,7 +191,7 @@ insert_findings(struct kernel_map *map, const struct findings *findings)
 	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
 	int err = insert_listed_jit(map, findings);
 
-	if (err || map->text || !findings->start || findings->end <= findings->start)
+	if (err || map->text.image || !findings->start || findings->end <= findings->start)
 		return err;
 	read_notes(map, "kernel/notes", &image);
 	return set_text(map, &image, findings->start, findings->end);
@@ -327,7 +323,7 @@ kernel_map_scan(struct kernel_map *map)
 	if (err == -ENOMEM)
 		return err;
 	err = map->unlisted ? 0 : err;
-	if (err || !map->text) {
+	if (err || !map->text.image) {
 		map->hidden = true;
 		log_write(
 			map->log, LOG_LEVEL_WARNING,
@@ -395,22 +391,14 @@ find_beside(struct kernel_map *map, uint64_t address, uint64_t time_ns)
 }
 
 int
-kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, struct mapped_image **image,
-                uint64_t *offset)
+kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, const struct mapping **mapping)
 {
-	const struct mapping *mapping;
+	const bool is_text = map->text.image && address >= map->text.start && address < map->text.end;
 
-	if (address >= map->text_start && address < map->text_end) {
-		*image = map->text;
-		*offset = address - map->text_start;
+	*mapping = is_text ? &map->text : find_beside(map, address, time_ns);
+	if (*mapping)
 		return 0;
-	}
-	mapping = find_beside(map, address, time_ns);
-	if (!mapping)
-		return 1 + (map->hidden       ? UNKNOWN_KERNEL_HIDDEN
-		            : map->incomplete ? UNKNOWN_MEMORY
-		                              : UNKNOWN_KERNEL_ADDRESS);
-	*image = mapping->image;
-	*offset = address - mapping->start + mapping->file_offset;
-	return 0;
+	return 1 + (map->hidden       ? UNKNOWN_KERNEL_HIDDEN
+	            : map->incomplete ? UNKNOWN_MEMORY
+	                              : UNKNOWN_KERNEL_ADDRESS);
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "process/address_space.h"
 #include "process/kallsyms_copy.h"
 #include "process/mapped_image.h"
 #include "process/modules.h"
@@ -67,10 +68,9 @@ enum image_kind kernel_map_name(const char *path, char name[KERNEL_MAP_NAME_SIZE
 int kernel_map_apply(struct kernel_map *map, const struct record *record);
 
 /*
- * The image that holds `address` at `time_ns` (record time), and the offset in it; the image is borrowed, valid until
- * the next call. 0, or 1 + UNKNOWN_KERNEL_HIDDEN or UNKNOWN_KERNEL_ADDRESS.
+ * What holds `address` at `time_ns` (record time); borrowed, valid until the next call. A module's ends where the
+ * kernel says that the module does, behind its data. 0, or 1 + UNKNOWN_KERNEL_HIDDEN or UNKNOWN_KERNEL_ADDRESS.
  */
-int kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, struct mapped_image **image,
-                    uint64_t *offset);
+int kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, const struct mapping **mapping);
 
 #endif

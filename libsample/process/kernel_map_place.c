@@ -95,10 +95,12 @@ kernel_map_place(struct kernel_map *map, const struct record_mmap *mmap)
 		return -ENOMEM;
 	}
 	if (image.kind == IMAGE_KERNEL) {
-		mapped_image_release(map->text);
-		map->text = mapped;
-		map->text_start = text_start(mmap);
-		map->text_end = mmap->start + mmap->length;
+		mapped_image_release(map->text.image);
+		map->text = (struct mapping){
+			.start = text_start(mmap),
+			.end = mmap->start + mmap->length,
+			.image = mapped,
+		};
 		return 0;
 	}
 	err = address_space_insert(&map->modules, &map->budget, mmap->start, mmap->start + mmap->length, 0, mapped);

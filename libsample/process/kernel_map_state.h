@@ -22,8 +22,7 @@ struct kernel_map {
 	struct mapping_budget budget;
 	bool hidden;
 	bool incomplete; /* a mapping of a recording could not be remembered */
-	uint64_t text_start, text_end;
-	struct mapped_image *text; /* NULL: bounds are not known */
+	struct mapping text;       /* image NULL: bounds are not known */
 	struct address_space *jit; /* looked up first: its bounds are exact */
 	struct address_space *modules;
 	struct kallsyms_copy *symbols; /* of the scan, until somebody takes them */

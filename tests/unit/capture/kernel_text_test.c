@@ -14,8 +14,8 @@
 #define MODULE_AT UINT64_C(0xffffffffc0000000)
 #define BLOCKS    7
 
-static const struct image kernel = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
-static const struct image module = {.kind = IMAGE_MODULE, .path = "[toy]"};
+#define KERNEL {.kind = IMAGE_KERNEL, .path = "[kernel]"}
+#define MODULE {.kind = IMAGE_MODULE, .path = "[toy]"}
 
 struct stage {
 	char procfs[64];
@@ -115,9 +115,9 @@ keep(void *context, enum capture_part part, uint32_t block, const void *data, si
 }
 
 static void
-take(struct stage *stage, const struct image *image, const struct capture_request *request)
+take(struct stage *stage, const struct capture_request *request)
 {
-	assert_int_equal(kernel_text_open(stage->procfs, image, &stage->text), 0);
+	assert_int_equal(kernel_text_open(stage->procfs, request, &stage->text), 0);
 	assert_int_equal(kernel_text_take(&stage->text, request, keep, stage), 0);
 	close(stage->text.kcore);
 }
@@ -126,10 +126,11 @@ static void
 blocks_with_samples_come_with_those_beside_them(void **state)
 {
 	static const struct request_place places[] = {{0, 1}, {4, 1}};
-	const struct capture_request request = {.places = places, .place_count = 2, .names = true};
+	const struct capture_request request = {
+		.image = KERNEL, .places = places, .place_count = 2, .names = true};
 	struct stage *stage = *state;
 
-	take(stage, &kernel, &request);
+	take(stage, &request);
 	assert_int_equal(stage->count, 4); /* 0, 1; 3, 4: there is no 5 */
 	assert_int_equal(stage->numbers[1], 1);
 	assert_int_equal(stage->numbers[2], 3);
@@ -143,10 +144,10 @@ blocks_with_samples_come_with_those_beside_them(void **state)
 static void
 the_layout_has_distances_for_addresses(void **state)
 {
-	const struct capture_request request = {.names = true};
+	const struct capture_request request = {.image = KERNEL, .names = true};
 	struct stage *stage = *state;
 
-	take(stage, &kernel, &request);
+	take(stage, &request);
 	assert_non_null(stage->layout);
 	assert_int_equal(stage->layout->machine, EM_X86_64);
 	assert_int_equal(stage->layout->segment_count, 1);
@@ -162,10 +163,11 @@ known_blocks_are_left_out(void **state)
 {
 	static const struct request_place place = {2, 1};
 	static const uint32_t known[] = {1, 2};
-	const struct capture_request request = {.places = &place, .place_count = 1, .known = known, .known_count = 2};
+	const struct capture_request request = {
+		.image = KERNEL, .places = &place, .place_count = 1, .known = known, .known_count = 2};
 	struct stage *stage = *state;
 
-	take(stage, &kernel, &request);
+	take(stage, &request);
 	assert_int_equal(stage->count, 1);
 	assert_int_equal(stage->numbers[0], 3);
 	assert_null(stage->layout);
@@ -176,10 +178,11 @@ static void
 a_module_ends_with_its_last_function(void **state)
 {
 	static const struct request_place place = {1, 1};
-	const struct capture_request request = {.places = &place, .place_count = 1, .names = true};
+	const struct capture_request request = {
+		.image = MODULE, .places = &place, .place_count = 1, .names = true};
 	struct stage *stage = *state;
 
-	take(stage, &module, &request);
+	take(stage, &request);
 	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
 	assert_int_equal(stage->count, 2);
 	assert_int_equal(stage->bytes[0], 'f');
@@ -187,27 +190,86 @@ a_module_ends_with_its_last_function(void **state)
 }
 
 static void
+remove_file(const struct stage *stage, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", stage->procfs, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* It takes the kernel 40 ms, and was done for each block that was sampled later. */
+static void
+where_the_image_lies_is_known_and_no_symbol_listed(void **state)
+{
+	static const struct request_place place = {1, 1};
+	struct capture_request request = {
+		.image = KERNEL,
+		.start = KERNEL_AT,
+		.end = KERNEL_AT + 0x4800,
+		.places = &place,
+		.place_count = 1,
+		.names = true,
+	};
+	struct stage *stage = *state;
+
+	remove_file(stage, "kallsyms");
+	take(stage, &request);
+	assert_int_equal(stage->layout->segments[0].size, 5 * 4096);
+	assert_int_equal(stage->count, 3);
+	assert_int_equal(stage->bytes[0], 'a');
+	free(stage->layout);
+	stage->count = 0;
+	request.image = (struct image)MODULE;
+	request.start = MODULE_AT;
+	request.end = MODULE_AT + 0x1021;
+	take(stage, &request);
+	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
+	assert_int_equal(stage->count, 2);
+	assert_int_equal(stage->bytes[0], 'f');
+}
+
+/* It was loaded again, elsewhere, since it had its last sample. */
+static void
+a_module_that_has_moved_is_looked_for(void **state)
+{
+	static const struct request_place place = {1, 1};
+	const struct capture_request request = {
+		.image = MODULE,
+		.start = MODULE_AT - 0x10000,
+		.end = MODULE_AT - 0x10000 + 0x21,
+		.places = &place,
+		.place_count = 1,
+		.names = true,
+	};
+	struct stage *stage = *state;
+
+	take(stage, &request);
+	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
+	assert_int_equal(stage->bytes[0], 'f');
+}
+
+static void
 what_is_not_there_is_said(void **state)
 {
-	static const struct image gone = {.kind = IMAGE_MODULE, .path = "[gone]"}, odd = {IMAGE_MODULE, .path = "x"};
+	const struct capture_request gone = {.image = {.kind = IMAGE_MODULE, .path = "[gone]"}},
+				     odd = {.image = {IMAGE_MODULE, .path = "x"}}, kernel = {.image = KERNEL};
 	struct stage *stage = *state;
-	char path[128];
 
 	assert_int_equal(kernel_text_open(stage->procfs, &gone, &stage->text), -ENOENT);
 	assert_int_equal(kernel_text_open(stage->procfs, &odd, &stage->text), -ENOENT);
-	snprintf(path, sizeof(path), "%s/kcore", stage->procfs);
-	assert_int_equal(unlink(path), 0);
+	remove_file(stage, "kcore");
 	assert_int_equal(kernel_text_open(stage->procfs, &kernel, &stage->text), -ENODEV);
 }
 
 static void
 a_core_that_is_none_is_refused(void **state)
 {
-	const struct capture_request request = {.names = true};
+	const struct capture_request request = {.image = KERNEL, .names = true};
 	struct stage *stage = *state;
 
 	write_text(stage, "kcore", "no core at all, but as long as the header of one would have to be, and some", 75);
-	assert_int_equal(kernel_text_open(stage->procfs, &kernel, &stage->text), 0);
+	assert_int_equal(kernel_text_open(stage->procfs, &request, &stage->text), 0);
 	assert_true(kernel_text_take(&stage->text, &request, keep, stage) < 0);
 	close(stage->text.kcore);
 }
@@ -222,6 +284,8 @@ main(void)
 		CASE(the_layout_has_distances_for_addresses),
 		CASE(known_blocks_are_left_out),
 		CASE(a_module_ends_with_its_last_function),
+		CASE(where_the_image_lies_is_known_and_no_symbol_listed),
+		CASE(a_module_that_has_moved_is_looked_for),
 		CASE(what_is_not_there_is_said),
 		CASE(a_core_that_is_none_is_refused),
 	};

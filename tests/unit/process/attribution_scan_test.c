@@ -180,6 +180,28 @@ a_kernel_worker_is_named_without_its_work(void **state)
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "kworker/R-netns");
 }
 
+/* Whoever wants their text need not look for it. */
+static void
+where_kernel_and_modules_lie_is_known_of_those_with_samples(void **state)
+{
+	struct story *story = *state;
+	struct image_place place;
+	struct sample_key key;
+
+	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff82000000 T _etext\n");
+	fake_text(&story->fake, "modules", "toy 8192 0 - Live 0xffffffffc0000000\n");
+	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 0, 0xffffffff81234567, &key), 0);
+	place = attribution_place(story->attribution, key.image);
+	assert_int_equal(place.pid, 0);
+	assert_int_equal(place.start, 0xffffffff81000000);
+	assert_int_equal(place.end, 0xffffffff82000000);
+	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 0, 0xffffffffc0000123, &key), 0);
+	place = attribution_place(story->attribution, key.image);
+	assert_int_equal(place.start, 0xffffffffc0000000);
+	assert_int_equal(place.end, 0xffffffffc0002000);
+}
+
 /* The record of its end was lost: the kernel knows that it is gone. */
 static void
 a_process_whose_end_was_lost_is_found_out(void **state)
@@ -430,6 +452,7 @@ main(void)
 		STORY_TEST(records_go_on_where_the_scan_ended),
 		STORY_TEST(a_fork_replaces_what_the_scan_saw_under_its_pid),
 		STORY_TEST(a_kernel_worker_is_named_without_its_work),
+		STORY_TEST(where_kernel_and_modules_lie_is_known_of_those_with_samples),
 		STORY_TEST(a_process_whose_end_was_lost_is_found_out),
 		SCAN_AT_5_MS_TEST(what_happened_before_the_scan_is_not_applied_to_what_it_saw),
 		SCAN_AT_5_MS_TEST(a_number_used_again_after_the_scan_is_a_fresh_process),
