@@ -77,6 +77,10 @@ look_again(struct daemon *daemon)
 
 	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
 		loop_watch_rearm(daemon->look_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
+	for (size_t i = 0; i < daemon->ring_count; i++)
+		if (daemon->rings[i])
+			loop_watch_listen(daemon->rings[i],
+			                  sampler_calls(collection_sampler(daemon->collection), i));
 }
 
 /* Idle CPUs call when they work again. */
@@ -110,10 +114,7 @@ on_look_alarm(void *context)
 	look_again(daemon);
 }
 
-/*
- * The ring of a busy CPU calls once or twice a second, and processes that begin are to be drained earlier than after a
- * second: unless a ring calls again before, the alarm goes off.
- */
+/* A CPU works again, or its ring is filling: what begins now is to be drained earlier than after a second. */
 static void
 on_ring(void *context)
 {
@@ -229,15 +230,15 @@ watch_rings(struct daemon *daemon)
 	daemon->rings = calloc(count + 1, sizeof(struct loop_watch *));
 	if (!daemon->rings)
 		return -ENOMEM;
+	daemon->ring_count = count;
 	for (size_t i = 0; i < count; i++) {
 		int fd = sampler_descriptor(sampler, i);
 
 		if (fd < 0)
 			continue;
-		daemon->rings[daemon->ring_count] = loop_watch_descriptor(daemon->loop, fd, on_ring, daemon);
-		if (!daemon->rings[daemon->ring_count])
+		daemon->rings[i] = loop_watch_descriptor(daemon->loop, fd, on_ring, daemon);
+		if (!daemon->rings[i])
 			return -errno;
-		daemon->ring_count++;
 	}
 	return 0;
 }

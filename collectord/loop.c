@@ -119,6 +119,17 @@ loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *
 	return watch_new(loop, fd, EV_READ, NULL, callback, context);
 }
 
+void
+loop_watch_listen(struct loop_watch *descriptor, bool on)
+{
+	if (on == (event_pending(descriptor->event, EV_READ, NULL) != 0))
+		return;
+	if (on)
+		(void)event_add(descriptor->event, NULL); /* without memory for it, timers will do */
+	else
+		(void)event_del(descriptor->event);
+}
+
 struct loop_watch *
 loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context)
 {

@@ -7,6 +7,7 @@
 #ifndef DCPI_COLLECTORD_LOOP_H
 #define DCPI_COLLECTORD_LOOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct event_base;
@@ -26,6 +27,9 @@ void loop_leave(struct loop *loop);
 struct loop_watch *loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *context);
 struct loop_watch *loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context);
 struct loop_watch *loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context);
+
+/* A descriptor is listened to from the start on. A ring that called meanwhile does not call again for that. */
+void loop_watch_listen(struct loop_watch *descriptor, bool on);
 
 /* Call `callback` once for each time it is armed; one that is armed already keeps its time. 0 or -ENOMEM. */
 struct loop_watch *loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context);

@@ -93,6 +93,13 @@ size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
 
 /*
+ * Is that descriptor to be listened to now? Not that of a busy CPU which is looked at once a second anyhow, when
+ * sampler_idle_due_ns() says: its calls would be as many more wake-ups as there are CPUs. It is where more may come in
+ * that time than the ring holds.
+ */
+bool sampler_calls(const struct sampler *sampler, size_t index);
+
+/*
  * Take the records older than SAMPLER_LAG_NS. 0; -ENOSPC when the tally is full: what was not added is kept and
  * goes first next time - take the counts (sampler_take) and drain again.
  */

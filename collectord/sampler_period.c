@@ -10,6 +10,7 @@
 
 #define SAMPLE_BYTES 40  /* without a cgroup */
 #define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
+#define FULL_PERCENT 60  /* of a ring, that a second may fill where it is looked at once a second */
 
 bool
 sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
@@ -141,6 +142,26 @@ static uint64_t
 calls_per_s(const struct sampler *sampler, size_t event)
 {
 	return sampler_idle_period(sampler, event) ? 1 : 2;
+}
+
+bool
+sampler_calls(const struct sampler *sampler, size_t index)
+{
+	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
+	uint64_t samples = 0;
+	bool is_looked_at = false;
+
+	if (index % 2 == 0 || !cpu->samples)
+		return true;
+	for (size_t e = 0; e < sampler->event_count; e++) {
+		if (cpu->counters[e].fd < 0)
+			continue;
+		if (!sampler->events[e].rate)
+			return true; /* nobody knows how often it happens */
+		samples += sampler->events[e].rate;
+		is_looked_at |= cpu->idle[e].counter.fd >= 0 && !cpu->idle[e].is_idle;
+	}
+	return !is_looked_at || samples * sample_bytes(sampler) > ring_size(cpu->samples) / 100 * FULL_PERCENT;
 }
 
 uint32_t

@@ -1,7 +1,10 @@
 #include "collectord/loop.h"
 
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +117,64 @@ a_descriptor_is_watched_as_long_as_it_is_readable(void **state)
 }
 
 static void
+map_code(void)
+{
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(code != MAP_FAILED);
+	munmap(code, 4096);
+}
+
+/* Its ring calls at each mapping of code. */
+static int
+open_ring(void **memory)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.exclude_kernel = 1,
+	};
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	*memory = mmap(NULL, (size_t)9 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(*memory != MAP_FAILED);
+	return fd;
+}
+
+static void
+a_ring_that_is_not_listened_to_calls_nobody_nor_later(void **state)
+{
+	struct counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	void *memory;
+	const int fd = open_ring(&memory);
+	struct loop_watch *ring = loop_watch_descriptor(counter->loop, fd, count_call, counter);
+	struct loop_watch *timer = loop_watch_timer(counter->loop, 30000000, count_call, &end);
+
+	loop_watch_listen(ring, false);
+	loop_watch_listen(ring, false);
+	map_code();
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 0);
+	loop_watch_listen(ring, true);
+	end.leave_after = 2;
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_int_equal(counter->calls, 0);
+	map_code();
+	end.leave_after = 3;
+	assert_int_equal(loop_run(counter->loop), 0);
+	assert_true(counter->calls > 0);
+	loop_watch_free(ring);
+	loop_watch_free(timer);
+	munmap(memory, (size_t)9 * 4096);
+	close(fd);
+}
+
+static void
 a_signal_is_an_event_and_no_interruption(void **state)
 {
 	struct counter *counter = *state;
@@ -151,6 +212,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_alarm_comes_once_for_each_time_it_is_armed, make_counter,
 	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_descriptor_is_watched_as_long_as_it_is_readable, make_counter,
+	                                        free_counter),
+		cmocka_unit_test_setup_teardown(a_ring_that_is_not_listened_to_calls_nobody_nor_later, make_counter,
 	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_signal_is_an_event_and_no_interruption, make_counter, free_counter),
 		cmocka_unit_test_setup_teardown(what_is_no_longer_watched_calls_nobody, make_counter, free_counter),
