@@ -19,8 +19,8 @@ struct kernel_text {
 
 /*
  * Open `procfs`/kcore and find out where the image of the request lies: where the request says, if a module has not
- * moved; or else by a list of all symbols, which takes the kernel 40 ms. 0; -ENOENT for what is not loaded; -ENODEV for a kernel
- * without it; -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO).
+ * moved; or else by a list of all symbols, which takes the kernel 40 ms. 0; -ENOENT for what is not loaded; -ENODEV for
+ * a kernel without it; -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO).
  */
 int kernel_text_open(const char *procfs, const struct capture_request *request, struct kernel_text *text);
 

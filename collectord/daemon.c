@@ -79,8 +79,7 @@ look_again(struct daemon *daemon)
 		loop_watch_rearm(daemon->look_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
 	for (size_t i = 0; i < daemon->ring_count; i++)
 		if (daemon->rings[i])
-			loop_watch_listen(daemon->rings[i],
-			                  sampler_calls(collection_sampler(daemon->collection), i));
+			loop_watch_listen(daemon->rings[i], sampler_calls(collection_sampler(daemon->collection), i));
 }
 
 /* Idle CPUs call when they work again. */

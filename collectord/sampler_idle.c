@@ -22,7 +22,7 @@
 #define IDLE_WINDOW_MIN_NS UINT64_C(250000000) /* for so long, after it had been idle */
 #define IDLE_WINDOW_MAX_NS UINT64_C(500000000) /* ... and for so long when it has been busy */
 #define IDLE_SLACK_NS      UINT64_C(500000000) /* later it may end, so that one wake-up ends those of all CPUs */
-#define IDLE_PERIODS 2      /* the long period is at least so many of the usual ones */
+#define IDLE_PERIODS       2                   /* the long period is at least so many of the usual ones */
 
 uint64_t
 sampler_idle_period(const struct sampler *sampler, size_t event)

@@ -398,7 +398,5 @@ kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, cons
 	*mapping = is_text ? &map->text : find_beside(map, address, time_ns);
 	if (*mapping)
 		return 0;
-	return 1 + (map->hidden       ? UNKNOWN_KERNEL_HIDDEN
-	            : map->incomplete ? UNKNOWN_MEMORY
-	                              : UNKNOWN_KERNEL_ADDRESS);
+	return 1 + (map->hidden ? UNKNOWN_KERNEL_HIDDEN : map->incomplete ? UNKNOWN_MEMORY : UNKNOWN_KERNEL_ADDRESS);
 }

@@ -21,7 +21,7 @@ struct kernel_map {
 	const struct log *log;
 	struct mapping_budget budget;
 	bool hidden;
-	bool incomplete; /* a mapping of a recording could not be remembered */
+	bool incomplete;           /* a mapping of a recording could not be remembered */
 	struct mapping text;       /* image NULL: bounds are not known */
 	struct address_space *jit; /* looked up first: its bounds are exact */
 	struct address_space *modules;

@@ -14,8 +14,14 @@
 #define MODULE_AT UINT64_C(0xffffffffc0000000)
 #define BLOCKS    7
 
-#define KERNEL {.kind = IMAGE_KERNEL, .path = "[kernel]"}
-#define MODULE {.kind = IMAGE_MODULE, .path = "[toy]"}
+#define KERNEL                                                                                                         \
+	{                                                                                                              \
+		.kind = IMAGE_KERNEL, .path = "[kernel]"                                                               \
+	}
+#define MODULE                                                                                                         \
+	{                                                                                                              \
+		.kind = IMAGE_MODULE, .path = "[toy]"                                                                  \
+	}
 
 struct stage {
 	char procfs[64];
@@ -126,8 +132,7 @@ static void
 blocks_with_samples_come_with_those_beside_them(void **state)
 {
 	static const struct request_place places[] = {{0, 1}, {4, 1}};
-	const struct capture_request request = {
-		.image = KERNEL, .places = places, .place_count = 2, .names = true};
+	const struct capture_request request = {.image = KERNEL, .places = places, .place_count = 2, .names = true};
 	struct stage *stage = *state;
 
 	take(stage, &request);
@@ -178,8 +183,7 @@ static void
 a_module_ends_with_its_last_function(void **state)
 {
 	static const struct request_place place = {1, 1};
-	const struct capture_request request = {
-		.image = MODULE, .places = &place, .place_count = 1, .names = true};
+	const struct capture_request request = {.image = MODULE, .places = &place, .place_count = 1, .names = true};
 	struct stage *stage = *state;
 
 	take(stage, &request);

@@ -252,7 +252,8 @@ static void
 a_program_of_two_seconds_has_its_shares_whatever_its_loops_length(void **state)
 {
 	static const double lengths[] = {1, 0.5, 2, 1.01, 0.97, 0.9, 1.1, 1.03 * 2, 4, 5, 10, 0.1, 1.618};
-	const uint64_t dense = 198000; /* 5,050 samples/s: a stretch is a second, and six of the 500 samples/s of MEAN */
+	const uint64_t dense =
+		198000; /* 5,050 samples/s: a stretch is a second, and six of the 500 samples/s of MEAN */
 
 	(void)state;
 	assert_true(unfairness(MEAN, 1.0 * (double)MEAN, 0) > 15 * 15);
