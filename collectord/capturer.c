@@ -24,7 +24,7 @@
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for what may soon be gone */
 #define START_NS        (60 * SECOND_NS)  /* in which the advance is the start's */
-#define POOR_NS         SECOND_NS         /* between two looks when there is something to do, and nothing to spend */
+#define POOR_NS         SECOND_NS         /* at least, between two looks when there is nothing to spend */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
 #define SHOWN_SIZE      1024
 
@@ -128,6 +128,24 @@ entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
 }
 
+/* Nanoseconds of processor time in one of the clock. */
+static double
+share(const struct capturer_options *options)
+{
+	return (double)options->overhead_limit_ppm / 1e6 * (double)options->cpu_count / SHARE;
+}
+
+/* When there will be more than `least_ns` to spend: until then nothing is looked at. */
+static uint64_t
+affordable_ns(const struct capturer *capturer, uint64_t now_ns, int64_t least_ns)
+{
+	const double lacking_ns = (double)(least_ns - capturer->allowance_ns) / share(&capturer->options);
+
+	if (lacking_ns > AGAIN_MAX_NS)
+		return now_ns + AGAIN_MAX_NS;
+	return now_ns + (lacking_ns > POOR_NS ? (uint64_t)lacking_ns : POOR_NS);
+}
+
 /* The next to be asked about, of those that may be paid for; NULL: none before *due_ns, UINT64_MAX: until something
  * changes. */
 static struct capture_entry *
@@ -148,7 +166,7 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **ch
 				continue;
 			entry_ns = entry_due_ns(capturer, entry);
 			if (entry_ns <= now_ns && value > worst)
-				entry_ns = now_ns + POOR_NS;
+				entry_ns = affordable_ns(capturer, now_ns, 0);
 			if (entry_ns > now_ns) {
 				*due_ns = entry_ns < *due_ns ? entry_ns : *due_ns;
 			} else if (!chosen || value < best || (value == best && entry->samples > chosen->samples)) {
@@ -165,10 +183,9 @@ static void
 refill(struct capturer *capturer, uint64_t now_ns)
 {
 	const struct capturer_options *options = &capturer->options;
-	const double share = (double)options->overhead_limit_ppm / 1e6 * (double)options->cpu_count / SHARE;
 	const int64_t most = advance_ns(options);
 
-	capturer->allowance_ns += (int64_t)((double)(now_ns - capturer->refilled_ns) * share);
+	capturer->allowance_ns += (int64_t)((double)(now_ns - capturer->refilled_ns) * share(options));
 	capturer->refilled_ns = now_ns;
 	if (capturer->allowance_ns > most)
 		capturer->allowance_ns = most;
@@ -382,12 +399,19 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	pthread_cond_broadcast(&capturer->changed);
 }
 
+/* What may soon be gone is asked about on credit. */
+static int64_t
+credit_ns(const struct capturer *capturer)
+{
+	return -CREDIT * advance_ns(&capturer->options);
+}
+
 /* Is there anything that could be paid for, and stored? */
 static bool
 may_ask(const struct capturer *capturer, uint64_t now_ns)
 {
-	return capturer->allowance_ns > -CREDIT * advance_ns(&capturer->options) &&
-	       capturer->result_bytes < RESULTS_MAX && now_ns >= capturer->full_until_ns;
+	return capturer->allowance_ns > credit_ns(capturer) && capturer->result_bytes < RESULTS_MAX &&
+	       now_ns >= capturer->full_until_ns;
 }
 
 static void *
@@ -398,11 +422,12 @@ run(void *context)
 	pthread_mutex_lock(&capturer->lock);
 	while (!capturer->stop) {
 		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		uint64_t due_ns = now_ns + POOR_NS;
 		struct capture_entry *entry = NULL;
 		struct capture_set *set = NULL;
+		uint64_t due_ns;
 
 		refill(capturer, now_ns);
+		due_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
 		if (may_ask(capturer, now_ns))
 			entry = choose(capturer, now_ns, &set, &due_ns);
 		if (entry)
