@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "capture/jail.h"
-#include "capture/kernel_text.h"
 #include "capture/protocol.h"
 #include "capture/run_time.h"
 #include "capture/source.h"
@@ -30,7 +29,6 @@ struct task {
 	struct capture_request request;
 	struct capture_request_room room;
 	struct capture_source source;
-	struct kernel_text kernel;
 };
 
 static int
@@ -126,12 +124,6 @@ send_lack(const struct capture_lack *lack)
 	return err;
 }
 
-static bool
-is_of_kernel(const struct image *image)
-{
-	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
-}
-
 /* What is handed over only stands for the file: opened here, one that does not answer has no thread of dcpid's waiting.
  */
 static int
@@ -155,9 +147,7 @@ open_files(struct task *task)
 	const struct image *image = &task->request.image;
 	int procfs, err;
 
-	task->source.main = task->source.debug = task->kernel.kcore = -1;
-	if (is_of_kernel(image))
-		return kernel_text_open("/proc", &task->request, &task->kernel);
+	task->source.main = task->source.debug = -1;
 	if (code_maker_is_image(image))
 		return open_run_time_file();
 	if (image->kind != IMAGE_USER)
@@ -197,8 +187,6 @@ take(struct task *task)
 	struct image_file *file;
 	int err;
 
-	if (is_of_kernel(&request->image))
-		return kernel_text_take(&task->kernel, request, send_part, NULL);
 	if (code_maker_is_image(&request->image))
 		return take_run_time(request);
 	if (request->image.kind == IMAGE_VDSO)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 #include "collectord/worker_thread.h"
 #include "process/image_identity.h"
@@ -69,9 +70,9 @@ capture_entry_is_at_risk(const struct capture_entry *entry)
 }
 
 static bool
-is_of_kernel(const struct capture_entry *entry)
+is_of_kernel(const struct image *image)
 {
-	return entry->image->kind == IMAGE_KERNEL || entry->image->kind == IMAGE_MODULE;
+	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
 }
 
 enum rank {
@@ -86,7 +87,7 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 {
 	if (!entry->is_wanted || entry->is_busy || entry->is_given_up || entry->is_outranked)
 		return 0;
-	if (capturer->kernel_is_closed && is_of_kernel(entry))
+	if (capturer->kernel_is_closed && is_of_kernel(entry->image))
 		return 0;
 	if (capture_entry_is_at_risk(entry))
 		return RANK_VOLATILE;
@@ -316,7 +317,7 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		return;
 	entry->is_busy = false;
 	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
-	if (is_of_kernel(entry) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
+	if (is_of_kernel(entry->image) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
 		log_write(capturer->options.log, LOG_LEVEL_INFO, "the kernel's code is not captured: /proc/kcore: %s",
 		          error_text(err));
 		capturer->kernel_is_closed = true;
@@ -384,7 +385,10 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	}
 	pthread_mutex_unlock(&capturer->lock);
 	began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);
+	if (is_of_kernel(&result->image))
+		kernel_text_run("/proc", &writer, &result->outcome);
+	else
+		capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);
 	writer_fini(&writer);
 	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	pthread_mutex_lock(&capturer->lock);

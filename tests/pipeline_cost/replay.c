@@ -178,11 +178,8 @@ say_parcel(struct byte_writer *reply, const struct capture_request *request)
 	writer_fini(&parcel);
 }
 
-void __wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
-                              struct capture_outcome *outcome);
-void
-__wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
-                         struct capture_outcome *outcome)
+static void
+answer(const struct byte_writer *asked, struct capture_outcome *outcome)
 {
 	static const uint8_t names[NAMES_SIZE];
 	const struct captured_layout layout = {.machine = 62};
@@ -190,8 +187,6 @@ __wrap_capture_child_run(const char *program, const struct byte_writer *asked, i
 	struct byte_writer reply = BYTE_WRITER_INIT, value = BYTE_WRITER_INIT;
 	struct capture_request request;
 
-	(void)program;
-	(void)stop;
 	memset(outcome, 0, sizeof(*outcome));
 	if (capture_request_decode(asked->data, asked->size, &request, &room))
 		die("request", -EBADMSG);
@@ -209,6 +204,25 @@ __wrap_capture_child_run(const char *program, const struct byte_writer *asked, i
 	outcome->error = capture_reply_decode(outcome->bytes, outcome->size, &outcome->reply);
 	if (outcome->error)
 		die("reply", outcome->error);
+}
+
+void __wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
+                              struct capture_outcome *outcome);
+void
+__wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
+                         struct capture_outcome *outcome)
+{
+	(void)program;
+	(void)stop;
+	answer(asked, outcome);
+}
+
+void __wrap_kernel_text_run(const char *procfs, const struct byte_writer *asked, struct capture_outcome *outcome);
+void
+__wrap_kernel_text_run(const char *procfs, const struct byte_writer *asked, struct capture_outcome *outcome)
+{
+	(void)procfs;
+	answer(asked, outcome);
 }
 
 /* ---- the recording ---- */

@@ -59,7 +59,7 @@ stages()
 		stage("tally", of["tally_add"] + of["tally_sort"])
 		stage("loop", loop - drain - of["capturer_see"])
 		stage("flush", of["flusher.c:run"] - of["tally_sort"] - of["capturer_settle"])
-		stage("capture-notes", of["capturer.c:run"] - of["__wrap_capture_child_run"] + \
+		stage("capture-notes", of["capturer.c:run"] - of["__wrap_capture_child_run"] - of["__wrap_kernel_text_run"] + \
 			of["capturer_settle"] + of["capturer_see"])
 		stage("other-threads", of["start_thread"] - threads)
 		printf "written-bytes %.2f\n", said["written"] / said["samples"]

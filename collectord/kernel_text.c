@@ -1,4 +1,4 @@
-#include "capture/kernel_text.h"
+#include "collectord/kernel_text.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,6 +15,12 @@
 
 #define HEADERS_MAX 4096 /* of /proc/kcore; memory has some dozens of pieces */
 #define TEXT_MAX    (UINT64_C(1) << 30)
+#define BLOCKS_MAX  1024 /* of text that one answer has: 4 MiB */
+
+struct kernel_text {
+	int kcore;
+	uint64_t address, size; /* of the image's text */
+};
 
 struct bounds {
 	char module[MODULE_NAME_SIZE]; /* "": the kernel */
@@ -76,8 +82,8 @@ find_bounds(const char *procfs, const struct capture_request *request, struct bo
 	return bounds->start && bounds->end > bounds->start && bounds->end - bounds->start <= TEXT_MAX ? 0 : -ENOENT;
 }
 
-int
-kernel_text_open(const char *procfs, const struct capture_request *request, struct kernel_text *text)
+static int
+open_text(const char *procfs, const struct capture_request *request, struct kernel_text *text)
 {
 	struct bounds bounds;
 	char path[PATH_MAX];
@@ -189,11 +195,25 @@ choose_blocks(const struct kernel_text *text, const struct capture_request *requ
 			numbers[count++] = key;
 		}
 	}
-	return count < CAPTURE_BLOCKS_MAX ? count : CAPTURE_BLOCKS_MAX;
+	return count < BLOCKS_MAX ? count : BLOCKS_MAX;
+}
+
+/* A message of the value, with the number of its first block before it if it is a parcel. */
+static void
+say(struct byte_writer *reply, enum capture_message kind, uint32_t block, const struct byte_writer *value)
+{
+	const uint8_t first[] = {(uint8_t)(block >> 24), (uint8_t)(block >> 16), (uint8_t)(block >> 8), (uint8_t)block};
+	const size_t first_size = kind == MESSAGE_PARCEL ? sizeof(first) : 0;
+	uint8_t head[MESSAGE_HEAD_SIZE];
+
+	capture_message_head(kind, first_size + value->size, head);
+	write_bytes(reply, head, sizeof(head));
+	write_bytes(reply, first, first_size);
+	write_bytes(reply, value->data, value->size);
 }
 
 static int
-put_layout(const struct kernel_text *text, uint16_t machine, capture_put *put, void *context)
+say_layout(const struct kernel_text *text, uint16_t machine, struct byte_writer *reply)
 {
 	struct captured_segment segment = {.size = text->size, .executable = true};
 	struct captured_section section = {.size = text->size, .is_code = true};
@@ -202,15 +222,15 @@ put_layout(const struct kernel_text *text, uint16_t machine, capture_put *put, v
 	int err = captured_layout_encode(&layout, &value);
 
 	if (!err)
-		err = put(context, CAPTURE_LAYOUT, 0, value.data, value.size);
+		say(reply, MESSAGE_LAYOUT, 0, &value);
 	writer_fini(&value);
 	return err;
 }
 
 /* A block that is not there, as when a module has gone, is left out. */
 static int
-put_parcel(const struct kernel_text *text, const struct core *core, const uint32_t *numbers, size_t count,
-           uint8_t *bytes, capture_put *put, void *context)
+say_parcel(const struct kernel_text *text, const struct core *core, const uint32_t *numbers, size_t count,
+           uint8_t *bytes, struct byte_writer *reply)
 {
 	struct captured_block blocks[CAPTURED_PARCEL_MAX];
 	struct byte_writer value = BYTE_WRITER_INIT;
@@ -227,14 +247,14 @@ put_parcel(const struct kernel_text *text, const struct core *core, const uint32
 		return 0;
 	err = captured_parcel_encode(blocks, kept, &value);
 	if (!err)
-		err = put(context, CAPTURE_PARCEL, blocks[0].number, value.data, value.size);
+		say(reply, MESSAGE_PARCEL, blocks[0].number, &value);
 	writer_fini(&value);
 	return err;
 }
 
 static int
-put_text(const struct kernel_text *text, const struct core *core, const struct capture_request *request,
-         capture_put *put, void *context)
+say_text(const struct kernel_text *text, const struct core *core, const struct capture_request *request,
+         struct byte_writer *reply)
 {
 	uint32_t *numbers = calloc(3 * request->place_count + 1, sizeof(*numbers));
 	uint8_t *bytes = malloc((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
@@ -244,23 +264,52 @@ put_text(const struct kernel_text *text, const struct core *core, const struct c
 	for (size_t at = 0; at < count && !err; at += CAPTURED_PARCEL_MAX) {
 		const size_t left = count - at, some = left < CAPTURED_PARCEL_MAX ? left : CAPTURED_PARCEL_MAX;
 
-		err = put_parcel(text, core, numbers + at, some, bytes, put, context);
+		err = say_parcel(text, core, numbers + at, some, bytes, reply);
 	}
 	free(numbers);
 	free(bytes);
 	return err;
 }
 
-int
-kernel_text_take(const struct kernel_text *text, const struct capture_request *request, capture_put *put, void *context)
+static int
+answer(const char *procfs, const struct capture_request *request, struct byte_writer *reply)
 {
+	struct byte_writer end = BYTE_WRITER_INIT;
+	struct kernel_text text = {.kcore = -1};
 	struct core core = {0};
-	int err = core_read(text->kcore, &core);
+	int err = open_text(procfs, request, &text);
 
+	if (err)
+		return err;
+	err = core_read(text.kcore, &core);
 	if (!err && request->names)
-		err = put_layout(text, core.machine, put, context);
+		err = say_layout(&text, core.machine, reply);
 	if (!err)
-		err = put_text(text, &core, request, put, context);
+		err = say_text(&text, &core, request, reply);
+	write_varint(&end, 0);
+	say(reply, MESSAGE_END, 0, &end);
+	if (!err && (end.failed || reply->failed))
+		err = -ENOMEM;
+	writer_fini(&end);
 	free(core.headers);
+	close(text.kcore);
 	return err;
+}
+
+void
+kernel_text_run(const char *procfs, const struct byte_writer *request, struct capture_outcome *outcome)
+{
+	struct capture_request_room room = {.places = NULL};
+	struct byte_writer reply = BYTE_WRITER_INIT;
+	struct capture_request decoded;
+
+	memset(outcome, 0, sizeof(*outcome));
+	outcome->error = capture_request_decode(request->data, request->size, &decoded, &room);
+	if (!outcome->error)
+		outcome->error = answer(procfs, &decoded, &reply);
+	capture_request_fini(&room);
+	if (!outcome->error)
+		outcome->error = capture_reply_decode(reply.data, reply.size, &outcome->reply);
+	outcome->bytes = reply.data; /* the outcome's from now on */
+	outcome->size = reply.size;
 }

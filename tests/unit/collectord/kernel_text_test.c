@@ -1,4 +1,4 @@
-/* Tests of capture/kernel_text.h on a made-up /proc: a kernel of five blocks, and a module of two. */
+/* Tests of collectord/kernel_text.h on a made-up /proc: a kernel of five blocks, and a module of two. */
 #include "tests/unit/test.h"
 
 #include <elf.h>
@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/kernel_text.h"
+#include "base/error.h"
+#include "collectord/kernel_text.h"
 #include "tests/remove_tree.h"
 
 #define KERNEL_AT UINT64_C(0xffffffff81000000)
@@ -25,7 +26,6 @@
 
 struct stage {
 	char procfs[64];
-	struct kernel_text text;
 	uint32_t numbers[CAPTURED_PARCEL_MAX];
 	uint8_t bytes[CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE];
 	int count; /* of blocks that came */
@@ -107,25 +107,44 @@ tear_down(void **state)
 }
 
 static int
-keep(void *context, enum capture_part part, uint32_t block, const void *data, size_t size)
+run(const struct stage *stage, const struct capture_request *request, struct capture_outcome *outcome)
 {
-	struct stage *stage = context;
+	struct byte_writer writer = BYTE_WRITER_INIT;
 
-	if (part == CAPTURE_LAYOUT)
-		return captured_layout_decode(data, size, &stage->layout);
-	assert_int_equal(part, CAPTURE_PARCEL);
-	assert_int_equal(stage->count, 0);
-	stage->count = captured_parcel_decode(data, size, stage->numbers, stage->bytes);
-	assert_int_equal(stage->numbers[0], block);
-	return 0;
+	assert_int_equal(capture_request_encode(request, &writer), 0);
+	kernel_text_run(stage->procfs, &writer, outcome);
+	writer_fini(&writer);
+	return outcome->error;
 }
 
 static void
 take(struct stage *stage, const struct capture_request *request)
 {
-	assert_int_equal(kernel_text_open(stage->procfs, request, &stage->text), 0);
-	assert_int_equal(kernel_text_take(&stage->text, request, keep, stage), 0);
-	close(stage->text.kcore);
+	struct capture_outcome outcome;
+	const struct captured *captured = &outcome.reply.captured;
+
+	assert_int_equal(run(stage, request, &outcome), 0);
+	assert_true(outcome.reply.has_ended);
+	if (captured->layout.data)
+		assert_int_equal(captured_layout_decode(captured->layout.data, captured->layout.size, &stage->layout),
+		                 0);
+	if (captured->parcel_count > 0) {
+		const struct captured_value *parcel = &outcome.reply.parcels[0];
+
+		assert_int_equal(captured->parcel_count, 1);
+		stage->count = captured_parcel_decode(parcel->data, parcel->size, stage->numbers, stage->bytes);
+		assert_int_equal(stage->numbers[0], parcel->block);
+	}
+	capture_outcome_fini(&outcome);
+}
+
+static void
+fails(const struct stage *stage, const struct capture_request *request, int err)
+{
+	struct capture_outcome outcome;
+
+	assert_int_equal(run(stage, request, &outcome), err);
+	capture_outcome_fini(&outcome);
 }
 
 static void
@@ -260,10 +279,10 @@ what_is_not_there_is_said(void **state)
 				     odd = {.image = {IMAGE_MODULE, .path = "x"}}, kernel = {.image = KERNEL};
 	struct stage *stage = *state;
 
-	assert_int_equal(kernel_text_open(stage->procfs, &gone, &stage->text), -ENOENT);
-	assert_int_equal(kernel_text_open(stage->procfs, &odd, &stage->text), -ENOENT);
+	fails(stage, &gone, -ENOENT);
+	fails(stage, &odd, -ENOENT);
 	remove_file(stage, "kcore");
-	assert_int_equal(kernel_text_open(stage->procfs, &kernel, &stage->text), -ENODEV);
+	fails(stage, &kernel, -ENODEV);
 }
 
 static void
@@ -273,9 +292,7 @@ a_core_that_is_none_is_refused(void **state)
 	struct stage *stage = *state;
 
 	write_text(stage, "kcore", "no core at all, but as long as the header of one would have to be, and some", 75);
-	assert_int_equal(kernel_text_open(stage->procfs, &request, &stage->text), 0);
-	assert_true(kernel_text_take(&stage->text, &request, keep, stage) < 0);
-	close(stage->text.kcore);
+	fails(stage, &request, -DCPI_EDAMAGED);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
