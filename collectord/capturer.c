@@ -59,6 +59,7 @@ capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
 	const uint64_t again_ns = AGAIN_FIRST_NS << doublings;
 
 	entry->rounds++;
+	entry->asked_ns = now_ns;
 	entry->due_ns = now_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
 }
 
@@ -118,7 +119,8 @@ is_paid(const struct capturer *capturer, const struct capture_entry *entry)
 
 /*
  * When `entry` may be asked about, UINT64_MAX for as long as samples have not paid for it: packages keep their files,
- * so these do not burden the start, nor a short run, and cost little beside sampling in a long one.
+ * so these do not burden the start, nor a short run, and cost little beside sampling in a long one. Of any image, some
+ * samples in code that is not there yet can wait: there are always some, of dcpid itself as well.
  */
 static uint64_t
 entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
@@ -126,6 +128,8 @@ entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
 
+	if (entry->has_names && entry->known_count > 0 && entry->fresh < CAPTURE_MORE_SAMPLES)
+		return entry->asked_ns + AGAIN_MAX_NS;
 	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
 }
 
@@ -336,7 +340,7 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		return;
 	}
 	place_table_unask(&set->places, (uint32_t)(entry - set->entries));
-	entry->fresh = 1;
+	entry->fresh = CAPTURE_MORE_SAMPLES;
 }
 
 void

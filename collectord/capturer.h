@@ -34,6 +34,9 @@ struct capturer_options {
 	const struct log *log;     /* NULL is allowed */
 };
 
+#define CAPTURE_MORE_SAMPLES                                                                                           \
+	32 /* in code that is not there yet: so many are worth a run, of 5 to 10 ms, within an hour */
+
 struct capturer;
 
 /* Starts the thread. NULL and errno. */
@@ -46,10 +49,11 @@ void capturer_free(struct capturer *capturer);
 void capturer_see(struct capturer *capturer, const struct image_table *images, const struct attribution *attribution);
 
 /*
- * After a flush: store what was taken, and note where the samples of `entries`, whose images are of `images`, were.
+ * After a flush: store what was taken, and note where the samples of `entries`, whose images are of `images`, were: of
+ * events below `first_sum`.
  */
 void capturer_settle(struct capturer *capturer, struct profile *profile, const struct image_table *images,
-                     const struct tally_entry *entries, size_t count);
+                     size_t first_sum, const struct tally_entry *entries, size_t count);
 
 /* These images are about to be freed. */
 void capturer_forget(struct capturer *capturer, const struct image_table *images);

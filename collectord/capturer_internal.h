@@ -28,9 +28,10 @@ struct capture_entry {
 	uint32_t *known;
 	size_t known_count;
 	uint64_t samples;
-	uint32_t fresh; /* granules that were not asked for */
+	uint64_t fresh; /* samples in granules that were not asked for */
 	unsigned rounds;
-	uint64_t due_ns; /* CLOCK_MONOTONIC: not before */
+	uint64_t due_ns;   /* CLOCK_MONOTONIC: not before */
+	uint64_t asked_ns; /* likewise, when it was asked about last, or seen first */
 };
 
 /* The images of one session. */

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "collectord/machine.h"
 #include "process/image_of_mapping.h"
 
 struct capture_set *
@@ -106,7 +108,11 @@ add_entries(struct capture_set *set, size_t count)
 		const struct image *image = image_table_get(set->images, (uint32_t)set->count);
 		struct capture_entry *entry = &grown[set->count];
 
-		*entry = (struct capture_entry){.image = image, .is_wanted = is_wanted(image)};
+		*entry = (struct capture_entry){
+			.image = image,
+			.is_wanted = is_wanted(image),
+			.asked_ns = machine_clock_ns(CLOCK_MONOTONIC),
+		};
 		entry->is_volatile = is_volatile(image, &entry->size);
 		entry->is_packaged = !entry->is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
 	}

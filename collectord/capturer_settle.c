@@ -131,24 +131,25 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 }
 
 static void
-note_places(struct capturer *capturer, const struct image_table *images, const struct tally_entry *entries,
-            size_t count)
+note_places(struct capturer *capturer, const struct image_table *images, size_t first_sum,
+            const struct tally_entry *entries, size_t count)
 {
 	struct capture_set *set;
 	uint64_t samples = 0;
 
 	for (size_t i = 0; i < count; i++)
-		samples += entries[i].count;
+		samples += entries[i].event < first_sum ? entries[i].count : 0;
 	pthread_mutex_lock(&capturer->lock);
 	capturer_pay(capturer, samples);
 	set = capturer_find_set(capturer, images);
 	for (size_t i = 0; set && i < count; i++) {
 		struct capture_entry *entry = entries[i].image < set->count ? &set->entries[entries[i].image] : NULL;
 
-		if (!entry || !entry->is_wanted || entry->is_given_up)
+		if (!entry || !entry->is_wanted || entry->is_given_up || entries[i].event >= first_sum)
 			continue;
 		entry->samples += entries[i].count;
-		entry->fresh += place_table_note(&set->places, entries[i].image, entries[i].offset);
+		if (place_table_note(&set->places, entries[i].image, entries[i].offset))
+			entry->fresh += entries[i].count;
 	}
 	pthread_cond_broadcast(&capturer->changed);
 	pthread_mutex_unlock(&capturer->lock);
@@ -227,7 +228,7 @@ note_stored(struct capturer *capturer, const struct capture_result *result, int 
 	}
 	if (err || is_refused) {
 		place_table_unask(&set->places, (uint32_t)(entry - set->entries));
-		entry->fresh = 1;
+		entry->fresh = CAPTURE_MORE_SAMPLES;
 	}
 	if (is_refused)
 		entry->due_ns = 0;
@@ -284,14 +285,14 @@ store_results(struct capturer *capturer, struct profile *profile)
 }
 
 void
-capturer_settle(struct capturer *capturer, struct profile *profile, const struct image_table *images,
+capturer_settle(struct capturer *capturer, struct profile *profile, const struct image_table *images, size_t first_sum,
                 const struct tally_entry *entries, size_t count)
 {
 	uint64_t bytes = 0;
 
 	store_results(capturer, profile);
 	learn_extents(capturer, profile, images);
-	note_places(capturer, images, entries, count);
+	note_places(capturer, images, first_sum, entries, count);
 	if (profile_captured_bytes(profile, &bytes) == 0) {
 		pthread_mutex_lock(&capturer->lock);
 		capturer->bytes = bytes;

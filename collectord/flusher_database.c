@@ -209,6 +209,17 @@ store_kernel_names(struct flusher *flusher, uint32_t first_image, uint32_t count
 	pthread_mutex_unlock(&flusher->lock);
 }
 
+/* Events from here on are sums of those before: their counts are no samples. */
+static size_t
+first_sum(const struct epoch *epoch)
+{
+	size_t index = 0;
+
+	while (epoch && index < epoch->event_count && epoch_weighed_event(epoch, index) == epoch->event_count)
+		index++;
+	return epoch ? index : EVENTS_MAX;
+}
+
 static int
 write_batch(struct flusher *flusher, struct work *work, const struct retention_options *retention)
 {
@@ -250,7 +261,8 @@ write_batch(struct flusher *flusher, struct work *work, const struct retention_o
 		code_namer_store(flusher->namer, flusher->profile);
 	}
 	if (!err && flusher->capturer)
-		capturer_settle(flusher->capturer, flusher->profile, work->images, work->entries, work->entry_count);
+		capturer_settle(flusher->capturer, flusher->profile, work->images, first_sum(flusher->epoch),
+		                work->entries, work->entry_count);
 	return err;
 }
 

@@ -63,10 +63,8 @@ place_table_note(struct place_table *table, uint32_t image, uint64_t offset)
 		slot->block = (uint32_t)block;
 		table->count++;
 	}
-	if (slot->seen >> granule & 1)
-		return false;
 	slot->seen |= UINT64_C(1) << granule;
-	return true;
+	return !(slot->asked >> granule & 1);
 }
 
 static int

@@ -29,7 +29,7 @@ struct place_table {
 
 void place_table_fini(struct place_table *table);
 
-/* A sample at byte `offset` of the image: true when its granule is new, and there is room for it. */
+/* A sample at byte `offset` of the image: true when its granule was not asked for, and there is room for it. */
 bool place_table_note(struct place_table *table, uint32_t image, uint64_t offset);
 
 /*
