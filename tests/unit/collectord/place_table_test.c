@@ -10,11 +10,11 @@ places_come_back_once(void **state)
 	struct request_place places[8];
 
 	(void)state;
-	assert_true(place_table_note(&table, 7, 0x5000));  /* block 5, granule 0 */
-	assert_true(place_table_note(&table, 7, 0x503f));  /* the same: nobody has asked yet */
-	assert_true(place_table_note(&table, 7, 0x5040));  /* granule 1 */
-	assert_true(place_table_note(&table, 7, 0x2fff));  /* block 2, granule 63 */
-	assert_true(place_table_note(&table, 8, 0x5000));  /* another image */
+	assert_true(place_table_note(&table, 7, 0x5000)); /* block 5, granule 0 */
+	assert_true(place_table_note(&table, 7, 0x503f)); /* the same: nobody has asked yet */
+	assert_true(place_table_note(&table, 7, 0x5040)); /* granule 1 */
+	assert_true(place_table_note(&table, 7, 0x2fff)); /* block 2, granule 63 */
+	assert_true(place_table_note(&table, 8, 0x5000)); /* another image */
 	assert_int_equal(place_table_ask(&table, 7, places, 8), 2);
 	assert_int_equal(places[0].block, 2);
 	assert_true(places[0].granules == UINT64_C(1) << 63);
