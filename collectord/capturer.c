@@ -120,7 +120,7 @@ is_paid(const struct capturer *capturer, const struct capture_entry *entry)
 /*
  * When `entry` may be asked about, UINT64_MAX for as long as samples have not paid for it: packages keep their files,
  * so these do not burden the start, nor a short run, and cost little beside sampling in a long one. Of any image, some
- * samples in code that is not there yet can wait: there are always some, of dcpid itself as well.
+ * samples in code that nobody was asked about can wait: there are always some, of dcpid itself as well.
  */
 static uint64_t
 entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
@@ -128,9 +128,10 @@ entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
 
-	if (entry->has_names && entry->known_count > 0 && entry->fresh < CAPTURE_MORE_SAMPLES)
-		return entry->asked_ns + AGAIN_MAX_NS;
-	return entry->is_packaged && entry->due_ns < first_ns ? first_ns : entry->due_ns;
+	const bool can_wait = entry->has_names && entry->known_count > 0 && entry->fresh < CAPTURE_MORE_SAMPLES;
+	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
+
+	return entry->is_packaged && due_ns < first_ns ? first_ns : due_ns;
 }
 
 /* Nanoseconds of processor time in one of the clock. */
@@ -203,7 +204,7 @@ spend(struct capturer *capturer, const struct capture_result *result, uint64_t o
 	const uint64_t cost_ns = result->outcome.cpu_ns + own_ns;
 	int64_t advanced_ns;
 
-	capturer->cpu_ns += result->outcome.cpu_ns;
+	capturer->cpu_ns += is_of_kernel(&result->image) ? own_ns : result->outcome.cpu_ns;
 	capturer->allowance_ns -= (int64_t)cost_ns;
 	if (result->was_packaged)
 		capturer->saved_ns -= (int64_t)cost_ns;
@@ -239,7 +240,7 @@ place_end(const struct capture_entry *entry)
 {
 	if (entry->image->kind != IMAGE_MODULE)
 		return entry->place.end;
-	return entry->size > 0 && entry->place.start > 0 ? entry->place.start + entry->size : 0;
+	return entry->text_size > 0 && entry->place.start > 0 ? entry->place.start + entry->text_size : 0;
 }
 
 /* Encode the question about `entry`, and take down whose answer will come. With the lock held. */
@@ -414,6 +415,15 @@ credit_ns(const struct capturer *capturer)
 	return -CREDIT * advance_ns(&capturer->options);
 }
 
+/* When may_ask() is to be tried again, unless something changes before. */
+static uint64_t
+try_again_ns(const struct capturer *capturer, uint64_t now_ns)
+{
+	const uint64_t again_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
+
+	return again_ns < capturer->full_until_ns ? capturer->full_until_ns : again_ns;
+}
+
 /* Is there anything that could be paid for, and stored? */
 static bool
 may_ask(const struct capturer *capturer, uint64_t now_ns)
@@ -435,7 +445,7 @@ run(void *context)
 		uint64_t due_ns;
 
 		refill(capturer, now_ns);
-		due_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
+		due_ns = try_again_ns(capturer, now_ns);
 		if (may_ask(capturer, now_ns))
 			entry = choose(capturer, now_ns, &set, &due_ns);
 		if (entry)

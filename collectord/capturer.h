@@ -1,15 +1,17 @@
 /*
  * capturer.h - the thread that has names and text taken of the images that get samples
  *
- * One image at a time, each by a process of its own (capture_child.h): first those that may soon be gone - programs
- * and libraries that lie in none of the system's directories - then those without names, then those with samples at
- * new places. What packages installed waits at the start for a while: packages keep their files, where a report finds
- * them, and a short run is not burdened; then it is asked about as samples have paid for it, each some nanoseconds. An
- * image is asked about again after 10 s, 20 s, 40 s, ... an hour, but at once for the text of one that was asked about
- * before anybody knew where its samples are. What that costs is paid from an eighth of the limit on overhead, a little
- * of it in advance. What was taken waits for the flusher to store it. An image whose file cannot be read, or that costs
- * a process its life, is said once and not tried again. Thread rule: capturer_see() is the event loop's,
- * capturer_settle(), capturer_forget() and capturer_begin_database() are the flusher's; the others as they say.
+ * One image at a time, each by a process of its own (capture_child.h), but the kernel's and its modules' by the thread
+ * itself (kernel_text.h): first those that may soon be gone - programs and libraries that lie in none of the system's
+ * directories - then those without names, then those with samples at new places. What packages installed waits at the
+ * start for a while: packages keep their files, where a report finds them, and a short run is not burdened; then it is
+ * asked about as samples have paid for it, each some nanoseconds. An image is asked about again after 10 s, 20 s, 40 s,
+ * ... an hour, when it has CAPTURE_MORE_SAMPLES at new places by then, or else an hour after the last time; but at once
+ * for the text of one that was asked about before anybody knew where its samples are. What that costs is paid from an
+ * eighth of the limit on overhead, a little of it in advance. What was taken waits for the flusher to store it. An
+ * image whose file cannot be read, or that costs a process its life, is said once and not tried again. Thread rule:
+ * capturer_see() is the event loop's, capturer_settle(), capturer_forget() and capturer_begin_database() are the
+ * flusher's; the others as they say.
  */
 #ifndef DCPI_COLLECTORD_CAPTURER_H
 #define DCPI_COLLECTORD_CAPTURER_H
@@ -34,8 +36,7 @@ struct capturer_options {
 	const struct log *log;     /* NULL is allowed */
 };
 
-#define CAPTURE_MORE_SAMPLES                                                                                           \
-	32 /* in code that is not there yet: so many are worth a run, of 5 to 10 ms, within an hour */
+#define CAPTURE_MORE_SAMPLES 32 /* a run takes 5 to 10 ms of processor time: fewer samples at new places can wait */
 
 struct capturer;
 
@@ -70,7 +71,7 @@ struct capturer_stats {
 	uint64_t taken;        /* runs that gave something */
 	uint64_t failed;       /* images that are not tried any more */
 	uint64_t waiting;      /* images that something is wanted of, now or later */
-	uint64_t cpu_ns;       /* processor time of all runs */
+	uint64_t cpu_ns;       /* processor time of all runs, those of the thread itself included */
 	uint64_t bytes, limit; /* of the database */
 	bool is_full;
 	bool kernel_is_closed; /* /proc/kcore may not be read */

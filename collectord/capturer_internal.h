@@ -14,7 +14,8 @@
 struct capture_entry {
 	const struct image *image;
 	struct image_place place; /* who ran it last */
-	uint64_t size;            /* of its file; of a module's text; 0: not known */
+	uint64_t size;            /* of its file; 0: not known */
+	uint64_t text_size;       /* of a module; 0: not known */
 	bool is_wanted;           /* of a kind that can be captured at all */
 	bool is_volatile;         /* its file may soon be gone */
 	bool is_packaged;         /* it stays where it is until a package is upgraded, or the machine starts again */

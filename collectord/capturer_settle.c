@@ -122,12 +122,34 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 		entry = &set->entries[numbers[i]];
 		if (!entry->is_busy) {
 			entry->is_roots = image.is_roots;
-			entry->size = image.kind == IMAGE_MODULE ? text_size : entry->size;
+			entry->text_size = text_size;
 			take_extent(entry, &extent);
 		}
 		pthread_mutex_unlock(&capturer->lock);
 		free(extent.blocks);
 	}
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* Of kernel and modules the blocks on either side are taken (kernel_text.h), and nothing else: are all three there? */
+static bool
+is_there(const struct capture_entry *entry, uint64_t offset)
+{
+	const uint32_t block = (uint32_t)(offset / CAPTURED_BLOCK_SIZE);
+	size_t found = 0;
+
+	if (entry->image->kind != IMAGE_KERNEL && entry->image->kind != IMAGE_MODULE)
+		return false;
+	for (uint32_t number = block ? block - 1 : 0; number <= block + 1 && entry->known_count; number++)
+		found += bsearch(&number, entry->known, entry->known_count, sizeof(number), compare_numbers) != NULL;
+	return found == (block ? 3 : 2);
 }
 
 static void
@@ -148,7 +170,8 @@ note_places(struct capturer *capturer, const struct image_table *images, size_t 
 		if (!entry || !entry->is_wanted || entry->is_given_up || entries[i].event >= first_sum)
 			continue;
 		entry->samples += entries[i].count;
-		if (place_table_note(&set->places, entries[i].image, entries[i].offset))
+		if (place_table_note(&set->places, entries[i].image, entries[i].offset) &&
+		    !is_there(entry, entries[i].offset))
 			entry->fresh += entries[i].count;
 	}
 	pthread_cond_broadcast(&capturer->changed);

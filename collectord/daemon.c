@@ -13,7 +13,7 @@
 
 #define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves */
 #define SECOND_NS         UINT64_C(1000000000)
-#define LOOK_INTERVAL_NS  UINT64_C(600000000) /* after a ring has called; more than between two calls of a fast one */
+#define LOOK_INTERVAL_NS  UINT64_C(600000000) /* after a ring has called, and while processes begin */
 
 /* The watchdog is fed by samples that could be taken, and not more often than it needs. */
 static void
@@ -77,28 +77,41 @@ look_again(struct daemon *daemon)
 
 	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
 		loop_watch_rearm(daemon->look_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
-	for (size_t i = 0; i < daemon->ring_count; i++)
-		if (daemon->rings[i])
-			loop_watch_listen(daemon->rings[i], sampler_calls(collection_sampler(daemon->collection), i));
 }
 
-/* Idle CPUs call when they work again. */
-void
-daemon_watch_idle(struct daemon *daemon)
-{
-	sampler_watch_idle(collection_sampler(daemon->collection));
-	look_again(daemon);
-}
-
-/* This is done often. Whether the machine has changed takes longer to find out: the timer does it. */
+/* Idle CPUs call when they work again: they are listened to before anything else is done. */
 static void
-look_at_rings(struct daemon *daemon)
+watch_idle(struct daemon *daemon)
 {
 	struct sampler *sampler = collection_sampler(daemon->collection);
 
 	sampler_watch_idle(sampler);
+	for (size_t i = 0; i < daemon->ring_count; i++)
+		if (daemon->rings[i])
+			loop_watch_listen(daemon->rings[i], sampler_calls(sampler, i));
+}
+
+void
+daemon_watch_idle(struct daemon *daemon)
+{
+	watch_idle(daemon);
+	look_again(daemon);
+}
+
+/*
+ * This is done often. Whether the machine has changed takes longer to find out: the timer does it. As long as processes
+ * begin, it is done again earlier than busy CPUs need it: a program may soon have ended, and its file be gone.
+ */
+static void
+look_at_rings(struct daemon *daemon)
+{
+	struct sampler *sampler = collection_sampler(daemon->collection);
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	watch_idle(daemon);
 	sampler_dither(sampler);
-	if (sampler_is_due(sampler, machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns))
+	daemon->look_ns = sampler_tells_of_processes(sampler) ? now_ns + LOOK_INTERVAL_NS : UINT64_MAX;
+	if (sampler_is_due(sampler, now_ns - daemon->drained_ns))
 		drain_if_due(daemon);
 }
 
@@ -108,8 +121,6 @@ on_look_alarm(void *context)
 	struct daemon *daemon = context;
 
 	look_at_rings(daemon);
-	if (machine_clock_ns(CLOCK_MONOTONIC) >= daemon->look_ns)
-		daemon->look_ns = UINT64_MAX;
 	look_again(daemon);
 }
 

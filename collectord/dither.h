@@ -24,9 +24,9 @@
 #define DITHER_REPAYMENT   32                   /* and pays back no more than the mean divided by it */
 #define DITHER_PERIOD_MIN  64                   /* shorter ones are left alone: they are next to nothing */
 #define DITHER_SAMPLES     32                   /* a stretch has at least so many: half a sample is lost with each */
-#define DITHER_INTERVAL_NS UINT64_C(850000000)  /* and lasts at least so long: a change costs some 10 us */
-#define DITHER_ENOUGH      3000                 /* and that has this many samples, */
-#define DITHER_LONGEST_NS  UINT64_C(8000000000) /* or lasts for so long */
+#define DITHER_INTERVAL_NS UINT64_C(850000000)  /* and lasts at least so long: a change costs 30 to 190 us */
+#define DITHER_ENOUGH      3000                 /* it ends after so many samples */
+#define DITHER_LONGEST_NS  UINT64_C(8000000000) /* or after so long, if it has DITHER_SAMPLES by then */
 
 /* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {

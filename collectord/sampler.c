@@ -293,6 +293,15 @@ sampler_is_pressed(const struct sampler *sampler)
 
 /* Rings call at times of their own, as many as there are CPUs; what began is drained for all of them at once. */
 bool
+sampler_tells_of_processes(const struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].sideband, 0))
+			return true;
+	return false;
+}
+
+bool
 sampler_is_due(const struct sampler *sampler, uint64_t since_ns)
 {
 	const bool rests = since_ns < DRAIN_REST_NS && !sampler_is_pressed(sampler);

@@ -93,9 +93,9 @@ size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
 
 /*
- * Is that descriptor to be listened to now? Not that of a busy CPU which is looked at once a second anyhow, when
- * sampler_idle_due_ns() says: its calls would be as many more wake-ups as there are CPUs. It is where more may come in
- * that time than the ring holds.
+ * Is that descriptor to be listened to now? Not that of a busy CPU, for all of those are looked at once a second, when
+ * sampler_idle_due_ns() says: calls would be as many more wake-ups as there are CPUs. A ring that a second may fill by
+ * more than a half is always listened to.
  */
 bool sampler_calls(const struct sampler *sampler, size_t index);
 
@@ -112,6 +112,9 @@ int sampler_drain(struct sampler *sampler);
  */
 bool sampler_is_due(const struct sampler *sampler, uint64_t since_ns);
 
+/* Is there a record about processes that was not taken yet? */
+bool sampler_tells_of_processes(const struct sampler *sampler);
+
 /*
  * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark
  * will not say so again before it is full.
@@ -119,8 +122,8 @@ bool sampler_is_due(const struct sampler *sampler, uint64_t since_ns);
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /*
- * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a ring does: busy
- * CPUs let theirs call once or twice a second, before it is full, idle ones wake nobody. Drains nothing.
+ * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a ring does, and
+ * when sampler_idle_due_ns() is over. Drains nothing.
  */
 void sampler_dither(struct sampler *sampler);
 

@@ -10,7 +10,9 @@
 
 #define SAMPLE_BYTES 40  /* without a cgroup */
 #define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
-#define FULL_PERCENT 60  /* of a ring, that a second may fill where it is looked at once a second */
+#define FULL_PERCENT                                                                                                   \
+	50 /* of a ring, that a second may fill where nobody listens: a look that finds 35 leaves it be                \
+	    */
 
 bool
 sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
@@ -156,8 +158,8 @@ sampler_calls(const struct sampler *sampler, size_t index)
 	for (size_t e = 0; e < sampler->event_count; e++) {
 		if (cpu->counters[e].fd < 0)
 			continue;
-		if (!sampler->events[e].rate)
-			return true; /* nobody knows how often it happens */
+		if (!sampler->events[e].rate || !event_is_clock(&sampler->events[e].encoding))
+			return true; /* how often it happens is not known, or was guessed from what was seen */
 		samples += sampler->events[e].rate;
 		is_looked_at |= cpu->idle[e].counter.fd >= 0 && !cpu->idle[e].is_idle;
 	}

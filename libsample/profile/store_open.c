@@ -15,8 +15,9 @@
 #include "profile/meta.h"
 #include "profile/profile.h"
 
-#define DATA_MODE 0640
-#define LOCK_MODE 0600 /* what writers share, mutexes among it, is nobody else's */
+#define TOP_LEVEL_LEAVES 16 /* pages of the main tree that are looked at: ours has some thirty names in one or two */
+#define DATA_MODE        0640
+#define LOCK_MODE        0600 /* what writers share, mutexes among it, is nobody else's */
 
 #define OPEN_TRIES    10
 #define MOMENT_NS     1000000
@@ -221,28 +222,27 @@ count_top_level(MDB_txn *txn, size_t *count)
 }
 
 static int
-pass_over(void *context, const struct pages_leaf *leaf)
+count_leaf(void *context, const struct pages_leaf *leaf)
 {
-	(void)context;
+	unsigned *count = context;
+
 	(void)leaf;
-	return 0;
+	return ++*count == TOP_LEVEL_LEAVES ? 1 : 0;
 }
 
 /* LMDB finds nothing in a page of other bytes, if they happen to look like a leaf's: is each page what it should be? */
 static bool
-top_level_is_whole(int fd)
+top_level_is_damaged(int fd)
 {
 	struct pages_meta metas[2];
 	struct pages *pages = NULL;
-	uint64_t damaged = 1;
+	uint64_t damaged = 0;
+	unsigned leaves = 0;
 
-	if (pages_open(fd, &pages) == 0 && pages_metas(pages, metas) > 0) {
-		damaged = 0;
-		if (pages_walk(pages, &metas[0].main, pass_over, NULL, &damaged))
-			damaged = 1;
-	}
+	if (pages_open(fd, &pages) == 0 && pages_metas(pages, metas) > 0)
+		(void)pages_walk(pages, &metas[0].main, count_leaf, &leaves, &damaged);
 	pages_free(pages);
-	return damaged == 0;
+	return damaged > 0;
 }
 
 /*
@@ -256,7 +256,7 @@ is_ours(const struct store *store, MDB_txn *txn)
 	MDB_dbi table;
 	int fd;
 
-	if (mdb_env_get_fd(store->env, &fd) || !top_level_is_whole(fd))
+	if (mdb_env_get_fd(store->env, &fd) || top_level_is_damaged(fd))
 		return true; /* whose it is cannot be seen for damage */
 	for (enum table i = 0; i < TABLE_COUNT; i++) {
 		int rc = mdb_dbi_open(txn, table_name(i), 0, &table);

@@ -103,6 +103,7 @@ budget()
 		bursts "$started" --seconds 5 --budget $percent
 		share=$(awk -v gone=$(($(date +%s%N) - began)) -v used=$(($(cpu_and_waiting "$started") - before)) \
 			-v could=$(($(cpu_and_waiting "$left_alone") - left_before)) 'BEGIN { print 100 * (could - used) / gone }')
+		check 'the program to compare with runs' kill -0 "$left_alone"
 		figure "budget $percent %: a program stood still for $share % of the time, by the scheduler's accounts;" \
 			"$(reported .steps) steps"
 		check_at_most "a program is slowed down by at most $percent %" "$(awk "BEGIN { print $percent * 1.1 + 0.3 }")" "$share"

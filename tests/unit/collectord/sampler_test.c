@@ -498,6 +498,27 @@ the_ring_of_a_cpu_that_works_need_not_call(void **state)
 	sampler_close(sampler);
 }
 
+/* Faults come as fast as programs make them, whatever was seen of them before. */
+static void
+a_ring_with_samples_of_something_else_calls(void **state)
+{
+	struct config config;
+	struct sampler *sampler;
+
+	(void)state;
+	memset(&config, 0, sizeof(config));
+	config.tally_limit = 4096;
+	config.ring_pages = 64;
+	config.sideband_pages = SIDEBAND_PAGES;
+	config.idle_rate = 20;
+	config.event_count = 2;
+	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
+	config.events[1] = (struct event_spec){.name = "page-faults", .rate = 100, .user = true, .kernel = true};
+	sampler = open_sampler_as(&config);
+	assert_true(sampler_calls(sampler, 1));
+	sampler_close(sampler);
+}
+
 static void
 a_ring_that_a_second_fills_calls(void **state)
 {
@@ -590,6 +611,7 @@ main(void)
 		cmocka_unit_test(samples_of_a_fault_that_another_samples_too_are_ours),
 		cmocka_unit_test(a_cpu_is_idle_until_a_process_has_a_label),
 		cmocka_unit_test(the_ring_of_a_cpu_that_works_need_not_call),
+		cmocka_unit_test(a_ring_with_samples_of_something_else_calls),
 		cmocka_unit_test(a_ring_that_a_second_fills_calls),
 		cmocka_unit_test(an_idle_period_that_is_no_longer_makes_nothing_due_at_once),
 		cmocka_unit_test(samples_that_wait_are_those_of_one_window),
