@@ -61,10 +61,7 @@ dither_begin(struct dither *dither, uint64_t mean, uint32_t cpu, uint64_t now_ns
 bool
 dither_is_due(const struct dither *dither, uint64_t now_ns)
 {
-	const uint64_t lasted_ns = now_ns - dither->since_ns;
-
-	return dither->samples >= (lasted_ns < DITHER_LONGEST_NS ? DITHER_ENOUGH : DITHER_SAMPLES) &&
-	       lasted_ns >= DITHER_INTERVAL_NS;
+	return dither->samples >= DITHER_SAMPLES && now_ns - dither->since_ns >= DITHER_INTERVAL_NS;
 }
 
 uint64_t
