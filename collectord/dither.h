@@ -3,11 +3,11 @@
  *
  * Who samples every n events and meets a loop of n, 2n or n/2 events sees one place of it only. DCPI drew each period
  * from 60K to 64K for that (TOCS 15(4), 4.1.1). The kernel offers to set a period by a call, which interrupts the CPU:
- * too dear for each sample. So a period is kept for a stretch of samples, for a second on a busy CPU, and lies
- * within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in steps of how far
- * the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the worst of loops
- * are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3 % it would be
- * four times.
+ * too dear for each sample. So a period is kept for a stretch of samples, for half a second to a second on a busy CPU,
+ * and lies within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in steps
+ * of how far the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the worst
+ * of loops are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3 % it
+ * would be four times.
  *
  * A change cuts the period under way short, half of it in the mean, whose events no sample stands for. That, and what a
  * stretch was longer or shorter than the mean, is owed, and paid back by the periods that follow: samples times the
@@ -23,7 +23,7 @@
 #define DITHER_REPAYMENT   32                  /* and pays back no more than the mean divided by it */
 #define DITHER_PERIOD_MIN  64                  /* shorter ones are left alone: they are next to nothing */
 #define DITHER_SAMPLES     32                  /* a stretch has at least so many: half a sample is lost with each */
-#define DITHER_INTERVAL_NS UINT64_C(850000000) /* and lasts at least so long: a change costs 30 to 190 us */
+#define DITHER_INTERVAL_NS UINT64_C(450000000) /* and lasts at least so long: a change costs 30 to 190 us */
 
 /* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {
