@@ -70,12 +70,6 @@ capture_entry_is_at_risk(const struct capture_entry *entry)
 	       (!entry->has_names || (entry->fresh && !entry->known_count));
 }
 
-static bool
-is_of_kernel(const struct image *image)
-{
-	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
-}
-
 enum rank {
 	RANK_VOLATILE = 1,
 	RANK_NAMES,
@@ -88,7 +82,7 @@ rank(const struct capturer *capturer, const struct capture_entry *entry)
 {
 	if (!entry->is_wanted || entry->is_busy || entry->is_given_up || entry->is_outranked)
 		return 0;
-	if (capturer->kernel_is_closed && is_of_kernel(entry->image))
+	if (capturer->kernel_is_closed && image_is_of_kernel(entry->image))
 		return 0;
 	if (capture_entry_is_at_risk(entry))
 		return RANK_VOLATILE;
@@ -127,7 +121,6 @@ entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 {
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
-
 	const bool can_wait = entry->has_names && entry->known_count > 0 && entry->fresh < CAPTURE_MORE_SAMPLES;
 	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
 
@@ -204,7 +197,7 @@ spend(struct capturer *capturer, const struct capture_result *result, uint64_t o
 	const uint64_t cost_ns = result->outcome.cpu_ns + own_ns;
 	int64_t advanced_ns;
 
-	capturer->cpu_ns += is_of_kernel(&result->image) ? own_ns : result->outcome.cpu_ns;
+	capturer->cpu_ns += image_is_of_kernel(&result->image) ? own_ns : result->outcome.cpu_ns;
 	capturer->allowance_ns -= (int64_t)cost_ns;
 	if (result->was_packaged)
 		capturer->saved_ns -= (int64_t)cost_ns;
@@ -322,7 +315,7 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		return;
 	entry->is_busy = false;
 	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
-	if (is_of_kernel(entry->image) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
+	if (image_is_of_kernel(entry->image) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
 		log_write(capturer->options.log, LOG_LEVEL_INFO, "the kernel's code is not captured: /proc/kcore: %s",
 		          error_text(err));
 		capturer->kernel_is_closed = true;
@@ -390,7 +383,7 @@ run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry
 	}
 	pthread_mutex_unlock(&capturer->lock);
 	began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	if (is_of_kernel(&result->image))
+	if (image_is_of_kernel(&result->image))
 		kernel_text_run("/proc", &writer, &result->outcome);
 	else
 		capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "collectord/kernel_names.h"
+#include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 
 #define STORED_MAX   16 /* answers after one flush: each is a transaction */
@@ -85,7 +86,7 @@ take_extent(struct capture_entry *entry, struct captured_extent *extent)
 	entry->known = extent->blocks;
 	entry->known_count = extent->count < REQUEST_KNOWN_MAX ? extent->count : REQUEST_KNOWN_MAX;
 	entry->has_extent = true;
-	entry->has_names = extent->has_layout && (extent->has_symbols || kind == IMAGE_KERNEL || kind == IMAGE_MODULE);
+	entry->has_names = extent->has_layout && (extent->has_symbols || image_is_of_kernel(entry->image));
 	memset(extent, 0, sizeof(*extent));
 }
 
@@ -130,28 +131,6 @@ learn_extents(struct capturer *capturer, struct profile *profile, const struct i
 	}
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-/* Of kernel and modules the blocks on either side are taken (kernel_text.h), and nothing else: are all three there? */
-static bool
-is_there(const struct capture_entry *entry, uint64_t offset)
-{
-	const uint32_t block = (uint32_t)(offset / CAPTURED_BLOCK_SIZE);
-	size_t found = 0;
-
-	if (entry->image->kind != IMAGE_KERNEL && entry->image->kind != IMAGE_MODULE)
-		return false;
-	for (uint32_t number = block ? block - 1 : 0; number <= block + 1 && entry->known_count; number++)
-		found += bsearch(&number, entry->known, entry->known_count, sizeof(number), compare_numbers) != NULL;
-	return found == (block ? 3 : 2);
-}
-
 static void
 note_places(struct capturer *capturer, const struct image_table *images, size_t first_sum,
             const struct tally_entry *entries, size_t count)
@@ -170,8 +149,11 @@ note_places(struct capturer *capturer, const struct image_table *images, size_t 
 		if (!entry || !entry->is_wanted || entry->is_given_up || entries[i].event >= first_sum)
 			continue;
 		entry->samples += entries[i].count;
-		if (place_table_note(&set->places, entries[i].image, entries[i].offset) &&
-		    !is_there(entry, entries[i].offset))
+		if (!place_table_note(&set->places, entries[i].image, entries[i].offset))
+			continue;
+		if (!image_is_of_kernel(entry->image) ||
+		    !kernel_text_is_known((uint32_t)(entries[i].offset / CAPTURED_BLOCK_SIZE), entry->known,
+		                          entry->known_count))
 			entry->fresh += entries[i].count;
 	}
 	pthread_cond_broadcast(&capturer->changed);

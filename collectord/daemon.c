@@ -88,7 +88,7 @@ watch_idle(struct daemon *daemon)
 	sampler_watch_idle(sampler);
 	for (size_t i = 0; i < daemon->ring_count; i++)
 		if (daemon->rings[i])
-			loop_watch_listen(daemon->rings[i], sampler_calls(sampler, i));
+			loop_watch_enable(daemon->rings[i], sampler_needs_wakeup(sampler, i));
 }
 
 void

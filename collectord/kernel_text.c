@@ -173,6 +173,19 @@ compare_numbers(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
+static bool
+is_among(uint32_t block, const uint32_t *known, size_t known_count)
+{
+	return known_count && bsearch(&block, known, known_count, sizeof(*known), compare_numbers);
+}
+
+bool
+kernel_text_is_known(uint32_t block, const uint32_t *known, size_t known_count)
+{
+	return (block == 0 || is_among(block - 1, known, known_count)) && is_among(block, known, known_count) &&
+	       is_among(block + 1, known, known_count);
+}
+
 /* The blocks with samples and those beside them, ascending, without those that are known. `numbers` has room for three
  * times the places. */
 static size_t
@@ -189,8 +202,7 @@ choose_blocks(const struct kernel_text *text, const struct capture_request *requ
 
 			if (count > 0 && numbers[count - 1] >= key)
 				continue;
-			if (request->known_count && bsearch(&key, request->known, request->known_count,
-			                                    sizeof(*request->known), compare_numbers))
+			if (is_among(key, request->known, request->known_count))
 				continue;
 			numbers[count++] = key;
 		}

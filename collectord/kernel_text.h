@@ -20,4 +20,7 @@
  */
 void kernel_text_run(const char *procfs, const struct byte_writer *request, struct capture_outcome *outcome);
 
+/* Would a request for `block` bring nothing, for it and the blocks beside it are among the `known`, ascending? */
+bool kernel_text_is_known(uint32_t block, const uint32_t *known, size_t known_count);
+
 #endif

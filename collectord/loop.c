@@ -120,7 +120,7 @@ loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *
 }
 
 void
-loop_watch_listen(struct loop_watch *descriptor, bool on)
+loop_watch_enable(struct loop_watch *descriptor, bool on)
 {
 	if (on == (event_pending(descriptor->event, EV_READ, NULL) != 0))
 		return;

@@ -28,9 +28,9 @@ struct loop_watch *loop_watch_descriptor(struct loop *loop, int fd, loop_callbac
 struct loop_watch *loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context);
 struct loop_watch *loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context);
 
-/* A descriptor is listened to from the start on. The call of a perf ring that came meanwhile is lost: the kernel
- * forgets it once the descriptor was asked about, and it is when it is listened to again. */
-void loop_watch_listen(struct loop_watch *descriptor, bool on);
+/* A descriptor is enabled from the start on. A wake-up by a perf ring while it is disabled is lost: the kernel clears
+ * the ring's poll flag when epoll asks for it, which it does when the descriptor is added again. */
+void loop_watch_enable(struct loop_watch *descriptor, bool on);
 
 /* Call `callback` once for each time it is armed; one that is armed already keeps its time. 0 or -ENOMEM. */
 struct loop_watch *loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context);

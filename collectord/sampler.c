@@ -291,7 +291,6 @@ sampler_is_pressed(const struct sampler *sampler)
 	return proc_reader_is_busy(sampler->reader) || is_any_fuller(sampler, 20);
 }
 
-/* Rings call at times of their own, as many as there are CPUs; what began is drained for all of them at once. */
 bool
 sampler_tells_of_processes(const struct sampler *sampler)
 {
@@ -301,16 +300,14 @@ sampler_tells_of_processes(const struct sampler *sampler)
 	return false;
 }
 
+/* What began is drained for all CPUs at once. */
 bool
 sampler_is_due(const struct sampler *sampler, uint64_t since_ns)
 {
-	const bool rests = since_ns < DRAIN_REST_NS && !sampler_is_pressed(sampler);
-
 	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT) ||
-		    (!rests && is_fuller(sampler->cpus[i].sideband, 0)))
+		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT))
 			return true;
-	return false;
+	return sampler_tells_of_processes(sampler) && (since_ns >= DRAIN_REST_NS || sampler_is_pressed(sampler));
 }
 
 int

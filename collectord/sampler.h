@@ -93,11 +93,11 @@ size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
 
 /*
- * Is that descriptor to be listened to now? Not that of a busy CPU, for all of those are looked at once a second, when
- * sampler_idle_due_ns() says: calls would be as many more wake-ups as there are CPUs. A ring that a second may fill by
- * more than a half is always listened to.
+ * Must the event loop wake up for that descriptor? Not for the samples of a busy CPU: a timer, at
+ * sampler_idle_due_ns(), drains those of all CPUs once a second, and each ring's wake-ups would come on top of it. Yes
+ * for a ring that one second can fill by more than a half.
  */
-bool sampler_calls(const struct sampler *sampler, size_t index);
+bool sampler_needs_wakeup(const struct sampler *sampler, size_t index);
 
 /*
  * Take the records older than SAMPLER_LAG_NS. 0; -ENOSPC when the tally is full: what was not added is kept and

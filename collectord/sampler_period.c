@@ -10,9 +10,7 @@
 
 #define SAMPLE_BYTES 40  /* without a cgroup */
 #define CALL_UNKNOWN 256 /* samples, where nobody knows how often the event happens */
-#define FULL_PERCENT                                                                                                   \
-	50 /* of a ring, that a second may fill where nobody listens: a look that finds 35 leaves it be                \
-	    */
+#define FULL_PERCENT 50  /* of a ring: what a second may bring where its wake-ups are not waited for */
 
 bool
 sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
@@ -147,7 +145,7 @@ calls_per_s(const struct sampler *sampler, size_t event)
 }
 
 bool
-sampler_calls(const struct sampler *sampler, size_t index)
+sampler_needs_wakeup(const struct sampler *sampler, size_t index)
 {
 	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
 	uint64_t samples = 0;

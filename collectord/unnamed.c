@@ -9,7 +9,7 @@
 static bool
 wants_names(struct profile *profile, const struct image *image, uint32_t number)
 {
-	return (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE) && !profile_has_symbols(profile, number);
+	return image_is_of_kernel(image) && !profile_has_symbols(profile, number);
 }
 
 /* Was there only no room for the names, for now? */

@@ -122,7 +122,7 @@ code_image_trouble(const struct image *image, int err)
 {
 	switch (-err) {
 	case ENOTSUP:
-		if (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE)
+		if (image_is_of_kernel(image))
 			return "the kernel's code was not captured (dcpid reads /proc/kcore where it may): dcpiprof "
 			       "says which of its procedures are hot";
 		if (code_maker_is_image(image))

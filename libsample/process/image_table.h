@@ -44,6 +44,13 @@ struct image {
 	                      no file */
 };
 
+/* Text of the kernel itself or of a module. */
+static inline bool
+image_is_of_kernel(const struct image *image)
+{
+	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
+}
+
 #define IMAGE_TABLE_BYTES_MAX ((size_t)4 << 20) /* as of image_table_bytes() */
 
 struct image_table;

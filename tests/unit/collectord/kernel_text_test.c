@@ -221,7 +221,7 @@ remove_file(const struct stage *stage, const char *name)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* It takes the kernel 40 ms, and was done for each block that was sampled later. */
+/* Listing the symbols takes the kernel 40 ms, too long to do it each time that another block has samples. */
 static void
 where_the_image_lies_is_known_and_no_symbol_listed(void **state)
 {
@@ -252,7 +252,7 @@ where_the_image_lies_is_known_and_no_symbol_listed(void **state)
 	assert_int_equal(stage->bytes[0], 'f');
 }
 
-/* It was loaded again, elsewhere, since it had its last sample. */
+/* The request has the address of the last sample; the module was unloaded and loaded at another one since. */
 static void
 a_module_that_has_moved_is_looked_for(void **state)
 {
@@ -270,6 +270,20 @@ a_module_that_has_moved_is_looked_for(void **state)
 	take(stage, &request);
 	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
 	assert_int_equal(stage->bytes[0], 'f');
+}
+
+static void
+a_block_is_known_with_those_beside_it(void **state)
+{
+	static const uint32_t known[] = {0, 1, 5, 6, 7, 9};
+
+	(void)state;
+	assert_true(kernel_text_is_known(0, known, 6));
+	assert_true(kernel_text_is_known(6, known, 6));
+	assert_false(kernel_text_is_known(1, known, 6));
+	assert_false(kernel_text_is_known(5, known, 6));
+	assert_false(kernel_text_is_known(8, known, 6));
+	assert_false(kernel_text_is_known(0, NULL, 0));
 }
 
 static void
@@ -307,6 +321,7 @@ main(void)
 		CASE(a_module_ends_with_its_last_function),
 		CASE(where_the_image_lies_is_known_and_no_symbol_listed),
 		CASE(a_module_that_has_moved_is_looked_for),
+		CASE(a_block_is_known_with_those_beside_it),
 		CASE(what_is_not_there_is_said),
 		CASE(a_core_that_is_none_is_refused),
 	};

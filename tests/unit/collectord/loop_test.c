@@ -125,7 +125,7 @@ map_code(void)
 	munmap(code, 4096);
 }
 
-/* Its ring calls at each mapping of code. */
+/* A perf event whose ring becomes readable with each executable mapping of this process. */
 static int
 open_ring(void **memory)
 {
@@ -147,7 +147,7 @@ open_ring(void **memory)
 }
 
 static void
-a_ring_that_is_not_listened_to_calls_nobody_nor_later(void **state)
+a_ring_that_is_disabled_wakes_nobody_nor_does_it_when_enabled_again(void **state)
 {
 	struct counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
 	void *memory;
@@ -155,12 +155,12 @@ a_ring_that_is_not_listened_to_calls_nobody_nor_later(void **state)
 	struct loop_watch *ring = loop_watch_descriptor(counter->loop, fd, count_call, counter);
 	struct loop_watch *timer = loop_watch_timer(counter->loop, 30000000, count_call, &end);
 
-	loop_watch_listen(ring, false);
-	loop_watch_listen(ring, false);
+	loop_watch_enable(ring, false);
+	loop_watch_enable(ring, false);
 	map_code();
 	assert_int_equal(loop_run(counter->loop), 0);
 	assert_int_equal(counter->calls, 0);
-	loop_watch_listen(ring, true);
+	loop_watch_enable(ring, true);
 	end.leave_after = 2;
 	assert_int_equal(loop_run(counter->loop), 0);
 	assert_int_equal(counter->calls, 0);
@@ -213,8 +213,8 @@ main(void)
 	                                        free_counter),
 		cmocka_unit_test_setup_teardown(a_descriptor_is_watched_as_long_as_it_is_readable, make_counter,
 	                                        free_counter),
-		cmocka_unit_test_setup_teardown(a_ring_that_is_not_listened_to_calls_nobody_nor_later, make_counter,
-	                                        free_counter),
+		cmocka_unit_test_setup_teardown(a_ring_that_is_disabled_wakes_nobody_nor_does_it_when_enabled_again,
+	                                        make_counter, free_counter),
 		cmocka_unit_test_setup_teardown(a_signal_is_an_event_and_no_interruption, make_counter, free_counter),
 		cmocka_unit_test_setup_teardown(what_is_no_longer_watched_calls_nobody, make_counter, free_counter),
 	};

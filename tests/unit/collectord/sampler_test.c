@@ -431,8 +431,9 @@ a_period_that_the_kernel_refuses_leaves_all_as_it_was(void **state)
 
 /* ---- idle CPUs: one without a sample is idle, also when that is because nothing was enabled ---- */
 
+/* With a clock of `rate` and, if its rate is not 0, page faults. */
 static struct sampler *
-open_sampler_that_slows_down_from(uint64_t rate)
+open_sampler_that_slows_down_from(uint64_t rate, uint64_t fault_rate)
 {
 	struct config config;
 
@@ -441,15 +442,16 @@ open_sampler_that_slows_down_from(uint64_t rate)
 	config.ring_pages = 64;
 	config.sideband_pages = SIDEBAND_PAGES;
 	config.idle_rate = 20;
-	config.event_count = 1;
+	config.event_count = fault_rate ? 2 : 1;
 	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = rate, .user = true, .kernel = true};
+	config.events[1] = (struct event_spec){.name = "page-faults", .rate = fault_rate, .user = true, .kernel = true};
 	return open_sampler_as(&config);
 }
 
 static struct sampler *
 open_sampler_that_slows_down(void)
 {
-	return open_sampler_that_slows_down_from(500);
+	return open_sampler_that_slows_down_from(500, 0);
 }
 
 /* How many CPUs are idle after the longest window. */
@@ -483,50 +485,40 @@ a_cpu_is_idle_until_a_process_has_a_label(void **state)
 	sampler_close(sampler);
 }
 
-/* Of CPUs that work all are looked at together: each ring that called would be a wake-up more. */
+/* A timer drains the rings of all busy CPUs at once: a wake-up by each ring would come on top of it. */
 static void
-the_ring_of_a_cpu_that_works_need_not_call(void **state)
+the_ring_of_a_busy_cpu_needs_no_wakeup(void **state)
 {
 	struct sampler *sampler = open_sampler_that_slows_down();
 
 	(void)state;
-	assert_true(sampler_calls(sampler, 0)); /* of processes that begin */
-	assert_false(sampler_calls(sampler, 1));
+	assert_true(sampler_needs_wakeup(sampler, 0)); /* of processes that begin */
+	assert_false(sampler_needs_wakeup(sampler, 1));
 	assert_in_range(sampler_idle_due_ns(sampler) - machine_clock_ns(CLOCK_MONOTONIC), 500000000, 1000000000);
 	idle_after_a_window(sampler);
-	assert_true(sampler_calls(sampler, 1));
+	assert_true(sampler_needs_wakeup(sampler, 1));
 	sampler_close(sampler);
 }
 
 /* Faults come as fast as programs make them, whatever was seen of them before. */
 static void
-a_ring_with_samples_of_something_else_calls(void **state)
+a_ring_with_samples_of_faults_needs_wakeups(void **state)
 {
-	struct config config;
-	struct sampler *sampler;
+	struct sampler *sampler = open_sampler_that_slows_down_from(500, 100);
 
 	(void)state;
-	memset(&config, 0, sizeof(config));
-	config.tally_limit = 4096;
-	config.ring_pages = 64;
-	config.sideband_pages = SIDEBAND_PAGES;
-	config.idle_rate = 20;
-	config.event_count = 2;
-	config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 500, .user = true, .kernel = true};
-	config.events[1] = (struct event_spec){.name = "page-faults", .rate = 100, .user = true, .kernel = true};
-	sampler = open_sampler_as(&config);
-	assert_true(sampler_calls(sampler, 1));
+	assert_true(sampler_needs_wakeup(sampler, 1));
 	sampler_close(sampler);
 }
 
 static void
-a_ring_that_a_second_fills_calls(void **state)
+a_ring_that_a_second_fills_needs_wakeups(void **state)
 {
-	struct sampler *dense = open_sampler_that_slows_down_from(5000), *never_idle = open_sampler(4096);
+	struct sampler *dense = open_sampler_that_slows_down_from(5000, 0), *never_idle = open_sampler(4096);
 
 	(void)state;
-	assert_true(sampler_calls(dense, 1)); /* 200 KB a second, and there are 256 KiB */
-	assert_true(sampler_calls(never_idle, 1));
+	assert_true(sampler_needs_wakeup(dense, 1)); /* 200 KB a second, and there are 256 KiB */
+	assert_true(sampler_needs_wakeup(never_idle, 1));
 	sampler_close(dense);
 	sampler_close(never_idle);
 }
@@ -610,9 +602,9 @@ main(void)
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
 		cmocka_unit_test(samples_of_a_fault_that_another_samples_too_are_ours),
 		cmocka_unit_test(a_cpu_is_idle_until_a_process_has_a_label),
-		cmocka_unit_test(the_ring_of_a_cpu_that_works_need_not_call),
-		cmocka_unit_test(a_ring_with_samples_of_something_else_calls),
-		cmocka_unit_test(a_ring_that_a_second_fills_calls),
+		cmocka_unit_test(the_ring_of_a_busy_cpu_needs_no_wakeup),
+		cmocka_unit_test(a_ring_with_samples_of_faults_needs_wakeups),
+		cmocka_unit_test(a_ring_that_a_second_fills_needs_wakeups),
 		cmocka_unit_test(an_idle_period_that_is_no_longer_makes_nothing_due_at_once),
 		cmocka_unit_test(samples_that_wait_are_those_of_one_window),
 	};
