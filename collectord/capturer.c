@@ -53,6 +53,13 @@ capturer_find_entry(struct capturer *capturer, const struct image *image, struct
 }
 
 void
+capturer_want_again(struct capture_set *set, struct capture_entry *entry)
+{
+	place_table_unask(&set->places, (uint32_t)(entry - set->entries));
+	entry->fresh = entry->samples > CAPTURE_MORE_SAMPLES ? entry->samples : CAPTURE_MORE_SAMPLES;
+}
+
+void
 capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
 {
 	const unsigned doublings = entry->rounds < AGAIN_DOUBLINGS ? entry->rounds : AGAIN_DOUBLINGS;
@@ -121,7 +128,9 @@ entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
 {
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
-	const bool can_wait = entry->has_names && entry->known_count > 0 && entry->fresh < CAPTURE_MORE_SAMPLES;
+	const bool is_enough =
+		entry->fresh >= CAPTURE_MORE_SAMPLES && entry->fresh >= entry->samples / CAPTURE_MORE_PART;
+	const bool can_wait = entry->has_names && entry->known_count > 0 && !is_enough;
 	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
 
 	return entry->is_packaged && due_ns < first_ns ? first_ns : due_ns;
@@ -333,8 +342,7 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		say_failure(capturer, result);
 		return;
 	}
-	place_table_unask(&set->places, (uint32_t)(entry - set->entries));
-	entry->fresh = CAPTURE_MORE_SAMPLES;
+	capturer_want_again(set, entry);
 }
 
 void

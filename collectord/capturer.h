@@ -6,12 +6,12 @@
  * directories - then those without names, then those with samples at new places. What packages installed waits at the
  * start for a while: packages keep their files, where a report finds them, and a short run is not burdened; then it is
  * asked about as samples have paid for it, each some nanoseconds. An image is asked about again after 10 s, 20 s, 40 s,
- * ... an hour, when it has CAPTURE_MORE_SAMPLES at new places by then, or else an hour after the last time; but at once
- * for the text of one that was asked about before anybody knew where its samples are. What that costs is paid from an
- * eighth of the limit on overhead, a little of it in advance. What was taken waits for the flusher to store it. An
- * image whose file cannot be read, or that costs a process its life, is said once and not tried again. Thread rule:
- * capturer_see() is the event loop's, capturer_settle(), capturer_forget() and capturer_begin_database() are the
- * flusher's; the others as they say.
+ * ... an hour, when CAPTURE_MORE_SAMPLES and one in CAPTURE_MORE_PART of its samples were at new places by then, or
+ * else an hour after the last time; but at once for the text of one that was asked about before anybody knew where its
+ * samples are. What that costs is paid from an eighth of the limit on overhead, a little of it in advance. What was
+ * taken waits for the flusher to store it. An image whose file cannot be read, or that costs a process its life, is
+ * said once and not tried again. Thread rule: capturer_see() is the event loop's, capturer_settle(), capturer_forget()
+ * and capturer_begin_database() are the flusher's; the others as they say.
  */
 #ifndef DCPI_COLLECTORD_CAPTURER_H
 #define DCPI_COLLECTORD_CAPTURER_H
@@ -36,7 +36,13 @@ struct capturer_options {
 	const struct log *log;     /* NULL is allowed */
 };
 
-#define CAPTURE_MORE_SAMPLES 32 /* a run takes 5 to 10 ms of processor time: fewer samples at new places can wait */
+/*
+ * Of an image whose names and text are there, samples at new places are worth another run when they are as many, and
+ * this part of all its samples: a run takes 5 to 20 ms of processor time, and a program goes on to reach new places for
+ * as long as it runs.
+ */
+#define CAPTURE_MORE_SAMPLES 32
+#define CAPTURE_MORE_PART    16
 
 struct capturer;
 

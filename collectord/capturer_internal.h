@@ -99,6 +99,9 @@ bool capture_entry_is_at_risk(const struct capture_entry *entry);
 /* Samples that were taken pay for what packages installed. With the lock held. */
 void capturer_pay(struct capturer *capturer, uint64_t samples);
 
+/* What `entry` was asked for did not come: all its places are new again. With the lock held. */
+void capturer_want_again(struct capture_set *set, struct capture_entry *entry);
+
 /* When `entry` may be asked about next. */
 void capturer_postpone(struct capture_entry *entry, uint64_t now_ns);
 

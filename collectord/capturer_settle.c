@@ -231,10 +231,8 @@ note_stored(struct capturer *capturer, const struct capture_result *result, int 
 		if (!result->had_places && !entry->known_count)
 			entry->due_ns = 0;
 	}
-	if (err || is_refused) {
-		place_table_unask(&set->places, (uint32_t)(entry - set->entries));
-		entry->fresh = CAPTURE_MORE_SAMPLES;
-	}
+	if (err || is_refused)
+		capturer_want_again(set, entry);
 	if (is_refused)
 		entry->due_ns = 0;
 }

@@ -198,9 +198,9 @@ start_capturer(struct stage *stage, uint64_t limit)
 
 /* Samples of `image`, seen and flushed: it is the first, or the one behind `packaged`. */
 static void
-sample_often(struct stage *stage, const struct image *image, uint32_t place, uint64_t count)
+sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64_t offset, uint64_t count)
 {
-	const struct tally_entry entry = {.image = place, .offset = 0x1010, .count = count};
+	const struct tally_entry entry = {.image = place, .offset = offset, .count = count};
 	const struct image *images[] = {place ? &packaged : image, image};
 	struct slice slice = {.epoch = stage->writer.epoch, .start_ns = 1, .end_ns = 2, .event_count = 1};
 	struct profile_batch batch = {
@@ -221,6 +221,12 @@ sample_often(struct stage *stage, const struct image *image, uint32_t place, uin
 	profile_renew_session(stage->writer.profile);
 	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
 	capturer_settle(stage->capturer, stage->writer.profile, stage->images, 1, &entry, 1);
+}
+
+static void
+sample_often(struct stage *stage, const struct image *image, uint32_t place, uint64_t count)
+{
+	sample_at(stage, image, place, 0x1010, count);
 }
 
 static void
@@ -473,6 +479,26 @@ a_few_samples_beside_what_is_there_can_wait(void **state)
 	assert_int_equal(runs(stage), 2);
 }
 
+/* Beside 2,000,000 samples, 71,000 at new places can wait for the hour; 171,000 are more than a sixteenth. An image is
+ * asked about again after 10 s. */
+static void
+a_small_part_at_new_places_can_wait(void **state)
+{
+	struct stage *stage = *state;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	sample_often(stage, &packaged, 0, 2000000);
+	wait_for(stage, 1, 0);
+	settle(stage);
+	sample_at(stage, &packaged, 0, 0x9010, 71000);
+	sleep(11);
+	assert_int_equal(runs(stage), 1);
+	sample_at(stage, &packaged, 0, 0xa010, 100000);
+	wait_for(stage, 2, 0);
+	assert_int_equal(runs(stage), 2);
+}
+
 /* What the database has from before, it is not given twice. */
 static void
 blocks_that_are_there_are_not_stored_again(void **state)
@@ -681,6 +707,7 @@ main(void)
 		CASE(a_large_package_waits_until_samples_have_paid_for_it),
 		CASE(packages_are_captured_as_samples_pay_for_them),
 		CASE(a_few_samples_beside_what_is_there_can_wait),
+		CASE(a_small_part_at_new_places_can_wait),
 		CASE(blocks_that_are_there_are_not_stored_again),
 		CASE(who_dies_is_named_once_and_left_alone),
 		CASE(a_limit_that_is_reached_is_said),
