@@ -19,7 +19,7 @@
 #define AGAIN_MAX_NS    (3600 * SECOND_NS)
 #define AGAIN_DOUBLINGS 9
 #define SHARE           8  /* of the overhead's limit */
-#define SAMPLE_PAYS_NS  20 /* for what packages installed: less than half of what perf record takes for a sample */
+#define SAMPLE_PAYS_NS  10 /* for what packages installed: a fifth of what perf record takes for a sample */
 #define NAMES_NS_A_BYTE 12 /* of a file's size: libc takes 10, cc1 of gcc 12, which is 33 MB, 23 */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
