@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "process/mapped_file.h"
 
 #define IDS 4 /* real, effective, saved, and that of the file system, by which the kernel judges an open */

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "capture/jail.h"
 #include "capture/protocol.h"
 #include "capture/run_time.h"

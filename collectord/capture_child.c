@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "collectord/machine.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 #include "collectord/worker_thread.h"

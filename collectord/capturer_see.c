@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "collectord/machine.h"
 #include "process/image_of_mapping.h"
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "collectord/machine.h"
 #include "collectord/worker_thread.h"
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "capture/protocol.h"
 #include "collectord/machine.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "profile/captured.h"
 
 int

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "collectord/worker_thread.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
 #include "collectord/healing.h"

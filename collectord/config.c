@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "collectord/config_events.h"
-#include "base/config_text.h"
-#include "base/config_value.h"
 #include "profile/profile.h"
 
 #define SECOND_NS UINT64_C(1000000000)

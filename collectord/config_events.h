@@ -6,8 +6,8 @@
 #ifndef DCPI_COLLECTORD_CONFIG_EVENTS_H
 #define DCPI_COLLECTORD_CONFIG_EVENTS_H
 
+#include "base/config.h"
 #include "collectord/config.h"
-#include "base/config_value.h"
 
 #define CONFIG_PERIOD_MAX UINT64_C(1000000000000) /* events, or ns for clocks */
 #define CONFIG_RATE_MAX   20000                   /* samples per second and CPU */

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/monotonic.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "collectord/worker_thread.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "collectord/healing.h"
 #include "collectord/machine.h"
 #include "process/image_of_mapping.h"

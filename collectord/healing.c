@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/guard.h"
+#include "base/text.h"
 
 #define MESSAGE         "DCPID_DAMAGED"
 #define MESSAGE_LABEL   "DCPID_LABEL"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 #define CHILD_SOCKET 3
 #define LAST_WAIT_NS UINT64_C(100000000) /* for a child that has been told to end */

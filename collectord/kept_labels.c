@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "collectord/request.h"
 #include "process/lines.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/monotonic.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "process/cgroup_table.h"

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/escape.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit", "compact", "label"};
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/cpu_list.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "collectord/machine.h"
 
 #define ALIVE_TRIES       3

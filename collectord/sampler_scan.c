@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "collectord/machine.h"
 
 #define START_WAIT_NS      UINT64_C(250000000) /* in which a usual machine has been read whole */

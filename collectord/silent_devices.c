@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 bool
 silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "collectord/trouble.h"
 #include "process/attribution.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/diff/report.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 struct code_log_place {
 	uint64_t at; /* in the log */

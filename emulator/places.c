@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "process/file_identity.h"
 #include "process/proc_maps.h"
 

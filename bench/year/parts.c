@@ -1,7 +1,7 @@
 /* What lasting commands do, sorted once for many flushes. */
 #include "bench/year/year.h"
 
-#include "tally/order.h"
+#include "tally/tally.h"
 
 static bool
 is_same(const struct tally_entry *a, const struct tally_entry *b)
@@ -30,7 +30,7 @@ sort_part(struct bench *bench, size_t part)
 		};
 		count++;
 	}
-	entries_sort(bench->entries, count);
+	tally_entries_sort(bench->entries, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_entry *entry = &bench->entries[i];
 

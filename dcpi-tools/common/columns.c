@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/escape.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 static const struct selection_event *
 event_called(const struct selection *selection, const char *name)

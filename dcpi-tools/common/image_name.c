@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/suggest.h"
+#include "base/text.h"
 #include "dcpi-tools/common/text.h"
 #include "process/code_maker.h"
 

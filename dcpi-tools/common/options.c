@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
 

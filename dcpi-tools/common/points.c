@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "process/hash.h"
 
 /* Where a procedure is in the list; another procedure may lie within, so that it comes up again. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 #define FIRST_NS 500000000u
 #define NEXT_NS  100000000u

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "analysis/effective.h"
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"

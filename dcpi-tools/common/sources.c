@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 
 #define TAB_WIDTH  8
 #define LINE_BYTES 64 /* of memory, that a line has besides its text */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"

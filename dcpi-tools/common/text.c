@@ -8,7 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "base/escape.h"
+#include "base/text.h"
 
 #define SHORT_TEXT PATH_MAX
 

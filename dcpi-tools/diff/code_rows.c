@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/align.h"
 

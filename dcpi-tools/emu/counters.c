@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "dcpi-tools/emulated/run_files.h"
 
 static bool

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "emulator/code_log.h"
 #include "process/image_of_mapping.h"
 

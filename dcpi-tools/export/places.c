@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/code_image.h"
-#include "base/grow.h"
+#include "base/array.h"
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/progress.h"
 #include "dcpi-tools/common/text.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "dcpi-tools/common/image_name.h"
 #include "process/hash.h"
 

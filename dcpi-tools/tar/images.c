@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "code/capture.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/procedure_options.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "dcpi-tools/common/symbolizer.h"
 
 /* Images come one after the other. */

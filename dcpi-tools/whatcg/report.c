@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/symbolizer.h"

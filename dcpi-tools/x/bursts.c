@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/monotonic.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/progress.h"
 #include "dcpi-tools/common/time_text.h"

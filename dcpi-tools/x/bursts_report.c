@@ -1,5 +1,5 @@
 /* What dcpix --bursts says at its end: see bursts.h. */
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/x/bursts.h"
 
 #include <errno.h>

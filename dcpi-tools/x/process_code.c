@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
-#include "base/monotonic.h"
+#include "base/array.h"
+#include "base/clock.h"
 
 #define EXEC_TRIES    20
 #define EXEC_PAUSE_US 5000

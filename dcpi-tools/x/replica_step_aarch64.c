@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/x/replica_state.h"
 
 #define PAGE          UINT64_C(4096)

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/x/replica_state.h"
 
 int

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define THREADS_MAX 65536
 #define TRACER      "TracerPid:"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 #define SPIN_NS          (200 * UINT64_C(1000)) /* nearly all have stopped by then */
 #define PATIENCE_NS      (100 * UINT64_C(1000000))

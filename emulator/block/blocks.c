@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "emulator/block/block_parts.h"
 #include "emulator/guest_code.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/host_thread.h"
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 uint64_t
 host_now_ns(void)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define NOTHING     UINT32_MAX
 #define VISITS_MOST 1e30 /* beyond that it is for ever */

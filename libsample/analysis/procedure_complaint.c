@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analysis/procedure_search.h"
-#include "base/escape.h"
+#include "base/text.h"
 
 #define NAMED_MAX 4 /* procedures that a complaint lists */
 

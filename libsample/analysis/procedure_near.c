@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/procedure_search.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 #define PART_LENGTH_MIN 3 /* of a name: shorter ones are parts of too many */
 

@@ -6,7 +6,7 @@
 
 #include "analysis/procedure_parts.h"
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 
 static uint64_t
 instruction_end(const struct instruction *instruction)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define ADDED_MAX   2000000 /* transitions that elimination may add */
 #define VISITS_MOST 1e30    /* beyond that it is for ever */

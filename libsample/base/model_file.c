@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/config_text.h"
+#include "base/config.h"
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 #define NAMES_MAX 256
 

@@ -6,7 +6,7 @@
 
 #include <libconfig.h>
 
-#include "base/config_value.h"
+#include "base/config.h"
 #include "code/pipeline.h"
 
 /* The number of the unit whose name are `length` bytes at `name`, or -1. */

@@ -1,7 +1,7 @@
 #include <libconfig.h>
 #include <string.h>
 
-#include "base/config_field.h"
+#include "base/config.h"
 #include "code/pipeline.h"
 #include "code/pipeline_parts.h"
 
@@ -172,5 +172,5 @@ pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, ch
 	pipeline->taken_branches = 1;
 	pipeline->page_bytes = 4096;
 	pipeline->pmu_skid = PIPELINE_SKID_UNKNOWN;
-	return config_parse(file, text, read_all, pipeline, why, size);
+	return config_read_text(file, text, read_all, pipeline, why, size);
 }

@@ -1,8 +1,35 @@
 #include "event/names.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+void
+event_suggestion_init(struct event_suggestion *suggestion, const char *word)
+{
+	suggestion->word = word;
+	suggestion->best[0] = '\0';
+}
+
+void
+event_suggestion_consider(struct event_suggestion *suggestion, const char *candidate)
+{
+	const char *const names[] = {suggestion->best, candidate};
+	const char *best = suggest_name(suggestion->word, names, 2);
+
+	if (best == candidate)
+		snprintf(suggestion->best, sizeof(suggestion->best), "%s", candidate);
+}
+
+const char *
+event_suggestion_get(const struct event_suggestion *suggestion)
+{
+	return suggestion->best[0] ? suggestion->best : NULL;
+}
 
 struct name_entry {
 	const char *name;
@@ -156,17 +183,152 @@ event_name_alias(const char *name)
 }
 
 void
-event_names_suggest(struct suggestion *suggestion)
+event_names_suggest(struct event_suggestion *suggestion)
 {
 	char name[EVENT_NAME_SIZE];
 	uint64_t config;
 
 	for (size_t i = 0; i < ENTRY_COUNT; i++) {
-		suggestion_consider(suggestion, entries[i].name);
+		event_suggestion_consider(suggestion, entries[i].name);
 		if (entries[i].alias)
-			suggestion_consider(suggestion, entries[i].alias);
+			event_suggestion_consider(suggestion, entries[i].alias);
 	}
 	for (unsigned i = 0; i < CACHE_EVENTS; i++)
 		if (cache_event(i, name, &config))
-			suggestion_consider(suggestion, name);
+			event_suggestion_consider(suggestion, name);
+}
+
+/* Where the modifiers of `name` begin, or its end. A PMU's fields end with the second slash; a colon may follow. */
+static const char *
+find_modifiers(const char *name, size_t *bare_length)
+{
+	const char *slash = strchr(name, '/');
+	const char *colon = strrchr(name, ':');
+	const char *end;
+
+	if (slash) {
+		end = strchr(slash + 1, '/');
+		end = end ? end + 1 : name + strlen(name);
+		*bare_length = (size_t)(end - name);
+		return *end == ':' ? end + 1 : end;
+	}
+	if (!colon) {
+		*bare_length = strlen(name);
+		return name + *bare_length;
+	}
+	*bare_length = (size_t)(colon - name);
+	return colon + 1;
+}
+
+static int
+refuse_modifiers(const char *name, char *why, size_t size)
+{
+	snprintf(why, size,
+	         "%s: what follows the name of an event must be u (user mode), k (kernel mode), p, pp, ppp or P "
+	         "(precise), or I (not the idle task)",
+	         name);
+	return -DCPI_ENOEVENT;
+}
+
+static bool
+apply_letter(struct event_modifiers *modifiers, char letter)
+{
+	switch (letter) {
+	case 'u':
+		modifiers->user = true;
+		return true;
+	case 'k':
+		modifiers->kernel = true;
+		return true;
+	case 'I':
+		modifiers->no_idle = true;
+		return true;
+	case 'p':
+		modifiers->has_precise = true;
+		modifiers->precise++;
+		return modifiers->precise <= EVENT_PRECISE_MAX;
+	case 'P':
+		modifiers->has_precise = true;
+		modifiers->precise = EVENT_PRECISE_MAX;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int
+event_modifiers_split(const char *name, char bare[EVENT_NAME_SIZE], struct event_modifiers *modifiers, char *why,
+                      size_t size)
+{
+	const char *letters;
+	size_t length;
+
+	memset(modifiers, 0, sizeof(*modifiers));
+	if (strnlen(name, EVENT_NAME_SIZE) == EVENT_NAME_SIZE) {
+		snprintf(why, size, "an event's name has at most %d characters", EVENT_NAME_SIZE - 1);
+		return -DCPI_ENOEVENT;
+	}
+	letters = find_modifiers(name, &length);
+	memcpy(bare, name, length);
+	bare[length] = '\0';
+	if (length == 0) {
+		snprintf(why, size, "an event's name is empty");
+		return -DCPI_ENOEVENT;
+	}
+	if (name[length] == ':' && !*letters)
+		return refuse_modifiers(name, why, size);
+	for (; *letters; letters++)
+		if (!apply_letter(modifiers, *letters))
+			return refuse_modifiers(name, why, size);
+	return 0;
+}
+
+#define CONFIG_OF_KIND UINT64_C(0xffffffff) /* above it, which kind of core counts (pmu.h) */
+
+static void
+append_modifiers(const struct perf_event_attr *attr, char name[EVENT_NAME_SIZE])
+{
+	char modifiers[8] = "";
+	size_t used = 0, size = strlen(name);
+
+	if (attr->exclude_kernel && !attr->exclude_user)
+		modifiers[used++] = 'u';
+	if (attr->exclude_user && !attr->exclude_kernel)
+		modifiers[used++] = 'k';
+	for (unsigned i = 0; i < attr->precise_ip; i++)
+		modifiers[used++] = 'p';
+	modifiers[used] = '\0';
+	if (used > 0)
+		snprintf(name + size, EVENT_NAME_SIZE - size, ":%s", modifiers);
+}
+
+void
+event_name_of(const struct perf_event_attr *attr, char name[EVENT_NAME_SIZE])
+{
+	uint64_t config = attr->config;
+
+	if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE)
+		config &= CONFIG_OF_KIND;
+	if (!event_name_of_encoding(attr->type, config, name)) {
+		if (attr->type == PERF_TYPE_RAW)
+			snprintf(name, EVENT_NAME_SIZE, "r%" PRIx64, config);
+		else
+			snprintf(name, EVENT_NAME_SIZE, "event-%" PRIu32 "-%" PRIx64, attr->type, config);
+	}
+	append_modifiers(attr, name);
+}
+
+/* "cpu_core/cycles:ppp/" and "cycles:u" are cycles. */
+void
+event_unit_of(const char *name, char unit[EVENT_UNIT_SIZE])
+{
+	const char *slash = strchr(name, '/');
+	char bare[EVENT_NAME_SIZE], canonical[EVENT_NAME_SIZE];
+	struct event_encoding encoding;
+
+	snprintf(bare, sizeof(bare), "%s", slash ? slash + 1 : name);
+	bare[strcspn(bare, ":/")] = '\0';
+	snprintf(unit, EVENT_UNIT_SIZE, "events");
+	if (event_name_find(bare, &encoding, canonical))
+		snprintf(unit, EVENT_UNIT_SIZE, "%s", encoding.unit);
 }

@@ -8,19 +8,166 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cpu_list.h"
 #include "base/error.h"
-#include "event/kinds.h"
 #include "event/names.h"
 #include "event/small_file.h"
 
 #define DEVICES       "bus/event_source/devices"
+#define IBS_STEP      16
 #define CONFIGS       3 /* config, config1, config2 */
 #define ALIAS_SIZE    1024
 #define WORD_SIZE_MAX 64
 
+bool
+pmu_is_core(const char *sysfs, const char *pmu)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/" DEVICES "/%s/cpus", sysfs, pmu) < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+bool
+event_is_generic(const struct event_encoding *encoding)
+{
+	return encoding->type == PERF_TYPE_HARDWARE || encoding->type == PERF_TYPE_HW_CACHE;
+}
+
+static int
+compare_types(const void *a, const void *b)
+{
+	const int64_t x = ((const struct pmu_core *)a)->type, y = ((const struct pmu_core *)b)->type;
+
+	return (x > y) - (x < y);
+}
+
+/* A kind whose CPUs are all offline cannot be asked, and has nothing to count. */
+static bool
+read_core(const char *sysfs, const char *pmu, struct pmu_core *kind)
+{
+	char cpus[8];
+	int err;
+
+	if (pmu[0] == '.')
+		return false;
+	err = small_file_read(cpus, sizeof(cpus), "%s/" DEVICES "/%s/cpus", sysfs, pmu);
+	if ((err && err != -EFBIG) || (!err && !*cpus))
+		return false;
+	snprintf(kind->pmu, sizeof(kind->pmu), "%s", pmu);
+	return small_file_read_number(&kind->type, "%s/" DEVICES "/%s/type", sysfs, pmu) == 0;
+}
+
+size_t
+pmu_cores(const char *sysfs, struct pmu_core kinds[PMU_CORES_MAX])
+{
+	struct dirent *entry;
+	char path[PATH_MAX];
+	size_t count = 0;
+	DIR *directory;
+
+	if (snprintf(path, sizeof(path), "%s/" DEVICES, sysfs) >= (int)sizeof(path))
+		return 0;
+	directory = opendir(path);
+	if (!directory)
+		return 0;
+	while (count < PMU_CORES_MAX && (entry = readdir(directory)))
+		count += read_core(sysfs, entry->d_name, &kinds[count]);
+	closedir(directory);
+	qsort(kinds, count, sizeof(*kinds), compare_types);
+	return count;
+}
+
+int
+event_cpus(const char *sysfs, const char *name, uint32_t **cpus)
+{
+	static const char *const files[] = {"cpus", "cpumask"};
+	const char *slash = strchr(name, '/');
+	char path[PATH_MAX];
+
+	*cpus = NULL;
+	if (!slash)
+		return 0;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int count;
+
+		if (snprintf(path, sizeof(path), "%s/" DEVICES "/%.*s/%s", sysfs, (int)(slash - name), name,
+		             files[i]) >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		count = cpu_list_read(path, cpus);
+		if (count != -ENOENT)
+			return count;
+	}
+	return 0;
+}
+
+int
+event_cpu(const char *sysfs, const char *name, int cpu)
+{
+	uint32_t *cpus = NULL, *online = NULL;
+	int count = event_cpus(sysfs, name, &cpus), online_count = -1, chosen = -1;
+	char path[PATH_MAX];
+
+	if (count > 0 && snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sysfs) < (int)sizeof(path))
+		online_count = cpu_list_read(path, &online);
+	for (int i = 0; i < count; i++) {
+		if (cpus[i] == (uint32_t)cpu)
+			chosen = cpu;
+		if (chosen < 0 && (online_count < 0 || cpu_list_has(online, online_count, cpus[i])))
+			chosen = (int)cpus[i];
+	}
+	free(cpus);
+	free(online);
+	return chosen < 0 ? cpu : chosen;
+}
+
+bool
+pmu_knows_precise(const char *sysfs)
+{
+	bool is_known = false, any = false;
+	struct dirent *entry;
+	char path[PATH_MAX];
+	DIR *directory;
+
+	if (snprintf(path, sizeof(path), "%s/" DEVICES, sysfs) >= (int)sizeof(path))
+		return true;
+	directory = opendir(path);
+	if (!directory)
+		return true;
+	while (!is_known && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		any = true;
+		is_known = snprintf(path, sizeof(path), "%s/" DEVICES "/%s/caps/max_precise", sysfs, entry->d_name) <
+		                   (int)sizeof(path) &&
+		           access(path, F_OK) == 0;
+	}
+	closedir(directory);
+	return is_known || !any;
+}
+
+uint32_t
+pmu_period_step(const char *sysfs, const struct event *event)
+{
+	static const char *const units[] = {"ibs_op", "ibs_fetch"};
+	bool is_there = false;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		int64_t type;
+
+		if (small_file_read_number(&type, "%s/" DEVICES "/%s/type", sysfs, units[i]))
+			continue;
+		is_there = true;
+		if (event->encoding.type == (uint64_t)type)
+			return IBS_STEP;
+	}
+	return is_there && event->precise > 0 ? IBS_STEP : 0;
+}
+
 /* What is being encoded, and where to say what is wrong with it. */
-struct request {
+struct encode_request {
 	const char *sysfs;
 	const char *name; /* whole, for messages */
 	char pmu[EVENT_NAME_SIZE];
@@ -29,10 +176,10 @@ struct request {
 	size_t why_size;
 };
 
-static int refuse(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(struct encode_request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int
-refuse(struct request *request, const char *format, ...)
+refuse(struct encode_request *request, const char *format, ...)
 {
 	char reason[256];
 	va_list arguments;
@@ -45,7 +192,7 @@ refuse(struct request *request, const char *format, ...)
 }
 
 static int
-refuse_file(struct request *request, const char *file, int err)
+refuse_file(struct encode_request *request, const char *file, int err)
 {
 	refuse(request, "cannot read %s/" DEVICES "/%s/%s: %s", request->sysfs, request->pmu, file, error_text(err));
 	return err;
@@ -53,7 +200,7 @@ refuse_file(struct request *request, const char *file, int err)
 
 /* Offer the entries of a directory, without those that describe others (events/NAME.unit). */
 static void
-suggest_entries(struct suggestion *suggestion, const char *sysfs, const char *below)
+suggest_entries(struct event_suggestion *suggestion, const char *sysfs, const char *below)
 {
 	struct dirent *entry;
 	char path[PATH_MAX];
@@ -66,7 +213,7 @@ suggest_entries(struct suggestion *suggestion, const char *sysfs, const char *be
 		return;
 	while ((entry = readdir(directory)))
 		if (!strchr(entry->d_name, '.'))
-			suggestion_consider(suggestion, entry->d_name);
+			event_suggestion_consider(suggestion, entry->d_name);
 	closedir(directory);
 }
 
@@ -83,14 +230,14 @@ word_is_plain(const char *word)
 }
 
 static int
-refuse_pmu(struct request *request)
+refuse_pmu(struct encode_request *request)
 {
-	struct suggestion suggestion;
+	struct event_suggestion suggestion;
 	const char *nearest;
 
-	suggestion_init(&suggestion, request->pmu);
+	event_suggestion_init(&suggestion, request->pmu);
 	suggest_entries(&suggestion, request->sysfs, "");
-	nearest = suggestion_get(&suggestion);
+	nearest = event_suggestion_get(&suggestion);
 	if (nearest)
 		return refuse(request, "this machine has no PMU \"%s\"; did you mean \"%s\"?", request->pmu, nearest);
 	refuse(request, "this machine has no PMU \"%s\" (%s/" DEVICES " lists those it has)", request->pmu,
@@ -99,18 +246,18 @@ refuse_pmu(struct request *request)
 }
 
 static int
-refuse_word(struct request *request, const char *word)
+refuse_word(struct encode_request *request, const char *word)
 {
 	char below[EVENT_NAME_SIZE + 16];
-	struct suggestion suggestion;
+	struct event_suggestion suggestion;
 	const char *nearest;
 
-	suggestion_init(&suggestion, word);
+	event_suggestion_init(&suggestion, word);
 	snprintf(below, sizeof(below), "/%s/format", request->pmu);
 	suggest_entries(&suggestion, request->sysfs, below);
 	snprintf(below, sizeof(below), "/%s/events", request->pmu);
 	suggest_entries(&suggestion, request->sysfs, below);
-	nearest = suggestion_get(&suggestion);
+	nearest = event_suggestion_get(&suggestion);
 	if (nearest)
 		return refuse(request, "the PMU has no field or event \"%s\"; did you mean \"%s\"?", word, nearest);
 	return refuse(request, "the PMU has no field or event \"%s\" (see format and events in %s/" DEVICES "/%s)",
@@ -171,7 +318,7 @@ deposit(uint64_t value, uint64_t bits)
 }
 
 static int
-set_field(struct request *request, const char *field, unsigned config, uint64_t bits, uint64_t value)
+set_field(struct encode_request *request, const char *field, unsigned config, uint64_t bits, uint64_t value)
 {
 	int width = __builtin_popcountll(bits);
 	uint64_t limit = UINT64_MAX >> (64 - width);
@@ -187,7 +334,7 @@ set_field(struct request *request, const char *field, unsigned config, uint64_t 
 
 /* config=, config1=, config2= set all bits; else format/FIELD tells. -ENOENT when there is no such field. */
 static int
-apply_field(struct request *request, const char *field, uint64_t value)
+apply_field(struct encode_request *request, const char *field, uint64_t value)
 {
 	char text[ALIAS_SIZE];
 	unsigned config;
@@ -226,7 +373,7 @@ parse_value(const char *text, uint64_t *value)
 }
 
 static int
-apply_assignment(struct request *request, const char *field, const char *value_text)
+apply_assignment(struct encode_request *request, const char *field, const char *value_text)
 {
 	uint64_t value;
 	int err;
@@ -239,11 +386,11 @@ apply_assignment(struct request *request, const char *field, const char *value_t
 	return err == -ENOENT ? refuse_word(request, field) : err;
 }
 
-static int apply_terms(struct request *request, char *terms, bool is_alias);
+static int apply_terms(struct encode_request *request, char *terms, bool is_alias);
 
 /* events/WORD, or events/ALIAS where WORD is another name of a well-known event. -ENOENT when there is neither. */
 static int
-apply_alias(struct request *request, const char *word)
+apply_alias(struct encode_request *request, const char *word)
 {
 	const char *alias = event_name_alias(word);
 	char terms[ALIAS_SIZE];
@@ -261,7 +408,7 @@ apply_alias(struct request *request, const char *word)
 }
 
 static int
-apply_word(struct request *request, const char *word, bool is_alias)
+apply_word(struct encode_request *request, const char *word, bool is_alias)
 {
 	int err = -ENOENT;
 
@@ -273,7 +420,7 @@ apply_word(struct request *request, const char *word, bool is_alias)
 }
 
 static int
-apply_terms(struct request *request, char *terms, bool is_alias)
+apply_terms(struct encode_request *request, char *terms, bool is_alias)
 {
 	char *term;
 	int err = 0;
@@ -293,7 +440,7 @@ apply_terms(struct request *request, char *terms, bool is_alias)
 int
 pmu_event_encode(const char *sysfs, const char *name, struct event_encoding *encoding, char *why, size_t size)
 {
-	struct request request = {.sysfs = sysfs, .name = name, .why = why, .why_size = size};
+	struct encode_request request = {.sysfs = sysfs, .name = name, .why = why, .why_size = size};
 	char canonical[EVENT_NAME_SIZE];
 	char copy[EVENT_NAME_SIZE];
 	char *terms = copy;
@@ -316,7 +463,7 @@ pmu_event_encode(const char *sysfs, const char *name, struct event_encoding *enc
 		err = -EINVAL;
 	if (err)
 		return refuse_file(&request, "type", err);
-	if (kind_is_core(sysfs, pmu) && event_name_find(terms, encoding, canonical) && kind_is_generic(encoding)) {
+	if (pmu_is_core(sysfs, pmu) && event_name_find(terms, encoding, canonical) && event_is_generic(encoding)) {
 		encoding->config |= KIND_OF_CORE(type);
 		return 0;
 	}
@@ -329,4 +476,112 @@ pmu_event_encode(const char *sysfs, const char *name, struct event_encoding *enc
 	encoding->config1 = request.configs[1];
 	encoding->config2 = request.configs[2];
 	return 0;
+}
+
+#define RAW_DIGITS_MAX 16
+
+bool
+event_is_clock(const struct event_encoding *encoding)
+{
+	return encoding->type == PERF_TYPE_SOFTWARE &&
+	       (encoding->config == PERF_COUNT_SW_CPU_CLOCK || encoding->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+bool
+event_is_sum(const struct event *event)
+{
+	const size_t length = strlen(event->name), suffix = strlen(EVENT_SUM_SUFFIX);
+
+	return event->encoding.type == EVENT_TYPE_DCPIX && length > suffix &&
+	       strcmp(event->name + length - suffix, EVENT_SUM_SUFFIX) == 0;
+}
+
+bool
+event_is_sum_of(const struct event *sum, const struct event *samples)
+{
+	const size_t length = strlen(samples->name);
+
+	return event_is_sum(sum) && strncmp(sum->name, samples->name, length) == 0 &&
+	       strcmp(sum->name + length, EVENT_SUM_SUFFIX) == 0;
+}
+
+bool
+event_sum_of(const struct event *samples, struct event *sum)
+{
+	*sum = (struct event){.encoding = {.type = EVENT_TYPE_DCPIX},
+	                      .period = 1,
+	                      .available = samples->available,
+	                      .user = samples->user,
+	                      .kernel = samples->kernel};
+	snprintf(sum->requested, sizeof(sum->requested), "%s", samples->name);
+	snprintf(sum->note, sizeof(sum->note),
+	         "the events that samples stand for beyond their number times the period");
+	memcpy(sum->encoding.unit, samples->encoding.unit, sizeof(sum->encoding.unit));
+	return snprintf(sum->name, sizeof(sum->name), "%s" EVENT_SUM_SUFFIX, samples->name) < (int)sizeof(sum->name);
+}
+
+/* rNNNN: the bits that the PMU's own manual gives. */
+static bool
+encode_raw(const char *name, struct event_encoding *encoding)
+{
+	size_t digits = strspn(name + 1, "0123456789abcdefABCDEF");
+
+	if (name[0] != 'r' || digits == 0 || digits > RAW_DIGITS_MAX || name[1 + digits])
+		return false;
+	memset(encoding, 0, sizeof(*encoding));
+	encoding->type = PERF_TYPE_RAW;
+	encoding->config = strtoull(name + 1, NULL, 16);
+	return true;
+}
+
+static int
+refuse_name(const char *name, char *why, size_t size)
+{
+	struct event_suggestion suggestion;
+	const char *nearest;
+
+	event_suggestion_init(&suggestion, name);
+	event_names_suggest(&suggestion);
+	nearest = event_suggestion_get(&suggestion);
+	if (nearest)
+		snprintf(why, size, "there is no event \"%s\"; did you mean \"%s\"?", name, nearest);
+	else
+		snprintf(why, size,
+		         "there is no event \"%s\": events are cycles, cache-misses, cpu-clock, page-faults and the "
+		         "like "
+		         "(perf list shows them), rNNNN, or pmu/field=value,.../",
+		         name);
+	return -DCPI_ENOEVENT;
+}
+
+int
+event_encode_bare(const char *sysfs, const char *bare, struct event_encoding *encoding, char canonical[EVENT_NAME_SIZE],
+                  char *why, size_t size)
+{
+	int err = 0;
+
+	if (event_name_find(bare, encoding, canonical))
+		return 0;
+	snprintf(canonical, EVENT_NAME_SIZE, "%s", bare);
+	if (strchr(bare, '/'))
+		err = pmu_event_encode(sysfs, bare, encoding, why, size);
+	else if (!encode_raw(bare, encoding))
+		err = refuse_name(bare, why, size);
+	if (!err && !encoding->unit[0])
+		event_encoding_set_unit(encoding, event_is_clock(encoding) ? "ns" : "events");
+	return err;
+}
+
+int
+event_encode(const char *sysfs, const char *name, struct event_encoding *encoding, char *why, size_t size)
+{
+	struct event_modifiers modifiers;
+	char canonical[EVENT_NAME_SIZE];
+	char bare[EVENT_NAME_SIZE];
+	int err;
+
+	err = event_modifiers_split(name, bare, &modifiers, why, size);
+	if (err)
+		return err;
+	return event_encode_bare(sysfs, bare, encoding, canonical, why, size);
 }

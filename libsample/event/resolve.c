@@ -1,15 +1,124 @@
+#include "event/event.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
-#include "event/encode.h"
-#include "event/kinds.h"
-#include "event/modifiers.h"
-#include "event/precise.h"
+#include "event/names.h"
+#include "event/pmu.h"
 #include "event/refusal.h"
 #include "event/small_file.h"
+
+int
+event_open_system(void *context, struct perf_event_attr *attr, int cpu)
+{
+	long fd;
+
+	(void)context;
+	do
+		fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* What both kinds share: one clock for all, and an id in every record that says which event it is from. */
+static void
+attr_init(struct perf_event_attr *attr, const struct event_features *features)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	attr->sample_id_all = 1;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+	if (features->read_lost)
+		attr->read_format |= PERF_FORMAT_LOST;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->disabled = 1;
+}
+
+void
+event_sample_attr(const struct event *event, const struct event_features *features, struct perf_event_attr *attr)
+{
+	attr_init(attr, features);
+	attr->type = event->encoding.type;
+	attr->config = event->encoding.config;
+	attr->config1 = event->encoding.config1;
+	attr->config2 = event->encoding.config2;
+	attr->freq = event->period == 0;
+	if (attr->freq)
+		attr->sample_freq = event->rate;
+	else
+		attr->sample_period = event->period;
+	attr->sample_type |= PERF_SAMPLE_IP;
+	if (features->cgroup)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
+	/* No flag is set that need not be: AMD's IBS, for one, refuses a precise event with any of them. */
+	attr->exclude_user = !event->user;
+	attr->exclude_kernel = !event->kernel;
+	attr->exclude_hv = !event->user || !event->kernel;
+	attr->exclude_idle = event_is_clock(&event->encoding) && !event->idle;
+	attr->precise_ip = event->precise;
+}
+
+void
+event_sideband_attr(const struct event_features *features, struct perf_event_attr *attr)
+{
+	attr_init(attr, features);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->mmap = 1;
+	attr->mmap2 = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->task = 1;
+	/*
+	 * Never attr->build_id: once one listener has it, Linux marks the records of those that it serves after it,
+	 * `perf record COMMAND` for one, as having a build-id, too, and they trip over it.
+	 */
+	attr->cgroup = features->cgroup;
+	attr->ksymbol = features->ksymbol;
+}
+
+/* Ask with `one` feature only: kernels refuse an attribute they do not know as a whole. */
+static int
+ask_for(const struct event_environment *environment, const struct event_features *one, bool *known)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	event_sideband_attr(one, &attr);
+	if (one->cgroup)
+		attr.sample_type |= PERF_SAMPLE_CGROUP;
+	err = refusal_probe(environment, &attr);
+	*known = err == 0;
+	return refusal_is_shortage(err) ? err : 0;
+}
+
+int
+event_features_probe(const struct event_environment *environment, struct event_features *features)
+{
+	const struct event_features none = {0};
+	struct perf_event_attr attr;
+	int err;
+
+	*features = none;
+	event_sideband_attr(&none, &attr);
+	err = refusal_probe(environment, &attr);
+	if (!err)
+		err = ask_for(environment, &(struct event_features){.cgroup = true}, &features->cgroup);
+	if (!err)
+		err = ask_for(environment, &(struct event_features){.ksymbol = true}, &features->ksymbol);
+	if (!err)
+		err = ask_for(environment, &(struct event_features){.read_lost = true}, &features->read_lost);
+	return err;
+}
 
 #define SECOND_NS        UINT64_C(1000000000)
 #define CLOCK_PERIOD_MIN 10000 /* ns; the kernel makes shorter ones so long, and says nothing */
@@ -243,7 +352,7 @@ try_precise_levels(const struct event_environment *environment, struct event *ev
 	int err;
 
 	for (;;) {
-		event->period_step = precise_period_step(environment->sysfs, event);
+		event->period_step = pmu_period_step(environment->sysfs, event);
 		event->period = period ? event_period_near(event, period) : 0;
 		err = try_open(environment, event);
 		if (!err || refusal_is_shortage(err) || event->precise == 0)
@@ -275,7 +384,7 @@ try_within_limit(const struct event_environment *environment, struct event *even
 static bool
 forget_kind(struct event *event)
 {
-	if (!kind_is_generic(&event->encoding) || event->encoding.config <= UINT32_MAX)
+	if (!event_is_generic(&event->encoding) || event->encoding.config <= UINT32_MAX)
 		return false;
 	event->encoding.config &= UINT32_MAX;
 	return true;
@@ -364,11 +473,11 @@ event_resolve(const struct event_environment *anywhere, const struct event_spec 
 		return err;
 	/* Software events take precise_ip and mean nothing by it. */
 	if (event->encoding.type == PERF_TYPE_SOFTWARE || event->encoding.type == NO_TYPE ||
-	    !precise_may_be_asked(environment->sysfs))
+	    !pmu_knows_precise(environment->sysfs))
 		event->precise = 0;
 	if (event->encoding.type == NO_TYPE)
 		return 0;
-	on_cpu.cpu = kind_cpu(environment->sysfs, event->name, environment->cpu);
+	on_cpu.cpu = event_cpu(environment->sysfs, event->name, environment->cpu);
 	if (event_is_clock(&event->encoding))
 		clock_set_period(event);
 	err = try_within_limit(environment, event);
@@ -382,4 +491,83 @@ event_resolve(const struct event_environment *anywhere, const struct event_spec 
 		               (unsigned long long)spec->period);
 	event->available = true;
 	return 0;
+}
+
+bool
+event_is_other_kind(const struct event *event, const struct event *other)
+{
+	return strchr(event->name, '/') && strchr(other->name, '/') && strcmp(event->name, other->name) != 0 &&
+	       strcmp(event->requested, other->requested) == 0;
+}
+
+/* What is to become one event for each kind. */
+struct core_request {
+	const struct event_environment *environment;
+	const struct event_spec *spec;
+	char canonical[EVENT_NAME_SIZE];
+	const char *modifiers; /* ":u" */
+	char *why;
+	size_t size;
+};
+
+/* The event of `kind`: cycles:u becomes cpu_core/cycles/:u. As event_resolve(). */
+static int
+resolve_on_core(const struct core_request *request, const struct pmu_core *core, struct event *event)
+{
+	struct event_spec spec = *request->spec;
+	int err;
+
+	if (snprintf(spec.name, sizeof(spec.name), "%s/%s/%s", core->pmu, request->canonical, request->modifiers) >=
+	    (int)sizeof(spec.name))
+		return -ENAMETOOLONG;
+	err = event_resolve(request->environment, &spec, event, request->why, request->size);
+	snprintf(event->requested, sizeof(event->requested), "%s", request->spec->name);
+	return err;
+}
+
+/* One event for each kind. How many; 0 when one cannot be counted as what it is: then all are better asked for as one.
+ */
+static int
+resolve_each(const struct core_request *request, size_t max, struct event *events)
+{
+	struct pmu_core cores[PMU_CORES_MAX];
+	size_t count = pmu_cores(request->environment->sysfs, cores);
+
+	if (count < 2 || count > max)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		int err = resolve_on_core(request, &cores[i], &events[i]);
+
+		if (err)
+			return err == -ENAMETOOLONG ? 0 : err;
+		if (events[i].available && !strchr(events[i].name, '/'))
+			return 0; /* a timer stands in for it */
+	}
+	return (int)count;
+}
+
+int
+event_resolve_kinds(const struct event_environment *environment, const struct event_spec *spec, struct event *events,
+                    size_t max, char *why, size_t size)
+{
+	struct core_request request = {.environment = environment, .spec = spec, .why = why, .size = size};
+	struct event_modifiers modifiers;
+	struct event_encoding encoding;
+	char bare[EVENT_NAME_SIZE];
+	int result;
+
+	if (max == 0) {
+		snprintf(why, size, "%s: there are more than %d events", spec->name, EVENTS_MAX);
+		return -E2BIG;
+	}
+	result = event_modifiers_split(spec->name, bare, &modifiers, why, size);
+	if (result)
+		return result;
+	request.modifiers = spec->name + strlen(bare);
+	if (event_name_find(bare, &encoding, request.canonical) && event_is_generic(&encoding))
+		result = resolve_each(&request, max, events);
+	if (result)
+		return result;
+	result = event_resolve(environment, spec, &events[0], why, size);
+	return result ? result : 1;
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "image/contents_private.h"
 #include "image/image_file_private.h"
 #include "image/symbol_table.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "image/jitdump.h"
 #include "image/perf_map.h"
 #include "process/code_maker.h"

@@ -6,7 +6,7 @@
 #ifndef DCPI_MACHINE_MACHINE_PARTS_H
 #define DCPI_MACHINE_MACHINE_PARTS_H
 
-#include "base/config_field.h"
+#include "base/config.h"
 #include "machine/machine.h"
 
 #define MACHINE_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -157,5 +157,5 @@ int
 machine_parse(const char *file, const char *text, struct machine *machine, char *why, size_t size)
 {
 	memset(machine, 0, sizeof(*machine));
-	return config_parse(file, text, read_machine, machine, why, size);
+	return config_read_text(file, text, read_machine, machine, why, size);
 }

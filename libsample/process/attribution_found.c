@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "process/attribution_state.h"
 #include "process/proc_scan.h"
 

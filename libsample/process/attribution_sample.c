@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define ASK_AGAIN_NS   UINT64_C(1000000000)      /* between two looks at a file that is mapped again and again */
 #define OFFSET_MAX     ((UINT64_C(1) << 44) - 1) /* the database's blocks end here */

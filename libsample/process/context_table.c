@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "process/hash.h"
 
 /* The three strings one behind the other, each with its NUL: that is also the key. */

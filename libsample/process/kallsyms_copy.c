@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 /* Address and type, then name and module, each with its NUL, one symbol behind the other. */
 #define FIXED_SIZE (sizeof(uint64_t) + 1)

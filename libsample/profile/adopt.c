@@ -1,15 +1,15 @@
 #include "profile/adopt.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/grow.h"
-#include "base/monotonic.h"
 #include "profile/adopt_parts.h"
 #include "profile/epoch.h"
 #include "profile/incoming.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "profile/adopt_parts.h"
 #include "profile/captured_table.h"
 #include "profile/records.h"

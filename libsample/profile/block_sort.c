@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define DIGITS      4 /* bytes of a number */
 #define DIGIT_COUNT 256

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "profile/captured_table.h"
 #include "profile/handle.h"
 #include "profile/records.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 #include "profile/handle.h"
 #include "profile/meta.h"
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "profile/codec.h"
-#include "base/grow.h"
 #include "profile/captured_table.h"
+#include "profile/codec.h"
 #include "profile/identity.h"
 #include "profile/symbol_blob.h"
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profile/codec.h"
-#include "base/grow.h"
 #include "profile/label_times.h"
 
 /* Both tables are walked in key order, so the arrays ascend by id. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "profile/codec.h"
 
 #define MERGE_FIRST ((size_t)1 << 18) /* edges: 10 MiB */

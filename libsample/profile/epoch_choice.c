@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/epoch.h"
-#include "base/grow.h"
 #include "profile/why.h"
 
 struct epoch_name {

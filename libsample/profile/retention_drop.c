@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
-#include "base/grow.h"
 #include "profile/handle.h"
 #include "profile/incoming.h"
 #include "profile/slice_list.h"

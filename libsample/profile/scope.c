@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/epoch_choice.h"
-#include "base/grow.h"
 #include "profile/why.h"
 
 #define SECOND_NS UINT64_C(1000000000)

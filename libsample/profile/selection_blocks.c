@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "profile/counts.h"
 #include "profile/records.h"
 #include "profile/selection_stream.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
-#include "base/grow.h"
 
 size_t
 selection_epoch_index(const struct selection *selection, uint32_t id)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "base/grow.h"
 #include "profile/edges.h"
 #include "profile/label_times.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/escape.h"
+#include "base/text.h"
 
 #define NAME_SIZE 128 /* what is shown of a name */
 

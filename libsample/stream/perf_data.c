@@ -3,10 +3,465 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "stream/perf_data_parts.h"
-#include "stream/perf_swap.h"
+#include "stream/perf_data_internal.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define WORD 8 /* bytes */
+
+struct perf_id {
+	uint64_t id;
+	uint32_t event;
+	UT_hash_handle hh;
+};
+
+uint32_t
+perf_read_u32(const struct perf_data *data, struct byte_reader *reader)
+{
+	uint32_t value = read_u32_native(reader);
+
+	return data->is_swapped ? __builtin_bswap32(value) : value;
+}
+
+uint64_t
+perf_read_u64(const struct perf_data *data, struct byte_reader *reader)
+{
+	uint64_t value = read_u64_native(reader);
+
+	return data->is_swapped ? __builtin_bswap64(value) : value;
+}
+
+int
+perf_data_add_event(struct perf_data *data, struct byte_reader *reader, size_t size, uint32_t *event)
+{
+	const uint8_t *bytes = read_bytes(reader, size);
+	struct perf_data_event *events, *added;
+
+	if (!bytes || size < PERF_ATTR_SIZE_VER0 || data->event_count == PERF_DATA_EVENTS_MAX)
+		return -DCPI_EDAMAGED;
+	events = array_grow(data->events, &data->event_capacity, data->event_count + 1, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	data->events = events;
+	added = &events[data->event_count];
+	memset(added, 0, sizeof(*added));
+	memcpy(&added->attr, bytes, size < sizeof(added->attr) ? size : sizeof(added->attr));
+	if (data->is_swapped)
+		record_swap_attr(&added->attr);
+	added->layout.sample_type = added->attr.sample_type;
+	added->layout.sample_id_all = added->attr.sample_id_all;
+	added->layout.read_format = added->attr.read_format;
+	added->layout.branch_sample_type = added->attr.branch_sample_type;
+	added->layout.no_build_ids = !added->attr.build_id;
+	*event = (uint32_t)data->event_count++;
+	return 0;
+}
+
+static int
+add_id(struct perf_data *data, uint64_t id, uint32_t event)
+{
+	struct perf_id *entry;
+
+	HASH_FIND(hh, data->ids, &id, sizeof(id), entry);
+	if (entry)
+		return 0;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->id = id;
+	entry->event = event;
+	HASH_ADD(hh, data->ids, id, sizeof(entry->id), entry);
+	if (entry->hh.tbl)
+		return 0;
+	free(entry);
+	return -ENOMEM;
+}
+
+int
+perf_data_add_ids(struct perf_data *data, struct byte_reader *reader, uint64_t count, uint32_t event)
+{
+	int err = 0;
+
+	if (count > reader_left(reader) / WORD)
+		return -DCPI_EDAMAGED;
+	for (uint64_t i = 0; i < count && !err; i++)
+		err = add_id(data, perf_read_u64(data, reader), event);
+	return err;
+}
+
+int
+perf_data_name_event(struct perf_data *data, uint32_t event, const char *name, size_t size)
+{
+	char *copy;
+
+	if (event >= data->event_count || strnlen(name, size) == 0)
+		return 0;
+	copy = strndup(name, size);
+	if (!copy)
+		return -ENOMEM;
+	free(data->events[event].name);
+	data->events[event].name = copy;
+	return 0;
+}
+
+static void
+free_events(struct perf_data *data)
+{
+	struct perf_id *entry = data->ids, *next;
+
+	HASH_CLEAR(hh, data->ids);
+	for (; entry; entry = next) {
+		next = entry->hh.next;
+		free(entry);
+	}
+	for (size_t i = 0; i < data->event_count; i++)
+		free(data->events[i].name);
+	free(data->events);
+}
+
+bool
+perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event)
+{
+	struct perf_id **recent = &data->recent[id % PERF_DATA_RECENT], *entry = *recent;
+
+	if (!entry || entry->id != id)
+		HASH_FIND(hh, data->ids, &id, sizeof(id), entry);
+	if (!entry)
+		return false;
+	*recent = entry;
+	*event = entry->event;
+	return true;
+}
+
+/* Where the id lies in a sample: from its start. SIZE_MAX: nowhere. */
+static size_t
+id_in_sample(uint64_t fields)
+{
+	if (fields & PERF_SAMPLE_IDENTIFIER)
+		return 0;
+	if (!(fields & PERF_SAMPLE_ID))
+		return SIZE_MAX;
+	fields &= PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+	return (size_t)__builtin_popcountll(fields) * WORD;
+}
+
+/* And in every other record: how far before its end it begins. 0: nowhere. */
+static size_t
+id_before_end(const struct record_layout *layout)
+{
+	uint64_t fields = layout->sample_type;
+
+	if (!layout->sample_id_all)
+		return 0;
+	if (fields & PERF_SAMPLE_IDENTIFIER)
+		return WORD;
+	if (!(fields & PERF_SAMPLE_ID))
+		return 0;
+	fields &= PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+	return (size_t)__builtin_popcountll(fields) * WORD;
+}
+
+/* perf sees to it that the id lies at the same place whatever the event is. */
+static bool
+find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event)
+{
+	const struct record_layout *layout;
+	struct byte_reader reader;
+	uint64_t id;
+	size_t at;
+
+	if (data->event_count == 0)
+		return false;
+	*event = 0;
+	if (data->event_count == 1)
+		return true;
+	layout = &data->events[0].layout;
+	if (type == PERF_RECORD_SAMPLE)
+		at = id_in_sample(layout->sample_type);
+	else
+		at = size - (id_before_end(layout) <= size ? id_before_end(layout) : 0);
+	if (at == SIZE_MAX || at + WORD > size)
+		return true;
+	reader_init(&reader, body + at, WORD);
+	id = perf_read_u64(data, &reader);
+	if (id && !perf_data_find_id(data, id, event))
+		*event = PERF_DATA_NO_EVENT;
+	return true;
+}
+
+#define MAGIC_SIZE       8
+#define PIPE_HEADER_SIZE 16
+#define FILE_HEADER_SIZE 104
+#define SECTION_SIZE     16 /* offset and size */
+#define WORD_BITS        64
+
+#define DATA_SECTION_AT 40 /* of the header */
+
+static const char beyond_end[] = "the records are said to lie behind the end of the file";
+
+struct section {
+	uint64_t offset, size;
+};
+
+struct file_header {
+	uint64_t attr_size; /* of an entry of `attrs`: attribute and section of ids */
+	struct section attrs, data;
+	uint64_t features[FEATURE_COUNT / WORD_BITS];
+};
+
+static int
+set_damage(struct perf_data *data, uint64_t offset, const char *text)
+{
+	data->fault.offset = offset;
+	data->fault.text = text;
+	return -DCPI_EDAMAGED;
+}
+
+static struct section
+read_section(const struct perf_data *data, struct byte_reader *reader)
+{
+	struct section section;
+
+	section.offset = perf_read_u64(data, reader);
+	section.size = perf_read_u64(data, reader);
+	return section;
+}
+
+/* A part of the file as a whole, the caller's to free. 0, -ENOMEM, -DCPI_EDAMAGED with a fault, or errno. */
+static int
+load_section(struct perf_data *data, int fd, const struct section *section, uint8_t **bytes)
+{
+	size_t done = 0;
+
+	if (section->size > PERF_DATA_SECTION_MAX || section->offset > INT64_MAX - section->size)
+		return set_damage(data, section->offset, "a part of the file is larger than any that perf writes");
+	*bytes = malloc((size_t)section->size + 1);
+	if (!*bytes)
+		return -ENOMEM;
+	while (done < section->size) {
+		ssize_t size = pread(fd, *bytes + done, (size_t)section->size - done, (off_t)(section->offset + done));
+
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size <= 0) {
+			int err = size < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: no file goes that far */
+
+			free(*bytes);
+			return err ? err : set_damage(data, section->offset + done, "the file ends too early");
+		}
+		done += (size_t)size;
+	}
+	return 0;
+}
+
+static int
+add_attr(struct perf_data *data, int fd, struct byte_reader *reader, size_t attr_size)
+{
+	struct byte_reader ids_reader;
+	struct section ids;
+	uint32_t event;
+	uint8_t *bytes;
+	int err;
+
+	err = perf_data_add_event(data, reader, attr_size, &event);
+	if (err)
+		return err;
+	ids = read_section(data, reader);
+	if (ids.size > PERF_DATA_SECTION_MAX - data->id_bytes)
+		return set_damage(data, ids.offset, "there are more counters than perf writes");
+	data->id_bytes += ids.size;
+	err = load_section(data, fd, &ids, &bytes);
+	if (err)
+		return err;
+	reader_init(&ids_reader, bytes, (size_t)ids.size);
+	err = perf_data_add_ids(data, &ids_reader, ids.size / sizeof(uint64_t), event);
+	free(bytes);
+	return err;
+}
+
+static int
+read_attrs(struct perf_data *data, int fd, const struct file_header *header)
+{
+	struct byte_reader reader;
+	uint8_t *bytes;
+	int err;
+
+	if (header->attr_size < PERF_ATTR_SIZE_VER0 + SECTION_SIZE || header->attr_size > PERF_DATA_ATTR_SIZE_MAX)
+		return set_damage(data, PIPE_HEADER_SIZE, "the size of an event's attribute is not possible");
+	err = load_section(data, fd, &header->attrs, &bytes);
+	if (err)
+		return err;
+	reader_init(&reader, bytes, (size_t)header->attrs.size);
+	while (reader_left(&reader) >= header->attr_size && !err)
+		err = add_attr(data, fd, &reader, (size_t)header->attr_size - SECTION_SIZE);
+	free(bytes);
+	if (err == -DCPI_EDAMAGED && !data->fault.text)
+		return set_damage(data, header->attrs.offset, "an event's attribute is damaged");
+	return err;
+}
+
+static int
+read_feature(struct perf_data *data, int fd, unsigned feature, const struct section *section)
+{
+	struct byte_reader reader;
+	uint8_t *bytes;
+	int err;
+
+	err = load_section(data, fd, section, &bytes);
+	if (err)
+		return err;
+	reader_init(&reader, bytes, (size_t)section->size);
+	err = perf_data_take_feature(data, feature, &reader);
+	free(bytes);
+	if (err == -DCPI_EDAMAGED)
+		return set_damage(data, section->offset, "a description behind the records is damaged");
+	return err;
+}
+
+static bool
+is_wanted(unsigned feature)
+{
+	switch (feature) {
+	case FEATURE_BUILD_ID:
+	case FEATURE_HOST:
+	case FEATURE_RELEASE:
+	case FEATURE_ARCHITECTURE:
+	case FEATURE_CPU_COUNT:
+	case FEATURE_CPU:
+	case FEATURE_CPU_ID:
+	case FEATURE_EVENTS:
+	case FEATURE_TIMES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where each is, is told behind the records, in the order of the bits. */
+static int
+read_features(struct perf_data *data, int fd, const struct file_header *header)
+{
+	struct section table = {header->data.offset + header->data.size, 0};
+	struct byte_reader reader;
+	uint8_t *bytes;
+	int err;
+
+	for (unsigned i = 0; i < FEATURE_COUNT / WORD_BITS; i++)
+		table.size += (uint64_t)__builtin_popcountll(header->features[i]) * SECTION_SIZE;
+	err = load_section(data, fd, &table, &bytes);
+	if (err)
+		return err;
+	reader_init(&reader, bytes, (size_t)table.size);
+	for (unsigned feature = 0; feature < FEATURE_COUNT && !err; feature++) {
+		struct section section;
+
+		if (!(header->features[feature / WORD_BITS] >> feature % WORD_BITS & 1))
+			continue;
+		section = read_section(data, &reader);
+		if (is_wanted(feature))
+			err = read_feature(data, fd, feature, &section);
+	}
+	free(bytes);
+	return err;
+}
+
+/* The order of a file that begins with perf's first magic, which is the same in both, shows in the size of attributes.
+ */
+static bool
+find_order(struct perf_data *data, const uint8_t *magic, uint64_t attr_size)
+{
+	static const char native[] = "PERFILE2", foreign[] = "2ELIFREP", first[] = "PERFFILE";
+	const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+	if (memcmp(magic, is_little ? native : foreign, MAGIC_SIZE) == 0)
+		return true;
+	data->is_swapped = true;
+	if (memcmp(magic, is_little ? foreign : native, MAGIC_SIZE) == 0)
+		return true;
+	data->is_swapped = attr_size > PERF_DATA_ATTR_SIZE_MAX;
+	return memcmp(magic, first, MAGIC_SIZE) == 0;
+}
+
+static int
+seek_records(struct perf_data *data, int fd, uint64_t offset)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	if (end < 0)
+		return -errno;
+	if (offset > (uint64_t)end)
+		return set_damage(data, DATA_SECTION_AT, beyond_end);
+	return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -errno : 0;
+}
+
+static int
+read_file_header(struct perf_data *data, int fd, const uint8_t *bytes)
+{
+	struct file_header header;
+	struct byte_reader reader;
+	uint64_t end = UINT64_MAX;
+	int err;
+
+	reader_init(&reader, bytes + PIPE_HEADER_SIZE, FILE_HEADER_SIZE - PIPE_HEADER_SIZE);
+	header.attr_size = perf_read_u64(data, &reader);
+	header.attrs = read_section(data, &reader);
+	header.data = read_section(data, &reader);
+	read_section(data, &reader); /* event types, which perf does not use any more */
+	for (unsigned i = 0; i < FEATURE_COUNT / WORD_BITS; i++)
+		header.features[i] = perf_read_u64(data, &reader);
+	err = read_attrs(data, fd, &header);
+	if (err)
+		return err;
+	if (header.data.offset > INT64_MAX || header.data.size > INT64_MAX - header.data.offset)
+		return set_damage(data, DATA_SECTION_AT, beyond_end);
+	if (header.data.size > 0) { /* 0: perf was killed, and the records go on to the end */
+		err = read_features(data, fd, &header);
+		if (err && err != -DCPI_EDAMAGED)
+			return err;
+		data->late_fault = data->fault;
+		data->fault.text = NULL;
+		end = header.data.offset + header.data.size;
+	}
+	err = seek_records(data, fd, header.data.offset);
+	if (err)
+		return err;
+	byte_source_fini(&data->source);
+	return byte_source_init(&data->source, fd, header.data.offset, end);
+}
+
+static int
+read_header(struct perf_data *data, int fd)
+{
+	const uint8_t *bytes;
+	struct byte_reader reader;
+	uint64_t attr_size = 0;
+	int err;
+
+	err = byte_source_init(&data->source, fd, 0, UINT64_MAX);
+	if (err)
+		return err;
+	err = byte_source_need(&data->source, PIPE_HEADER_SIZE, &bytes);
+	if (err)
+		return err == -ENODATA ? set_damage(data, 0, "it is no recording of perf") : err;
+	if (byte_source_need(&data->source, FILE_HEADER_SIZE, &bytes) == 0)
+		memcpy(&attr_size, bytes + PIPE_HEADER_SIZE, sizeof(attr_size));
+	else
+		byte_source_need(&data->source, PIPE_HEADER_SIZE, &bytes);
+	if (!find_order(data, bytes, attr_size))
+		return set_damage(data, 0, "it is no recording of perf");
+	reader_init(&reader, bytes + MAGIC_SIZE, PIPE_HEADER_SIZE - MAGIC_SIZE);
+	data->is_pipe = perf_read_u64(data, &reader) == PIPE_HEADER_SIZE;
+	if (data->is_pipe)
+		return byte_source_skip(&data->source, PIPE_HEADER_SIZE);
+	if (byte_source_waiting(&data->source) < FILE_HEADER_SIZE)
+		return set_damage(data, byte_source_waiting(&data->source), "the file ends too early");
+	return read_file_header(data, fd, bytes);
+}
 
 /* The kernel's own record types end here. */
 #define FIRST_TOOL_TYPE 64
@@ -20,7 +475,7 @@ perf_data_open(int fd, struct perf_data **data, struct perf_data_fault *fault)
 	*data = calloc(1, sizeof(**data));
 	if (!*data)
 		return -ENOMEM;
-	err = perf_data_read_header(*data, fd);
+	err = read_header(*data, fd);
 	if (!err)
 		return 0;
 	*fault = (*data)->fault;
@@ -36,7 +491,7 @@ perf_data_free(struct perf_data *data)
 		return;
 	byte_source_fini(&data->source);
 	perf_unpack_free(data->unpack);
-	perf_data_free_events(data);
+	free_events(data);
 	perf_data_free_features(data);
 	free(data);
 }
@@ -46,13 +501,13 @@ load_header(const struct perf_data *data, const uint8_t *bytes, struct perf_even
 {
 	memcpy(header, bytes, sizeof(*header));
 	if (data->is_swapped)
-		perf_swap_header(header);
+		record_swap_header(header);
 }
 
 static int
 damaged_here(struct perf_data *data, const char *text)
 {
-	return perf_data_damaged(data, data->source.offset, text);
+	return set_damage(data, data->source.offset, text);
 }
 
 /* The next record that was compressed: 1, or 0 when no more waits whole. */
@@ -164,13 +619,13 @@ decode(struct perf_data *data, const struct perf_event_header *header, const uin
 	const struct record_layout *layout = &none;
 	size_t consumed, body_size = header->size - sizeof(*header);
 
-	if (perf_data_find_event(data, header->type, bytes + sizeof(*header), body_size, event))
+	if (find_event(data, header->type, bytes + sizeof(*header), body_size, event))
 		layout = &data->events[*event == PERF_DATA_NO_EVENT ? 0 : *event].layout;
 	else if (header->type == PERF_RECORD_SAMPLE)
 		return damaged_here(data, "a sample comes before any event was described");
 	if (data->is_swapped) {
 		memcpy(data->scratch, bytes, header->size);
-		perf_swap_record(layout, header, data->scratch);
+		record_swap(layout, header, data->scratch);
 		bytes = data->scratch;
 	}
 	if (record_decode(layout, bytes, header->size, record, &consumed) < 0)

@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
-#include "stream/perf_data_parts.h"
-#include "stream/perf_swap.h"
+#include "stream/perf_data_internal.h"
 
 /* perf's PERF_RECORD_MISC_BUILD_ID_SIZE: the size stands behind the bytes. */
 #define MISC_BUILD_ID_SIZE (1U << 15)
@@ -121,7 +120,7 @@ take_build_ids(struct perf_data *data, struct byte_reader *reader)
 
 		read_native(reader, &header, sizeof(header));
 		if (data->is_swapped)
-			perf_swap_header(&header);
+			record_swap_header(&header);
 		if (header.size < sizeof(header))
 			return -DCPI_EDAMAGED;
 		bytes = read_bytes(reader, header.size - sizeof(header));

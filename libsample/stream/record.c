@@ -9,7 +9,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "stream/record_wide.h"
+
+#ifndef PERF_SAMPLE_BRANCH_COUNTERS
+#define PERF_SAMPLE_BRANCH_COUNTERS (1U << 19) /* linux 6.8 */
+#endif
 
 /* The kernel's own record types end here; what tools add to files begins, and carries no id fields. */
 #define FIRST_TOOL_TYPE 64
@@ -88,6 +91,98 @@ decode_narrow_fields(uint64_t fields, const uint8_t *at, struct record *record)
 	return at;
 }
 
+/* Their sizes are told by masks that nobody here needs, or by a word behind them. */
+#define OPAQUE_FIELDS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_INTR)
+
+static void
+skip_words(struct byte_reader *body, uint64_t count)
+{
+	if (count > reader_left(body) / FIELD_SIZE)
+		body->failed = true;
+	else
+		read_bytes(body, (size_t)count * FIELD_SIZE);
+}
+
+static unsigned
+flag(uint64_t fields, uint64_t field)
+{
+	return fields & field ? 1 : 0;
+}
+
+/* perf_event_open(2): struct read_format. */
+static void
+skip_counts(struct byte_reader *body, uint64_t format)
+{
+	unsigned times = flag(format, PERF_FORMAT_TOTAL_TIME_ENABLED) + flag(format, PERF_FORMAT_TOTAL_TIME_RUNNING);
+	unsigned each = 1 + flag(format, PERF_FORMAT_ID) + flag(format, PERF_FORMAT_LOST);
+	uint64_t count = 1;
+
+	if (format & PERF_FORMAT_GROUP)
+		count = read_u64_native(body);
+	skip_words(body, times);
+	if (count > reader_left(body) / FIELD_SIZE)
+		body->failed = true;
+	else
+		skip_words(body, count * each);
+}
+
+/* All that lies between PERIOD and RAW. */
+static void
+skip_to_raw(const struct record_layout *layout, struct byte_reader *body)
+{
+	if (layout->sample_type & PERF_SAMPLE_READ)
+		skip_counts(body, layout->read_format);
+	if (layout->sample_type & PERF_SAMPLE_CALLCHAIN)
+		skip_words(body, read_u64_native(body));
+}
+
+static void
+read_branches(struct byte_reader *body, uint64_t branch_sample_type, struct record *record)
+{
+	uint64_t count = read_u64_native(body);
+
+	if (branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		read_u64_native(body);
+	if (body->failed || count > reader_left(body) / sizeof(struct perf_branch_entry)) {
+		body->failed = true;
+		return;
+	}
+	record->sample.branches = read_bytes(body, (size_t)count * sizeof(struct perf_branch_entry));
+	record->sample.branch_count = (uint32_t)count;
+	if (branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
+		skip_words(body, count);
+}
+
+static void
+read_behind_branches(struct byte_reader *body, uint64_t fields, struct record *record)
+{
+	if (fields & OPAQUE_FIELDS)
+		return;
+	skip_words(body, flag(fields, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT) +
+	                         flag(fields, PERF_SAMPLE_DATA_SRC) + flag(fields, PERF_SAMPLE_TRANSACTION) +
+	                         flag(fields, PERF_SAMPLE_PHYS_ADDR));
+	if (fields & PERF_SAMPLE_CGROUP)
+		record->sample.cgroup = read_u64_native(body);
+}
+
+/* The fields behind PERIOD, of variable length: `size` bytes at `at`. False when they contradict themselves. */
+static bool
+decode_wide_fields(const struct record_layout *layout, const uint8_t *at, size_t size, struct record *record)
+{
+	uint64_t fields = layout->sample_type;
+	struct byte_reader body;
+
+	reader_init(&body, at, size);
+	record->sample.has_call_chain = fields & PERF_SAMPLE_CALLCHAIN;
+	skip_to_raw(layout, &body);
+	if (fields & PERF_SAMPLE_RAW)
+		read_bytes(&body, read_u32_native(&body));
+	if (fields & PERF_SAMPLE_BRANCH_STACK)
+		read_branches(&body, layout->branch_sample_type, record);
+	read_behind_branches(&body, fields, record);
+	return !body.failed;
+}
+
 static bool
 decode_sample(const struct record_layout *layout, const uint8_t *at, size_t size, struct record *record)
 {
@@ -102,7 +197,7 @@ decode_sample(const struct record_layout *layout, const uint8_t *at, size_t size
 	memset(&record->sample, 0, sizeof(record->sample));
 	at = decode_narrow_fields(fields, at, record);
 	if (wide)
-		return record_decode_wide(layout, at, size - narrow, record);
+		return decode_wide_fields(layout, at, size - narrow, record);
 	if (fields & PERF_SAMPLE_CGROUP)
 		record->sample.cgroup = load_u64(at);
 	return true;
@@ -367,11 +462,200 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 	*consumed = header.size;
 	body_size = header.size - sizeof(header);
 	record->mode = decode_mode(header.misc);
-	if (size >= RECORD_USUAL_ROOM && record_decode_usual(layout, data, record))
+	if (size >= RECORD_DEFAULT_SIZE && record_decode_default(layout, data, record))
 		return header.size;
 	if (header.type == PERF_RECORD_SAMPLE)
 		whole = decode_sample(layout, body, body_size, record);
 	else
 		whole = decode_other(layout, &header, body, body_size, record);
 	return whole ? header.size : -DCPI_EDAMAGED;
+}
+
+/* ---- records that a machine of the other byte order wrote ---- */
+
+/* Where among the fields behind PERIOD the RAW field begins, in either byte order of its content; SIZE_MAX: there is none, or a
+ * field before it is damaged. */
+static size_t
+raw_offset(const struct record_layout *layout, const uint8_t *at, size_t size)
+{
+	struct byte_reader body;
+
+	if (!(layout->sample_type & PERF_SAMPLE_RAW))
+		return SIZE_MAX;
+	reader_init(&body, at, size);
+	skip_to_raw(layout, &body);
+	return body.failed || reader_left(&body) < FIELD_SIZE ? SIZE_MAX : size - reader_left(&body);
+}
+
+/* How the kernel's records begin: sizes of the fields in turn, '.' for eight bytes that stay. Texts stay, too. */
+static const struct {
+	uint32_t type;
+	const char *fields;
+} swapped_fields[] = {
+	{PERF_RECORD_MMAP, "44888"},   {PERF_RECORD_COMM, "44"},        {PERF_RECORD_FORK, "44448"},
+	{PERF_RECORD_EXIT, "44448"},   {PERF_RECORD_LOST, "88"},        {PERF_RECORD_LOST_SAMPLES, "8"},
+	{PERF_RECORD_THROTTLE, "888"}, {PERF_RECORD_UNTHROTTLE, "888"}, {PERF_RECORD_KSYMBOL, "8422"},
+	{PERF_RECORD_CGROUP, "8"},
+};
+#define SWAPPED_FIELDS_COUNT (sizeof(swapped_fields) / sizeof(swapped_fields[0]))
+
+static void
+swap_bytes(uint8_t *at, size_t size)
+{
+	for (size_t i = 0; i < size / 2; i++) {
+		uint8_t byte = at[i];
+
+		at[i] = at[size - 1 - i];
+		at[size - 1 - i] = byte;
+	}
+}
+
+static void
+swap_words(uint8_t *at, size_t size)
+{
+	for (size_t i = 0; i + FIELD_SIZE <= size; i += FIELD_SIZE) {
+		uint64_t word;
+
+		memcpy(&word, at + i, sizeof(word));
+		word = __builtin_bswap64(word);
+		memcpy(at + i, &word, sizeof(word));
+	}
+}
+
+/* A word that was turned whole holds two numbers of 32 bits: they change places. */
+static void
+split_word(uint8_t *at)
+{
+	uint8_t half[FIELD_SIZE / 2];
+
+	memcpy(half, at, sizeof(half));
+	memcpy(at, at + sizeof(half), sizeof(half));
+	memcpy(at + sizeof(half), half, sizeof(half));
+}
+
+static unsigned
+words_in(uint64_t fields)
+{
+	return (unsigned)__builtin_popcountll(fields);
+}
+
+static void
+swap_sample(const struct record_layout *layout, uint8_t *at, size_t size)
+{
+	const uint64_t narrow = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+	                        PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+	                        PERF_SAMPLE_PERIOD;
+	const uint64_t before_tid = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP;
+	uint64_t fields = layout->sample_type;
+	size_t tid = words_in(fields & before_tid) * (size_t)FIELD_SIZE;
+	size_t wide = words_in(fields & narrow) * (size_t)FIELD_SIZE;
+	size_t raw;
+
+	swap_words(at, size);
+	if (wide > size)
+		return;
+	if (fields & PERF_SAMPLE_TID)
+		split_word(at + tid);
+	if (fields & PERF_SAMPLE_CPU)
+		split_word(at + wide - words_in(fields & (PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)) * (size_t)FIELD_SIZE);
+	raw = raw_offset(layout, at + wide, size - wide);
+	if (raw != SIZE_MAX)
+		split_word(at + wide + raw);
+}
+
+static size_t
+swap_fields(const char *fields, uint8_t *at, size_t size)
+{
+	size_t done = 0;
+
+	for (; *fields; fields++) {
+		size_t field = *fields == '.' ? FIELD_SIZE : (size_t)(*fields - '0');
+
+		if (field > size - done)
+			break;
+		if (*fields != '.')
+			swap_bytes(at + done, field);
+		done += field;
+	}
+	return done;
+}
+
+/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER. */
+static void
+swap_trailer(uint64_t sample_type, uint8_t *at, size_t size)
+{
+	const uint64_t all = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+	                     PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	size_t trailer = words_in(sample_type & all) * (size_t)FIELD_SIZE;
+	size_t behind_cpu = words_in(sample_type & (PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)) * (size_t)FIELD_SIZE;
+
+	if (trailer > size)
+		return;
+	at += size - trailer;
+	swap_words(at, trailer);
+	if (sample_type & PERF_SAMPLE_TID)
+		split_word(at);
+	if (sample_type & PERF_SAMPLE_CPU)
+		split_word(at + trailer - behind_cpu);
+}
+
+static const char *
+swapped_fields_of(const struct perf_event_header *header)
+{
+	if (header->type == PERF_RECORD_MMAP2)
+		return header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? "44888...44" : "44888448844";
+	for (size_t i = 0; i < SWAPPED_FIELDS_COUNT; i++)
+		if (swapped_fields[i].type == header->type)
+			return swapped_fields[i].fields;
+	return "";
+}
+
+void
+record_swap_header(struct perf_event_header *header)
+{
+	header->type = __builtin_bswap32(header->type);
+	header->misc = __builtin_bswap16(header->misc);
+	header->size = __builtin_bswap16(header->size);
+}
+
+void
+record_swap(const struct record_layout *layout, const struct perf_event_header *header, uint8_t *data)
+{
+	uint8_t *body = data + sizeof(*header);
+	size_t size = header->size - sizeof(*header), done;
+
+	memcpy(data, header, sizeof(*header));
+	if (header->type == PERF_RECORD_SAMPLE) {
+		swap_sample(layout, body, size);
+		return;
+	}
+	done = swap_fields(swapped_fields_of(header), body, size);
+	if (layout->sample_id_all)
+		swap_trailer(layout->sample_type, body + done, size - done);
+}
+
+/* The flags are single bits, and the first of them is the lowest on one kind of machine and the highest on the other.
+ */
+static void
+reverse_bits(uint8_t *at, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned bits = at[i];
+
+		bits = (bits & 0xf0) >> 4 | (bits & 0x0f) << 4;
+		bits = (bits & 0xcc) >> 2 | (bits & 0x33) << 2;
+		bits = (bits & 0xaa) >> 1 | (bits & 0x55) << 1;
+		at[i] = (uint8_t)bits;
+	}
+}
+
+void
+record_swap_attr(struct perf_event_attr *attr)
+{
+	uint8_t *bytes = (uint8_t *)attr;
+	const size_t flags = offsetof(struct perf_event_attr, read_format) + FIELD_SIZE;
+
+	swap_fields("448888", bytes, sizeof(*attr));
+	reverse_bits(bytes + flags, FIELD_SIZE);
+	swap_fields("448888448422448", bytes + flags + FIELD_SIZE, sizeof(*attr) - flags - FIELD_SIZE);
 }

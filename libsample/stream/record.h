@@ -114,13 +114,13 @@ struct record_layout {
 /* What dcpid asks for: a sample is then its header and fields of eight bytes, in this order, the period before the
  * last.
  */
-#define RECORD_USUAL_FIELDS                                                                                            \
+#define RECORD_DEFAULT_FIELDS                                                                                            \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
-#define RECORD_USUAL_ROOM 56 /* bytes at most */
+#define RECORD_DEFAULT_SIZE 56 /* bytes at most */
 
 /* Decode such a sample, if the 56 bytes that are there begin with one: what nearly all records are, without a call. */
 static inline bool
-record_decode_usual(const struct record_layout *layout, const uint8_t *data, struct record *record)
+record_decode_default(const struct record_layout *layout, const uint8_t *data, struct record *record)
 {
 	const bool has_period = layout->sample_type & PERF_SAMPLE_PERIOD;
 	const uint8_t *fields = data + sizeof(struct perf_event_header);
@@ -128,8 +128,8 @@ record_decode_usual(const struct record_layout *layout, const uint8_t *data, str
 
 	memcpy(&header, data, sizeof(header));
 	if (header.type != PERF_RECORD_SAMPLE ||
-	    (layout->sample_type & ~(uint64_t)PERF_SAMPLE_PERIOD) != RECORD_USUAL_FIELDS ||
-	    header.size != RECORD_USUAL_ROOM - (has_period ? 0 : sizeof(uint64_t)))
+	    (layout->sample_type & ~(uint64_t)PERF_SAMPLE_PERIOD) != RECORD_DEFAULT_FIELDS ||
+	    header.size != RECORD_DEFAULT_SIZE - (has_period ? 0 : sizeof(uint64_t)))
 		return false;
 	record->type = RECORD_SAMPLE;
 	record->mode = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) <= CPU_MODE_GUEST_USER
@@ -156,5 +156,16 @@ record_decode_usual(const struct record_layout *layout, const uint8_t *data, str
  */
 int record_decode(const struct record_layout *layout, const void *data, size_t size, struct record *record,
                   size_t *consumed);
+
+/*
+ * Swap the bytes of what a machine of the other byte order wrote: the header of a record, and then the record at
+ * `data`, of header->size bytes, as far as record_decode() reads it. Branch flags, registers and raw bytes are not
+ * usable afterwards.
+ */
+void record_swap_header(struct perf_event_header *header);
+void record_swap(const struct record_layout *layout, const struct perf_event_header *header, uint8_t *data);
+
+/* Swap the bytes of `attr`; fields beyond the size that was written are 0. */
+void record_swap_attr(struct perf_event_attr *attr);
 
 #endif

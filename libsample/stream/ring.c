@@ -178,8 +178,8 @@ ring_peek(struct ring *ring, const struct record_layout *layout, struct record *
 	waiting = ring->head - ring->tail;
 	if (waiting == 0)
 		return 0;
-	if (waiting >= RECORD_USUAL_ROOM && waiting <= ring->size && position <= ring->size - RECORD_USUAL_ROOM &&
-	    record_decode_usual(layout, ring->data + position, record)) {
+	if (waiting >= RECORD_DEFAULT_SIZE && waiting <= ring->size && position <= ring->size - RECORD_DEFAULT_SIZE &&
+	    record_decode_default(layout, ring->data + position, record)) {
 		struct perf_event_header header;
 
 		memcpy(&header, ring->data + position, sizeof(header)); /* a forged ring may have it anywhere */

@@ -51,6 +51,12 @@ size_t tally_memory(const struct tally *tally); /* bytes allocated */
  */
 const struct tally_entry *tally_sort(struct tally *tally, size_t *count);
 
+/*
+ * Sort `count` entries, whose keys are distinct, as tally_sort() does: in place and without memory of its own, so that a
+ * flush under memory pressure still works. Thread rule: stateless.
+ */
+void tally_entries_sort(struct tally_entry *entries, size_t count);
+
 /* Empties it, and keeps its memory; half of it when a sixteenth of the slots would have done. */
 void tally_clear(struct tally *tally);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/escape.h"
+#include "base/text.h"
 #include "collectord/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -16,8 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "base/grow.h"
 #include "code/procedures.h"
 #include "process/build_id.h"
 #include "process/image_table.h"

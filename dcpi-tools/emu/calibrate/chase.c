@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 
 #define HUGE_BYTES (2u << 20)
 #define UNROLLED   16

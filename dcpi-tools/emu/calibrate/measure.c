@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
 
 #define RUNS            300 /* short ones, so that some are undisturbed */

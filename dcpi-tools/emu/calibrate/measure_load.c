@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
 #include "dcpi-tools/emu/calibrate/measure.h"
 

@@ -1,4 +1,4 @@
-#include "base/config_field.h"
+#include "base/config.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -37,8 +37,8 @@ fields_go_where_the_table_says(void **state)
 	char why[256] = "";
 
 	(void)state;
-	assert_int_equal(config_parse("box", "title = \"a\"; width = 3; bytes = 999999999999; weight = 1;", read_box,
-	                              &box, why, sizeof(why)),
+	assert_int_equal(config_read_text("box", "title = \"a\"; width = 3; bytes = 999999999999; weight = 1;",
+	                                  read_box, &box, why, sizeof(why)),
 	                 0);
 	assert_int_equal(box.width, 3);
 	assert_true(box.bytes == UINT64_C(999999999999));
@@ -52,7 +52,7 @@ what_is_not_there_stays_as_it_was(void **state)
 	char why[256] = "";
 
 	(void)state;
-	assert_int_equal(config_parse("box", "width = 9;", read_box, &box, why, sizeof(why)), 0);
+	assert_int_equal(config_read_text("box", "width = 9;", read_box, &box, why, sizeof(why)), 0);
 	assert_true(box.bytes == 7 && box.weight == 0.5);
 }
 
@@ -62,7 +62,7 @@ assert_refused(const char *text, const char *expected)
 	struct box box = {0};
 	char why[256] = "";
 
-	assert_int_equal(config_parse("box", text, read_box, &box, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_read_text("box", text, read_box, &box, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_string_equal(why, expected);
 }
 
@@ -96,13 +96,13 @@ a_member_is_there_or_need_not_be(void **state)
 	char why[256] = "";
 
 	(void)state;
-	assert_int_equal(config_parse("box", "", read_title, &found, why, sizeof(why)), 0);
+	assert_int_equal(config_read_text("box", "", read_title, &found, why, sizeof(why)), 0);
 	assert_false(found);
 	found = true;
-	assert_int_equal(config_parse("box", "", read_title, &found, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_read_text("box", "", read_title, &found, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_string_equal(why, "box: title is missing");
 	found = false;
-	assert_int_equal(config_parse("box", "title = 3;", read_title, &found, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_read_text("box", "title = 3;", read_title, &found, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_string_equal(why, "box:1: title must be a string");
 }
 

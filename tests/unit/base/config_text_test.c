@@ -1,4 +1,4 @@
-#include "base/config_text.h"
+#include "base/config.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "tests/unit/test.h"
 
-#include "base/escape.h"
+#include "base/text.h"
 
 static void
 assert_shown(const char *text, const char *expected)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/config_text.h"
+#include "base/config.h"
 #include "base/error.h"
 
 #include "tests/unit/test.h"

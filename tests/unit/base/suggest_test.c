@@ -1,4 +1,4 @@
-#include "base/suggest.h"
+#include "base/text.h"
 
 #include "tests/unit/test.h"
 

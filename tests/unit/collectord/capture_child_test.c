@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/monotonic.h"
 #include "collectord/capture_child.h"
 #include "process/build_id.h"
 #include "profile/symbol_blob.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/code_notes.h"
 #include "process/mapped_file.h"
 #include "tests/unit/process/fake.h"

@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/file_ids.h"
 #include "collectord/helper.h"
 #include "process/build_id.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/proc_reader.h"
 
 struct site {

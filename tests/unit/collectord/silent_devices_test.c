@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/silent_devices.h"
 
 static const struct helper nobody; /* was left behind */

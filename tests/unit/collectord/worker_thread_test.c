@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "collectord/worker_thread.h"
 
 static void *

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/monotonic.h"
+#include "base/clock.h"
 #include "dcpi-tools/x/replica_run.h"
 #include "dcpi-tools/x/running.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "event/encode.h"
+#include "event/pmu.h"
 #include "tests/unit/event/fake_tree.h"
 
 static char why[512];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "event/modifiers.h"
+#include "event/names.h"
 
 struct split {
 	char bare[EVENT_NAME_SIZE];

@@ -1,6 +1,6 @@
 #include "tests/unit/test.h"
 
-#include "event/precise.h"
+#include "event/pmu.h"
 #include "tests/unit/event/fake_tree.h"
 
 static void
@@ -10,7 +10,7 @@ a_pmu_that_tells_its_levels_may_be_asked(void **state)
 
 	fake_tree_write(tree, DEVICES "/software/type", "1\n");
 	fake_tree_write(tree, DEVICES "/cpu_core/caps/max_precise", "3\n");
-	assert_true(precise_may_be_asked(tree->root));
+	assert_true(pmu_knows_precise(tree->root));
 }
 
 /* Zero is told where the levels are another PMU's work: AMD hands precise events on to IBS. */
@@ -20,7 +20,7 @@ what_level_it_tells_does_not_matter(void **state)
 	struct fake_tree *tree = *state;
 
 	fake_tree_write(tree, DEVICES "/cpu/caps/max_precise", "0\n");
-	assert_true(precise_may_be_asked(tree->root));
+	assert_true(pmu_knows_precise(tree->root));
 }
 
 /* As linux 6.1 has it on arm64: the PMU takes every precise_ip, and counts as with none. */
@@ -32,7 +32,7 @@ a_pmu_that_tells_none_is_not_asked(void **state)
 	fake_tree_write(tree, DEVICES "/software/type", "1\n");
 	fake_tree_write(tree, DEVICES "/armv8_pmuv3/type", "8\n");
 	fake_tree_write(tree, DEVICES "/armv8_pmuv3/caps/slots", "0x00000000\n");
-	assert_false(precise_may_be_asked(tree->root));
+	assert_false(pmu_knows_precise(tree->root));
 }
 
 static void
@@ -40,9 +40,9 @@ without_sysfs_it_may_be_asked(void **state)
 {
 	struct fake_tree *tree = *state;
 
-	assert_true(precise_may_be_asked(tree->root));
+	assert_true(pmu_knows_precise(tree->root));
 	fake_tree_write(tree, DEVICES "/cpu/type", "4\n");
-	assert_false(precise_may_be_asked(tree->root));
+	assert_false(pmu_knows_precise(tree->root));
 }
 
 int

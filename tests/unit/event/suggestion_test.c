@@ -1,16 +1,15 @@
 #include "tests/unit/test.h"
 
 #include "event/names.h"
-#include "event/suggestion.h"
 
 static const char *
 suggest(const char *word)
 {
-	static struct suggestion suggestion;
+	static struct event_suggestion suggestion;
 
-	suggestion_init(&suggestion, word);
+	event_suggestion_init(&suggestion, word);
 	event_names_suggest(&suggestion);
-	return suggestion_get(&suggestion);
+	return event_suggestion_get(&suggestion);
 }
 
 static void
@@ -27,18 +26,18 @@ a_near_miss_finds_the_name_that_was_meant(void **state)
 static void
 a_nearer_candidate_replaces_a_farther_one_only(void **state)
 {
-	struct suggestion suggestion;
+	struct event_suggestion suggestion;
 
 	(void)state;
-	suggestion_init(&suggestion, "umasks");
-	assert_null(suggestion_get(&suggestion));
-	suggestion_consider(&suggestion, "masks_");
-	assert_string_equal(suggestion_get(&suggestion), "masks_");
-	suggestion_consider(&suggestion, "umask");
-	assert_string_equal(suggestion_get(&suggestion), "umask");
-	suggestion_consider(&suggestion, "event");
-	suggestion_consider(&suggestion, "masks");
-	assert_string_equal(suggestion_get(&suggestion), "umask");
+	event_suggestion_init(&suggestion, "umasks");
+	assert_null(event_suggestion_get(&suggestion));
+	event_suggestion_consider(&suggestion, "masks_");
+	assert_string_equal(event_suggestion_get(&suggestion), "masks_");
+	event_suggestion_consider(&suggestion, "umask");
+	assert_string_equal(event_suggestion_get(&suggestion), "umask");
+	event_suggestion_consider(&suggestion, "event");
+	event_suggestion_consider(&suggestion, "masks");
+	assert_string_equal(event_suggestion_get(&suggestion), "umask");
 }
 
 static void

@@ -1,6 +1,6 @@
 #include "tests/unit/stream/perf_file_builder.h"
 
-#include "stream/perf_swap.h"
+#include "stream/record.h"
 
 /* The other machine's order. */
 #define IS_BIG (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
@@ -17,9 +17,9 @@ swapped(const struct record_layout *layout, struct file_builder *file)
 
 	end_record(file);
 	memcpy(&header, file->bytes, sizeof(header));
-	perf_swap_header(&header);
+	record_swap_header(&header);
 	assert_int_equal(header.size, file->size);
-	perf_swap_record(layout, &header, file->bytes);
+	record_swap(layout, &header, file->bytes);
 	assert_int_equal(record_decode(layout, file->bytes, file->size, &record, &consumed), file->size);
 	return record;
 }
@@ -136,7 +136,7 @@ an_attribute_keeps_numbers_and_flags(void **state)
 	(void)state;
 	put_attr(&file, PERF_COUNT_HW_INSTRUCTIONS);
 	memcpy(&attr, file.bytes, FILE_ATTR_SIZE);
-	perf_swap_attr(&attr);
+	record_swap_attr(&attr);
 	assert_int_equal(attr.size, FILE_ATTR_SIZE);
 	assert_int_equal(attr.config, PERF_COUNT_HW_INSTRUCTIONS);
 	assert_int_equal(attr.sample_period, 1000);

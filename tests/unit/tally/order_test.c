@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tally/order.h"
+#include "tally/tally.h"
 
 /* The rule of the header, written down once more in the plainest way. */
 static bool
@@ -30,7 +30,7 @@ event_comes_before_image_before_context_before_offset(void **state)
 	};
 
 	(void)state;
-	entries_sort(entries, 5);
+	tally_entries_sort(entries, 5);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(entries[i].count, i + 1);
 }
@@ -60,7 +60,7 @@ assert_sorts(size_t count, uint32_t events, uint32_t images, uint32_t contexts, 
 		sum += entries[i].offset;
 		product += entries[i].offset * entries[i].count;
 	}
-	entries_sort(entries, count);
+	tally_entries_sort(entries, count);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			assert_true(in_order(&entries[i - 1], &entries[i]));

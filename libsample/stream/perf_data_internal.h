@@ -1,10 +1,10 @@
 /*
- * perf_data_parts.h - what the files of perf_data.h share
+ * perf_data_internal.h - what the files of perf_data.h share
  *
  * Formats: tools/perf/Documentation/perf.data-file-format.txt of linux. Private to the room.
  */
-#ifndef DCPI_STREAM_PERF_DATA_PARTS_H
-#define DCPI_STREAM_PERF_DATA_PARTS_H
+#ifndef DCPI_STREAM_PERF_DATA_INTERNAL_H
+#define DCPI_STREAM_PERF_DATA_INTERNAL_H
 
 #include "base/bytes.h"
 #include "stream/byte_source.h"
@@ -69,20 +69,11 @@ struct perf_data {
 uint32_t perf_read_u32(const struct perf_data *data, struct byte_reader *reader);
 uint64_t perf_read_u64(const struct perf_data *data, struct byte_reader *reader);
 
-/* Say what is wrong at `offset`: -DCPI_EDAMAGED. */
-int perf_data_damaged(struct perf_data *data, uint64_t offset, const char *text);
-
-/* The header of the file, and what is told before the records. Errors as of perf_data_open(). */
-int perf_data_read_header(struct perf_data *data, int fd);
-
 /* An attribute of `size` bytes. 0 with the new event's index, -ENOMEM or -DCPI_EDAMAGED (without a fault). */
 int perf_data_add_event(struct perf_data *data, struct byte_reader *reader, size_t size, uint32_t *event);
 int perf_data_add_ids(struct perf_data *data, struct byte_reader *reader, uint64_t count, uint32_t event);
 int perf_data_name_event(struct perf_data *data, uint32_t event, const char *name, size_t size);
-void perf_data_free_events(struct perf_data *data);
 
-/* The event that a record belongs to. False: there is no event at all. */
-bool perf_data_find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event);
 /* The event of a counter; false: it is not known. */
 bool perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event);
 

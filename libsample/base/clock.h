@@ -1,8 +1,8 @@
 /*
- * monotonic.h - times of CLOCK_MONOTONIC, and other clocks, in nanoseconds
+ * clock.h - the time of a clock in nanoseconds
  */
-#ifndef DCPI_BASE_MONOTONIC_H
-#define DCPI_BASE_MONOTONIC_H
+#ifndef DCPI_BASE_CLOCK_H
+#define DCPI_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

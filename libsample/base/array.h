@@ -1,8 +1,8 @@
 /*
- * grow.h - arrays that grow while they are filled
+ * array.h - arrays that grow while they are filled
  */
-#ifndef DCPI_BASE_GROW_H
-#define DCPI_BASE_GROW_H
+#ifndef DCPI_BASE_ARRAY_H
+#define DCPI_BASE_ARRAY_H
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,0 +1,27 @@
+/*
+ * text.h - names from outside: made fit to be shown, and what was probably meant by a wrong one
+ *
+ * Command names, paths and symbols are chosen by the owner of a program; shown raw they could control a terminal.
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_BASE_TEXT_H
+#define DCPI_BASE_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * Copy `text` to `shown` (of `capacity` bytes, at least 1): well-formed UTF-8 stays, control characters (C0, DEL,
+ * C1) and malformed bytes become \xNN, a backslash becomes two. What does not fit is cut at a whole character.
+ * Returns `shown`.
+ */
+const char *escape_text(const char *text, char *shown, size_t capacity);
+
+#define SUGGEST_LENGTH_MAX 63 /* longer names are never alike */
+
+/*
+ * The one of `count` names that differs least from `wrong` - in at most a third of its characters; letters that changed
+ * places count once - or NULL when none is near. The first of equals wins.
+ */
+const char *suggest_name(const char *wrong, const char *const *names, size_t count);
+
+#endif
