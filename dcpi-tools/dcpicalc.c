@@ -11,7 +11,7 @@
 
 const char *argp_program_version = "dcpicalc " DCPI_VERSION;
 
-enum key {
+enum calc_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_CPU,
@@ -132,7 +132,7 @@ static const struct argp argp = {
 static int
 draw(const struct report *report)
 {
-	return report->request->graph ? report_draw(report) : TOOL_PRINTS;
+	return report->request->graph ? calc_report_draw(report) : TOOL_PRINTS;
 }
 
 int
@@ -143,11 +143,11 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
+		.make = calc_report_make,
+		.print_text = calc_report_print_text,
+		.print_json = calc_report_print_json,
 		.act = draw,
-		.fini = report_fini,
+		.fini = calc_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

@@ -10,7 +10,7 @@
 
 const char *argp_program_version = "dcpicat " DCPI_VERSION;
 
-enum key {
+enum cat_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_NAMES,
@@ -81,11 +81,11 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.print_csv = report_print_csv,
-		.fini = report_fini,
+		.make = cat_report_make,
+		.print_text = cat_report_print_text,
+		.print_json = cat_report_print_json,
+		.print_csv = cat_report_print_csv,
+		.fini = cat_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

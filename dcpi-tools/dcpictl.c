@@ -23,7 +23,7 @@
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
 
-enum key {
+enum ctl_key {
 	KEY_SOCKET = 1,
 	KEY_LABEL,
 	KEY_JSON,
@@ -39,20 +39,20 @@ static const char *const commands[] = {"status",  "flush", "epoch",   "label",  
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void
-take_command(struct argp_state *state, struct request *request, const char *text)
+take_command(struct argp_state *state, struct ctl_request *request, const char *text)
 {
 	request->command = commands[options_choice(state, "command", text, commands, COMMAND_COUNT)];
 }
 
 static bool
-is_command(const struct request *request, const char *command)
+is_command(const struct ctl_request *request, const char *command)
 {
 	return request->command && strcmp(request->command, command) == 0;
 }
 
 /* What follows the label is the program's. */
 static void
-take_argument(struct argp_state *state, struct request *request, char *text)
+take_argument(struct argp_state *state, struct ctl_request *request, char *text)
 {
 	if (!request->command) {
 		take_command(state, request, text);
@@ -71,14 +71,14 @@ take_argument(struct argp_state *state, struct request *request, char *text)
 
 /* Does the command need no dcpid? */
 static bool
-is_offline(const struct request *request)
+is_offline(const struct ctl_request *request)
 {
 	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0 ||
 	       strcmp(request->command, "keep") == 0;
 }
 
 static void
-check_label(const struct argp_state *state, const struct request *request)
+check_label(const struct argp_state *state, const struct ctl_request *request)
 {
 	if (!request->label || (!request->program && !request->pid))
 		argp_error(state, "label LABEL -- PROGRAM [ARGUMENT]..., or label LABEL --pid PID");
@@ -87,7 +87,7 @@ check_label(const struct argp_state *state, const struct request *request)
 }
 
 static void
-check_options(const struct argp_state *state, const struct request *request)
+check_options(const struct argp_state *state, const struct ctl_request *request)
 {
 	if (!request->command) {
 		argp_usage(state);
@@ -120,7 +120,7 @@ check_options(const struct argp_state *state, const struct request *request)
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct request *request = state->input;
+	struct ctl_request *request = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -165,10 +165,11 @@ parse_option(int key, char *text, struct argp_state *state)
 
 /* With a dcpid or without: that there is none is one of its findings. */
 static int
-examine(const struct request *request)
+examine(const struct ctl_request *request)
 {
-	const struct request question = {.options = request->options, .command = "status", .socket = request->socket};
-	struct findings findings = {0};
+	const struct ctl_request question = {
+		.options = request->options, .command = "status", .socket = request->socket};
+	struct ctl_findings findings = {0};
 	struct surroundings around;
 	char path[PATH_MAX];
 	json_t *reply;
@@ -188,7 +189,7 @@ examine(const struct request *request)
 
 /* The program's end is ours, but that what it did could not be written. */
 static int
-run_labelled(const struct request *request)
+run_labelled(const struct ctl_request *request)
 {
 	struct child child = {0};
 	int status = labelled_run(request, request->program, &child);
@@ -197,7 +198,7 @@ run_labelled(const struct request *request)
 }
 
 static int
-run(const struct request *request)
+run(const struct ctl_request *request)
 {
 	char path[PATH_MAX];
 	json_t *reply;
@@ -274,7 +275,7 @@ main(int argc, char **argv)
 		       "Each returns when the work is done. See dcpictl(1).",
 		.children = children,
 	};
-	struct request request = {0};
+	struct ctl_request request = {0};
 	int err;
 
 	text_init();

@@ -19,7 +19,7 @@
 
 const char *argp_program_version = "dcpidiff " DCPI_VERSION;
 
-enum key {
+enum diff_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_CPU,
@@ -198,19 +198,19 @@ static const struct argp argp = {
 static int
 print_text(const struct report *report, const struct output *output)
 {
-	return (report->request->procedure ? code_print_text : report_print_text)(report, output);
+	return (report->request->procedure ? code_print_text : diff_report_print_text)(report, output);
 }
 
 static int
 print_json(const struct report *report, FILE *stream)
 {
-	return (report->request->procedure ? code_print_json : report_print_json)(report, stream);
+	return (report->request->procedure ? code_print_json : diff_report_print_json)(report, stream);
 }
 
 static int
 print_csv(const struct report *report, FILE *stream)
 {
-	return (report->request->procedure ? code_print_csv : report_print_csv)(report, stream);
+	return (report->request->procedure ? code_print_csv : diff_report_print_csv)(report, stream);
 }
 
 int
@@ -222,11 +222,11 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.options,
 		.without_database = true,
-		.make = report_make,
+		.make = diff_report_make,
 		.print_text = print_text,
 		.print_json = print_json,
 		.print_csv = print_csv,
-		.fini = report_fini,
+		.fini = diff_report_fini,
 	};
 	int status;
 

@@ -11,7 +11,7 @@
 
 const char *argp_program_version = "dcpiexport " DCPI_VERSION;
 
-enum key {
+enum export_key {
 	KEY_PPROF = 1, /* these three: 1 and the form */
 	KEY_FOLDED,
 	KEY_CALLGRIND,
@@ -118,10 +118,10 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.options,
-		.make = report_make,
-		.print_json = report_print_json,
-		.act = report_write,
-		.fini = report_fini,
+		.make = export_report_make,
+		.print_json = export_report_print_json,
+		.act = export_report_write,
+		.fini = export_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

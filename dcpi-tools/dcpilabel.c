@@ -24,7 +24,7 @@
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
 
-enum key {
+enum label_key {
 	KEY_RUNS = 1,
 	KEY_FIRST,
 	KEY_ADD,
@@ -34,7 +34,7 @@ enum key {
 	KEY_JSON,
 };
 
-struct labelling {
+struct label_labelling {
 	struct series series;
 	bool adds;     /* to what the labels have already */
 	bool is_alone; /* without dcpistats behind it */
@@ -79,7 +79,7 @@ check(const struct argp_state *state, const struct series *series)
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct labelling *labelling = state->input;
+	struct label_labelling *labelling = state->input;
 	struct series *series = &labelling->series;
 
 	switch (key) {
@@ -173,7 +173,7 @@ check_labels(const struct series *series, struct profile *profile)
 }
 
 static int
-look_for_labels(const struct labelling *labelling)
+look_for_labels(const struct label_labelling *labelling)
 {
 	struct database database;
 	int status;
@@ -206,7 +206,7 @@ print_json(const struct series *series, bool is_alone, int status)
 int
 main(int argc, char **argv)
 {
-	struct labelling labelling = {.series = {.first = 1, .runs = 8}};
+	struct label_labelling labelling = {.series = {.first = 1, .runs = 8}};
 	struct series *series = &labelling.series;
 	int status;
 

@@ -10,7 +10,7 @@
 
 const char *argp_program_version = "dcpilist " DCPI_VERSION;
 
-enum key {
+enum list_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_SOURCE,
@@ -101,10 +101,10 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.fini = report_fini,
+		.make = list_report_make,
+		.print_text = list_report_print_text,
+		.print_json = list_report_print_json,
+		.fini = list_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

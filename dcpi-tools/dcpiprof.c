@@ -10,7 +10,7 @@
 
 const char *argp_program_version = "dcpiprof " DCPI_VERSION;
 
-enum key {
+enum prof_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_SORT,
@@ -95,11 +95,11 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.print_csv = report_print_csv,
-		.fini = report_fini,
+		.make = prof_report_make,
+		.print_text = prof_report_print_text,
+		.print_json = prof_report_print_json,
+		.print_csv = prof_report_print_csv,
+		.fini = prof_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

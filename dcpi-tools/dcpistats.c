@@ -13,7 +13,7 @@
 
 const char *argp_program_version = "dcpistats " DCPI_VERSION;
 
-enum key {
+enum stats_key {
 	KEY_IMAGE = 1,
 	KEY_EVENT,
 	KEY_BY_INSTRUCTION,
@@ -171,7 +171,7 @@ static const struct argp argp = {
 static int
 draw_report(const struct report *report)
 {
-	const int status = report->request->plot ? report_plot(report) : STATUS_OK;
+	const int status = report->request->plot ? stats_report_plot(report) : STATUS_OK;
 
 	return status ? status : TOOL_PRINTS;
 }
@@ -186,12 +186,12 @@ main(int argc, char **argv)
 		.argp = &argp,
 		.options = &request.options,
 		.without_database = true,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.print_csv = report_print_csv,
+		.make = stats_report_make,
+		.print_text = stats_report_print_text,
+		.print_json = stats_report_print_json,
+		.print_csv = stats_report_print_csv,
 		.act = draw_report,
-		.fini = report_fini,
+		.fini = stats_report_fini,
 	};
 	int status;
 

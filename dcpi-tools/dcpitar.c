@@ -21,7 +21,7 @@ const char *argp_program_version = "dcpitar " DCPI_VERSION;
 #define SUFFIX        ".tar.zst"
 #define LIMIT_DEFAULT 16384 /* MiB */
 
-enum key {
+enum tar_key {
 	KEY_TO = 1,
 	KEY_NO_IMAGES,
 	KEY_LIMIT,
@@ -46,7 +46,7 @@ static const struct argp_child children[] = {
 };
 
 static void
-check(const struct argp_state *state, const struct request *request)
+check(const struct argp_state *state, const struct tar_request *request)
 {
 	const bool is_standard = request->archive && strcmp(request->archive, "-") == 0;
 
@@ -65,7 +65,7 @@ check(const struct argp_state *state, const struct request *request)
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct request *request = state->input;
+	struct tar_request *request = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -125,14 +125,14 @@ name_of(const char *archive)
 static int
 do_work(void *context)
 {
-	const struct request *request = context;
+	const struct tar_request *request = context;
 
 	return request->extract ? tar_extract(request) : tar_pack(request);
 }
 
 /* Beside what is extracted, so that it can be renamed; an archive's is where there is most room. */
 static int
-make_scratch(struct request *request)
+make_scratch(struct tar_request *request)
 {
 	struct stat there;
 	char *parent, *slash;
@@ -156,7 +156,7 @@ make_scratch(struct request *request)
 }
 
 static int
-run(struct request *request)
+run(struct tar_request *request)
 {
 	int err;
 
@@ -179,7 +179,7 @@ run(struct request *request)
 int
 main(int argc, char **argv)
 {
-	struct request request = {.images = true, .limit_bytes = (uint64_t)LIMIT_DEFAULT << 20};
+	struct tar_request request = {.images = true, .limit_bytes = (uint64_t)LIMIT_DEFAULT << 20};
 	int status;
 
 	text_init();

@@ -11,7 +11,7 @@
 
 const char *argp_program_version = "dcpitopstalls " DCPI_VERSION;
 
-enum key {
+enum topstalls_key {
 	KEY_LIMIT = 1,
 	KEY_CUTOFF,
 	KEY_SOURCE,
@@ -93,11 +93,11 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.survey.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.print_csv = report_print_csv,
-		.fini = report_fini,
+		.make = topstalls_report_make,
+		.print_text = topstalls_report_print_text,
+		.print_json = topstalls_report_print_json,
+		.print_csv = topstalls_report_print_csv,
+		.fini = topstalls_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

@@ -10,7 +10,7 @@
 
 const char *argp_program_version = "dcpiwhatcg " DCPI_VERSION;
 
-enum key {
+enum whatcg_key {
 	KEY_STALL = 1,
 	KEY_LIMIT,
 	KEY_CUTOFF,
@@ -92,10 +92,10 @@ main(int argc, char **argv)
 	const struct tool tool = {
 		.argp = &argp,
 		.options = &request.survey.options,
-		.make = report_make,
-		.print_text = report_print_text,
-		.print_json = report_print_json,
-		.fini = report_fini,
+		.make = whatcg_report_make,
+		.print_text = whatcg_report_print_text,
+		.print_json = whatcg_report_print_json,
+		.fini = whatcg_report_fini,
 	};
 
 	return tool_run(&tool, &request, &report, argc, argv);

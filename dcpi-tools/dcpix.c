@@ -25,7 +25,7 @@
 
 const char *argp_program_version = "dcpix " DCPI_VERSION;
 
-enum key {
+enum x_key {
 	KEY_LABEL = 1,
 	KEY_JSON,
 	KEY_OUTPUT,
@@ -34,7 +34,7 @@ enum key {
 	KEY_SECONDS,
 };
 
-struct request {
+struct x_request {
 	struct options options;
 	const char *label;
 	const char *output;
@@ -68,7 +68,7 @@ static const struct argp_child children[] = {
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct request *request = state->input;
+	struct x_request *request = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -122,7 +122,7 @@ static const struct argp argp = {
 };
 
 static int
-print_report(const struct request *request, const struct x_report *report)
+print_report(const struct x_request *request, const struct x_report *report)
 {
 	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
 	int err;
@@ -137,7 +137,7 @@ print_report(const struct request *request, const struct x_report *report)
 
 /* Add up what the run left, write it, say so. */
 static int
-keep_counts(const struct request *request, const struct run *run, struct counted *counted)
+keep_counts(const struct x_request *request, const struct emulated_run *run, struct counted *counted)
 {
 	const char *directory = request->options.directory, *label = request->label;
 	struct counts_summary summary;
@@ -167,7 +167,7 @@ keep_counts(const struct request *request, const struct run *run, struct counted
 }
 
 static int
-print_bursts(const struct request *request, const struct counted *counted, const struct bursts_summary *summary,
+print_bursts(const struct x_request *request, const struct counted *counted, const struct bursts_summary *summary,
              uint32_t epoch)
 {
 	const char *directory = request->options.directory;
@@ -186,7 +186,7 @@ print_bursts(const struct request *request, const struct counted *counted, const
 }
 
 static int
-keep_bursts(const struct request *request, struct counted *counted, const struct bursts_summary *summary)
+keep_bursts(const struct x_request *request, struct counted *counted, const struct bursts_summary *summary)
 {
 	char note[EVENT_NOTE_SIZE];
 	struct event event;
@@ -215,7 +215,7 @@ keep_bursts(const struct request *request, struct counted *counted, const struct
 }
 
 static int
-run_bursts(struct request *request)
+run_bursts(struct x_request *request)
 {
 	struct bursts_summary summary = {0};
 	struct counted counted;
@@ -235,7 +235,7 @@ run_bursts(struct request *request)
 }
 
 static int
-run(const struct request *request)
+run(const struct x_request *request)
 {
 	const struct run_request run_request = {
 		.command = request->command,
@@ -245,7 +245,7 @@ run(const struct request *request)
 		.room_bytes = ROOM_BYTES,
 	};
 	struct counted counted;
-	struct run program;
+	struct emulated_run program;
 	int err, status;
 
 	err = counted_can_write(request->options.directory);
@@ -266,7 +266,7 @@ run(const struct request *request)
 int
 main(int argc, char **argv)
 {
-	struct request request = {
+	struct x_request request = {
 		.bursts = {.budget_percent = BURSTS_BUDGET_PERCENT, .seconds = BURSTS_SECONDS},
 	};
 	struct guard guard = {

@@ -87,7 +87,7 @@ draw(const struct report *report, const char *format)
 }
 
 int
-report_draw(const struct report *report)
+calc_report_draw(const struct report *report)
 {
 	const char *path = report->request->graph, *format = format_of(path);
 

@@ -234,7 +234,7 @@ graph_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+calc_report_print_json(const struct report *report, FILE *stream)
 {
 	json_t *root = procedure_choice_json(&report->choice, "dcpicalc/1");
 	int failed = 0;

@@ -15,7 +15,7 @@
 #define LENGTH_LINE       1    /* of a long stall's: where its length stands */
 #define HOT_CYCLES        10.0 /* instructions from here on are coloured */
 
-struct printer {
+struct calc_printer {
 	const struct output *output;
 	FILE *stream;
 	int address_width, instruction_width, cycles_width;
@@ -32,7 +32,7 @@ digits_of(double number)
 
 /* As narrow as lets every line have two blanks between instruction and samples. */
 static void
-measure_line(struct printer *printer, const struct listing_line *line)
+measure_line(struct calc_printer *printer, const struct listing_line *line)
 {
 	char text[64];
 	int width;
@@ -49,7 +49,7 @@ measure_line(struct printer *printer, const struct listing_line *line)
 }
 
 static void
-measure(struct printer *printer, const struct listing *listing)
+measure(struct calc_printer *printer, const struct listing *listing)
 {
 	for (size_t i = 0; i < listing->block_count; i++)
 		for (size_t k = 0; k < listing->blocks[i].line_count; k++)
@@ -66,8 +66,8 @@ format_cycles(char *text, size_t size, double cycles)
 }
 
 static void
-print_head_line(const struct printer *printer, const char *label, int width, const char *cycles, double per_instruction,
-                const struct listing_block *block)
+print_head_line(const struct calc_printer *printer, const char *label, int width, const char *cycles,
+                double per_instruction, const struct listing_block *block)
 {
 	fprintf(printer->stream, "%s*** %s %*s/%zu = %6.2fCPI%s\n", output_style(printer->output, STYLE_HEADING), label,
 	        width - (int)strlen(label), cycles, block->line_count, per_instruction,
@@ -75,7 +75,7 @@ print_head_line(const struct printer *printer, const char *label, int width, con
 }
 
 static void
-print_block_head(const struct printer *printer, const struct listing_block *block)
+print_block_head(const struct calc_printer *printer, const struct listing_block *block)
 {
 	static const char best_label[] = "Best-case", actual_label[] = "Actual";
 	const double count = (double)block->line_count;
@@ -97,7 +97,7 @@ print_block_head(const struct printer *printer, const struct listing_block *bloc
 
 /* The next letter that has not been explained, as "d = D-cache miss"; false when there is none. */
 static bool
-explain_next(struct printer *printer, const struct listing_bubble *bubble, char *text, size_t size)
+explain_next(struct calc_printer *printer, const struct listing_bubble *bubble, char *text, size_t size)
 {
 	for (const char *letter = bubble->letters; *letter; letter++) {
 		const size_t reason = reason_find(*letter);
@@ -112,7 +112,7 @@ explain_next(struct printer *printer, const struct listing_bubble *bubble, char 
 }
 
 static size_t
-count_unexplained(const struct printer *printer, const struct listing_bubble *bubble)
+count_unexplained(const struct calc_printer *printer, const struct listing_bubble *bubble)
 {
 	size_t count = 0;
 
@@ -125,7 +125,7 @@ count_unexplained(const struct printer *printer, const struct listing_bubble *bu
 }
 
 static void
-print_bubble_line(const struct printer *printer, const struct listing_bubble *bubble, const char *text)
+print_bubble_line(const struct calc_printer *printer, const struct listing_bubble *bubble, const char *text)
 {
 	const bool has_letters = bubble->letters[0];
 	char column[40];
@@ -140,7 +140,7 @@ print_bubble_line(const struct printer *printer, const struct listing_bubble *bu
 
 /* A line for each half-cycle; of a long stall a few, and its instruction's time in the second. */
 static void
-print_bubble(struct printer *printer, const struct listing_line *line, const struct listing_bubble *bubble)
+print_bubble(struct calc_printer *printer, const struct listing_line *line, const struct listing_bubble *bubble)
 {
 	const bool is_long = bubble->half_cycles > LINES_MAX;
 	const size_t explanations = count_unexplained(printer, bubble) + is_long;
@@ -167,7 +167,7 @@ print_bubble(struct printer *printer, const struct listing_line *line, const str
 }
 
 static void
-print_cycles(const struct printer *printer, const struct listing_line *line)
+print_cycles(const struct calc_printer *printer, const struct listing_line *line)
 {
 	const char *word = line->issue == LISTING_DUAL ? "(dual issue)" : "(in shadow)";
 	const enum style style = line->cycles >= HOT_CYCLES ? STYLE_HOT : STYLE_PLAIN;
@@ -183,7 +183,7 @@ print_cycles(const struct printer *printer, const struct listing_line *line)
 }
 
 static void
-print_line(struct printer *printer, const struct listing_line *line)
+print_line(struct calc_printer *printer, const struct listing_line *line)
 {
 	int pad;
 
@@ -199,7 +199,7 @@ print_line(struct printer *printer, const struct listing_line *line)
 }
 
 static void
-print_columns(const struct printer *printer)
+print_columns(const struct calc_printer *printer)
 {
 	fprintf(printer->stream, "%-*s %-*s%*s%*s  Culprit\n", printer->address_width, "Addr",
 	        printer->instruction_width, "Instruction", SAMPLES_WIDTH, "Samples", printer->cycles_width, "CPI");
@@ -208,7 +208,7 @@ print_columns(const struct printer *printer)
 void
 listing_print(const struct listing *listing, const struct output *output)
 {
-	struct printer printer = {
+	struct calc_printer printer = {
 		.output = output,
 		.stream = output->stream,
 		.address_width = ADDRESS_DIGITS,

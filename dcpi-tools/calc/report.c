@@ -156,7 +156,7 @@ look_into_files(struct report *report, struct database *database)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+calc_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status;
 
@@ -169,7 +169,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+calc_report_fini(struct report *report)
 {
 	free(report->verdicts);
 	procedure_analysis_free(report->analysis);

@@ -55,8 +55,8 @@ struct report {
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int calc_report_make(struct report *report, const struct request *request, struct database *database);
+void calc_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
@@ -68,13 +68,13 @@ char *instruction_text(const struct report *report, uint32_t instruction);
 double block_percent(const struct report *report, uint32_t index);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
+int calc_report_print_text(const struct report *report, const struct output *output);
 int check_print(const struct report *report, const struct output *output); /* estimated against exact */
 json_t *check_json(const struct report *report);                           /* the same; NULL: no memory */
-int report_print_json(const struct report *report, FILE *stream);
+int calc_report_print_json(const struct report *report, FILE *stream);
 
 /* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */
-int report_draw(const struct report *report);
+int calc_report_draw(const struct report *report);
 
 /* The flow graph in the language of graphviz, without blocks that have and run less than the cutoff. */
 void graph_print(const struct report *report, FILE *stream);

@@ -91,7 +91,7 @@ print_blocks(const struct report *report, const struct output *output)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+calc_report_print_text(const struct report *report, const struct output *output)
 {
 	struct breakdown breakdown;
 	int err;

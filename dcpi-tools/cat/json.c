@@ -119,7 +119,7 @@ print_line(json_t *value, size_t left_out, FILE *stream)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+cat_report_print_json(const struct report *report, FILE *stream)
 {
 	int err = print_line(head_json(report), 1, stream); /* its brace is ours */
 

@@ -107,7 +107,7 @@ make_rows(struct report *report, struct profile *profile)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+cat_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status, err;
 
@@ -127,7 +127,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+cat_report_fini(struct report *report)
 {
 	free(report->images);
 	points_fini(&report->points);

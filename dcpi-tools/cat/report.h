@@ -35,8 +35,8 @@ struct report {
 };
 
 /* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int cat_report_make(struct report *report, const struct request *request, struct database *database);
+void cat_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Samples of column `column`: of a row, and of an image. */
 uint64_t cat_row_samples(const struct report *report, const struct point *row, size_t column);
@@ -49,8 +49,8 @@ const struct image *cat_image_of(const struct report *report, const struct cat_i
 const char *cat_kind(const struct image *image); /* "user", "kernel", ... */
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_csv(const struct report *report, FILE *stream);
-int report_print_json(const struct report *report, FILE *stream);
+int cat_report_print_text(const struct report *report, const struct output *output);
+int cat_report_print_csv(const struct report *report, FILE *stream);
+int cat_report_print_json(const struct report *report, FILE *stream);
 
 #endif

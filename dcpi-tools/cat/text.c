@@ -95,7 +95,7 @@ print_row(const struct report *report, const struct point *row, FILE *stream)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+cat_report_print_text(const struct report *report, const struct output *output)
 {
 	FILE *stream = output->stream;
 	const bool header = report->request->options.header;
@@ -168,7 +168,7 @@ print_csv_image(const struct report *report, const struct cat_image *image, stru
 }
 
 int
-report_print_csv(const struct report *report, FILE *stream)
+cat_report_print_csv(const struct report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	int err = 0;

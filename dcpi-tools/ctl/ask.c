@@ -15,13 +15,13 @@
 
 /* What a command may take: it is answered when the work is done. */
 static time_t
-patience_for(const struct request *request)
+patience_for(const struct ctl_request *request)
 {
 	return strcmp(request->command, "compact") == 0 ? COMPACT_SECONDS : EXCHANGE_SECONDS;
 }
 
 int
-ask_say_no_answer(const struct request *request, const char *path, int err)
+ask_say_no_answer(const struct ctl_request *request, const char *path, int err)
 {
 	if (err == -ENOENT || err == -ECONNREFUSED) {
 		const bool service = strcmp(path, CONFIG_SOCKET) == 0;
@@ -44,7 +44,7 @@ ask_say_no_answer(const struct request *request, const char *path, int err)
 }
 
 static json_t *
-make_request(const struct request *request)
+make_request(const struct ctl_request *request)
 {
 	json_t *object = json_pack("{s:s}", "command", request->command);
 
@@ -59,7 +59,7 @@ make_request(const struct request *request)
 }
 
 int
-ask_dcpid(const struct request *request, char *path, size_t size, json_t **reply)
+ask_dcpid(const struct ctl_request *request, char *path, size_t size, json_t **reply)
 {
 	const char *directory = request->options.directory;
 	int err;

@@ -13,9 +13,9 @@
  * Send the command, to the socket that was named, else to the service's or to that in the database's directory; `path`
  * is where. 0 with *reply, the caller's, or what exchange() says.
  */
-int ask_dcpid(const struct request *request, char *path, size_t size, json_t **reply);
+int ask_dcpid(const struct ctl_request *request, char *path, size_t size, json_t **reply);
 
 /* Say why there was no answer, with what to do about it. The exit status. */
-int ask_say_no_answer(const struct request *request, const char *path, int err);
+int ask_say_no_answer(const struct ctl_request *request, const char *path, int err);
 
 #endif

@@ -20,7 +20,7 @@ is_nobody_there(int err)
 }
 
 static int
-ask(const struct request *request, unsigned tries)
+ask(const struct ctl_request *request, unsigned tries)
 {
 	const struct timespec step = {.tv_nsec = RESTART_STEP};
 	char path[PATH_MAX];
@@ -43,9 +43,9 @@ ask_for_label(void *request)
 }
 
 int
-labelled_run(const struct request *request, char *const *command, struct child *child)
+labelled_run(const struct ctl_request *request, char *const *command, struct child *child)
 {
-	struct request asking = *request;
+	struct ctl_request asking = *request;
 	int err;
 
 	asking.command = "label";
@@ -62,9 +62,9 @@ labelled_run(const struct request *request, char *const *command, struct child *
 
 /* The run may have outlived a dcpid. */
 int
-labelled_flush(const struct request *request)
+labelled_flush(const struct ctl_request *request)
 {
-	struct request flush = *request;
+	struct ctl_request flush = *request;
 
 	flush.command = "flush";
 	flush.label = NULL;

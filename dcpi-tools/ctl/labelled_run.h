@@ -20,9 +20,9 @@
  * Run `command` under request->label. 0 when it ran, whatever came of it: child->status. An exit status, after a
  * message, when it did not.
  */
-int labelled_run(const struct request *request, char *const *command, struct child *child);
+int labelled_run(const struct ctl_request *request, char *const *command, struct child *child);
 
 /* Have all that ran until now written. An exit status, after a message if it is not 0. */
-int labelled_flush(const struct request *request);
+int labelled_flush(const struct ctl_request *request);
 
 #endif

@@ -13,7 +13,7 @@
 #include "dcpi-tools/ctl/status_text.h"
 
 int
-reply_show_metrics(const struct request *request, const json_t *status)
+reply_show_metrics(const struct ctl_request *request, const json_t *status)
 {
 	int err;
 
@@ -44,7 +44,7 @@ show_status(json_t *reply, bool as_json)
 }
 
 int
-reply_show(const struct request *request, const char *path, json_t *reply)
+reply_show(const struct ctl_request *request, const char *path, json_t *reply)
 {
 	const char *error = json_string_value(json_object_get(reply, "error"));
 	const char *note = json_string_value(json_object_get(reply, "note"));

@@ -9,9 +9,9 @@
 #include "dcpi-tools/ctl/request.h"
 
 /* Both return the exit status. `path` is the socket, for messages. */
-int reply_show(const struct request *request, const char *path, json_t *reply);
+int reply_show(const struct ctl_request *request, const char *path, json_t *reply);
 
 /* `status` is NULL when no dcpid runs: that it is down is an answer, too. */
-int reply_show_metrics(const struct request *request, const json_t *status);
+int reply_show_metrics(const struct ctl_request *request, const json_t *status);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "dcpi-tools/common/options.h"
 
-struct request {
+struct ctl_request {
 	struct options options;
 	const char *command;
 	const char *socket;   /* NULL: the database's, or the service's */

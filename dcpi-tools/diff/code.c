@@ -14,9 +14,9 @@
 #include "image/lines.h"
 
 /* While it is read. */
-struct reader {
-	struct code *code;
-	struct side *side;
+struct diff_reader {
+	struct diff_code *code;
+	struct diff_side *side;
 	const struct code_request *request;
 	struct procedure_choice choice;
 	struct recorded recorded;
@@ -25,7 +25,7 @@ struct reader {
 
 /* The image that both sets are asked for, and this set's own. */
 static int
-choose(struct reader *reader, size_t set)
+choose(struct diff_reader *reader, size_t set)
 {
 	const struct side_request *side = reader->request->side;
 	const char **images = calloc(side->pattern_count + 1, sizeof(*images));
@@ -44,7 +44,7 @@ choose(struct reader *reader, size_t set)
 }
 
 static int
-analyze(struct reader *reader, struct database *database)
+analyze(struct diff_reader *reader, struct database *database)
 {
 	const struct selection *selection = reader->side->all.selection;
 	struct procedure_input input = {
@@ -78,7 +78,7 @@ analyze(struct reader *reader, struct database *database)
 }
 
 static int
-take_instruction(struct reader *reader, uint32_t block, uint32_t index)
+take_instruction(struct diff_reader *reader, uint32_t block, uint32_t index)
 {
 	const struct procedure_analysis *analysis = reader->analysis;
 	struct code_instruction *to = &reader->code->instructions[reader->code->instruction_count++];
@@ -101,10 +101,10 @@ take_instruction(struct reader *reader, uint32_t block, uint32_t index)
 }
 
 static int
-take_blocks(struct reader *reader)
+take_blocks(struct diff_reader *reader)
 {
 	const struct flow_graph *graph = reader->analysis->graph;
-	struct code *code = reader->code;
+	struct diff_code *code = reader->code;
 	int err = 0;
 
 	code->blocks = calloc(graph->block_count + 1, sizeof(*code->blocks));
@@ -126,9 +126,9 @@ take_blocks(struct reader *reader)
 
 /* Without debug information there are no lines, and damaged ones are none. */
 static int
-take_lines(struct reader *reader)
+take_lines(struct diff_reader *reader)
 {
-	struct code *code = reader->code;
+	struct diff_code *code = reader->code;
 	struct image_lines *lines;
 	int err;
 
@@ -151,7 +151,7 @@ take_lines(struct reader *reader)
 static int
 take_run(void *context, const struct side_run *run)
 {
-	const struct reader *reader = context;
+	const struct diff_reader *reader = context;
 	const uint32_t number = reader->side->all.selection->images[reader->code->image].number;
 	uint32_t image = 0;
 
@@ -176,7 +176,7 @@ take_run(void *context, const struct side_run *run)
 
 /* What other cores took of the procedure, in place of what they took of all images. */
 static void
-leave_out(struct reader *reader)
+leave_out(struct diff_reader *reader)
 {
 	const struct procedure_analysis *analysis = reader->analysis;
 	const size_t count = analysis->graph->instruction_count;
@@ -190,9 +190,9 @@ leave_out(struct reader *reader)
 }
 
 static int
-take(struct reader *reader)
+take(struct diff_reader *reader)
 {
-	struct code *code = reader->code;
+	struct diff_code *code = reader->code;
 	int err;
 
 	leave_out(reader);
@@ -210,10 +210,10 @@ take(struct reader *reader)
 }
 
 int
-code_read(struct code *code, struct side *side, const struct code_request *request,
+code_read(struct diff_code *code, struct diff_side *side, const struct code_request *request,
           const struct profile_set_visit *visit)
 {
-	struct reader reader = {.code = code, .side = side, .request = request};
+	struct diff_reader reader = {.code = code, .side = side, .request = request};
 	char *shown = text_shown(request->name);
 	struct guard guard = procedure_guard(shown);
 	int status;
@@ -243,7 +243,7 @@ code_instruction_fini(struct code_instruction *instruction)
 }
 
 void
-code_fini(struct code *code)
+code_fini(struct diff_code *code)
 {
 	for (size_t i = 0; i < code->instruction_count; i++)
 		code_instruction_fini(&code->instructions[i]);

@@ -27,7 +27,7 @@ struct code_block {
 	struct figures figures;
 };
 
-struct code {
+struct diff_code {
 	uint64_t start_ns; /* when the samples of its set begin */
 	uint32_t image;    /* index into the selection's */
 	char *title;       /* not escaped */
@@ -49,8 +49,8 @@ struct code_request {
 };
 
 /* Read it while the database is open, for an opened side. An exit status: 0, or another after a message. */
-int code_read(struct code *code, struct side *side, const struct code_request *request,
+int code_read(struct diff_code *code, struct diff_side *side, const struct code_request *request,
               const struct profile_set_visit *visit);
-void code_fini(struct code *code); /* a zeroed one is allowed */
+void code_fini(struct diff_code *code); /* a zeroed one is allowed */
 
 #endif

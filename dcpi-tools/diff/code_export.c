@@ -83,7 +83,7 @@ image_json(const struct report *report, unsigned side)
 int
 code_print_json(const struct report *report, FILE *stream)
 {
-	json_t *root = report_json(report), *rows = json_array(), *images = json_array();
+	json_t *root = diff_report_json(report), *rows = json_array(), *images = json_array();
 	int failed = !root || !rows || !images;
 
 	failed |= json_object_set_new(root, "procedure", json_shown(report->codes[1].title));

@@ -10,7 +10,7 @@
 #include "dcpi-tools/diff/code_rows.h"
 
 /* A line that instructions were made from. */
-struct line {
+struct diff_line {
 	const char *name; /* of its file, without folder */
 	uint32_t file;    /* of the side's sources */
 	unsigned number;
@@ -19,20 +19,20 @@ struct line {
 };
 
 struct lines {
-	struct line *lines; /* by name, file and number */
+	struct diff_line *lines; /* by name, file and number */
 	size_t count;
 };
 
 /* Where a row belongs: behind line `position` of the second side. */
-struct entry {
+struct diff_entry {
 	unsigned position, behind;
-	const struct line *lines[2];
+	const struct diff_line *lines[2];
 };
 
 static int
 compare_lines(const void *a, const void *b)
 {
-	const struct line *one = a, *other = b;
+	const struct diff_line *one = a, *other = b;
 	const int order = strcmp(one->name, other->name);
 
 	if (order)
@@ -44,7 +44,7 @@ compare_lines(const void *a, const void *b)
 
 /* How often a line ran is how often its busiest instruction did. */
 static void
-add_up(struct line *line, const struct line *more)
+add_up(struct diff_line *line, const struct diff_line *more)
 {
 	const double executions = fmax(line->figures.executions, more->figures.executions);
 
@@ -54,7 +54,7 @@ add_up(struct line *line, const struct line *more)
 }
 
 static int
-list_lines(const struct code *code, struct lines *lines)
+list_lines(const struct diff_code *code, struct lines *lines)
 {
 	size_t used = 0;
 
@@ -66,7 +66,7 @@ list_lines(const struct code *code, struct lines *lines)
 
 		if (from->file == SOURCE_NONE)
 			continue;
-		lines->lines[lines->count++] = (struct line){
+		lines->lines[lines->count++] = (struct diff_line){
 			.name = text_basename(code->sources.sources[from->file].path),
 			.file = from->file,
 			.number = from->line,
@@ -88,9 +88,9 @@ list_lines(const struct code *code, struct lines *lines)
 }
 
 /* The lines of one file name on both sides. */
-struct stretch {
+struct diff_stretch {
 	uint64_t start_ns; /* when the samples of the first side begin */
-	const struct line *lines[2];
+	const struct diff_line *lines[2];
 	size_t counts[2];
 	const struct source *sources[2]; /* of the first of them */
 };
@@ -108,7 +108,7 @@ hash_lines(const struct source *source, unsigned first, unsigned last)
 
 /* Two files at one path are one file: the text that was compiled first is not there any more. */
 static bool
-can_align(const struct stretch *stretch)
+can_align(const struct diff_stretch *stretch)
 {
 	for (unsigned side = 0; side < 2; side++)
 		if (!stretch->counts[side] || !stretch->sources[side]->lines ||
@@ -119,7 +119,7 @@ can_align(const struct stretch *stretch)
 
 /* The lines of the second side that those of the first are, from its first one on; NULL: no memory. */
 static uint32_t *
-align(const struct stretch *stretch)
+align(const struct diff_stretch *stretch)
 {
 	const unsigned first[2] = {stretch->lines[0][0].number, stretch->lines[1][0].number};
 	const unsigned last[2] = {stretch->lines[0][stretch->counts[0] - 1].number,
@@ -146,15 +146,15 @@ align(const struct stretch *stretch)
 static int
 compare_entries(const void *a, const void *b)
 {
-	const struct entry *one = a, *other = b;
+	const struct diff_entry *one = a, *other = b;
 
 	if (one->position != other->position)
 		return one->position < other->position ? -1 : 1;
 	return (one->behind > other->behind) - (one->behind < other->behind);
 }
 
-static struct entry *
-find_entry(struct entry *entries, size_t count, unsigned position)
+static struct diff_entry *
+find_entry(struct diff_entry *entries, size_t count, unsigned position)
 {
 	for (size_t i = 0; i < count; i++)
 		if (entries[i].position == position && !entries[i].behind && !entries[i].lines[0])
@@ -164,19 +164,19 @@ find_entry(struct entry *entries, size_t count, unsigned position)
 
 /* `partners`: NULL: lines of one number are one. */
 static size_t
-place_lines(const struct stretch *stretch, const uint32_t *partners, struct entry *entries)
+place_lines(const struct diff_stretch *stretch, const uint32_t *partners, struct diff_entry *entries)
 {
 	size_t count = 0;
 	unsigned position = 0;
 
 	for (size_t i = 0; i < stretch->counts[1]; i++)
-		entries[count++] =
-			(struct entry){.position = stretch->lines[1][i].number, .lines = {NULL, &stretch->lines[1][i]}};
+		entries[count++] = (struct diff_entry){.position = stretch->lines[1][i].number,
+		                                       .lines = {NULL, &stretch->lines[1][i]}};
 	for (size_t i = 0; i < stretch->counts[0]; i++) {
-		const struct line *line = &stretch->lines[0][i];
+		const struct diff_line *line = &stretch->lines[0][i];
 		const unsigned at = line->number - stretch->lines[0][0].number;
 		const bool is_there = !partners || partners[at] != ALIGN_NONE;
-		struct entry *entry = NULL;
+		struct diff_entry *entry = NULL;
 
 		if (is_there) {
 			position = partners ? partners[at] : line->number;
@@ -184,7 +184,7 @@ place_lines(const struct stretch *stretch, const uint32_t *partners, struct entr
 		}
 		if (!entry) {
 			entry = &entries[count++];
-			*entry = (struct entry){.position = position, .behind = line->number};
+			*entry = (struct diff_entry){.position = position, .behind = line->number};
 		}
 		entry->lines[0] = line;
 	}
@@ -193,7 +193,8 @@ place_lines(const struct stretch *stretch, const uint32_t *partners, struct entr
 }
 
 static int
-add_row(const struct stretch *stretch, const struct entry *entry, const struct scale *scale, struct code_rows *rows)
+add_row(const struct diff_stretch *stretch, const struct diff_entry *entry, const struct scale *scale,
+        struct code_rows *rows)
 {
 	const struct side_count none = {0};
 	const struct side_count samples[2] = {entry->lines[0] ? entry->lines[0]->samples : none,
@@ -222,7 +223,7 @@ add_row(const struct stretch *stretch, const struct entry *entry, const struct s
 
 /* One file that has not been written since the first samples has the text that both sides were compiled from. */
 static bool
-is_unchanged(const struct stretch *stretch)
+is_unchanged(const struct diff_stretch *stretch)
 {
 	struct stat status;
 
@@ -233,9 +234,9 @@ is_unchanged(const struct stretch *stretch)
 }
 
 static int
-add_stretch(const struct stretch *stretch, const struct scale *scale, struct code_rows *rows)
+add_stretch(const struct diff_stretch *stretch, const struct scale *scale, struct code_rows *rows)
 {
-	struct entry *entries = calloc(stretch->counts[0] + stretch->counts[1] + 1, sizeof(*entries));
+	struct diff_entry *entries = calloc(stretch->counts[0] + stretch->counts[1] + 1, sizeof(*entries));
 	uint32_t *partners = can_align(stretch) ? align(stretch) : NULL;
 	size_t count = 0;
 	int err = entries && (partners || !can_align(stretch)) ? 0 : -ENOMEM;
@@ -264,13 +265,13 @@ count_of(const struct lines *lines, size_t from, const char *name)
 }
 
 static int
-add_all(const struct code codes[2], const struct lines lines[2], const struct scale *scale, struct code_rows *rows)
+add_all(const struct diff_code codes[2], const struct lines lines[2], const struct scale *scale, struct code_rows *rows)
 {
 	size_t at[2] = {0};
 	int err = 0;
 
 	while ((at[0] < lines[0].count || at[1] < lines[1].count) && !err) {
-		struct stretch stretch = {.start_ns = codes[0].start_ns};
+		struct diff_stretch stretch = {.start_ns = codes[0].start_ns};
 		const char *name = NULL;
 
 		for (unsigned side = 0; side < 2; side++)
@@ -290,7 +291,7 @@ add_all(const struct code codes[2], const struct lines lines[2], const struct sc
 }
 
 int
-code_rows_lines(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+code_rows_lines(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows)
 {
 	struct lines lines[2] = {0};
 	int err = list_lines(&codes[0], &lines[0]);

@@ -21,7 +21,7 @@ code_rows_add(struct code_rows *rows, enum code_row_kind kind)
 }
 
 static int
-add_procedure(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+add_procedure(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows)
 {
 	const struct side_count samples[2] = {codes[0].samples, codes[1].samples};
 	struct code_row *row = code_rows_add(rows, ROW_PROCEDURE);
@@ -63,7 +63,7 @@ add_instruction(const struct code_instruction *before, const struct code_instruc
 }
 
 static int
-add_block(const struct code codes[2], size_t index, const struct scale *scale, struct code_rows *rows)
+add_block(const struct diff_code codes[2], size_t index, const struct scale *scale, struct code_rows *rows)
 {
 	const struct code_block *block = &codes[0].blocks[index];
 	struct code_row *row = code_rows_add(rows, ROW_BLOCK);
@@ -89,7 +89,7 @@ add_block(const struct code codes[2], size_t index, const struct scale *scale, s
 
 /* One build has one flow graph, unless what was recorded of jumps differs. */
 static bool
-same_blocks(const struct code codes[2])
+same_blocks(const struct diff_code codes[2])
 {
 	if (codes[0].block_count != codes[1].block_count || codes[0].instruction_count != codes[1].instruction_count)
 		return false;
@@ -101,7 +101,7 @@ same_blocks(const struct code codes[2])
 }
 
 static uint64_t *
-hashes(const struct code *code)
+hashes(const struct diff_code *code)
 {
 	uint64_t *numbers = calloc(code->instruction_count + 1, sizeof(*numbers));
 
@@ -112,7 +112,7 @@ hashes(const struct code *code)
 
 /* Those of the first side in their order; those that only the second has, where they are in its order. */
 static int
-merge(const struct code codes[2], const uint32_t *partners, const struct scale *scale, struct code_rows *rows)
+merge(const struct diff_code codes[2], const uint32_t *partners, const struct scale *scale, struct code_rows *rows)
 {
 	size_t next = 0;
 	int err = 0;
@@ -134,7 +134,7 @@ merge(const struct code codes[2], const uint32_t *partners, const struct scale *
 }
 
 int
-code_rows_instructions(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+code_rows_instructions(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows)
 {
 	uint64_t *before = hashes(&codes[0]), *after = hashes(&codes[1]);
 	uint32_t *partners = calloc(codes[0].instruction_count + 1, sizeof(*partners));
@@ -151,7 +151,7 @@ code_rows_instructions(const struct code codes[2], const struct scale *scale, st
 }
 
 static int
-add_rows(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+add_rows(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows)
 {
 	int err = 0;
 
@@ -165,7 +165,8 @@ add_rows(const struct code codes[2], const struct scale *scale, struct code_rows
 }
 
 static bool
-is_part(const struct code *code, const struct code_instruction *instruction, const struct code_row *row, unsigned side)
+is_part(const struct diff_code *code, const struct code_instruction *instruction, const struct code_row *row,
+        unsigned side)
 {
 	switch (row->kind) {
 	case ROW_INSTRUCTION:
@@ -182,7 +183,7 @@ is_part(const struct code *code, const struct code_instruction *instruction, con
 
 /* The samples of each run of one side that are the row's. */
 static void
-add_runs_of_side(const struct code *code, unsigned side, size_t count, const struct code_row *row,
+add_runs_of_side(const struct diff_code *code, unsigned side, size_t count, const struct code_row *row,
                  struct side_count *runs)
 {
 	for (size_t i = 0; i < code->instruction_count && row->has[side]; i++) {
@@ -196,7 +197,7 @@ add_runs_of_side(const struct code *code, unsigned side, size_t count, const str
 }
 
 static int
-add_runs(const struct code codes[2], const struct scale *scale, struct code_rows *rows)
+add_runs(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows)
 {
 	for (size_t i = 0; i < rows->count && scale->run_count > 0; i++) {
 		struct code_row *row = &rows->rows[i];
@@ -215,7 +216,7 @@ add_runs(const struct code codes[2], const struct scale *scale, struct code_rows
 static int
 judge(struct code_rows *rows, enum code_row_kind kind, const struct scale *scale, double alpha, size_t *marked)
 {
-	struct comparison *judged = calloc(rows->count + 1, sizeof(*judged));
+	struct diff_comparison *judged = calloc(rows->count + 1, sizeof(*judged));
 	struct comparisons comparisons = {judged, 0, sizeof(*judged)};
 	size_t count = 0;
 	int err;
@@ -236,7 +237,7 @@ judge(struct code_rows *rows, enum code_row_kind kind, const struct scale *scale
 }
 
 int
-code_rows_make(const struct code codes[2], bool same_build, enum code_view view, const struct scale *scale,
+code_rows_make(const struct diff_code codes[2], bool same_build, enum code_view view, const struct scale *scale,
                double alpha, struct code_rows *rows)
 {
 	const bool has_lines = codes[0].has_lines && codes[1].has_lines;

@@ -26,7 +26,7 @@ enum code_row_kind {
 };
 
 struct code_row {
-	struct comparison comparison; /* first: comparisons_judge() */
+	struct diff_comparison comparison; /* first: comparisons_judge() */
 	enum code_row_kind kind;
 	bool has[2];        /* it is there */
 	uint64_t places[2]; /* addresses, or numbers of lines */
@@ -49,13 +49,13 @@ struct code_rows {
 /*
  * `codes` must outlive the rows. 0; -ENOENT when lines are wanted and a side has none; -ENOMEM.
  */
-int code_rows_make(const struct code codes[2], bool same_build, enum code_view view, const struct scale *scale,
+int code_rows_make(const struct diff_code codes[2], bool same_build, enum code_view view, const struct scale *scale,
                    double alpha, struct code_rows *rows);
 void code_rows_fini(struct code_rows *rows); /* a zeroed one is allowed */
 
 /* Parts of it. Instructions of both sides, and of each side alone, in the order of addresses. */
-int code_rows_instructions(const struct code codes[2], const struct scale *scale, struct code_rows *rows);
-int code_rows_lines(const struct code codes[2], const struct scale *scale, struct code_rows *rows);
+int code_rows_instructions(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows);
+int code_rows_lines(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows);
 struct code_row *code_rows_add(struct code_rows *rows, enum code_row_kind kind); /* zeroed; NULL: no memory */
 
 #endif

@@ -133,7 +133,7 @@ print_notes(const struct report *report, FILE *stream)
 	        is_lines ? (report->code.marked_count == 1 ? "line" : "lines")
 	                 : (report->code.marked_count == 1 ? "instruction" : "instructions"),
 	        has_noise ? "sampling and noise explain" : "sampling explains");
-	report_print_noise(report, &report->code.noise, is_lines ? "lines" : "instructions", stream);
+	diff_report_print_noise(report, &report->code.noise, is_lines ? "lines" : "instructions", stream);
 	if (has_noise && report->is_one_unit)
 		fputs("Amounts:  of a run, on average\n", stream);
 	if (is_lines && report->code.by_number)
@@ -159,7 +159,7 @@ code_print_text(const struct report *report, const struct output *output)
 			add_row(report, &report->code.rows[i], table);
 	if (header) {
 		print_title(report, output->stream);
-		report_print_sides(report, output);
+		diff_report_print_sides(report, output);
 	}
 	err = table_print(table, output, header);
 	if (!err && header)

@@ -28,7 +28,7 @@ amount_columns(const struct report *report, struct table_column *columns)
 	const char *name;
 	size_t unit = 0;
 
-	(void)report_unit(report, &name);
+	(void)diff_report_unit(report, &name);
 	while (unit + 1 < units && amount_headings[unit][0][0] != name[0])
 		unit++;
 	for (unsigned side = 0; side < 2; side++)
@@ -75,7 +75,7 @@ columns_of(const struct report *report, struct table_column columns[FIGURE_COLUM
 
 /* What is not there is a dash. */
 static void
-add_share(const struct comparison *comparison, unsigned side, struct table *table)
+add_share(const struct diff_comparison *comparison, unsigned side, struct table *table)
 {
 	if (comparison->samples[side].count == 0)
 		table_text(table, STYLE_PLAIN, "-");
@@ -93,10 +93,10 @@ add_times(double before, double after, const char *appeared, const char *vanishe
 }
 
 static void
-add_amounts(const struct report *report, const struct comparison *comparison, struct table *table)
+add_amounts(const struct report *report, const struct diff_comparison *comparison, struct table *table)
 {
 	const char *name;
-	const double unit = report_unit(report, &name);
+	const double unit = diff_report_unit(report, &name);
 
 	for (unsigned side = 0; side < 2; side++) {
 		if (comparison->samples[side].count == 0)
@@ -164,7 +164,7 @@ add_figures(const struct report *report, const struct figures figures[2], struct
 }
 
 static void
-add_change(const struct comparison *comparison, enum style style, struct table *table)
+add_change(const struct diff_comparison *comparison, enum style style, struct table *table)
 {
 	add_share(comparison, 0, table);
 	add_share(comparison, 1, table);
@@ -176,7 +176,7 @@ add_change(const struct comparison *comparison, enum style style, struct table *
 }
 
 static void
-add_bound(const struct comparison *comparison, struct table *table)
+add_bound(const struct diff_comparison *comparison, struct table *table)
 {
 	const double bounds[2] = {comparison->bound.least, comparison->bound.most};
 
@@ -189,7 +189,7 @@ add_bound(const struct comparison *comparison, struct table *table)
 }
 
 void
-columns_fill(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+columns_fill(const struct report *report, const struct diff_comparison *comparison, const struct figures figures[2],
              enum style style, struct table *table)
 {
 	add_change(comparison, style, table);

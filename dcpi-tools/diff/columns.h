@@ -15,8 +15,8 @@
 size_t columns_of(const struct report *report, struct table_column columns[FIGURE_COLUMNS_MAX]);
 
 /* The cells of one row. */
-void columns_fill(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
-                  enum style style, struct table *table);
+void columns_fill(const struct report *report, const struct diff_comparison *comparison,
+                  const struct figures figures[2], enum style style, struct table *table);
 
 /*
  * With --compare stalls, the cells of a row below it for one reason: the least and the most that it took. False, and

@@ -38,13 +38,13 @@ split_total(const struct side_count *samples, const struct side_count *total, do
 }
 
 void
-comparison_make(const struct scale *scale, const struct side_count samples[2], struct comparison *comparison)
+comparison_make(const struct scale *scale, const struct side_count samples[2], struct diff_comparison *comparison)
 {
 	struct effective_sample own[2], rest[2];
 	double weights[2], parts[2], wholes[2], alone[2];
 	uint64_t rounded_parts[2], rounded_wholes[2];
 
-	*comparison = (struct comparison){.samples = {samples[0], samples[1]}};
+	*comparison = (struct diff_comparison){.samples = {samples[0], samples[1]}};
 	for (unsigned side = 0; side < 2; side++)
 		split_total(&samples[side], &scale->totals[side], scale->weights[side], scale->is_random[side],
 		            &own[side], &rest[side]);
@@ -78,15 +78,15 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 		comparison->times = INFINITY;
 }
 
-static struct comparison *
+static struct diff_comparison *
 nth(const struct comparisons *comparisons, size_t index)
 {
-	return (struct comparison *)((char *)comparisons->first + comparisons->stride * index);
+	return (struct diff_comparison *)((char *)comparisons->first + comparisons->stride * index);
 }
 
 /* Two independent reasons to differ: their distances are added as squares. */
 static void
-widen(struct comparison *comparison, const struct variation_difference *noise)
+widen(struct diff_comparison *comparison, const struct variation_difference *noise)
 {
 	struct interval *bound = &comparison->bound, *times = &comparison->times_bound;
 
@@ -148,7 +148,7 @@ comparisons_judge(const struct comparisons *comparisons, double alpha, size_t *m
 	if (!err)
 		err = statistics_holm(chances, comparisons->count);
 	for (size_t i = 0; i < comparisons->count && !err; i++) {
-		struct comparison *judged = nth(comparisons, i);
+		struct diff_comparison *judged = nth(comparisons, i);
 
 		judged->chance = chances[i];
 		judged->is_marked = chances[i] <= alpha;

@@ -38,7 +38,7 @@ struct scale {
 	struct variation_sides noise;  /* its totals are those that were taken */
 };
 
-struct comparison {
+struct diff_comparison {
 	struct side_count samples[2];
 	double shares[2];      /* 0 to 1 */
 	double change;         /* of them */
@@ -54,11 +54,11 @@ struct comparison {
 
 void side_count_add(struct side_count *to, const struct side_count *more);
 
-void comparison_make(const struct scale *scale, const struct side_count samples[2], struct comparison *comparison);
+void comparison_make(const struct scale *scale, const struct side_count samples[2], struct diff_comparison *comparison);
 
 /* `count` comparisons, of which the first is `first` and each next `stride` bytes on. */
 struct comparisons {
-	struct comparison *first;
+	struct diff_comparison *first;
 	size_t count, stride;
 };
 

@@ -15,7 +15,7 @@ print_headings(const struct report *report, struct csv *csv)
 }
 
 static int
-print_image(const struct report *report, const struct item *item, unsigned side, struct csv *csv)
+print_image(const struct report *report, const struct diff_item *item, unsigned side, struct csv *csv)
 {
 	const struct image *image;
 	char build_id[BUILD_ID_TEXT_SIZE];
@@ -33,7 +33,7 @@ print_image(const struct report *report, const struct item *item, unsigned side,
 }
 
 int
-report_print_csv(const struct report *report, FILE *stream)
+diff_report_print_csv(const struct report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	int err = 0;
@@ -41,7 +41,7 @@ report_print_csv(const struct report *report, FILE *stream)
 	if (report->request->options.header)
 		print_headings(report, &csv);
 	for (size_t i = 0; i < report->shown && !err; i++) {
-		const struct item *item = &report->items[i];
+		const struct diff_item *item = &report->items[i];
 
 		csv_columns(report, &item->comparison, item->figures, &csv);
 		if (item->title)

@@ -19,7 +19,7 @@ csv_columns_headings(const struct report *report, struct csv *csv)
 }
 
 static void
-print_comparison(const struct report *report, const struct comparison *comparison, struct csv *csv)
+print_comparison(const struct report *report, const struct diff_comparison *comparison, struct csv *csv)
 {
 	char text[32];
 
@@ -65,7 +65,7 @@ print_figures(const struct figures figures[2], struct csv *csv)
 }
 
 void
-csv_columns(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+csv_columns(const struct report *report, const struct diff_comparison *comparison, const struct figures figures[2],
             struct csv *csv)
 {
 	print_comparison(report, comparison, csv);

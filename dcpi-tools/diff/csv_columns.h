@@ -10,7 +10,7 @@
 #include "dcpi-tools/diff/report.h"
 
 void csv_columns_headings(const struct report *report, struct csv *csv);
-void csv_columns(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+void csv_columns(const struct report *report, const struct diff_comparison *comparison, const struct figures figures[2],
                  struct csv *csv);
 
 #endif

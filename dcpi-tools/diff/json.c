@@ -32,7 +32,7 @@ add_taken(const struct report *report, unsigned side, const struct side_count *s
 static json_t *
 side_json(const struct report *report, unsigned side)
 {
-	const struct side *of = &report->sides[side];
+	const struct diff_side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
 	json_t *object = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o}", "set", json_shown(of->set->title), "database",
@@ -55,7 +55,7 @@ finite_json(bool is_known, double value)
 }
 
 int
-comparison_json(const struct report *report, const struct comparison *comparison, json_t *row)
+comparison_json(const struct report *report, const struct diff_comparison *comparison, json_t *row)
 {
 	const bool has_amounts = report->is_one_unit;
 	int failed = 0;
@@ -104,7 +104,7 @@ add_figures(const struct figures *figures, json_t *object)
 }
 
 json_t *
-half_json(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
+half_json(const struct report *report, const struct diff_comparison *comparison, const struct figures figures[2],
           unsigned side)
 {
 	json_t *half = json_object();
@@ -120,7 +120,7 @@ half_json(const struct report *report, const struct comparison *comparison, cons
 }
 
 static json_t *
-item_half_json(const struct report *report, const struct item *item, unsigned side)
+item_half_json(const struct report *report, const struct diff_item *item, unsigned side)
 {
 	const struct image *image;
 	char build_id[BUILD_ID_TEXT_SIZE];
@@ -141,7 +141,7 @@ item_half_json(const struct report *report, const struct item *item, unsigned si
 }
 
 static json_t *
-item_json(const struct report *report, const struct item *item)
+item_json(const struct report *report, const struct diff_item *item)
 {
 	json_t *row = json_pack("{s:o, s:o, s:o}", "procedure", json_shown(item->title), "before",
 	                        item_half_json(report, item, 0), "after", item_half_json(report, item, 1));
@@ -183,7 +183,7 @@ noise_json(const struct report *report)
 }
 
 json_t *
-report_json(const struct report *report)
+diff_report_json(const struct report *report)
 {
 	return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "schema", "dcpidiff/2", "compare",
 	                 measure_names[report->request->measure], "before", side_json(report, 0), "after",
@@ -192,9 +192,9 @@ report_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+diff_report_print_json(const struct report *report, FILE *stream)
 {
-	json_t *root = report_json(report), *rows = json_array();
+	json_t *root = diff_report_json(report), *rows = json_array();
 	int failed = !root || !rows;
 
 	for (size_t i = 0; i < report->shown; i++)

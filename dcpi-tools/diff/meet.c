@@ -33,7 +33,7 @@ enum trait {
 
 static const char *const reasons[TRAIT_COUNT] = {NULL, "soname", "file name", "file name without version", "source"};
 
-struct entry {
+struct diff_entry {
 	struct meet_image *image;
 	unsigned side;
 	char *text; /* owned */
@@ -41,7 +41,7 @@ struct entry {
 
 struct meeting {
 	struct meet_side *sides;
-	struct entry *entries; /* of both sides */
+	struct diff_entry *entries; /* of both sides */
 	size_t count;
 	uint32_t *parents; /* of groups while they are made */
 };
@@ -105,7 +105,7 @@ trait_of(const struct meet_image *image, enum trait trait, int *err)
 static int
 compare_entries(const void *a, const void *b)
 {
-	const struct entry *one = a, *other = b;
+	const struct diff_entry *one = a, *other = b;
 	int order;
 
 	if (!one->text || !other->text)
@@ -137,7 +137,7 @@ group_sides(struct meeting *meeting)
 	bool *has = calloc(2 * meeting->count + 2, sizeof(*has));
 
 	for (size_t i = 0; has && i < meeting->count; i++) {
-		const struct entry *entry = &meeting->entries[i];
+		const struct diff_entry *entry = &meeting->entries[i];
 
 		has[(size_t)2 * root(meeting, entry->image->group) + entry->side] = true;
 	}
@@ -169,7 +169,7 @@ join_by_trait(struct meeting *meeting, enum trait trait)
 	size_t end;
 
 	for (size_t i = 0; i < meeting->count && !err; i++) {
-		struct entry *entry = &meeting->entries[i];
+		struct diff_entry *entry = &meeting->entries[i];
 
 		if (trait == TRAIT_PATH || is_alone(meeting, entry->image, has))
 			entry->text = trait_of(entry->image, trait, &err);
@@ -334,7 +334,7 @@ images_meet(struct meet_side sides[2], meet_origin *origin, void *context)
 		for (size_t i = 0; i < sides[side].count; i++) {
 			sides[side].images[i].group = meeting.parents[meeting.count] = (uint32_t)meeting.count;
 			meeting.entries[meeting.count++] =
-				(struct entry){.image = &sides[side].images[i], .side = side};
+				(struct diff_entry){.image = &sides[side].images[i], .side = side};
 		}
 	if (meeting.entries && meeting.parents)
 		found = meet(&meeting, origin, context);

@@ -16,13 +16,13 @@
 const char *const measure_names[MEASURE_COUNT] = {"samples", "cpi", "frequency", "stalls"};
 
 const char *
-item_image(const struct report *report, const struct item *item, unsigned side)
+item_image(const struct report *report, const struct diff_item *item, unsigned side)
 {
 	return item->images[side] == ITEM_NOWHERE ? NULL : report->sides[side].all.titles[item->images[side]];
 }
 
 double
-report_unit(const struct report *report, const char **name)
+diff_report_unit(const struct report *report, const char **name)
 {
 	static const struct {
 		double size;
@@ -48,7 +48,7 @@ report_unit(const struct report *report, const char **name)
 	return 1;
 }
 
-struct reading {
+struct diff_reading {
 	struct report *report;
 	unsigned *hits; /* of each pattern */
 };
@@ -56,13 +56,13 @@ struct reading {
 static int
 take_set(void *context, const struct profile_set_visit *visit)
 {
-	struct reading *reading = context;
+	struct diff_reading *reading = context;
 
 	struct report *report = reading->report;
 	const struct request *request = report->request;
 	const struct code_request code = {
 		.name = request->procedure, .syntax = request->syntax, .side = &request->side};
-	struct side *side = &report->sides[visit->index];
+	struct diff_side *side = &report->sides[visit->index];
 	int status;
 
 	if (!request->procedure)
@@ -91,7 +91,7 @@ static int
 read_sides(struct report *report)
 {
 	const struct request *request = report->request;
-	struct reading reading = {.report = report, .hits = calloc(request->pattern_count + 1, sizeof(unsigned))};
+	struct diff_reading reading = {.report = report, .hits = calloc(request->pattern_count + 1, sizeof(unsigned))};
 	int status;
 
 	if (!reading.hits)
@@ -195,7 +195,7 @@ list_rows(const struct report *report, struct pair_row **rows, char (**builds)[B
 
 /* The title is that of the second side's largest part. */
 static void
-take_row(const struct report *report, const struct pair_row *pair, struct item *item, uint64_t *largest)
+take_row(const struct report *report, const struct pair_row *pair, struct diff_item *item, uint64_t *largest)
 {
 	const struct side_row *row = &report->sides[pair->side].rows[pair->index];
 	const bool is_first = item->images[pair->side] == ITEM_NOWHERE;
@@ -215,12 +215,12 @@ take_row(const struct report *report, const struct pair_row *pair, struct item *
 }
 
 static int
-make_item(const struct report *report, const struct pair_row *rows, size_t count, struct item *item)
+make_item(const struct report *report, const struct pair_row *rows, size_t count, struct diff_item *item)
 {
 	struct side_count samples[2], *runs = NULL;
 	uint64_t largest[2] = {0};
 
-	*item = (struct item){.group = rows[0].group, .images = {ITEM_NOWHERE, ITEM_NOWHERE}};
+	*item = (struct diff_item){.group = rows[0].group, .images = {ITEM_NOWHERE, ITEM_NOWHERE}};
 	if (report->scale.run_count > 0) {
 		runs = item->comparison.runs = calloc(report->scale.run_count, sizeof(*runs));
 		if (!runs)
@@ -237,7 +237,7 @@ make_item(const struct report *report, const struct pair_row *rows, size_t count
 static int
 compare_items(const void *a, const void *b, void *context)
 {
-	const struct item *one = a, *other = b;
+	const struct diff_item *one = a, *other = b;
 	const double change = fabs(one->comparison.change), other_change = fabs(other->comparison.change);
 	const uint64_t samples = one->comparison.samples[0].count + one->comparison.samples[1].count;
 	const uint64_t other_samples = other->comparison.samples[0].count + other->comparison.samples[1].count;
@@ -295,7 +295,7 @@ judge_items(struct report *report)
 			break;
 		if (request->marked_only && !report->items[i].comparison.is_marked)
 			continue;
-		const struct item shown = report->items[i];
+		const struct diff_item shown = report->items[i];
 
 		report->items[i] = report->items[report->shown];
 		report->items[report->shown++] = shown;
@@ -307,7 +307,7 @@ judge_items(struct report *report)
 static bool
 is_same_code(const struct report *report)
 {
-	const struct code *codes = report->codes;
+	const struct diff_code *codes = report->codes;
 
 	return codes[0].offset == codes[1].offset &&
 	       images_are_one_build(side_image(&report->sides[0], codes[0].image),
@@ -331,7 +331,7 @@ compare_code(struct report *report)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+diff_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status, err;
 
@@ -351,7 +351,7 @@ report_make(struct report *report, const struct request *request, struct databas
 	report->scale.noise.prior = &report->history.prior;
 	if (request->procedure)
 		return compare_code(report);
-	err = report_meet(report);
+	err = diff_report_meet(report);
 	if (!err)
 		err = make_items(report);
 	if (!err)
@@ -360,7 +360,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+diff_report_fini(struct report *report)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		meet_side_fini(&report->met[side]);

@@ -44,11 +44,11 @@ struct request {
 #define ITEM_NOWHERE UINT32_MAX
 
 /* A procedure or an image, on one side or both. */
-struct item {
-	struct comparison comparison; /* first: comparisons_judge() */
-	const char *title;            /* of the procedure; NULL: the image */
-	uint32_t group;               /* of images */
-	uint32_t images[2];           /* indices into the sides' selections, ITEM_NOWHERE: it is not there */
+struct diff_item {
+	struct diff_comparison comparison; /* first: comparisons_judge() */
+	const char *title;                 /* of the procedure; NULL: the image */
+	uint32_t group;                    /* of images */
+	uint32_t images[2];                /* indices into the sides' selections, ITEM_NOWHERE: it is not there */
 	uint64_t offsets[2];
 	bool has_offset[2];
 	struct figures figures[2];
@@ -63,7 +63,7 @@ struct rebuilt {
 /* What is shown. */
 struct report {
 	const struct request *request;
-	struct side sides[2];
+	struct diff_side sides[2];
 	struct meet_side met[2];
 	struct meet_procedure *procedures[2]; /* what met's images point into */
 	uint32_t *groups[2];                  /* of each side's images; those without rows have none */
@@ -74,19 +74,19 @@ struct report {
 	struct variation noise; /* with several runs of a side: what they differ by */
 	bool *run_is_after;     /* what scale.noise points into, as the next */
 	double *run_totals;
-	bool is_one_unit;   /* amounts of both sides can be compared; else there are none */
-	struct item *items; /* what differs most first */
+	bool is_one_unit;        /* amounts of both sides can be compared; else there are none */
+	struct diff_item *items; /* what differs most first */
 	size_t item_count, shown;
 	size_t marked_count;
-	struct code codes[2]; /* of request->procedure; then there are no items */
+	struct diff_code codes[2]; /* of request->procedure; then there are no items */
 	struct code_rows code;
 	struct rebuilt *rebuilt;
 	size_t rebuilt_count;
 };
 
 /* Read and compare what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int diff_report_make(struct report *report, const struct request *request, struct database *database);
+void diff_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Rows of a procedure that are shown. */
 bool code_row_is_shown(const struct report *report, const struct code_row *row);
@@ -97,23 +97,24 @@ int code_print_csv(const struct report *report, FILE *stream);
 int code_print_json(const struct report *report, FILE *stream);
 
 /* The lines that say what is compared, above all else. */
-void report_print_sides(const struct report *report, const struct output *output);
+void diff_report_print_sides(const struct report *report, const struct output *output);
 
 /* The line that says what runs differ by; `what`: "procedures", ... */
-void report_print_noise(const struct report *report, const struct variation *noise, const char *what, FILE *stream);
+void diff_report_print_noise(const struct report *report, const struct variation *noise, const char *what,
+                             FILE *stream);
 
 /* meet.c's work on what the sides have: images into groups. 0 or -ENOMEM. */
-int report_meet(struct report *report);
+int diff_report_meet(struct report *report);
 
 /* What the image of an item is called on one side; NULL: it is not there. */
-const char *item_image(const struct report *report, const struct item *item, unsigned side);
+const char *item_image(const struct report *report, const struct diff_item *item, unsigned side);
 
 /* "52.000 s" and the like need a divisor: what amounts are shown in, and what it is called ("s", "M"). */
-double report_unit(const struct report *report, const char **name);
+double diff_report_unit(const struct report *report, const char **name);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_csv(const struct report *report, FILE *stream);
-int report_print_json(const struct report *report, FILE *stream);
+int diff_report_print_text(const struct report *report, const struct output *output);
+int diff_report_print_csv(const struct report *report, FILE *stream);
+int diff_report_print_json(const struct report *report, FILE *stream);
 
 #endif

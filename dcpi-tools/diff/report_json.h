@@ -1,5 +1,5 @@
 /*
- * report_json.h - what the two forms of dcpidiff's JSON have in common
+ * diff_report_json.h - what the two forms of dcpidiff's JSON have in common
  *
  * Thread rule: one thread.
  */
@@ -11,13 +11,13 @@
 #include "dcpi-tools/diff/report.h"
 
 /* The object that says what is compared: schema, compare, before, after, confidence. NULL: no memory. */
-json_t *report_json(const struct report *report);
+json_t *diff_report_json(const struct report *report);
 
 /* Add how it changed to the object `row`; not 0: no memory. */
-int comparison_json(const struct report *report, const struct comparison *comparison, json_t *row);
+int comparison_json(const struct report *report, const struct diff_comparison *comparison, json_t *row);
 
 /* Samples and figures of one side. NULL: no memory. */
-json_t *half_json(const struct report *report, const struct comparison *comparison, const struct figures figures[2],
-                  unsigned side);
+json_t *half_json(const struct report *report, const struct diff_comparison *comparison,
+                  const struct figures figures[2], unsigned side);
 
 #endif

@@ -48,7 +48,7 @@ read_origin(void *context, const struct image *image, enum meet_question questio
 }
 
 /* What is sorted: names of one image beside each other. */
-struct named {
+struct diff_named {
 	uint32_t image;
 	struct meet_procedure procedure;
 };
@@ -56,7 +56,7 @@ struct named {
 static int
 compare_named(const void *a, const void *b)
 {
-	const struct named *one = a, *other = b;
+	const struct diff_named *one = a, *other = b;
 
 	if (one->image != other->image)
 		return one->image < other->image ? -1 : 1;
@@ -64,7 +64,7 @@ compare_named(const void *a, const void *b)
 }
 
 static size_t
-list_named(const struct side *side, struct named *named)
+list_named(const struct diff_side *side, struct diff_named *named)
 {
 	size_t count = 0;
 
@@ -72,7 +72,7 @@ list_named(const struct side *side, struct named *named)
 		const struct side_row *row = &side->rows[i];
 
 		if (row->title && row->kind == PROCEDURE_NAMED)
-			named[count++] = (struct named){row->image, {row->title, row->samples.count}};
+			named[count++] = (struct diff_named){row->image, {row->title, row->samples.count}};
 	}
 	if (count > 0)
 		qsort(named, count, sizeof(*named), compare_named);
@@ -81,9 +81,9 @@ list_named(const struct side *side, struct named *named)
 
 /* Each name of an image once. */
 static int
-take_procedures(const struct side *side, struct meet_procedure **procedures, struct meet_image **by_image)
+take_procedures(const struct diff_side *side, struct meet_procedure **procedures, struct meet_image **by_image)
 {
-	struct named *named = calloc(side->row_count + 1, sizeof(*named));
+	struct diff_named *named = calloc(side->row_count + 1, sizeof(*named));
 	size_t count = named ? list_named(side, named) : 0, used = 0;
 
 	*procedures = calloc(count + 1, sizeof(**procedures));
@@ -109,7 +109,7 @@ take_procedures(const struct side *side, struct meet_procedure **procedures, str
 
 /* The images that have rows. */
 static int
-list_images(const struct side *side, struct meet_side *met, struct meet_image **by_image)
+list_images(const struct diff_side *side, struct meet_side *met, struct meet_image **by_image)
 {
 	bool *has = calloc(side->all.selection->image_count + 1, sizeof(*has));
 
@@ -130,7 +130,7 @@ list_images(const struct side *side, struct meet_side *met, struct meet_image **
 static int
 prepare(struct report *report, unsigned side)
 {
-	const struct side *of = &report->sides[side];
+	const struct diff_side *of = &report->sides[side];
 	struct meet_image **by_image = calloc(of->all.selection->image_count + 1, sizeof(*by_image));
 	int err = by_image ? list_images(of, &report->met[side], by_image) : -ENOMEM;
 
@@ -182,7 +182,7 @@ list_groups(struct report *report, unsigned side)
 }
 
 int
-report_meet(struct report *report)
+diff_report_meet(struct report *report)
 {
 	int found, err = prepare(report, 0);
 

@@ -13,19 +13,19 @@
 #include "profile/listing.h"
 
 /* While a side is read. */
-struct reader {
-	struct side *side;
+struct diff_reader {
+	struct diff_side *side;
 	const struct side_request *request;
 };
 
 const struct selection_event *
-side_event(const struct side *side)
+side_event(const struct diff_side *side)
 {
 	return &side->all.selection->events[side->all.event];
 }
 
 const struct image *
-side_image(const struct side *side, uint32_t index)
+side_image(const struct diff_side *side, uint32_t index)
 {
 	return side->all.selection->images[index].image;
 }
@@ -38,7 +38,7 @@ side_pattern_is_of(const struct side_pattern *pattern, size_t set)
 
 /* An image that is asked of both may be in one of them only; one that is asked of this set must be in it. */
 static int
-choose_images(struct side *side, const struct side_request *request, size_t set, unsigned *hits)
+choose_images(struct diff_side *side, const struct side_request *request, size_t set, unsigned *hits)
 {
 	const struct selection *selection = side->all.selection;
 
@@ -62,7 +62,7 @@ choose_images(struct side *side, const struct side_request *request, size_t set,
 }
 
 static int
-choose_event(struct side *side, const struct side_request *request, const char *directory)
+choose_event(struct diff_side *side, const struct side_request *request, const char *directory)
 {
 	const struct columns_request wanted = {.events = {request->event}, .event_count = request->event ? 1 : 0};
 	struct columns columns;
@@ -79,7 +79,7 @@ choose_event(struct side *side, const struct side_request *request, const char *
 
 /* Unknown samples have no image and no context: they are part of the whole only. */
 static int
-choose_total(struct side *side, const char *directory)
+choose_total(struct diff_side *side, const char *directory)
 {
 	const struct selection_request *wanted = &side->set->request;
 	const struct selection_event *event = side_event(side);
@@ -94,7 +94,7 @@ choose_total(struct side *side, const char *directory)
 }
 
 static struct side_row *
-add_row(struct side *side)
+add_row(struct diff_side *side)
 {
 	struct side_row *rows = array_grow(side->rows, &side->row_capacity, side->row_count + 1, sizeof(*rows));
 
@@ -106,7 +106,7 @@ add_row(struct side *side)
 }
 
 static int
-take_histogram(struct side *side, struct histogram *histogram)
+take_histogram(struct diff_side *side, struct histogram *histogram)
 {
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		struct histogram_row *from = &histogram->rows[i];
@@ -129,9 +129,9 @@ take_histogram(struct side *side, struct histogram *histogram)
 }
 
 static int
-count_samples(struct reader *reader, const struct profile_set_visit *visit)
+count_samples(struct diff_reader *reader, const struct profile_set_visit *visit)
 {
-	struct side *side = reader->side;
+	struct diff_side *side = reader->side;
 	const struct histogram_request request = {
 		.selection = side->all.selection,
 		.wanted = side->all.wanted,
@@ -152,7 +152,7 @@ count_samples(struct reader *reader, const struct profile_set_visit *visit)
 static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct reader *reader = context;
+	struct diff_reader *reader = context;
 	const struct procedure procedure = {
 		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
 		.offset = input->symbol->offset,
@@ -172,7 +172,7 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 }
 
 static uint64_t
-wanted_samples(const struct side *side)
+wanted_samples(const struct diff_side *side)
 {
 	uint64_t samples = 0;
 
@@ -183,7 +183,7 @@ wanted_samples(const struct side *side)
 }
 
 static int
-analyze(struct reader *reader, const struct profile_set_visit *visit)
+analyze(struct diff_reader *reader, const struct profile_set_visit *visit)
 {
 	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
 	struct survey_all *all = &reader->side->all;
@@ -196,7 +196,8 @@ analyze(struct reader *reader, const struct profile_set_visit *visit)
 }
 
 int
-side_open(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
+side_open(struct diff_side *side, const struct side_request *request, const struct profile_set_visit *visit,
+          unsigned *hits)
 {
 	const char *directory = visit->database->directory;
 	int status;
@@ -255,14 +256,14 @@ compare_names(const void *left, const void *right)
 
 /* The rows of the side, to be found. */
 struct run_rows {
-	struct reader *reader;
+	struct diff_reader *reader;
 	const struct profile_set_visit *visit;
 	struct row_key *keys;
 };
 
 /* Code made at run time is known by its name alone. */
 static int
-take_histogram_of_run(struct side *side, const struct histogram *histogram, const struct side_run *run,
+take_histogram_of_run(struct diff_side *side, const struct histogram *histogram, const struct side_run *run,
                       const struct row_key *keys)
 {
 	for (size_t i = 0; i < histogram->row_count; i++) {
@@ -313,7 +314,7 @@ take_run(void *context, const struct side_run *run)
 }
 
 static struct row_key *
-sort_rows(const struct side *side)
+sort_rows(const struct diff_side *side)
 {
 	struct row_key *keys = calloc(side->row_count + 1, sizeof(*keys));
 
@@ -330,7 +331,7 @@ sort_rows(const struct side *side)
 }
 
 static int
-read_run(struct side *side, const struct profile_set_visit *visit, const char *label, size_t most,
+read_run(struct diff_side *side, const struct profile_set_visit *visit, const char *label, size_t most,
          side_run_visitor *visit_run, void *context)
 {
 	struct selection_request request = visit->set->request;
@@ -361,7 +362,7 @@ read_run(struct side *side, const struct profile_set_visit *visit, const char *l
 }
 
 int
-side_each_run(struct side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run, void *context)
+side_each_run(struct diff_side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run, void *context)
 {
 	char **labels, why[512] = "";
 	size_t count;
@@ -383,7 +384,7 @@ side_each_run(struct side *side, const struct profile_set_visit *visit, side_run
 
 /* The samples of each label by itself: how runs differ says what differs by nothing but chance. */
 static int
-read_runs(struct reader *reader, const struct profile_set_visit *visit)
+read_runs(struct diff_reader *reader, const struct profile_set_visit *visit)
 {
 	struct run_rows rows = {.reader = reader, .visit = visit, .keys = sort_rows(reader->side)};
 	int status;
@@ -396,9 +397,10 @@ read_runs(struct reader *reader, const struct profile_set_visit *visit)
 }
 
 int
-side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit, unsigned *hits)
+side_read(struct diff_side *side, const struct side_request *request, const struct profile_set_visit *visit,
+          unsigned *hits)
 {
-	struct reader reader = {.side = side, .request = request};
+	struct diff_reader reader = {.side = side, .request = request};
 	int status = side_open(side, request, visit, hits);
 
 	if (!status)
@@ -414,7 +416,7 @@ side_row_fini(struct side_row *row)
 }
 
 void
-side_fini(struct side *side)
+side_fini(struct diff_side *side)
 {
 	for (size_t i = 0; i < side->row_count; i++)
 		side_row_fini(&side->rows[i]);

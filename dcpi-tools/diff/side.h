@@ -41,7 +41,7 @@ struct side_row {
 	struct figures figures;    /* with side_request.analyze */
 };
 
-struct side {
+struct diff_side {
 	const struct profile_set *set;
 	struct survey_all all;   /* selection, titles, wanted images, event; with side_request.analyze also what was not
 	                            analysed */
@@ -54,16 +54,16 @@ struct side {
 };
 
 /* Begin it: selection, event, images and what shares are of; no rows. As side_read(). */
-int side_open(struct side *side, const struct side_request *request, const struct profile_set_visit *visit,
+int side_open(struct diff_side *side, const struct side_request *request, const struct profile_set_visit *visit,
               unsigned *hits);
 
 /*
  * Read one side while its database is open; `hits` has room for a number per pattern, and those that meant an image are
  * increased. An exit status: 0, or another after a message.
  */
-int side_read(struct side *side, const struct side_request *request, const struct profile_set_visit *visit,
+int side_read(struct diff_side *side, const struct side_request *request, const struct profile_set_visit *visit,
               unsigned *hits);
-void side_fini(struct side *side); /* a zeroed one is allowed */
+void side_fini(struct diff_side *side); /* a zeroed one is allowed */
 
 /* One of the runs that a set is of. */
 struct side_run {
@@ -75,9 +75,10 @@ struct side_run {
 typedef int side_run_visitor(void *context, const struct side_run *run);
 
 /* For each run of the set that has samples of the side's event: none when it is no set of runs. An exit status. */
-int side_each_run(struct side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run, void *context);
+int side_each_run(struct diff_side *side, const struct profile_set_visit *visit, side_run_visitor *visit_run,
+                  void *context);
 
-const struct selection_event *side_event(const struct side *side);
-const struct image *side_image(const struct side *side, uint32_t index);
+const struct selection_event *side_event(const struct diff_side *side);
+const struct image *side_image(const struct diff_side *side, uint32_t index);
 
 #endif

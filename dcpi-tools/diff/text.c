@@ -33,7 +33,7 @@ static void
 print_side(const struct report *report, unsigned side, const struct output *output)
 {
 	FILE *stream = output->stream;
-	const struct side *of = &report->sides[side];
+	const struct diff_side *of = &report->sides[side];
 	const struct selection_event *event = side_event(of);
 
 	fputs(side_names[side], stream);
@@ -56,7 +56,7 @@ print_side(const struct report *report, unsigned side, const struct output *outp
 }
 
 void
-report_print_sides(const struct report *report, const struct output *output)
+diff_report_print_sides(const struct report *report, const struct output *output)
 {
 	print_side(report, 0, output);
 	print_side(report, 1, output);
@@ -79,7 +79,7 @@ make_table(const struct report *report)
 
 /* An image that is called otherwise on the other side has both names. */
 static void
-add_image(const struct report *report, const struct item *item, struct table *table)
+add_image(const struct report *report, const struct diff_item *item, struct table *table)
 {
 	const char *before = item_image(report, item, 0), *after = item_image(report, item, 1);
 
@@ -91,7 +91,7 @@ add_image(const struct report *report, const struct item *item, struct table *ta
 
 /* Below a row, what each reason took of it. */
 static void
-add_reasons(const struct report *report, const struct item *item, struct table *table)
+add_reasons(const struct report *report, const struct diff_item *item, struct table *table)
 {
 	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++) {
 		if (!columns_fill_reason(report, item->figures, reason, table))
@@ -105,7 +105,7 @@ static void
 fill_table(const struct report *report, struct table *table)
 {
 	for (size_t i = 0; i < report->shown; i++) {
-		const struct item *item = &report->items[i];
+		const struct diff_item *item = &report->items[i];
 		const enum style style = item->comparison.is_marked ? STYLE_HOT : STYLE_PLAIN;
 
 		columns_fill(report, &item->comparison, item->figures, style, table);
@@ -141,7 +141,7 @@ print_rebuilt(const struct report *report, FILE *stream)
 
 /* What runs differ by. */
 void
-report_print_noise(const struct report *report, const struct variation *noise, const char *what, FILE *stream)
+diff_report_print_noise(const struct report *report, const struct variation *noise, const char *what, FILE *stream)
 {
 	if (report->scale.run_count == 0) {
 		fputs("Noise:    not known of one run: what differs may differ as much from run to run (--before, "
@@ -170,7 +170,7 @@ print_notes(const struct report *report, const struct output *output)
 	fprintf(stream, "%s  %zu of %zu %s (*) by more than %s: p < 0.05 for all together\n",
 	        has_noise ? "Changed:" : "Differ: ", report->marked_count, report->item_count, what,
 	        has_noise ? "sampling and noise explain" : "sampling explains");
-	report_print_noise(report, &report->noise, what, stream);
+	diff_report_print_noise(report, &report->noise, what, stream);
 	if (report->is_one_unit && report->sides[0].run_count + report->sides[1].run_count > 2)
 		fputs("Amounts:  of a run, on average\n", stream);
 	if (!report->is_one_unit)
@@ -186,7 +186,7 @@ print_notes(const struct report *report, const struct output *output)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+diff_report_print_text(const struct report *report, const struct output *output)
 {
 	const bool header = report->request->options.header;
 	struct table *table = make_table(report);
@@ -196,7 +196,7 @@ report_print_text(const struct report *report, const struct output *output)
 		return -ENOMEM;
 	fill_table(report, table);
 	if (header)
-		report_print_sides(report, output);
+		diff_report_print_sides(report, output);
 	err = table_print(table, output, header);
 	if (!err && header)
 		print_notes(report, output);

@@ -150,7 +150,7 @@ calibrate_run(const struct calibrate_request *request, const struct output *outp
 		return message_cannot(NULL, "measure this machine", -ENOMEM, NULL);
 	status = measure_into(path, &host, &pipeline, measured, &machine);
 	if (!status) {
-		err = report_measured(&host, measured, &machine, output);
+		err = emu_report_measured(&host, measured, &machine, output);
 		fprintf(output->stream, "\nWritten: %s\n", path);
 	}
 	free(measured);

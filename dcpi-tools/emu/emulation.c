@@ -22,7 +22,7 @@
 #define DAMAGED     "the record of the run is damaged: the program wrote over it"
 
 /* What the callbacks of the run need. */
-struct course {
+struct emu_course {
 	const struct emulation_request *request;
 	char directory[PATH_MAX];
 	bool is_shown; /* a line of progress */
@@ -31,7 +31,7 @@ struct course {
 static int
 prepare(void *context, const char *directory)
 {
-	struct course *course = context;
+	struct emu_course *course = context;
 	int err = setup_write(course->request->setup, directory);
 
 	snprintf(course->directory, sizeof(course->directory), "%s", directory);
@@ -42,7 +42,7 @@ prepare(void *context, const char *directory)
 static int
 begin(void *context)
 {
-	const struct course *course = context;
+	const struct emu_course *course = context;
 	int err = 0;
 
 	if (course->request->sets_threads)
@@ -53,7 +53,7 @@ begin(void *context)
 static void
 show_progress(void *context, uint64_t elapsed_ns)
 {
-	struct course *course = context;
+	struct emu_course *course = context;
 	const double there =
 		(double)counters_elapsed(course->directory) / (course->request->setup->machine.clock_mhz * 1e6);
 	const double here = (double)elapsed_ns / SECOND_NS;
@@ -69,7 +69,7 @@ show_progress(void *context, uint64_t elapsed_ns)
 }
 
 static void
-wipe_progress(struct course *course)
+wipe_progress(struct emu_course *course)
 {
 	if (course->is_shown)
 		fputs("\r\033[K", stderr);
@@ -83,9 +83,9 @@ wants_progress(const struct emulation_request *request)
 }
 
 static int
-run_command(const struct emulation_request *request, char *const *command, struct run *run)
+run_command(const struct emulation_request *request, char *const *command, struct emulated_run *run)
 {
-	struct course course = {.request = request};
+	struct emu_course course = {.request = request};
 	char seed[32];
 	const struct run_request run_request = {
 		.command = command,

@@ -28,7 +28,7 @@ struct emulation_request {
 };
 
 struct emulation_outcome {
-	struct run run;
+	struct emulated_run run;
 	struct counters counters;
 	struct executed executed;
 	bool has_run;   /* something was executed */

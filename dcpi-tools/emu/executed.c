@@ -25,7 +25,7 @@ add_blocks(const struct record_reading *reading, struct executed *executed)
 	return err;
 }
 
-struct summing {
+struct emu_summing {
 	struct image_table *images;
 	struct executed *executed;
 };
@@ -33,7 +33,7 @@ struct summing {
 static int
 add_file(void *context, const struct run_file *file)
 {
-	const struct summing *summing = context;
+	const struct emu_summing *summing = context;
 	struct record_reading reading;
 	int err;
 
@@ -49,7 +49,7 @@ add_file(void *context, const struct run_file *file)
 int
 executed_read(const char *directory, struct executed *executed)
 {
-	struct summing summing = {.images = image_table_new(), .executed = executed};
+	struct emu_summing summing = {.images = image_table_new(), .executed = executed};
 	int err;
 
 	memset(executed, 0, sizeof(*executed));

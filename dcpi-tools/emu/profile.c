@@ -13,7 +13,7 @@
 #include "machine/emulated_cpu.h"
 
 /* A file on its way. */
-struct adding {
+struct emu_adding {
 	const struct profile_events *events;
 	struct counted *counted;
 	struct record_reading reading;
@@ -24,7 +24,7 @@ struct adding {
 };
 
 static int
-adding_init(struct adding *adding, int fd, const char *label)
+adding_init(struct emu_adding *adding, int fd, const char *label)
 {
 	const struct code_read *code = &adding->reading.code;
 	struct context context = {.comm = adding->reading.header.comm, .cgroup = "", .label = label};
@@ -51,7 +51,7 @@ adding_init(struct adding *adding, int fd, const char *label)
 }
 
 static void
-adding_fini(struct adding *adding)
+adding_fini(struct emu_adding *adding)
 {
 	record_reading_fini(&adding->reading);
 	free(adding->blocks);
@@ -61,13 +61,13 @@ adding_fini(struct adding *adding)
 
 /* The image of an instruction, the session's number + 1; 0: none. */
 static uint32_t
-image_of(const struct adding *adding, uint32_t instruction)
+image_of(const struct emu_adding *adding, uint32_t instruction)
 {
 	return adding->reading.code.blocks[adding->blocks[instruction]].image;
 }
 
 static int
-add_count(struct adding *adding, uint16_t event, uint32_t instruction, uint64_t count)
+add_count(struct emu_adding *adding, uint16_t event, uint32_t instruction, uint64_t count)
 {
 	const uint32_t image = image_of(adding, instruction);
 	const struct sample_key key = {
@@ -121,7 +121,7 @@ drop_repetitions(const struct code_read *code, uint64_t *executions)
 }
 
 static int
-add_executions(struct adding *adding, uint16_t event)
+add_executions(struct emu_adding *adding, uint16_t event)
 {
 	const struct code_read *code = &adding->reading.code;
 	int err = record_read_executions(&adding->reading, adding->counts);
@@ -135,7 +135,7 @@ add_executions(struct adding *adding, uint16_t event)
 }
 
 static int
-add_samples(struct adding *adding, uint16_t event, enum setup_event sampled)
+add_samples(struct emu_adding *adding, uint16_t event, enum setup_event sampled)
 {
 	const uint32_t instructions = adding->reading.code.instruction_count;
 	int err;
@@ -152,7 +152,7 @@ add_samples(struct adding *adding, uint16_t event, enum setup_event sampled)
 static int
 add_stall(void *context, const struct record_stall *stall)
 {
-	struct adding *adding = context;
+	struct emu_adding *adding = context;
 	const uint32_t image = image_of(adding, stall->stalled);
 	struct profile_edge edge = {
 		.from = adding->offsets[stall->stalled],
@@ -172,7 +172,7 @@ add_stall(void *context, const struct record_stall *stall)
 }
 
 static int
-add_all(struct adding *adding)
+add_all(struct emu_adding *adding)
 {
 	const struct profile_events *events = adding->events;
 	int err = 0;
@@ -197,7 +197,7 @@ static int
 add_file(void *context, const struct run_file *file)
 {
 	struct filling *filling = context;
-	struct adding adding = {.events = filling->events, .counted = filling->counted};
+	struct emu_adding adding = {.events = filling->events, .counted = filling->counted};
 	int err;
 
 	if (file->fd < 0)

@@ -32,14 +32,14 @@ reason_name(enum record_reason reason)
 }
 
 uint64_t
-report_level_missed(const struct report_level *level)
+emu_report_level_missed(const struct report_level *level)
 {
 	return level->loads_missed + level->stores_missed + level->code_missed;
 }
 
 size_t
-report_levels(const struct emulation_report *report, const struct record_counters *counters,
-              struct report_level levels[REPORT_LEVELS_MAX])
+emu_report_levels(const struct emulation_report *report, const struct record_counters *counters,
+                  struct report_level levels[REPORT_LEVELS_MAX])
 {
 	const unsigned count = report->setup->machine.level_count;
 
@@ -58,13 +58,14 @@ report_levels(const struct emulation_report *report, const struct record_counter
 		level->loads_missed = counters->loads_missed[i];
 		level->stores_missed = counters->stores_missed[i];
 		level->code_missed = counters->code_missed[i];
-		level->accesses = report_level_missed(level - 1) + (i == 1 ? report_level_missed(level - 2) : 0);
+		level->accesses =
+			emu_report_level_missed(level - 1) + (i == 1 ? emu_report_level_missed(level - 2) : 0);
 	}
 	return count + 1;
 }
 
 double
-report_bandwidth(const struct emulation_report *report, unsigned node)
+emu_report_bandwidth(const struct emulation_report *report, unsigned node)
 {
 	const double seconds = emulation_seconds(report->setup, report->outcome);
 
@@ -72,7 +73,7 @@ report_bandwidth(const struct emulation_report *report, unsigned node)
 }
 
 double
-report_bandwidth_limit(const struct emulation_report *report)
+emu_report_bandwidth_limit(const struct emulation_report *report)
 {
 	const struct machine *machine = &report->setup->machine;
 
@@ -80,7 +81,7 @@ report_bandwidth_limit(const struct emulation_report *report)
 }
 
 double
-report_cores_busy(const struct emulation_report *report)
+emu_report_cores_busy(const struct emulation_report *report)
 {
 	const struct counters *counters = &report->outcome->counters;
 

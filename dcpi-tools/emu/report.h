@@ -38,16 +38,16 @@ struct report_level {
 #define REPORT_LEVELS_MAX (MACHINE_LEVELS_MAX + 1)
 
 /* The caches that were modelled, as many as are returned, with what `counters` of the outcome count. */
-size_t report_levels(const struct emulation_report *report, const struct record_counters *counters,
-                     struct report_level levels[REPORT_LEVELS_MAX]);
+size_t emu_report_levels(const struct emulation_report *report, const struct record_counters *counters,
+                         struct report_level levels[REPORT_LEVELS_MAX]);
 
-uint64_t report_level_missed(const struct report_level *level);
+uint64_t emu_report_level_missed(const struct report_level *level);
 
 /* GB/s of a node: what was moved, and what its controllers can move. */
-double report_bandwidth(const struct emulation_report *report, unsigned node);
-double report_bandwidth_limit(const struct emulation_report *report);
+double emu_report_bandwidth(const struct emulation_report *report, unsigned node);
+double emu_report_bandwidth_limit(const struct emulation_report *report);
 
 /* How many cores were busy on average. */
-double report_cores_busy(const struct emulation_report *report);
+double emu_report_cores_busy(const struct emulation_report *report);
 
 #endif

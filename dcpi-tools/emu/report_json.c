@@ -37,7 +37,7 @@ static json_t *
 levels_of(const struct emulation_report *report, const struct record_counters *counters)
 {
 	struct report_level levels[REPORT_LEVELS_MAX];
-	const size_t count = report_levels(report, counters, levels);
+	const size_t count = emu_report_levels(report, counters, levels);
 	json_t *array = json_array();
 	int err = 0;
 
@@ -143,8 +143,8 @@ nodes_of(const struct emulation_report *report)
 		json_t *node = json_object();
 
 		err |= json_object_set_new(node, "bytes", json_count(report->outcome->counters.sum.node_bytes[i]));
-		err |= json_object_set_new(node, "gb_per_second", json_real(report_bandwidth(report, i)));
-		err |= json_object_set_new(node, "limit_gb_per_second", json_real(report_bandwidth_limit(report)));
+		err |= json_object_set_new(node, "gb_per_second", json_real(emu_report_bandwidth(report, i)));
+		err |= json_object_set_new(node, "limit_gb_per_second", json_real(emu_report_bandwidth_limit(report)));
 		err |= json_array_append_new(array, node);
 	}
 	return json_kept(array, err);
@@ -195,7 +195,7 @@ add_time(json_t *root, const struct emulation_report *report)
 	err |= json_object_set_new(root, "seconds", json_real(there));
 	err |= json_object_set_new(root, "host_seconds", json_real(here));
 	err |= json_object_set_new(root, "slowdown", there > 0 ? json_real(here / there) : json_null());
-	err |= json_object_set_new(root, "cores_busy", json_real(report_cores_busy(report)));
+	err |= json_object_set_new(root, "cores_busy", json_real(emu_report_cores_busy(report)));
 	return err;
 }
 

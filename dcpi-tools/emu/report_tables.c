@@ -33,7 +33,7 @@ rate(uint64_t part, uint64_t whole)
 }
 
 int
-report_print_reasons(const struct emulation_report *report, FILE *stream)
+emu_report_print_reasons(const struct emulation_report *report, FILE *stream)
 {
 	static const struct table_column columns[] = {
 		{.heading = "cycles", .align = TABLE_RIGHT, .min_width = 16},
@@ -83,9 +83,9 @@ add_level(struct table *table, const struct report_level *level, uint64_t instru
 		table_format(table, STYLE_PLAIN, "%" PRIu64, level->accesses);
 	else
 		table_text(table, STYLE_PLAIN, "-");
-	table_format(table, STYLE_PLAIN, "%" PRIu64, report_level_missed(level));
-	add_rate(table, report_level_missed(level), level->accesses);
-	add_density(table, report_level_missed(level), instructions);
+	table_format(table, STYLE_PLAIN, "%" PRIu64, emu_report_level_missed(level));
+	add_rate(table, emu_report_level_missed(level), level->accesses);
+	add_density(table, emu_report_level_missed(level), instructions);
 	table_text(table, STYLE_PLAIN, level->name);
 }
 
@@ -135,7 +135,7 @@ add_prefetches(struct table *table, const struct emulation_report *report)
 }
 
 int
-report_print_levels(const struct emulation_report *report, FILE *stream)
+emu_report_print_levels(const struct emulation_report *report, FILE *stream)
 {
 	static const struct table_column columns[] = {
 		{.heading = "accesses", .align = TABLE_RIGHT, .min_width = 16},
@@ -152,7 +152,7 @@ report_print_levels(const struct emulation_report *report, FILE *stream)
 	if (!(parts & (SETUP_CACHES | SETUP_TLBS | SETUP_BRANCHES)))
 		return 0;
 	table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	count = parts & SETUP_CACHES ? report_levels(report, sum_of(report), levels) : 0;
+	count = parts & SETUP_CACHES ? emu_report_levels(report, sum_of(report), levels) : 0;
 	for (size_t i = 0; table && i < count; i++)
 		add_level(table, &levels[i], report->outcome->executed.instructions);
 	if (table && parts & SETUP_CACHES)
@@ -165,7 +165,7 @@ report_print_levels(const struct emulation_report *report, FILE *stream)
 }
 
 int
-report_print_nodes(const struct emulation_report *report, FILE *stream)
+emu_report_print_nodes(const struct emulation_report *report, FILE *stream)
 {
 	static const struct table_column columns[] = {
 		{.heading = "bytes", .align = TABLE_RIGHT, .min_width = 16},
@@ -173,14 +173,14 @@ report_print_nodes(const struct emulation_report *report, FILE *stream)
 		{.heading = "limit", .align = TABLE_RIGHT, .gap = 1, .min_width = 8},
 		{.heading = "memory of", .gap = 1},
 	};
-	const double limit = report_bandwidth_limit(report);
+	const double limit = emu_report_bandwidth_limit(report);
 	struct table *table;
 
 	if (!(report->setup->parts & SETUP_CACHES) || !(report->setup->parts & SETUP_CLOCK))
 		return 0;
 	table = table_new(columns, 4);
 	for (unsigned i = 0; table && i < report->setup->machine.nodes; i++) {
-		const double moved = report_bandwidth(report, i);
+		const double moved = emu_report_bandwidth(report, i);
 
 		table_format(table, STYLE_PLAIN, "%" PRIu64, sum_of(report)->node_bytes[i]);
 		table_format(table, STYLE_PLAIN, "%.3f", moved);
@@ -227,7 +227,7 @@ new_cycles_table(const char *of)
 
 /* The threads of programs that have several; of many, the first. */
 int
-report_print_threads(const struct emulation_report *report, FILE *stream)
+emu_report_print_threads(const struct emulation_report *report, FILE *stream)
 {
 	const struct counters *counters = &report->outcome->counters;
 	struct table *table = new_cycles_table("thread");
@@ -254,7 +254,7 @@ report_print_threads(const struct emulation_report *report, FILE *stream)
 }
 
 int
-report_print_programs(const struct emulation_report *report, FILE *stream)
+emu_report_print_programs(const struct emulation_report *report, FILE *stream)
 {
 	const struct counters *counters = &report->outcome->counters;
 	struct table *table = new_cycles_table("program");

@@ -8,10 +8,11 @@
 
 #include "dcpi-tools/emu/report.h"
 
-int report_print_reasons(const struct emulation_report *report, FILE *stream); /* cycles, by what they were spent on */
-int report_print_levels(const struct emulation_report *report, FILE *stream);  /* caches, TLBs, branches */
-int report_print_nodes(const struct emulation_report *report, FILE *stream);   /* bytes moved */
-int report_print_threads(const struct emulation_report *report, FILE *stream); /* of programs that have several */
-int report_print_programs(const struct emulation_report *report, FILE *stream);
+int emu_report_print_reasons(const struct emulation_report *report,
+                             FILE *stream); /* cycles, by what they were spent on */
+int emu_report_print_levels(const struct emulation_report *report, FILE *stream);  /* caches, TLBs, branches */
+int emu_report_print_nodes(const struct emulation_report *report, FILE *stream);   /* bytes moved */
+int emu_report_print_threads(const struct emulation_report *report, FILE *stream); /* of programs that have several */
+int emu_report_print_programs(const struct emulation_report *report, FILE *stream);
 
 #endif

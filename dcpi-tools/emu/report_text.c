@@ -26,7 +26,8 @@ print_time(const struct emulation_report *report, FILE *stream)
 		fprintf(stream,
 		        "Time:      %.6f s, %" PRIu64 " cycles; %.2f s here, %.1f times as long\n"
 		        "Busy:      %.2f cores on average, %.6f s of one\n",
-		        there, counters->elapsed_cycles, here, there > 0 ? here / there : 0, report_cores_busy(report),
+		        there, counters->elapsed_cycles, here, there > 0 ? here / there : 0,
+		        emu_report_cores_busy(report),
 		        (double)counters->busy_cycles / (setup->machine.clock_mhz * 1e6));
 	else
 		fprintf(stream, "Time:      not modelled; %.2f s here\n", here);
@@ -101,15 +102,15 @@ print_tables(const struct emulation_report *report, FILE *stream)
 
 	fputc('\n', stream);
 	if (has_clock)
-		err = report_print_reasons(report, stream);
+		err = emu_report_print_reasons(report, stream);
 	if (!err)
-		err = report_print_levels(report, stream);
+		err = emu_report_print_levels(report, stream);
 	if (!err)
-		err = report_print_nodes(report, stream);
+		err = emu_report_print_nodes(report, stream);
 	if (!err && has_clock && has_several_threads(counters) && (counters->count == 1 || report->by_process))
-		err = report_print_threads(report, stream);
+		err = emu_report_print_threads(report, stream);
 	if (!err && has_clock && report->by_process)
-		err = report_print_programs(report, stream);
+		err = emu_report_print_programs(report, stream);
 	return err;
 }
 

@@ -14,7 +14,7 @@
 #include "dcpi-tools/emu/report.h"
 #include "profile/epoch.h"
 
-enum key {
+enum emu_key {
 	KEY_MACHINE = 1,
 	KEY_THREADS,
 	KEY_LABEL,
@@ -25,7 +25,7 @@ enum key {
 	KEY_QUIET,
 };
 
-struct request {
+struct emu_request {
 	struct options options;
 	struct model_options model;
 	const char *machine, *label, *output;
@@ -58,7 +58,7 @@ static const struct argp_child children[] = {
 };
 
 static void
-check(const struct argp_state *state, const struct request *request)
+check(const struct argp_state *state, const struct emu_request *request)
 {
 	if (!request->machine)
 		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
@@ -71,7 +71,7 @@ check(const struct argp_state *state, const struct request *request)
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct request *request = state->input;
+	struct emu_request *request = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -124,7 +124,7 @@ static const struct argp argp = {
 
 /* Before the program runs, for hours perhaps: who cannot write the report should be told at once. */
 static int
-open_report(const struct request *request, struct whole_file *file)
+open_report(const struct emu_request *request, struct whole_file *file)
 {
 	int err;
 
@@ -136,7 +136,7 @@ open_report(const struct request *request, struct whole_file *file)
 }
 
 static int
-print_report(const struct request *request, const struct emulation_report *report, struct whole_file *file)
+print_report(const struct emu_request *request, const struct emulation_report *report, struct whole_file *file)
 {
 	int err = 0;
 
@@ -156,7 +156,7 @@ print_report(const struct request *request, const struct emulation_report *repor
 }
 
 static int
-choose(const struct request *request, struct setup *setup)
+choose(const struct emu_request *request, struct setup *setup)
 {
 	int status = command_choose_machine(request->machine, setup);
 
@@ -171,7 +171,7 @@ choose(const struct request *request, struct setup *setup)
 }
 
 static int
-run(struct request *request)
+run(struct emu_request *request)
 {
 	struct setup *setup = &request->model.setup;
 	const struct emulation_request emulation = {
@@ -210,7 +210,7 @@ run(struct request *request)
 int
 run_main(int argc, char **argv)
 {
-	struct request request = {0};
+	struct emu_request request = {0};
 	int status;
 
 	options_init(&request.options);

@@ -14,7 +14,7 @@
 #include "dcpi-tools/emu/report.h"
 
 /* The points that are to be found. */
-struct course {
+struct emu_course {
 	const struct sweep_request *request;
 	struct sweep *sweep;
 	size_t planned;
@@ -22,7 +22,7 @@ struct course {
 };
 
 static int
-choose_machines(struct course *course)
+choose_machines(struct emu_course *course)
 {
 	const struct sweep_request *request = course->request;
 	int status = STATUS_OK;
@@ -38,7 +38,7 @@ choose_machines(struct course *course)
 }
 
 static void
-plan_machine(struct course *course, const struct setup *setup)
+plan_machine(struct emu_course *course, const struct setup *setup)
 {
 	const struct sweep_request *request = course->request;
 	const struct machine *machine = &setup->machine;
@@ -59,7 +59,7 @@ plan_machine(struct course *course, const struct setup *setup)
 }
 
 static int
-plan(struct course *course)
+plan(struct emu_course *course)
 {
 	const struct sweep_request *request = course->request;
 	size_t most = 0;
@@ -77,7 +77,7 @@ plan(struct course *course)
 }
 
 static const struct setup *
-setup_of(const struct course *course, const struct sweep_point *point)
+setup_of(const struct emu_course *course, const struct sweep_point *point)
 {
 	size_t i = 0;
 
@@ -88,7 +88,7 @@ setup_of(const struct course *course, const struct sweep_point *point)
 
 /* Somebody wants us to end, while the program ran or after it. */
 static bool
-is_asked(struct sweep *sweep, const struct run *run)
+is_asked(struct sweep *sweep, const struct emulated_run *run)
 {
 	const int later = ending_take();
 
@@ -124,17 +124,17 @@ take_outcome(struct sweep_point *point, const struct setup *setup, const struct 
 	}
 	point->seconds[point->runs++] = emulation_seconds(setup, outcome);
 	point->host_seconds += run_seconds(&outcome->run);
-	point->cores_busy = report_cores_busy(&report);
+	point->cores_busy = emu_report_cores_busy(&report);
 	point->bandwidth = 0;
 	for (unsigned i = 0; i < setup->machine.nodes; i++)
-		point->bandwidth += report_bandwidth(&report, i);
-	point->limit = report_bandwidth_limit(&report) * setup->machine.nodes;
+		point->bandwidth += emu_report_bandwidth(&report, i);
+	point->limit = emu_report_bandwidth_limit(&report) * setup->machine.nodes;
 	point->epoch = outcome->epoch;
 	return STATUS_OK;
 }
 
 static int
-run_once(struct course *course, struct sweep_point *point, struct setup *setup)
+run_once(struct emu_course *course, struct sweep_point *point, struct setup *setup)
 {
 	const struct sweep_request *request = course->request;
 	char title[128];
@@ -170,7 +170,7 @@ run_once(struct course *course, struct sweep_point *point, struct setup *setup)
 }
 
 static int
-run_all(struct course *course)
+run_all(struct emu_course *course)
 {
 	int status = STATUS_OK;
 
@@ -194,7 +194,7 @@ run_all(struct course *course)
 }
 
 static void
-say_what_is_left(const struct course *course)
+say_what_is_left(const struct emu_course *course)
 {
 	size_t whole = 0;
 
@@ -206,7 +206,7 @@ say_what_is_left(const struct course *course)
 int
 sweep_run(const struct sweep_request *request, struct sweep *sweep)
 {
-	struct course course = {.request = request, .sweep = sweep};
+	struct emu_course course = {.request = request, .sweep = sweep};
 	int status = choose_machines(&course);
 
 	if (!status)

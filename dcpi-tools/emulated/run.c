@@ -48,7 +48,7 @@ find_parent(char parent[PATH_MAX])
 
 /* Processes that become other users make their files in it, too. */
 static int
-make_directory(struct run *run, uint64_t room_bytes)
+make_directory(struct emulated_run *run, uint64_t room_bytes)
 {
 	const char *name = program_invocation_short_name;
 	char parent[PATH_MAX];
@@ -70,7 +70,7 @@ make_directory(struct run *run, uint64_t room_bytes)
 }
 
 static int
-link_plugin(const struct run *run, const char *name)
+link_plugin(const struct emulated_run *run, const char *name)
 {
 	char place[PATH_MAX + NAME_MAX + 2], plugin[PATH_MAX];
 	int err = installed_find(name, plugin);
@@ -84,7 +84,7 @@ link_plugin(const struct run *run, const char *name)
 }
 
 /* What begins must know. */
-struct beginning {
+struct emulated_beginning {
 	const struct run_request *request;
 	pid_t tool;
 };
@@ -97,7 +97,7 @@ struct beginning {
 static int
 begin(void *context)
 {
-	const struct beginning *beginning = context;
+	const struct emulated_beginning *beginning = context;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != beginning->tool)
@@ -114,9 +114,9 @@ begin(void *context)
 }
 
 static int
-start_and_wait(struct run *run, const struct run_request *request, const char **command)
+start_and_wait(struct emulated_run *run, const struct run_request *request, const char **command)
 {
-	struct beginning beginning = {.request = request, .tool = getpid()};
+	struct emulated_beginning beginning = {.request = request, .tool = getpid()};
 	struct child child = {
 		.begin = begin,
 		.begin_context = &beginning,
@@ -137,7 +137,7 @@ start_and_wait(struct run *run, const struct run_request *request, const char **
 }
 
 static int
-run_plan(struct run *run, const struct plan *plan, const struct run_request *request)
+run_plan(struct emulated_run *run, const struct plan *plan, const struct run_request *request)
 {
 	struct {
 		char path[PLUGIN_SIZE], plugin[PLUGIN_SIZE], named[PLUGIN_SIZE];
@@ -166,7 +166,7 @@ run_plan(struct run *run, const struct plan *plan, const struct run_request *req
 }
 
 int
-run_program(struct run *run, const struct run_request *request)
+run_program(struct emulated_run *run, const struct run_request *request)
 {
 	struct plan *plan = malloc(sizeof(*plan));
 	int status;
@@ -188,7 +188,7 @@ run_program(struct run *run, const struct run_request *request)
 }
 
 void
-run_remove(struct run *run)
+run_remove(struct emulated_run *run)
 {
 	if (!run->directory[0])
 		return;
@@ -199,13 +199,13 @@ run_remove(struct run *run)
 }
 
 double
-run_seconds(const struct run *run)
+run_seconds(const struct emulated_run *run)
 {
 	return run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) / 1e9 : 0;
 }
 
 int
-run_exit_status(const struct run *run, int failed)
+run_exit_status(const struct emulated_run *run, int failed)
 {
 	return child_exit_status(run->status, failed);
 }

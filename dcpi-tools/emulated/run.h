@@ -32,7 +32,7 @@ struct run_request {
 	const sigset_t *mask; /* as child.h has it */
 };
 
-struct run {
+struct emulated_run {
 	char directory[PATH_MAX]; /* private, with what the plugin left; run_remove() */
 	int lock;                 /* of it */
 	struct keeper keeper;     /* for when we are killed */
@@ -47,12 +47,12 @@ struct run {
  * STATUS_OK when it ran, whatever came of it; else an exit status after a message. In both cases run_remove() comes
  * after it.
  */
-int run_program(struct run *run, const struct run_request *request);
-void run_remove(struct run *run);
+int run_program(struct emulated_run *run, const struct run_request *request);
+void run_remove(struct emulated_run *run);
 
-double run_seconds(const struct run *run); /* that it took */
+double run_seconds(const struct emulated_run *run); /* that it took */
 
 /* End as the program did: with its exit status, or by its signal. `failed`: with ours when it ended well. */
-int run_exit_status(const struct run *run, int failed);
+int run_exit_status(const struct emulated_run *run, int failed);
 
 #endif

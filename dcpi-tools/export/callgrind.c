@@ -12,7 +12,7 @@
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/export/report.h"
 
-struct writer {
+struct export_writer {
 	const struct report *report;
 	FILE *stream;
 	bool *is_file_named;      /* by number of the source file */
@@ -23,7 +23,7 @@ struct writer {
 };
 
 static void
-print_file(struct writer *writer, const char *key, uint32_t file)
+print_file(struct export_writer *writer, const char *key, uint32_t file)
 {
 	writer->file = file;
 	fprintf(writer->stream, "%s=(%" PRIu32 ")", key, file + 1);
@@ -36,7 +36,7 @@ print_file(struct writer *writer, const char *key, uint32_t file)
 }
 
 static void
-print_procedure(struct writer *writer, const struct point *point, uint32_t file)
+print_procedure(struct export_writer *writer, const struct point *point, uint32_t file)
 {
 	const struct report *report = writer->report;
 
@@ -58,11 +58,11 @@ print_procedure(struct writer *writer, const struct point *point, uint32_t file)
 }
 
 static void
-print_point(struct writer *writer, size_t index, const uint32_t *files)
+print_point(struct export_writer *writer, size_t index, const uint32_t *files)
 {
 	const struct report *report = writer->report;
 	const struct point *point = &report->points.points[index];
-	const struct place *place = &report->places[index];
+	const struct export_place *place = &report->places[index];
 
 	if (writer->procedure != point->procedure || writer->image != point->image)
 		print_procedure(writer, point, files[point->procedure]);
@@ -76,7 +76,7 @@ print_point(struct writer *writer, size_t index, const uint32_t *files)
 }
 
 static void
-print_unknown(const struct writer *writer)
+print_unknown(const struct export_writer *writer)
 {
 	const struct report *report = writer->report;
 
@@ -84,13 +84,13 @@ print_unknown(const struct writer *writer)
 		uint64_t sum = 0;
 
 		for (size_t i = 0; i < report->choice.columns.count; i++)
-			sum += report_unknown(report, report->choice.columns.events[i], cause);
+			sum += export_report_unknown(report, report->choice.columns.events[i], cause);
 		if (sum == 0)
 			continue;
 		fprintf(writer->stream, "\nob=[unknown]\nfl=???\nfn=[unknown: %s]\n0x0 0", unknown_cause_name(cause));
 		for (size_t i = 0; i < report->choice.columns.count; i++)
 			fprintf(writer->stream, " %" PRIu64,
-			        report_unknown(report, report->choice.columns.events[i], cause));
+			        export_report_unknown(report, report->choice.columns.events[i], cause));
 		fputc('\n', writer->stream);
 	}
 }
@@ -150,7 +150,7 @@ files_of_procedures(const struct report *report)
 int
 write_callgrind(const struct report *report, FILE *stream)
 {
-	struct writer writer = {
+	struct export_writer writer = {
 		.report = report,
 		.stream = stream,
 		.is_file_named = calloc(strings_count(report->strings), sizeof(bool)),

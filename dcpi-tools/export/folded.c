@@ -79,7 +79,7 @@ fill(const struct report *report, struct stack *stacks)
 		stacks[points->points[i].procedure].samples += point_samples(points, &points->points[i], event);
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++, count++) {
 		stacks[count].text = stack_text("[unknown]", unknown_cause_name(cause));
-		stacks[count].samples = report_unknown(report, event, cause);
+		stacks[count].samples = export_report_unknown(report, event, cause);
 		if (!stacks[count].text)
 			return -ENOMEM;
 	}

@@ -22,16 +22,16 @@ static int
 lay_out(struct report *report, size_t index, uint64_t start, uint64_t end)
 {
 	const struct point *point = &report->points.points[index];
-	struct stretch *last = report->stretch_count ? &report->stretches[report->stretch_count - 1] : NULL;
+	struct export_stretch *last = report->stretch_count ? &report->stretches[report->stretch_count - 1] : NULL;
 
 	if (!last || last->image != point->image || point->offset >= last->end) {
-		struct stretch *grown = array_grow(report->stretches, &report->stretch_capacity,
-		                                   report->stretch_count + 1, sizeof(*grown));
+		struct export_stretch *grown = array_grow(report->stretches, &report->stretch_capacity,
+		                                          report->stretch_count + 1, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		report->stretches = grown;
-		grown[report->stretch_count++] = (struct stretch){start, end, point->image};
+		grown[report->stretch_count++] = (struct export_stretch){start, end, point->image};
 	}
 	report->places[index].stretch = (uint32_t)report->stretch_count - 1;
 	return 0;
@@ -55,7 +55,7 @@ static int
 find_place(struct report *report, const struct opened *opened, size_t index)
 {
 	const uint64_t offset = report->points.points[index].offset;
-	struct place *place = &report->places[index];
+	struct export_place *place = &report->places[index];
 	struct source_place source;
 	uint64_t start, end;
 	int err;
@@ -122,7 +122,7 @@ end_of_image(const struct points *points, size_t start)
 }
 
 int
-report_find_places(struct report *report)
+export_report_find_places(struct report *report)
 {
 	const struct points *points = &report->points;
 	struct progress progress;

@@ -21,12 +21,12 @@ find_points(struct report *report, struct profile *profile)
 	err = request.symbolizer ? points_make(&request, &report->points) : -ENOMEM;
 	symbolizer_free(request.symbolizer);
 	if (!err)
-		err = report_find_places(report);
+		err = export_report_find_places(report);
 	return err;
 }
 
 uint64_t
-report_unknown(const struct report *report, uint16_t event, unsigned cause)
+export_report_unknown(const struct report *report, uint16_t event, unsigned cause)
 {
 	return report->has_unknown ? report->choice.selection->events[event].totals.unknown[cause] : 0;
 }
@@ -45,7 +45,7 @@ add_up(struct report *report)
 		for (size_t j = 0; j < report->points.count; j++)
 			report->written[event] += point_samples(&report->points, &report->points.points[j], event);
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
-			report->written[event] += report_unknown(report, event, cause);
+			report->written[event] += export_report_unknown(report, event, cause);
 	}
 }
 
@@ -59,7 +59,7 @@ is_empty(const struct report *report)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+export_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status, err;
 
@@ -76,7 +76,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+export_report_fini(struct report *report)
 {
 	strings_free(report->strings);
 	free(report->places);

@@ -28,13 +28,13 @@ struct request {
 };
 
 /* Offsets of an image that are mapped together: those of a segment, or where there is no file, the pages sampled. */
-struct stretch {
+struct export_stretch {
 	uint64_t start, end;
 	uint32_t image; /* index into selection->images */
 };
 
 /* Where a point is in its image's file. */
-struct place {
+struct export_place {
 	uint64_t address; /* of the ELF file; what it has no address for: the offset */
 	uint32_t stretch; /* it lies in */
 	uint32_t file;    /* of strings; 0: the source is not known */
@@ -45,8 +45,8 @@ struct report {
 	const struct request *request;
 	struct report_choice choice;
 	struct points points;
-	struct place *places;      /* of the points */
-	struct stretch *stretches; /* by image and start */
+	struct export_place *places;      /* of the points */
+	struct export_stretch *stretches; /* by image and start */
 	size_t stretch_count, stretch_capacity;
 	struct strings *strings;                /* source files */
 	bool has_unknown;                       /* samples without an image are a part of what was asked for */
@@ -54,14 +54,14 @@ struct report {
 };
 
 /* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int export_report_make(struct report *report, const struct request *request, struct database *database);
+void export_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Samples without an image, by cause; 0 when they are not asked for. */
-uint64_t report_unknown(const struct report *report, uint16_t event, unsigned cause);
+uint64_t export_report_unknown(const struct report *report, uint16_t event, unsigned cause);
 
 /* Addresses, stretches and source lines of all points. 0, or -ENOMEM. */
-int report_find_places(struct report *report);
+int export_report_find_places(struct report *report);
 
 /* 0, or -ENOMEM; the stream keeps its own errors. */
 int write_pprof(const struct report *report, FILE *stream);
@@ -69,9 +69,9 @@ int write_folded(const struct report *report, FILE *stream);
 int write_callgrind(const struct report *report, FILE *stream);
 
 /* All files that were asked for. An exit status after a message, STATUS_OK, or TOOL_PRINTS with --json. */
-int report_write(const struct report *report);
+int export_report_write(const struct report *report);
 
 /* What was written. 0, -ENOMEM, -EIO. */
-int report_print_json(const struct report *report, FILE *stream);
+int export_report_print_json(const struct report *report, FILE *stream);
 
 #endif

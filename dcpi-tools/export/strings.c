@@ -7,15 +7,15 @@
 #include "base/array.h"
 #include "process/hash.h"
 
-struct text {
+struct export_text {
 	uint32_t number;
 	UT_hash_handle hh;
 	char bytes[];
 };
 
 struct strings {
-	struct text *by_text;
-	struct text **by_number;
+	struct export_text *by_text;
+	struct export_text **by_number;
 	size_t count, capacity;
 };
 
@@ -49,8 +49,8 @@ strings_free(struct strings *strings)
 static int
 add_new(struct strings *strings, const char *bytes, size_t length)
 {
-	struct text *text;
-	struct text **grown;
+	struct export_text *text;
+	struct export_text **grown;
 
 	if (strings->count == UINT32_MAX)
 		return -ENOMEM;
@@ -76,7 +76,7 @@ int
 strings_add(struct strings *strings, const char *text, uint32_t *number)
 {
 	const size_t length = strlen(text);
-	struct text *there;
+	struct export_text *there;
 
 	HASH_FIND(hh, strings->by_text, text, length, there);
 	if (there) {

@@ -36,7 +36,7 @@ write_form(const struct report *report, const struct form *form, const char *pat
 }
 
 int
-report_write(const struct report *report)
+export_report_write(const struct report *report)
 {
 	for (unsigned form = 0; form < EXPORT_FORMS; form++) {
 		const char *path = report->request->paths[form];
@@ -78,7 +78,7 @@ samples_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+export_report_print_json(const struct report *report, FILE *stream)
 {
 	json_t *root;
 

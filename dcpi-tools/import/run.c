@@ -45,7 +45,7 @@ catch_signals(void)
 }
 
 /* All that is needed for every file. */
-struct run {
+struct import_run {
 	const struct import_request *request;
 	struct target target;
 	struct output output;
@@ -102,7 +102,7 @@ warn_of_memory(const char *file, const struct perf_import_report *report)
 }
 
 static int
-print_perf_report(const struct run *run, const char *file, const struct perf_import_report *report)
+print_perf_report(const struct import_run *run, const char *file, const struct perf_import_report *report)
 {
 	int err;
 
@@ -116,7 +116,8 @@ print_perf_report(const struct run *run, const char *file, const struct perf_imp
 
 /* What the recording `fd` has, into the scratch database, and all of it into the one that was asked for. */
 static int
-import_recording(struct run *run, const char *file, int fd, struct scratch *scratch, struct perf_import_report *report)
+import_recording(struct import_run *run, const char *file, int fd, struct import_scratch *scratch,
+                 struct perf_import_report *report)
 {
 	const struct import_request *request = run->request;
 	const struct perf_import_request recording = {
@@ -161,10 +162,10 @@ import_recording(struct run *run, const char *file, int fd, struct scratch *scra
 
 /* The file `path`, called `file`. */
 static int
-import_file(struct run *run, const char *file, const char *path)
+import_file(struct import_run *run, const char *file, const char *path)
 {
 	struct perf_import_report *report = calloc(1, sizeof(*report));
-	struct scratch scratch;
+	struct import_scratch scratch;
 	int status, fd = STDIN_FILENO;
 
 	if (!report)
@@ -195,7 +196,7 @@ is_same_directory(const char *one, const char *other)
 }
 
 static int
-import_database(struct run *run, const char *directory)
+import_database(struct import_run *run, const char *directory)
 {
 	const struct import_request *request = run->request;
 	struct database database;
@@ -249,7 +250,7 @@ has_file(const char *directory, const char *name)
 
 /* A database, or what perf makes a directory for: with --kcore, beside a copy of the kernel; with --threads. */
 static int
-import_directory(struct run *run, const char *directory)
+import_directory(struct import_run *run, const char *directory)
 {
 	char path[PATH_MAX];
 
@@ -266,7 +267,7 @@ import_directory(struct run *run, const char *directory)
 
 /* The worst of all. */
 static int
-import_all(struct run *run)
+import_all(struct import_run *run)
 {
 	int worst = STATUS_OK;
 
@@ -281,7 +282,7 @@ import_all(struct run *run)
 }
 
 static int
-import_into(struct run *run)
+import_into(struct import_run *run)
 {
 	const struct options *options = &run->request->options;
 	const bool is_json = options->format == FORMAT_JSON;
@@ -305,7 +306,7 @@ import_into(struct run *run)
 int
 import_run(const struct import_request *request)
 {
-	struct run run = {.request = request};
+	struct import_run run = {.request = request};
 	char *shown = text_shown(request->options.directory);
 	struct guard guard = {
 		.subject = shown,

@@ -11,7 +11,7 @@
 #define SIZE_LIMIT (UINT64_C(1) << 40) /* bytes: the disk's size is the limit */
 
 int
-scratch_open(struct scratch *scratch)
+scratch_open(struct import_scratch *scratch)
 {
 	const struct profile_options options = {.write = true, .size_limit = SIZE_LIMIT};
 	const char *parent = getenv("TMPDIR");
@@ -38,7 +38,7 @@ scratch_open(struct scratch *scratch)
 }
 
 void
-scratch_close(struct scratch *scratch)
+scratch_close(struct import_scratch *scratch)
 {
 	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
 

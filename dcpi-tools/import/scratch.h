@@ -11,12 +11,12 @@
 
 #include "profile/profile.h"
 
-struct scratch {
+struct import_scratch {
 	struct profile *profile; /* a writer's */
 	char directory[PATH_MAX];
 };
 
-int scratch_open(struct scratch *scratch); /* 0, or an exit status after a message */
-void scratch_close(struct scratch *scratch);
+int scratch_open(struct import_scratch *scratch); /* 0, or an exit status after a message */
+void scratch_close(struct import_scratch *scratch);
 
 #endif

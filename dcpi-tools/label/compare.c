@@ -13,13 +13,13 @@
 #include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 
-struct comparison {
+struct label_comparison {
 	char (*labels)[LABEL_SIZE];
 	char **command;
 };
 
 static void
-comparison_fini(struct comparison *comparison)
+comparison_fini(struct label_comparison *comparison)
 {
 	free(comparison->command);
 	free(comparison->labels);
@@ -27,7 +27,7 @@ comparison_fini(struct comparison *comparison)
 
 /* dcpistats --db DIR [--json] --label NAME.1 --label NAME.2 ...; comparison_fini() in any case. 0 or -ENOMEM. */
 static int
-comparison_init(struct comparison *comparison, const struct series *series, bool as_json)
+comparison_init(struct label_comparison *comparison, const struct series *series, bool as_json)
 {
 	static char program[] = COMPARE_PROGRAM, db[] = "--db", label[] = "--label", json[] = "--json";
 	size_t count = 0;
@@ -69,7 +69,7 @@ execute(char *const *command)
 int
 compare_runs(const struct series *series)
 {
-	struct comparison comparison;
+	struct label_comparison comparison;
 	int err = comparison_init(&comparison, series, false);
 
 	if (!err) {
@@ -125,7 +125,7 @@ read_statistics(char *const *command, json_t **statistics)
 int
 compare_runs_as_json(const struct series *series, json_t **statistics)
 {
-	struct comparison comparison;
+	struct label_comparison comparison;
 	int err = comparison_init(&comparison, series, true), status;
 
 	*statistics = NULL;

@@ -22,7 +22,7 @@ struct series_run {
 };
 
 struct series {
-	struct request asking; /* which dcpid */
+	struct ctl_request asking; /* which dcpid */
 	const char *name;
 	size_t first, runs;
 	char *const *program;

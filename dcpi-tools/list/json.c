@@ -170,7 +170,7 @@ sources_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+list_report_print_json(const struct report *report, FILE *stream)
 {
 	json_t *root = with_samples(report, of_all, NULL, procedure_choice_json(&report->choice, "dcpilist/1"));
 	int failed = 0;

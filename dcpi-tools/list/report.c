@@ -151,7 +151,7 @@ look_into_files(struct report *report, struct database *database)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+list_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status;
 
@@ -164,7 +164,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+list_report_fini(struct report *report)
 {
 	free(report->totals);
 	line_index_fini(&report->index);

@@ -52,8 +52,8 @@ struct report {
 };
 
 /* Find what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int list_report_make(struct report *report, const struct request *request, struct database *database);
+void list_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /*
  * What `counts`, which is analysis->samples or analysis->taken, has of an event on an instruction; on all instructions
@@ -74,7 +74,7 @@ const struct frequency *line_frequency(const struct report *report, const struct
 char *instruction_text(const struct report *report, uint32_t instruction);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_json(const struct report *report, FILE *stream);
+int list_report_print_text(const struct report *report, const struct output *output);
+int list_report_print_json(const struct report *report, FILE *stream);
 
 #endif

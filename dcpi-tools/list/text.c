@@ -246,7 +246,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+list_report_print_text(const struct report *report, const struct output *output)
 {
 	const struct columns_fit_request request = {
 		.selection = report->selection,

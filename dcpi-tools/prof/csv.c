@@ -60,7 +60,7 @@ print_csv_row(const struct report *report, const struct histogram_row *row, uint
 }
 
 int
-report_print_csv(const struct report *report, FILE *stream)
+prof_report_print_csv(const struct report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	uint64_t sum = 0;

@@ -60,9 +60,9 @@ row_json(const struct report *report, const struct histogram_row *row)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+prof_report_print_json(const struct report *report, FILE *stream)
 {
-	struct summary summary = report_summary(report);
+	struct summary summary = prof_report_summary(report);
 	json_t *root = json_pack("{s:s}", "schema", "dcpiprof/1");
 	json_t *rows = json_array();
 	int failed = !root || !rows;

@@ -81,7 +81,7 @@ is_empty(const struct report *report)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+prof_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status;
 
@@ -94,14 +94,14 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+prof_report_fini(struct report *report)
 {
 	histogram_fini(&report->histogram);
 	report_choice_fini(&report->choice);
 }
 
 struct summary
-report_summary(const struct report *report)
+prof_report_summary(const struct report *report)
 {
 	return (struct summary){
 		.selection = report->choice.selection,

@@ -31,15 +31,15 @@ struct report {
 };
 
 /* Read and sort what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int prof_report_make(struct report *report, const struct request *request, struct database *database);
+void prof_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* What goes below or around the rows. */
-struct summary report_summary(const struct report *report);
+struct summary prof_report_summary(const struct report *report);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_csv(const struct report *report, FILE *stream);
-int report_print_json(const struct report *report, FILE *stream);
+int prof_report_print_text(const struct report *report, const struct output *output);
+int prof_report_print_csv(const struct report *report, FILE *stream);
+int prof_report_print_json(const struct report *report, FILE *stream);
 
 #endif

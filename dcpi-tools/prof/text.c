@@ -156,7 +156,7 @@ static int
 print_table(const struct report *report, const struct columns_fit *fit, const struct output *output)
 {
 	bool header = report->request->options.header;
-	struct summary summary = report_summary(report);
+	struct summary summary = prof_report_summary(report);
 	struct table *table = make_table(report);
 	int err;
 
@@ -177,7 +177,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+prof_report_print_text(const struct report *report, const struct output *output)
 {
 	const struct columns_fit_request request = {
 		.selection = report->choice.selection,

@@ -13,7 +13,7 @@ print_headings(const struct report *report, struct csv *csv)
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
 		csv_text(csv, headings[i]);
 	if (report->request->kind != ROW_IMAGE)
-		csv_text(csv, report_row_name(report));
+		csv_text(csv, stats_report_row_name(report));
 	csv_text(csv, "image");
 	csv_text(csv, "build-id");
 	for (size_t i = 0; i < report->sets->count && !err; i++)
@@ -60,7 +60,7 @@ print_row(const struct report *report, const struct report_row *row, struct csv 
 }
 
 int
-report_print_csv(const struct report *report, FILE *stream)
+stats_report_print_csv(const struct report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	int err = 0;

@@ -45,7 +45,7 @@ print_sets(const struct report *report, const struct output *output)
 		if (match->last_epoch > match->first_epoch)
 			fprintf(output->stream, " to %" PRIu32, match->last_epoch);
 		if (report->request->normalization == NORMALIZE_TIME)
-			fprintf(output->stream, ", %.3f s", (double)report_time_ns(report, i) / SECOND_NS);
+			fprintf(output->stream, ", %.3f s", (double)stats_report_time_ns(report, i) / SECOND_NS);
 		if (fabs(report->factors[i] - 1) > 1e-9)
 			fprintf(output->stream, ", counts times %.4g", report->factors[i]);
 		fputc('\n', output->stream);
@@ -117,7 +117,8 @@ print_noise(const struct report *report, const struct output *output)
 {
 	const struct request *request = report->request;
 	const struct variation *variation = &report->variation;
-	const char *heading = "Noise:", *name = report_row_name(report), *plural = variation->tested == 1 ? "" : "s";
+	const char *heading = "Noise:", *name = stats_report_row_name(report),
+		   *plural = variation->tested == 1 ? "" : "s";
 
 	begin_line(output, &heading);
 	fputs("sampling", output->stream);
@@ -143,7 +144,7 @@ static void
 print_outlying_set(const struct report *report, size_t set, FILE *stream)
 {
 	double part = 0;
-	const struct report_row *reason = report_outlier_reason(report, set, &part);
+	const struct report_row *reason = stats_report_outlier_reason(report, set, &part);
 
 	fprintf(stream, "set %zu (", set + 1);
 	text_print(report->sets->sets[set].title, stream);
@@ -200,7 +201,7 @@ print_outliers(const struct report *report, const struct output *output)
 	for (size_t i = 0; i < report->shown && named < ROWS_NAMED && !err; i++) {
 		if (!report->list[i].is_marked)
 			continue;
-		err = report_row_outliers(report, &report->list[i], above);
+		err = stats_report_row_outliers(report, &report->list[i], above);
 		if (err || !has_outlier(above, count))
 			continue;
 		begin_line(output, &heading);
@@ -262,7 +263,7 @@ print_missing(const struct report *report, const struct output *output)
 		        "%zu %s%s with less than %d samples a set, %.2f%% of all, which cannot be told from noise "
 		        "(--all "
 		        "shows them)\n",
-		        report->few, report_row_name(report), report->few == 1 ? "" : "s", VARIATION_LEAST,
+		        report->few, stats_report_row_name(report), report->few == 1 ? "" : "s", VARIATION_LEAST,
 		        report->few_percent);
 	}
 }

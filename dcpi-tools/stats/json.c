@@ -27,9 +27,9 @@ set_json(const struct report *report, size_t index)
 	failed |= json_object_set_new(set, "end", json_time(details->match.end_ns));
 	failed |= json_object_set_new(set, "first_epoch", json_count(details->match.first_epoch));
 	failed |= json_object_set_new(set, "last_epoch", json_count(details->match.last_epoch));
-	failed |= json_object_set_new(set, "time_ns", json_count(report_time_ns(report, index)));
+	failed |= json_object_set_new(set, "time_ns", json_count(stats_report_time_ns(report, index)));
 	failed |= json_object_set_new(set, "time_of",
-	                              json_string(report_divides_by_run(report, index) ? "runs" : "slices"));
+	                              json_string(stats_report_divides_by_run(report, index) ? "runs" : "slices"));
 	failed |= json_object_set_new(set, "period", details->period > 0 ? json_real(details->period) : json_null());
 	failed |= json_object_set_new(set, "samples", json_count(details->samples));
 	if (is_weighted(report))
@@ -109,11 +109,11 @@ prior_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+stats_report_print_json(const struct report *report, FILE *stream)
 {
 	json_t *root =
 		json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:b}", "schema", "dcpistats/1",
-	                  "event", json_shown(report->event), "by", report_row_name(report), "normalize",
+	                  "event", json_shown(report->event), "by", stats_report_row_name(report), "normalize",
 	                  normalizations[report->request->normalization], "total", report->total, "noise_percent",
 	                  100 * report->variation.noise, "noise_least_percent", 100 * report->variation.noise_least,
 	                  "noise_most_percent", 100 * report->variation.noise_most, "p", report->request->p, "tested",

@@ -6,7 +6,7 @@
 #include "dcpi-tools/stats/report.h"
 
 int
-report_row_outliers(const struct report *report, const struct report_row *row, double *above)
+stats_report_row_outliers(const struct report *report, const struct report_row *row, double *above)
 {
 	const size_t count = report->sets->count;
 	double *values = calloc(2 * count, sizeof(*values)), *factors, median;
@@ -25,7 +25,7 @@ report_row_outliers(const struct report *report, const struct report_row *row, d
 }
 
 const struct report_row *
-report_outlier_reason(const struct report *report, size_t set, double *part)
+stats_report_outlier_reason(const struct report *report, size_t set, double *part)
 {
 	const double distance = report->totals[set] - report->median_total;
 	const size_t count = report->sets->count;

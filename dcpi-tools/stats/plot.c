@@ -72,7 +72,7 @@ print_script(const void *context, FILE *stream)
 	print_points(report, false, stream);
 	fputs("set title '", stream);
 	plot_print_name(report->event, stream);
-	fprintf(stream, ": %ss in %zu sets'\n", report_row_name(report), report->sets->count);
+	fprintf(stream, ": %ss in %zu sets'\n", stats_report_row_name(report), report->sets->count);
 	fputs("set xlabel 'samples of a set, more or less than the mean of all, in percent'\n", stream);
 	print_names(report, stream);
 	fprintf(stream,
@@ -91,7 +91,7 @@ print_script(const void *context, FILE *stream)
 }
 
 int
-report_plot(const struct report *report)
+stats_report_plot(const struct report *report)
 {
 	return plot_write(report->request->plot, print_script, report);
 }

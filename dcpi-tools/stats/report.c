@@ -13,17 +13,17 @@
 #define SAME_PERIOD 1e-9 /* parts that periods may differ by, for they are means */
 
 bool
-report_divides_by_run(const struct report *report, size_t set)
+stats_report_divides_by_run(const struct report *report, size_t set)
 {
 	return report->details[set].is_labelled && report->knows_runs;
 }
 
 uint64_t
-report_time_ns(const struct report *report, size_t set)
+stats_report_time_ns(const struct report *report, size_t set)
 {
 	const struct stats_set *details = &report->details[set];
 
-	return report_divides_by_run(report, set) ? details->run.elapsed_ns : details->match.covered_ns;
+	return stats_report_divides_by_run(report, set) ? details->run.elapsed_ns : details->match.covered_ns;
 }
 
 /* What a count of set `set` stands for, before all are scaled so that a set has as many samples as it has on average.
@@ -32,7 +32,7 @@ static double
 worth(const struct report *report, size_t set)
 {
 	const struct stats_set *details = &report->details[set];
-	const uint64_t time_ns = report_time_ns(report, set);
+	const uint64_t time_ns = stats_report_time_ns(report, set);
 
 	switch (report->request->normalization) {
 	case NORMALIZE_TOTAL:
@@ -291,7 +291,7 @@ evaluate(struct report *report)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+stats_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	int status;
 
@@ -304,7 +304,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+stats_report_fini(struct report *report)
 {
 	for (size_t i = 0; i < report->sets->count && report->details; i++)
 		free(report->details[i].directory);
@@ -319,7 +319,7 @@ report_fini(struct report *report)
 }
 
 const char *
-report_row_name(const struct report *report)
+stats_report_row_name(const struct report *report)
 {
 	static const char *const names[] = {
 		[ROW_PROCEDURE] = "procedure", [ROW_IMAGE] = "image", [ROW_INSTRUCTION] = "instruction"};

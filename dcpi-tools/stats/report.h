@@ -97,28 +97,28 @@ struct report {
 };
 
 /* An exit status: 0, or another after a message. The request must stay; `database` is not used: NULL. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int stats_report_make(struct report *report, const struct request *request, struct database *database);
+void stats_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* What --normalize time divides by: how long the runs of a set lasted, if a label selects it and all such are known. */
-uint64_t report_time_ns(const struct report *report, size_t set);
-bool report_divides_by_run(const struct report *report, size_t set);
+uint64_t stats_report_time_ns(const struct report *report, size_t set);
+bool stats_report_divides_by_run(const struct report *report, size_t set);
 
 /* How far set `set` of a row is above the row's median, as a part of it, if it is far from the others; else 0. */
-int report_row_outliers(const struct report *report, const struct report_row *row, double *above);
+int stats_report_row_outliers(const struct report *report, const struct report_row *row, double *above);
 
 /* The row that most of an outlier's distance is in, and which part of it; NULL when there is none. */
-const struct report_row *report_outlier_reason(const struct report *report, size_t set, double *part);
+const struct report_row *stats_report_outlier_reason(const struct report *report, size_t set, double *part);
 
 /* "procedure", "image", "instruction"; "cpu-clock 1 per 4 ms" */
-const char *report_row_name(const struct report *report);
+const char *stats_report_row_name(const struct report *report);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_csv(const struct report *report, FILE *stream);
-int report_print_json(const struct report *report, FILE *stream);
+int stats_report_print_text(const struct report *report, const struct output *output);
+int stats_report_print_csv(const struct report *report, FILE *stream);
+int stats_report_print_json(const struct report *report, FILE *stream);
 
 /* Draw request->plot; an exit status, after a message when it is not 0. */
-int report_plot(const struct report *report);
+int stats_report_plot(const struct report *report);
 
 #endif

@@ -197,7 +197,7 @@ struct piece {
 	double squares;
 };
 
-struct adding {
+struct stats_adding {
 	struct rows *rows;
 	const struct rows_addition *addition;
 	struct piece *pieces;
@@ -223,7 +223,7 @@ is_same_procedure(const struct procedure *left, const struct procedure *right)
 }
 
 static struct piece *
-new_piece(struct adding *adding, uint32_t image, const struct procedure *procedure)
+new_piece(struct stats_adding *adding, uint32_t image, const struct procedure *procedure)
 {
 	struct piece *pieces = array_grow(adding->pieces, &adding->capacity, adding->count + 1, sizeof(*pieces));
 	const struct rows *rows = adding->rows;
@@ -246,7 +246,7 @@ new_piece(struct adding *adding, uint32_t image, const struct procedure *procedu
 
 /* "smooth_+0x1c", and a key that holds in this build. */
 static int
-add_instruction(const struct adding *adding, const struct selection_count *count, const struct piece *piece)
+add_instruction(const struct stats_adding *adding, const struct selection_count *count, const struct piece *piece)
 {
 	const struct image *image = adding->addition->selection->images[count->image].image;
 	uint32_t number = number_image(adding->rows, image);
@@ -267,7 +267,7 @@ add_instruction(const struct adding *adding, const struct selection_count *count
 }
 
 static int
-add_count(struct adding *adding, const struct selection_count *count)
+add_count(struct stats_adding *adding, const struct selection_count *count)
 {
 	const struct rows_addition *addition = adding->addition;
 	struct piece *last = adding->count ? &adding->pieces[adding->count - 1] : NULL;
@@ -291,7 +291,7 @@ add_count(struct adding *adding, const struct selection_count *count)
 
 /* Each piece to the row that it is one of: of those with one name in one image the first, the second, ... */
 static int
-add_pieces(struct adding *adding)
+add_pieces(struct stats_adding *adding)
 {
 	const struct piece *last = NULL;
 	unsigned nth = 0;
@@ -326,7 +326,7 @@ add_pieces(struct adding *adding)
 int
 rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_total *total)
 {
-	struct adding adding = {.rows = rows, .addition = addition};
+	struct stats_adding adding = {.rows = rows, .addition = addition};
 	const struct selection *selection = addition->selection;
 	int err = 0;
 

@@ -65,7 +65,7 @@ print_head(const struct report *report, FILE *stream)
 	print_totals(report, stream);
 	fprintf(stream,
 	        "\nStatistics calculated using the sample counts%s for each %s from %zu different sample set(s)\n",
-	        scaled[report->request->normalization], report_row_name(report), report->sets->count);
+	        scaled[report->request->normalization], stats_report_row_name(report), report->sets->count);
 }
 
 static struct table *
@@ -85,7 +85,7 @@ make_table(const struct report *report)
 		                                       .gap = 1,
 		                                       .min_width = numbers[count].width};
 	if (report->request->kind != ROW_IMAGE)
-		columns[count++] = (struct table_column){.heading = report_row_name(report),
+		columns[count++] = (struct table_column){.heading = stats_report_row_name(report),
 		                                         .cut = TABLE_CUT_END,
 		                                         .gap = 2,
 		                                         .max_width = PROCEDURE_WIDTH};
@@ -130,7 +130,7 @@ fill_table(const struct report *report, struct table *table)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+stats_report_print_text(const struct report *report, const struct output *output)
 {
 	const bool header = report->request->options.header;
 	struct table *table = make_table(report);

@@ -24,7 +24,7 @@ open_archive(const char *path)
 }
 
 static int
-say_failure(const struct request *request, int err, const char *why)
+say_failure(const struct tar_request *request, int err, const char *why)
 {
 	if (err == -DCPI_EDAMAGED) {
 		message_print(request->archive, "%s", why);
@@ -39,7 +39,7 @@ say_failure(const struct request *request, int err, const char *why)
 }
 
 static int
-unpack(const struct request *request, const char *data, uint64_t *bytes)
+unpack(const struct tar_request *request, const char *data, uint64_t *bytes)
 {
 	int from = open_archive(request->archive), to, err;
 	char why[200];
@@ -59,7 +59,7 @@ unpack(const struct request *request, const char *data, uint64_t *bytes)
 
 /* LMDB would believe what a stranger wrote: see profile/verify.h. */
 static int
-verify(const struct request *request, const char *data)
+verify(const struct tar_request *request, const char *data)
 {
 	const int fd = open(data, O_RDONLY | O_CLOEXEC);
 	char why[VERIFY_WHY_SIZE];
@@ -76,7 +76,7 @@ verify(const struct request *request, const char *data)
 
 /* Open it once: what is no database must not be called one. Its sentences would name where it is now. */
 static int
-try_it(const struct request *request, const char *directory)
+try_it(const struct tar_request *request, const char *directory)
 {
 	const struct profile_options options = {.write = false};
 	char *shown = text_shown(request->archive);
@@ -99,7 +99,7 @@ try_it(const struct request *request, const char *directory)
 }
 
 static int
-move(const struct request *request, const char *directory)
+move(const struct tar_request *request, const char *directory)
 {
 	if (chmod(directory, 0750) == 0 &&
 	    renameat2(AT_FDCWD, directory, AT_FDCWD, request->target, RENAME_NOREPLACE) == 0)
@@ -112,7 +112,7 @@ move(const struct request *request, const char *directory)
 }
 
 static int
-say_where(const struct request *request, uint64_t bytes)
+say_where(const struct tar_request *request, uint64_t bytes)
 {
 	char *shown = text_shown(request->target);
 	int err = 0;
@@ -130,7 +130,7 @@ say_where(const struct request *request, uint64_t bytes)
 }
 
 int
-tar_extract(const struct request *request)
+tar_extract(const struct tar_request *request)
 {
 	char *directory = scratch_file(&request->scratch, SCRATCH_DATABASE);
 	char *data = scratch_file(&request->scratch, SCRATCH_DATABASE "/data.mdb");

@@ -25,7 +25,7 @@ struct paths {
 };
 
 static int
-find_paths(const struct request *request, struct paths *paths)
+find_paths(const struct tar_request *request, struct paths *paths)
 {
 	paths->database = scratch_file(&request->scratch, SCRATCH_DATABASE);
 	paths->data = scratch_file(&request->scratch, SCRATCH_DATABASE "/data.mdb");
@@ -44,7 +44,7 @@ new_file(const char *path)
 }
 
 static int
-copy_database(const struct request *request, const struct paths *paths)
+copy_database(const struct tar_request *request, const struct paths *paths)
 {
 	struct database database;
 	int status, fd, err;
@@ -67,7 +67,7 @@ copy_database(const struct request *request, const struct paths *paths)
 
 /* Fill the copy up with what files have, and write it once more, without what is free in it. */
 static int
-complete_copy(const struct request *request, const struct paths *paths, struct tar_images *images)
+complete_copy(const struct tar_request *request, const struct paths *paths, struct tar_images *images)
 {
 	struct profile_options options = {.write = true};
 	struct profile *profile;
@@ -95,7 +95,7 @@ complete_copy(const struct request *request, const struct paths *paths, struct t
 }
 
 static int
-write_archive(const struct request *request, const struct paths *paths, struct tar_images *images)
+write_archive(const struct tar_request *request, const struct paths *paths, struct tar_images *images)
 {
 	struct archive_content content = {.name = request->name, .time_s = (int64_t)(images->end_ns / 1000000000)};
 	struct whole_file file;
@@ -114,7 +114,7 @@ write_archive(const struct request *request, const struct paths *paths, struct t
 }
 
 static int
-print_text(const struct request *request, const struct tar_images *images)
+print_text(const struct tar_request *request, const struct tar_images *images)
 {
 	char *shown = text_shown(request->archive);
 
@@ -128,7 +128,7 @@ print_text(const struct request *request, const struct tar_images *images)
 }
 
 static int
-print_json(const struct request *request, const struct tar_images *images)
+print_json(const struct tar_request *request, const struct tar_images *images)
 {
 	return json_print(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpitar/1", "archive",
 	                            json_shown(request->archive), "bytes", json_count(images->bytes), "epochs",
@@ -139,7 +139,7 @@ print_json(const struct request *request, const struct tar_images *images)
 }
 
 static int
-say_what_there_is(const struct request *request, const struct tar_images *images)
+say_what_there_is(const struct tar_request *request, const struct tar_images *images)
 {
 	int err;
 
@@ -150,7 +150,7 @@ say_what_there_is(const struct request *request, const struct tar_images *images
 }
 
 int
-tar_pack(const struct request *request)
+tar_pack(const struct tar_request *request)
 {
 	struct paths paths = {NULL};
 	struct tar_images images = {0};

@@ -15,7 +15,7 @@
 #include "dcpi-tools/common/message.h"
 
 int
-scratch_make(struct scratch *scratch, const char *directory)
+scratch_make(struct tar_scratch *scratch, const char *directory)
 {
 	const char *environment = getenv("TMPDIR");
 
@@ -33,7 +33,7 @@ scratch_make(struct scratch *scratch, const char *directory)
 }
 
 char *
-scratch_file(const struct scratch *scratch, const char *name)
+scratch_file(const struct tar_scratch *scratch, const char *name)
 {
 	char *path;
 
@@ -41,7 +41,7 @@ scratch_file(const struct scratch *scratch, const char *name)
 }
 
 static void
-clean_up(struct scratch *scratch)
+clean_up(struct tar_scratch *scratch)
 {
 	static const char *const files[] = {
 		SCRATCH_DATABASE "/data.mdb",
@@ -114,7 +114,7 @@ die_of(int number, const sigset_t *before)
 }
 
 int
-scratch_run(struct scratch *scratch, int (*work)(void *context), void *context)
+scratch_run(struct tar_scratch *scratch, int (*work)(void *context), void *context)
 {
 	static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	const pid_t parent = getpid();

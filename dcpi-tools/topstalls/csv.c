@@ -41,7 +41,7 @@ print_stall(const struct report *report, const struct worst_stall *stall, struct
 	else
 		csv_text(csv, "");
 	csv_real(csv, stall->lost, 1);
-	csv_real(csv, report_percent(report, stall->lost), 4);
+	csv_real(csv, topstalls_report_percent(report, stall->lost), 4);
 	if (stall->executions >= 0)
 		csv_real(csv, stall->executions, 0);
 	else
@@ -56,8 +56,8 @@ print_reason(const struct report *report, const struct worst_stall *stall, const
 {
 	print_stall(report, stall, csv);
 	csv_text(csv, stall_cause_name(reason->cause));
-	csv_real(csv, report_percent(report, reason->low), 4);
-	csv_real(csv, report_percent(report, reason->high), 4);
+	csv_real(csv, topstalls_report_percent(report, reason->low), 4);
+	csv_real(csv, topstalls_report_percent(report, reason->high), 4);
 	if (reason->culprit_count)
 		csv_number(csv, reason->culprits[0].address);
 	else
@@ -67,7 +67,7 @@ print_reason(const struct report *report, const struct worst_stall *stall, const
 
 /* A row for each reason of each instruction. */
 int
-report_print_csv(const struct report *report, FILE *stream)
+topstalls_report_print_csv(const struct report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 
@@ -75,7 +75,7 @@ report_print_csv(const struct report *report, FILE *stream)
 		print_heading(&csv);
 	for (size_t i = 0; i < report->shown; i++) {
 		const struct worst_stall *stall = &report->worst.stalls[i];
-		const double unexplained = report_percent(report, stall->unexplained);
+		const double unexplained = topstalls_report_percent(report, stall->unexplained);
 
 		for (size_t k = 0; k < stall->reason_count; k++)
 			print_reason(report, stall, &stall->reasons[k], &csv);

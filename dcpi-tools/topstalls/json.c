@@ -43,7 +43,7 @@ stall_json(const struct report *report, const struct worst_stall *stall)
 	failed |= json_object_set_new(object, "image", json_shown(report->survey.titles[stall->image]));
 	failed |= json_object_set_new(object, "procedure", json_shown(stall->title));
 	failed |= json_object_set_new(object, "lost", json_real(stall->lost));
-	failed |= json_object_set_new(object, "percent", json_real(report_percent(report, stall->lost)));
+	failed |= json_object_set_new(object, "percent", json_real(topstalls_report_percent(report, stall->lost)));
 	failed |= json_object_set_new(object, "samples", json_real(stall->samples));
 	failed |= json_object_set_new(object, "executions",
 	                              stall->executions < 0 ? json_null() : json_real(stall->executions));
@@ -66,7 +66,7 @@ stalls_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+topstalls_report_print_json(const struct report *report, FILE *stream)
 {
 	const struct worst *worst = &report->worst;
 	json_t *root = survey_all_json(&report->survey, "dcpitopstalls/1");
@@ -77,6 +77,6 @@ report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "well_known_samples", json_real(worst->well_known_samples));
 	failed |= json_object_set_new(root, "stalls", stalls_json(report));
 	if (report->request->survey.check)
-		failed |= json_object_set_new(root, "check", report_judged_json(report));
+		failed |= json_object_set_new(root, "check", topstalls_report_judged_json(report));
 	return json_print(json_kept(root, failed), stream);
 }

@@ -11,7 +11,7 @@ static bool
 is_shown(const struct report *report, size_t index)
 {
 	return index < report->request->limit &&
-	       report_percent(report, (double)report->judged.procedures[index].samples) >=
+	       topstalls_report_percent(report, (double)report->judged.procedures[index].samples) >=
 	               report->request->cutoff_percent;
 }
 
@@ -55,7 +55,7 @@ make_table(const struct report *report)
 }
 
 int
-report_print_judged(const struct report *report, const struct output *output)
+topstalls_report_print_judged(const struct report *report, const struct output *output)
 {
 	const struct judged *judged = &report->judged;
 	struct table *table = make_table(report);
@@ -90,7 +90,7 @@ sum_json(const struct verdict_sum *sum)
 }
 
 json_t *
-report_judged_json(const struct report *report)
+topstalls_report_judged_json(const struct report *report)
 {
 	const struct judged *judged = &report->judged;
 	json_t *procedures = json_array(), *object = sum_json(&judged->sum);

@@ -34,12 +34,13 @@ static void
 cut(struct report *report)
 {
 	while (report->shown < report->worst.count &&
-	       report_percent(report, report->worst.stalls[report->shown].lost) >= report->request->cutoff_percent)
+	       topstalls_report_percent(report, report->worst.stalls[report->shown].lost) >=
+	               report->request->cutoff_percent)
 		report->shown++;
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+topstalls_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	const struct survey_all_visitor visitor = {
 		.context = report, .procedure = take_procedure, .image_end = look_up};
@@ -65,7 +66,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+topstalls_report_fini(struct report *report)
 {
 	worst_fini(&report->worst);
 	judged_fini(&report->judged);
@@ -73,7 +74,7 @@ report_fini(struct report *report)
 }
 
 double
-report_percent(const struct report *report, double samples)
+topstalls_report_percent(const struct report *report, double samples)
 {
 	return report->survey.samples ? 100 * samples / (double)report->survey.samples : 0;
 }

@@ -28,17 +28,17 @@ struct report {
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int topstalls_report_make(struct report *report, const struct request *request, struct database *database);
+void topstalls_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* Samples in percent of all that were asked for. */
-double report_percent(const struct report *report, double samples);
+double topstalls_report_percent(const struct report *report, double samples);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_csv(const struct report *report, FILE *stream);
-int report_print_json(const struct report *report, FILE *stream);
-int report_print_judged(const struct report *report, const struct output *output);
-json_t *report_judged_json(const struct report *report); /* NULL: no memory */
+int topstalls_report_print_text(const struct report *report, const struct output *output);
+int topstalls_report_print_csv(const struct report *report, FILE *stream);
+int topstalls_report_print_json(const struct report *report, FILE *stream);
+int topstalls_report_print_judged(const struct report *report, const struct output *output);
+json_t *topstalls_report_judged_json(const struct report *report); /* NULL: no memory */
 
 #endif

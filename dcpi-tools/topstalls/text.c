@@ -15,7 +15,7 @@
 #define NARROW_INDENT     8
 #define NARROW_COLUMNS    132 /* with less, procedure and image are on a line of their own */
 
-struct printer {
+struct topstalls_printer {
 	const struct report *report;
 	const struct output *output;
 	int address_width;
@@ -24,14 +24,14 @@ struct printer {
 };
 
 /* A line of text that is cut where a terminal ends. */
-struct line {
+struct topstalls_line {
 	FILE *stream;
 	char *text;
 	size_t size;
 };
 
 static bool
-line_begin(struct line *line)
+line_begin(struct topstalls_line *line)
 {
 	line->text = NULL;
 	line->stream = open_memstream(&line->text, &line->size);
@@ -40,7 +40,7 @@ line_begin(struct line *line)
 
 /* `used` columns of the line have been printed. 0 or -ENOMEM. */
 static int
-line_end(struct line *line, size_t used, const struct output *output)
+line_end(struct topstalls_line *line, size_t used, const struct output *output)
 {
 	const size_t left = output->width > used ? output->width - used : 1;
 	int failed = ferror(line->stream);
@@ -57,7 +57,7 @@ line_end(struct line *line, size_t used, const struct output *output)
 }
 
 static void
-print_source(struct line *line, const struct worst_place *place)
+print_source(struct topstalls_line *line, const struct worst_place *place)
 {
 	if (!place->path)
 		return;
@@ -77,7 +77,7 @@ confidence_letter(uint8_t confidence)
 }
 
 static void
-print_culprits(struct line *line, const struct worst_stall *stall, const struct worst_reason *reason)
+print_culprits(struct topstalls_line *line, const struct worst_stall *stall, const struct worst_reason *reason)
 {
 	const char *separator = "  by ";
 
@@ -93,24 +93,25 @@ print_culprits(struct line *line, const struct worst_stall *stall, const struct 
 }
 
 static int
-print_reason(const struct printer *printer, const struct worst_stall *stall, const struct worst_reason *reason)
+print_reason(const struct topstalls_printer *printer, const struct worst_stall *stall,
+             const struct worst_reason *reason)
 {
 	const struct report *report = printer->report;
-	struct line line;
+	struct topstalls_line line;
 
 	if (!line_begin(&line))
 		return -ENOMEM;
 	fprintf(line.stream, "%*s%c %-18s%6.2f%% to %5.2f%%", printer->indent, "", stall_cause_letter(reason->cause),
-	        stall_cause_name(reason->cause), report_percent(report, reason->low),
-	        report_percent(report, reason->high));
+	        stall_cause_name(reason->cause), topstalls_report_percent(report, reason->low),
+	        topstalls_report_percent(report, reason->high));
 	print_culprits(&line, stall, reason);
 	return line_end(&line, 0, printer->output);
 }
 
 static void
-print_unexplained(const struct printer *printer, const struct worst_stall *stall)
+print_unexplained(const struct topstalls_printer *printer, const struct worst_stall *stall)
 {
-	const double percent = report_percent(printer->report, stall->unexplained);
+	const double percent = topstalls_report_percent(printer->report, stall->unexplained);
 
 	if (percent >= 0.005)
 		fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n", printer->indent, "",
@@ -118,7 +119,7 @@ print_unexplained(const struct printer *printer, const struct worst_stall *stall
 }
 
 static void
-print_where(struct line *line, const struct report *report, const struct worst_stall *stall)
+print_where(struct topstalls_line *line, const struct report *report, const struct worst_stall *stall)
 {
 	text_print(stall->title, line->stream);
 	fputs("  ", line->stream);
@@ -127,9 +128,9 @@ print_where(struct line *line, const struct report *report, const struct worst_s
 }
 
 static int
-print_narrow_where(const struct printer *printer, const struct worst_stall *stall)
+print_narrow_where(const struct topstalls_printer *printer, const struct worst_stall *stall)
 {
-	struct line line;
+	struct topstalls_line line;
 
 	if (!line_begin(&line))
 		return -ENOMEM;
@@ -139,14 +140,14 @@ print_narrow_where(const struct printer *printer, const struct worst_stall *stal
 }
 
 static int
-print_stall(const struct printer *printer, const struct worst_stall *stall, double sum)
+print_stall(const struct topstalls_printer *printer, const struct worst_stall *stall, double sum)
 {
 	const struct report *report = printer->report;
 	const struct output *output = printer->output;
-	const double percent = report_percent(report, stall->lost);
+	const double percent = topstalls_report_percent(report, stall->lost);
 	const enum style style = percent >= HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN;
 	char executions[32] = "-";
-	struct line line;
+	struct topstalls_line line;
 
 	if (!line_begin(&line))
 		return -ENOMEM;
@@ -172,14 +173,14 @@ print_totals(const struct report *report, const struct output *output)
 
 	fprintf(output->stream,
 	        "Confidence: %.0f samples (%.2f%%) are in blocks whose frequency has at least medium confidence\n",
-	        worst->well_known_samples, report_percent(report, worst->well_known_samples));
+	        worst->well_known_samples, topstalls_report_percent(report, worst->well_known_samples));
 	fprintf(output->stream, "Stalls:     %.0f samples (%.2f%%) were lost by %zu instruction%s\n\n", worst->lost,
-	        report_percent(report, worst->lost), worst->instruction_count,
+	        topstalls_report_percent(report, worst->lost), worst->instruction_count,
 	        worst->instruction_count == 1 ? "" : "s");
 }
 
 static int
-print_rows(const struct printer *printer)
+print_rows(const struct topstalls_printer *printer)
 {
 	const struct report *report = printer->report;
 	double sum = 0;
@@ -188,7 +189,7 @@ print_rows(const struct printer *printer)
 	for (size_t i = 0; i < report->shown && !err; i++) {
 		const struct worst_stall *stall = &report->worst.stalls[i];
 
-		sum += report_percent(report, stall->lost);
+		sum += topstalls_report_percent(report, stall->lost);
 		err = print_stall(printer, stall, sum);
 		if (!err && printer->is_narrow)
 			err = print_narrow_where(printer, stall);
@@ -213,7 +214,7 @@ address_width(const struct report *report)
 }
 
 static void
-print_heading(const struct printer *printer)
+print_heading(const struct topstalls_printer *printer)
 {
 	const struct output *output = printer->output;
 
@@ -227,12 +228,12 @@ print_heading(const struct printer *printer)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+topstalls_report_print_text(const struct report *report, const struct output *output)
 {
 	const bool header = report->request->survey.options.header;
 	const bool is_narrow = output->width && output->width < NARROW_COLUMNS;
 	const int digits = address_width(report);
-	const struct printer printer = {
+	const struct topstalls_printer printer = {
 		.report = report,
 		.output = output,
 		.address_width = digits,
@@ -249,7 +250,7 @@ report_print_text(const struct report *report, const struct output *output)
 		print_totals(report, output);
 		print_heading(&printer);
 	}
-	err = report->request->survey.check ? report_print_judged(report, output) : print_rows(&printer);
+	err = report->request->survey.check ? topstalls_report_print_judged(report, output) : print_rows(&printer);
 	if (!err && header) {
 		fputc('\n', output->stream);
 		survey_all_print_gaps(&report->survey, output);

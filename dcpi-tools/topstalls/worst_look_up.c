@@ -9,14 +9,14 @@
 #include "dcpi-tools/topstalls/worst.h"
 #include "image/lines.h"
 
-struct looker {
+struct topstalls_looker {
 	const struct code_image *code;
 	const struct worst_lookup *lookup;
 	struct image_lines *lines; /* NULL: there are none, or they are not asked for */
 };
 
 static int
-look_at(const struct looker *looker, struct worst_place *place)
+look_at(const struct topstalls_looker *looker, struct worst_place *place)
 {
 	const struct instruction instruction = {.address = place->address};
 	struct source_place source;
@@ -32,7 +32,7 @@ look_at(const struct looker *looker, struct worst_place *place)
 }
 
 static int
-look_up(const struct looker *looker, struct worst_stall *stall)
+look_up(const struct topstalls_looker *looker, struct worst_stall *stall)
 {
 	const struct procedure procedure = {
 		.kind = stall->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
@@ -53,7 +53,7 @@ look_up(const struct looker *looker, struct worst_stall *stall)
 int
 worst_look_up(struct worst *worst, const struct code_image *code, const struct worst_lookup *lookup)
 {
-	struct looker looker = {.code = code, .lookup = lookup};
+	struct topstalls_looker looker = {.code = code, .lookup = lookup};
 	int err = 0;
 
 	for (size_t i = 0; i < worst->count && !err; i++) {

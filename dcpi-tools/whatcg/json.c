@@ -5,7 +5,7 @@
 #include "dcpi-tools/whatcg/report.h"
 
 static json_t *
-summary_json(const struct part *part)
+summary_json(const struct whatcg_part *part)
 {
 	struct breakdown breakdown;
 	double vague, missing;
@@ -24,7 +24,7 @@ summary_json(const struct part *part)
 
 /* Whose samples: an image's, or a procedure's. */
 static json_t *
-part_samples_json(const struct report *report, const struct part *part)
+part_samples_json(const struct report *report, const struct whatcg_part *part)
 {
 	const struct survey_all *survey = &report->survey;
 	json_t *object = json_pack("{s:o, s:o}", "image", json_shown(survey->titles[part->image]), "samples",
@@ -39,7 +39,7 @@ part_samples_json(const struct report *report, const struct part *part)
 }
 
 static json_t *
-part_json(const struct report *report, const struct part *part)
+part_json(const struct report *report, const struct whatcg_part *part)
 {
 	json_t *object = part_samples_json(report, part);
 
@@ -47,9 +47,9 @@ part_json(const struct report *report, const struct part *part)
 }
 
 static json_t *
-parts_json(const struct report *report, const struct part *parts, size_t count)
+parts_json(const struct report *report, const struct whatcg_part *parts, size_t count)
 {
-	const size_t shown = report_cut(report, parts, count);
+	const size_t shown = whatcg_report_cut(report, parts, count);
 	json_t *array = json_array();
 	int failed = !array;
 
@@ -66,7 +66,7 @@ stalled_json(const struct report *report)
 	int failed = !array;
 
 	for (size_t i = 0; i < report->stalled_count; i++) {
-		const struct part *part = report->stalled[i];
+		const struct whatcg_part *part = report->stalled[i];
 		json_t *object = part_samples_json(report, part);
 
 		failed |= json_object_set_new(object, "low", json_real(stall_row_low(row, &part->summary)));
@@ -80,7 +80,7 @@ stalled_json(const struct report *report)
 }
 
 int
-report_print_json(const struct report *report, FILE *stream)
+whatcg_report_print_json(const struct report *report, FILE *stream)
 {
 	const struct request *request = report->request;
 	json_t *root = survey_all_json(&report->survey, "dcpiwhatcg/1");

@@ -10,7 +10,7 @@
 int
 part_compare(const void *a, const void *b)
 {
-	const struct part *one = a, *other = b;
+	const struct whatcg_part *one = a, *other = b;
 
 	if (one->samples != other->samples)
 		return one->samples < other->samples ? 1 : -1;
@@ -20,7 +20,7 @@ part_compare(const void *a, const void *b)
 }
 
 void
-part_rest(const struct part *part, double tallied, double *vague, double *missing)
+part_rest(const struct whatcg_part *part, double tallied, double *vague, double *missing)
 {
 	const double analyzed = round(TENTHS * share_percent(part->analyzed, part->samples)) / TENTHS;
 

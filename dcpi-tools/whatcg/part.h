@@ -11,7 +11,7 @@
 #include "analysis/stalls.h"
 
 /* Samples of something, and what is known of them. */
-struct part {
+struct whatcg_part {
 	uint32_t image;
 	char *title;       /* of the procedure; NULL: the image */
 	uint64_t samples;  /* all */
@@ -27,6 +27,6 @@ int part_compare(const void *a, const void *b);
  * Percentages of the part's samples that add up to 100 with what was tallied: those of blocks whose frequency is not
  * known well enough, and those that were not analysed.
  */
-void part_rest(const struct part *part, double tallied, double *vague, double *missing);
+void part_rest(const struct whatcg_part *part, double tallied, double *vague, double *missing);
 
 #endif

@@ -17,15 +17,15 @@ keeps_procedures(const struct report *report)
 }
 
 static int
-keep_procedure(struct report *report, const struct procedure_input *input, const struct part *part)
+keep_procedure(struct report *report, const struct procedure_input *input, const struct whatcg_part *part)
 {
 	const struct procedure procedure = {
 		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
 		.offset = input->symbol->offset,
 		.name = input->symbol->name,
 	};
-	struct part *parts = array_grow(report->procedures, &report->procedure_capacity, report->procedure_count + 1,
-	                                sizeof(*parts));
+	struct whatcg_part *parts = array_grow(report->procedures, &report->procedure_capacity,
+	                                       report->procedure_count + 1, sizeof(*parts));
 
 	if (!parts)
 		return -ENOMEM;
@@ -43,8 +43,8 @@ static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
 	struct report *report = context;
-	struct part *image = &report->images[input->code->index];
-	const struct part part = {
+	struct whatcg_part *image = &report->images[input->code->index];
+	const struct whatcg_part part = {
 		.image = input->code->index,
 		.samples = analysis->time_samples,
 		.taken = analysis->time_taken,
@@ -81,7 +81,8 @@ begin(struct report *report)
 static int
 compare_stalls(const void *a, const void *b, void *context)
 {
-	const struct part *one = *(const struct part *const *)a, *other = *(const struct part *const *)b;
+	const struct whatcg_part *one = *(const struct whatcg_part *const *)a,
+				 *other = *(const struct whatcg_part *const *)b;
 	const struct stall_row *row = context;
 	const double one_high = stall_row_high(row, &one->summary), other_high = stall_row_high(row, &other->summary);
 
@@ -95,7 +96,7 @@ static int
 find_stalled(struct report *report)
 {
 	const struct request *request = report->request;
-	const struct part **stalled = calloc(report->procedure_count + 1, sizeof(struct part *));
+	const struct whatcg_part **stalled = calloc(report->procedure_count + 1, sizeof(struct whatcg_part *));
 	size_t shown = 0;
 
 	if (!stalled)
@@ -103,7 +104,7 @@ find_stalled(struct report *report)
 	for (size_t i = 0; i < report->procedure_count; i++)
 		stalled[i] = &report->procedures[i];
 	if (report->procedure_count)
-		qsort_r(stalled, report->procedure_count, sizeof(struct part *), compare_stalls,
+		qsort_r(stalled, report->procedure_count, sizeof(struct whatcg_part *), compare_stalls,
 		        (void *)(uintptr_t)&request->stall);
 	while (shown < report->procedure_count && shown < request->limit) {
 		const double most = stall_row_high(&request->stall, &stalled[shown]->summary);
@@ -118,7 +119,7 @@ find_stalled(struct report *report)
 }
 
 int
-report_make(struct report *report, const struct request *request, struct database *database)
+whatcg_report_make(struct report *report, const struct request *request, struct database *database)
 {
 	const struct survey_all_visitor visitor = {.context = report, .procedure = take_procedure};
 	int status;
@@ -139,7 +140,7 @@ report_make(struct report *report, const struct request *request, struct databas
 }
 
 void
-report_fini(struct report *report)
+whatcg_report_fini(struct report *report)
 {
 	for (size_t i = 0; i < report->procedure_count; i++)
 		free(report->procedures[i].title);
@@ -150,7 +151,7 @@ report_fini(struct report *report)
 }
 
 size_t
-report_cut(const struct report *report, const struct part *parts, size_t count)
+whatcg_report_cut(const struct report *report, const struct whatcg_part *parts, size_t count)
 {
 	const struct request *request = report->request;
 	size_t shown = 0;

@@ -24,23 +24,23 @@ struct request {
 struct report {
 	const struct request *request;
 	struct survey_all survey;
-	struct part all;
-	struct part *images;     /* by image, then by samples */
-	struct part *procedures; /* by samples */
+	struct whatcg_part all;
+	struct whatcg_part *images;     /* by image, then by samples */
+	struct whatcg_part *procedures; /* by samples */
 	size_t procedure_count, procedure_capacity;
-	const struct part **stalled; /* procedures to be shown with --stall, in its order */
+	const struct whatcg_part **stalled; /* procedures to be shown with --stall, in its order */
 	size_t stalled_count;
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int report_make(struct report *report, const struct request *request, struct database *database);
-void report_fini(struct report *report); /* a zeroed one is allowed */
+int whatcg_report_make(struct report *report, const struct request *request, struct database *database);
+void whatcg_report_fini(struct report *report); /* a zeroed one is allowed */
 
 /* How many of the first of `count` sorted parts are to be shown. */
-size_t report_cut(const struct report *report, const struct part *parts, size_t count);
+size_t whatcg_report_cut(const struct report *report, const struct whatcg_part *parts, size_t count);
 
 /* 0, -ENOMEM, -EIO. */
-int report_print_text(const struct report *report, const struct output *output);
-int report_print_json(const struct report *report, FILE *stream);
+int whatcg_report_print_text(const struct report *report, const struct output *output);
+int whatcg_report_print_json(const struct report *report, FILE *stream);
 
 #endif

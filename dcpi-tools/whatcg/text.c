@@ -10,7 +10,7 @@
 #include "dcpi-tools/whatcg/report.h"
 
 static void
-print_part(const struct part *part, const struct output *output)
+print_part(const struct whatcg_part *part, const struct output *output)
 {
 	struct breakdown breakdown;
 	double vague, missing;
@@ -35,9 +35,9 @@ print_heading(const char *text, const struct output *output)
 }
 
 static void
-print_parts(const struct report *report, const struct part *parts, size_t count, const struct output *output)
+print_parts(const struct report *report, const struct whatcg_part *parts, size_t count, const struct output *output)
 {
-	const size_t shown = report_cut(report, parts, count);
+	const size_t shown = whatcg_report_cut(report, parts, count);
 
 	for (size_t i = 0; i < shown; i++) {
 		const char *image = report->survey.titles[parts[i].image];
@@ -68,7 +68,7 @@ fill_stalls(const struct report *report, struct table *table)
 	const struct stall_row *row = &report->request->stall;
 
 	for (size_t i = 0; i < report->stalled_count; i++) {
-		const struct part *part = report->stalled[i];
+		const struct whatcg_part *part = report->stalled[i];
 
 		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_low(row, &part->summary)));
 		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_high(row, &part->summary)));
@@ -104,7 +104,7 @@ print_stalls(const struct report *report, const struct output *output)
 }
 
 int
-report_print_text(const struct report *report, const struct output *output)
+whatcg_report_print_text(const struct report *report, const struct output *output)
 {
 	const struct request *request = report->request;
 	int err = 0;

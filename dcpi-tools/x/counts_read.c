@@ -9,7 +9,7 @@
 #include "dcpi-tools/emulated/run_files.h"
 #include "emulator/counts/counts_file.h"
 
-struct reading {
+struct x_reading {
 	int fd;
 	struct counted *counted;
 	struct counts_header header;
@@ -19,7 +19,7 @@ struct reading {
 };
 
 static int
-add_edge(struct reading *reading, uint32_t from_number, uint32_t to_number, uint64_t count)
+add_edge(struct x_reading *reading, uint32_t from_number, uint32_t to_number, uint64_t count)
 {
 	const struct code_read_block *from, *to;
 	struct profile_edge edge = {.count = count};
@@ -43,7 +43,7 @@ add_edge(struct reading *reading, uint32_t from_number, uint32_t to_number, uint
 }
 
 static int
-read_slots(struct reading *reading, uint64_t offset)
+read_slots(struct x_reading *reading, uint64_t offset)
 {
 	struct counts_slot *slots = calloc(reading->code.block_count, sizeof(*slots));
 	int err;
@@ -61,7 +61,7 @@ read_slots(struct reading *reading, uint64_t offset)
 }
 
 static int
-read_edges(struct reading *reading, uint64_t offset, uint32_t count)
+read_edges(struct x_reading *reading, uint64_t offset, uint32_t count)
 {
 	struct counts_edge *edges;
 	int err;
@@ -79,7 +79,7 @@ read_edges(struct reading *reading, uint64_t offset, uint32_t count)
 }
 
 static int
-read_vcpu(struct reading *reading, uint32_t vcpu)
+read_vcpu(struct x_reading *reading, uint32_t vcpu)
 {
 	const uint64_t offset = COUNTS_VCPU_OFFSET(vcpu);
 	uint32_t beginning[2]; /* last and edge_count */
@@ -92,7 +92,7 @@ read_vcpu(struct reading *reading, uint32_t vcpu)
 }
 
 static int
-add_block_counts(struct reading *reading, const struct code_read_block *block, uint64_t executed)
+add_block_counts(struct x_reading *reading, const struct code_read_block *block, uint64_t executed)
 {
 	struct sample_key key = {.image = block->image - 1, .context = reading->context, .offset = block->offset};
 	int err = 0;
@@ -109,7 +109,7 @@ add_block_counts(struct reading *reading, const struct code_read_block *block, u
 }
 
 static int
-read_all(struct reading *reading, const char *label)
+read_all(struct x_reading *reading, const char *label)
 {
 	struct counts_header *header = &reading->header;
 	struct context context = {.comm = header->comm, .cgroup = "", .label = label};
@@ -139,7 +139,7 @@ read_all(struct reading *reading, const char *label)
 int
 counts_read_file(int fd, const char *label, struct counted *counted, struct counts_summary *summary)
 {
-	struct reading reading = {.fd = fd, .counted = counted};
+	struct x_reading reading = {.fd = fd, .counted = counted};
 	int err = read_all(&reading, label);
 
 	if (!err) {
@@ -152,7 +152,7 @@ counts_read_file(int fd, const char *label, struct counted *counted, struct coun
 	return err;
 }
 
-struct summing {
+struct x_summing {
 	const char *label;
 	struct counted *counted;
 	struct counts_summary *summary;
@@ -161,7 +161,7 @@ struct summing {
 static int
 read_named(void *context, const struct run_file *file)
 {
-	const struct summing *summing = context;
+	const struct x_summing *summing = context;
 	struct counts_summary *summary = summing->summary;
 	int err = -DCPI_EDAMAGED;
 
@@ -179,7 +179,7 @@ read_named(void *context, const struct run_file *file)
 int
 counts_read(const char *directory, const char *label, struct counted *counted, struct counts_summary *summary)
 {
-	struct summing summing = {.label = label, .counted = counted, .summary = summary};
+	struct x_summing summing = {.label = label, .counted = counted, .summary = summary};
 
 	memset(summary, 0, sizeof(*summary));
 	return run_files_each(directory, COUNTS_PREFIX, read_named, &summing);

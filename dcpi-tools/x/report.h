@@ -13,7 +13,7 @@
 #include "dcpi-tools/emulated/run.h"
 
 struct x_report {
-	const struct run *run;
+	const struct emulated_run *run;
 	const struct counted *counted;
 	const struct counts_summary *summary;
 	const char *database; /* as it was named */

@@ -15,7 +15,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct surroundings around = {.directory = "/nowhere", .kernel = {.procfs = "/nowhere", .sysfs = "/nowhere"}};
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 	FILE *stream = fopen("/dev/null", "we");
 
 	around.status = json_loadb((const char *)data, size, 0, NULL);

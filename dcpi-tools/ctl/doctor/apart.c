@@ -28,7 +28,7 @@ be_quiet(void)
 
 static void __attribute__((noreturn)) run_child(const struct surroundings *around, examination *examine, int output)
 {
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 	json_t *list;
 
 	be_quiet();
@@ -64,7 +64,7 @@ wait_for(pid_t child)
 }
 
 static int
-take_findings(int fd, pid_t child, struct findings *findings)
+take_findings(int fd, pid_t child, struct ctl_findings *findings)
 {
 	struct byte_writer text = BYTE_WRITER_INIT;
 	int read_err = read_all(fd, &text), err;
@@ -84,7 +84,7 @@ take_findings(int fd, pid_t child, struct findings *findings)
 }
 
 static int
-examine_in_child(const struct surroundings *around, examination *examine, struct findings *findings)
+examine_in_child(const struct surroundings *around, examination *examine, struct ctl_findings *findings)
 {
 	int ends[2], err;
 	pid_t child;
@@ -103,7 +103,7 @@ examine_in_child(const struct surroundings *around, examination *examine, struct
 }
 
 void
-examine_apart(const struct surroundings *around, examination *examine, struct findings *findings)
+examine_apart(const struct surroundings *around, examination *examine, struct ctl_findings *findings)
 {
 	int err = examine_in_child(around, examine, findings);
 	char *shown;

@@ -35,42 +35,42 @@ struct surroundings {
 };
 
 /* ---- service.c: does dcpid run, and is it well ---- */
-void examine_service(const struct surroundings *around, struct findings *findings);
+void examine_service(const struct surroundings *around, struct ctl_findings *findings);
 
 /* Say that the user may not do `what`, and how to become a member of the group. */
-void add_no_access(const struct surroundings *around, const char *what, struct findings *findings);
+void add_no_access(const struct surroundings *around, const char *what, struct ctl_findings *findings);
 
 /* ---- events.c: what can be counted here. True when hardware counters count cycles ---- */
-bool examine_events(const struct surroundings *around, struct findings *findings);
+bool examine_events(const struct surroundings *around, struct ctl_findings *findings);
 
 /* ---- rights.c: what this process, or the container it runs in, may not ---- */
-void examine_rights(const struct surroundings *around, struct findings *findings);
+void examine_rights(const struct surroundings *around, struct ctl_findings *findings);
 
 /* ---- kernel.c: settings of the kernel ---- */
-void examine_kernel(const struct surroundings *around, bool has_counters, struct findings *findings);
+void examine_kernel(const struct surroundings *around, bool has_counters, struct ctl_findings *findings);
 
 /* ---- profilers.c: who else has perf events open ---- */
-void examine_profilers(const struct surroundings *around, bool has_counters, struct findings *findings);
+void examine_profilers(const struct surroundings *around, bool has_counters, struct ctl_findings *findings);
 
 /* ---- store.c: can the database be read, and may it grow; examine_images() looks at what it holds ---- */
-void examine_store(const struct surroundings *around, struct findings *findings);
+void examine_store(const struct surroundings *around, struct ctl_findings *findings);
 
 /* Say that the database cannot be read, for `err`; `shown` is its directory. */
-void add_unreadable(const struct surroundings *around, const char *shown, int err, struct findings *findings);
+void add_unreadable(const struct surroundings *around, const char *shown, int err, struct ctl_findings *findings);
 
 /* ---- apart.c: examine in a child, of which nothing is lost when a damaged database ends it ---- */
-typedef void examination(const struct surroundings *around, struct findings *findings);
-void examine_apart(const struct surroundings *around, examination *examine, struct findings *findings);
+typedef void examination(const struct surroundings *around, struct ctl_findings *findings);
+void examine_apart(const struct surroundings *around, examination *examine, struct ctl_findings *findings);
 
 /* ---- images.c: which images have no symbols, and how many samples that costs. 0, or an error on the database ---- */
-int examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings);
+int examine_images(const struct surroundings *around, struct profile *profile, struct ctl_findings *findings);
 
 /*
  * The same for what was read from it, which covers `stretch` ("the last day"); `profile` has the kernel's names. 0, or
  * an error.
  */
 int examine_selection(const struct surroundings *around, struct profile *profile, const struct selection *selection,
-                      const char *stretch, struct findings *findings);
+                      const char *stretch, struct ctl_findings *findings);
 
 /* ---- package.c: which Debian package a file is from ---- */
 #define PACKAGE_NAME_SIZE 128

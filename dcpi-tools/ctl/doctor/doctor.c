@@ -3,7 +3,7 @@
 #include "base/error.h"
 
 int
-doctor_examine(const struct surroundings *around, struct findings *findings)
+doctor_examine(const struct surroundings *around, struct ctl_findings *findings)
 {
 	bool has_counters;
 
@@ -19,7 +19,7 @@ doctor_examine(const struct surroundings *around, struct findings *findings)
 }
 
 int
-doctor_status(const struct findings *findings)
+doctor_status(const struct ctl_findings *findings)
 {
 	return findings_count(findings, SEVERITY_PROBLEM) > 0 ? STATUS_FAILURE : STATUS_OK;
 }

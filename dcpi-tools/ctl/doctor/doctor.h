@@ -12,13 +12,13 @@
 void doctor_surroundings(struct surroundings *around, const char *directory);
 
 /* Look at everything; sorted. 0, or -ENOMEM. */
-int doctor_examine(const struct surroundings *around, struct findings *findings);
+int doctor_examine(const struct surroundings *around, struct ctl_findings *findings);
 
 /* Print for people, or as JSON (dcpictl-doctor/1). 0 or a negative error. */
-int doctor_print(const struct findings *findings);
-int doctor_print_json(const struct findings *findings);
+int doctor_print(const struct ctl_findings *findings);
+int doctor_print_json(const struct ctl_findings *findings);
 
 /* STATUS_OK when nothing is in the way, else STATUS_FAILURE. */
-int doctor_status(const struct findings *findings);
+int doctor_status(const struct ctl_findings *findings);
 
 #endif

@@ -17,12 +17,12 @@ static const char *const asked[] = {"cycles",        "instructions", "cache-refe
 #define ASKED_COUNT (sizeof(asked) / sizeof(asked[0]))
 
 /* Names of events, separated by commas. */
-struct names {
+struct ctl_names {
 	char text[ASKED_COUNT * 32];
 };
 
 static void
-names_add(struct names *names, const char *name)
+names_add(struct ctl_names *names, const char *name)
 {
 	const size_t used = strlen(names->text);
 
@@ -47,7 +47,7 @@ is_virtual(const char *procfs)
 }
 
 static void
-add_stand_in(const struct surroundings *around, const char *name, const char *note, struct findings *findings)
+add_stand_in(const struct surroundings *around, const char *name, const char *note, struct ctl_findings *findings)
 {
 	findings_add(findings, SEVERITY_WARNING, "pmu", "%s, a timer, stands in for cycles: %s", name, note);
 	if (strstr(note, error_text(-EBUSY)))
@@ -58,9 +58,9 @@ add_stand_in(const struct surroundings *around, const char *name, const char *no
 
 /* What the running daemon was granted, where we may not ask ourselves. */
 static bool
-check_daemons_events(const struct surroundings *around, struct findings *findings)
+check_daemons_events(const struct surroundings *around, struct ctl_findings *findings)
 {
-	struct names counted = {""};
+	struct ctl_names counted = {""};
 	bool has_cycles = false;
 	json_t *event;
 	size_t i;
@@ -86,7 +86,7 @@ check_daemons_events(const struct surroundings *around, struct findings *finding
 
 /* Root is refused: by a capability that is missing, or by what stands between it and the kernel. */
 static void
-add_forbidden(const struct surroundings *around, struct findings *findings)
+add_forbidden(const struct surroundings *around, struct ctl_findings *findings)
 {
 	int64_t paranoid = 0;
 
@@ -108,7 +108,7 @@ add_forbidden(const struct surroundings *around, struct findings *findings)
 
 /* The kernel grants us no event of all processes; `why` has a sentence. */
 static bool
-add_refused(const struct surroundings *around, int err, const char *why, struct findings *findings)
+add_refused(const struct surroundings *around, int err, const char *why, struct ctl_findings *findings)
 {
 	const bool is_right = err == -EACCES || err == -EPERM;
 
@@ -129,9 +129,9 @@ add_refused(const struct surroundings *around, int err, const char *why, struct 
 }
 
 bool
-examine_events(const struct surroundings *around, struct findings *findings)
+examine_events(const struct surroundings *around, struct ctl_findings *findings)
 {
-	struct names counted = {""}, missing = {""};
+	struct ctl_names counted = {""}, missing = {""};
 	bool has_cycles = false;
 
 	for (size_t i = 0; i < ASKED_COUNT; i++) {

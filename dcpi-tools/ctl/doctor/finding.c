@@ -17,7 +17,7 @@ severity_name(enum severity severity)
 }
 
 void
-findings_fini(struct findings *findings)
+findings_fini(struct ctl_findings *findings)
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		free(findings->list[i].text);
@@ -25,11 +25,11 @@ findings_fini(struct findings *findings)
 		free(findings->list[i].image);
 	}
 	free(findings->list);
-	*findings = (struct findings){0};
+	*findings = (struct ctl_findings){0};
 }
 
 static char *
-format_text(struct findings *findings, const char *format, va_list arguments)
+format_text(struct ctl_findings *findings, const char *format, va_list arguments)
 {
 	char *text;
 
@@ -40,9 +40,9 @@ format_text(struct findings *findings, const char *format, va_list arguments)
 }
 
 void
-findings_add(struct findings *findings, enum severity severity, const char *check, const char *format, ...)
+findings_add(struct ctl_findings *findings, enum severity severity, const char *check, const char *format, ...)
 {
-	struct finding *list = reallocarray(findings->list, findings->count + 1, sizeof(*list));
+	struct ctl_finding *list = reallocarray(findings->list, findings->count + 1, sizeof(*list));
 	va_list arguments;
 
 	if (!list) {
@@ -52,7 +52,7 @@ findings_add(struct findings *findings, enum severity severity, const char *chec
 	findings->list = list;
 	list += findings->count;
 	va_start(arguments, format);
-	*list = (struct finding){
+	*list = (struct ctl_finding){
 		.severity = severity,
 		.text = format_text(findings, format, arguments),
 	};
@@ -62,7 +62,7 @@ findings_add(struct findings *findings, enum severity severity, const char *chec
 }
 
 void
-findings_mend(struct findings *findings, const char *format, ...)
+findings_mend(struct ctl_findings *findings, const char *format, ...)
 {
 	va_list arguments;
 
@@ -74,9 +74,9 @@ findings_mend(struct findings *findings, const char *format, ...)
 }
 
 void
-findings_image(struct findings *findings, const char *path, uint64_t samples, double percent)
+findings_image(struct ctl_findings *findings, const char *path, uint64_t samples, double percent)
 {
-	struct finding *finding;
+	struct ctl_finding *finding;
 
 	if (findings->count == 0)
 		return;
@@ -89,7 +89,7 @@ findings_image(struct findings *findings, const char *path, uint64_t samples, do
 }
 
 void
-findings_demote(struct findings *findings)
+findings_demote(struct ctl_findings *findings)
 {
 	for (size_t i = 0; i < findings->count; i++)
 		if (findings->list[i].severity == SEVERITY_WARNING && !findings->list[i].mend)
@@ -97,10 +97,10 @@ findings_demote(struct findings *findings)
 }
 
 void
-findings_sort(struct findings *findings)
+findings_sort(struct ctl_findings *findings)
 {
 	for (size_t i = 1; i < findings->count; i++) {
-		struct finding moved = findings->list[i];
+		struct ctl_finding moved = findings->list[i];
 		size_t at = i;
 
 		for (; at > 0 && findings->list[at - 1].severity > moved.severity; at--)
@@ -110,7 +110,7 @@ findings_sort(struct findings *findings)
 }
 
 size_t
-findings_count(const struct findings *findings, enum severity severity)
+findings_count(const struct ctl_findings *findings, enum severity severity)
 {
 	size_t count = 0;
 
@@ -120,7 +120,7 @@ findings_count(const struct findings *findings, enum severity severity)
 }
 
 static json_t *
-finding_json(const struct finding *finding)
+finding_json(const struct ctl_finding *finding)
 {
 	json_t *object = json_pack("{s:s,s:s,s:s,s:s?}", "severity", severity_name(finding->severity), "check",
 	                           finding->check, "text", finding->text, "mend", finding->mend);
@@ -134,7 +134,7 @@ finding_json(const struct finding *finding)
 }
 
 json_t *
-findings_json(const struct findings *findings)
+findings_json(const struct ctl_findings *findings)
 {
 	json_t *list = json_array();
 
@@ -156,7 +156,7 @@ severity_parse(const char *name)
 }
 
 int
-findings_add_json(struct findings *findings, const json_t *list)
+findings_add_json(struct ctl_findings *findings, const json_t *list)
 {
 	json_t *object;
 	size_t i;

@@ -24,7 +24,7 @@ enum severity {
 
 const char *severity_name(enum severity severity); /* "problem", "warning", "note", "ok" */
 
-struct finding {
+struct ctl_finding {
 	enum severity severity;
 	char check[CHECK_NAME_SIZE]; /* which one found it: "service", "kptr-restrict", ... */
 	char *text;                  /* a sentence without its stop */
@@ -34,34 +34,34 @@ struct finding {
 	double percent;              /* of all samples */
 };
 
-struct findings {
+struct ctl_findings {
 	size_t count;
-	struct finding *list;
+	struct ctl_finding *list;
 	int error; /* -ENOMEM: one is missing */
 };
 
-void findings_fini(struct findings *findings);
+void findings_fini(struct ctl_findings *findings);
 
 /* One more. */
-void findings_add(struct findings *findings, enum severity severity, const char *check, const char *format, ...)
+void findings_add(struct ctl_findings *findings, enum severity severity, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Say what mends the finding added last. */
-void findings_mend(struct findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void findings_mend(struct ctl_findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Say which image the finding added last is about. */
-void findings_image(struct findings *findings, const char *path, uint64_t samples, double percent);
+void findings_image(struct ctl_findings *findings, const char *path, uint64_t samples, double percent);
 
 /* A warning that nothing mends becomes a note: there is nothing to do about it. */
-void findings_demote(struct findings *findings);
+void findings_demote(struct ctl_findings *findings);
 
 /* By severity; those of one severity stay in their order. */
-void findings_sort(struct findings *findings);
+void findings_sort(struct ctl_findings *findings);
 
 /* As a list of objects, as dcpictl(1) describes them; NULL when memory ends. And back: 0, -EINVAL, -ENOMEM. */
-json_t *findings_json(const struct findings *findings);
-int findings_add_json(struct findings *findings, const json_t *list);
+json_t *findings_json(const struct ctl_findings *findings);
+int findings_add_json(struct ctl_findings *findings, const json_t *list);
 
-size_t findings_count(const struct findings *findings, enum severity severity);
+size_t findings_count(const struct ctl_findings *findings, enum severity severity);
 
 #endif

@@ -91,7 +91,7 @@ kind_reason(enum procedure_kind kind)
 }
 
 static void
-mend_stripped(const struct surroundings *around, const char *path, struct findings *findings)
+mend_stripped(const struct surroundings *around, const char *path, struct ctl_findings *findings)
 {
 	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE];
 
@@ -104,7 +104,8 @@ mend_stripped(const struct surroundings *around, const char *path, struct findin
 }
 
 static void
-mend(const struct surroundings *around, enum procedure_kind kind, const struct image *image, struct findings *findings)
+mend(const struct surroundings *around, enum procedure_kind kind, const struct image *image,
+     struct ctl_findings *findings)
 {
 	switch (kind) {
 	case PROCEDURE_UNNAMED:
@@ -129,7 +130,7 @@ mend(const struct surroundings *around, enum procedure_kind kind, const struct i
 
 static void
 add_loss(const struct surroundings *around, const struct selection *selection, const struct loss *loss, uint64_t total,
-         struct findings *findings)
+         struct ctl_findings *findings)
 {
 	const struct image *image = selection->images[loss->image].image;
 	const enum procedure_kind kind = main_kind(loss);
@@ -145,7 +146,7 @@ add_loss(const struct surroundings *around, const struct selection *selection, c
 
 /* Packages that are called -dbgsym come from an archive of their own. */
 static void
-check_archive(const struct surroundings *around, struct findings *findings)
+check_archive(const struct surroundings *around, struct ctl_findings *findings)
 {
 	bool wanted = false;
 
@@ -162,7 +163,7 @@ check_archive(const struct surroundings *around, struct findings *findings)
 
 static void
 report(const struct surroundings *around, const struct selection *selection, const char *stretch, struct loss *losses,
-       struct findings *findings)
+       struct ctl_findings *findings)
 {
 	char total_text[NUMBER_TEXT_SIZE];
 	uint64_t total = 0, missing = 0;
@@ -190,7 +191,7 @@ report(const struct surroundings *around, const struct selection *selection, con
 
 int
 examine_selection(const struct surroundings *around, struct profile *profile, const struct selection *selection,
-                  const char *stretch, struct findings *findings)
+                  const char *stretch, struct ctl_findings *findings)
 {
 	struct symbolizer *symbolizer = symbolizer_new(profile);
 	struct loss *losses = calloc(selection->image_count + 1, sizeof(*losses));
@@ -226,7 +227,7 @@ read_recent(struct profile *profile, struct selection **selection, const char **
 }
 
 int
-examine_images(const struct surroundings *around, struct profile *profile, struct findings *findings)
+examine_images(const struct surroundings *around, struct profile *profile, struct ctl_findings *findings)
 {
 	struct selection *selection;
 	const char *stretch;

@@ -20,7 +20,7 @@ read_sysctl(const struct surroundings *around, const char *name, int64_t *value)
 }
 
 static void
-check_paranoid(const struct surroundings *around, struct findings *findings)
+check_paranoid(const struct surroundings *around, struct ctl_findings *findings)
 {
 	int64_t paranoid;
 
@@ -37,7 +37,7 @@ check_paranoid(const struct surroundings *around, struct findings *findings)
 
 /* What lockdown forbids is registers in samples, which we do not ask for. */
 static void
-check_lockdown(const struct surroundings *around, struct findings *findings)
+check_lockdown(const struct surroundings *around, struct ctl_findings *findings)
 {
 	char modes[128];
 	const char *active;
@@ -63,7 +63,7 @@ are_addresses_hidden(const char *procfs)
 }
 
 static void
-check_kernel_names(const struct surroundings *around, struct findings *findings)
+check_kernel_names(const struct surroundings *around, struct ctl_findings *findings)
 {
 	int64_t restricted;
 
@@ -87,7 +87,7 @@ check_kernel_names(const struct surroundings *around, struct findings *findings)
 }
 
 static void
-check_watchdog(const struct surroundings *around, bool has_counters, struct findings *findings)
+check_watchdog(const struct surroundings *around, bool has_counters, struct ctl_findings *findings)
 {
 	int64_t watchdog;
 
@@ -116,7 +116,7 @@ wanted_rate(const struct surroundings *around)
 }
 
 static void
-check_sample_rate(const struct surroundings *around, struct findings *findings)
+check_sample_rate(const struct surroundings *around, struct ctl_findings *findings)
 {
 	const int64_t wanted = wanted_rate(around);
 	int64_t limit;
@@ -138,7 +138,7 @@ check_sample_rate(const struct surroundings *around, struct findings *findings)
 
 /* Rings are locked memory. Root and the service have CAP_IPC_LOCK; others an allowance. */
 static void
-check_locked_memory(const struct surroundings *around, struct findings *findings)
+check_locked_memory(const struct surroundings *around, struct ctl_findings *findings)
 {
 	int64_t allowance_kib, paranoid;
 	struct rlimit limit;
@@ -156,7 +156,7 @@ check_locked_memory(const struct surroundings *around, struct findings *findings
 }
 
 void
-examine_kernel(const struct surroundings *around, bool has_counters, struct findings *findings)
+examine_kernel(const struct surroundings *around, bool has_counters, struct ctl_findings *findings)
 {
 	check_paranoid(around, findings);
 	check_lockdown(around, findings);

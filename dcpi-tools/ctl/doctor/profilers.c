@@ -37,7 +37,7 @@ count_events(const char *procfs, const char *pid)
 }
 
 static void
-add_profiler(const struct surroundings *around, const char *pid, unsigned count, struct findings *findings)
+add_profiler(const struct surroundings *around, const char *pid, unsigned count, struct ctl_findings *findings)
 {
 	char name[64], *shown;
 
@@ -52,7 +52,7 @@ add_profiler(const struct surroundings *around, const char *pid, unsigned count,
 }
 
 void
-examine_profilers(const struct surroundings *around, bool has_counters, struct findings *findings)
+examine_profilers(const struct surroundings *around, bool has_counters, struct ctl_findings *findings)
 {
 	const pid_t daemon = (pid_t)json_integer_value(json_object_get(around->status, "pid"));
 	unsigned shown = 0, count;

@@ -16,7 +16,7 @@ severity_style(enum severity severity)
 }
 
 static void
-print_finding(const struct finding *finding, const struct output *output)
+print_finding(const struct ctl_finding *finding, const struct output *output)
 {
 	const enum style style = severity_style(finding->severity);
 
@@ -28,7 +28,7 @@ print_finding(const struct finding *finding, const struct output *output)
 
 /* The last line: is there anything to do? */
 static void
-print_verdict(const struct findings *findings, const struct output *output)
+print_verdict(const struct ctl_findings *findings, const struct output *output)
 {
 	const size_t problems = findings_count(findings, SEVERITY_PROBLEM);
 	const size_t warnings = findings_count(findings, SEVERITY_WARNING);
@@ -46,7 +46,7 @@ print_verdict(const struct findings *findings, const struct output *output)
 }
 
 int
-doctor_print(const struct findings *findings)
+doctor_print(const struct ctl_findings *findings)
 {
 	struct output output;
 
@@ -58,7 +58,7 @@ doctor_print(const struct findings *findings)
 }
 
 int
-doctor_print_json(const struct findings *findings)
+doctor_print_json(const struct ctl_findings *findings)
 {
 	return json_print(json_pack("{s:s,s:i,s:i,s:o}", "schema", "dcpictl-doctor/1", "problems",
 	                            (int)findings_count(findings, SEVERITY_PROBLEM), "warnings",

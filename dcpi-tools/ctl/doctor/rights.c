@@ -43,7 +43,7 @@ has_capability(uint64_t effective, unsigned capability)
 
 /* Root without these is root of a container. */
 static void
-check_capabilities(const char *procfs, struct findings *findings)
+check_capabilities(const char *procfs, struct ctl_findings *findings)
 {
 	uint64_t effective;
 
@@ -62,7 +62,7 @@ check_capabilities(const char *procfs, struct findings *findings)
 }
 
 static void
-check_pid_namespace(const char *procfs, struct findings *findings)
+check_pid_namespace(const char *procfs, struct ctl_findings *findings)
 {
 	char path[PATH_MAX], target[64];
 	ssize_t length;
@@ -80,7 +80,7 @@ check_pid_namespace(const char *procfs, struct findings *findings)
 }
 
 void
-examine_rights(const struct surroundings *around, struct findings *findings)
+examine_rights(const struct surroundings *around, struct ctl_findings *findings)
 {
 	if (around->uid == 0)
 		check_capabilities(around->kernel.procfs, findings);

@@ -23,7 +23,7 @@ number_of(const json_t *object, const char *key)
 }
 
 void
-add_no_access(const struct surroundings *around, const char *what, struct findings *findings)
+add_no_access(const struct surroundings *around, const char *what, struct ctl_findings *findings)
 {
 	char *user = text_shown(around->user);
 
@@ -44,7 +44,7 @@ add_no_access(const struct surroundings *around, const char *what, struct findin
 }
 
 static void
-add_not_running(const struct surroundings *around, struct findings *findings)
+add_not_running(const struct surroundings *around, struct ctl_findings *findings)
 {
 	char *directory;
 
@@ -64,7 +64,7 @@ add_not_running(const struct surroundings *around, struct findings *findings)
 }
 
 static void
-add_no_answer(const struct surroundings *around, struct findings *findings)
+add_no_answer(const struct surroundings *around, struct ctl_findings *findings)
 {
 	switch (-around->status_error) {
 	case ENOENT:
@@ -87,7 +87,7 @@ add_no_answer(const struct surroundings *around, struct findings *findings)
 
 /* What helps when counts cannot be written, by the reason that is named. */
 static void
-mend_writing(const struct surroundings *around, const char *sentence, struct findings *findings)
+mend_writing(const struct surroundings *around, const char *sentence, struct ctl_findings *findings)
 {
 	char *directory = text_shown(around->directory);
 
@@ -101,7 +101,7 @@ mend_writing(const struct surroundings *around, const char *sentence, struct fin
 }
 
 static void
-check_trouble(const struct surroundings *around, struct findings *findings)
+check_trouble(const struct surroundings *around, struct ctl_findings *findings)
 {
 	json_t *sentence;
 	size_t i;
@@ -117,7 +117,7 @@ check_trouble(const struct surroundings *around, struct findings *findings)
 }
 
 static void
-check_losses(const json_t *status, const json_t *event, struct findings *findings)
+check_losses(const json_t *status, const json_t *event, struct ctl_findings *findings)
 {
 	const char *name = json_text(event, "name");
 	const double samples = number_of(event, "samples"), lost = number_of(event, "lost");
@@ -165,7 +165,7 @@ unknown_mend(const char *cause)
 }
 
 static void
-check_unknown(const json_t *events, struct findings *findings)
+check_unknown(const json_t *events, struct ctl_findings *findings)
 {
 	double samples = 0, unknown = 0, most = 0;
 	const char *cause, *worst = "";
@@ -194,7 +194,7 @@ check_unknown(const json_t *events, struct findings *findings)
 }
 
 static void
-check_cost(const json_t *status, struct findings *findings)
+check_cost(const json_t *status, struct ctl_findings *findings)
 {
 	const json_t *overhead = json_object_get(status, "overhead");
 	const double limit = number_of(overhead, "limit_percent"), measured = number_of(overhead, "measured_percent");
@@ -215,7 +215,7 @@ check_cost(const json_t *status, struct findings *findings)
 }
 
 static void
-check_capture(const json_t *status, struct findings *findings)
+check_capture(const json_t *status, struct ctl_findings *findings)
 {
 	const json_t *capture = json_object_get(status, "capture");
 
@@ -240,7 +240,7 @@ check_capture(const json_t *status, struct findings *findings)
 }
 
 void
-examine_service(const struct surroundings *around, struct findings *findings)
+examine_service(const struct surroundings *around, struct ctl_findings *findings)
 {
 	const json_t *status = around->status, *events = json_object_get(status, "events");
 	json_t *event;

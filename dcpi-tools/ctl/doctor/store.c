@@ -17,7 +17,7 @@
 #define SPARED 2  /* of the free space, what we suggest to use: a half */
 
 void
-add_unreadable(const struct surroundings *around, const char *shown, int err, struct findings *findings)
+add_unreadable(const struct surroundings *around, const char *shown, int err, struct ctl_findings *findings)
 {
 	switch (-err) {
 	case ENOENT:
@@ -43,7 +43,7 @@ add_unreadable(const struct surroundings *around, const char *shown, int err, st
 /* The disk must hold what the database may become. */
 static void
 check_room(const struct surroundings *around, const char *shown, const struct profile_stats *stats,
-           struct findings *findings)
+           struct ctl_findings *findings)
 {
 	const json_t *database = json_object_get(around->status, "database");
 	const uint64_t limit = (uint64_t)json_integer_value(json_object_get(database, "limit"));
@@ -65,7 +65,8 @@ check_room(const struct surroundings *around, const char *shown, const struct pr
 }
 
 static void
-check_contents(const struct surroundings *around, struct profile *profile, const char *shown, struct findings *findings)
+check_contents(const struct surroundings *around, struct profile *profile, const char *shown,
+               struct ctl_findings *findings)
 {
 	char used[NUMBER_TEXT_SIZE], epochs[NUMBER_TEXT_SIZE], slices[NUMBER_TEXT_SIZE];
 	struct profile_stats stats;
@@ -84,7 +85,7 @@ check_contents(const struct surroundings *around, struct profile *profile, const
 
 /* A dcpid that runs says it itself. */
 static void
-check_aside(const struct surroundings *around, const char *shown, struct findings *findings)
+check_aside(const struct surroundings *around, const char *shown, struct ctl_findings *findings)
 {
 	char size[NUMBER_TEXT_SIZE];
 	struct aside aside;
@@ -98,7 +99,7 @@ check_aside(const struct surroundings *around, const char *shown, struct finding
 }
 
 void
-examine_store(const struct surroundings *around, struct findings *findings)
+examine_store(const struct surroundings *around, struct ctl_findings *findings)
 {
 	const struct profile_options options = {.write = false};
 	char *shown = text_shown(around->directory);

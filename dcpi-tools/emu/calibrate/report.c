@@ -85,8 +85,8 @@ add_memory(struct table *table, const struct measurements *measured, const struc
 }
 
 int
-report_measured(const struct host *host, const struct measurements *measured, const struct machine *machine,
-                const struct output *output)
+emu_report_measured(const struct host *host, const struct measurements *measured, const struct machine *machine,
+                    const struct output *output)
 {
 	struct table *table = table_new(columns, COLUMN_COUNT);
 	int err;

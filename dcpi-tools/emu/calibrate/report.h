@@ -10,7 +10,7 @@
 #include "dcpi-tools/emu/calibrate/measure.h"
 
 /* 0, or -ENOMEM. */
-int report_measured(const struct host *host, const struct measurements *measured, const struct machine *machine,
-                    const struct output *output);
+int emu_report_measured(const struct host *host, const struct measurements *measured, const struct machine *machine,
+                        const struct output *output);
 
 #endif

@@ -40,7 +40,7 @@ struct kernel_action {
 
 /* All there is; the program begins again at replica_serve() after each burst. */
 static struct {
-	struct stretch stretch;
+	struct x_stretch stretch;
 	bool is_running;
 } state;
 

@@ -30,7 +30,7 @@ is_complete(const struct replica_shared *shared)
  * not certain any more.
  */
 static uint64_t
-note_places(struct stretch *stretch, uint64_t place)
+note_places(struct x_stretch *stretch, uint64_t place)
 {
 	struct replica_shared *shared = stretch->shared;
 	struct x86_encoding encoding;
@@ -50,7 +50,7 @@ note_places(struct stretch *stretch, uint64_t place)
 
 /* At a place where a stretch ends: where control goes. */
 static enum replica_end
-decide(struct stretch *stretch, ucontext_t *user)
+decide(struct x_stretch *stretch, ucontext_t *user)
 {
 	struct replica_shared *shared = stretch->shared;
 	const struct branch_memory memory = {memory_read, memory_write, shared->registers.fs_base,
@@ -77,7 +77,7 @@ decide(struct stretch *stretch, ucontext_t *user)
 
 /* From one to the next, up to one that has something to execute. */
 enum replica_end
-stretch_begin(struct stretch *stretch, ucontext_t *user)
+stretch_begin(struct x_stretch *stretch, ucontext_t *user)
 {
 	enum replica_end end;
 	uint64_t place;
@@ -98,7 +98,7 @@ stretch_begin(struct stretch *stretch, ucontext_t *user)
 }
 
 enum replica_end
-stretch_next(struct stretch *stretch, ucontext_t *user)
+stretch_next(struct x_stretch *stretch, ucontext_t *user)
 {
 	const uint64_t place = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - 1;
 
@@ -111,7 +111,7 @@ stretch_next(struct stretch *stretch, ucontext_t *user)
 
 /* What comes after this place was not executed. */
 enum replica_end
-stretch_break_off(struct stretch *stretch, ucontext_t *user)
+stretch_break_off(struct x_stretch *stretch, ucontext_t *user)
 {
 	struct replica_shared *shared = stretch->shared;
 	uint32_t at = stretch->begin;

@@ -10,7 +10,7 @@
 
 #include "dcpi-tools/x/replica/replica.h"
 
-struct stretch {
+struct x_stretch {
 	struct replica_shared *shared;
 	uint32_t begin;      /* in shared->places: what is being executed */
 	uint64_t planted_at; /* 0: nowhere */
@@ -21,8 +21,8 @@ struct stretch {
  * In the handler of a signal: what the registers, when it returns, are to begin with. 0, or with which end the burst is
  * over; then they are those of what would have come next.
  */
-enum replica_end stretch_begin(struct stretch *stretch, ucontext_t *user);     /* of a burst */
-enum replica_end stretch_next(struct stretch *stretch, ucontext_t *user);      /* at a breakpoint */
-enum replica_end stretch_break_off(struct stretch *stretch, ucontext_t *user); /* at a fault */
+enum replica_end stretch_begin(struct x_stretch *stretch, ucontext_t *user);     /* of a burst */
+enum replica_end stretch_next(struct x_stretch *stretch, ucontext_t *user);      /* at a breakpoint */
+enum replica_end stretch_break_off(struct x_stretch *stretch, ucontext_t *user); /* at a fault */
 
 #endif

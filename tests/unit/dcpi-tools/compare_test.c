@@ -16,7 +16,7 @@ static void
 shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 {
 	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
-	struct comparison comparison;
+	struct diff_comparison comparison;
 
 	(void)state;
 	comparison_make(&scale, samples, &comparison);
@@ -36,7 +36,7 @@ without_weights_amounts_are_samples(void **state)
 	const struct scale counted = {
 		.totals = {{1000, 1000, 1000}, {1000, 1000, 1000}}, .weights = {4000, 0}, .z = 1.96};
 	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
-	struct comparison comparison;
+	struct diff_comparison comparison;
 
 	(void)state;
 	comparison_make(&counted, samples, &comparison);
@@ -49,7 +49,7 @@ what_appears_is_infinitely_more(void **state)
 {
 	const struct side_count appears[2] = {{0, 0, 0}, {7, 7, 7}}, vanishes[2] = {{7, 7, 7}, {0, 0, 0}},
 				nothing[2] = {{0}};
-	struct comparison comparison;
+	struct diff_comparison comparison;
 
 	(void)state;
 	comparison_make(&scale, appears, &comparison);
@@ -65,7 +65,7 @@ static void
 rows_are_judged_together(void **state)
 {
 	struct {
-		struct comparison comparison;
+		struct diff_comparison comparison;
 		char other[24];
 	} rows[10];
 	const struct side_count samples[2] = {{100, 100, 100}, {260, 260, 260}},
@@ -96,7 +96,7 @@ weighted_samples_tell_as_much_as_were_taken(void **state)
 	const struct side_count alike[2] = {{300, 300, 300}, {3600, 360, 36000}},
 				few[2] = {{30, 30, 30}, {600, 60, 6000}};
 	const struct side_count heavy[2] = {{300, 300, 300}, {3600, 36, 360000}};
-	struct comparison comparison, plain;
+	struct diff_comparison comparison, plain;
 
 	(void)state;
 	comparison_make(&weighted, few, &comparison);
@@ -132,7 +132,7 @@ one_heavy_sample_makes_no_difference(void **state)
 	const struct side_count chance[2] = {{20, 20, 20}, {269, 20, 19 + 62500}};
 	const struct side_count two[2] = {{20, 20, 20}, {518, 20, 18 + 125000}};
 	const struct side_count real[2] = {{25000, 100, 6250000}, {100000, 400, 25000000}};
-	struct comparison comparison;
+	struct diff_comparison comparison;
 
 	(void)state;
 	comparison_make(&idle, chance, &comparison);
@@ -183,7 +183,7 @@ marked_by_chance(uint64_t *state)
 		.totals = {{totals[0], totals[0], (double)totals[0]}, {totals[1], totals[1], (double)totals[1]}},
 		.weights = {1, 1},
 		.z = 1.96};
-	struct comparison rows[PROCEDURES];
+	struct diff_comparison rows[PROCEDURES];
 	struct side_count samples[PROCEDURES][2] = {{{0}}};
 	size_t changed;
 
@@ -231,7 +231,7 @@ a_row_may_be_all_that_a_run_has(void **state)
 	                  .confidence = 0.95},
 	};
 	const struct side_count samples[2] = {{4000, 2008, 502000}, {4000, 2008, 502000}};
-	struct comparison row;
+	struct diff_comparison row;
 	struct variation variation;
 
 	(void)state;

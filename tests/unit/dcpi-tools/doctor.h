@@ -19,7 +19,7 @@ struct scene {
 	struct fake_tree tree;
 	struct scripted_kernel kernel;
 	struct surroundings around;
-	struct findings findings;
+	struct ctl_findings findings;
 };
 
 static inline int
@@ -73,7 +73,7 @@ scene_write(struct scene *scene, const char *path, const char *content)
 	fake_tree_write(&scene->tree, path, content);
 }
 
-static inline const struct finding *
+static inline const struct ctl_finding *
 finding_of(const struct scene *scene, const char *check)
 {
 	for (size_t i = 0; i < scene->findings.count; i++)
@@ -86,7 +86,7 @@ finding_of(const struct scene *scene, const char *check)
 static inline void
 assert_found(const struct scene *scene, enum severity severity, const char *check, const char *text, const char *mend)
 {
-	const struct finding *finding = finding_of(scene, check);
+	const struct ctl_finding *finding = finding_of(scene, check);
 
 	if (!finding)
 		fail_msg("%s found nothing", check);

@@ -6,7 +6,7 @@
 #include "tests/unit/dcpi-tools/doctor.h"
 
 static void
-find_two(const struct surroundings *around, struct findings *findings)
+find_two(const struct surroundings *around, struct ctl_findings *findings)
 {
 	findings_add(findings, SEVERITY_OK, "first", "one of %s", around->directory);
 	findings_add(findings, SEVERITY_WARNING, "second", "two");
@@ -15,7 +15,7 @@ find_two(const struct surroundings *around, struct findings *findings)
 
 /* As a guard does. */
 static void
-end_as_damaged(const struct surroundings *around, struct findings *findings)
+end_as_damaged(const struct surroundings *around, struct ctl_findings *findings)
 {
 	(void)around;
 	findings_add(findings, SEVERITY_OK, "first", "never seen");
@@ -23,7 +23,7 @@ end_as_damaged(const struct surroundings *around, struct findings *findings)
 }
 
 static void
-be_killed(const struct surroundings *around, struct findings *findings)
+be_killed(const struct surroundings *around, struct ctl_findings *findings)
 {
 	(void)around;
 	(void)findings;

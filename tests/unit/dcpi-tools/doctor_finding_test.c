@@ -7,7 +7,7 @@
 static void
 the_most_important_comes_first_and_equals_keep_their_order(void **state)
 {
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 
 	(void)state;
 	findings_add(&findings, SEVERITY_OK, "a", "one");
@@ -33,7 +33,7 @@ the_most_important_comes_first_and_equals_keep_their_order(void **state)
 static void
 a_warning_that_nothing_mends_is_a_note(void **state)
 {
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 
 	(void)state;
 	findings_add(&findings, SEVERITY_WARNING, "a", "one");
@@ -50,7 +50,7 @@ a_warning_that_nothing_mends_is_a_note(void **state)
 static void
 findings_go_through_json_unchanged(void **state)
 {
-	struct findings findings = {0}, copy = {0};
+	struct ctl_findings findings = {0}, copy = {0};
 	json_t *list;
 
 	(void)state;
@@ -79,7 +79,7 @@ findings_go_through_json_unchanged(void **state)
 static void
 what_is_no_finding_is_refused(void **state)
 {
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 	json_t *list = json_loads("[{\"severity\":\"bad\",\"check\":\"a\",\"text\":\"b\",\"mend\":null}]", 0, NULL);
 
 	(void)state;
@@ -91,7 +91,7 @@ what_is_no_finding_is_refused(void **state)
 static void
 only_problems_make_the_status_a_failure(void **state)
 {
-	struct findings findings = {0};
+	struct ctl_findings findings = {0};
 
 	(void)state;
 	findings_add(&findings, SEVERITY_WARNING, "a", "one");

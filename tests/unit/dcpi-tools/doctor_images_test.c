@@ -62,7 +62,7 @@ a_stripped_file_has_a_debug_package(void **state)
 {
 	struct scene *scene = *state;
 	char self_path[PATH_MAX], path[128], command[2 * PATH_MAX], answer[512], program[PATH_MAX];
-	const struct finding *finding;
+	const struct ctl_finding *finding;
 	struct fixture fixture;
 	struct image self;
 	uint32_t image;

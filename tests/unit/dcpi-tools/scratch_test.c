@@ -31,7 +31,7 @@ remove_parent(void **state)
 static int
 fill(void *context)
 {
-	const struct scratch *scratch = context;
+	const struct tar_scratch *scratch = context;
 	char *database = scratch_file(scratch, SCRATCH_DATABASE), *file = scratch_file(scratch, SCRATCH_FILE);
 	FILE *stream = fopen(file, "we");
 	int failed = mkdir(database, 0700) || !stream || fputs("text", stream) < 0;
@@ -63,7 +63,7 @@ fill_and_wait(void *context)
 static void
 the_status_of_the_work_is_returned(void **state)
 {
-	struct scratch scratch;
+	struct tar_scratch scratch;
 
 	(void)state;
 	assert_int_equal(scratch_make(&scratch, parent), 0);
@@ -74,7 +74,7 @@ the_status_of_the_work_is_returned(void **state)
 static void
 work_that_dies_leaves_nothing(void **state)
 {
-	struct scratch scratch;
+	struct tar_scratch scratch;
 
 	(void)state;
 	assert_int_equal(scratch_make(&scratch, parent), 0);
@@ -84,7 +84,7 @@ work_that_dies_leaves_nothing(void **state)
 static void
 who_is_told_to_end_ends_its_work_first(void **state)
 {
-	struct scratch scratch;
+	struct tar_scratch scratch;
 	pid_t child;
 	int status;
 
@@ -103,7 +103,7 @@ who_is_told_to_end_ends_its_work_first(void **state)
 static void
 a_place_that_is_not_there_is_told(void **state)
 {
-	struct scratch scratch;
+	struct tar_scratch scratch;
 
 	(void)state;
 	assert_int_equal(scratch_make(&scratch, "/nowhere"), -ENOENT);

@@ -76,7 +76,7 @@ a_row_has_what_the_summary_says_of_it(void **state)
 static void
 what_is_tallied_vague_and_missing_is_all(void **state)
 {
-	const struct part part = {.samples = 1000, .analyzed = 900};
+	const struct whatcg_part part = {.samples = 1000, .analyzed = 900};
 	double vague, missing;
 
 	(void)state;
@@ -89,7 +89,7 @@ what_is_tallied_vague_and_missing_is_all(void **state)
 static void
 rounding_leaves_no_gap(void **state)
 {
-	const struct part part = {.samples = 3, .analyzed = 1};
+	const struct whatcg_part part = {.samples = 3, .analyzed = 1};
 	double vague, missing;
 
 	(void)state;
