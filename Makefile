@@ -36,7 +36,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code machine analysis api
+ROOMS := base event stream tally process profile image code machine analysis api salvage
 DAEMON_ROOMS := base event stream tally process profile
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -51,6 +51,7 @@ LIBS_code := -lcapstone -lm
 LIBS_machine :=
 LIBS_analysis := -lm -lpthread
 LIBS_api :=
+LIBS_salvage :=
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
@@ -380,7 +381,7 @@ growth: all benches
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \
-	run_time_code_fuzz)
+	run_time_code_fuzz salvage_fuzz)
 $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))

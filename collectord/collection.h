@@ -21,11 +21,11 @@
 #include "collectord/flusher.h"
 #include "collectord/lifetime.h"
 #include "collectord/sampler.h"
-#include "profile/aside.h"
 #include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"
 #include "profile/profile.h"
+#include "profile/quarantine.h"
 
 struct collection;
 
@@ -190,9 +190,9 @@ struct collection_view {
 	struct capturer_stats capture;
 	struct file_ids_stats files;
 	struct proc_reader_stats reader;
-	uint64_t cpu_time_ns; /* of dcpid and what it started */
-	bool captures;        /* `capture` holds; false: nothing is captured */
-	struct aside aside;   /* a damaged database that was put aside and is still there; else without a name */
+	uint64_t cpu_time_ns;     /* of dcpid and what it started */
+	bool captures;            /* `capture` holds; false: nothing is captured */
+	struct quarantined aside; /* a damaged database that was put aside and is still there; else without a name */
 };
 
 void collection_view(const struct collection *collection, struct collection_view *view);

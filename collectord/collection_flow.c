@@ -31,7 +31,7 @@ collection_update_stats(struct collection *collection)
 void
 collection_look_aside(struct collection *collection)
 {
-	if (profile_find_aside(collection->config.database, &collection->aside) <= 0)
+	if (profile_find_quarantined(collection->config.database, &collection->aside) <= 0)
 		memset(&collection->aside, 0, sizeof(collection->aside));
 }
 

@@ -7,8 +7,8 @@
 #include "collectord/capturer.h"
 #include "collectord/collection.h"
 #include "collectord/file_ids.h"
-#include "collectord/pace.h"
 #include "collectord/machine_watch.h"
+#include "collectord/pace.h"
 
 /* How things stood at a moment; what happened since is the difference. */
 struct pace_mark {
@@ -74,7 +74,7 @@ struct collection {
 	uint64_t trouble_since_ns; /* CLOCK_REALTIME, when writing began to fail; 0: it does not */
 	uint64_t trouble_dropped;  /* `dropped` at that time */
 	struct profile_stats profile_stats;
-	struct aside aside; /* what was damaged and is still there; without a name, nothing */
+	struct quarantined aside; /* what was damaged and is still there; without a name, nothing */
 	uint64_t flush_time_ns;
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;

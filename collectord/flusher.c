@@ -56,7 +56,7 @@ flush_job_fini(struct flush_job *job)
 static void
 end_session(struct flusher *flusher, struct flush_job *job)
 {
-	profile_renew_session(flusher->profile);
+	profile_reset_session(flusher->profile);
 	unnamed_fini(&flusher->unnamed); /* they come again, as new ones */
 	flusher_forget_files(flusher);
 	flusher->images_written = flusher->contexts_written = 0;
@@ -123,7 +123,7 @@ forget_pages(const struct flusher *flusher)
 
 	machine_memory(&memory);
 	if (memory.resident_bytes - memory.own_bytes > FILE_PAGES_MAX)
-		(void)profile_forget_pages(flusher->profile); /* then the next flush tries again */
+		(void)profile_drop_pages(flusher->profile); /* then the next flush tries again */
 }
 
 /* Called with the lock held; gives it up while it writes. */

@@ -22,8 +22,8 @@
 int
 healing_set_aside(const char *directory, const struct profile *profile, const struct log *log)
 {
-	char name[ASIDE_NAME_SIZE], shown[PATH_MAX];
-	int err = profile ? profile_set_aside(profile, name) : profile_set_aside_at(directory, name);
+	char name[QUARANTINE_NAME_SIZE], shown[PATH_MAX];
+	int err = profile ? profile_quarantine(profile, name) : profile_quarantine_at(directory, name);
 
 	if (err == -ENOENT && !profile)
 		return 0; /* somebody removed it: then there is room */

@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "profile/aside.h"
 #include "profile/epoch.h"
+#include "profile/quarantine.h"
 
 /*
  * Put a damaged database aside, and say so: the one that `profile` has open, or with NULL the one in `directory`, that
- * nobody has. 0, or why not, as of profile_set_aside(), which the log has as well.
+ * nobody has. 0, or why not, as of profile_quarantine(), which the log has as well.
  */
 int healing_set_aside(const char *directory, const struct profile *profile, const struct log *log);
 

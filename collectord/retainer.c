@@ -70,7 +70,7 @@ take_steps(struct profile *profile, const struct retention_options *options)
 {
 	const uint64_t now_ns = machine_clock_ns(CLOCK_REALTIME);
 	const uint64_t end_ns = machine_clock_ns(CLOCK_MONOTONIC) + STEPS_NS;
-	int result = profile_knows_time(profile, now_ns), steps = 0;
+	int result = profile_clock_is_plausible(profile, now_ns), steps = 0;
 	const uint64_t known_ns = result > 0 ? now_ns : 0; /* at 0 nothing is old */
 
 	if (result < 0)

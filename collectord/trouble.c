@@ -137,7 +137,7 @@ describe_full_tables(const struct collection_view *view, char *text, size_t size
 static bool
 describe_aside(const struct collection_view *view, char *text, size_t size)
 {
-	const struct aside *aside = &view->aside;
+	const struct quarantined *aside = &view->aside;
 
 	if (!*aside->name)
 		return false;

@@ -20,7 +20,7 @@
 #include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
 #include "dcpi-tools/label/series_json.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
 
@@ -159,7 +159,7 @@ check_labels(const struct series *series, struct profile *profile)
 	char **labels;
 
 	snprintf(pattern, sizeof(pattern), "%s.*", series->name);
-	if (listing_labels(profile, &request, &labels, &count, why, sizeof(why)))
+	if (catalog_labels(profile, &request, &labels, &count, why, sizeof(why)))
 		return STATUS_OK; /* there is none, most likely */
 	for (size_t i = 0; i < count && !status; i++) {
 		if (!is_ours(series, labels[i]))
@@ -168,7 +168,7 @@ check_labels(const struct series *series, struct profile *profile)
 		                         "--first, or let samples add up with --add");
 		status = STATUS_USAGE;
 	}
-	listing_free_labels(labels, count);
+	catalog_free_labels(labels, count);
 	return status;
 }
 

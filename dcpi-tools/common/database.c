@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "profile/snapshot.h"
+#include "profile/profile.h"
 
 static const char *
 open_hint(int err)

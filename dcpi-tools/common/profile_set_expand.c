@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/profile_set_parts.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
 
 char *
 profile_set_literal(const char *text)
@@ -51,7 +51,7 @@ add_labels(struct profile_sets *sets, const struct profile_set *from, struct pro
 	size_t count;
 	int err;
 
-	err = listing_labels(profile, &from->request, &labels, &count, why, size);
+	err = catalog_labels(profile, &from->request, &labels, &count, why, size);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < count; i++) {
@@ -61,7 +61,7 @@ add_labels(struct profile_sets *sets, const struct profile_set *from, struct pro
 		else
 			err = -ENOMEM;
 	}
-	listing_free_labels(labels, count);
+	catalog_free_labels(labels, count);
 	return err;
 }
 
@@ -73,7 +73,7 @@ add_epochs(struct profile_sets *sets, const struct profile_set *from, struct pro
 	size_t count;
 	int err;
 
-	err = listing_epochs(profile, &from->request, &ids, &count, why, size);
+	err = catalog_choose_epochs(profile, &from->request, &ids, &count, why, size);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < count; i++) {

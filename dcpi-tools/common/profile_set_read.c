@@ -61,7 +61,7 @@ fill_batch(struct reading *reading, size_t first, struct batch *batch)
 	memset(batch, 0, sizeof(*batch));
 	for (size_t i = first; i < reading->sets->count && batch->count < BATCH_MAX; i++) {
 		if (sets[i].is_read || !is_alike(&sets[i], &sets[first]) ||
-		    !selection_is_beside(&sets[i].request, &sets[first].request))
+		    !selection_shares_scope(&sets[i].request, &sets[first].request))
 			continue;
 		sets[i].is_read = true;
 		batch->requests[batch->count] = &sets[i].request;

@@ -13,7 +13,7 @@
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
 
 #define SERIES_MAX    3
 #define RUNS_LEAST    3
@@ -275,11 +275,11 @@ read_labels(struct run_history *history, const struct profile_sets *sets, const 
 	size_t count, used;
 	int err = symbolizer ? 0 : -ENOMEM;
 
-	if (!err && listing_labels(database->profile, &all, &labels, &count, why, sizeof(why)) == 0) {
+	if (!err && catalog_labels(database->profile, &all, &labels, &count, why, sizeof(why)) == 0) {
 		used = find_series(sets, labels, count, series);
 		for (size_t i = 0; i < used && !err; i++)
 			err = read_series(history, &series[i], event, database, symbolizer, &belief);
-		listing_free_labels(labels, count);
+		catalog_free_labels(labels, count);
 	}
 	symbolizer_free(symbolizer);
 	if (history->series > 0) {

@@ -11,7 +11,7 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/time_text.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
 #include "profile/profile.h"
 #include "profile/selection.h"
 
@@ -58,7 +58,7 @@ find_epochs(const char *directory, const char *which, uint32_t **ids, size_t *co
 	*count = 0;
 	if (err)
 		return say_cannot(directory, "open the profile database", err);
-	err = listing_epochs(profile, &request, ids, count, why, sizeof(why));
+	err = catalog_choose_epochs(profile, &request, ids, count, why, sizeof(why));
 	if (err == -DCPI_ENOSELECTION && find_by_label(profile, which, ids, count) == 0)
 		err = 0;
 	profile_close(profile);
@@ -98,7 +98,7 @@ print_kept(const char *directory)
 
 	if (err)
 		return say_cannot(directory, "open the profile database", err);
-	err = listing_read_epochs(profile, &epochs, &count);
+	err = catalog_read_epochs(profile, &epochs, &count);
 	profile_close(profile);
 	if (err)
 		return say_cannot(directory, "read the profile database", err);

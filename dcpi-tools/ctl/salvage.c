@@ -9,7 +9,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/status_text.h"
 #include "profile/profile.h"
-#include "profile/salvage.h"
+#include "salvage/salvage.h"
 
 static void
 print_count(const char *what, const struct salvage_count *count, bool is_known)

@@ -10,7 +10,7 @@
 #include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
 
 /* While a side is read. */
 struct diff_reader {
@@ -370,7 +370,7 @@ side_each_run(struct diff_side *side, const struct profile_set_visit *visit, sid
 
 	if (!visit->set->has_runs)
 		return STATUS_OK;
-	err = listing_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
+	err = catalog_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
 	if (err)
 		return database_cannot_read(visit->database, err);
 	side->run_totals = calloc(count + 1, sizeof(*side->run_totals));
@@ -378,7 +378,7 @@ side_each_run(struct diff_side *side, const struct profile_set_visit *visit, sid
 	err = side->run_totals && side->run_units ? 0 : -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++)
 		err = read_run(side, visit, labels[i], count, visit_run, context);
-	listing_free_labels(labels, count);
+	catalog_free_labels(labels, count);
 	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
 }
 

@@ -13,7 +13,7 @@
 
 #include "process/context_table.h"
 #include "process/image_table.h"
-#include "profile/edge_list.h"
+#include "profile/edges.h"
 #include "profile/profile.h"
 #include "tally/tally.h"
 

@@ -109,7 +109,7 @@ renew(struct pending *pending)
 
 	if (!err)
 		attribution_renew(pending->attribution, pending->images, pending->contexts);
-	profile_renew_session(pending->profile);
+	profile_reset_session(pending->profile);
 	image_table_free(images);
 	context_table_free(contexts);
 	tally_clear(pending->tally);

@@ -13,7 +13,7 @@
 
 #include "dcpi-tools/import/build_ids.h"
 #include "process/attribution.h"
-#include "profile/edge_list.h"
+#include "profile/edges.h"
 #include "profile/profile.h"
 #include "tally/tally.h"
 

@@ -10,7 +10,7 @@
 
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/import/perf_import.h"
-#include "profile/adopt.h"
+#include "profile/merge_database.h"
 
 /* As text. 0 or an error of writing. */
 int import_report_print(const struct perf_import_report *report, const char *file, const struct output *output);
@@ -19,7 +19,7 @@ int import_report_print(const struct perf_import_report *report, const char *fil
 json_t *import_report_json(const struct perf_import_report *report, const char *file);
 
 /* The same of another database that became part of this one. */
-int adoption_print(const struct adoption *adoption, const char *directory, const struct output *output);
-json_t *adoption_json(const struct adoption *adoption, const char *directory);
+int adoption_print(const struct database_merge *adoption, const char *directory, const struct output *output);
+json_t *adoption_json(const struct database_merge *adoption, const char *directory);
 
 #endif

@@ -7,7 +7,7 @@
 #include "dcpi-tools/import/report.h"
 
 int
-adoption_print(const struct adoption *adoption, const char *directory, const struct output *output)
+adoption_print(const struct database_merge *adoption, const char *directory, const struct output *output)
 {
 	const uint64_t epochs = adoption->epochs + adoption->updated;
 	FILE *stream = output->stream;
@@ -32,7 +32,7 @@ adoption_print(const struct adoption *adoption, const char *directory, const str
 }
 
 json_t *
-adoption_json(const struct adoption *adoption, const char *directory)
+adoption_json(const struct database_merge *adoption, const char *directory)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "database", json_shown(directory),
 	                 "first_epoch", adoption->first ? json_count(adoption->first) : json_null(), "last_epoch",

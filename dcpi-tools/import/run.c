@@ -128,7 +128,7 @@ import_recording(struct import_run *run, const char *file, int fd, struct import
 		.sums = request->sums,
 		.stop = &stop,
 	};
-	struct adoption adoption = {0};
+	struct database_merge adoption = {0};
 	int result, err = 0;
 
 	result = perf_import(&recording, report);
@@ -200,7 +200,7 @@ import_database(struct import_run *run, const char *directory)
 {
 	const struct import_request *request = run->request;
 	struct database database;
-	struct adoption adoption;
+	struct database_merge adoption;
 	int status, err;
 
 	if (is_same_directory(directory, request->options.directory)) {

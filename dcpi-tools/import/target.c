@@ -61,15 +61,16 @@ proceed(void *context, uint64_t done, uint64_t all)
 }
 
 int
-target_adopt(struct target *target, struct profile *from, const char *host, const char *what, struct adoption *adoption)
+target_adopt(struct target *target, struct profile *from, const char *host, const char *what,
+             struct database_merge *adoption)
 {
 	struct proceeding proceeding = {.target = target};
-	const struct adoption_options options = {.host = host, .proceed = proceed, .context = &proceeding};
+	const struct database_merge_options options = {.host = host, .proceed = proceed, .context = &proceeding};
 	int err = target->profile ? 0 : open_again(target);
 
 	progress_begin(&proceeding.progress, what);
 	for (int i = 0; i < TRIES && !err; i++) {
-		err = profile_adopt(target->profile, from, &options, adoption);
+		err = profile_merge_database(target->profile, from, &options, adoption);
 		if (err != -ESTALE)
 			break;
 		err = open_again(target);

@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "profile/adopt.h"
+#include "profile/merge_database.h"
 
 struct target {
 	const char *directory; /* borrowed */
@@ -21,10 +21,10 @@ int target_open(struct target *target, const char *directory, const volatile sig
 void target_close(struct target *target);
 
 /*
- * All that `from` holds becomes part of it, or nothing; `host` as in struct adoption_options; `what` is said when it
- * takes long. As profile_adopt(), or -EINTR when it was told to stop.
+ * All that `from` holds becomes part of it, or nothing; `host` as in struct database_merge_options; `what` is said when
+ * it takes long. As profile_merge_database(), or -EINTR when it was told to stop.
  */
 int target_adopt(struct target *target, struct profile *from, const char *host, const char *what,
-                 struct adoption *adoption);
+                 struct database_merge *adoption);
 
 #endif

@@ -15,8 +15,8 @@
 #include "dcpi-tools/tar/archive.h"
 #include "dcpi-tools/tar/images.h"
 #include "dcpi-tools/tar/request.h"
+#include "profile/profile.h"
 #include "profile/retention.h"
-#include "profile/snapshot.h"
 
 #define ROOM_BYTES (UINT64_C(8) << 30) /* that a copy may grow by */
 

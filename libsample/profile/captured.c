@@ -1,177 +1,353 @@
+/* Values of captured images. dcpi-capture links this file, so it uses nothing of the store: see captured_store.c. */
 #include "profile/captured.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
 
-#include "profile/captured_table.h"
-#include "profile/handle.h"
-#include "profile/identity.h"
-#include "profile/records.h"
+#include "base/error.h"
+#include "profile/codec.h"
 
-static int
-count_bytes(const struct store *store, MDB_txn *txn, uint64_t *bytes)
-{
-	uint64_t text = 0;
-	int err = store_table_bytes(store, txn, TABLE_SYMBOLS, bytes);
-
-	if (!err && store->has[TABLE_TEXT])
-		err = store_table_bytes(store, txn, TABLE_TEXT, &text);
-	*bytes += text;
-	return err;
-}
-
-static int
-put_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured_value *symbols)
-{
-	struct byte_writer writer = BYTE_WRITER_INIT;
-	int err;
-
-	write_bytes(&writer, symbols->data, symbols->size);
-	err = store_put(store, txn, TABLE_SYMBOLS, image, &writer);
-	writer_fini(&writer);
-	return err;
-}
+#define COMPRESSION_LEVEL 3
+#define FLAG              1u /* of a segment: executable; of a section: code */
+#define MACHINE_END       65536
 
 /*
- * Several files may have one build-id, and anybody can make one that names functions wrongly. So what was captured from
- * root's file removes what is there of another user's, and is never replaced by it: -EEXIST. Without an owner
- * (CAPTURED_ANYBODYS) nothing is removed or refused.
+ * The end of a value as a zstd frame: a varint with the decompressed size, and the frame, up to the value's end. 0 or
+ * -ENOMEM.
  */
 static int
-settle_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner)
+compressed_write(struct byte_writer *writer, const void *data, size_t size)
 {
-	struct image_record *record;
-	bool is_roots = false;
-	MDB_val value;
-	int err;
+	size_t bound = ZSTD_compressBound(size);
+	void *frame = malloc(bound);
+	size_t length;
 
-	if (owner == CAPTURED_ANYBODYS)
-		return 0;
-	record = malloc(sizeof(*record));
-	if (!record)
+	if (!frame)
 		return -ENOMEM;
-	err = store_get(store, txn, TABLE_IMAGES, image, &value);
-	if (!err)
-		err = image_decode(value.mv_data, value.mv_size, record);
-	if (!err)
-		is_roots = record->has_roots_names;
-	free(record);
-	if (err || is_roots)
-		return err || owner == CAPTURED_ROOTS ? err : -EEXIST;
-	if (owner == CAPTURED_OTHERS)
-		return 0;
-	err = captured_table_remove(store, txn, image);
-	if (!err)
-		err = store_remove(store, txn, TABLE_SYMBOLS, image);
-	return err && err != -ENOENT ? err : identity_set_roots_names(store, txn, image);
+	length = ZSTD_compress(frame, bound, data, size, COMPRESSION_LEVEL);
+	if (!ZSTD_isError(length)) {
+		write_varint(writer, size);
+		write_bytes(writer, frame, length);
+	}
+	free(frame);
+	return ZSTD_isError(length) || writer->failed ? -ENOMEM : 0;
 }
 
-static bool
-is_too_large(const struct captured *captured)
+/* The size before the frame, at most `max` (a damaged value must not ask for all memory); else the reader fails. */
+static size_t
+compressed_size(struct byte_reader *reader, size_t max)
 {
-	bool large = captured->symbols.size > CAPTURED_VALUE_MAX || captured->layout.size > CAPTURED_VALUE_MAX;
-
-	for (size_t i = 0; i < captured->parcel_count; i++)
-		large |= captured->parcels[i].size > CAPTURED_VALUE_MAX ||
-		         captured->parcels[i].block == CAPTURED_BLOCK_NONE;
-	return large;
+	return (size_t)read_varint_below(reader, (uint64_t)max + 1);
 }
 
+/* Decompress the rest of `reader` into exactly `size` bytes. 0 or -DCPI_EDAMAGED. */
 static int
-put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured *captured, uint64_t limit)
+compressed_read(struct byte_reader *reader, void *data, size_t size)
 {
-	uint64_t bytes = 0;
-	MDB_val there;
-	int err = store_get(store, txn, TABLE_IMAGES, image, &there);
+	size_t result;
 
-	if (!err)
-		err = settle_owner(store, txn, image, captured->owner);
-	if (!err && captured->symbols.data)
-		err = put_symbols(store, txn, image, &captured->symbols);
-	if (!err && captured->layout.data)
-		err = captured_table_put(store, txn, image, CAPTURED_BLOCK_NONE, captured->layout.data,
-		                         captured->layout.size, 0);
-	for (size_t i = 0; i < captured->parcel_count && !err; i++)
-		err = captured_table_put(store, txn, image, captured->parcels[i].block, captured->parcels[i].data,
-		                         captured->parcels[i].size, 0);
-	if (!err)
-		err = count_bytes(store, txn, &bytes);
-	return !err && limit && bytes > limit ? -EDQUOT : err;
+	if (reader->failed)
+		return -DCPI_EDAMAGED;
+	/* zstd decompresses all frames that follow: together they must fill the data exactly. */
+	result = ZSTD_decompress(data, size, reader->at, reader_left(reader));
+	return !ZSTD_isError(result) && result == size ? 0 : -DCPI_EDAMAGED;
+}
+
+/* FORMAT_1 has neither sizes nor code without a name. */
+static bool
+is_format_1(const struct profile_symbol *symbols, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].size || !symbols[i].name)
+			return false;
+	return true;
 }
 
 int
-profile_put_captured(struct profile *profile, uint32_t image, const struct captured *captured, uint64_t limit)
+captured_symbols_encode(const struct profile_symbol *symbols, size_t count, struct byte_writer *writer)
 {
-	MDB_txn *txn;
+	struct byte_writer text = BYTE_WRITER_INIT;
+	const bool is_old = is_format_1(symbols, count);
+	uint64_t before = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		const char *name = symbols[i].name ? symbols[i].name : "";
+
+		if (symbols[i].offset < before)
+			err = -EINVAL;
+		write_varint(&text, symbols[i].offset - before);
+		if (!is_old)
+			write_varint(&text, symbols[i].size);
+		write_bytes(&text, name, strlen(name) + 1);
+		before = symbols[i].offset;
+		if (!err && text.size > CAPTURED_SYMBOLS_TEXT_MAX)
+			err = -EFBIG;
+	}
+	write_u8(writer, is_old ? FORMAT_1 : FORMAT_2);
+	if (!err)
+		err = text.failed ? -ENOMEM : compressed_write(writer, text.data, text.size);
+	writer_fini(&text);
+	return err;
+}
+
+/* The text of encoded symbols, `*text_size` bytes for free(), or NULL with *err set. */
+static char *
+decompress_text(const void *data, size_t size, size_t *text_size, bool *is_old, int *err)
+{
+	struct byte_reader reader;
+	char *text;
+
+	reader_init(&reader, data, size);
+	*is_old = read_format_until(&reader, FORMAT_2) == FORMAT_1;
+	*text_size = compressed_size(&reader, CAPTURED_SYMBOLS_TEXT_MAX);
+	*err = -DCPI_EDAMAGED;
+	if (reader.failed)
+		return NULL;
+	text = malloc(*text_size ? *text_size : 1);
+	*err = text ? compressed_read(&reader, text, *text_size) : -ENOMEM;
+	if (!*err)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static size_t
+count_nuls(const char *text, size_t size)
+{
+	size_t count = 0;
+
+	for (const char *at = text; at < text + size; at++)
+		count += *at == '\0';
+	return count;
+}
+
+/* Split `text` into `capacity` symbols at most; how many, or -DCPI_EDAMAGED. Names point into the text. */
+static int
+split_text(const char *text, size_t size, bool is_old, struct profile_symbol *symbols, size_t capacity, size_t *count)
+{
+	struct byte_reader reader;
+	uint64_t offset = 0;
+
+	reader_init(&reader, text, size);
+	for (*count = 0; !reader.failed && reader_left(&reader) > 0; ++*count) {
+		uint64_t distance = read_varint(&reader), length = is_old ? 0 : read_varint(&reader);
+		const uint8_t *end = reader.failed ? NULL : memchr(reader.at, '\0', reader_left(&reader));
+
+		if (!end || *count == capacity || distance > UINT64_MAX - offset)
+			return -DCPI_EDAMAGED;
+		offset += distance;
+		symbols[*count].offset = offset;
+		symbols[*count].size = length;
+		symbols[*count].name = is_old || *reader.at ? (const char *)reader.at : NULL;
+		reader.at = end + 1;
+	}
+	return reader.failed ? -DCPI_EDAMAGED : 0;
+}
+
+int
+captured_symbols_decode(const void *data, size_t size, struct profile_symbol **symbols, size_t *count)
+{
+	struct profile_symbol *list = NULL;
+	size_t text_size, capacity;
+	char *text;
+	bool is_old;
 	int err;
 
-	if (!profile->store.write || is_too_large(captured))
-		return -EINVAL;
-	err = store_begin(&profile->store, true, &txn);
-	if (err)
+	text = decompress_text(data, size, &text_size, &is_old, &err);
+	if (!text)
 		return err;
-	return store_end(&profile->store, txn, put_all(&profile->store, txn, image, captured, limit));
+	/* Each symbol ends with a NUL (and a distance of 0 is one, too): this bounds their number. */
+	capacity = count_nuls(text, text_size);
+	list = malloc(capacity * sizeof(*list) + text_size + 1);
+	err = -ENOMEM;
+	if (list) {
+		memcpy(list + capacity, text, text_size);
+		err = split_text((char *)(list + capacity), text_size, is_old, list, capacity, count);
+	}
+	free(text);
+	if (err) {
+		free(list);
+		return err;
+	}
+	*symbols = list;
+	return 0;
 }
 
 int
-profile_find_image(struct profile *profile, const struct image *image, uint32_t *number)
+captured_layout_encode(const struct captured_layout *layout, struct byte_writer *writer)
 {
-	MDB_txn *txn;
-	int err = store_begin(&profile->store, false, &txn);
+	if (layout->segment_count > CAPTURED_SEGMENTS_MAX || layout->section_count > CAPTURED_SECTIONS_MAX)
+		return -E2BIG;
+	write_u8(writer, FORMAT_1);
+	write_varint(writer, layout->machine);
+	write_varint(writer, layout->segment_count);
+	for (size_t i = 0; i < layout->segment_count; i++) {
+		const struct captured_segment *segment = &layout->segments[i];
 
-	if (err)
-		return err;
-	return store_leave(&profile->store, txn, identity_find_image(&profile->store, txn, image, number));
+		write_varint(writer, segment->offset);
+		write_varint(writer, segment->address);
+		write_varint(writer, segment->size);
+		write_varint(writer, segment->executable ? FLAG : 0);
+	}
+	write_varint(writer, layout->section_count);
+	for (size_t i = 0; i < layout->section_count; i++) {
+		const struct captured_section *section = &layout->sections[i];
+
+		write_varint(writer, section->address);
+		write_varint(writer, section->size);
+		write_varint(writer, section->is_code ? FLAG : 0);
+	}
+	return writer->failed ? -ENOMEM : 0;
+}
+
+static void
+read_segments(struct byte_reader *reader, struct captured_layout *layout)
+{
+	for (size_t i = 0; i < layout->segment_count; i++) {
+		struct captured_segment *segment = &layout->segments[i];
+
+		segment->offset = read_varint(reader);
+		segment->address = read_varint(reader);
+		segment->size = read_varint(reader);
+		segment->executable = read_varint_below(reader, FLAG + 1);
+		reader->failed |=
+			segment->size > UINT64_MAX - segment->offset || segment->size > UINT64_MAX - segment->address;
+	}
+}
+
+static void
+read_sections(struct byte_reader *reader, struct captured_layout *layout)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < layout->section_count; i++) {
+		struct captured_section *section = &layout->sections[i];
+
+		section->address = read_varint(reader);
+		section->size = read_varint(reader);
+		section->is_code = read_varint_below(reader, FLAG + 1);
+		if (section->address < end || section->size > UINT64_MAX - section->address)
+			reader->failed = true;
+		end = section->address + section->size;
+	}
+}
+
+/* An empty one with room for the most there can be. */
+static struct captured_layout *
+layout_new(void)
+{
+	struct captured_layout *layout =
+		calloc(1, sizeof(*layout) + CAPTURED_SEGMENTS_MAX * sizeof(struct captured_segment) +
+	                          CAPTURED_SECTIONS_MAX * sizeof(struct captured_section));
+
+	if (!layout)
+		return NULL;
+	layout->segments = (struct captured_segment *)(layout + 1);
+	layout->sections = (struct captured_section *)(layout->segments + CAPTURED_SEGMENTS_MAX);
+	return layout;
 }
 
 int
-profile_identify_image(struct profile *profile, uint32_t session, const struct image *image)
+captured_layout_decode(const void *data, size_t size, struct captured_layout **layout)
 {
-	uint32_t number;
-	MDB_txn *txn;
+	struct captured_layout *made = layout_new();
+	struct byte_reader reader;
+
+	if (!made)
+		return -ENOMEM;
+	reader_init(&reader, data, size);
+	read_format(&reader);
+	made->machine = (uint16_t)read_varint_below(&reader, MACHINE_END);
+	made->segment_count = (size_t)read_varint_below(&reader, CAPTURED_SEGMENTS_MAX + 1);
+	read_segments(&reader, made);
+	made->section_count = (size_t)read_varint_below(&reader, CAPTURED_SECTIONS_MAX + 1);
+	read_sections(&reader, made);
+	if (!reader_done(&reader)) {
+		free(made);
+		return -DCPI_EDAMAGED;
+	}
+	*layout = made;
+	return 0;
+}
+
+/* The text of all blocks in one frame: neighbours compress better together. */
+static int
+write_parcel_text(const struct captured_block *blocks, size_t count, struct byte_writer *writer)
+{
+	uint8_t *bytes = malloc(count * CAPTURED_BLOCK_SIZE);
 	int err;
 
-	if (!profile->store.write || session >= profile->images.count)
-		return -EINVAL;
-	err = store_begin(&profile->store, true, &txn);
-	if (err)
-		return err;
-	err = store_end(&profile->store, txn, identity_intern_image(&profile->store, txn, image, &number));
-	if (!err)
-		profile->images.numbers[session] = number;
+	if (!bytes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		memcpy(bytes + i * CAPTURED_BLOCK_SIZE, blocks[i].bytes, CAPTURED_BLOCK_SIZE);
+	err = compressed_write(writer, bytes, count * CAPTURED_BLOCK_SIZE);
+	free(bytes);
 	return err;
 }
 
 int
-profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout)
+captured_parcel_encode(const struct captured_block *blocks, size_t count, struct byte_writer *writer)
 {
-	uint8_t name[CAPTURED_KEY_SIZE];
-	MDB_val key = {sizeof(name), name}, value;
-	MDB_txn *txn;
-	int err, gone;
+	uint64_t next = 0;
 
-	if (!profile->store.has[TABLE_TEXT])
-		return -ENOENT;
-	captured_key_encode(image, CAPTURED_BLOCK_NONE, name);
-	err = store_begin(&profile->store, false, &txn);
-	if (err)
-		return err;
-	err = store_error(mdb_get(txn, profile->store.tables[TABLE_TEXT], &key, &value));
-	if (!err)
-		err = captured_layout_decode(value.mv_data, value.mv_size, layout);
-	gone = store_leave(&profile->store, txn, 0);
-	if (gone && !err)
-		free(*layout);
-	return gone ? gone : err;
+	if (count == 0 || count > CAPTURED_PARCEL_MAX)
+		return -EINVAL;
+	write_u8(writer, FORMAT_1);
+	write_varint(writer, count);
+	for (size_t i = 0; i < count; i++) {
+		if (blocks[i].number < next || blocks[i].number == CAPTURED_BLOCK_NONE)
+			return -EINVAL;
+		write_varint(writer, blocks[i].number - next);
+		next = (uint64_t)blocks[i].number + 1;
+	}
+	return write_parcel_text(blocks, count, writer);
+}
+
+/* Read the blocks' numbers, ascending. How many, or -DCPI_EDAMAGED. */
+static int
+read_parcel_blocks(struct byte_reader *reader, uint32_t blocks[CAPTURED_PARCEL_MAX])
+{
+	size_t count;
+	uint64_t next = 0;
+
+	read_format(reader);
+	count = (size_t)read_varint_below(reader, CAPTURED_PARCEL_MAX + 1);
+	for (size_t i = 0; i < count; i++) {
+		next += read_varint_u32(reader);
+		if (next >= CAPTURED_BLOCK_NONE)
+			reader->failed = true;
+		blocks[i] = (uint32_t)next++;
+	}
+	return reader->failed || count == 0 ? -DCPI_EDAMAGED : (int)count;
 }
 
 int
-profile_captured_bytes(struct profile *profile, uint64_t *bytes)
+captured_parcel_blocks(const void *data, size_t size, uint32_t blocks[CAPTURED_PARCEL_MAX])
 {
-	MDB_txn *txn;
-	int err = store_begin(&profile->store, false, &txn);
+	struct byte_reader reader;
 
-	if (err)
-		return err;
-	return store_leave(&profile->store, txn, count_bytes(&profile->store, txn, bytes));
+	reader_init(&reader, data, size);
+	return read_parcel_blocks(&reader, blocks);
+}
+
+int
+captured_parcel_decode(const void *data, size_t size, uint32_t blocks[CAPTURED_PARCEL_MAX],
+                       uint8_t bytes[CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE])
+{
+	struct byte_reader reader;
+	int count, err;
+
+	reader_init(&reader, data, size);
+	count = read_parcel_blocks(&reader, blocks);
+	if (count < 0)
+		return count;
+	if (compressed_size(&reader, SIZE_MAX - 1) != (size_t)count * CAPTURED_BLOCK_SIZE)
+		return -DCPI_EDAMAGED;
+	err = compressed_read(&reader, bytes, (size_t)count * CAPTURED_BLOCK_SIZE);
+	return err ? err : count;
 }

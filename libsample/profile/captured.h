@@ -1,11 +1,11 @@
 /*
- * captured.h - what was taken of an image while its file was there: names, layout and pieces of its text
+ * captured.h - what was captured of an image while its file existed: names, layout and pieces of its text
  *
- * A profile may outlive its binaries. `symbols` has the names of an image; `text` has its layout - which offsets are
- * which ELF addresses, where code is - and blocks of its bytes as a running program has them, in parcels of some blocks
- * each. What a parcel holds is never written again: parcels of an image have no block in common. All is
- * compressed when it is encoded and not looked into when it is stored: values may come from a process that read a
- * hostile file, and whoever reads them distrusts them.
+ * A profile may outlive its binaries. `symbols` has the names of an image; `text` has its layout - the mapping of
+ * offsets to ELF addresses, and where code is - and blocks of its bytes as a running program has them, in parcels of
+ * some blocks each. A block is written once: parcels of an image have no block in common. Values are compressed when
+ * they are encoded, and stored without a check: they may come from a process that read a hostile file, so readers must
+ * not trust them.
  * Thread rule: values are plain data; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_CAPTURED_H
@@ -24,6 +24,8 @@
 #define CAPTURED_SECTIONS_MAX 4096
 #define CAPTURED_BLOCK_NONE   UINT32_MAX  /* no block has this number */
 #define CAPTURED_VALUE_MAX    (16u << 20) /* bytes of one encoded value */
+
+#define CAPTURED_SYMBOLS_TEXT_MAX (64u << 20) /* bytes before compression; the names of a kernel are 5 MB */
 
 /* A stretch of offsets and the ELF addresses that it is loaded at. */
 struct captured_segment {
@@ -50,7 +52,7 @@ struct captured_block {
 	const uint8_t *bytes; /* CAPTURED_BLOCK_SIZE; zeros where the image has nothing */
 };
 
-/* What is there of an image's text, ascending by number. */
+/* The captured text of an image, ascending by number. */
 struct captured_text {
 	struct captured_block *blocks;
 	size_t count;
@@ -59,8 +61,15 @@ struct captured_text {
 
 /* ---- values ---- */
 
-/* Names for `symbols`, ascending by offset. 0; -EINVAL; -EFBIG; -ENOMEM. */
+/*
+ * The names of an image: a format byte and, compressed, for each name the varint distance from the offset before, in
+ * FORMAT_2 the varint size, the name - empty for code without one - and a NUL. 0; -EINVAL for offsets that descend;
+ * -EFBIG past CAPTURED_SYMBOLS_TEXT_MAX; -ENOMEM.
+ */
 int captured_symbols_encode(const struct profile_symbol *symbols, size_t count, struct byte_writer *writer);
+
+/* *symbols is one piece of memory, names and all, for free(). 0, -ENOMEM or -DCPI_EDAMAGED. */
+int captured_symbols_decode(const void *data, size_t size, struct profile_symbol **symbols, size_t *count);
 
 /* 0; -E2BIG past the maxima above; -ENOMEM. */
 int captured_layout_encode(const struct captured_layout *layout, struct byte_writer *writer);
@@ -74,7 +83,7 @@ int captured_parcel_encode(const struct captured_block *blocks, size_t count, st
 /* The numbers of its blocks, without its text; how many, or -DCPI_EDAMAGED. */
 int captured_parcel_blocks(const void *data, size_t size, uint32_t blocks[CAPTURED_PARCEL_MAX]);
 
-/* And the text, into `bytes`. As above, or -ENOMEM. */
+/* The numbers of its blocks, and the text into `bytes`. How many blocks, -DCPI_EDAMAGED, or -ENOMEM. */
 int captured_parcel_decode(const void *data, size_t size, uint32_t blocks[CAPTURED_PARCEL_MAX],
                            uint8_t bytes[CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE]);
 
@@ -89,8 +98,8 @@ struct captured_value {
 
 /* Whose file it was taken from. */
 enum captured_owner {
-	CAPTURED_ANYBODYS, /* not known, or it does not matter */
-	CAPTURED_ROOTS,    /* nobody but root could have put it where it was (process/file_owner.h) */
+	CAPTURED_ANYBODYS, /* not known, or without effect */
+	CAPTURED_ROOTS,    /* only root could have put the file at its path (process/file_owner.h) */
 	CAPTURED_OTHERS,
 };
 
@@ -103,20 +112,20 @@ struct captured {
 };
 
 /*
- * Store it in one transaction. What is from root's file takes the place of all that is there from others' files.
- * 0; -ENOENT when there is no such image; -EEXIST when it is from another's file, and what is there from root's;
- * -EDQUOT when all that was captured would take more than `limit` bytes (0: no limit); -EINVAL for a reader, or a value
- * past CAPTURED_VALUE_MAX; what writing says. Then nothing was stored.
+ * Store it in one transaction. Values from root's file replace all values from other users' files.
+ * 0; -ENOENT when there is no such image; -EEXIST when the new values are from another user's file and the stored ones
+ * from root's; -EDQUOT when all captured values would take more than `limit` bytes (0: no limit); -EINVAL for a reader,
+ * or a value past CAPTURED_VALUE_MAX; an error of writing. After an error nothing was stored.
  */
 int profile_put_captured(struct profile *profile, uint32_t image, const struct captured *captured, uint64_t limit);
 
-/* The database's number of what has the identity of `image`. 0, -ENOENT, or an error. */
+/* The database's number of the image that has the identity of `image`. 0, -ENOENT, or an error. */
 int profile_find_image(struct profile *profile, const struct image *image, uint32_t *number);
 
 /*
- * A writer's: image `session` of its batches was written as a file, and its build-id is known now: `image` is the whole
- * of it. From now on it is the image of that build-id; what was counted before is, too, unless there was one already:
- * then both are there, with one build-id. 0 or an error: nothing has changed.
+ * For a writer: image `session` of its batches was flushed without a build-id, which is known now; `image` has it. From
+ * now on the number stands for the image of that build-id, to which the earlier counts belong, too, unless the database
+ * already had such an image: then there are two with this build-id. 0; or an error, and nothing has changed.
  */
 int profile_identify_image(struct profile *profile, uint32_t session, const struct image *image);
 
@@ -127,12 +136,12 @@ int profile_get_layout(struct profile *profile, uint32_t image, struct captured_
 int profile_get_text(struct profile *profile, uint32_t image, struct captured_text *text);
 void captured_text_fini(struct captured_text *text);
 
-/* The numbers of the blocks that are there, ascending, for free(); and whether there are names and a layout. */
+/* The numbers of the captured blocks, ascending, for free(); and whether there are names and a layout. */
 struct captured_extent {
 	uint32_t *blocks;
 	size_t count;
 	bool has_symbols, has_layout;
-	bool is_roots; /* all of it is from root's file */
+	bool is_roots; /* all of it comes from root's file */
 };
 int profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent);
 

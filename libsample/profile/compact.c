@@ -10,16 +10,108 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "profile/compact_copy.h"
-#include "profile/directory.h"
-#include "profile/handle.h"
+#include "profile/profile_internal.h"
 
+#define SYNC_BYTES  (UINT64_C(8) << 20) /* synced in one piece */
 #define HOLD_TRIES  5
-#define SPARE_SHARE 32                  /* of what is in use, and */
-#define SPARE_BYTES (UINT64_C(1) << 20) /* that others may write meanwhile */
+#define SPARE_SHARE 32                  /* of the bytes in use, and */
+#define SPARE_BYTES (UINT64_C(1) << 20) /* for writes of others during the copy */
+
+/* The new file gets owner and mode of the old one; 0 or -errno. */
+static int
+give_owner_and_mode(int directory, int fd)
+{
+	struct stat old, new;
+
+	if (fstatat(directory, DIRECTORY_DATA, &old, AT_SYMLINK_NOFOLLOW) < 0 || fstat(fd, &new) < 0)
+		return -errno;
+	if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) && fchown(fd, old.st_uid, old.st_gid) < 0)
+		return -errno;
+	return fchmod(fd, old.st_mode & 0777) < 0 ? -errno : 0;
+}
+
+static bool
+copy_is_canceled(struct compact_copy *copy)
+{
+	bool is_canceled;
+
+	pthread_mutex_lock(&copy->lock);
+	is_canceled = copy->is_canceled;
+	pthread_mutex_unlock(&copy->lock);
+	return is_canceled;
+}
+
+static void
+copy_set_file(struct compact_copy *copy, int fd)
+{
+	pthread_mutex_lock(&copy->lock);
+	copy->fd = fd;
+	pthread_mutex_unlock(&copy->lock);
+}
+
+/*
+ * fsync(2) of gigabytes may take half a minute and cannot be interrupted: sync in pieces. A file system without
+ * sync_file_range(2) refuses, and does all of it at the end.
+ */
+static int
+sync_file(struct compact_copy *copy, int fd)
+{
+	const unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	for (off64_t at = 0; at < stat.st_size && !copy_is_canceled(copy); at += SYNC_BYTES)
+		if (sync_file_range(fd, at, SYNC_BYTES, wait) < 0 && (errno == EIO || errno == ENOSPC))
+			return -errno;
+	if (copy_is_canceled(copy))
+		return -ECANCELED;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/*
+ * Write what is in use to DIRECTORY_COPY, which does not exist yet, and sync it. 0, an error, or -ECANCELED after
+ * profile_break_compaction(); the file is left.
+ */
+static int
+write_copy(struct profile *profile)
+{
+	struct compact_copy *copy = &profile->copy;
+	int fd = openat(profile->directory, DIRECTORY_COPY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = give_owner_and_mode(profile->directory, fd);
+	copy_set_file(copy, fd);
+	if (!err && copy_is_canceled(copy))
+		err = -ECANCELED;
+	if (!err)
+		err = store_error(mdb_env_copyfd2(profile->store.env, fd, MDB_CP_COMPACT));
+	if (err && copy_is_canceled(copy))
+		err = -ECANCELED;
+	if (!err)
+		err = sync_file(copy, fd);
+	copy_set_file(copy, -1);
+	close(fd);
+	return err;
+}
+
+/* LMDB's copy cannot be interrupted: replace its descriptor by one of a directory, which cannot be written to. */
+void
+profile_break_compaction(struct profile *profile)
+{
+	struct compact_copy *copy = &profile->copy;
+
+	pthread_mutex_lock(&copy->lock);
+	copy->is_canceled = true;
+	if (copy->fd >= 0)
+		(void)dup3(profile->directory, copy->fd, O_CLOEXEC); /* on failure it ends by itself */
+	pthread_mutex_unlock(&copy->lock);
+}
 
 static int
-measure(const struct profile *profile, const struct profile_stats *stats, struct compaction *compaction)
+measure_room(const struct profile *profile, const struct profile_stats *stats, struct compaction *compaction)
 {
 	struct statvfs statvfs;
 
@@ -43,9 +135,9 @@ last_transaction(MDB_env *env, size_t *number)
 	return err;
 }
 
-/* A transaction that changes nothing: the first value is stored as it is. */
+/* Commit a transaction that changes nothing: it stores the first value again. */
 static int
-write_nothing(struct store *store)
+commit_no_change(struct store *store)
 {
 	MDB_val key, value;
 	MDB_cursor *cursor;
@@ -83,23 +175,23 @@ static int
 make_last_transaction_odd(struct store *store)
 {
 	size_t number;
-	int err, repay_err;
+	int err, restore_err;
 
 	err = last_transaction(store->env, &number);
 	if (err || number % 2 == 1)
 		return err;
-	err = write_nothing(store);
+	err = commit_no_change(store);
 	if (err != -DCPI_EFULL)
 		return err;
-	err = store_lend(store, SPARE_BYTES);
+	err = store_raise_limit(store, SPARE_BYTES);
 	if (err)
 		return err;
-	err = write_nothing(store);
-	repay_err = store_repay(store);
-	return err ? err : repay_err;
+	err = commit_no_change(store);
+	restore_err = store_restore_limit(store);
+	return err ? err : restore_err;
 }
 
-/* Open it as LMDB would: what cannot be opened must not take the place of what can. */
+/* Open the copy by LMDB before it replaces the database. */
 static int
 check_copy(const struct profile *profile, uint64_t *bytes)
 {
@@ -123,24 +215,28 @@ check_copy(const struct profile *profile, uint64_t *bytes)
 	return err ? err : (number % 2 == 1 ? 0 : -EPROTO);
 }
 
-/* The new file is the database now: go on with it, whatever else fails. */
+/* The new file is the database now: open it, whatever else fails. */
 static int
-move_over(struct profile *profile)
+reopen_compacted(struct profile *profile)
 {
-	int err = fsync(profile->directory) < 0 ? -errno : 0; /* so that it is after a loss of power, too */
+	int err = fsync(profile->directory) < 0 ? -errno : 0; /* the rename must survive a loss of power */
 
-	/* for profile_recover(): it is no other one. Before, should opening it fail; after, for it may make a lock */
-	(void)place_note(&profile->place, profile->directory);
+	/*
+	 * profile_recover() must not take it for another database: note the files before opening, which may fail, and
+	 * after it, which may make a lock file.
+	 */
+	(void)directory_files_note(&profile->files, profile->directory);
 	store_close(&profile->store);
 	profile->store.size_limit = profile->size_limit;
 	if (store_open(&profile->store))
 		return -ENODEV;
-	return err ? err : place_note(&profile->place, profile->directory);
+	return err ? err : directory_files_note(&profile->files, profile->directory);
 }
 
 /*
- * Keep those who write beside us (dcpix) away until the copy is in place: what they add must not be missing there, nor
- * may they write to the old file afterwards, which counts its transactions in the same lock file.
+ * Hold a write transaction until the copy has replaced the database: what writers beside us (dcpix) add must not be
+ * missing in the copy, and they must not write to the old file afterwards, which shares the lock file and its
+ * transaction number with the new one.
  */
 static int
 hold_writers(struct store *store, MDB_txn **txn)
@@ -155,7 +251,7 @@ hold_writers(struct store *store, MDB_txn **txn)
 			return err;
 		if (mdb_txn_id(*txn) % 2 == 0)
 			return 0;
-		mdb_txn_abort(*txn); /* somebody wrote in between */
+		mdb_txn_abort(*txn); /* another process wrote in between */
 	}
 	return -EAGAIN;
 }
@@ -164,30 +260,32 @@ int
 profile_compact(struct profile *profile, struct compaction *compaction)
 {
 	struct profile_stats stats;
-	MDB_txn *txn = NULL;
+	MDB_txn *txn;
 	int err;
 
 	memset(compaction, 0, sizeof(*compaction));
 	if (!profile->store.write)
 		return -EINVAL;
-	if (profile->doubt.transaction) /* its number says whether it was written, and numbers begin again */
+	if (profile->uncertain.transaction) /* compaction would reset the number that tells whether it was written */
 		return -EIO;
 	err = profile_stats(profile, &stats);
-	if (!err)
-		err = measure(profile, &stats, compaction);
-	if (!err)
-		err = hold_writers(&profile->store, &txn);
+	if (err)
+		return err;
+	err = measure_room(profile, &stats, compaction);
+	if (err)
+		return err;
+	err = hold_writers(&profile->store, &txn);
 	if (err)
 		return err;
 	directory_remove_copy(profile->directory);
-	err = compact_write_copy(profile);
+	err = write_copy(profile);
 	if (!err)
 		err = check_copy(profile, &compaction->after_bytes);
 	if (!err && renameat(profile->directory, DIRECTORY_COPY, profile->directory, DIRECTORY_DATA) < 0)
 		err = -errno;
 	mdb_txn_abort(txn);
 	if (!err)
-		return move_over(profile);
+		return reopen_compacted(profile);
 	directory_remove_copy(profile->directory);
 	return err;
 }

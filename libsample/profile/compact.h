@@ -1,9 +1,9 @@
 /*
- * compact.h - space that nothing uses any more goes back to the file system
+ * compact.h - free pages go back to the file system
  *
- * LMDB uses pages again but never gives one back. A compaction writes what is in use to a new file beside the old one
- * and renames it over: whoever has the old one open keeps it as it was, and whoever is killed half-way leaves the old
- * or the new one, whole. The writer goes on with the new file.
+ * LMDB reuses free pages but never shrinks its file. A compaction writes the pages in use to a new file and renames it
+ * over the old one: a process that has the old one open keeps it unchanged, and a kill leaves either the old or the new
+ * file, complete. The writer continues with the new file.
  * Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_COMPACT_H
@@ -23,15 +23,15 @@ struct compaction {
 
 /*
  * Compact a writer's profile. 0; -EINVAL for a reader's; -ENOSPC when the file system has no room for both files
- * (needed_bytes is more than free_bytes when that was known before); -EIO, -ENOMEM, -DCPI_EDAMAGED, ...: the old file
- * goes on. -ECANCELED when it was broken off: likewise. -ENODEV when the new file is in its place and could not be
- * opened: nothing can be read or written.
+ * (needed_bytes is more than free_bytes when that was known before); -EIO, -ENOMEM, -DCPI_EDAMAGED, ..., or -ECANCELED
+ * after profile_break_compaction(): the old file stays in use. -ENODEV when the new file has replaced it and could not
+ * be opened: nothing can be read or written.
  */
 int profile_compact(struct profile *profile, struct compaction *compaction);
 
 /*
- * Any thread may say it: a profile_compact() that is under way, or begins later, ends within moments with -ECANCELED,
- * unless it is done. It is for good: somebody leaves.
+ * For any thread: a profile_compact() that is under way, or begins later, soon ends with -ECANCELED, unless it is done.
+ * It cannot be undone: for a process that ends.
  */
 void profile_break_compaction(struct profile *profile);
 

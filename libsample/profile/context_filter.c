@@ -8,24 +8,24 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "profile/records.h"
-#include "profile/why.h"
+#include "profile/selection_error.h"
 
 #define SEEN_SIZE 256 /* bytes kept of a value for the sentence */
 
-/* Some values of what was asked for in vain. */
-struct seen {
-	char names[WHY_LIST_MAX][SEEN_SIZE];
+/* Some values that did not match, for the sentence. */
+struct unmatched {
+	char names[SELECTION_ERROR_LIST_MAX][SEEN_SIZE];
 	size_t count;
 	bool more;
 };
 
 static void
-seen_add(struct seen *seen, const char *name)
+unmatched_add(struct unmatched *seen, const char *name)
 {
 	for (size_t i = 0; i < seen->count; i++)
 		if (strncmp(seen->names[i], name, SEEN_SIZE - 1) == 0)
 			return;
-	seen->more = seen->count == WHY_LIST_MAX;
+	seen->more = seen->count == SELECTION_ERROR_LIST_MAX;
 	if (seen->more)
 		return;
 	memcpy(seen->names[seen->count], name, strnlen(name, SEEN_SIZE - 1));
@@ -76,7 +76,7 @@ first_asked(const struct selection_request *request, const struct context *conte
 }
 
 static int
-take_context(struct context_filter *filter, size_t *capacity, uint32_t number)
+append_context(struct context_filter *filter, size_t *capacity, uint32_t number)
 {
 	uint32_t *numbers = array_grow(filter->numbers, capacity, filter->count + 1, sizeof(*numbers));
 
@@ -89,7 +89,7 @@ take_context(struct context_filter *filter, size_t *capacity, uint32_t number)
 
 static int
 read_contexts(const struct store *store, MDB_txn *txn, const struct selection_request *request,
-              struct context_filter *filter, struct seen *seen)
+              struct context_filter *filter, struct unmatched *seen)
 {
 	struct context_record record;
 	struct store_walk walk;
@@ -103,13 +103,13 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 	while ((result = store_walk_next(&walk)) > 0) {
 		err = store_key_number(&walk.key, &number);
 		if (!err)
-			err = context_decode(walk.value.mv_data, walk.value.mv_size, &record);
+			err = context_record_decode(walk.value.mv_data, walk.value.mv_size, &record);
 		if (err)
 			break;
 		if (matches(request, &record.context))
-			err = take_context(filter, &capacity, number);
+			err = append_context(filter, &capacity, number);
 		else
-			seen_add(seen, first_asked(request, &record.context));
+			unmatched_add(seen, first_asked(request, &record.context));
 		if (err)
 			break;
 	}
@@ -118,26 +118,26 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 }
 
 static int
-say_no_match(const struct selection_request *request, const struct seen *seen, char *why, size_t size)
+explain_no_match(const struct selection_request *request, const struct unmatched *seen, char *why, size_t size)
 {
 	const char *kind = request->comm ? "command" : request->cgroup ? "cgroup" : "label";
 	const char *pattern = request->comm ? request->comm : request->cgroup ? request->cgroup : request->label;
 	size_t listed = 0;
 
-	why_append(why, size, "no %s matches ", kind);
-	why_append_name(why, size, pattern);
+	selection_error_append(why, size, "no %s matches ", kind);
+	selection_error_append_name(why, size, pattern);
 	if ((request->comm != NULL) + (request->cgroup != NULL) + (request->label != NULL) > 1)
-		why_append(why, size, " together with the other patterns");
+		selection_error_append(why, size, " together with the other patterns");
 	for (size_t i = 0; i < seen->count; i++) {
 		if (!seen->names[i][0])
 			continue;
-		why_append(why, size, listed++ ? ", " : "; there are ");
-		why_append_name(why, size, seen->names[i]);
+		selection_error_append(why, size, listed++ ? ", " : "; there are ");
+		selection_error_append_name(why, size, seen->names[i]);
 	}
 	if (listed == 0)
-		why_append(why, size, "; there is none");
+		selection_error_append(why, size, "; there is none");
 	else if (seen->more)
-		why_append(why, size, ", ...");
+		selection_error_append(why, size, ", ...");
 	return -DCPI_ENOSELECTION;
 }
 
@@ -145,7 +145,7 @@ int
 context_filter_init(const struct store *store, MDB_txn *txn, const struct selection_request *request,
                     struct context_filter *filter, char *why, size_t size)
 {
-	struct seen *seen;
+	struct unmatched *seen;
 	int err;
 
 	memset(filter, 0, sizeof(*filter));
@@ -157,7 +157,7 @@ context_filter_init(const struct store *store, MDB_txn *txn, const struct select
 		return -ENOMEM;
 	err = read_contexts(store, txn, request, filter, seen);
 	if (!err && filter->count == 0)
-		err = say_no_match(request, seen, why, size);
+		err = explain_no_match(request, seen, why, size);
 	free(seen);
 	return err;
 }

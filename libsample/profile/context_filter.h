@@ -14,7 +14,7 @@
 #include "profile/store.h"
 
 struct context_filter {
-	bool all;          /* nothing was asked for */
+	bool all;          /* the request has no patterns */
 	uint32_t *numbers; /* ascending */
 	size_t count;
 };

@@ -4,20 +4,25 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-#define DIRECTORY_MODE 0750
-#define SERVICE_USER   "dcpi"
+#define DIRECTORY_MODE   0750
+#define SERVICE_USER     "dcpi"
+#define WRITER_LOCK_MODE 0600 /* a user who can open the file can lock it and keep writers out */
+#define PID_TEXT_SIZE    16
+#define STALE_TRIES      100 /* in a second */
 
-/* Those that linux/magic.h does not have. */
+/* File systems that linux/magic.h does not list. */
 #define GFS2_MAGIC    0x01161970
 #define LUSTRE_MAGIC  0x0bd00bd0
 #define OCFS2_MAGIC   0x7461636f
@@ -84,8 +89,8 @@ is_loose(const struct stat *status)
 }
 
 /*
- * LMDB opens files by path and believes them: who can put others in their place, or wrote them, decides what a writer
- * does, with its rights.
+ * LMDB opens files by path and trusts their content: a user who can replace or write them controls the writer, which
+ * runs with our rights.
  */
 static int
 check_owners(int directory)
@@ -102,14 +107,14 @@ check_owners(int directory)
 			continue;
 		if (!directory_trusts(status.st_uid))
 			return -DCPI_EOWNER;
-		/* A lock file that others may write is replaced (store_open.c), a link is refused as one. */
+		/* store_open() replaces a lock file that others may write, and refuses a link. */
 		if (i == 0 && S_ISREG(status.st_mode) && is_loose(&status))
 			return -DCPI_EOWNER;
 	}
 	return 0;
 }
 
-/* Without the slashes at its end: with them, the kernel follows a symbolic link whatever the flags say. */
+/* Trailing slashes are removed: with them the kernel follows a symbolic link in spite of O_NOFOLLOW. */
 static char *
 path_without_slashes(const char *path)
 {
@@ -128,7 +133,7 @@ open_directory(const char *path)
 
 	if (directory >= 0)
 		return directory;
-	/* O_DIRECTORY wins over O_NOFOLLOW: a link is no directory, says the kernel. */
+	/* With O_DIRECTORY and O_NOFOLLOW the kernel reports a symbolic link as ENOTDIR. */
 	if (errno != ENOTDIR)
 		return -errno;
 	return lstat(path, &stat) == 0 && S_ISLNK(stat.st_mode) ? -DCPI_ESYMLINK : -ENOTDIR;
@@ -155,7 +160,7 @@ directory_open(const char *path, bool write)
 	err = write ? check_file_system(directory) : 0;
 	if (!err && write)
 		err = check_owners(directory);
-	if (!err && made && fchmod(directory, DIRECTORY_MODE) < 0) /* whatever the umask */
+	if (!err && made && fchmod(directory, DIRECTORY_MODE) < 0) /* independent of the umask */
 		err = -errno;
 	if (!err)
 		return directory;
@@ -179,5 +184,178 @@ void
 directory_remove_copy(int directory)
 {
 	if (unlinkat(directory, DIRECTORY_COPY, 0) < 0)
-		return; /* mostly it is not there; else the next compaction says why it cannot be made */
+		return; /* ENOENT mostly; else the next compaction cannot create the file and reports why */
+}
+
+/* A lock on the whole file, owned by the open file description: closing another descriptor does not release it. */
+static struct flock
+whole_file(void)
+{
+	return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static int
+write_pid(int lock)
+{
+	char text[PID_TEXT_SIZE];
+	int size = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(lock, 0) < 0)
+		return -errno;
+	if (pwrite(lock, text, (size_t)size, 0) != size)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static pid_t
+read_pid(int lock)
+{
+	char text[PID_TEXT_SIZE], *end;
+	ssize_t size = pread(lock, text, sizeof(text) - 1, 0);
+	long pid;
+
+	if (size < 0)
+		return -errno;
+	text[size] = '\0';
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	return errno || *end != '\n' || pid <= 0 || pid > INT32_MAX ? -EAGAIN : (pid_t)pid;
+}
+
+static bool
+is_owner_gone(int lock)
+{
+	const pid_t owner = read_pid(lock);
+
+	return owner > 0 && kill(owner, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * A writer that was killed while it started a program may have left a forked child that holds the lock until its
+ * execve(2): wait up to a second when the recorded owner is gone.
+ */
+static int
+take_lock(int lock)
+{
+	const struct timespec moment = {.tv_nsec = 1000000000 / STALE_TRIES};
+	struct flock range = whole_file();
+
+	for (unsigned tries = 0; fcntl(lock, F_OFD_SETLK, &range) < 0; tries++) {
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		if (tries == STALE_TRIES || !is_owner_gone(lock))
+			return -DCPI_ERUNNING;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
+int
+directory_lock(int directory)
+{
+	int lock = openat(directory, WRITER_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+	                  WRITER_LOCK_MODE);
+	int err;
+
+	if (lock < 0)
+		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
+	err = take_lock(lock);
+	/* an older version let the group read it */
+	if (!err && fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM)
+		err = -errno;
+	if (!err)
+		err = write_pid(lock);
+	if (!err)
+		return lock;
+	close(lock);
+	return err;
+}
+
+void
+directory_unlock(int lock)
+{
+	/* The file stays: another writer may wait with it open already. */
+	if (ftruncate(lock, 0) < 0)
+		(void)errno; /* without the lock nobody reads a stale process id */
+	close(lock);
+}
+
+pid_t
+directory_lock_owner(int directory)
+{
+	int lock = openat(directory, WRITER_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct flock range = whole_file();
+	pid_t owner;
+
+	if (lock < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fcntl(lock, F_OFD_GETLK, &range) < 0)
+		owner = -errno;
+	else
+		owner = range.l_type == F_UNLCK ? 0 : read_pid(lock);
+	close(lock);
+	return owner;
+}
+
+int
+directory_files_note(struct directory_files *files, int directory)
+{
+	int fd = openat(directory, DIRECTORY_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat data, lock;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &data) < 0 || fstatat(directory, DIRECTORY_LOCK, &lock, AT_SYMLINK_NOFOLLOW) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	directory_files_fini(files);
+	*files = (struct directory_files){
+		.data = fd,
+		.device = data.st_dev,
+		.data_number = data.st_ino,
+		.lock_number = lock.st_ino,
+	};
+	return 0;
+}
+
+void
+directory_files_fini(struct directory_files *files)
+{
+	if (files->data >= 0)
+		close(files->data);
+	files->data = -1;
+}
+
+static bool
+has_inode(const struct directory_files *files, int directory, const char *name, ino_t number)
+{
+	struct stat stat;
+
+	return files->data >= 0 && fstatat(directory, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       stat.st_dev == files->device && stat.st_ino == number;
+}
+
+bool
+directory_files_have_data(const struct directory_files *files, int directory)
+{
+	return has_inode(files, directory, DIRECTORY_DATA, files->data_number);
+}
+
+bool
+directory_files_have_lock(const struct directory_files *files, int directory)
+{
+	return has_inode(files, directory, DIRECTORY_LOCK, files->lock_number);
+}
+
+bool
+directory_has(int descriptor, int directory, const char *name)
+{
+	struct stat open, named;
+
+	return descriptor >= 0 && fstat(descriptor, &open) == 0 &&
+	       fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && open.st_dev == named.st_dev &&
+	       open.st_ino == named.st_ino;
 }

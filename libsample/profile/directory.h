@@ -1,7 +1,7 @@
 /*
  * directory.h - the directory that a database lives in (private to profile/)
  *
- * Everything below works on a descriptor, so that nobody can put another directory in its place half-way.
+ * Everything below works on a descriptor of the directory, so that nobody can replace the directory in between.
  * Thread rule: stateless.
  */
 #ifndef DCPI_PROFILE_DIRECTORY_H
@@ -26,7 +26,8 @@
  */
 int directory_open(const char *path, bool write);
 
-/* May we write what `owner` can change? Who owns it is us or root; for root also user dcpi and the caller of sudo. */
+/* May we write files that `owner` can change? True for ourselves and root; for root also user dcpi and sudo's caller.
+ */
 bool directory_trusts(uid_t owner);
 
 /* Is a file system of this statfs(2) type shared with other machines? */
@@ -35,17 +36,43 @@ bool directory_is_network(uint32_t magic);
 /* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EFOREIGN for what is no file. */
 off_t directory_file_size(int directory, const char *name);
 
-/* Remove what a compaction that was killed left. The writer's. */
+/* Remove the file that a killed compaction left. For the writer only. */
 void directory_remove_copy(int directory);
 
 /*
- * Take the writer's lock and put this process' id in. A descriptor that holds it until closed, or -DCPI_ERUNNING; that
- * after a second when the process that is said to hold it is gone.
+ * Take the writer's lock and write this process' id into it. A descriptor that holds the lock until it is closed, or
+ * -DCPI_ERUNNING; when the process that is recorded as the owner is gone, after waiting a second.
  */
-int writer_lock(int directory);
-void writer_unlock(int lock);
+int directory_lock(int directory);
+void directory_unlock(int lock);
 
-/* The process that holds the writer's lock, 0 when none does, or -errno; -EAGAIN when it is about to say who it is. */
-pid_t writer_lock_owner(int directory);
+/* The process that holds the writer's lock, 0 when none does, or -errno; -EAGAIN while it has not written its id yet.
+ */
+pid_t directory_lock_owner(int directory);
+
+/* ---- are the files that a writer has open still those at its path? ---- */
+
+/* The files as they were opened. The descriptor keeps the inode number of a deleted data.mdb from being reused. */
+struct directory_files {
+	int data; /* -1: nothing was opened yet */
+	dev_t device;
+	ino_t data_number;
+	ino_t lock_number; /* of LMDB's lock file */
+};
+
+#define DIRECTORY_FILES_INIT                                                                                           \
+	{                                                                                                              \
+		.data = -1                                                                                             \
+	}
+
+/* Note the files in `directory`, which has just been opened. 0; or -errno, and the old note is kept. */
+int directory_files_note(struct directory_files *files, int directory);
+void directory_files_fini(struct directory_files *files);
+
+bool directory_files_have_data(const struct directory_files *files, int directory); /* is its data.mdb the noted one? */
+bool directory_files_have_lock(const struct directory_files *files, int directory); /* is its lock.mdb the noted one? */
+
+/* Is `descriptor` open on the file that `directory` (or AT_FDCWD) has as `name`? Symbolic links are not followed. */
+bool directory_has(int descriptor, int directory, const char *name);
 
 #endif

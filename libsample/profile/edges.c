@@ -1,13 +1,86 @@
 #include "profile/edges.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/handle.h"
+#include "profile/edges_codec.h"
+#include "profile/epoch_table.h"
+#include "profile/profile_internal.h"
 
-#define EDGE_BYTES_MIN 3 /* of an encoded edge */
+#define MERGE_FIRST    ((size_t)1 << 18) /* edges: 10 MiB */
+#define EDGE_BYTES_MIN 3                 /* of an encoded edge */
+
+int
+edge_compare(const void *left, const void *right)
+{
+	const struct profile_edge *a = left, *b = right;
+
+	if (a->event != b->event)
+		return a->event < b->event ? -1 : 1;
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return (a->to > b->to) - (a->to < b->to);
+}
+
+int
+edge_list_add(struct edge_list *list, const struct profile_edge *edge)
+{
+	struct profile_edge *grown = array_grow(list->edges, &list->capacity, list->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	list->edges = grown;
+	grown[list->count++] = *edge;
+	return 0;
+}
+
+void
+edge_list_merge(struct edge_list *list)
+{
+	size_t count = 0;
+
+	if (list->count == 0)
+		return;
+	qsort(list->edges, list->count, sizeof(*list->edges), edge_compare);
+	for (size_t i = 0; i < list->count; i++) {
+		struct profile_edge *last = count > 0 ? &list->edges[count - 1] : NULL;
+
+		if (last && edge_compare(last, &list->edges[i]) == 0)
+			last->count = add_saturating(last->count, list->edges[i].count);
+		else
+			list->edges[count++] = list->edges[i];
+	}
+	list->count = list->merged = count;
+}
+
+int
+edge_list_gather(struct edge_list *list, const struct profile_edge *edge)
+{
+	/* Processes of one program have mostly the same edges. */
+	if (list->count >= MERGE_FIRST && list->count >= 2 * list->merged)
+		edge_list_merge(list);
+	return edge_list_add(list, edge);
+}
+
+void
+edge_list_clear(struct edge_list *list)
+{
+	list->count = list->merged = 0;
+}
+
+void
+edge_list_fini(struct edge_list *list)
+{
+	free(list->edges);
+	*list = (struct edge_list){0};
+}
 
 void
 edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE])
@@ -35,15 +108,15 @@ edges_key_decode(const void *data, size_t size, struct edges_key *key)
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-/* A small number for a small distance, whatever its sign. */
+/* Zigzag encoding: small numbers for small distances of either sign. */
 static uint64_t
-fold(uint64_t distance)
+zigzag(uint64_t distance)
 {
 	return distance << 1 ^ (distance >> 63 ? UINT64_MAX : 0);
 }
 
 static uint64_t
-unfold(uint64_t folded)
+unzigzag(uint64_t folded)
 {
 	return folded >> 1 ^ (folded & 1 ? UINT64_MAX : 0);
 }
@@ -58,7 +131,7 @@ edges_encode(const struct edge_list *list, const struct edges_key *key, struct b
 		const struct profile_edge *edge = &list->edges[i];
 
 		write_varint(writer, edge->from - last);
-		write_varint(writer, fold(edge->to - edge->from));
+		write_varint(writer, zigzag(edge->to - edge->from));
 		write_varint(writer, edge->count);
 		last = edge->from;
 	}
@@ -77,7 +150,7 @@ edges_decode(const void *data, size_t size, const struct edges_key *key, struct 
 		struct profile_edge edge = {.image = key->image, .event = key->event};
 
 		edge.from = last + read_varint_below(&reader, COUNTS_BLOCK_SIZE);
-		edge.to = edge.from + unfold(read_varint(&reader));
+		edge.to = edge.from + unzigzag(read_varint(&reader));
 		edge.count = read_varint(&reader);
 		last = edge.from;
 		if (edge.count == 0 || edge.to > COUNTS_OFFSET_MAX || edge.from >> EDGES_BLOCK_SHIFT != key->block ||
@@ -89,9 +162,9 @@ edges_decode(const void *data, size_t size, const struct edges_key *key, struct 
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-/* Store the list under `key`, with what is there already. */
+/* Store the list under `key`, added to the edges that are stored there. */
 static int
-put_list(const struct store *store, MDB_txn *txn, const struct edges_key *key, struct edge_list *list)
+put_block(const struct store *store, MDB_txn *txn, const struct edges_key *key, struct edge_list *list)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 	uint8_t data[EDGES_KEY_SIZE];
@@ -131,7 +204,7 @@ edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const str
 		struct edges_key key = {
 			.slice = slice,
 			.event = edges[at].event,
-			.image = numbers_get(&profile->images, edges[at].image),
+			.image = ids_map_get(&profile->images, edges[at].image),
 			.block = (uint32_t)(edges[at].from >> EDGES_BLOCK_SHIFT),
 		};
 
@@ -139,14 +212,14 @@ edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const str
 		for (end = at; !err && end < count && is_same_block(&edges[at], &edges[end]); end++) {
 			struct profile_edge edge = edges[end];
 
-			edge.image = key.image; /* as of those that are there already */
+			edge.image = key.image; /* as edges_decode() sets it */
 			if (edge.count > 0 && edge.from <= COUNTS_OFFSET_MAX && edge.to <= COUNTS_OFFSET_MAX)
 				err = edge_list_add(&list, &edge);
 		}
 		if (!err && key.image == 0)
 			err = -EINVAL;
 		if (!err && list.count > 0)
-			err = put_list(&profile->store, txn, &key, &list);
+			err = put_block(&profile->store, txn, &key, &list);
 	}
 	edge_list_fini(&list);
 	return err;
@@ -165,7 +238,7 @@ move_block(const struct store *store, MDB_txn *txn, const MDB_val *name, const M
 		err = edges_decode(value->mv_data, value->mv_size, &key, &list);
 	key.slice = *(const uint32_t *)to;
 	if (!err)
-		err = put_list(store, txn, &key, &list);
+		err = put_block(store, txn, &key, &list);
 	edge_list_fini(&list);
 	return err;
 }
@@ -174,4 +247,140 @@ int64_t
 edges_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max)
 {
 	return store_take(store, txn, TABLE_EDGES, from, max, to ? move_block : NULL, &to);
+}
+
+struct epoch_with_event {
+	uint32_t id;
+	uint16_t event;
+};
+
+struct edge_search {
+	const struct store *store;
+	MDB_txn *txn;
+	uint32_t image;
+	uint32_t epoch;                  /* 0: any */
+	struct epoch_with_event *epochs; /* ascending by id */
+	size_t count, capacity;
+	struct slice_list slices;
+	struct edge_list edges;
+};
+
+static int
+note_epoch(struct edge_search *search, const struct epoch *epoch, const char *event)
+{
+	struct epoch_with_event *grown;
+
+	if (search->epoch && epoch->id != search->epoch)
+		return 0;
+	for (size_t i = 0; i < epoch->event_count; i++) {
+		if (strcmp(epoch->events[i].name, event) != 0)
+			continue;
+		grown = array_grow(search->epochs, &search->capacity, search->count + 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		search->epochs = grown;
+		grown[search->count++] = (struct epoch_with_event){epoch->id, (uint16_t)i};
+		return 0;
+	}
+	return 0;
+}
+
+static int
+find_epochs(struct edge_search *search, const char *event)
+{
+	struct store_walk walk;
+	struct epoch epoch;
+	int result;
+
+	result = store_walk_begin(search->store, search->txn, TABLE_EPOCHS, &walk);
+	if (result)
+		return result;
+	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
+		result = note_epoch(search, &epoch, event);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+read_slice(struct edge_search *search, uint32_t slice, uint16_t event)
+{
+	const struct edges_key first = {.slice = slice, .event = event, .image = search->image};
+	uint8_t data[EDGES_KEY_SIZE];
+	struct store_walk walk;
+	struct edges_key key;
+	int result;
+
+	edges_key_encode(&first, data);
+	result = store_walk_begin(search->store, search->txn, TABLE_EDGES, &walk);
+	if (result)
+		return result;
+	result = store_walk_seek(&walk, data, sizeof(data));
+	while (!result && (result = store_walk_next(&walk)) > 0) {
+		result = edges_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
+		if (result || key.slice != slice || key.event != event || key.image != search->image)
+			break;
+		result = edges_decode(walk.value.mv_data, walk.value.mv_size, &key, &search->edges);
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+/* The edges of the newest epoch that has any; set->epoch is its id. */
+static int
+read_newest_epoch(struct edge_search *search, const char *event, struct edge_set *set)
+{
+	int err = find_epochs(search, event);
+
+	if (!err)
+		err = slice_list_read(search->store, search->txn, &search->slices);
+	for (size_t i = search->count; !err && i > 0 && search->edges.count == 0; i--) {
+		const struct epoch_with_event *epoch = &search->epochs[i - 1];
+
+		set->epoch = epoch->id;
+		for (size_t j = 0; !err && j < search->slices.count; j++)
+			if (search->slices.slices[j].epoch == epoch->id)
+				err = read_slice(search, search->slices.slices[j].id, epoch->event);
+	}
+	return err || search->edges.count > 0 ? err : -ENOENT;
+}
+
+int
+edges_read_of(struct profile *profile, uint32_t image, const char *event, uint32_t epoch, struct edge_set *set)
+{
+	struct edge_search search = {.store = &profile->store, .image = image, .epoch = epoch};
+	int err;
+
+	*set = (struct edge_set){0};
+	if (!profile->store.has[TABLE_EDGES])
+		return -ENOENT;
+	err = store_begin(&profile->store, false, &search.txn);
+	if (err)
+		return err;
+	err = store_leave(&profile->store, search.txn, read_newest_epoch(&search, event, set));
+	if (err) {
+		edge_list_fini(&search.edges);
+	} else {
+		edge_list_merge(&search.edges);
+		set->edges = search.edges.edges;
+		set->count = search.edges.count;
+	}
+	free(search.epochs);
+	slice_list_fini(&search.slices);
+	return err;
+}
+
+int
+edges_read(struct profile *profile, uint32_t image, const char *event, struct edge_set *set)
+{
+	return edges_read_of(profile, image, event, 0, set);
+}
+
+void
+edge_set_fini(struct edge_set *set)
+{
+	free(set->edges);
+	*set = (struct edge_set){0};
 }

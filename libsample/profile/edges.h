@@ -1,14 +1,13 @@
 /*
  * edges.h - control transfers within an image, counted: from which instruction to which, how often
  *
- * Beside the counts of an event there may be edges: exact ones of `executions` (dcpix), samples of them of `bursts`.
- * Each goes from the last instruction of something that was executed in one go to the instruction that came next, also
- * when that is the one behind it; transfers to and from other images are not kept. What a branch recorder saw are two
- * events of one epoch: the edges of `branch-stacks` are branches that were taken; those of `branch-runs` are what was
- * executed between two of them, from the first instruction to the branch that ended it, that branch included. Of an
- * emulated run, `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/common/truth.h).
- * Offsets are the image's, as of counts. The key is big-endian: slice, event, image, block, so that the edges that
- * leave one 4 KiB block are together. Thread rule: the profile's.
+ * Beside the counts of an event there may be edges: exact ones of `executions` (dcpix), sampled ones of `bursts`. Each
+ * goes from the last instruction of a straight run of executed instructions to the instruction that was executed next,
+ * also when that is the following one; transfers to and from other images are not kept. A branch recorder gives two
+ * events of one epoch: the edges of `branch-stacks` are taken branches; those of `branch-runs` go from the first
+ * instruction that was executed between two taken branches to the second of these branches. Of an emulated run,
+ * `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/common/truth.h).
+ * Thread rule: lists are one thread's; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_EDGES_H
 #define DCPI_PROFILE_EDGES_H
@@ -16,10 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
-#include "profile/edge_list.h"
 #include "profile/profile.h"
-#include "profile/store.h"
+
+/* ---- edges in memory ---- */
+
+/*
+ * Edges that are equal in event, image, from and to can be merged; their counts are then added, up to UINT64_MAX.
+ * A zeroed list is empty.
+ */
+struct edge_list {
+	struct profile_edge *edges;
+	size_t count, capacity;
+	size_t merged; /* how many were left by the last merge */
+};
+
+/* By event, image, from and to, as qsort() takes it. */
+int edge_compare(const void *left, const void *right);
+
+/* Append. 0 or -ENOMEM. */
+int edge_list_add(struct edge_list *list, const struct profile_edge *edge);
+
+/* Append to a very long list: it is merged first when half of it came since the last merge. 0 or -ENOMEM. */
+int edge_list_gather(struct edge_list *list, const struct profile_edge *edge);
+
+void edge_list_merge(struct edge_list *list); /* sort, and merge equal edges */
+void edge_list_clear(struct edge_list *list); /* keeps its memory */
+void edge_list_fini(struct edge_list *list);
 
 /* ---- reading ---- */
 
@@ -35,36 +56,8 @@ struct edge_set {
  */
 int edges_read(struct profile *profile, uint32_t image, const char *event, struct edge_set *set);
 
-/* The same of that epoch only. */
+/* As edges_read(), of one epoch only. */
 int edges_read_of(struct profile *profile, uint32_t image, const char *event, uint32_t epoch, struct edge_set *set);
 void edge_set_fini(struct edge_set *set); /* a zeroed one is allowed */
-
-/* ---- for profile/ ---- */
-
-#define EDGES_KEY_SIZE    14
-#define EDGES_BLOCK_SHIFT 12
-
-struct edges_key {
-	uint32_t slice;
-	uint16_t event;
-	uint32_t image;
-	uint32_t block; /* of `from` */
-};
-
-void edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE]);
-int edges_key_decode(const void *data, size_t size, struct edges_key *key); /* 0 or -DCPI_EDAMAGED */
-
-/* `list`: of one block, merged. */
-void edges_encode(const struct edge_list *list, const struct edges_key *key, struct byte_writer *writer);
-
-/* Appended to the list; 0, -DCPI_EDAMAGED, -ENOMEM. */
-int edges_decode(const void *data, size_t size, const struct edges_key *key, struct edge_list *list);
-
-/* Add a batch's edges to `slice`. 0 or an error. */
-int edges_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const struct profile_edge *edges,
-              size_t count);
-
-/* Take at most `max` blocks of edges from slice `from` and add them to `to`, or drop them when it is 0. How many. */
-int64_t edges_take(const struct store *store, MDB_txn *txn, uint32_t from, uint32_t to, size_t max);
 
 #endif

@@ -1,9 +1,13 @@
 #include "profile/epoch.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "profile/codec.h"
+
+#define SLICE_CPU_BYTES_MIN 5 /* of an encoded slice_cpu */
 
 enum event_flag {
 	EVENT_FLAG_AVAILABLE = 1,
@@ -117,7 +121,7 @@ epoch_encode(const struct epoch *epoch, struct byte_writer *writer)
 	write_u8(writer, FORMAT_4);
 	write_varint(writer, flags);
 	write_varint(writer, epoch->start_ns);
-	/* A clock that was set back must not make a value that cannot be read. */
+	/* Clamped: when the clock was set back, the value must still be decodable. */
 	write_varint(writer, epoch->end_ns > epoch->start_ns ? epoch->end_ns - epoch->start_ns : 0);
 	write_string(writer, epoch->label);
 	write_string(writer, epoch->host);
@@ -165,4 +169,246 @@ epoch_decode(uint32_t id, const void *data, size_t size, struct epoch *epoch)
 	for (size_t i = 0; i < epoch->event_count; i++)
 		read_event(&reader, format, &epoch->events[i]);
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+}
+
+/* ---- slices ---- */
+
+double
+slice_event_running_percent(const struct slice_event *event)
+{
+	if (event->enabled_ns == 0)
+		return -1;
+	return 100.0 * (double)event->running_ns / (double)event->enabled_ns;
+}
+
+void
+slice_fini(struct slice *slice)
+{
+	free(slice->cpus);
+	slice->cpus = NULL;
+	slice->cpu_count = 0;
+}
+
+uint64_t
+slice_event_unknown(const struct slice_event *event)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
+		sum = add_saturating(sum, event->unknown[i]);
+	return sum;
+}
+
+void
+slice_event_add(struct slice_event *sum, const struct slice_event *more)
+{
+	sum->samples = add_saturating(sum->samples, more->samples);
+	sum->lost = add_saturating(sum->lost, more->lost);
+	sum->throttled = add_saturating(sum->throttled, more->throttled);
+	sum->dropped = add_saturating(sum->dropped, more->dropped);
+	sum->enabled_ns = add_saturating(sum->enabled_ns, more->enabled_ns);
+	sum->running_ns = add_saturating(sum->running_ns, more->running_ns);
+	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
+		sum->unknown[i] = add_saturating(sum->unknown[i], more->unknown[i]);
+}
+
+static int
+slice_cpu_compare(const struct slice_cpu *a, const struct slice_cpu *b)
+{
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	return (a->event > b->event) - (a->event < b->event);
+}
+
+static void
+slice_cpu_add(struct slice_cpu *cpu, const struct slice_cpu *more)
+{
+	cpu->lost = add_saturating(cpu->lost, more->lost);
+	cpu->throttled = add_saturating(cpu->throttled, more->throttled);
+	cpu->skipped = add_saturating(cpu->skipped, more->skipped);
+}
+
+static int
+slice_add_cpus(struct slice *slice, const struct slice *more)
+{
+	struct slice_cpu *sum;
+	size_t i = 0, j = 0, count = 0;
+
+	if (more->cpu_count == 0)
+		return 0;
+	sum = calloc(slice->cpu_count + more->cpu_count, sizeof(*sum));
+	if (!sum)
+		return -ENOMEM;
+	while (i < slice->cpu_count || j < more->cpu_count) {
+		int order = i == slice->cpu_count  ? 1
+		            : j == more->cpu_count ? -1
+		                                   : slice_cpu_compare(&slice->cpus[i], &more->cpus[j]);
+
+		sum[count] = order <= 0 ? slice->cpus[i++] : more->cpus[j++];
+		if (order == 0)
+			slice_cpu_add(&sum[count], &more->cpus[j++]);
+		count++;
+	}
+	free(slice->cpus);
+	slice->cpus = sum;
+	slice->cpu_count = count;
+	return 0;
+}
+
+int
+slice_add(struct slice *slice, const struct slice *more)
+{
+	int err;
+
+	if (slice->epoch != more->epoch || slice->event_count != more->event_count)
+		return -EINVAL;
+	err = slice_add_cpus(slice, more);
+	if (err)
+		return err;
+	slice->end_ns = more->end_ns;
+	slice->daemon_cpu_ns = add_saturating(slice->daemon_cpu_ns, more->daemon_cpu_ns);
+	slice->sideband_lost = add_saturating(slice->sideband_lost, more->sideband_lost);
+	slice->skipped = add_saturating(slice->skipped, more->skipped);
+	for (size_t i = 0; i < slice->event_count; i++)
+		slice_event_add(&slice->events[i], &more->events[i]);
+	return 0;
+}
+
+static bool
+slice_cpu_is_zero(const struct slice_cpu *cpu)
+{
+	return cpu->lost == 0 && cpu->throttled == 0 && cpu->skipped == 0;
+}
+
+static void
+write_slice_cpus(struct byte_writer *writer, const struct slice *slice)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < slice->cpu_count; i++)
+		count += !slice_cpu_is_zero(&slice->cpus[i]);
+	write_varint(writer, count);
+	for (size_t i = 0; i < slice->cpu_count; i++) {
+		const struct slice_cpu *cpu = &slice->cpus[i];
+
+		if (slice_cpu_is_zero(cpu))
+			continue;
+		write_varint(writer, cpu->cpu);
+		write_varint(writer, cpu->event);
+		write_varint(writer, cpu->lost);
+		write_varint(writer, cpu->throttled);
+		write_varint(writer, cpu->skipped);
+	}
+}
+
+void
+slice_encode(const struct slice *slice, struct byte_writer *writer)
+{
+	write_u8(writer, FORMAT_2);
+	write_varint(writer, slice->epoch);
+	write_varint(writer, slice->start_ns);
+	/* Clamped: when the clock was set back, the value must still be decodable. */
+	write_varint(writer, slice->end_ns > slice->start_ns ? slice->end_ns - slice->start_ns : 0);
+	write_varint(writer, slice->daemon_cpu_ns);
+	write_varint(writer, slice->sideband_lost);
+	write_varint(writer, slice->skipped);
+	write_varint(writer, slice->event_count);
+	for (size_t i = 0; i < slice->event_count; i++) {
+		const struct slice_event *event = &slice->events[i];
+
+		write_varint(writer, event->samples);
+		write_varint(writer, event->lost);
+		write_varint(writer, event->throttled);
+		write_varint(writer, event->dropped);
+		write_varint(writer, event->enabled_ns);
+		write_varint(writer, event->running_ns);
+		write_varint(writer, UNKNOWN_CAUSE_COUNT);
+		for (size_t j = 0; j < UNKNOWN_CAUSE_COUNT; j++)
+			write_varint(writer, event->unknown[j]);
+	}
+	write_slice_cpus(writer, slice);
+}
+
+/* Causes that are newer than the value are zero. A new cause needs a new schema: old readers refuse the value. */
+static void
+read_slice_event(struct byte_reader *reader, unsigned format, struct slice_event *event)
+{
+	uint64_t causes;
+
+	event->samples = read_varint(reader);
+	event->lost = read_varint(reader);
+	event->throttled = read_varint(reader);
+	if (format >= FORMAT_2) {
+		event->dropped = read_varint(reader);
+		event->enabled_ns = read_varint(reader);
+		event->running_ns = read_varint(reader);
+	}
+	causes = read_varint_below(reader, UNKNOWN_CAUSE_COUNT + 1);
+	for (uint64_t i = 0; i < causes; i++)
+		event->unknown[i] = read_varint(reader);
+}
+
+static void
+read_slice_cpu(struct byte_reader *reader, size_t event_count, struct slice_cpu *cpu)
+{
+	cpu->cpu = (uint32_t)read_varint_below(reader, SLICE_CPUS_MAX);
+	cpu->event = (uint16_t)read_varint_below(reader, SLICE_SIDEBAND + 1);
+	cpu->lost = read_varint(reader);
+	cpu->throttled = read_varint(reader);
+	cpu->skipped = read_varint(reader);
+	if ((cpu->event >= event_count && cpu->event != SLICE_SIDEBAND) || slice_cpu_is_zero(cpu))
+		reader->failed = true;
+}
+
+static int
+read_slice_cpus(struct byte_reader *reader, struct slice *slice)
+{
+	uint64_t count = read_varint_below(reader, reader_left(reader) / SLICE_CPU_BYTES_MIN + 1);
+
+	if (reader->failed)
+		return -DCPI_EDAMAGED;
+	if (count == 0)
+		return 0;
+	slice->cpus = calloc(count, sizeof(*slice->cpus));
+	if (!slice->cpus)
+		return -ENOMEM;
+	slice->cpu_count = count;
+	for (size_t i = 0; i < count; i++) {
+		read_slice_cpu(reader, slice->event_count, &slice->cpus[i]);
+		if (i > 0 && slice_cpu_compare(&slice->cpus[i - 1], &slice->cpus[i]) >= 0)
+			reader->failed = true;
+	}
+	return 0;
+}
+
+int
+slice_decode(uint32_t id, const void *data, size_t size, struct slice *slice)
+{
+	struct byte_reader reader;
+	uint64_t duration;
+	unsigned format;
+	int err;
+
+	memset(slice, 0, sizeof(*slice));
+	reader_init(&reader, data, size);
+	format = read_format_until(&reader, FORMAT_2);
+	slice->id = id;
+	slice->epoch = read_varint_u32(&reader);
+	slice->start_ns = read_varint(&reader);
+	duration = read_varint(&reader);
+	if (duration > UINT64_MAX - slice->start_ns)
+		return -DCPI_EDAMAGED;
+	slice->end_ns = slice->start_ns + duration;
+	slice->daemon_cpu_ns = read_varint(&reader);
+	slice->sideband_lost = read_varint(&reader);
+	slice->skipped = read_varint(&reader);
+	slice->event_count = read_varint_below(&reader, EVENTS_MAX + 1);
+	for (size_t i = 0; i < slice->event_count; i++)
+		read_slice_event(&reader, format, &slice->events[i]);
+	err = read_slice_cpus(&reader, slice);
+	if (!err && !reader_done(&reader))
+		err = -DCPI_EDAMAGED;
+	if (err)
+		slice_fini(slice);
+	return err;
 }

@@ -29,11 +29,11 @@ struct epoch {
 	char cpu[EPOCH_TEXT_SIZE];    /* model name, of an x86 with vendor, family, model, flags */
 	uint32_t cpu_count;           /* online */
 	uint32_t overhead_limit_ppm;  /* of the machine, from which rates were chosen; 0: they were given */
-	uint64_t start_cpu_ns;        /* processor time that dcpid used once, when it started; in no slice */
-	bool is_kept;                 /* nothing of it is dropped, however old it is and whatever the size */
-	bool is_imported;             /* from elsewhere: it is none of the latest */
-	bool is_incoming;             /* an import is not through with it: there is no such epoch yet (incoming.h) */
-	bool continues; /* the one before, with other rates: both are what was collected since that began */
+	uint64_t start_cpu_ns;        /* processor time of dcpid's start; in no slice */
+	bool is_kept;                 /* never dropped for age or size */
+	bool is_imported;             /* from another database: "latest" prefers others */
+	bool is_incoming;             /* its import has not ended: readers ignore it (incoming.h) */
+	bool continues;               /* with other rates, the epoch before: both are one collection */
 	size_t event_count;
 	struct event events[EVENTS_MAX];
 };
@@ -76,11 +76,14 @@ struct slice {
 void slice_fini(struct slice *slice);
 
 /*
- * For how much of the time that an event was enabled it was on a counter, in percent: less than 100 when there are more
- * events than counters, or someone else keeps them. Negative when it is not known. Its counts are of that time only.
+ * The share of an event's enabled time in which it was on a counter, in percent: less than 100 when there are more
+ * events than counters, or other users of counters. Negative when it is not known. Its counts are of that time only.
  */
-#define SLICE_RUNNING_WHOLE 99.5 /* percent; from here on nobody need be told */
+#define SLICE_RUNNING_WHOLE 99.5 /* percent; from here on reports do not mention it */
 double slice_event_running_percent(const struct slice_event *event);
+
+/* The samples that could not be attributed, of all causes. */
+uint64_t slice_event_unknown(const struct slice_event *event);
 
 /* Add all numbers of `more` to `sum`; what would overflow stays at the largest number. */
 void slice_event_add(struct slice_event *sum, const struct slice_event *more);
@@ -89,8 +92,8 @@ void slice_event_add(struct slice_event *sum, const struct slice_event *more);
 int slice_add(struct slice *slice, const struct slice *more);
 
 /*
- * The event whose samples event `index` weighs: event `E.sum` (EVENT_SUM_SUFFIX) has, for each place, the events that
- * the samples of `E` there stand for beyond their number times the period of `E`. An index into epoch->events;
+ * The event whose samples event `index` weighs: event `E.sum` (EVENT_SUM_SUFFIX) has, for each offset, the events that
+ * the samples of `E` at this offset stand for beyond their number times the period of `E`. An index into epoch->events;
  * epoch->event_count for an event that has samples of its own.
  */
 size_t epoch_weighed_event(const struct epoch *epoch, size_t index);

@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 #include "profile/directory.h"
-#include "profile/slice_list.h"
+#include "profile/epoch_table.h"
 
-#define LOCK_MODE  0600     /* the writers': who could lock it would keep imports away */
-#define LOOK_NS    20000000 /* whether the other import has ended */
+#define LOCK_MODE  0600     /* a user who can open the file can lock it and keep imports out */
+#define RETRY_NS   20000000 /* between two tries to take the lock */
 #define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 #define OPEN_TRIES 10
 
-/* As the data are, when root imports into somebody's database: its dcpid is to see the lock. */
+/* When root imports into another user's database, the lock gets the owner of the data, whose dcpid must see it. */
 static int
 give_to_owner(const struct profile *profile, int lock)
 {
@@ -44,9 +44,9 @@ open_lock(const struct profile *profile)
 }
 
 static int
-take(int lock, int (*wait)(void *context), void *context)
+take_lock(int lock, int (*wait)(void *context), void *context)
 {
-	const struct timespec moment = {.tv_nsec = LOOK_NS};
+	const struct timespec moment = {.tv_nsec = RETRY_NS};
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int err = 0;
 
@@ -62,10 +62,7 @@ take(int lock, int (*wait)(void *context), void *context)
 bool
 incoming_is_locked(const struct profile *profile, int lock)
 {
-	struct stat ours, named;
-
-	return fstat(lock, &ours) == 0 && fstatat(profile->directory, IMPORTS_LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+	return directory_has(lock, profile->directory, IMPORTS_LOCK);
 }
 
 int
@@ -77,17 +74,17 @@ incoming_lock(const struct profile *profile, int (*wait)(void *context), void *c
 
 		if (lock < 0)
 			return lock;
-		err = take(lock, wait, context);
+		err = take_lock(lock, wait, context);
 		if (!err && incoming_is_locked(profile, lock))
 			return lock;
 		close(lock);
 		if (err)
 			return err;
 	}
-	return -EAGAIN; /* somebody removes the file again and again */
+	return -EAGAIN; /* another process keeps removing the file */
 }
 
-/* What cannot be known is true: nothing is removed then. */
+/* True also when it cannot be found out: then nothing is removed. */
 static bool
 import_is_running(const struct profile *profile)
 {
@@ -127,7 +124,7 @@ incoming_exist(const struct store *store, MDB_txn *txn)
 	return find_first(store, txn, &id);
 }
 
-/* At most `*left` blocks of a slice, and when they were all, the slice, which counts as one more. */
+/* Remove at most `*left` blocks of a slice, and then the slice, which counts as a block. */
 static int
 remove_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t *left)
 {
@@ -138,9 +135,9 @@ remove_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t *left)
 		return (int)count;
 	*left -= (size_t)count;
 	if (*left == 0)
-		return 0; /* its record says too much by now, which only check_counts() would see */
+		return 0; /* its totals are too large meanwhile; profile_check() ignores those of incoming slices */
 	(*left)--;
-	return slice_remove(&profile->store, txn, id);
+	return store_remove(&profile->store, txn, TABLE_SLICES, id);
 }
 
 static int
@@ -158,16 +155,6 @@ remove_from_epoch(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max
 	return err || left == 0 ? err : store_remove(&profile->store, txn, TABLE_EPOCHS, id);
 }
 
-/* Without a write: mostly there is none. */
-static int
-look(struct profile *profile, uint32_t *id)
-{
-	MDB_txn *txn;
-	int err = store_begin(&profile->store, false, &txn);
-
-	return err ? err : store_leave(&profile->store, txn, find_first(&profile->store, txn, id));
-}
-
 int
 incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
 {
@@ -175,14 +162,17 @@ incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
 	MDB_txn *txn;
 	uint32_t id = 0;
 
-	result = look(profile, &id);
+	/* look without a write first: mostly there is none */
+	result = store_begin(&profile->store, false, &txn);
+	if (!result)
+		result = store_leave(&profile->store, txn, find_first(&profile->store, txn, &id));
 	if (result <= 0 || (!is_ours && import_is_running(profile)))
 		return result < 0 ? result : 0;
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
 	result = find_first(&profile->store, txn, &id);
-	/* An import that takes the lock from here on writes its first mark after this transaction. */
+	/* An import that takes the lock from now on writes its first epoch after this transaction. */
 	if (result > 0 && !is_ours && import_is_running(profile))
 		result = 0;
 	if (result > 0) {
@@ -195,6 +185,6 @@ incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
 	}
 	err = store_end(&profile->store, txn, 0);
 	if (!err)
-		profile->sweep.done = false;
+		profile->gc.done = false;
 	return err ? err : 1;
 }

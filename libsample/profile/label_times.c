@@ -99,7 +99,7 @@ label_time_merge(struct profile_label_time *time, const struct profile_label_tim
 	time->elapsed_ns = add_saturating(time->elapsed_ns, more->elapsed_ns);
 }
 
-/* Store a time under `key`, with what is there already. */
+/* Store a time under `key`, added to the stored one. */
 static int
 put_time(const struct store *store, MDB_txn *txn, MDB_val key, const struct profile_label_time *time)
 {

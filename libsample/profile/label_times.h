@@ -1,11 +1,10 @@
 /*
- * label_times.h - for how long the runs under a label lasted, by slice
+ * label_times.h - how long the runs under a label lasted, by slice
  *
- * A run lasts as long as a process with its label lives. What of it fell into a slice is kept under that slice, so that
- * it is merged, dropped, adopted and selected with the samples that were taken meanwhile. Several runs under one label
- * add up where they do not overlap: whoever writes counts the time in which at least one such process lived.
- * The key is big-endian: slice, then the label's bytes; so the labels of a slice are together.
- * Thread rule: the profile's.
+ * A run lasts as long as a process with its label lives. The part of it within a slice is stored under that slice, so
+ * that it is merged, dropped and selected with the samples of that time. Runs under one label that overlap count once:
+ * the writer counts the time in which at least one such process lived. The key is big-endian: slice, then the label's
+ * bytes; so the labels of a slice are together. Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_LABEL_TIMES_H
 #define DCPI_PROFILE_LABEL_TIMES_H
@@ -18,7 +17,7 @@
 #include "profile/records.h"
 #include "profile/store.h"
 
-/* ---- a list of them, before a flush ---- */
+/* ---- lists, before a flush ---- */
 
 struct label_times {
 	size_t count, capacity;
@@ -38,7 +37,7 @@ struct label_times_key {
 	char label[RECORD_LABEL_SIZE]; /* not "" */
 };
 
-/* A label that is too long is cut, as in its context. The size of the key; 0 for a label that is "". */
+/* A label that is too long is cut, as in its context. The size of the key; 0 for the label "". */
 size_t label_times_key_encode(uint32_t slice, const char *label, uint8_t data[LABEL_TIMES_KEY_MAX]);
 int label_times_key_decode(const void *data, size_t size, struct label_times_key *key); /* 0 or -DCPI_EDAMAGED */
 
@@ -47,10 +46,10 @@ void label_time_encode(const struct profile_label_time *time, struct byte_writer
 /* All but the label. 0 or -DCPI_EDAMAGED. */
 int label_time_decode(const void *data, size_t size, struct profile_label_time *time);
 
-/* `more` is of the same label: first begin, last end, and both their times. */
+/* Merge `more`, of the same label, into `time`: the first begin, the last end, the sum of the elapsed times. */
 void label_time_merge(struct profile_label_time *time, const struct profile_label_time *more);
 
-/* Add to what `slice` has. Times without a label, or of no length, are passed by. 0 or an error. */
+/* Add to the times of `slice`. Times without a label, or of no length, are ignored. 0 or an error. */
 int label_times_put(const struct store *store, MDB_txn *txn, uint32_t slice, const struct profile_label_time *times,
                     size_t count);
 

@@ -1,11 +1,10 @@
 /*
  * lmdb_pages.h - the pages of an LMDB file, without LMDB and without trust (private to profile/)
  *
- * LMDB maps its file and believes it: on a damaged one it may fault or go on for ever. This reads page by page with
- * pread(2), believes no number in it, looks at each page at most once a walk, and says how many were not what they
- * should be. It knows what LMDB 0.9 writes (data version 1) on a machine of this byte order with 64 bits, as far as a
- * profile needs it: meta, branch, leaf and overflow pages; no duplicates.
- * Thread rule: one thread.
+ * LMDB maps its file and trusts it: on a damaged one it may fault or loop for ever. This code reads page by page with
+ * pread(2), checks every number, visits each page at most once a walk, and counts damaged pages. It reads the format of
+ * LMDB 0.9 (data version 1) on a 64-bit machine of this byte order, as far as a profile needs it: meta, branch, leaf
+ * and overflow pages; no duplicate keys. Thread rule: one thread.
  */
 #ifndef DCPI_PROFILE_LMDB_PAGES_H
 #define DCPI_PROFILE_LMDB_PAGES_H
@@ -56,7 +55,7 @@ struct pages_entry {
 
 size_t pages_leaf_count(const struct pages_leaf *leaf);
 
-/* Entry `index`: 0; -DCPI_EDAMAGED when it, or the pages its value lies on, are not what they should be; -ENOMEM. */
+/* Entry `index`: 0; -DCPI_EDAMAGED when it, or the overflow pages of its value, are damaged; -ENOMEM. */
 int pages_leaf_entry(const struct pages_leaf *leaf, size_t index, struct pages_entry *entry);
 
 /* 0, or -DCPI_EDAMAGED when it is no table. */
@@ -65,15 +64,17 @@ int pages_entry_tree(const struct pages_entry *entry, struct pages_tree *tree);
 /* 0, or an error that ends the walk. */
 typedef int pages_visit(void *context, const struct pages_leaf *leaf);
 
-/* All pages may be looked at again from here on. */
+/* Forget which pages were visited. */
 void pages_begin(struct pages *pages);
 
-/* Visit each leaf below tree->root, in key order. Adds to *damaged the pages that are not what they should be, or were
- * looked at before. 0, or the visitor's error. */
+/*
+ * Visit each leaf below tree->root, in key order. Adds to *damaged the pages that are damaged, or were visited before.
+ * 0, or the visitor's error.
+ */
 int pages_walk(struct pages *pages, const struct pages_tree *tree, pages_visit *visit, void *context,
                uint64_t *damaged);
 
-/* Visit each page that looks like a leaf, of whatever tree and however old, and was not looked at before. */
+/* Visit each page that looks like a leaf, of any tree and version, and was not visited before. */
 int pages_scan(struct pages *pages, pages_visit *visit, void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lmdb_pages_internal.h - what the files of lmdb_pages.h share: pages as LMDB 0.9 writes them
+ * lmdb_pages_internal.h - the page format of LMDB 0.9, for lmdb_pages.c and verify.c
  */
 #ifndef DCPI_PROFILE_LMDB_PAGES_INTERNAL_H
 #define DCPI_PROFILE_LMDB_PAGES_INTERNAL_H

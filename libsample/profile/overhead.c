@@ -10,7 +10,7 @@ cost_of_second(const struct event *event)
 	return event->available ? (double)event->rate * (double)(event->cost_ns + OVERHEAD_DAEMON_SAMPLE_NS) : 0;
 }
 
-/* Does a CPU that takes samples of another event, which are dearer, take none of this? */
+/* On cores of several kinds: does another kind of this event cost more? A CPU samples only one of them. */
 static bool
 is_instead_of(const struct event *events, size_t count, size_t index)
 {
@@ -47,7 +47,7 @@ overhead_expected(const struct event *events, size_t count, double *percent)
 	return any;
 }
 
-/* Sum one event over all CPUs: it is of one kind on each. */
+/* Sum one event over the CPUs of all kinds. */
 static uint64_t
 enabled_ns(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
 {

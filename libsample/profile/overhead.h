@@ -2,7 +2,7 @@
  * overhead.h - what sampling costs: expected from rates, measured from samples
  *
  * Both are shares of the processor time of all CPUs, in percent, dcpid's own included. The daemon and the tools use
- * these same sums, so that what `dcpictl status` says is what reports say.
+ * these functions, so that `dcpictl status` and reports agree.
  * Thread rule: stateless.
  */
 #ifndef DCPI_PROFILE_OVERHEAD_H
@@ -13,23 +13,23 @@
 
 #include "profile/epoch.h"
 
-/* What dcpid is expected to use itself for one sample, flushes and all: measured are 100 to 700 ns. */
+/* Processor time that dcpid is expected to use for one sample, flushes included: measured are 100 to 700 ns. */
 #define OVERHEAD_DAEMON_SAMPLE_NS 1000
 
 /*
- * What these events are to cost a machine whose CPUs are all busy: rate times cost; of those that are one event on
- * cores of several kinds, the dearest. Events whose rate depends on what programs do are left out. False when there is
- * no event with a known rate, or one whose cost is not known.
+ * The expected cost of these events on a machine whose CPUs are all busy: rate times cost; of events that are one event
+ * on cores of several kinds, the most expensive. Events whose rate depends on the programs are left out. False when
+ * there is no event with a known rate, or one whose cost is not known.
  */
 bool overhead_expected(const struct event *events, size_t count, double *percent);
 
-/* What it did cost. */
+/* The measured cost. */
 struct overhead {
 	uint64_t interrupts; /* samples, and ticks that found a CPU idle */
 	uint64_t sample_ns;  /* processor time that these cost */
 	uint64_t daemon_ns;  /* that dcpid used */
 	uint64_t cpu_ns;     /* of all CPUs: the whole */
-	uint64_t start_ns;   /* that dcpid used once, when it started; in none of the others */
+	uint64_t start_ns;   /* of dcpid's start; in none of the others */
 	bool is_unknown;     /* there are samples whose cost is not known; sample_ns is without them */
 };
 
@@ -51,11 +51,11 @@ uint64_t overhead_idle_ticks(const struct event *events, const struct slice_even
 void overhead_add(struct overhead *overhead, const struct event *events, const struct slice_event *counted,
                   size_t count, size_t index);
 
-/* dcpid's share, and that of the samples and dcpid; 0 of no time. */
+/* The share of dcpid, and that of samples and dcpid together; 0 when cpu_ns is 0. */
 double overhead_daemon_percent(const struct overhead *overhead);
 double overhead_percent(const struct overhead *overhead);
 
-/* Is the start worth telling? No when it is less than 0.01 % of the whole: no other share would show it. */
+/* Is the start to be reported? Not below 0.01 % of the whole, the precision of the other shares. */
 bool overhead_shows_start(const struct overhead *overhead);
 
 #endif

@@ -1,26 +1,27 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "profile/directory.h"
-#include "profile/handle.h"
+#include "profile/epoch_table.h"
+#include "profile/profile_internal.h"
 
-static uint64_t
-round_to_pages(uint64_t bytes)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return bytes > UINT64_MAX - page ? bytes / page * page : (bytes + page - 1) / page * page;
-}
-
+/* In whole pages; 0 asks for the default. */
 static uint64_t
 size_limit_of(uint64_t asked)
 {
-	return round_to_pages(asked ? asked : PROFILE_SIZE_DEFAULT);
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = asked ? asked : PROFILE_SIZE_DEFAULT;
+
+	return bytes > UINT64_MAX - page ? bytes / page * page : (bytes + page - 1) / page * page;
 }
 
 static int
@@ -33,13 +34,13 @@ open_files(const char *directory, struct profile *profile)
 		return profile->directory;
 	profile->store.directory = profile->directory;
 	if (profile->store.write && !profile->store.beside) {
-		profile->lock = writer_lock(profile->directory);
+		profile->lock = directory_lock(profile->directory);
 		if (profile->lock < 0)
 			return profile->lock;
 		directory_remove_copy(profile->directory);
 	}
 	err = store_open(&profile->store);
-	return err || !profile->store.write ? err : place_note(&profile->place, profile->directory);
+	return err || !profile->store.write ? err : directory_files_note(&profile->files, profile->directory);
 }
 
 int
@@ -52,9 +53,9 @@ profile_open(const char *directory, const struct profile_options *options, struc
 		return -ENOMEM;
 	new->directory = -1;
 	new->lock = -1;
-	new->copying.fd = -1;
-	pthread_mutex_init(&new->copying.lock, NULL);
-	new->place = (struct place)PLACE_INIT;
+	new->copy.fd = -1;
+	pthread_mutex_init(&new->copy.lock, NULL);
+	new->files = (struct directory_files)DIRECTORY_FILES_INIT;
 	new->store.write = options->write;
 	new->store.beside = options->write && options->beside;
 	new->size_limit = size_limit_of(options->size_limit);
@@ -62,7 +63,7 @@ profile_open(const char *directory, const struct profile_options *options, struc
 	new->store.log = options->log;
 	new->path = strdup(directory);
 	err = new->path ? open_files(directory, new) : -ENOMEM;
-	/* What is not there is no database, whichever part of it is missing. */
+	/* A missing directory and a missing file both mean: there is no database. */
 	if (err == -ENOENT && !options->write)
 		err = -DCPI_ENODATABASE;
 	if (err) {
@@ -81,24 +82,24 @@ profile_close(struct profile *profile)
 	if (profile->store.env)
 		store_close(&profile->store);
 	if (profile->lock >= 0)
-		writer_unlock(profile->lock);
+		directory_unlock(profile->lock);
 	if (profile->directory >= 0)
 		close(profile->directory);
-	numbers_fini(&profile->images);
-	numbers_fini(&profile->contexts);
-	sweep_fini(&profile->sweep);
-	place_fini(&profile->place);
-	pthread_mutex_destroy(&profile->copying.lock);
+	ids_map_fini(&profile->images);
+	ids_map_fini(&profile->contexts);
+	gc_fini(&profile->gc);
+	directory_files_fini(&profile->files);
+	pthread_mutex_destroy(&profile->copy.lock);
 	free(profile->path);
 	free(profile);
 }
 
 void
-profile_renew_session(struct profile *profile)
+profile_reset_session(struct profile *profile)
 {
-	sweep_end_session(&profile->sweep, &profile->images, &profile->contexts);
-	numbers_forget(&profile->images);
-	numbers_forget(&profile->contexts);
+	gc_end_session(&profile->gc, &profile->images, &profile->contexts);
+	ids_map_clear(&profile->images);
+	ids_map_clear(&profile->contexts);
 }
 
 int
@@ -127,7 +128,268 @@ profile_owner(const char *directory)
 
 	if (fd < 0)
 		return fd;
-	owner = writer_lock_owner(fd);
+	owner = directory_lock_owner(fd);
 	close(fd);
 	return owner;
+}
+
+int
+profile_snapshot(struct profile *profile, int fd)
+{
+	struct store *store = &profile->store;
+	MDB_txn *txn;
+	int err;
+
+	/* LMDB's copy begins a transaction of its own, of this version or a later one: keeping this one keeps both. */
+	err = store_begin(store, false, &txn);
+	if (err)
+		return err;
+	return store_leave(store, txn, store_error(mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT)));
+}
+
+/* The address of some value, which lies in the file's mapping: LMDB does not say where the mapping begins. */
+static int
+find_address(struct store *store, uintptr_t *address)
+{
+	struct store_walk walk;
+	MDB_txn *txn;
+	int found, err;
+
+	err = store_begin(store, false, &txn);
+	if (err)
+		return err;
+	err = store_walk_begin(store, txn, TABLE_META, &walk);
+	if (!err) {
+		found = store_walk_next(&walk);
+		*address = found > 0 ? (uintptr_t)walk.value.mv_data : 0;
+		err = found < 0 ? found : 0;
+		store_walk_end(&walk);
+	}
+	err = store_leave(store, txn, err);
+	return err || *address ? err : -ENOENT;
+}
+
+static int
+drop_pages_of_mapping(uintptr_t address)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t start, end;
+	char *line = NULL;
+	size_t size = 0;
+	int err = -ENOENT;
+
+	if (!maps)
+		return -errno;
+	while (err == -ENOENT && getline(&line, &size, maps) > 0) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) != 2 || address < start || address >= end)
+			continue;
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as text */
+		err = madvise((void *)start, end - start, MADV_DONTNEED) ? -errno : 0;
+	}
+	free(line);
+	fclose(maps);
+	return err;
+}
+
+int
+profile_drop_pages(struct profile *profile)
+{
+	uintptr_t address = 0;
+	int err = find_address(&profile->store, &address);
+
+	return err ? err : drop_pages_of_mapping(address);
+}
+
+/*
+ * Free pages: LMDB's database 0 lists them by the transaction that freed them, each value a page count and then the
+ * pages. Those of transaction `pinned_from` and later cannot be reused yet, because a reader still needs them.
+ */
+static int
+count_free_pages(MDB_txn *txn, uint64_t pinned_from, uint64_t *pages, uint64_t *pinned)
+{
+	size_t transaction;
+	MDB_val key, value;
+	MDB_cursor *cursor;
+	size_t count;
+	int rc;
+
+	*pages = 0;
+	*pinned = 0;
+	rc = mdb_cursor_open(txn, 0, &cursor);
+	if (rc)
+		return store_error(rc);
+	while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+		if (value.mv_size < sizeof(count))
+			break;
+		memcpy(&count, value.mv_data, sizeof(count));
+		*pages += count;
+		if (key.mv_size != sizeof(transaction))
+			break;
+		memcpy(&transaction, key.mv_data, sizeof(transaction));
+		if (transaction >= pinned_from)
+			*pinned += count;
+	}
+	mdb_cursor_close(cursor);
+	if (rc == MDB_NOTFOUND)
+		return 0;
+	return rc ? store_error(rc) : -DCPI_EDAMAGED;
+}
+
+static int
+count_entries(const struct store *store, MDB_txn *txn, struct profile_stats *stats)
+{
+	const struct {
+		enum store_table table;
+		uint64_t *entries;
+	} counted[] = {
+		{TABLE_EPOCHS, &stats->epochs},     {TABLE_SLICES, &stats->slices}, {TABLE_IMAGES, &stats->images},
+		{TABLE_CONTEXTS, &stats->contexts}, {TABLE_COUNTS, &stats->blocks},
+	};
+	struct epoch_marks marks;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(counted) / sizeof(counted[0]); i++)
+		err = store_entries(store, txn, counted[i].table, counted[i].entries);
+	if (!err)
+		err = epoch_table_marks(store, txn, NULL, &marks);
+	if (err)
+		return err;
+	stats->kept = marks.kept;
+	stats->incoming = marks.incoming;
+	stats->epochs -= marks.incoming;
+	return 0;
+}
+
+static int
+measure_use(const struct store *store, MDB_txn *txn, struct profile_stats *stats)
+{
+	const struct slow_reader *slow = readers_slow(store);
+	uint64_t free_pages, pinned, pages;
+	MDB_envinfo info;
+	MDB_stat stat;
+	int err;
+
+	err = store_error(mdb_env_info(store->env, &info));
+	if (!err)
+		err = store_error(mdb_env_stat(store->env, &stat));
+	if (!err)
+		err = count_free_pages(txn, slow ? slow->transaction : UINT64_MAX, &free_pages, &pinned);
+	if (err)
+		return err;
+	pages = (uint64_t)info.me_last_pgno + 1;
+	stats->used_bytes = pages > free_pages ? (pages - free_pages) * stat.ms_psize : 0;
+	stats->size_limit = info.me_mapsize;
+	if (slow) {
+		stats->reader = slow->pid;
+		stats->reader_since_ns = slow->since_ns;
+		stats->reader_bytes = pinned * stat.ms_psize;
+	}
+	return count_entries(store, txn, stats);
+}
+
+int
+profile_stats(struct profile *profile, struct profile_stats *stats)
+{
+	off_t size = directory_file_size(profile->directory, DIRECTORY_DATA);
+	MDB_txn *txn;
+	int err;
+
+	memset(stats, 0, sizeof(*stats));
+	if (size < 0)
+		return (int)size;
+	stats->file_bytes = (uint64_t)size;
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	return store_leave(&profile->store, txn, measure_use(&profile->store, txn, stats));
+}
+
+/* Take the writer's lock of the database at the path, when the lock file that is held was deleted or moved. */
+static int
+retake_lock(struct profile *profile, int directory)
+{
+	int lock;
+
+	if (directory_has(profile->lock, directory, WRITER_LOCK))
+		return 0;
+	lock = directory_lock(directory);
+	if (lock < 0)
+		return lock;
+	if (profile->lock >= 0)
+		close(profile->lock); /* no other process can find that file any more */
+	profile->lock = lock;
+	return 0;
+}
+
+/* Close what is open, and open the database in `directory`, which becomes the profile's. As profile_recover(). */
+static int
+reopen(struct profile *profile, int directory)
+{
+	const bool is_same = directory_files_have_data(&profile->files, directory);
+	struct uncertain_commit *uncertain = &profile->uncertain;
+	MDB_envinfo info;
+	int err;
+
+	if (profile->store.env)
+		store_close(&profile->store);
+	close(profile->directory);
+	profile->directory = directory;
+	profile->store.directory = directory;
+	profile->store.size_limit = profile->size_limit;
+	err = store_open(&profile->store);
+	if (err)
+		return err;
+	err = directory_files_note(&profile->files, directory);
+	if (err) {
+		store_close(&profile->store);
+		return err;
+	}
+	if (is_same) {
+		/* the commit that failed may be on the disk after all: then the batch must not be written again */
+		if (uncertain->transaction && mdb_env_info(profile->store.env, &info) == 0)
+			uncertain->is_written = info.me_last_txnid >= uncertain->transaction;
+		uncertain->transaction = 0;
+		return 0;
+	}
+	ids_map_fini(&profile->images);
+	ids_map_fini(&profile->contexts);
+	gc_fini(&profile->gc);
+	*uncertain = (struct uncertain_commit){0};
+	return 1;
+}
+
+/* Needs no new descriptor: works when the process has none left. */
+static bool
+is_in_place(const struct profile *profile)
+{
+	return profile->store.env && directory_has(profile->directory, AT_FDCWD, profile->path) &&
+	       directory_has(profile->lock, profile->directory, WRITER_LOCK) &&
+	       directory_files_have_data(&profile->files, profile->directory) &&
+	       directory_files_have_lock(&profile->files, profile->directory);
+}
+
+int
+profile_recover(struct profile *profile, bool anew)
+{
+	struct stat stat;
+	int directory, err;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	if (!anew && is_in_place(profile))
+		return 0;
+	directory = directory_open(profile->path, true);
+	if (directory < 0)
+		return lstat(profile->path, &stat) < 0 && errno == ENOENT ? -DCPI_EGONE : directory;
+	err = retake_lock(profile, directory);
+	if (err) {
+		close(directory);
+		return err;
+	}
+	if (!anew && profile->store.env && directory_files_have_data(&profile->files, directory) &&
+	    directory_files_have_lock(&profile->files, directory)) {
+		close(directory);
+		return 0;
+	}
+	return reopen(profile, directory);
 }

@@ -31,9 +31,9 @@ struct profile;
 struct profile_options {
 	bool write; /* else read only; a writer makes the database where none is, and the directory */
 	/*
-	 * Write also while a dcpid has the database: nobody is kept away, and the size limit is the other writer's. For
-	 * whoever adds an epoch and leaves. Such a profile never retains, compacts or recovers; when the other writer
-	 * has put a new file in the place of the old one, opening, or writing, is -ESTALE: open it again.
+	 * Write also while a dcpid has the database: the writer's lock is not taken, and the size limit is the other
+	 * writer's. For programs that add an epoch. Such a profile never retains, compacts or recovers; after the other
+	 * writer has replaced the file, opening or writing gives -ESTALE: open it again.
 	 */
 	bool beside;
 	uint64_t size_limit;   /* bytes the file may grow to; 0: PROFILE_SIZE_DEFAULT. Writers only */
@@ -42,7 +42,7 @@ struct profile_options {
 
 /*
  * Open the database in `directory`. 0 with *profile set; -errno; -DCPI_ENODATABASE (readers, nothing there);
- * -DCPI_ERUNNING (writers, another has it; profile_owner() says who); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
+ * -DCPI_ERUNNING (writers, another has it; see profile_owner()); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
  * -DCPI_ENEWER; -DCPI_EFOREIGN for an LMDB database that is not ours, or what is no file; -DCPI_EDAMAGED. Files are
  * made 0640 (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic
  * links in the directory's place or a file's are refused (-DCPI_ESYMLINK).
@@ -52,7 +52,7 @@ void profile_close(struct profile *profile); /* NULL is allowed */
 
 const char *profile_path(const struct profile *profile); /* as it was given; valid as long as the profile */
 
-/* The process that has `directory` open for writing: its id, 0 when nobody has, or -errno; -EAGAIN: ask again. */
+/* The id of the process that has `directory` open for writing; 0: there is none; or -errno; -EAGAIN: ask again. */
 int profile_owner(const char *directory);
 
 /* ---- writing ---- */
@@ -66,7 +66,7 @@ int profile_begin_epoch(struct profile *profile, struct epoch *epoch);
  */
 int profile_keep_epoch(struct profile *profile, uint32_t id, bool is_kept);
 
-/* How often control went from one instruction of an image to another (edges.h). */
+/* How often control was transferred from one instruction of an image to another (edges.h). */
 struct profile_edge {
 	uint64_t from, to; /* offsets */
 	uint64_t count;
@@ -75,8 +75,8 @@ struct profile_edge {
 };
 
 /*
- * For how long at least one process with a label lived, as far as a slice goes: the sum of such times, and from when to
- * when they were, ns since 1970.
+ * The time within one slice in which at least one process with a label lived: the sum of such times, and the begin of
+ * the first and the end of the last, ns since 1970.
  */
 struct profile_label_time {
 	const char *label;
@@ -115,26 +115,23 @@ struct profile_batch {
  */
 int profile_flush(struct profile *profile, const struct profile_batch *batch);
 
-/*
- * The session gives its numbers up: the next batch counts images and contexts from 0 again. Their names' memory is the
- * caller's.
- */
-void profile_renew_session(struct profile *profile);
+/* Forget the session's numbers: the next batch counts images and contexts from 0 again. */
+void profile_reset_session(struct profile *profile);
 
 /*
- * Before a flush: see to it that a writer's profile is the database that lies at its path. Files that were deleted,
- * moved away or replaced are left to themselves, the writer's lock is taken again, and what is there now is opened, or
- * made. `anew`, after a flush that failed: open it again in any case, for LMDB does not go on after an error of the
- * disk. 0: it is the same database, and the batch that failed may be given again, as it was. 1: it is another one: of
- * the session's numbers it knows none - the next flush gives all images and contexts - nor an epoch of the session's.
- * -DCPI_EGONE: there is no directory any more, nor may it be made. An error (also as profile_open()): nothing can be
- * read or written (-ENODEV) until a call succeeds.
+ * Before a flush: make sure that a writer's profile is the database at its path. When its files were deleted, moved
+ * away or replaced, they are closed, the writer's lock is taken again, and the database at the path is opened, or made.
+ * `anew`, after a flush that failed: open it again in any case, because LMDB cannot be used after an error of the disk.
+ * 0: it is the same database, and the batch that failed may be given again, unchanged. 1: it is another database: it
+ * has neither the session's numbers - the next flush gives all images and contexts - nor the session's epochs.
+ * -DCPI_EGONE: the directory is gone and cannot be made. An error (also as profile_open()): nothing can be read or
+ * written (-ENODEV) until a call succeeds.
  */
 int profile_recover(struct profile *profile, bool anew);
 
 /*
- * Another limit than that of struct profile_options, from the next flush on: one that said -DCPI_EFULL may be given
- * again. A file that is larger already stays so. 0 or -errno, the old limit going on.
+ * Change the size limit, from the next flush on: a batch that got -DCPI_EFULL may be given again. A file that is larger
+ * does not shrink. 0; or -errno, and the old limit stays.
  */
 int profile_set_size_limit(struct profile *profile, uint64_t size_limit);
 
@@ -144,7 +141,7 @@ int profile_set_size_limit(struct profile *profile, uint64_t size_limit);
  */
 struct profile_symbol {
 	uint64_t offset;
-	const char *name; /* owned by whoever made the list; NULL: code whose bounds are known but not its name */
+	const char *name; /* owned by the list's maker; NULL: code whose bounds are known but not its name */
 	uint64_t size;    /* bytes; 0: up to the next */
 };
 int profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols,
@@ -154,17 +151,17 @@ bool profile_has_symbols(struct profile *profile, uint32_t session_image);
 /* ---- reading: single things by the database's numbers (selection.h reads counts) ---- */
 
 /*
- * Copies of the names of image `number`, of whatever kind; free with profile_free_symbols(). -ENOENT when none were
- * captured. What else there is of it: captured.h.
+ * Copies of the captured names of an image (the database's number); free with profile_free_symbols(). -ENOENT when
+ * there are none. For captured text and layout see captured.h.
  */
 int profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symbol **symbols, size_t *count);
 void profile_free_symbols(struct profile_symbol *symbols);
 
 /*
- * Give back what we have resident of the file, while no transaction is open: the kernel keeps it in its cache, and what
- * is needed again costs a fault. 0 or -errno.
+ * Unmap the resident pages of the file, while no transaction is open: they stay in the page cache, and using one again
+ * costs a minor fault. 0 or -errno.
  */
-int profile_forget_pages(struct profile *profile);
+int profile_drop_pages(struct profile *profile);
 
 /* How big it is and what is in it: for status and tests. */
 struct profile_stats {
@@ -173,16 +170,23 @@ struct profile_stats {
 	uint64_t size_limit;
 	uint64_t epochs, slices, images, contexts, blocks;
 	uint64_t kept;            /* epochs of which nothing is dropped (retention.h) */
-	uint64_t incoming;        /* that an import is not through with, or left; not in `epochs` (incoming.h) */
-	int reader;               /* process that reads and does not go on; 0: none; -1: one. Writers only */
+	uint64_t incoming;        /* epochs of an import that runs or was killed; not in `epochs` (incoming.h) */
+	int reader;               /* process that holds an old version; 0: none; -1: unknown. Writers only */
 	uint64_t reader_since_ns; /* when it was first seen there, ns since 1970 */
-	uint64_t reader_bytes;    /* that cannot be used again because of it */
+	uint64_t reader_bytes;    /* that cannot be reused because of it */
 };
 int profile_stats(struct profile *profile, struct profile_stats *stats);
 
+/*
+ * Write a compacted copy of the database to `fd`, as a data.mdb without free pages. It is one version: beside a running
+ * dcpid, the state after one of its flushes; equal databases give equal bytes. No page of that version is reused while
+ * the copy is written. 0 or an error.
+ */
+int profile_snapshot(struct profile *profile, int fd);
+
 /* ---- checking ---- */
 
-/* One line on something wrong, e.g. "counts: slice 7 is not in slices". */
+/* Gets one line on a fault, e.g. "counts: slice 7 is not in slices". */
 typedef void profile_complaint(void *context, const char *text);
 
 /*

@@ -19,13 +19,13 @@
 #define NEW_LOCKS READERS_LOCK ".new"
 #define FORMAT    UINT64_C(0x31737265646165) /* "readers1" without its first letter */
 
-/* What `readers.lock` says. */
+/* The content of `readers.lock`. */
 struct promise {
 	uint64_t format;
 	uint64_t device, inode; /* of the data.mdb that it is about */
-	uint64_t transaction;   /* that was begun last: what it promises holds until another begins */
-	uint64_t oldest;        /* version that is spared, with all that came later */
-	uint64_t sum;           /* of the others: a write may be seen in part */
+	uint64_t transaction;   /* the last that was begun: the promise holds until another begins */
+	uint64_t oldest;        /* version whose pages are not reused, as those of all later versions */
+	uint64_t sum;           /* checksum of the other members: a reader may see half a write */
 };
 
 static uint64_t
@@ -95,7 +95,7 @@ close_locks(struct readers *readers)
 
 /* ---- writers: all of it within a writing transaction, one writer at a time ---- */
 
-/* As data.mdb is, whoever runs this; who may not read that has no use for this. */
+/* The owner of data.mdb, and its rights to read: a user who cannot read data.mdb does not need the lock file. */
 static bool
 give_owner_and_mode(const struct readers *readers, int locks)
 {
@@ -107,7 +107,7 @@ give_owner_and_mode(const struct readers *readers, int locks)
 	       fchmod(locks, 0600 | (data.st_mode & 0044)) == 0;
 }
 
-/* For a data.mdb that is new. Readers of the old one, if there was one, keep the old promise, which nobody changes. */
+/* For a new data.mdb. Readers of an old one keep the old lock file open, whose promise does not change any more. */
 static void
 make_locks(struct store *store)
 {
@@ -120,16 +120,7 @@ make_locks(struct store *store)
 	    renameat(store->directory, NEW_LOCKS, store->directory, READERS_LOCK) == 0)
 		return;
 	unlinkat(store->directory, NEW_LOCKS, 0);
-	close_locks(readers); /* no room, perhaps: at the next transaction again */
-}
-
-static bool
-is_called(const struct store *store, int fd, const char *name)
-{
-	struct stat open, named;
-
-	return fd >= 0 && fstat(fd, &open) == 0 && fstatat(store->directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+	close_locks(readers); /* e.g. a full disk: the next transaction tries again */
 }
 
 static void
@@ -138,9 +129,9 @@ find_locks(struct store *store)
 	struct readers *readers = &store->readers;
 	struct promise promise;
 
-	if (!is_called(store, readers->locks, READERS_LOCK)) {
-		(void)write_promise(readers->locks, readers, 0,
-		                    UINT64_MAX); /* somebody removed it: nobody is to rely on it */
+	if (!directory_has(readers->locks, store->directory, READERS_LOCK)) {
+		/* the file was removed or replaced: its readers must not rely on it any more */
+		(void)write_promise(readers->locks, readers, 0, UINT64_MAX);
 		close_locks(readers);
 		readers->locks = openat(store->directory, READERS_LOCK, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	}
@@ -148,7 +139,7 @@ find_locks(struct store *store)
 		make_locks(store);
 }
 
-/* A process that has locked the version: its number, -1 when the kernel does not tell; 0: there is none. */
+/* A process that has locked the version: its id, -1 when the kernel does not say which; 0: there is none. */
 static int
 find_reader(const struct readers *readers, uint64_t version)
 {
@@ -159,18 +150,18 @@ find_reader(const struct readers *readers, uint64_t version)
 	return lock.l_pid > 0 ? lock.l_pid : -1;
 }
 
-/* The oldest version that processes other than this see by LMDB's table: other writers, and what is no tool of ours. */
-struct others {
+/* The oldest version that other processes hold in LMDB's table of readers: other writers, and programs of others. */
+struct lmdb_readers {
 	uint64_t last; /* version */
 	uint64_t oldest;
-	int pid; /* 0: nobody does */
+	int pid; /* 0: there is none */
 };
 
-/* LMDB's list has a line for each place, "PID THREAD TRANSACTION" or "PID THREAD -", and is no part of its API. */
+/* LMDB's list has a line for each slot, "PID THREAD TRANSACTION" or "PID THREAD -"; the format is not documented. */
 static int
-take_line(const char *line, void *context)
+note_lmdb_reader(const char *line, void *context)
 {
-	struct others *others = context;
+	struct lmdb_readers *others = context;
 	uint64_t version;
 	int pid;
 
@@ -183,7 +174,7 @@ take_line(const char *line, void *context)
 }
 
 static void
-note_slow(struct store *store, uint64_t last, int pid, uint64_t version)
+note_slow_reader(struct store *store, uint64_t last, int pid, uint64_t version)
 {
 	struct slow_reader *slow = &store->readers.slow;
 
@@ -194,7 +185,7 @@ note_slow(struct store *store, uint64_t last, int pid, uint64_t version)
 			.since_ns = clock_ns(CLOCK_REALTIME),
 		};
 	slow->lag = last - version;
-	if (!slow->pid || slow->is_told || slow->lag < READERS_LAG_MAX)
+	if (!slow->pid || slow->is_logged || slow->lag < READERS_LAG_MAX)
 		return;
 	if (slow->pid > 0)
 		log_write(store->log, LOG_LEVEL_WARNING,
@@ -202,15 +193,15 @@ note_slow(struct store *store, uint64_t last, int pid, uint64_t version)
 	else
 		log_write(store->log, LOG_LEVEL_WARNING,
 		          "a process reads the database and does not go on: the file grows meanwhile");
-	slow->is_told = true;
+	slow->is_logged = true;
 }
 
 /*
- * Mark what nobody needs any more, and all that is `lag` versions old: the oldest that is spared. *cut_off: how many go
- * that somebody reads.
+ * Mark the versions that no reader needs, and all that are at least `lag` writes old. Returns the oldest version whose
+ * pages are not reused; *cut_off grows by the marked ones that a reader still needs.
  */
 static uint64_t
-choose(struct store *store, uint64_t lag, const struct others *others, int *cut_off)
+mark_released(struct store *store, uint64_t lag, const struct lmdb_readers *others, int *cut_off)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	uint64_t oldest = others->oldest, slow = oldest;
@@ -221,28 +212,31 @@ choose(struct store *store, uint64_t lag, const struct others *others, int *cut_
 		struct kept_version *kept = &readers->kept[i];
 		int pid = 0;
 
-		kept->goes = false;
+		kept->is_released = false;
 		if (kept->number < others->last) { /* readers may be about to lock the newest */
 			if (!kept->until_ns)
 				kept->until_ns = now_ns + readers->keep_ns;
 			pid = find_reader(readers, kept->number);
-			kept->goes = !pid || now_ns >= kept->until_ns || others->last - kept->number >= lag;
-			*cut_off += pid && kept->goes;
+			kept->is_released = !pid || now_ns >= kept->until_ns || others->last - kept->number >= lag;
+			*cut_off += pid && kept->is_released;
 		}
-		if (!kept->goes && kept->number < oldest)
+		if (!kept->is_released && kept->number < oldest)
 			oldest = kept->number;
-		if (pid && !kept->goes && (!slow_pid || kept->number < slow)) {
+		if (pid && !kept->is_released && (!slow_pid || kept->number < slow)) {
 			slow_pid = pid;
 			slow = kept->number;
 		}
 	}
-	note_slow(store, others->last, slow_pid, slow_pid ? slow : 0);
+	note_slow_reader(store, others->last, slow_pid, slow_pid ? slow : 0);
 	return oldest;
 }
 
-/* Keep `version`, which is the newest. Where the table is full, one goes that an older one keeps as well, for now. */
+/*
+ * Keep the newest version. When the table is full, a middle one is given up: the older ones protect its pages, too, as
+ * long as they are kept.
+ */
 static void
-keep(struct store *store, uint64_t version)
+keep_version(struct store *store, uint64_t version)
 {
 	struct readers *readers = &store->readers;
 	struct kept_version *kept = readers->kept;
@@ -250,8 +244,8 @@ keep(struct store *store, uint64_t version)
 
 	if (readers->kept_count > 0 && kept[readers->kept_count - 1].number == version)
 		return;
-	if (mdb_txn_begin(store->env, NULL, MDB_RDONLY,
-	                  &txn)) /* without a place for it, readers are told that it went */
+	/* without a slot in LMDB's table the version cannot be kept: its readers get -DCPI_EVERSION */
+	if (mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn))
 		return;
 	if (readers->kept_count == READERS_KEPT_MAX) {
 		const size_t middle = READERS_KEPT_MAX / 2;
@@ -263,24 +257,26 @@ keep(struct store *store, uint64_t version)
 	kept[readers->kept_count++] = (struct kept_version){.number = version, .txn = txn};
 }
 
-/* Promise what transaction `number` will spare, then give up the rest. How many versions were given up that somebody
- * reads. */
+/*
+ * Write down which versions transaction `number` keeps, then release the others. How many were released that a reader
+ * still needs.
+ */
 static int
-settle(struct store *store, uint64_t number, uint64_t lag)
+release_versions(struct store *store, uint64_t number, uint64_t lag)
 {
-	struct others others = {.last = number - 1, .oldest = number - 1};
+	struct lmdb_readers others = {.last = number - 1, .oldest = number - 1};
 	struct readers *readers = &store->readers;
 	uint64_t oldest;
 	size_t stay = 0;
 	int cut_off = 0;
 
-	if (mdb_reader_list(store->env, take_line, &others) < 0)
+	if (mdb_reader_list(store->env, note_lmdb_reader, &others) < 0)
 		others.pid = 0;
-	oldest = choose(store, lag, &others, &cut_off);
+	oldest = mark_released(store, lag, &others, &cut_off);
 	if (readers->locks >= 0 && !write_promise(readers->locks, readers, number, oldest))
-		return 0; /* what was promised has to be kept */
+		return 0; /* the old promise stands, and must be kept */
 	for (size_t i = 0; i < readers->kept_count; i++) {
-		if (readers->kept[i].goes)
+		if (readers->kept[i].is_released)
 			mdb_txn_abort(readers->kept[i].txn);
 		else
 			readers->kept[stay++] = readers->kept[i];
@@ -298,12 +294,12 @@ readers_begin_write(struct store *store, MDB_txn *txn)
 	if (mdb_reader_check(store->env, &dead) == 0 && dead > 0)
 		log_write(store->log, LOG_LEVEL_INFO, "cleared the slots of readers that are gone: %d", dead);
 	find_locks(store);
-	settle(store, number, UINT64_MAX);
-	keep(store, number - 1);
+	release_versions(store, number, UINT64_MAX);
+	keep_version(store, number - 1);
 }
 
 int
-readers_give_up(struct store *store, uint64_t lag)
+readers_release(struct store *store, uint64_t lag)
 {
 	MDB_txn *txn;
 	int rc, count;
@@ -313,7 +309,7 @@ readers_give_up(struct store *store, uint64_t lag)
 	rc = mdb_txn_begin(store->env, NULL, 0, &txn);
 	if (rc)
 		return store_error(rc);
-	count = settle(store, mdb_txn_id(txn), lag);
+	count = release_versions(store, mdb_txn_id(txn), lag);
 	mdb_txn_abort(txn);
 	return count;
 }
@@ -325,12 +321,12 @@ readers_fini(struct store *store)
 	MDB_txn *txn = NULL;
 
 	/*
-	 * Not while another writes, who promised what they keep. A file that a compaction replaced is not written any
-	 * more: its readers keep the promise that was the last.
+	 * Within a transaction: another writer may have promised what our slots keep. A file that a compaction has
+	 * replaced is not written any more: its readers rely on the last promise.
 	 */
-	if (readers->kept_count > 0 && is_called(store, readers->data, DIRECTORY_DATA) &&
+	if (readers->kept_count > 0 && directory_has(readers->data, store->directory, DIRECTORY_DATA) &&
 	    mdb_txn_begin(store->env, NULL, 0, &txn) == 0)
-		settle(store, mdb_txn_id(txn), 0);
+		release_versions(store, mdb_txn_id(txn), 0);
 	for (size_t i = 0; i < readers->kept_count; i++)
 		mdb_txn_abort(readers->kept[i].txn);
 	readers->kept_count = 0;
@@ -345,13 +341,13 @@ readers_slow(const struct store *store)
 {
 	const struct slow_reader *slow = &store->readers.slow;
 
-	return slow->pid && slow->is_told ? slow : NULL;
+	return slow->pid && slow->is_logged ? slow : NULL;
 }
 
 /* ---- readers ---- */
 
 static bool
-has_gone(const void *context)
+is_version_gone(const void *context)
 {
 	return readers_check(context) == -DCPI_EVERSION;
 }
@@ -367,16 +363,16 @@ readers_enter(struct store *store)
 		return -EBUSY;
 	if (!pages_newest(readers->data, readers->page_size, &readers->version))
 		return -EIO;
-	if (!read_promise(readers, &promise)) { /* a compaction made another, or there is none */
+	if (!read_promise(readers, &promise)) { /* there is none, or a compaction has made another */
 		close_locks(readers);
 		readers->locks = openat(store->directory, READERS_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	}
 	lock = (struct flock){.l_type = F_RDLCK, .l_start = readers_byte(readers->version), .l_len = 1};
 	readers->is_locked = readers->locks >= 0 && fcntl(readers->locks, F_SETLK, &lock) == 0;
 	readers->is_reading = true;
-	/* LMDB trusts pages: those of a version that has gone may lead it anywhere */
+	/* LMDB trusts page contents: reused pages may make it fault, which the guard then reports as -DCPI_EVERSION */
 	readers->excuse = (struct guard_excuse){
-		.applies = has_gone,
+		.applies = is_version_gone,
 		.context = store,
 		.sentence = error_text(-DCPI_EVERSION),
 		.status = error_exit_status(-DCPI_EVERSION),
@@ -405,7 +401,7 @@ readers_check(const struct store *store)
 
 	if (!readers->is_reading)
 		return 0;
-	atomic_thread_fence(memory_order_seq_cst); /* what was read, before what tells whether it was right */
+	atomic_thread_fence(memory_order_seq_cst); /* the reads of data come before the reads that validate them */
 	if (!pages_newest(readers->data, readers->page_size, &newest))
 		return -EIO;
 	if (newest - readers->version <= 1)

@@ -22,7 +22,7 @@ enum image_flag {
 
 /* FORMAT_2, since schema 7, has flags; where none is set, it is FORMAT_1. */
 void
-image_encode(const struct image *image, bool has_roots_names, struct byte_writer *writer)
+image_record_encode(const struct image *image, bool has_roots_names, struct byte_writer *writer)
 {
 	const unsigned flags =
 		(image->is_roots ? IMAGE_FLAG_ROOTS : 0) | (has_roots_names ? IMAGE_FLAG_ROOTS_NAMES : 0);
@@ -42,7 +42,7 @@ image_encode(const struct image *image, bool has_roots_names, struct byte_writer
 }
 
 int
-image_decode(const void *data, size_t size, struct image_record *record)
+image_record_decode(const void *data, size_t size, struct image_record *record)
 {
 	struct image *image = &record->image;
 	struct byte_reader reader;
@@ -84,7 +84,7 @@ write_file(const struct image *image, struct byte_writer *writer)
 }
 
 void
-image_identity_encode(const struct image *image, struct byte_writer *writer)
+image_record_identity(const struct image *image, struct byte_writer *writer)
 {
 	if (image->build_id_size == 0) {
 		write_file(image, writer);
@@ -96,14 +96,14 @@ image_identity_encode(const struct image *image, struct byte_writer *writer)
 }
 
 void
-image_file_encode(const struct image *image, struct byte_writer *writer)
+image_record_file_identity(const struct image *image, struct byte_writer *writer)
 {
 	if (image->build_id_size > 0 && image->inode > 0)
 		write_file(image, writer);
 }
 
 void
-context_encode(const struct context *context, struct byte_writer *writer)
+context_record_encode(const struct context *context, struct byte_writer *writer)
 {
 	write_u8(writer, FORMAT_1);
 	write_cut_string(writer, context->comm, COMM_SIZE);
@@ -112,7 +112,7 @@ context_encode(const struct context *context, struct byte_writer *writer)
 }
 
 int
-context_decode(const void *data, size_t size, struct context_record *record)
+context_record_decode(const void *data, size_t size, struct context_record *record)
 {
 	struct byte_reader reader;
 
@@ -129,7 +129,7 @@ context_decode(const void *data, size_t size, struct context_record *record)
 
 /* FNV-1a: enough where equal hashes cost a comparison and nothing else. */
 uint64_t
-identity_hash(const void *data, size_t size)
+record_identity_hash(const void *data, size_t size)
 {
 	const uint8_t *bytes = data;
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);

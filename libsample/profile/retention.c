@@ -4,12 +4,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "profile/codec.h"
-#include "profile/slice_list.h"
+#include "profile/epoch_table.h"
+#include "profile/incoming.h"
+#include "profile/profile_internal.h"
 
-#define HOUR_NS   (3600 * UINT64_C(1000000000))
-#define DAY_NS    (24 * HOUR_NS)
-#define GAP_SHARE 600 /* of the longer slice may be missing between two: time that nobody sampled must not count */
+#define RAISED_SHARE  16          /* of the size limit */
+#define RAISED_BYTES  (256 << 10) /* for the least limit */
+#define RAISED_BLOCKS 256         /* of a step: each may need a page or two */
+#define HOUR_NS       (3600 * UINT64_C(1000000000))
+#define DAY_NS        (24 * HOUR_NS)
+#define GAP_SHARE     600 /* of the hour or day may be missing between two slices: time without sampling must not count */
 
 void
 retention_default(struct retention_options *options)
@@ -22,14 +29,14 @@ retention_default(struct retention_options *options)
 	};
 }
 
-/* How much of the time from `from_ns` to `to_ns` slices cover. */
+/* How much of the time from `from_ns` to `to_ns` is covered by slices. */
 static uint64_t
 covered_ns(const struct slice_list *list, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		const struct slice_place *slice = &list->slices[i];
+		const struct slice_entry *slice = &list->slices[i];
 		const uint64_t start_ns = slice->start_ns > from_ns ? slice->start_ns : from_ns;
 		const uint64_t end_ns = slice->end_ns < to_ns ? slice->end_ns : to_ns;
 
@@ -40,7 +47,7 @@ covered_ns(const struct slice_list *list, uint64_t from_ns, uint64_t to_ns)
 }
 
 int
-profile_knows_time(struct profile *profile, uint64_t now_ns)
+profile_clock_is_plausible(struct profile *profile, uint64_t now_ns)
 {
 	const uint64_t from_ns = now_ns > 7 * DAY_NS ? now_ns - 7 * DAY_NS : 0;
 	struct slice_list list;
@@ -57,33 +64,207 @@ profile_knows_time(struct profile *profile, uint64_t now_ns)
 	return store_leave(&profile->store, txn, result);
 }
 
-static bool
-is_over_for(uint64_t end_ns, uint64_t age_ns, uint64_t now_ns)
+/*
+ * The slice that ended first; never the newest, which is still being written, nor one that is kept or of an import that
+ * is under way. NULL: no other.
+ */
+static const struct slice_entry *
+oldest_slice(const struct slice_list *list)
 {
-	return age_ns && add_saturating(end_ns, age_ns) <= now_ns;
+	const struct slice_entry *oldest = NULL;
+
+	for (size_t i = 0; i + 1 < list->count; i++) {
+		if (list->slices[i].is_kept || list->slices[i].is_incoming)
+			continue;
+		if (!oldest || list->slices[i].end_ns < oldest->end_ns)
+			oldest = &list->slices[i];
+	}
+	return oldest;
 }
 
-/* Do both begin in the same hour (day) that was over long ago, one where the other ends? */
 static bool
-fit_into(const struct slice_place *a, const struct slice_place *b, uint64_t length_ns, uint64_t after_ns,
+has_slice(const struct slice_list *list, uint32_t epoch, uint32_t gone)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->slices[i].epoch == epoch && list->slices[i].id != gone)
+			return true;
+	}
+	return false;
+}
+
+/* The lowest epoch from *id on that has no slice but `gone`, and is older than the newest slice's: 1, 0 or an error. */
+static int
+find_empty_epoch(const struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint32_t gone,
+                 uint32_t *id)
+{
+	/* A writer beside us may have begun a newer epoch than ours, in which we still have to write. */
+	const uint32_t newest = list->slices[list->count - 1].epoch;
+	const uint32_t end = profile->begun && profile->begun < newest ? profile->begun : newest;
+	struct store_walk walk;
+	int result;
+
+	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = store_key_number(&walk.key, id);
+		if (result || *id >= end)
+			break;
+		if (!has_slice(list, *id, gone) && !epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size)) {
+			result = 1;
+			break;
+		}
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+drop_empty_epochs(const struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint32_t gone)
+{
+	uint32_t id = 0;
+	int result;
+
+	while ((result = find_empty_epoch(profile, txn, list, gone, &id)) > 0) {
+		result = store_remove(&profile->store, txn, TABLE_EPOCHS, id);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+static int
+drop_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max, bool *last)
+{
+	uint64_t taken[EVENTS_MAX];
+	struct slice slice;
+	int64_t count;
+	int err;
+
+	err = slice_read(&profile->store, txn, id, &slice);
+	if (err)
+		return err;
+	count = slice_take_blocks(profile, txn, id, 0, max, taken);
+	*last = count >= 0 && (size_t)count < max;
+	slice_subtract(&slice, taken);
+	if (count < 0)
+		err = (int)count;
+	else if (*last)
+		err = store_remove(&profile->store, txn, TABLE_SLICES, id);
+	else
+		err = slice_write(&profile->store, txn, &slice);
+	slice_fini(&slice);
+	return err;
+}
+
+static int
+drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint64_t ended_ns, size_t max,
+               bool *dropped, bool *last)
+{
+	const struct slice_entry *slice = oldest_slice(list);
+	int err;
+
+	*dropped = slice && slice->end_ns <= ended_ns;
+	if (!*dropped)
+		return 0;
+	err = drop_blocks(profile, txn, slice->id, max, last);
+	return err || !*last ? err : drop_empty_epochs(profile, txn, list, slice->id);
+}
+
+/* One step with the oldest_slice slice that ended before `ended_ns`. */
+static int
+drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
+{
+	bool dropped = false, last = false;
+	struct epoch_marks marks;
+	struct slice_list list;
+	MDB_txn *txn;
+	int err;
+
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = slice_list_read(&profile->store, txn, &list);
+	if (!err)
+		err = epoch_table_marks(&profile->store, txn, &list, &marks);
+	if (!err)
+		err = drop_from_list(profile, txn, &list, ended_ns, max, &dropped, &last);
+	slice_list_fini(&list);
+	err = store_end(&profile->store, txn, err);
+	if (!err && last)
+		profile->gc.done = false;
+	return err ? err : dropped;
+}
+
+/*
+ * To remove an entry, LMDB writes new pages first. When a flush has taken the last one, let the file grow a little past
+ * its limit; this happens once, because removed pages are reused.
+ */
+static int
+drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
+{
+	int result, err;
+
+	result = store_raise_limit(&profile->store, profile->store.size_limit / RAISED_SHARE + RAISED_BYTES);
+	if (result)
+		return result;
+	max = max < RAISED_BLOCKS ? max : RAISED_BLOCKS;
+	result = incoming_remove_some(profile, false, max);
+	if (result == 0)
+		result = drop_step(profile, ended_ns, max);
+	err = store_restore_limit(&profile->store);
+	return result < 0 || !err ? result : err;
+}
+
+int
+profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns)
+{
+	size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
+	uint64_t ended_ns = 0;
+	struct profile_stats stats;
+	int result;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	result = incoming_remove_some(profile, false, max);
+	if (result && result != -DCPI_EFULL)
+		return result;
+	if (result == -DCPI_EFULL)
+		return drop_from_full(profile, 0, max);
+	result = profile_stats(profile, &stats);
+	if (result)
+		return result;
+	if (options->size_limit && stats.used_bytes > options->size_limit)
+		ended_ns = UINT64_MAX;
+	else if (options->max_age_ns && options->max_age_ns <= now_ns)
+		ended_ns = now_ns - options->max_age_ns;
+	if (ended_ns == 0)
+		return 0;
+	result = drop_step(profile, ended_ns, max);
+	return result == -DCPI_EFULL ? drop_from_full(profile, ended_ns, max) : result;
+}
+
+/* Do both begin in one hour (day) that ended at least `after_ns` ago, and does `b` begin where `a` ends? */
+static bool
+fit_into(const struct slice_entry *a, const struct slice_entry *b, uint64_t length_ns, uint64_t after_ns,
          uint64_t now_ns)
 {
 	const uint64_t hour = a->start_ns / length_ns;
 	const uint64_t gap_ns = a->end_ns > b->start_ns ? a->end_ns - b->start_ns : b->start_ns - a->end_ns;
 
 	return b->start_ns / length_ns == hour && b->end_ns >= a->end_ns && gap_ns <= length_ns / GAP_SHARE &&
-	       is_over_for((hour + 1) * length_ns, after_ns, now_ns);
+	       after_ns && add_saturating((hour + 1) * length_ns, after_ns) <= now_ns;
 }
 
-/* A slice of no length where the one before ends: what a merge leaves between two steps. */
+/* Between two steps of a merge, the second slice has no length and lies at the end of the first. */
 static bool
-is_half_merged(const struct slice_place *a, const struct slice_place *b)
+is_half_merged(const struct slice_entry *a, const struct slice_entry *b)
 {
 	return b->start_ns == b->end_ns && a->end_ns == b->end_ns;
 }
 
 static bool
-should_merge(const struct slice_place *a, const struct slice_place *b, const struct retention_options *options,
+should_merge(const struct slice_entry *a, const struct slice_entry *b, const struct retention_options *options,
              uint64_t now_ns)
 {
 	if (a->epoch != b->epoch || a->is_incoming)
@@ -93,17 +274,17 @@ should_merge(const struct slice_place *a, const struct slice_place *b, const str
 }
 
 static int
-compare_places(const void *left, const void *right)
+compare_slices(const void *left, const void *right)
 {
-	const struct slice_place *a = left, *b = right;
+	const struct slice_entry *a = left, *b = right;
 	const int order = (a->epoch > b->epoch) - (a->epoch < b->epoch);
 
 	return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
 /*
- * The first two neighbours in one epoch that are to be one: true with their ids. Slices of other epochs may lie between
- * them: those of an import, or of dcpix. The newest slice is still being written. The list is sorted by epoch.
+ * The first two neighbours in one epoch that are to be merged: true with their ids. Slices of other epochs (of an
+ * import, or of dcpix) may lie between them, so the list is sorted by epoch. The newest slice is still being written.
  */
 static bool
 choose_pair(struct slice_list *list, const struct retention_options *options, uint64_t now_ns, uint32_t *first,
@@ -112,9 +293,9 @@ choose_pair(struct slice_list *list, const struct retention_options *options, ui
 	const size_t count = list->count > 0 ? list->count - 1 : 0;
 
 	if (count > 1)
-		qsort(list->slices, count, sizeof(*list->slices), compare_places);
+		qsort(list->slices, count, sizeof(*list->slices), compare_slices);
 	for (size_t i = 1; i < count; i++) {
-		const struct slice_place *a = &list->slices[i - 1], *b = &list->slices[i];
+		const struct slice_entry *a = &list->slices[i - 1], *b = &list->slices[i];
 
 		if (!should_merge(a, b, options, now_ns))
 			continue;
@@ -125,10 +306,10 @@ choose_pair(struct slice_list *list, const struct retention_options *options, ui
 	return false;
 }
 
-/* What two slices say of themselves, after some blocks, or the last ones, went from the second to the first. */
+/* Write the records of two slices after some blocks, or the last ones, were moved from the second to the first. */
 static int
-settle_pair(const struct store *store, MDB_txn *txn, struct slice *a, struct slice *b, const uint64_t taken[EVENTS_MAX],
-            bool last)
+write_pair(const struct store *store, MDB_txn *txn, struct slice *a, struct slice *b, const uint64_t taken[EVENTS_MAX],
+           bool last)
 {
 	int err;
 
@@ -142,7 +323,7 @@ settle_pair(const struct store *store, MDB_txn *txn, struct slice *a, struct sli
 	b->start_ns = b->end_ns;
 	err = slice_write(store, txn, a);
 	if (!err)
-		err = last ? slice_remove(store, txn, b->id) : slice_write(store, txn, b);
+		err = last ? store_remove(store, txn, TABLE_SLICES, b->id) : slice_write(store, txn, b);
 	return err;
 }
 
@@ -166,7 +347,7 @@ merge_pair(struct profile *profile, MDB_txn *txn, uint32_t first, uint32_t secon
 	if (count < 0)
 		err = (int)count;
 	else
-		err = settle_pair(&profile->store, txn, &a, &b, taken, (size_t)count < max);
+		err = write_pair(&profile->store, txn, &a, &b, taken, (size_t)count < max);
 	slice_fini(&a);
 	slice_fini(&b);
 	return err;
@@ -183,7 +364,7 @@ merge_step(struct profile *profile, MDB_txn *txn, const struct retention_options
 
 	err = slice_list_read(&profile->store, txn, &list);
 	if (!err)
-		err = slice_list_mark(&profile->store, txn, &list, &marks);
+		err = epoch_table_marks(&profile->store, txn, &list, &marks);
 	*merged = !err && choose_pair(&list, options, now_ns, &first, &second);
 	slice_list_fini(&list);
 	if (!*merged)
@@ -216,7 +397,7 @@ profile_retain(struct profile *profile, const struct retention_options *options,
 	dropped = profile_drop_old(profile, options, now_ns);
 	if (dropped)
 		return dropped;
-	swept = profile_sweep(profile, options);
+	swept = profile_collect_garbage(profile, options);
 	if (swept < 0)
 		return swept;
 	merged = profile_merge_slices(profile, options, now_ns);
@@ -231,7 +412,7 @@ profile_cut_reader_off(struct profile *profile, bool at_once)
 
 	if (!profile->store.write)
 		return -EINVAL;
-	count = readers_give_up(&profile->store, at_once ? 1 : READERS_LAG_MAX);
+	count = readers_release(&profile->store, at_once ? 1 : READERS_LAG_MAX);
 	if (count > 0 && slow.pid > 0)
 		log_write(profile->store.log, LOG_LEVEL_WARNING,
 		          "process %d was cut off: the version of the database that it reads is %" PRIu64

@@ -2,12 +2,12 @@
  * retention.h - old slices are merged into longer ones, the oldest dropped
  *
  * Every function does one bounded step in at most one synced transaction and says whether there is more to do, so that
- * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after
- * each, and nothing has to be remembered: the next step finds what the last one left. While a merge is under way the
- * first slice has the time of both and the second has the samples that are still to be moved.
+ * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after each
+ * step, and a step needs no state of the last one but the database. While a merge is under way the first slice has the
+ * time of both and the second has the samples that are still to be moved.
  * Slices of an epoch that is kept (profile_keep_epoch()) are merged, and never dropped; those of an import under way
- * are left alone. The newest slice, its epoch and
- * all newer ones, and what the session has numbers for, are never touched.
+ * are neither. The newest slice, its epoch and all newer ones, and images and contexts that the session has numbers
+ * for, are never touched.
  * Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_RETENTION_H
@@ -23,7 +23,7 @@
 struct retention_options {
 	uint64_t max_age_ns;    /* slices that ended before are dropped; 0: none */
 	uint64_t size_limit;    /* bytes in use above which the oldest slice is dropped; 0: no bound */
-	uint64_t hour_after_ns; /* slices of one hour (UTC) that is over for so long become one; 0: never */
+	uint64_t hour_after_ns; /* slices of one hour (UTC) that ended so long ago are merged; 0: never */
 	uint64_t day_after_ns;  /* those of one day (UTC); 0: never */
 	size_t blocks_max;      /* of counts, moved or dropped in one step; 0: RETENTION_BLOCKS */
 };
@@ -32,11 +32,11 @@ struct retention_options {
 void retention_default(struct retention_options *options);
 
 /*
- * Can ages be told by a clock that says `now_ns`? 1 when the week before holds at least an hour of slices, 0 when not,
- * or an error. A clock that was set wrongly, for a minute or before the machine began, must not make everything old;
- * one that is right after months without dcpid is believed an hour later.
+ * Is a clock that says `now_ns` good enough to compute ages? 1 when the week before holds at least an hour of slices, 0
+ * when not, or an error. A clock that was set wrongly, for a minute or since boot, must not make everything old; a
+ * right clock after months without dcpid is accepted an hour later.
  */
-int profile_knows_time(struct profile *profile, uint64_t now_ns);
+int profile_clock_is_plausible(struct profile *profile, uint64_t now_ns);
 
 /*
  * Each: 1 when a step was done and there may be more, 0 when there was nothing to do, or an error with nothing changed:
@@ -48,26 +48,27 @@ int profile_knows_time(struct profile *profile, uint64_t now_ns);
 int profile_merge_slices(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Drop what an import left that was killed (incoming.h); then of the slice that ended first, if it is too old or the
- * database too large; after the last slice of an epoch, the epoch. When the file is full to its last page, it may grow
+ * Drop the epochs that a killed import left (incoming.h); then blocks of the slice that ended first, if it is too old
+ * or the database too large; after the last slice of an epoch, the epoch. When the file has no free page, it may grow
  * past its limit by a 16th and 256 KiB: LMDB writes before it removes.
  */
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once after the
- * profile was opened, and once after slices were dropped; not while an import is under way.
+ * Remove images, their symbols and text, and contexts that no count refers to (gc.h). Goes through all counts once
+ * after the profile was opened, and once after slices were dropped; not while an import is under way.
  */
-int profile_sweep(struct profile *profile, const struct retention_options *options);
+int profile_collect_garbage(struct profile *profile, const struct retention_options *options);
 
 /*
- * Pages that a reader sees are not used again: one that does not go on (it was stopped half-way) makes the file grow,
- * for READERS_KEEP_S at most (readers.h). Give up what is kept for those that have not gone on for some writes;
- * `at_once`, when nothing can be written any more, for those that have not for a single one. They will be told.
+ * Pages of a version that a reader has locked are not reused: a reader that was stopped half-way makes the file grow,
+ * for READERS_KEEP_S at most (readers.h). Release the versions of readers that have stayed for some writes; `at_once`,
+ * when nothing can be written any more, of all but the newest version. Their reads give -DCPI_EVERSION. 1 when a reader
+ * lost its version, 0, or an error.
  */
 int profile_cut_reader_off(struct profile *profile, bool at_once);
 
-/* A step of dropping or, when there is nothing to drop, one of sweeping and one of merging. */
+/* A step of dropping or, when there is nothing to drop, one of garbage collection and one of merging. */
 int profile_retain(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 #endif

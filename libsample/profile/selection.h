@@ -1,8 +1,8 @@
 /*
  * selection.h - the part of a database that a report is about
  *
- * A request names epochs, a stretch of time, a context; the selection holds the epochs, slices, images, contexts and
- * counts that match, copied out of the database in one short read transaction.
+ * A request names epochs, a range of time, contexts; the selection holds the epochs, slices, images and counts that
+ * match, copied from the database in one short read transaction.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROFILE_SELECTION_H
@@ -20,7 +20,7 @@
 struct selection_request {
 	const char *epoch;  /* "latest", "latest-N", "all", an id, or a label; NULL: "latest", or "all" when a time or a
 	                       label is given */
-	const char *host;   /* fnmatch(3) pattern: only epochs of such hosts, among which latest is; NULL: any */
+	const char *host;   /* fnmatch(3) pattern: only epochs of such hosts, also for "latest"; NULL: any */
 	uint64_t since_ns;  /* 0: no bound; slices that overlap [since, until) are taken whole */
 	uint64_t until_ns;  /* 0: no bound */
 	const char *comm;   /* fnmatch(3) pattern; NULL: any */
@@ -29,7 +29,7 @@ struct selection_request {
 	                      then, and count in no total */
 };
 
-/* What the samples of an event stand for, in events: added up while a selection is read. */
+/* The numbers of events that samples stand for: added up while a selection is read. */
 struct selection_events {
 	double samples;
 	double unknown[UNKNOWN_CAUSE_COUNT];
@@ -45,11 +45,11 @@ struct selection_weights {
 };
 
 /*
- * An event over all selected epochs: those with the same name are one. Where its samples stand for different numbers of
- * events - epochs of different periods, or a period that varied in one - they are weighted: then every number of
- * samples here and in struct selection_count is one of samples as they would be if each stood for `period` events, the
- * shortest of the periods. What was really taken is in the fields that are called `taken`; how far a sum of samples of
- * unequal weights can be believed is told by its squares (analysis/effective.h).
+ * An event over all selected epochs, by name. When its samples stand for different numbers of events - epochs of
+ * different periods, or a period that varied in one - they are weighted: then every number of samples here and in
+ * struct selection_count is the number that there would be if each stood for `period` events, the shortest of the
+ * periods. The numbers of samples that were taken are in the fields `taken`; the sums of squares give the statistical
+ * error of sums of samples of unequal weights (analysis/effective.h).
  */
 struct selection_event {
 	char name[EVENT_NAME_SIZE];
@@ -83,11 +83,11 @@ struct selection_match {
 };
 
 /*
- * For how long the runs under the request's label lasted, in the selected slices: where several labels match, the sum
- * of their times. All zero without a label.
+ * How long the runs under the request's label lasted, in the selected slices; when several labels match, the sum of
+ * their times. All zero without a label.
  */
 struct selection_run {
-	bool is_known; /* of each epoch with a sample under the label, something is */
+	bool is_known; /* each epoch with a sample under the label has a time of it */
 	uint64_t begin_ns, end_ns;
 	uint64_t elapsed_ns;
 };
@@ -96,7 +96,7 @@ struct selection_count {
 	uint64_t offset;
 	uint64_t count; /* weighted, where the event's samples are */
 	uint64_t taken; /* samples */
-	double squares; /* sum of the squares of what each of them weighs; where they are not weighted: `taken` */
+	double squares; /* sum of the squares of their weights; `taken` when they are not weighted */
 	uint32_t image; /* index into images */
 	uint16_t event; /* index into events */
 };
@@ -107,7 +107,7 @@ struct selection_image {
 };
 
 struct selection {
-	struct profile *profile; /* that it was read from, for what was captured of its images; NULL: not to be asked */
+	struct profile *profile; /* that it was read from, for what was captured of its images; NULL: not available */
 	size_t epoch_count;
 	struct epoch *epochs;      /* ascending by id */
 	size_t slice_count;        /* only counted */
@@ -135,19 +135,18 @@ int selection_read(struct profile *profile, const struct selection_request *requ
 void selection_free(struct selection *selection); /* NULL is allowed */
 
 /*
- * How many of its epochs there are up to the newest that has a sample whose context matches; all when none has one.
- * What is said of the machine is said of that: a label is looked for in all epochs, and later ones may be of another
- * machine.
+ * The number of its epochs up to the newest that has a sample whose context matches; all when none has one. The last of
+ * them describes the machine: a label is looked for in all epochs, and later ones may be of another machine.
  */
 size_t selection_epochs_matched(const struct selection *selection);
 
 /*
- * The same for several requests in one pass through the database; they are alike but for comm, cgroup and label, which
- * selection_is_beside() tells. selections[i] is NULL for one that matches nothing. 0, or an error without a sentence,
- * and no selection.
+ * Read what several requests ask for in one pass through the database; they may differ in comm, cgroup and label only,
+ * see selection_shares_scope(). selections[i] is NULL for a request that matches nothing. 0; or an error without a
+ * sentence, and no selection.
  */
 int selection_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
                         struct selection **selections);
-bool selection_is_beside(const struct selection_request *left, const struct selection_request *right);
+bool selection_shares_scope(const struct selection_request *left, const struct selection_request *right);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "profile/readers.h"
 
-enum table {
+enum store_table {
 	TABLE_META,
 	TABLE_EPOCHS,
 	TABLE_SLICES,
@@ -33,18 +33,18 @@ enum table {
 };
 
 struct store {
-	MDB_env *env; /* NULL: opening it anew failed; whatever needs it is -ENODEV */
+	MDB_env *env; /* NULL: opening it again failed; functions that need it give -ENODEV */
 	MDB_dbi tables[TABLE_COUNT];
 	int directory; /* borrowed */
 	bool write;
-	bool beside;           /* another writer decides on the size limit */
-	bool has[TABLE_COUNT]; /* false: not in an older database that is only read */
+	bool beside;           /* beside another writer, whose size limit holds */
+	bool has[TABLE_COUNT]; /* false: the database is older than the table, and is only read */
 	uint64_t size_limit;   /* bytes; writers */
 	const struct log *log; /* borrowed */
 	struct readers readers;
 };
 
-const char *table_name(enum table table);
+const char *store_table_name(enum store_table table);
 
 /* 0 or the error that stands for `rc`, of an LMDB call. */
 int store_error(int rc);
@@ -59,14 +59,14 @@ void store_close(struct store *store);
 /* Let the file grow to `bytes`, or to what it has already. While no transaction is open. */
 int store_limit_size(struct store *store, uint64_t bytes);
 
-/* Let it grow past the limit by `bytes`, until store_repay(). While no transaction is open. */
-int store_lend(const struct store *store, uint64_t bytes);
-int store_repay(const struct store *store);
+/* Let the file grow past the limit by `bytes`, until store_restore_limit(). While no transaction is open. */
+int store_raise_limit(const struct store *store, uint64_t bytes);
+int store_restore_limit(const struct store *store);
 
 /*
- * -ESTALE beside another writer, who has replaced the file, -EAGAIN when what writers share is half made: close it and
- * open it again. A reader has one transaction at a time
- * (-EBUSY). What writes ends with store_end(), what reads with store_leave().
+ * Begin a transaction; one that writes ends with store_end(), one that reads with store_leave(). A reader has one
+ * transaction at a time (-EBUSY). -ESTALE when another writer has replaced the file, -EAGAIN when the lock file is half
+ * initialised: close the store and open it again.
  */
 int store_begin(struct store *store, bool write, MDB_txn **txn);
 
@@ -74,37 +74,38 @@ int store_begin(struct store *store, bool write, MDB_txn **txn);
 int store_end(const struct store *store, MDB_txn *txn, int err);
 
 /*
- * End a transaction that only read, with `err`, which is returned; -DCPI_EVERSION instead when what it saw has gone
- * meanwhile, so that nothing of it can be believed.
+ * End a transaction that only read, with `err`, which is returned; -DCPI_EVERSION instead when pages of the version
+ * that it read have been reused: nothing that was read can be trusted.
  */
 int store_leave(struct store *store, MDB_txn *txn, int err);
 
 /* -ENOENT when there is no `id`; the value is valid until the transaction writes or ends. */
-int store_get(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, MDB_val *value);
+int store_get(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t id, MDB_val *value);
 
 /* Store what `writer` holds; -ENOMEM when it failed. */
-int store_put(const struct store *store, MDB_txn *txn, enum table table, uint32_t id, const struct byte_writer *writer);
+int store_put(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t id,
+              const struct byte_writer *writer);
 
 /* -ENOENT when there is no `id`. */
-int store_remove(const struct store *store, MDB_txn *txn, enum table table, uint32_t id);
+int store_remove(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t id);
 
 /*
- * Remove at most `max` entries whose keys begin with `number`: all that a table has of one slice, or of one image.
- * After an entry was removed, `move` (NULL: none) gets a copy of it, valid during the call, and may put it elsewhere in
+ * Remove at most `max` entries whose keys begin with `number`: the entries of one slice, or of one image. After an
+ * entry was removed, `move` (NULL: none) gets a copy of it, valid during the call, and may put it under another key of
  * the table. How many were removed, or an error, which may be that of `move`: then abort the transaction.
  */
 typedef int store_move(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value,
                        void *context);
-int64_t store_take(const struct store *store, MDB_txn *txn, enum table table, uint32_t number, size_t max,
+int64_t store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t number, size_t max,
                    store_move *move, void *context);
 
 /* The number that follows the highest one: from 1. -EOVERFLOW when there is none. */
-int store_next_id(const struct store *store, MDB_txn *txn, enum table table, uint32_t *id);
+int store_next_id(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t *id);
 
 /* Bytes of the file that the table takes. */
-int store_table_bytes(const struct store *store, MDB_txn *txn, enum table table, uint64_t *bytes);
+int store_table_bytes(const struct store *store, MDB_txn *txn, enum store_table table, uint64_t *bytes);
 
-int store_entries(const struct store *store, MDB_txn *txn, enum table table, uint64_t *entries);
+int store_entries(const struct store *store, MDB_txn *txn, enum store_table table, uint64_t *entries);
 
 /* The number that is a key; -DCPI_EDAMAGED for other sizes. */
 int store_key_number(const MDB_val *key, uint32_t *number);
@@ -120,11 +121,18 @@ struct store_walk {
 	MDB_val key;
 	MDB_val value;
 };
-int store_walk_begin(const struct store *store, MDB_txn *txn, enum table table, struct store_walk *walk);
+int store_walk_begin(const struct store *store, MDB_txn *txn, enum store_table table, struct store_walk *walk);
 
 /* From the first key that is not below the `size` bytes at `key`. */
 int store_walk_seek(struct store_walk *walk, const void *key, size_t size);
 int store_walk_next(struct store_walk *walk);
 void store_walk_end(struct store_walk *walk); /* before the transaction ends */
+
+/*
+ * Decode a value of TABLE_META, where keys are names: "schema" (its number), "created" (ns since 1970), "host" (text).
+ * The format of "schema" must never change: every version has to be able to read it. 0 or -DCPI_EDAMAGED, also for an
+ * unknown key.
+ */
+int store_meta_decode(const void *key, size_t key_size, const void *data, size_t size);
 
 #endif

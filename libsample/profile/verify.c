@@ -29,8 +29,8 @@ struct verifier {
 	size_t why_size;
 };
 
-/* The tree under way. */
-struct branch {
+/* The tree that is being verified. */
+struct verify_tree {
 	enum tree_kind kind;
 	unsigned depth;
 	uint64_t entries;
@@ -45,7 +45,7 @@ refuse(struct verifier *verifier, uint64_t page, const char *what)
 	return -DCPI_EDAMAGED;
 }
 
-/* These pages get their use. False: one of them has another already, or is none. */
+/* Mark pages as used. False: one of them is used already, or does not exist. */
 static bool
 claim(struct verifier *verifier, uint64_t number, uint64_t count)
 {
@@ -124,7 +124,8 @@ verify_free(struct verifier *verifier, uint64_t leaf, const uint8_t *data, uint3
 }
 
 static int
-verify_entry(struct verifier *verifier, const struct branch *branch, uint64_t number, const uint8_t *page, size_t index)
+verify_entry(struct verifier *verifier, const struct verify_tree *branch, uint64_t number, const uint8_t *page,
+             size_t index)
 {
 	struct node_header node = {0};
 	const size_t data = pages_find_node(verifier->pages, page, index, &node);
@@ -157,7 +158,7 @@ verify_entry(struct verifier *verifier, const struct branch *branch, uint64_t nu
 }
 
 static int
-verify_page(struct verifier *verifier, struct branch *branch, uint64_t number, unsigned level)
+verify_page(struct verifier *verifier, struct verify_tree *branch, uint64_t number, unsigned level)
 {
 	struct pages *pages = verifier->pages;
 	const bool is_leaf = level + 1 == branch->depth;
@@ -203,7 +204,7 @@ verify_page(struct verifier *verifier, struct branch *branch, uint64_t number, u
 static int
 verify_tree(struct verifier *verifier, enum tree_kind kind, const struct tree_record *record)
 {
-	struct branch branch = {.kind = kind, .depth = record->depth};
+	struct verify_tree branch = {.kind = kind, .depth = record->depth};
 	uint8_t *inside = verifier->inside;
 	int err = 0;
 

@@ -11,7 +11,7 @@
 #include "code/capture.h"
 #include "code/procedures.h"
 #include "image/captured_image.h"
-#include "profile/symbol_blob.h"
+#include "profile/captured.h"
 
 #define PLACES 64
 #define LOOKS  64
@@ -48,7 +48,7 @@ keep(void *context, enum capture_part part, uint32_t block, const void *data, si
 		return 0;
 	case CAPTURE_SYMBOLS:
 		require(!kept->symbols);
-		require(symbol_blob_decode(data, size, &kept->symbols, &kept->symbol_count) == 0);
+		require(captured_symbols_decode(data, size, &kept->symbols, &kept->symbol_count) == 0);
 		return 0;
 	case CAPTURE_PARCEL:
 		if (kept->block_count)

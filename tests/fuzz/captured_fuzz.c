@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "profile/captured.h"
-#include "profile/symbol_blob.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,10 +57,10 @@ try_symbols(const uint8_t *data, size_t size)
 	struct byte_writer writer = BYTE_WRITER_INIT;
 	size_t count, same;
 
-	if (symbol_blob_decode(data, size, &symbols, &count))
+	if (captured_symbols_decode(data, size, &symbols, &count))
 		return;
 	require(captured_symbols_encode(symbols, count, &writer) == 0);
-	require(symbol_blob_decode(writer.data, writer.size, &again, &same) == 0 && same == count);
+	require(captured_symbols_decode(writer.data, writer.size, &again, &same) == 0 && same == count);
 	for (size_t i = 0; i < count; i++)
 		require(symbols[i].offset == again[i].offset && symbols[i].size == again[i].size);
 	free(symbols);

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "profile/captured.h"
-#include "profile/handle.h"
+#include "profile/profile_internal.h"
 #include "profile/selection.h"
 #include "tests/remove_tree.h"
 
@@ -71,7 +71,7 @@ fill(const uint8_t *data, size_t size)
 
 	reader_init(&reader, data, size);
 	require(mdb_txn_begin(profile->store.env, NULL, 0, &txn) == 0);
-	for (enum table table = 0; table < TABLE_COUNT; table++)
+	for (enum store_table table = 0; table < TABLE_COUNT; table++)
 		require(mdb_drop(txn, profile->store.tables[table], 0) == 0);
 	while (put_entry(&reader, txn))
 		;

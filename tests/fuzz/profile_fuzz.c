@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/captured.h"
 #include "profile/counts.h"
 #include "profile/epoch.h"
-#include "profile/meta.h"
 #include "profile/records.h"
-#include "profile/symbol_blob.h"
+#include "profile/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -89,13 +89,13 @@ run_image(const uint8_t *data, size_t size)
 	struct byte_writer first = BYTE_WRITER_INIT, second = BYTE_WRITER_INIT;
 	struct image_record record;
 
-	if (image_decode(data, size, &record))
+	if (image_record_decode(data, size, &record))
 		return;
-	image_encode(&record.image, record.has_roots_names, &first);
-	require(image_decode(first.data, first.size, &record) == 0);
-	image_encode(&record.image, record.has_roots_names, &second);
+	image_record_encode(&record.image, record.has_roots_names, &first);
+	require(image_record_decode(first.data, first.size, &record) == 0);
+	image_record_encode(&record.image, record.has_roots_names, &second);
 	require_same(&first, &second);
-	image_identity_encode(&record.image, &first);
+	image_record_identity(&record.image, &first);
 	require(first.size > 0);
 	writer_fini(&first);
 }
@@ -106,11 +106,11 @@ run_context(const uint8_t *data, size_t size)
 	struct byte_writer first = BYTE_WRITER_INIT, second = BYTE_WRITER_INIT;
 	struct context_record record;
 
-	if (context_decode(data, size, &record))
+	if (context_record_decode(data, size, &record))
 		return;
-	context_encode(&record.context, &first);
-	require(context_decode(first.data, first.size, &record) == 0);
-	context_encode(&record.context, &second);
+	context_record_encode(&record.context, &first);
+	require(context_record_decode(first.data, first.size, &record) == 0);
+	context_record_encode(&record.context, &second);
 	require_same(&first, &second);
 }
 
@@ -130,10 +130,10 @@ run_symbols(const uint8_t *data, size_t size)
 	struct profile_symbol *symbols, *again;
 	size_t count, count_again;
 
-	if (symbol_blob_decode(data, size, &symbols, &count))
+	if (captured_symbols_decode(data, size, &symbols, &count))
 		return;
-	require(symbol_blob_encode(symbols, count, &writer) == 0);
-	require(symbol_blob_decode(writer.data, writer.size, &again, &count_again) == 0);
+	require(captured_symbols_encode(symbols, count, &writer) == 0);
+	require(captured_symbols_decode(writer.data, writer.size, &again, &count_again) == 0);
 	require(count == count_again);
 	for (size_t i = 0; i < count; i++)
 		require(is_same_symbol(&symbols[i], &again[i]));
@@ -160,7 +160,7 @@ run_keys(const uint8_t *data, size_t size)
 	}
 	(void)store_key_number(&(MDB_val){size, (void *)data}, &number);
 	if (size > 0 && data[0] < size)
-		(void)meta_decode(data + 1, data[0], data + 1 + data[0], size - 1 - data[0]);
+		(void)store_meta_decode(data + 1, data[0], data + 1 + data[0], size - 1 - data[0]);
 }
 
 int

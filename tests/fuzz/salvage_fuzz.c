@@ -14,8 +14,8 @@
 
 #include "base/bytes.h"
 #include "profile/profile.h"
-#include "profile/salvage.h"
 #include "profile/verify.h"
+#include "salvage/salvage.h"
 #include "tests/remove_tree.h"
 
 #define PAGE   4096

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/guard.h"
-#include "profile/handle.h"
+#include "profile/profile_internal.h"
 
 /* Over every byte of every table. */
 static int
@@ -21,7 +21,7 @@ add_all(struct store *store, MDB_txn *txn, uint64_t *sum)
 	int result = 0;
 
 	*sum = 1;
-	for (enum table table = TABLE_META; table < TABLE_COUNT && result == 0; table++) {
+	for (enum store_table table = TABLE_META; table < TABLE_COUNT && result == 0; table++) {
 		result = store_walk_begin(store, txn, table, &walk);
 		if (result)
 			break;

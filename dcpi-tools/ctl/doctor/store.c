@@ -9,7 +9,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/status_text.h"
-#include "profile/aside.h"
+#include "profile/quarantine.h"
 
 #define CHECK  "database"
 #define MIB    (UINT64_C(1) << 20)
@@ -88,9 +88,9 @@ static void
 check_aside(const struct surroundings *around, const char *shown, struct ctl_findings *findings)
 {
 	char size[NUMBER_TEXT_SIZE];
-	struct aside aside;
+	struct quarantined aside;
 
-	if (around->status || profile_find_aside(around->directory, &aside) <= 0)
+	if (around->status || profile_find_quarantined(around->directory, &aside) <= 0)
 		return;
 	findings_add(findings, SEVERITY_PROBLEM, CHECK,
 	             "%s/%s: the database was damaged, and what it held (%s) is kept here until somebody removes it",

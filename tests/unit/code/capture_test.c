@@ -61,7 +61,7 @@ open_kept(const struct kept *kept, struct opened *opened)
 	size_t count;
 
 	assert_int_equal(captured_layout_decode(kept->layout.data, kept->layout.size, &layout), 0);
-	assert_int_equal(symbol_blob_decode(kept->symbols.data, kept->symbols.size, &symbols, &count), 0);
+	assert_int_equal(captured_symbols_decode(kept->symbols.data, kept->symbols.size, &symbols, &count), 0);
 	assert_int_equal(image_file_from_captured(layout, &opened->file), 0);
 	assert_int_equal(symbol_table_from_captured(symbols, count, &opened->symbols), 0);
 	assert_int_equal(image_contents_from_captured(layout, &text, &opened->contents), 0);

@@ -9,7 +9,7 @@
 
 #include "code/capture.h"
 #include "image/captured_image.h"
-#include "profile/symbol_blob.h"
+#include "profile/captured.h"
 
 #define KEPT_PARCELS_MAX 64
 

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "collectord/capture_child.h"
 #include "process/build_id.h"
-#include "profile/symbol_blob.h"
+#include "profile/captured.h"
 #include "tests/remove_tree.h"
 
 struct stage {
@@ -154,8 +154,8 @@ what_a_process_told_about_its_code_is_taken(void **state)
 	size_t count;
 
 	assert_int_equal(outcome->error, 0);
-	assert_int_equal(symbol_blob_decode(outcome->reply.captured.symbols.data, outcome->reply.captured.symbols.size,
-	                                    &symbols, &count),
+	assert_int_equal(captured_symbols_decode(outcome->reply.captured.symbols.data,
+	                                         outcome->reply.captured.symbols.size, &symbols, &count),
 	                 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(symbols[0].offset, 0x10);

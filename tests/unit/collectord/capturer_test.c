@@ -218,7 +218,7 @@ sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64
 	assert_int_equal(image_table_intern(stage->images, image, &number), 0);
 	assert_int_equal(number, place);
 	capturer_see(stage->capturer, stage->images, stage->attribution);
-	profile_renew_session(stage->writer.profile);
+	profile_reset_session(stage->writer.profile);
 	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
 	capturer_settle(stage->capturer, stage->writer.profile, stage->images, 1, &entry, 1);
 }

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "collectord/machine.h"
-#include "profile/aside.h"
-#include "profile/handle.h"
+#include "profile/profile_internal.h"
+#include "profile/quarantine.h"
 
 /* Images, contexts and the epoch are all brought to the new one; only what the old one had is gone. */
 static void
@@ -77,7 +77,7 @@ a_damaged_database_is_put_aside_and_no_count_is_lost(void **state)
 	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0), second;
 	struct profile_stats stats;
 	struct flush_result result;
-	struct aside aside;
+	struct quarantined aside;
 
 	assert_int_equal(flusher_begin_epoch(fixture->flusher, &fixture->epoch), 0);
 	first.slice.epoch = fixture->epoch.id;
@@ -95,7 +95,7 @@ a_damaged_database_is_put_aside_and_no_count_is_lost(void **state)
 	assert_int_equal(stats.images, 2);
 	assert_int_equal(stats.blocks, 1);
 	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
-	assert_int_equal(profile_find_aside(fixture->directory, &aside), 1);
+	assert_int_equal(profile_find_quarantined(fixture->directory, &aside), 1);
 }
 
 /* Again within a minute: it is not moved about, but what is sampled is kept. */

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "collectord/machine.h"
 #include "collectord/retainer.h"
-#include "profile/check.h"
 #include "profile/compact.h"
-#include "profile/handle.h"
+#include "profile/profile.h"
+#include "profile/profile_internal.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define HOUR_NS   (3600 * SECOND_NS)

@@ -1,4 +1,4 @@
-#include "profile/edge_list.h"
+#include "profile/edges.h"
 
 #include "tests/unit/test.h"
 

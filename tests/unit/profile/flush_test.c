@@ -345,8 +345,8 @@ identities_with_one_hash_are_kept_apart(void **state)
 	struct profile *profile;
 
 	flush_image(fixture->directory, &libc_image); /* number 1 */
-	image_identity_encode(&gzip_image, &identity);
-	record_id_encode(identity_hash(identity.data, identity.size), 1, key);
+	image_record_identity(&gzip_image, &identity);
+	record_id_encode(record_identity_hash(identity.data, identity.size), 1, key);
 	writer_fini(&identity);
 	raw_put_once(fixture->directory, "image_ids", key, sizeof(key), "\1", 1);
 

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "profile/adopt.h"
-#include "profile/handle.h"
-#include "profile/listing.h"
+#include "profile/catalog.h"
+#include "profile/merge_database.h"
+#include "profile/profile_internal.h"
 #include "profile/retention.h"
 #include "profile/selection.h"
 
@@ -97,7 +97,7 @@ listed(struct profile *profile)
 	struct epoch_summary *epochs;
 	size_t count;
 
-	assert_int_equal(listing_read_epochs(profile, &epochs, &count), 0);
+	assert_int_equal(catalog_read_epochs(profile, &epochs, &count), 0);
 	free(epochs);
 	return count;
 }
@@ -131,16 +131,16 @@ nobody_sees_a_part_of_what_comes_in_pieces(void **state)
 {
 	const struct fixture *fixture = *state;
 	struct watched watched = {0};
-	const struct adoption_options options = {.proceed = see_nothing, .context = &watched, .piece = PIECE};
+	const struct database_merge_options options = {.proceed = see_nothing, .context = &watched, .piece = PIECE};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 	struct profile_stats stats;
 
 	make_target(fixture->directory);
 	make_source(fixture->other);
 	watched.profile = to = open_writer(fixture->directory, 0);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), 0);
 	assert_true(adoption.pieces >= SLICES * BLOCKS / PIECE);
 	assert_true(watched.blocks > SLICES * BLOCKS / 2); /* they were there, and nobody saw them */
 	assert_int_equal(adoption.blocks, SLICES * BLOCKS);
@@ -151,7 +151,7 @@ nobody_sees_a_part_of_what_comes_in_pieces(void **state)
 	assert_int_equal(stats.kept, 1);
 	assert_int_equal(stats.incoming, 0);
 	assert_clean(to);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), 0);
 	assert_int_equal(adoption.known, 1);
 	assert_int_equal(adoption.epochs + adoption.updated + adoption.blocks, 0);
 	profile_close(from);
@@ -227,11 +227,11 @@ static void
 a_dcpid_writes_between_two_pieces(void **state)
 {
 	const struct fixture *fixture = *state;
-	const struct adoption_options options = {.piece = PIECE};
+	const struct database_merge_options options = {.piece = PIECE};
 	const uint32_t epoch = make_target(fixture->directory);
 	struct beside *beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 	pid_t child;
 	int status;
 
@@ -246,7 +246,7 @@ a_dcpid_writes_between_two_pieces(void **state)
 		usleep(1000);
 	to = open_beside(fixture->directory);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), 0);
 	beside->stop = true;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(beside->error, 0);
@@ -278,9 +278,9 @@ die_after(void *context, uint64_t done, uint64_t all)
 static bool
 kill_import(const struct fixture *fixture, unsigned calls)
 {
-	const struct adoption_options options = {.proceed = die_after, .context = &calls, .piece = PIECE};
+	const struct database_merge_options options = {.proceed = die_after, .context = &calls, .piece = PIECE};
 	struct profile *to = NULL, *from = NULL;
-	struct adoption adoption;
+	struct database_merge adoption;
 	pid_t child = fork();
 	int status;
 
@@ -288,7 +288,7 @@ kill_import(const struct fixture *fixture, unsigned calls)
 		const struct profile_options beside = {.write = true, .beside = true}, reader = {.write = false};
 
 		if (profile_open(fixture->directory, &beside, &to) || profile_open(fixture->other, &reader, &from) ||
-		    profile_adopt(to, from, &options, &adoption))
+		    profile_merge_database(to, from, &options, &adoption))
 			_exit(1);
 		_exit(0);
 	}
@@ -390,15 +390,15 @@ an_import_that_is_broken_off_removes_what_it_brought(void **state)
 {
 	const struct fixture *fixture = *state;
 	unsigned calls = 0;
-	const struct adoption_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
+	const struct database_merge_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 
 	make_target(fixture->directory);
 	make_source(fixture->other);
 	to = open_beside(fixture->directory);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), -EINTR);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), -EINTR);
 	assert_true(adoption.pieces > 10);
 	assert_int_equal(stats_of(to).incoming, 0);
 	assert_int_equal(stats_of(to).slices, 1);
@@ -427,9 +427,9 @@ imports_wait_for_each_other(void **state)
 {
 	const struct fixture *fixture = *state;
 	unsigned calls = 0;
-	const struct adoption_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
+	const struct database_merge_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 	int lock;
 
 	make_target(fixture->directory);
@@ -437,7 +437,7 @@ imports_wait_for_each_other(void **state)
 	to = open_beside(fixture->directory);
 	from = open_reader(fixture->other);
 	lock = lock_imports(fixture->directory);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), -EINTR);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), -EINTR);
 	assert_int_equal(calls, 21);
 	assert_int_equal(adoption.pieces, 0);
 	close(lock);
@@ -494,19 +494,19 @@ static void
 an_import_whose_lock_was_removed_shows_nothing(void **state)
 {
 	const struct fixture *fixture = *state;
-	const struct adoption_options options = {
+	const struct database_merge_options options = {
 		.proceed = remove_lock, .context = (void *)fixture->directory, .piece = PIECE};
-	const struct adoption_options plain = {0};
+	const struct database_merge_options plain = {0};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 
 	make_target(fixture->directory);
 	make_source(fixture->other);
 	to = open_beside(fixture->directory);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), -ESTALE);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), -ESTALE);
 	assert_int_equal(samples_of(to, "beta"), 0);
-	assert_int_equal(profile_adopt(to, from, &plain, &adoption), 0);
+	assert_int_equal(profile_merge_database(to, from, &plain, &adoption), 0);
 	assert_int_equal(samples_of(to, "beta"), SLICES * BLOCKS);
 	assert_int_equal(stats_of(to).incoming, 0);
 	profile_close(from);
@@ -517,14 +517,14 @@ static void
 what_cannot_fit_is_not_begun(void **state)
 {
 	const struct fixture *fixture = *state;
-	const struct adoption_options options = {.piece = PIECE};
+	const struct database_merge_options options = {.piece = PIECE};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 
 	make_source(fixture->other);
 	to = open_writer(fixture->directory, 256 << 10);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), -DCPI_EFULL);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), -DCPI_EFULL);
 	assert_int_equal(adoption.blocks, 0);
 	assert_int_equal(stats_of(to).images, 0);
 	assert_int_equal(stats_of(to).epochs + stats_of(to).incoming, 0);
@@ -536,9 +536,9 @@ static void
 the_lock_is_for_writers_only(void **state)
 {
 	const struct fixture *fixture = *state;
-	const struct adoption_options options = {0};
+	const struct database_merge_options options = {0};
 	struct profile *to, *from;
-	struct adoption adoption;
+	struct database_merge adoption;
 	struct stat status;
 	char path[96];
 	mode_t mask = umask(0);
@@ -546,7 +546,7 @@ the_lock_is_for_writers_only(void **state)
 	make_source(fixture->other);
 	to = open_writer(fixture->directory, 0);
 	from = open_reader(fixture->other);
-	assert_int_equal(profile_adopt(to, from, &options, &adoption), 0);
+	assert_int_equal(profile_merge_database(to, from, &options, &adoption), 0);
 	umask(mask);
 	snprintf(path, sizeof(path), "%s/imports.lock", fixture->directory);
 	assert_int_equal(stat(path, &status), 0);

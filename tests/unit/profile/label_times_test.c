@@ -4,9 +4,8 @@
 
 #include <errno.h>
 
-#include "profile/adopt.h"
 #include "profile/label_times.h"
-#include "profile/salvage.h"
+#include "profile/merge_database.h"
 
 #define TIME(seconds) ((seconds)*SECOND_NS)
 #define HOUR_S        3600
@@ -318,54 +317,30 @@ static void
 times_are_adopted_with_their_slices_and_once(void **state)
 {
 	const struct fixture *fixture = *state;
-	const struct adoption_options plain = {0};
+	const struct database_merge_options plain = {0};
 	struct writer from, to = make_writer(fixture->directory);
 	uint32_t own = 0, slice = 0;
-	struct adoption adoption;
+	struct database_merge adoption;
 	struct selection_run run;
 
 	from = (struct writer){.profile = open_writer(fixture->other, 0)};
 	from.epoch = begin_epoch_of(from.profile, "beta", TIME(START_S), "", (const char *const[]){"cpu-clock"}, 1);
 	flush(&to, &own, START_S, START_S + 600, (uint64_t[]){1, 0}, "run.1", START_S + 1, 2);
 	flush(&from, &slice, START_S, START_S + 600, (uint64_t[]){1, 1}, "run.1", START_S + 100, 30);
-	assert_int_equal(profile_adopt(to.profile, from.profile, &plain, &adoption), 0);
-	assert_int_equal(profile_adopt(to.profile, from.profile, &plain, &adoption), 0);
+	assert_int_equal(profile_merge_database(to.profile, from.profile, &plain, &adoption), 0);
+	assert_int_equal(profile_merge_database(to.profile, from.profile, &plain, &adoption), 0);
 	run = run_under(to.profile, "run.1");
 	assert_run(&run, START_S + 1, START_S + 130, 32);
 	run = run_of(to.profile, &(struct selection_request){.label = "run.1", .host = "beta"});
 	assert_run(&run, START_S + 100, START_S + 130, 30);
 	flush(&from, &slice, START_S, START_S + 700, (uint64_t[]){1, 1}, "run.1", START_S + 600, 10);
-	assert_int_equal(profile_adopt(to.profile, from.profile, &plain, &adoption), 0);
+	assert_int_equal(profile_merge_database(to.profile, from.profile, &plain, &adoption), 0);
 	assert_int_equal(adoption.updated, 1);
 	run = run_under(to.profile, "run.1");
 	assert_run(&run, START_S + 1, START_S + 610, 42);
 	assert_clean(to.profile);
 	profile_close(to.profile);
 	profile_close(from.profile);
-}
-
-static void
-times_are_salvaged(void **state)
-{
-	const struct fixture *fixture = *state;
-	struct writer writer = make_writer(fixture->directory);
-	struct salvage_result result;
-	struct selection_run run;
-	uint32_t slice = 0;
-
-	flush(&writer, &slice, START_S, START_S + 10, (uint64_t[]){7, 0}, "run.1", START_S + 2, 8);
-	flush(&writer, &slice, START_S, START_S + 10, (uint64_t[]){0, 7}, "run.2", START_S + 2, 3);
-	profile_close(writer.profile);
-	/* of a slice that is lost */
-	raw_put_once(fixture->directory, "label_times", "\0\0\0\x9run.1", 9, "\1\5\4\1", 4);
-	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
-	assert_int_equal(result.label_times.kept, 2);
-	assert_int_equal(result.label_times.expected, 3);
-	writer.profile = open_reader(fixture->other);
-	run = run_under(writer.profile, "run.1");
-	assert_run(&run, START_S + 2, START_S + 10, 8);
-	assert_clean(writer.profile);
-	profile_close(writer.profile);
 }
 
 /* ---- what else may lie there ---- */
@@ -432,7 +407,6 @@ main(void)
 		CASE(times_are_merged_with_their_slices),
 		CASE(times_are_dropped_with_their_slices),
 		CASE(times_are_adopted_with_their_slices_and_once),
-		CASE(times_are_salvaged),
 		CASE(an_older_database_has_no_times),
 		CASE(what_is_wrong_with_times_is_complained_of),
 	};

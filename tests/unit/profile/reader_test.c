@@ -9,7 +9,7 @@
 
 #include "base/guard.h"
 #include "profile/compact.h"
-#include "profile/handle.h"
+#include "profile/profile_internal.h"
 #include "profile/retention.h"
 #include "profile/selection.h"
 #include "tests/unit/profile/raw.h"

@@ -24,8 +24,8 @@ an_image_comes_back_as_it_was_written(void **state)
 	struct image_record back;
 
 	(void)state;
-	image_encode(&image, false, &writer);
-	assert_int_equal(image_decode(writer.data, writer.size, &back), 0);
+	image_record_encode(&image, false, &writer);
+	assert_int_equal(image_record_decode(writer.data, writer.size, &back), 0);
 	assert_int_equal(back.image.kind, IMAGE_MODULE);
 	assert_int_equal(back.image.build_id_size, 3);
 	assert_memory_equal(back.image.build_id, "\1\2\3", 3);
@@ -51,9 +51,9 @@ whose_an_images_file_and_names_are_comes_back(void **state)
 	for (unsigned flags = 0; flags < 4; flags++) {
 		image.is_roots = flags & 1;
 		writer_reset(&writer);
-		image_encode(&image, flags & 2, &writer);
+		image_record_encode(&image, flags & 2, &writer);
 		assert_int_equal(((const uint8_t *)writer.data)[0], flags ? 2 : 1);
-		assert_int_equal(image_decode(writer.data, writer.size, &back), 0);
+		assert_int_equal(image_record_decode(writer.data, writer.size, &back), 0);
 		assert_int_equal(back.image.is_roots, flags & 1);
 		assert_int_equal(back.has_roots_names, flags >> 1);
 	}
@@ -68,8 +68,8 @@ a_context_comes_back_as_it_was_written(void **state)
 	struct context_record back;
 
 	(void)state;
-	context_encode(&context, &writer);
-	assert_int_equal(context_decode(writer.data, writer.size, &back), 0);
+	context_record_encode(&context, &writer);
+	assert_int_equal(context_record_decode(writer.data, writer.size, &back), 0);
 	assert_string_equal(back.context.comm, "make");
 	assert_string_equal(back.context.cgroup, "/user.slice");
 	assert_string_equal(back.context.label, "nightly");
@@ -89,12 +89,12 @@ names_that_are_too_long_are_cut(void **state)
 	(void)state;
 	memset(path, 'x', 70000);
 	path[69999] = '\0';
-	image_encode(&image, false, &writer);
-	assert_int_equal(image_decode(writer.data, writer.size, image_back), 0);
+	image_record_encode(&image, false, &writer);
+	assert_int_equal(image_record_decode(writer.data, writer.size, image_back), 0);
 	assert_int_equal(strlen(image_back->image.path), RECORD_PATH_SIZE - 1);
 	writer_reset(&writer);
-	context_encode(&context, &writer);
-	assert_int_equal(context_decode(writer.data, writer.size, context_back), 0);
+	context_record_encode(&context, &writer);
+	assert_int_equal(context_record_decode(writer.data, writer.size, context_back), 0);
 	assert_string_equal(context_back->context.comm, "0123456789abcde");
 	assert_int_equal(strlen(context_back->context.cgroup), RECORD_PATH_SIZE - 1);
 	assert_int_equal(strlen(context_back->context.label), RECORD_LABEL_SIZE - 1);
@@ -117,11 +117,11 @@ a_kind_or_build_id_that_cannot_be_is_refused(void **state)
 	struct image_record record;
 
 	(void)state;
-	assert_int_equal(image_decode(good, sizeof(good), &record), 0);
-	assert_int_equal(image_decode(kind, sizeof(kind), &record), -DCPI_EDAMAGED);
-	assert_int_equal(image_decode(build_id, sizeof(build_id), &record), -DCPI_EDAMAGED);
-	assert_int_equal(image_decode(deleted, sizeof(deleted), &record), -DCPI_EDAMAGED);
-	assert_int_equal(image_decode(more, sizeof(more), &record), -DCPI_EDAMAGED);
+	assert_int_equal(image_record_decode(good, sizeof(good), &record), 0);
+	assert_int_equal(image_record_decode(kind, sizeof(kind), &record), -DCPI_EDAMAGED);
+	assert_int_equal(image_record_decode(build_id, sizeof(build_id), &record), -DCPI_EDAMAGED);
+	assert_int_equal(image_record_decode(deleted, sizeof(deleted), &record), -DCPI_EDAMAGED);
+	assert_int_equal(image_record_decode(more, sizeof(more), &record), -DCPI_EDAMAGED);
 }
 
 /* Known answers of FNV-1a, 64 bits, from its authors' test vectors. */
@@ -129,9 +129,9 @@ static void
 the_hash_is_fnv_1a(void **state)
 {
 	(void)state;
-	assert_true(identity_hash("", 0) == UINT64_C(0xcbf29ce484222325));
-	assert_true(identity_hash("a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
-	assert_true(identity_hash("foobar", 6) == UINT64_C(0x85944171f73967e8));
+	assert_true(record_identity_hash("", 0) == UINT64_C(0xcbf29ce484222325));
+	assert_true(record_identity_hash("a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(record_identity_hash("foobar", 6) == UINT64_C(0x85944171f73967e8));
 }
 
 static void

@@ -275,11 +275,11 @@ requests_of_one_scope_are_told(void **state)
 				       late = {.epoch = "all", .since_ns = 1}, host = {.epoch = "all", .host = "web*"};
 
 	(void)state;
-	assert_true(selection_is_beside(&all, &label));
-	assert_true(selection_is_beside(&none, &none));
-	assert_false(selection_is_beside(&all, &none));
-	assert_false(selection_is_beside(&all, &late));
-	assert_false(selection_is_beside(&all, &host));
+	assert_true(selection_shares_scope(&all, &label));
+	assert_true(selection_shares_scope(&none, &none));
+	assert_false(selection_shares_scope(&all, &none));
+	assert_false(selection_shares_scope(&all, &late));
+	assert_false(selection_shares_scope(&all, &host));
 }
 
 int

@@ -42,7 +42,7 @@ write_idle_epoch(struct profile *profile, uint64_t period, bool has_sum, uint64_
 	if (has_sum)
 		assert_true(event_sum_of(&epoch->events[0], &epoch->events[1]));
 	epoch->events[1].encoding.config = idle_period;
-	profile_renew_session(profile);
+	profile_reset_session(profile);
 	assert_int_equal(profile_begin_epoch(profile, epoch), 0);
 	slice.epoch = epoch->id;
 	slice.start_ns = start_s * SECOND_NS;

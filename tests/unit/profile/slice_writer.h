@@ -140,7 +140,7 @@ sweep_all(struct profile *profile)
 	const struct retention_options options = {.blocks_max = 1};
 	int result;
 
-	while ((result = profile_sweep(profile, &options)) > 0)
+	while ((result = profile_collect_garbage(profile, &options)) > 0)
 		assert_clean(profile);
 	assert_int_equal(result, 0);
 }

@@ -1,0 +1,526 @@
+/* What was captured of images, in the store: see captured.h. */
+#include "profile/captured_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "profile/ids.h"
+#include "profile/profile_internal.h"
+#include "profile/records.h"
+
+#define PARCEL_BYTES ((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE)
+
+void
+captured_key_encode(uint32_t image, uint32_t block, uint8_t data[CAPTURED_KEY_SIZE])
+{
+	const uint64_t key = (uint64_t)image << 32 | block;
+
+	for (size_t i = 0; i < CAPTURED_KEY_SIZE; i++)
+		data[i] = (uint8_t)(key >> 8 * (CAPTURED_KEY_SIZE - 1 - i));
+}
+
+int
+captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t *block)
+{
+	struct byte_reader reader;
+
+	reader_init(&reader, data, size);
+	*image = read_u32_be(&reader);
+	*block = read_u32_be(&reader);
+	return reader.failed || reader_left(&reader) > 0 ? -DCPI_EDAMAGED : 0;
+}
+
+static int
+check_parcel(uint32_t block, const void *data, size_t size)
+{
+	uint8_t *bytes = malloc(CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
+	uint32_t blocks[CAPTURED_PARCEL_MAX];
+	int count;
+
+	if (!bytes)
+		return -ENOMEM;
+	count = captured_parcel_decode(data, size, blocks, bytes);
+	free(bytes);
+	if (count < 0)
+		return count;
+	return blocks[0] == block ? 0 : -DCPI_EDAMAGED;
+}
+
+int
+captured_value_check(uint32_t block, const void *data, size_t size)
+{
+	struct captured_layout *layout;
+	int err;
+
+	if (block != CAPTURED_BLOCK_NONE)
+		return check_parcel(block, data, size);
+	err = captured_layout_decode(data, size, &layout);
+	if (!err)
+		free(layout);
+	return err;
+}
+
+int
+captured_walk_begin(const struct store *store, MDB_txn *txn, uint32_t image, struct store_walk *walk)
+{
+	uint8_t key[CAPTURED_KEY_SIZE];
+	int err = store_walk_begin(store, txn, TABLE_TEXT, walk);
+
+	if (err)
+		return err;
+	captured_key_encode(image, 0, key);
+	err = store_walk_seek(walk, key, sizeof(key));
+	if (err)
+		store_walk_end(walk);
+	return err;
+}
+
+int
+captured_walk_next(struct store_walk *walk, uint32_t image, uint32_t *block)
+{
+	uint32_t owner;
+	int result = store_walk_next(walk), err;
+
+	if (result <= 0)
+		return result;
+	err = captured_key_decode(walk->key.mv_data, walk->key.mv_size, &owner, block);
+	return err ? err : owner == image;
+}
+
+int
+captured_table_put(const struct store *store, MDB_txn *txn, uint32_t image, uint32_t block, const void *data,
+                   size_t size, unsigned flags)
+{
+	uint8_t name[CAPTURED_KEY_SIZE];
+	MDB_val key = {sizeof(name), name}, value = {size, (void *)data};
+
+	captured_key_encode(image, block, name);
+	return store_error(mdb_put(txn, store->tables[TABLE_TEXT], &key, &value, flags));
+}
+
+int
+captured_remove(const struct store *store, MDB_txn *txn, uint32_t image)
+{
+	const int64_t removed = store_take(store, txn, TABLE_TEXT, image, SIZE_MAX, NULL, NULL);
+	const int err = removed < 0 ? (int)removed : store_remove(store, txn, TABLE_SYMBOLS, image);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+static int
+count_bytes(const struct store *store, MDB_txn *txn, uint64_t *bytes)
+{
+	uint64_t text = 0;
+	int err = store_table_bytes(store, txn, TABLE_SYMBOLS, bytes);
+
+	if (!err && store->has[TABLE_TEXT])
+		err = store_table_bytes(store, txn, TABLE_TEXT, &text);
+	*bytes += text;
+	return err;
+}
+
+static int
+put_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured_value *symbols)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int err;
+
+	write_bytes(&writer, symbols->data, symbols->size);
+	err = store_put(store, txn, TABLE_SYMBOLS, image, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+/*
+ * Several files may have one build-id, and any user can make one with wrong names of functions. So what is captured
+ * from root's file removes what was captured from another user's, and is never replaced by it: -EEXIST. Without an
+ * owner (CAPTURED_ANYBODYS) nothing is removed or refused.
+ */
+static int
+check_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner)
+{
+	struct image_record record;
+	int err;
+
+	if (owner == CAPTURED_ANYBODYS)
+		return 0;
+	err = ids_read_image(store, txn, image, &record);
+	if (err)
+		return err;
+	if (record.has_roots_names)
+		return owner == CAPTURED_ROOTS ? 0 : -EEXIST;
+	if (owner == CAPTURED_OTHERS)
+		return 0;
+	err = captured_remove(store, txn, image);
+	return err ? err : ids_set_roots_names(store, txn, image);
+}
+
+static bool
+is_too_large(const struct captured *captured)
+{
+	bool large = captured->symbols.size > CAPTURED_VALUE_MAX || captured->layout.size > CAPTURED_VALUE_MAX;
+
+	for (size_t i = 0; i < captured->parcel_count; i++)
+		large |= captured->parcels[i].size > CAPTURED_VALUE_MAX ||
+		         captured->parcels[i].block == CAPTURED_BLOCK_NONE;
+	return large;
+}
+
+static int
+put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured *captured, uint64_t limit)
+{
+	uint64_t bytes = 0;
+	MDB_val there;
+	int err = store_get(store, txn, TABLE_IMAGES, image, &there);
+
+	if (err)
+		return err;
+	err = check_owner(store, txn, image, captured->owner);
+	if (!err && captured->symbols.data)
+		err = put_symbols(store, txn, image, &captured->symbols);
+	if (!err && captured->layout.data)
+		err = captured_table_put(store, txn, image, CAPTURED_BLOCK_NONE, captured->layout.data,
+		                         captured->layout.size, 0);
+	for (size_t i = 0; i < captured->parcel_count && !err; i++)
+		err = captured_table_put(store, txn, image, captured->parcels[i].block, captured->parcels[i].data,
+		                         captured->parcels[i].size, 0);
+	if (err)
+		return err;
+	err = count_bytes(store, txn, &bytes);
+	return !err && limit && bytes > limit ? -EDQUOT : err;
+}
+
+int
+profile_put_captured(struct profile *profile, uint32_t image, const struct captured *captured, uint64_t limit)
+{
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || is_too_large(captured))
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	return store_end(&profile->store, txn, put_all(&profile->store, txn, image, captured, limit));
+}
+
+int
+profile_find_image(struct profile *profile, const struct image *image, uint32_t *number)
+{
+	MDB_txn *txn;
+	int err = store_begin(&profile->store, false, &txn);
+
+	if (err)
+		return err;
+	return store_leave(&profile->store, txn, ids_find_image(&profile->store, txn, image, number));
+}
+
+int
+profile_identify_image(struct profile *profile, uint32_t session, const struct image *image)
+{
+	uint32_t number;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || session >= profile->images.count)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = store_end(&profile->store, txn, ids_intern_image(&profile->store, txn, image, &number));
+	if (!err)
+		profile->images.numbers[session] = number;
+	return err;
+}
+
+int
+profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout)
+{
+	uint8_t name[CAPTURED_KEY_SIZE];
+	MDB_val key = {sizeof(name), name}, value;
+	MDB_txn *txn;
+	int err, gone;
+
+	if (!profile->store.has[TABLE_TEXT])
+		return -ENOENT;
+	captured_key_encode(image, CAPTURED_BLOCK_NONE, name);
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = store_error(mdb_get(txn, profile->store.tables[TABLE_TEXT], &key, &value));
+	if (!err)
+		err = captured_layout_decode(value.mv_data, value.mv_size, layout);
+	gone = store_leave(&profile->store, txn, 0);
+	if (gone && !err)
+		free(*layout);
+	return gone ? gone : err;
+}
+
+int
+profile_captured_bytes(struct profile *profile, uint64_t *bytes)
+{
+	MDB_txn *txn;
+	int err = store_begin(&profile->store, false, &txn);
+
+	if (err)
+		return err;
+	return store_leave(&profile->store, txn, count_bytes(&profile->store, txn, bytes));
+}
+
+static int
+put_new_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struct byte_writer *encoded)
+{
+	MDB_val value;
+	int err = store_get(store, txn, TABLE_SYMBOLS, image, &value);
+
+	if (err == -ENOENT)
+		return store_put(store, txn, TABLE_SYMBOLS, image, encoded);
+	return err ? err : -EEXIST;
+}
+
+int
+profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols, size_t count)
+{
+	uint32_t image = ids_map_get(&profile->images, session_image);
+	struct byte_writer encoded = BYTE_WRITER_INIT;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || image == 0)
+		return -EINVAL;
+	/* Before the transaction begins: compressing takes longer than writing. */
+	err = captured_symbols_encode(symbols, count, &encoded);
+	if (!err)
+		err = store_begin(&profile->store, true, &txn);
+	if (!err)
+		err = store_end(&profile->store, txn, put_new_symbols(&profile->store, txn, image, &encoded));
+	writer_fini(&encoded);
+	return err;
+}
+
+bool
+profile_has_symbols(struct profile *profile, uint32_t session_image)
+{
+	uint32_t image = ids_map_get(&profile->images, session_image);
+	MDB_val value;
+	MDB_txn *txn;
+	int err;
+
+	if (image == 0 || store_begin(&profile->store, false, &txn))
+		return false;
+	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
+	return !store_leave(&profile->store, txn, err);
+}
+
+int
+profile_get_symbols(struct profile *profile, uint32_t image, struct profile_symbol **symbols, size_t *count)
+{
+	MDB_val value;
+	MDB_txn *txn;
+	int err, gone;
+
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
+	if (!err)
+		err = captured_symbols_decode(value.mv_data, value.mv_size, symbols, count);
+	gone = store_leave(&profile->store, txn, 0);
+	if (gone && !err)
+		profile_free_symbols(*symbols);
+	return gone ? gone : err;
+}
+
+void
+profile_free_symbols(struct profile_symbol *symbols)
+{
+	free(symbols);
+}
+
+struct text_reader {
+	struct captured_text *text;
+	size_t block_capacity, byte_capacity;
+};
+
+static int
+append_parcel(struct text_reader *reader, const MDB_val *value)
+{
+	struct captured_text *text = reader->text;
+	const size_t used = text->count * CAPTURED_BLOCK_SIZE;
+	uint32_t numbers[CAPTURED_PARCEL_MAX];
+	struct captured_block *blocks;
+	uint8_t *bytes;
+	int count;
+
+	bytes = array_grow(text->bytes, &reader->byte_capacity, used + PARCEL_BYTES, 1);
+	if (!bytes)
+		return -ENOMEM;
+	text->bytes = bytes;
+	blocks = array_grow(text->blocks, &reader->block_capacity, text->count + CAPTURED_PARCEL_MAX, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	text->blocks = blocks;
+	count = captured_parcel_decode(value->mv_data, value->mv_size, numbers, bytes + used);
+	for (int i = 0; i < count; i++) /* `bytes` is set when the array does not move any more */
+		blocks[text->count++] = (struct captured_block){.number = numbers[i]};
+	return count < 0 ? count : 0;
+}
+
+static int
+compare_blocks(const void *a, const void *b)
+{
+	const struct captured_block *one = a, *other = b;
+
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+/* Sort by number; of a block that is there twice, which should not be, one is kept. */
+static void
+sort_blocks(struct captured_text *text)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < text->count; i++)
+		text->blocks[i].bytes = text->bytes + i * CAPTURED_BLOCK_SIZE;
+	if (text->count)
+		qsort(text->blocks, text->count, sizeof(*text->blocks), compare_blocks);
+	for (size_t i = 0; i < text->count; i++)
+		if (kept == 0 || text->blocks[kept - 1].number != text->blocks[i].number)
+			text->blocks[kept++] = text->blocks[i];
+	text->count = kept;
+}
+
+static int
+read_text(const struct store *store, MDB_txn *txn, uint32_t image, struct text_reader *reader)
+{
+	struct store_walk walk;
+	uint32_t block;
+	int result = captured_walk_begin(store, txn, image, &walk);
+
+	if (result)
+		return result;
+	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
+		if (block != CAPTURED_BLOCK_NONE)
+			result = append_parcel(reader, &walk.value);
+		if (result < 0)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+int
+profile_get_text(struct profile *profile, uint32_t image, struct captured_text *text)
+{
+	struct text_reader reader = {.text = text};
+	MDB_txn *txn;
+	int err;
+
+	memset(text, 0, sizeof(*text));
+	if (!profile->store.has[TABLE_TEXT])
+		return 0;
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = store_leave(&profile->store, txn, read_text(&profile->store, txn, image, &reader));
+	if (err == -DCPI_EVERSION)
+		text->count = 0;
+	sort_blocks(text);
+	return err;
+}
+
+void
+captured_text_fini(struct captured_text *text)
+{
+	free(text->blocks);
+	free(text->bytes);
+	memset(text, 0, sizeof(*text));
+}
+
+/* A value that cannot be decoded counts as one without blocks. */
+static int
+append_blocks(struct captured_extent *extent, size_t *capacity, const MDB_val *value)
+{
+	uint32_t numbers[CAPTURED_PARCEL_MAX], *blocks;
+	const int count = captured_parcel_blocks(value->mv_data, value->mv_size, numbers);
+
+	blocks = array_grow(extent->blocks, capacity, extent->count + CAPTURED_PARCEL_MAX, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	extent->blocks = blocks;
+	for (int i = 0; i < count; i++)
+		blocks[extent->count++] = numbers[i];
+	return 0;
+}
+
+static int
+find_text(const struct store *store, MDB_txn *txn, uint32_t image, struct captured_extent *extent)
+{
+	struct store_walk walk;
+	size_t capacity = 0;
+	uint32_t block;
+	int result = captured_walk_begin(store, txn, image, &walk);
+
+	if (result)
+		return result;
+	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
+		extent->has_layout |= block == CAPTURED_BLOCK_NONE;
+		if (block != CAPTURED_BLOCK_NONE)
+			result = append_blocks(extent, &capacity, &walk.value);
+		if (result < 0)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+note_owner(const struct store *store, MDB_txn *txn, uint32_t image, struct captured_extent *extent)
+{
+	struct image_record record;
+	MDB_val value;
+	const int err = store_get(store, txn, TABLE_IMAGES, image, &value);
+
+	extent->is_roots =
+		!err && image_record_decode(value.mv_data, value.mv_size, &record) == 0 && record.has_roots_names;
+	return err == -ENOENT ? 0 : err;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+int
+profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent)
+{
+	MDB_val value;
+	MDB_txn *txn;
+	int err;
+
+	memset(extent, 0, sizeof(*extent));
+	err = store_begin(&profile->store, false, &txn);
+	if (err)
+		return err;
+	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
+	extent->has_symbols = err == 0;
+	if (!err || err == -ENOENT)
+		err = note_owner(&profile->store, txn, image, extent);
+	if (!err && profile->store.has[TABLE_TEXT])
+		err = find_text(&profile->store, txn, image, extent);
+	err = store_leave(&profile->store, txn, err);
+	if (err && err != -ENOENT) {
+		free(extent->blocks);
+		memset(extent, 0, sizeof(*extent));
+		return err;
+	}
+	if (extent->count)
+		qsort(extent->blocks, extent->count, sizeof(*extent->blocks), compare_numbers);
+	return 0;
+}

@@ -1,0 +1,782 @@
+#include "profile/merge_database.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "profile/captured_internal.h"
+#include "profile/counts.h"
+#include "profile/edges_codec.h"
+#include "profile/epoch_table.h"
+#include "profile/ids.h"
+#include "profile/incoming.h"
+#include "profile/label_times.h"
+#include "profile/profile_internal.h"
+#include "profile/records.h"
+
+#define LOOK_EVERY       1024 /* blocks */
+#define PIECE_BYTES      (4u << 20)
+#define PIECE_NS         50000000u /* and its sync, and what was captured of one image */
+#define PAUSE_NS         5000000
+#define NODE_BYTES       10 /* that LMDB takes for each entry of a page */
+#define BLOCKS_WHEN_FULL 64 /* to remove in one transaction when there is hardly room */
+
+/* From the numbers of one database to those of the other. */
+struct number_pair {
+	uint32_t from, to;
+};
+
+struct number_map {
+	struct number_pair *pairs; /* ascending by `from` */
+	size_t count, capacity;
+	size_t last; /* the last that was found: most lookups repeat it */
+};
+
+/* Insert in order of `from`, in which epochs and slices come, images and contexts do not. 0 or -ENOMEM. */
+static int
+number_map_insert(struct number_map *map, uint32_t from, uint32_t to)
+{
+	struct number_pair *pairs = array_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*pairs));
+	size_t at = map->count;
+
+	if (!pairs)
+		return -ENOMEM;
+	map->pairs = pairs;
+	while (at > 0 && pairs[at - 1].from > from)
+		at--;
+	memmove(&pairs[at + 1], &pairs[at], (map->count - at) * sizeof(*pairs));
+	pairs[at] = (struct number_pair){from, to};
+	map->count++;
+	return 0;
+}
+
+static int
+compare_pair(const void *key, const void *element)
+{
+	const uint32_t from = *(const uint32_t *)key;
+	const struct number_pair *pair = element;
+
+	return (from > pair->from) - (from < pair->from);
+}
+
+/* 0: there is none. */
+static uint32_t
+number_map_find(struct number_map *map, uint32_t from)
+{
+	const struct number_pair *pair;
+
+	if (map->last < map->count && map->pairs[map->last].from == from)
+		return map->pairs[map->last].to;
+	pair = map->count ? bsearch(&from, map->pairs, map->count, sizeof(*pair), compare_pair) : NULL;
+	if (!pair)
+		return 0;
+	map->last = (size_t)(pair - map->pairs);
+	return pair->to;
+}
+
+static void
+number_map_fini(struct number_map *map)
+{
+	free(map->pairs);
+	memset(map, 0, sizeof(*map));
+}
+
+/* ---- pieces ---- */
+
+struct merger {
+	const struct database_merge_options *options;
+	struct database_merge *result;
+	struct profile *to;
+	const struct store *from_store, *to_store;
+	MDB_txn *from_txn, *to_txn;
+	struct number_map epochs, slices, images, contexts;
+	struct number_map replaced; /* from a new epoch here to the older state of it here */
+	uint64_t done, all;         /* blocks of counts and edges */
+	int lock;                   /* incoming.h */
+	size_t records, bytes;      /* of this piece; to_txn is NULL between two */
+	uint64_t begun_ns;          /* CLOCK_MONOTONIC, the begin of this piece */
+};
+
+static int
+proceed(void *context)
+{
+	const struct merger *merger = context;
+	const struct database_merge_options *options = merger->options;
+
+	return options->proceed ? options->proceed(options->context, merger->done, merger->all) : 0;
+}
+
+static int
+begin_piece(struct merger *merger)
+{
+	int err = store_begin(&merger->to->store, true, &merger->to_txn);
+
+	if (err)
+		return err;
+	merger->records = merger->bytes = 0;
+	merger->begun_ns = monotonic_ns();
+	return 0;
+}
+
+static int
+end_piece(struct merger *merger, int err)
+{
+	if (!err)
+		err = readers_check(merger->from_store); /* do not commit what was read from reused pages */
+	if (!err && !incoming_is_locked(merger->to, merger->lock))
+		err = -ESTALE; /* other writers may have removed our epochs */
+	err = store_end(merger->to_store, merger->to_txn, err);
+	merger->to_txn = NULL;
+	merger->result->pieces += err == 0;
+	return err;
+}
+
+/* A writer that waits is woken when a piece ends: give it the time to take the lock before us. */
+static void
+let_others_write(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	nanosleep(&pause, NULL);
+}
+
+/*
+ * Between two records: when the piece has enough, commit it, let others write, and begin another. 0, or an error with
+ * no transaction open.
+ */
+static int
+merge_step(struct merger *merger)
+{
+	const size_t max = merger->options->piece ? merger->options->piece : DATABASE_MERGE_PIECE;
+	int err;
+
+	if (merger->records < max && merger->bytes < PIECE_BYTES && monotonic_ns() - merger->begun_ns < PIECE_NS)
+		return 0;
+	err = end_piece(merger, proceed(merger));
+	if (err)
+		return err;
+	let_others_write();
+	return begin_piece(merger);
+}
+
+/* A record of `size` bytes was written. */
+static void
+merge_note(struct merger *merger, size_t size)
+{
+	merger->records++;
+	merger->bytes += size;
+}
+
+/* ---- images and contexts ---- */
+
+/*
+ * The number here of an image there, stored when it is new here. A stored image keeps its path. 0; -DCPI_EDAMAGED, also
+ * when it is missing there; an error.
+ */
+static int
+merge_image(struct merger *merger, uint32_t from, uint32_t *to)
+{
+	struct image_record record;
+	int err;
+
+	*to = number_map_find(&merger->images, from);
+	if (*to)
+		return 0;
+	err = ids_read_image(merger->from_store, merger->from_txn, from, &record);
+	if (err)
+		return err == -ENOENT ? -DCPI_EDAMAGED : err;
+	if (record.image.build_id_size > 0) { /* device and inode of another machine */
+		record.image.device_major = record.image.device_minor = 0;
+		record.image.inode = record.image.inode_generation = 0;
+	}
+	record.image.is_roots = false; /* the file was root's on the other machine */
+	merger->result->images++;
+	err = ids_find_image(merger->to_store, merger->to_txn, &record.image, to);
+	if (err == -ENOENT) {
+		merger->result->new_images++;
+		err = ids_intern_image(merger->to_store, merger->to_txn, &record.image, to);
+	}
+	return err ? err : number_map_insert(&merger->images, from, *to);
+}
+
+/* The number here of a context there, stored when it is new here. As merge_image(). */
+static int
+merge_context(struct merger *merger, uint32_t from, uint32_t *to)
+{
+	struct context_record record;
+	uint32_t next = 0;
+	MDB_val value;
+	int err;
+
+	*to = number_map_find(&merger->contexts, from);
+	if (*to)
+		return 0;
+	err = store_get(merger->from_store, merger->from_txn, TABLE_CONTEXTS, from, &value);
+	if (err)
+		return err == -ENOENT ? -DCPI_EDAMAGED : err;
+	err = store_next_id(merger->to_store, merger->to_txn, TABLE_CONTEXTS, &next);
+	if (!err)
+		err = context_record_decode(value.mv_data, value.mv_size, &record);
+	if (!err)
+		err = ids_intern_context(merger->to_store, merger->to_txn, &record.context, to);
+	if (err)
+		return err;
+	merger->result->contexts++;
+	merger->result->new_contexts += *to == next;
+	return number_map_insert(&merger->contexts, from, *to);
+}
+
+/* Copy the names of an image, unless it has names here. */
+static int
+merge_symbols(struct merger *merger, const struct number_pair *image)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	MDB_val value, here;
+	int err;
+
+	err = store_get(merger->from_store, merger->from_txn, TABLE_SYMBOLS, image->from, &value);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = store_get(merger->to_store, merger->to_txn, TABLE_SYMBOLS, image->to, &here);
+	if (err != -ENOENT)
+		return err;
+	write_bytes(&writer, value.mv_data, value.mv_size);
+	merge_note(merger, value.mv_size);
+	err = store_put(merger->to_store, merger->to_txn, TABLE_SYMBOLS, image->to, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+static bool
+has_text(struct merger *merger, uint32_t image)
+{
+	struct store_walk walk;
+	uint32_t block;
+	int result = captured_walk_begin(merger->to_store, merger->to_txn, image, &walk);
+
+	if (result)
+		return true; /* keep what is stored */
+	result = captured_walk_next(&walk, image, &block);
+	store_walk_end(&walk);
+	return result != 0;
+}
+
+/* Copy layout and text, unless the image has text here: parcels of an image must not have a block in common. */
+static int
+merge_text(struct merger *merger, const struct number_pair *image)
+{
+	struct store_walk walk;
+	uint32_t block;
+	int result;
+
+	if (!merger->from_store->has[TABLE_TEXT] || has_text(merger, image->to))
+		return 0;
+	result = captured_walk_begin(merger->from_store, merger->from_txn, image->from, &walk);
+	if (result)
+		return result;
+	while ((result = captured_walk_next(&walk, image->from, &block)) > 0) {
+		merge_note(merger, walk.value.mv_size);
+		result = captured_table_put(merger->to_store, merger->to_txn, image->to, block, walk.value.mv_data,
+		                            walk.value.mv_size, 0);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+/*
+ * Names and text of all images that were merged. Those of an image are written in one piece: a part of them, left by a
+ * kill, would be taken for all of them.
+ */
+static int
+merge_captured(struct merger *merger)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < merger->images.count; i++) {
+		err = merge_step(merger);
+		if (!err)
+			err = merge_symbols(merger, &merger->images.pairs[i]);
+		if (!err)
+			err = merge_text(merger, &merger->images.pairs[i]);
+	}
+	return err;
+}
+
+static int
+count_block(struct merger *merger)
+{
+	const struct database_merge_options *options = merger->options;
+
+	if (merger->done++ % LOOK_EVERY != 0 || !options->proceed)
+		return 0;
+	return options->proceed(options->context, merger->done, merger->all);
+}
+
+/* Two images there are never one here, so a key that exists already means that the other database is damaged. */
+static int
+put_block(struct merger *merger, enum store_table table, uint8_t *key_data, size_t key_size, MDB_val value)
+{
+	MDB_val key = {key_size, key_data};
+	int rc = mdb_put(merger->to_txn, merger->to_store->tables[table], &key, &value, MDB_NOOVERWRITE);
+
+	if (rc == MDB_KEYEXIST)
+		return -DCPI_EDAMAGED;
+	merge_note(merger, key_size + value.mv_size);
+	merger->result->blocks += rc == 0;
+	return store_error(rc);
+}
+
+static int
+merge_counts_block(struct merger *merger, const struct store_walk *walk)
+{
+	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
+	uint8_t data[COUNTS_KEY_SIZE];
+	struct counts_key key;
+	int result;
+
+	result = counts_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+	if (result)
+		return result;
+	key.slice = number_map_find(&merger->slices, key.slice);
+	if (key.slice == 0)
+		return 0;
+	result = counts_decode(walk->value.mv_data, walk->value.mv_size, pairs);
+	if (result < 0)
+		return result;
+	result = merge_image(merger, key.image, &key.image);
+	if (!result)
+		result = merge_context(merger, key.context, &key.context);
+	if (result)
+		return result;
+	counts_key_encode(&key, data);
+	return put_block(merger, TABLE_COUNTS, data, sizeof(data), walk->value);
+}
+
+static int
+merge_edges_block(struct merger *merger, const struct store_walk *walk)
+{
+	uint8_t data[EDGES_KEY_SIZE];
+	struct edge_list list = {0};
+	struct edges_key key;
+	int err;
+
+	err = edges_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+	if (err)
+		return err;
+	key.slice = number_map_find(&merger->slices, key.slice);
+	if (key.slice == 0)
+		return 0;
+	err = edges_decode(walk->value.mv_data, walk->value.mv_size, &key, &list);
+	edge_list_fini(&list);
+	if (!err)
+		err = merge_image(merger, key.image, &key.image);
+	if (err)
+		return err;
+	edges_key_encode(&key, data);
+	return put_block(merger, TABLE_EDGES, data, sizeof(data), walk->value);
+}
+
+static int
+merge_label_time(struct merger *merger, const struct store_walk *walk)
+{
+	struct profile_label_time time;
+	struct label_times_key key;
+	int err;
+
+	err = label_times_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+	if (err)
+		return err;
+	key.slice = number_map_find(&merger->slices, key.slice);
+	if (key.slice == 0)
+		return 0;
+	err = label_time_decode(walk->value.mv_data, walk->value.mv_size, &time);
+	time.label = key.label;
+	merge_note(merger, walk->key.mv_size + walk->value.mv_size);
+	return err ? err : label_times_put(merger->to_store, merger->to_txn, key.slice, &time, 1);
+}
+
+/* Merge the entries of a table that belong to merged slices. */
+static int
+merge_table(struct merger *merger, enum store_table table,
+            int (*merge_entry)(struct merger *merger, const struct store_walk *walk))
+{
+	struct store_walk walk;
+	int result;
+
+	if (table >= TABLE_EDGES && !merger->from_store->has[table])
+		return 0; /* the other database is older than the table */
+	result = store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = table == TABLE_LABEL_TIMES ? 0 : count_block(merger);
+		if (!result)
+			result = merge_step(merger);
+		if (!result)
+			result = merge_entry(merger, &walk);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+/* ---- epochs and slices ---- */
+
+static bool
+is_same_epoch(const struct epoch *a, const struct epoch *b)
+{
+	if (a->start_ns != b->start_ns || a->event_count != b->event_count || strcmp(a->host, b->host) != 0 ||
+	    strcmp(a->kernel, b->kernel) != 0 || strcmp(a->label, b->label) != 0)
+		return false;
+	for (size_t i = 0; i < a->event_count; i++)
+		if (strcmp(a->events[i].name, b->events[i].name) != 0 || a->events[i].period != b->events[i].period)
+			return false;
+	return true;
+}
+
+/* Find the epoch here that equals `epoch`: 1 with *here, 0 when there is none, or an error. */
+static int
+find_epoch(struct merger *merger, const struct epoch *epoch, struct epoch *here)
+{
+	struct store_walk walk;
+	int result;
+
+	result = store_walk_begin(merger->to_store, merger->to_txn, TABLE_EPOCHS, &walk);
+	if (result)
+		return result;
+	do {
+		result = epoch_walk_next(&walk, here);
+	} while (result > 0 && !is_same_epoch(epoch, here));
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+put_epoch(struct merger *merger, const struct epoch *epoch)
+{
+	struct byte_writer writer = BYTE_WRITER_INIT;
+	int err;
+
+	epoch_encode(epoch, &writer);
+	merge_note(merger, writer.size);
+	err = store_put(merger->to_store, merger->to_txn, TABLE_EPOCHS, epoch->id, &writer);
+	writer_fini(&writer);
+	return err;
+}
+
+static int
+merge_epoch(struct merger *merger, uint32_t from, struct epoch *epoch, struct epoch *here)
+{
+	struct database_merge *totals = merger->result;
+	int result, err;
+
+	if (merger->options->host && *merger->options->host)
+		snprintf(epoch->host, sizeof(epoch->host), "%s", merger->options->host);
+	result = find_epoch(merger, epoch, here);
+	if (result < 0)
+		return result;
+	epoch->is_imported = true;
+	epoch->continues = false; /* other epochs may get numbers in between */
+	if (result > 0 && here->end_ns >= epoch->end_ns) {
+		totals->known++;
+		totals->known_epoch = here->id;
+		return 0;
+	}
+	totals->updated += result > 0;
+	totals->epochs += result == 0;
+	epoch->is_kept = true;
+	epoch->is_incoming = true;
+	err = store_next_id(merger->to_store, merger->to_txn, TABLE_EPOCHS, &epoch->id);
+	if (!err)
+		err = put_epoch(merger, epoch);
+	if (!err && result > 0)
+		err = number_map_insert(&merger->replaced, epoch->id, here->id);
+	if (err)
+		return err;
+	if (totals->first == 0)
+		totals->first = epoch->id;
+	totals->last = epoch->id;
+	return number_map_insert(&merger->epochs, from, epoch->id);
+}
+
+static int
+merge_epochs(struct merger *merger)
+{
+	struct epoch *epoch = calloc(2, sizeof(*epoch));
+	struct store_walk walk;
+	int result;
+
+	if (!epoch)
+		return -ENOMEM;
+	result = store_walk_begin(merger->from_store, merger->from_txn, TABLE_EPOCHS, &walk);
+	if (result) {
+		free(epoch);
+		return result;
+	}
+	while ((result = epoch_walk_next(&walk, &epoch[0])) > 0) {
+		result = merge_step(merger);
+		if (!result)
+			result = merge_epoch(merger, epoch[0].id, &epoch[0], &epoch[1]);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	free(epoch);
+	return result;
+}
+
+static int
+merge_slice(struct merger *merger, uint32_t from, struct slice *slice, size_t size)
+{
+	const uint32_t epoch = number_map_find(&merger->epochs, slice->epoch);
+	int err;
+
+	if (epoch == 0)
+		return 0;
+	slice->epoch = epoch;
+	err = merge_step(merger);
+	if (err)
+		return err;
+	err = store_next_id(merger->to_store, merger->to_txn, TABLE_SLICES, &slice->id);
+	if (!err)
+		err = slice_write(merger->to_store, merger->to_txn, slice);
+	if (err)
+		return err;
+	merge_note(merger, size);
+	merger->result->slices++;
+	return number_map_insert(&merger->slices, from, slice->id);
+}
+
+static int
+merge_slices(struct merger *merger)
+{
+	struct slice *slice = calloc(1, sizeof(*slice));
+	struct store_walk walk;
+	uint32_t id;
+	int result;
+
+	if (!slice)
+		return -ENOMEM;
+	result = store_walk_begin(merger->from_store, merger->from_txn, TABLE_SLICES, &walk);
+	if (result) {
+		free(slice);
+		return result;
+	}
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = store_key_number(&walk.key, &id);
+		if (!result)
+			result = slice_decode(id, walk.value.mv_data, walk.value.mv_size, slice);
+		if (result)
+			break;
+		result = merge_slice(merger, id, slice, walk.value.mv_size);
+		slice_fini(slice);
+		if (result)
+			break;
+	}
+	store_walk_end(&walk);
+	free(slice);
+	return result;
+}
+
+/* The least number of bytes that the blocks of merged slices take. */
+static int
+add_sizes(struct merger *merger, enum store_table table, uint64_t *bytes)
+{
+	struct byte_reader reader;
+	struct store_walk walk;
+	int result;
+
+	result = store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
+	if (result)
+		return result;
+	while ((result = store_walk_next(&walk)) > 0) {
+		result = merge_step(merger);
+		if (result)
+			break;
+		reader_init(&reader, walk.key.mv_data, walk.key.mv_size);
+		if (number_map_find(&merger->slices, read_u32_be(&reader)) !=
+		    0) /* the keys of both tables begin with the slice */
+			*bytes += walk.key.mv_size + walk.value.mv_size + NODE_BYTES;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+/*
+ * -DCPI_EFULL for a database that cannot fit: it would fill this one, and dcpid would then drop its oldest counts to
+ * make room for a flush.
+ */
+static int
+check_room(struct merger *merger)
+{
+	struct profile_stats stats;
+	uint64_t bytes = 0;
+	int err;
+
+	err = profile_stats(merger->to, &stats);
+	if (!err)
+		err = add_sizes(merger, TABLE_COUNTS, &bytes);
+	if (!err && merger->from_store->has[TABLE_EDGES])
+		err = add_sizes(merger, TABLE_EDGES, &bytes);
+	if (err)
+		return err;
+	return stats.used_bytes > stats.size_limit || bytes > stats.size_limit - stats.used_bytes ? -DCPI_EFULL : 0;
+}
+
+/* Hide the replaced epoch, which is then removed; *is_kept is whether it was kept, for the new one. */
+static int
+hide_replaced(struct merger *merger, uint32_t id, struct epoch *old, bool *is_kept)
+{
+	int err = epoch_read(merger->to_store, merger->to_txn, id, old);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	*is_kept = old->is_kept;
+	old->is_incoming = true;
+	return put_epoch(merger, old);
+}
+
+static int
+show_epoch(struct merger *merger, uint32_t id, struct epoch epoch[2])
+{
+	const uint32_t old = number_map_find(&merger->replaced, id);
+	int err = epoch_read(merger->to_store, merger->to_txn, id, &epoch[0]);
+
+	if (!err && old)
+		err = hide_replaced(merger, old, &epoch[1], &epoch[0].is_kept);
+	if (err)
+		return err;
+	epoch[0].is_incoming = false;
+	return put_epoch(merger, &epoch[0]);
+}
+
+/* All in one piece: readers see all merged epochs from then on, and none that they replace. */
+static int
+show_all(struct merger *merger)
+{
+	struct epoch *epoch = calloc(2, sizeof(*epoch));
+	int err = epoch ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < merger->epochs.count; i++)
+		err = show_epoch(merger, merger->epochs.pairs[i].to, epoch);
+	free(epoch);
+	return err;
+}
+
+static int
+merge_all(struct merger *merger)
+{
+	uint64_t edges = 0;
+	int err;
+
+	err = store_entries(merger->from_store, merger->from_txn, TABLE_COUNTS, &merger->all);
+	if (!err && merger->from_store->has[TABLE_EDGES])
+		err = store_entries(merger->from_store, merger->from_txn, TABLE_EDGES, &edges);
+	if (err)
+		return err;
+	merger->all += edges;
+	err = merge_epochs(merger);
+	if (err || merger->epochs.count == 0)
+		return err;
+	err = merge_slices(merger);
+	if (err)
+		return err;
+	err = check_room(merger);
+	if (err)
+		return err;
+	err = merge_table(merger, TABLE_COUNTS, merge_counts_block);
+	if (err)
+		return err;
+	err = merge_table(merger, TABLE_EDGES, merge_edges_block);
+	if (err)
+		return err;
+	err = merge_table(merger, TABLE_LABEL_TIMES, merge_label_time);
+	if (err)
+		return err;
+	err = merge_captured(merger);
+	return err ? err : show_all(merger);
+}
+
+/* Remove the incoming epochs of a killed import, or of this one, in pieces. */
+static int
+remove_left(struct merger *merger)
+{
+	size_t max = DATABASE_MERGE_PIECE;
+	int result = 1;
+
+	while (result > 0 || (result == -DCPI_EFULL && max > BLOCKS_WHEN_FULL)) {
+		max = result < 0 ? BLOCKS_WHEN_FULL : max; /* LMDB writes before it removes */
+		result = incoming_remove_some(merger->to, true, max);
+		if (result > 0)
+			let_others_write();
+	}
+	return result;
+}
+
+static int
+merge_in_pieces(struct merger *merger, struct store *from)
+{
+	int err, gone;
+
+	err = store_begin(from, false, &merger->from_txn);
+	if (err)
+		return err;
+	err = begin_piece(merger);
+	if (!err)
+		err = merge_all(merger);
+	if (merger->to_txn)
+		err = end_piece(merger, err);
+	gone = readers_check(from);
+	store_leave(from, merger->from_txn, 0);
+	return err && err != -ESTALE && gone ? gone : err;
+}
+
+int
+profile_merge_database(struct profile *to, struct profile *from, const struct database_merge_options *options,
+                       struct database_merge *result)
+{
+	struct merger merger = {
+		.options = options,
+		.result = result,
+		.to = to,
+		.from_store = &from->store,
+		.to_store = &to->store,
+		.all = 1,
+	};
+	int err;
+
+	memset(result, 0, sizeof(*result));
+	if (!to->store.write)
+		return -EINVAL;
+	merger.lock = incoming_lock(to, proceed, &merger);
+	if (merger.lock < 0)
+		return merger.lock;
+	err = remove_left(&merger);
+	if (!err)
+		err = merge_in_pieces(&merger, &from->store);
+	/*
+	 * Remove the slices of an import that failed, or the epochs that this one has replaced. When there is no room
+	 * even for that, dcpid's retention or the next import removes them. After -ESTALE the lock is not ours:
+	 * incoming epochs may be those of a running import.
+	 */
+	if (err ? err != -ESTALE : merger.replaced.count > 0)
+		(void)remove_left(&merger);
+	close(merger.lock);
+	number_map_fini(&merger.epochs);
+	number_map_fini(&merger.slices);
+	number_map_fini(&merger.images);
+	number_map_fini(&merger.contexts);
+	number_map_fini(&merger.replaced);
+	to->gc.done = false;
+	return err;
+}

@@ -1,0 +1,55 @@
+/*
+ * merge_database.h - the content of another database is merged into this one
+ *
+ * Epochs and slices get numbers of this database; images and contexts of both databases are joined: images by their
+ * build-id, or else by device, inode, generation and path. Captured names and text are copied. An epoch that was merged
+ * before - equal in host, kernel, label, start and events - is not merged again; when it has grown since, the new state
+ * replaces the old one, with a number of its own.
+ *
+ * It is written in pieces of bounded length, a transaction each, with a pause in between, in which other writers can
+ * take LMDB's mutex, which is not fair. Readers see nothing of it before the last piece, which shows all (incoming.h).
+ * After an error nothing is left; what a kill leaves is not seen either, and is removed by the next writer: the next
+ * merge, or retention (retention.h). Images and contexts without counts may stay until garbage collection, and names of
+ * images that had no names here. Merges into one database wait for each other.
+ * Thread rule: both profiles belong to the thread.
+ */
+#ifndef DCPI_PROFILE_MERGE_DATABASE_H
+#define DCPI_PROFILE_MERGE_DATABASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+#define DATABASE_MERGE_PIECE 4096 /* blocks or other records; 3 ms of processor time, and a sync */
+
+struct database_merge_options {
+	const char *host; /* of the epochs that are merged; NULL or "": their own */
+	/* Called with the progress; a result that is not 0 ends the merge with that result. NULL is allowed. */
+	int (*proceed)(void *context, uint64_t done, uint64_t all);
+	void *context;
+	size_t piece; /* records that one transaction puts; 0: DATABASE_MERGE_PIECE. Fewer when they are large or the
+	                 disk slow */
+};
+
+struct database_merge {
+	uint64_t epochs;      /* new here */
+	uint64_t updated;     /* known here, and grown since */
+	uint64_t known;       /* known here, and unchanged */
+	uint32_t first, last; /* numbers of new and updated ones here; 0: none */
+	uint32_t known_epoch; /* number here of the last known epoch; 0: none */
+	uint64_t slices, blocks;
+	uint64_t pieces; /* transactions */
+	uint64_t images, new_images;
+	uint64_t contexts, new_contexts;
+};
+
+/*
+ * `to` is a writer's, `from` another database, open for reading. 0 with *result; -ENOMEM; -DCPI_EDAMAGED when `from`
+ * cannot be read; -DCPI_EFULL, -ENOSPC, ... as profile_flush(), the first also before anything is written, when it
+ * cannot fit; -ESTALE beside another writer.
+ */
+int profile_merge_database(struct profile *to, struct profile *from, const struct database_merge_options *options,
+                           struct database_merge *result);
+
+#endif

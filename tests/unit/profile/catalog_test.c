@@ -1,0 +1,161 @@
+#include "tests/unit/profile/fixture.h"
+
+#include <errno.h>
+
+#include "profile/catalog.h"
+
+static const struct context contexts[] = {
+	{.comm = "a", .cgroup = "/", .label = "run.10"}, {.comm = "a", .cgroup = "/x", .label = "run.9"},
+	{.comm = "b", .cgroup = "/", .label = "run.9"},  {.comm = "b", .cgroup = "/", .label = "Other"},
+	{.comm = "b", .cgroup = "/", .label = ""},
+};
+#define CONTEXTS (sizeof(contexts) / sizeof(contexts[0]))
+
+/* Epochs 1 and 2, called "first" and "second", on host alpha, with a sample in each context. */
+static int
+database_setup(void **state)
+{
+	static const char *const names[] = {"cpu-clock"};
+	const struct context *list[CONTEXTS];
+	struct tally_entry entries[CONTEXTS];
+	struct slice slice = {.start_ns = 1, .end_ns = 2, .event_count = 1, .events[0].samples = CONTEXTS};
+	struct profile_batch batch = {
+		.entries = entries,
+		.entry_count = CONTEXTS,
+		.image_count = 1,
+		.images = two_images,
+		.context_count = CONTEXTS,
+		.contexts = list,
+		.slice = &slice,
+	};
+	const struct fixture *fixture;
+	struct profile *profile;
+
+	if (fixture_setup(state) < 0)
+		return -1;
+	fixture = *state;
+	for (uint32_t i = 0; i < CONTEXTS; i++) {
+		list[i] = &contexts[i];
+		entries[i] = (struct tally_entry){.context = i, .count = 1};
+	}
+	profile = open_writer(fixture->directory, 0);
+	slice.epoch = begin_epoch(profile, 1, "first", names, 1);
+	assert_int_equal(profile_flush(profile, &batch), 0);
+	begin_epoch(profile, 2, "second", names, 1);
+	profile_close(profile);
+	return 0;
+}
+
+static void
+assert_labels(void **state, const struct selection_request *request, const char *expected)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_reader(fixture->directory);
+	char text[256] = "", why[256], **labels;
+	size_t count, used = 0;
+
+	assert_int_equal(catalog_labels(profile, request, &labels, &count, why, sizeof(why)), 0);
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", labels[i]);
+	assert_string_equal(text, expected);
+	catalog_free_labels(labels, count);
+	profile_close(profile);
+}
+
+static void
+labels_are_listed_once_in_the_order_of_their_numbers(void **state)
+{
+	assert_labels(state, &(struct selection_request){.label = "*"}, "Other run.9 run.10");
+	assert_labels(state, &(struct selection_request){.label = "run*"}, "run.9 run.10");
+	assert_labels(state, &(struct selection_request){0}, "Other run.9 run.10");
+}
+
+static void
+only_those_of_contexts_that_match(void **state)
+{
+	assert_labels(state, &(struct selection_request){.label = "*", .comm = "b"}, "Other run.9");
+	assert_labels(state, &(struct selection_request){.label = "run*", .cgroup = "/x"}, "run.9");
+	assert_labels(state, &(struct selection_request){.label = ""}, "");
+}
+
+static void
+what_there_is_not_is_said(void **state)
+{
+	const struct fixture *fixture = *state;
+	const struct selection_request request = {.label = "walk*"};
+	struct profile *profile = open_reader(fixture->directory);
+	char why[256], **labels;
+	uint32_t *ids;
+	size_t count;
+
+	assert_int_equal(catalog_labels(profile, &request, &labels, &count, why, sizeof(why)), -DCPI_ENOSELECTION);
+	assert_string_equal(why, "no label matches walk*; there are run.10, run.9, Other");
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "7"}, &ids, &count, why,
+	                                       sizeof(why)),
+	                 -DCPI_ENOSELECTION);
+	assert_null(ids);
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "latest-x"}, &ids, &count,
+	                                       why, sizeof(why)),
+	                 -EINVAL);
+	profile_close(profile);
+}
+
+static void
+epochs_are_listed_by_number(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_reader(fixture->directory);
+	char why[256];
+	uint32_t *ids;
+	size_t count;
+
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "all"}, &ids, &count, why,
+	                                       sizeof(why)),
+	                 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(ids[0], 1);
+	assert_int_equal(ids[1], 2);
+	free(ids);
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "second"}, &ids, &count,
+	                                       why, sizeof(why)),
+	                 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(ids[0], 2);
+	free(ids);
+	profile_close(profile);
+}
+
+/* Each of them ends its reading: the version that it saw is given up, and the next sees the newest. */
+static void
+epochs_are_summarized_again_and_again(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct profile *profile = open_reader(fixture->directory);
+	struct epoch_summary *epochs;
+	size_t count;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(catalog_read_epochs(profile, &epochs, &count), 0);
+		assert_int_equal(count, 2);
+		assert_string_equal(epochs[0].label, "first");
+		assert_string_equal(epochs[1].label, "second");
+		assert_string_equal(epochs[1].host, "alpha");
+		assert_false(epochs[0].is_kept);
+		free(epochs);
+	}
+	profile_close(profile);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_are_listed_once_in_the_order_of_their_numbers),
+		cmocka_unit_test(only_those_of_contexts_that_match),
+		cmocka_unit_test(what_there_is_not_is_said),
+		cmocka_unit_test(epochs_are_listed_by_number),
+		cmocka_unit_test(epochs_are_summarized_again_and_again),
+	};
+
+	return cmocka_run_group_tests(tests, database_setup, fixture_teardown);
+}
