@@ -20,7 +20,7 @@
 #include "capture/source.h"
 #include "code/capture.h"
 #include "image/image_file.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 #include "process/mapped_file.h"
 
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
@@ -148,7 +148,7 @@ open_files(struct task *task)
 	int procfs, err;
 
 	task->source.main = task->source.debug = -1;
-	if (code_maker_is_image(image))
+	if (jit_is_image(image))
 		return open_run_time_file();
 	if (image->kind != IMAGE_USER)
 		return 0; /* the vdso is in our own memory */
@@ -187,7 +187,7 @@ take(struct task *task)
 	struct image_file *file;
 	int err;
 
-	if (code_maker_is_image(&request->image))
+	if (jit_is_image(&request->image))
 		return take_run_time(request);
 	if (request->image.kind == IMAGE_VDSO)
 		err = image_file_open(&request->image, &file);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/image_identity.h"
+#include "process/image_table.h"
 
 #define VERSION      1
 #define FLAG_NAMES   1u

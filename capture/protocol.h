@@ -73,7 +73,7 @@ enum capture_message {
 	MESSAGE_LAYOUT = 2,
 	MESSAGE_PARCEL = 3, /* the first block as four bytes, and the value */
 	MESSAGE_END = 4,    /* how it ended: 0, or an errno or DCPI_E... as a positive number, as a varint */
-	MESSAGE_OWNER = 6,  /* of a file, before all others: a byte, 1 when it is root's (process/file_owner.h) */
+	MESSAGE_OWNER = 6,  /* of a file, before all others: a byte, 1 when it is root's (process/mapped_file.h) */
 	MESSAGE_LACK = 5,   /* of run-time code: a byte, 1 when it was cut, and a varint (struct capture_lack) */
 };
 

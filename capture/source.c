@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "capture/file_user.h"
 #include "process/build_id.h"
-#include "process/file_owner.h"
 #include "process/mapped_file.h"
 
 #define DEBUG_FILES "/usr/lib/debug/.build-id"
@@ -143,7 +142,7 @@ open_main(const struct search *search)
 static int
 open_roots(const struct search *search)
 {
-	return open_if_right(search, file_owner_open_roots(search->procfs, search->request->image.path),
+	return open_if_right(search, mapped_file_open_roots(search->procfs, search->request->image.path),
 	                     (uint32_t)getpid());
 }
 

@@ -20,7 +20,7 @@
 struct capture_source {
 	int main;
 	int debug;     /* the separate debug file of that build; -1: none */
-	bool is_roots; /* the main one is (process/file_owner.h) */
+	bool is_roots; /* the main one is (process/mapped_file.h) */
 };
 
 /* `procfs` is an open directory. 0; -ENOENT; -EACCES; -DCPI_EBUILDID when there were other files only. */

@@ -12,7 +12,7 @@
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 #include "collectord/worker_thread.h"
-#include "process/image_identity.h"
+#include "process/image_table.h"
 
 #define SECOND_NS       UINT64_C(1000000000)
 #define AGAIN_FIRST_NS  (10 * SECOND_NS)

@@ -24,7 +24,7 @@ struct capture_entry {
 	bool is_busy;             /* asked about, and the answer not stored yet */
 	bool is_answered;         /* that answer has come */
 	bool is_given_up;
-	bool is_roots;     /* its file is (process/file_owner.h) */
+	bool is_roots;     /* its file is (process/mapped_file.h) */
 	bool is_outranked; /* the database has what root's file of that build-id gave: this one may add nothing */
 	uint32_t *known;
 	size_t known_count;

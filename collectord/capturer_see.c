@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "collectord/machine.h"
-#include "process/image_of_mapping.h"
+#include "process/image_table.h"
 
 struct capture_set *
 capturer_find_set(struct capturer *capturer, const struct image_table *images)

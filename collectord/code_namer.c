@@ -107,7 +107,7 @@ code_namer_note(struct code_namer *namer, const struct image *const *images, con
 		const uint32_t block = (uint32_t)(entries[i].offset >> BLOCK_SHIFT);
 		uint32_t *grown;
 
-		if (!code_maker_is_image(image))
+		if (!jit_is_image(image))
 			continue;
 		if (block_count == 0 || blocks[block_count - 1] != block) {
 			grown = array_grow(blocks, &capacity, block_count + 1, sizeof(*grown));

@@ -1,7 +1,7 @@
 /*
  * code_namer.h - the thread that has the functions named that processes made at run time
  *
- * After a flush it is told which blocks of such code have samples (process/code_maker.h). It has what the process told
+ * After a flush it is told which blocks of such code have samples (process/jit.h). It has what the process told
  * (code_notes.h) read by dcpi-capture, when there are new blocks, or when the process has told more: often only when it
  * ends. What was taken waits for the flusher to store it. A file is read every 10 s at most, and so seldom that it
  * takes a thousandth of a CPU; at the end, once more.

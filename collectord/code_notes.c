@@ -16,8 +16,8 @@
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "collectord/worker_thread.h"
-#include "process/code_file.h"
 #include "process/hash.h"
+#include "process/jit.h"
 
 #define WAIT_FIRST_NS (10 * SECOND_NS)
 #define WAIT_MAX_NS   (600 * SECOND_NS)
@@ -32,7 +32,7 @@ struct key {
 
 struct entry {
 	struct key key;
-	struct code_maker maker;
+	struct jit_process maker;
 	int fd;                                 /* O_PATH; -1: it tells nothing */
 	bool is_new;                            /* what it tells is to be looked for */
 	bool is_wanted;                         /* somebody waits for it to be looked at */
@@ -57,9 +57,9 @@ struct renewal {
 
 /* A packet for the child; a descriptor comes with it: the file that is known. */
 struct look_request {
-	struct code_maker maker; /* its jitdump follows */
-	bool finds;              /* one that is known counts when no other is found */
-	bool closes;             /* nothing is asked */
+	struct jit_process maker; /* its jitdump follows */
+	bool finds;               /* one that is known counts when no other is found */
+	bool closes;              /* nothing is asked */
 	struct silent_devices silent;
 	char jitdump[PATH_MAX]; /* "": none. Its last bytes are not sent */
 };
@@ -132,7 +132,7 @@ look_for(struct look *look, int known, struct look_answer *answer)
 
 	request->maker.jitdump = request->jitdump[0] ? request->jitdump : NULL;
 	if (request->finds)
-		found = code_file_find(look->looker->procfs, &request->maker, may_ask, look);
+		found = jit_file_find(look->looker->procfs, &request->maker, may_ask, look);
 	if (found < 0 && known < 0)
 		answer->error = found;
 	else
@@ -143,7 +143,7 @@ look_for(struct look *look, int known, struct look_answer *answer)
 		answer->size = status.st_size;
 		answer->time = status.st_mtim;
 	}
-	answer->lives = code_file_lives(look->looker->procfs, &request->maker);
+	answer->lives = jit_process_is_alive(look->looker->procfs, &request->maker);
 	return found;
 }
 
@@ -227,7 +227,7 @@ find(struct code_notes *notes, uint64_t pid, uint64_t generation)
 static struct entry *
 find_image(struct code_notes *notes, const struct image *image)
 {
-	struct entry *entry = code_maker_is_image(image) ? find(notes, image->inode, image->inode_generation) : NULL;
+	struct entry *entry = jit_is_image(image) ? find(notes, image->inode, image->inode_generation) : NULL;
 
 	if (entry)
 		entry->used_ns = monotonic_ns();
@@ -265,7 +265,7 @@ succeed(struct code_notes *notes, struct entry *entry, uint64_t time_ns)
 }
 
 static struct entry *
-add(struct code_notes *notes, const struct code_maker *maker)
+add(struct code_notes *notes, const struct jit_process *maker)
 {
 	struct entry *entry;
 
@@ -289,7 +289,7 @@ add(struct code_notes *notes, const struct code_maker *maker)
 }
 
 void
-code_notes_meet(struct code_notes *notes, const struct code_maker *maker)
+code_notes_meet(struct code_notes *notes, const struct jit_process *maker)
 {
 	struct entry *entry;
 

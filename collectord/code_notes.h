@@ -1,9 +1,9 @@
 /*
  * code_notes.h - which processes tell what code they made, and the files in which they do
  *
- * The event loop says which processes execute memory without a file (process/code_maker.h). A thread has a child of
+ * The event loop says which processes execute memory without a file (process/jit.h). A thread has a child of
  * dcpid (helper.h) look whether they tell about it, and keeps what was found as a descriptor that only stands for the
- * file (process/code_file.h), so that it can be read when the process has ended, or a container with it. One that tells
+ * file (process/jit.h), so that it can be read when the process has ended, or a container with it. One that tells
  * nothing is asked again, ever more seldom, while it lives: the map of a JVM comes when somebody asks for it.
  *
  * A process whose file system does not answer delays the others by CODE_NOTES_PATIENCE_NS; then its device is not asked
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 #define CODE_NOTES_MAX         1024 /* processes that are remembered */
 #define CODE_FILES_MAX         256  /* files that are kept */
@@ -34,7 +34,7 @@ struct code_notes *code_notes_new(const char *procfs, const struct log *log);
 void code_notes_free(struct code_notes *notes); /* NULL is allowed */
 
 /* A process was met, and is looked at; its jitdump is the notes' now. Without memory it stays without names. */
-void code_notes_meet(struct code_notes *notes, const struct code_maker *maker);
+void code_notes_meet(struct code_notes *notes, const struct jit_process *maker);
 
 /* Has the process of this image told nothing so far? Then have it looked at once more. */
 void code_notes_ask(struct code_notes *notes, const struct image *image);
@@ -44,7 +44,7 @@ void code_notes_settle(struct code_notes *notes, uint64_t timeout_ns);
 
 /*
  * Does the process of this image tell what its code is, for all that is known? Yes while nothing is. One that was said
- * to tell nothing and does later is to be renewed (attribution_renew_code()), which code_notes_take_renewal() says.
+ * to tell nothing and does later is to be renewed (attribution_reset_jit()), which code_notes_take_renewal() says.
  */
 bool code_notes_tells(struct code_notes *notes, const struct image *image);
 bool code_notes_take_renewal(struct code_notes *notes, uint32_t *pid, uint64_t *generation);

@@ -11,7 +11,7 @@
 void
 collection_exchange_notes(struct collection *collection)
 {
-	struct code_maker maker;
+	struct jit_process maker;
 	uint64_t generation;
 	uint32_t pid;
 

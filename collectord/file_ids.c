@@ -15,8 +15,8 @@
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "collectord/worker_thread.h"
-#include "process/file_identity.h"
 #include "process/hash.h"
+#include "process/mapped_file.h"
 
 #define CHANGES_MAX 256
 
@@ -35,7 +35,7 @@ struct file_id {
 	struct file_id_key key;
 	enum file_state state;
 	bool is_asked;
-	bool is_roots; /* file_owner.h */
+	bool is_roots; /* process/mapped_file.h */
 	uint8_t build_id_size;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	struct file_version version;
@@ -91,7 +91,7 @@ read_files(int socket, void *shared)
 			return;
 		packet[size] = '\0';
 		memcpy(&request, packet, sizeof(request));
-		file_identity_read(procfs, &request.question, (const char *)packet + sizeof(request), &answer);
+		mapped_file_identify(procfs, &request.question, (const char *)packet + sizeof(request), &answer);
 		if (!helper_answer(socket, &answer, sizeof(answer), -1))
 			return;
 	}

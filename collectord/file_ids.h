@@ -3,7 +3,7 @@
  *
  * The kernel's records tell a file by device, inode and generation. (They could tell its build-id, but whoever asks for
  * that spoils the records of others, perf's among them.) So each file that got samples is read once, soon after its
- * first one, through the process that mapped it (process/file_identity.h). What it said is remembered by device, inode
+ * first one, through the process that mapped it (process/mapped_file.h). What it said is remembered by device, inode
  * and generation, so that a steady machine reads nothing twice; when a file is mapped again, a second or more after it
  * was last looked at, and more than a sixty-fourth of its age, or 15 s, only its size and times are compared. A file
  * that was written to in place has another `content` from then on.

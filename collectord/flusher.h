@@ -18,7 +18,7 @@
 #include "collectord/code_notes.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
-#include "process/kallsyms_copy.h"
+#include "process/kallsyms.h"
 #include "profile/label_times.h"
 #include "profile/profile.h"
 #include "profile/retention.h"

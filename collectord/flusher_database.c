@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "collectord/healing.h"
 #include "collectord/machine.h"
-#include "process/image_of_mapping.h"
+#include "process/image_table.h"
 #include "profile/captured.h"
 
 #define FILES_WAIT_NS UINT64_C(100000000) /* for build-ids, and for maps of code, that were asked for a moment ago */
@@ -88,11 +88,11 @@ join_nameless_code(struct flusher *flusher, const struct work *work)
 	if (!flusher->notes)
 		return;
 	for (uint32_t i = flusher->images_written; flusher->namer && i < work->image_count; i++)
-		if (code_maker_is_image(flusher->images[i]))
+		if (jit_is_image(flusher->images[i]))
 			code_notes_ask(flusher->notes, flusher->images[i]);
 	code_notes_settle(flusher->notes, FILES_WAIT_NS);
 	for (uint32_t i = flusher->images_written; i < work->image_count; i++)
-		if (code_maker_is_image(flusher->images[i]) &&
+		if (jit_is_image(flusher->images[i]) &&
 		    (!flusher->namer || !code_notes_tells(flusher->notes, flusher->images[i])))
 			flusher->images[i] = &nameless;
 }

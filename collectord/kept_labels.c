@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "collectord/request.h"
-#include "process/lines.h"
+#include "process/proc_text.h"
 
 #define TITLE "dcpid-labels/1 "
 
@@ -86,7 +86,7 @@ parse_title(const char **at, const char *boot_id, struct labelled_processes *lab
 	if (!*boot_id || strncmp(text, boot_id, strlen(boot_id)) != 0)
 		return 0;
 	text += strlen(boot_id);
-	if (*text++ != ' ' || !parse_decimal(&text, &labelled->known_ticks) || *text++ != '\n')
+	if (*text++ != ' ' || !proc_text_decimal(&text, &labelled->known_ticks) || *text++ != '\n')
 		return -EINVAL;
 	*at = text;
 	return 1;
@@ -100,8 +100,8 @@ parse_process(const char **at, struct labelled_process *process)
 	char why[128];
 	uint64_t pid;
 
-	if (!end || !parse_decimal(&text, &pid) || pid < 1 || pid > INT32_MAX || *text++ != ' ' ||
-	    !parse_decimal(&text, &process->start_ticks) || *text++ != ' ')
+	if (!end || !proc_text_decimal(&text, &pid) || pid < 1 || pid > INT32_MAX || *text++ != ' ' ||
+	    !proc_text_decimal(&text, &process->start_ticks) || *text++ != ' ')
 		return -EINVAL;
 	if (end - text < 1 || end - text >= (ptrdiff_t)sizeof(process->label))
 		return -EINVAL;

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "process/attribution_labels.h"
+#include "process/process_labels.h"
 
 #define BOOT_ID_SIZE    37                /* with its NUL */
 #define KEPT_LABELS_MAX 65536             /* processes */

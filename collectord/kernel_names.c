@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "process/kallsyms.h"
-#include "process/modules.h"
 #include "profile/captured.h"
 
 #define CHUNK_SIZE ((size_t)256 << 10) /* large enough for malloc to give it back to the system */
@@ -111,7 +110,7 @@ find_names(struct pass *pass, const char *module)
 }
 
 static int
-see_module(void *context, const struct module *module)
+see_module(void *context, const struct kernel_module *module)
 {
 	struct names *names = find_names(context, module->name);
 
@@ -263,7 +262,7 @@ kernel_names_store(struct profile *profile, const char *procfs, const struct kal
 	for (size_t i = 0; !err && i < count; i++)
 		module_of(images[i].image, pass.names[i].module);
 	if (!err)
-		err = modules_read(procfs, see_module, &pass);
+		err = kernel_modules_read(procfs, see_module, &pass);
 	if (!err)
 		err = symbols ? kallsyms_copy_visit(symbols, see_symbol, &pass)
 		              : kallsyms_read(procfs, see_symbol, &pass);

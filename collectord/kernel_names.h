@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "process/image_table.h"
-#include "process/kallsyms_copy.h"
+#include "process/kallsyms.h"
 #include "process/kernel_map.h"
 #include "profile/profile.h"
 

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "process/kallsyms.h"
-#include "process/modules.h"
 
 #define HEADERS_MAX 4096 /* of /proc/kcore; memory has some dozens of pieces */
 #define TEXT_MAX    (UINT64_C(1) << 30)
@@ -28,7 +27,7 @@ struct bounds {
 };
 
 static int
-see_module(void *context, const struct module *module)
+see_module(void *context, const struct kernel_module *module)
 {
 	struct bounds *bounds = context;
 
@@ -69,7 +68,7 @@ find_bounds(const char *procfs, const struct capture_request *request, struct bo
 		if (length < 3 || length - 2 >= sizeof(bounds->module))
 			return -ENOENT;
 		memcpy(bounds->module, image->path + 1, length - 2); /* of "[ext4]" */
-		err = modules_read(procfs, see_module, bounds);
+		err = kernel_modules_read(procfs, see_module, bounds);
 	}
 	if (!err && request->end && (image->kind == IMAGE_KERNEL || bounds->start == request->start)) {
 		bounds->start = request->start;

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "collectord/machine.h"
-#include "process/process_birth.h"
+#include "process/proc_text.h"
 
 #define PROCFS "/proc"
 
@@ -67,13 +67,13 @@ static void
 read_process(int fd, pid_t pid, struct peer *peer)
 {
 	socklen_t length = sizeof(peer->pidfd);
-	struct process_birth birth;
+	struct proc_stat birth;
 
 	peer->pid = pid > 0 ? (uint32_t)pid : 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer->pidfd, &length) == 0)
 		return;
 	peer->pidfd = -1;
-	if (peer->pid && process_birth_read(PROCFS, peer->pid, &birth) == 0)
+	if (peer->pid && proc_stat_read(PROCFS, peer->pid, &birth) == 0)
 		peer->start_ticks = birth.start_ticks;
 }
 
@@ -162,12 +162,12 @@ static bool
 has_gone(const struct peer_rules *rules, const struct peer *peer)
 {
 	struct pollfd poll_fd = {.fd = peer->pidfd, .events = POLLIN};
-	struct process_birth birth;
+	struct proc_stat birth;
 	uid_t owner = (uid_t)-1;
 
 	if (peer->pidfd >= 0)
 		return poll(&poll_fd, 1, 0) != 0;
-	if (process_birth_read(PROCFS, peer->pid, &birth) || birth.start_ticks != peer->start_ticks ||
+	if (proc_stat_read(PROCFS, peer->pid, &birth) || birth.start_ticks != peer->start_ticks ||
 	    read_owner(peer->pid, &owner))
 		return true;
 	return owner != peer->uid && !may_label_all(rules, peer);

@@ -28,7 +28,7 @@ struct peer {
 	bool in_group;        /* the daemon's group is its primary or one of its supplementary groups */
 	uint32_t pid;         /* 0: it lives in a pid namespace that is not seen from here */
 	int pidfd;            /* of the process that connected; -1: this kernel (before Linux 6.5) does not give it */
-	uint64_t start_ticks; /* without one, when the process of that pid began (process_birth.h); 0: it had gone */
+	uint64_t start_ticks; /* without one, when the process of that pid began (struct proc_stat); 0: it had gone */
 };
 
 void peer_rules_init(struct peer_rules *rules); /* the effective user and group of this process */

@@ -12,7 +12,7 @@
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "process/cgroup_table.h"
-#include "process/proc_scan.h"
+#include "process/proc_maps.h"
 
 #define DIRECTORY_SIZE 1024
 #define SILENT_MAX     16 /* processes that did not answer */
@@ -48,7 +48,7 @@ struct item {
 	int32_t error; /* of ITEM_WHOLE and ITEM_END */
 	/* of ITEM_PROCESS */
 	uint64_t time_ns;
-	struct process_birth birth;
+	struct proc_stat birth;
 	/* of ITEM_CGROUP */
 	uint64_t id;
 	/* of ITEM_MAPPING, without its path */
@@ -396,7 +396,7 @@ go_on(struct proc_reader *reader, int error)
 {
 	int err = ++reader->failures > FAILURES_MAX ? error : 0;
 
-	attribution_found_whole(reader->attribution);
+	attribution_found_process_end(reader->attribution);
 	reader->request.cgroups = false;
 	reader->request.from = reader->request.pid ? 0 : reader->whole_pid + 1;
 	if (!err)
@@ -425,7 +425,7 @@ take_item(struct proc_reader *reader, const struct item *item, const char *text)
 		attribution_found_mapping(reader->attribution, &mmap);
 		break;
 	case ITEM_WHOLE:
-		attribution_found_whole(reader->attribution);
+		attribution_found_process_end(reader->attribution);
 		reader->whole_pid = item->pid;
 		reader->failures = 0;
 		reader->stats.processes += item->error != -ETIMEDOUT;

@@ -2,7 +2,7 @@
  * proc_reader.h - processes and their mappings, read from /proc by a child of dcpid
  *
  * To read what a process maps may take as long as that process waits for its disk, and the generation of a mapped file
- * (file_identity.h) as long as its file system does not answer. So a child reads (helper.h), and the event loop takes
+ * (mapped_file.h) as long as its file system does not answer. So a child reads (helper.h), and the event loop takes
  * what it has found whenever it drains, a little at a time: a child that is faster waits. It is started when there is
  * something to read, and ended afterwards.
  * The child says in shared memory what it is at. When nothing has come for PROC_READER_PATIENCE_NS it is left behind,
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "process/attribution_found.h"
+#include "process/attribution.h"
 
 #define PROC_READER_PATIENCE_NS UINT64_C(2000000000)
 #define PROC_READER_WAITING_MAX 64 /* single processes */

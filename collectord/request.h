@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/attribution_labels.h"
+#include "process/process_labels.h"
 #include "profile/epoch.h"
 
 #define REQUEST_SIZE_MAX 4096 /* bytes, with the newline */

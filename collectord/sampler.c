@@ -174,7 +174,7 @@ void
 sampler_miss_records(struct sampler *sampler)
 {
 	sampler->records_lost = true;
-	attribution_miss_records(sampler->attribution);
+	attribution_records_lost(sampler->attribution);
 }
 
 static void
@@ -435,15 +435,15 @@ sampler_attribution_stats(const struct sampler *sampler, struct attribution_stat
 }
 
 bool
-sampler_take_code_maker(struct sampler *sampler, struct code_maker *maker)
+sampler_take_code_maker(struct sampler *sampler, struct jit_process *maker)
 {
-	return attribution_take_code_maker(sampler->attribution, maker);
+	return attribution_take_jit_process(sampler->attribution, maker);
 }
 
 void
 sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation)
 {
-	attribution_renew_code(sampler->attribution, pid, generation);
+	attribution_reset_jit(sampler->attribution, pid, generation);
 }
 
 bool

@@ -21,7 +21,7 @@
 #include "collectord/proc_reader.h"
 #include "event/event.h"
 #include "process/attribution.h"
-#include "process/attribution_labels.h"
+#include "process/process_labels.h"
 #include "profile/epoch.h"
 #include "profile/label_times.h"
 #include "tally/tally.h"
@@ -183,7 +183,7 @@ void sampler_settle(struct sampler *sampler);
 void sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats);
 uint64_t sampler_reader_cpu_ns(const struct sampler *sampler);
 
-/* As attribution_label(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
+/* As process_labels_add(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
 int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);
 uint64_t sampler_label_changes(const struct sampler *sampler);
 
@@ -202,8 +202,8 @@ const struct attribution *sampler_attribution(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
 
-/* As attribution_take_code_maker() and attribution_renew_code(). */
-bool sampler_take_code_maker(struct sampler *sampler, struct code_maker *maker);
+/* As attribution_take_jit_process() and attribution_reset_jit(). */
+bool sampler_take_code_maker(struct sampler *sampler, struct jit_process *maker);
 void sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation);
 
 /* As attribution_take_file() and attribution_change_file(). */

@@ -117,7 +117,7 @@ look_for_labels(struct sampler *sampler)
 	if (changes == sampler->label_changes)
 		return;
 	sampler->label_changes = changes;
-	sampler->has_labels = attribution_has_labels(sampler->attribution);
+	sampler->has_labels = process_labels_any(attribution_labels(sampler->attribution));
 }
 
 void

@@ -11,7 +11,7 @@
 int
 sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns)
 {
-	return attribution_label(sampler->attribution, pid, label, start, time_ns);
+	return process_labels_add(attribution_labels(sampler->attribution), pid, label, start, time_ns);
 }
 
 int
@@ -21,12 +21,12 @@ sampler_merge_until(struct sampler *sampler, uint64_t horizon, merge_sink *sink)
 	int err;
 
 	/* a sample ring is read in long runs: none of them may go past a moment at which a label begins */
-	while ((time_ns = attribution_next_label_ns(sampler->attribution)) <= horizon) {
+	while ((time_ns = process_labels_next_ns(attribution_labels(sampler->attribution))) <= horizon) {
 		err = merge_drain(sampler->merge, time_ns, sink, sampler);
 		if (err)
 			return err;
 		recent_settle(&sampler->recent, sampler->tally);
-		attribution_begin_labels(sampler->attribution, time_ns);
+		process_labels_begin(attribution_labels(sampler->attribution), time_ns);
 	}
 	err = merge_drain(sampler->merge, horizon, sink, sampler);
 	if (!err)
@@ -37,13 +37,13 @@ sampler_merge_until(struct sampler *sampler, uint64_t horizon, merge_sink *sink)
 uint64_t
 sampler_label_changes(const struct sampler *sampler)
 {
-	return attribution_label_changes(sampler->attribution);
+	return process_labels_changes(attribution_labels(sampler->attribution));
 }
 
 int
 sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled)
 {
-	return attribution_labelled(sampler->attribution, sampler->known_ns, labelled);
+	return process_labels_save(attribution_labels(sampler->attribution), sampler->known_ns, labelled);
 }
 
 /* Until all processes have been read, it is not known which of them run. */
@@ -63,7 +63,8 @@ sampler_label_again(struct sampler *sampler, const struct labelled_processes *la
 		sampler->again.capacity = labelled->count;
 		return 0;
 	}
-	return attribution_label_again(sampler->attribution, labelled, machine_clock_ns(CLOCK_MONOTONIC));
+	return process_labels_restore(attribution_labels(sampler->attribution), labelled,
+	                              machine_clock_ns(CLOCK_MONOTONIC));
 }
 
 /* Record time is CLOCK_MONOTONIC. */
@@ -92,5 +93,5 @@ sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, s
 	struct dating dating = {times, realtime_offset_ns};
 
 	/* what there is no memory for now is told with the next take */
-	(void)attribution_take_label_times(sampler->attribution, sampler->known_ns, add_time, &dating);
+	(void)process_labels_take_times(attribution_labels(sampler->attribution), sampler->known_ns, add_time, &dating);
 }

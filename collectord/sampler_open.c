@@ -133,7 +133,7 @@ make_tables(struct sampler *sampler, const struct config *config, const struct k
 		.cgroupfs = "/sys/fs/cgroup",
 		.kernel = known,
 		.log = sampler->log,
-		.tells_code_makers = true,
+		.tracks_jit = true,
 	};
 
 	sampler->merge = merge_new();

@@ -54,7 +54,7 @@ end_scan(struct sampler *sampler, const struct proc_reader_stats *stats)
 {
 	sampler->scans = stats->scans;
 	if (stats->refused && stats->scans == 1)
-		attribution_say_refused(sampler->attribution, stats->refused, sampler->log);
+		attribution_log_refused(sampler->attribution, stats->refused, sampler->log);
 	if (sampler->rescans_for_overflow)
 		log_write(
 			sampler->log, LOG_LEVEL_WARNING,
@@ -65,7 +65,8 @@ end_scan(struct sampler *sampler, const struct proc_reader_stats *stats)
 		log_write(sampler->log, LOG_LEVEL_WARNING, "/proc cannot be read: %s", error_text(stats->error));
 	sampler->rescans_for_overflow = false;
 	if (sampler->again.count > 0)
-		(void)attribution_label_again(sampler->attribution, &sampler->again, machine_clock_ns(CLOCK_MONOTONIC));
+		(void)process_labels_restore(attribution_labels(sampler->attribution), &sampler->again,
+		                             machine_clock_ns(CLOCK_MONOTONIC));
 	labelled_processes_fini(&sampler->again);
 }
 

@@ -103,6 +103,6 @@ sampler_renew(struct sampler *sampler, struct image_table **images, struct conte
 	*contexts = sampler->contexts;
 	sampler->images = new_images;
 	sampler->contexts = new_contexts;
-	attribution_renew(sampler->attribution, new_images, new_contexts);
+	attribution_reset_ids(sampler->attribution, new_images, new_contexts);
 	return 0;
 }

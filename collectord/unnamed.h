@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "collectord/kernel_names.h"
 #include "process/image_table.h"
-#include "process/kallsyms_copy.h"
+#include "process/kallsyms.h"
 #include "profile/profile.h"
 
 struct unnamed {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "process/file_identity.h"
+#include "process/mapped_file.h"
 #include "process/proc_maps.h"
 
 /* A file as it was when it was first met. */
@@ -192,7 +192,7 @@ complete(struct record_mmap *mmap)
 
 	if (procfs < 0)
 		return;
-	file_identity_complete(procfs, (uint32_t)getpid(), mmap);
+	mapped_file_complete(procfs, (uint32_t)getpid(), mmap);
 	close(procfs);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 /* Rows while they are made. */
 struct maker {
@@ -189,7 +189,7 @@ partition(const struct selection *selection, struct histogram *histogram)
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		const struct histogram_row row = histogram->rows[i];
 
-		if (!code_maker_is_image(selection->images[row.image].image))
+		if (!jit_is_image(selection->images[row.image].image))
 			continue;
 		histogram->rows[i] = histogram->rows[made];
 		histogram->rows[made++] = row;

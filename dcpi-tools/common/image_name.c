@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "dcpi-tools/common/text.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 #define PREFIX_MIN   4 /* digits of a build-id that a user must give */
 #define PREFIX_SHOWN 8
@@ -44,7 +44,7 @@ title_of(const struct image *image, bool is_alone)
 	char build_id[BUILD_ID_TEXT_SIZE], *title;
 	int length;
 
-	if (is_alone || code_maker_is_image(image)) /* what processes of one name made is one (histogram.h) */
+	if (is_alone || jit_is_image(image)) /* what processes of one name made is one (histogram.h) */
 		return strdup(image->path);
 	if (image->build_id_size)
 		length = asprintf(&title, "%s (%.*s)", image->path, PREFIX_SHOWN, build_id_format(image, build_id));

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "emulator/code_log.h"
-#include "process/image_of_mapping.h"
+#include "process/image_table.h"
 
 int
 code_read_at(int fd, void *data, size_t size, uint64_t offset)

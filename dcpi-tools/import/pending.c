@@ -108,7 +108,7 @@ renew(struct pending *pending)
 	const int err = make_tables(pending);
 
 	if (!err)
-		attribution_renew(pending->attribution, pending->images, pending->contexts);
+		attribution_reset_ids(pending->attribution, pending->images, pending->contexts);
 	profile_reset_session(pending->profile);
 	image_table_free(images);
 	context_table_free(contexts);

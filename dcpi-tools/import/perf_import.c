@@ -206,8 +206,7 @@ read_all(struct importing *importing)
 static int
 init(struct importing *importing)
 {
-	static const struct attribution_options options = {
-		.procfs = "", .sysfs = "", .cgroupfs = "", .elsewhere = true};
+	static const struct attribution_options options = {.procfs = "", .sysfs = "", .cgroupfs = "", .offline = true};
 	struct pending *pending = &importing->pending;
 	int err = pending_init(pending);
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "dcpi-tools/ctl/request.h"
-#include "process/attribution_labels.h"
+#include "process/process_labels.h"
 
 #define SERIES_RUNS_MAX 1000
 

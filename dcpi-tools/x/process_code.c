@@ -34,7 +34,7 @@ add_mapping(void *context, const struct record_mmap *mmap)
 		return -ENOMEM;
 	map->mappings = grown;
 	if (complete.inode != 0)
-		file_identity_complete(map->maps.procfs, (uint32_t)map->pid, &complete);
+		mapped_file_complete(map->maps.procfs, (uint32_t)map->pid, &complete);
 	image_of_mapping(&complete, &map->vdso, &image, buffer);
 	if (image.kind == IMAGE_USER || image.kind == IMAGE_VDSO)
 		err = image_table_intern(map->counted->images, &image, &number);

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "dcpi-tools/emulated/counted.h"
-#include "process/image_of_mapping.h"
+#include "process/image_table.h"
 #include "process/proc_maps.h"
 
 struct process_code {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "image/captured_image.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 /* As image_file_open() and symbol_table_from_file(), from the file. */
 static int
@@ -125,7 +125,7 @@ code_image_trouble(const struct image *image, int err)
 		if (image_is_of_kernel(image))
 			return "the kernel's code was not captured (dcpid reads /proc/kcore where it may): dcpiprof "
 			       "says which of its procedures are hot";
-		if (code_maker_is_image(image))
+		if (jit_is_image(image))
 			return "its process told the names of its code only, not the code itself: a jitdump has both";
 		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
 			return "it is memory without a file, and what was in it is not known";

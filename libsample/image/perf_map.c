@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/lines.h"
+#include "process/proc_text.h"
 
 /* Some write "0x", most do not. */
 static bool
@@ -12,7 +12,7 @@ parse_field(const char **at, uint64_t *value)
 {
 	if ((*at)[0] == '0' && ((*at)[1] == 'x' || (*at)[1] == 'X'))
 		*at += 2;
-	if (!parse_hex(at, value) || (**at != ' ' && **at != '\t'))
+	if (!proc_text_hex(at, value) || (**at != ' ' && **at != '\t'))
 		return false;
 	*at += strspn(*at, " \t");
 	return true;
@@ -49,7 +49,7 @@ read_lines(struct line_reader *reader, struct run_time_code *code)
 	char *line;
 	int result;
 
-	while ((result = lines_next(reader, &line)) > 0) {
+	while ((result = line_reader_next(reader, &line)) > 0) {
 		if (is_unfinished(reader, line))
 			return 0;
 		bytes += strlen(line) + 1;
@@ -73,7 +73,7 @@ perf_map_read(int fd, struct run_time_code *code)
 
 	if (!reader)
 		return -ENOMEM;
-	lines_init(reader, fd);
+	line_reader_init(reader, fd);
 	result = read_lines(reader, code);
 	free(reader);
 	return result;

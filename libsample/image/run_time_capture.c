@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "image/jitdump.h"
 #include "image/perf_map.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 #define BLOCK CAPTURED_BLOCK_SIZE
 
@@ -25,7 +25,7 @@ struct maker {
 static uint64_t
 offset_of(const struct run_time_request *request, uint64_t address)
 {
-	return (address - request->base) & (CODE_MAKER_SPAN - 1);
+	return (address - request->base) & (JIT_SPAN - 1);
 }
 
 /* Does a block with samples lie in it, in part at least? */
@@ -91,7 +91,7 @@ static const struct run_time_function *
 function_of(const struct maker *maker, const struct profile_symbol *symbol)
 {
 	/* the symbol's address, wherever around the base it is */
-	const uint64_t below = CODE_MAKER_SPAN - symbol->offset, base = maker->request->base;
+	const uint64_t below = JIT_SPAN - symbol->offset, base = maker->request->base;
 	const struct run_time_function *function;
 
 	function = run_time_code_find(maker->capture->code, base + symbol->offset);
@@ -227,8 +227,8 @@ make_layout(struct maker *maker, uint16_t machine)
 	struct run_time_capture *capture = maker->capture;
 	struct captured_layout *layout = &capture->layout;
 	const uint64_t base = maker->request->base;
-	const uint64_t below = base < CODE_MAKER_SPAN / 2 ? base : CODE_MAKER_SPAN / 2;
-	const uint64_t border = CODE_MAKER_SPAN - below;
+	const uint64_t below = base < JIT_SPAN / 2 ? base : JIT_SPAN / 2;
+	const uint64_t border = JIT_SPAN - below;
 
 	capture->segments[0] = (struct captured_segment){0, base, border, true};
 	capture->segments[1] = (struct captured_segment){border, base - below, below, true};

@@ -3,7 +3,7 @@
  *
  * From a perf map: the names of functions that touch blocks with samples. From a jitdump: also their code, in whole
  * blocks of offsets (profile/captured.h) that are zero where no such function is. Offsets are those of
- * process/code_maker.h.
+ * process/jit.h.
  * Thread rule: plain data once it is made.
  */
 #ifndef DCPI_IMAGE_RUN_TIME_CAPTURE_H

@@ -87,9 +87,9 @@ space_copy(const struct address_space *from)
 	return space;
 }
 
-/* Make *space one that nobody else shares. */
+/* Make *space one with a single reference: created when it is NULL, copied when it is shared. */
 static int
-own(struct address_space **space, struct mapping_budget *budget)
+unshare(struct address_space **space, struct mapping_budget *budget)
 {
 	struct address_space *mine;
 
@@ -140,7 +140,10 @@ forget_older(struct address_space *space, uint64_t born, bool files_too)
 	space->count = kept;
 }
 
-/* An insertion adds two mappings at most, so those of the last quarter of insertions fill half at most. */
+/*
+ * Forget mappings that were inserted longest ago. An insertion adds two mappings at most, so the last
+ * ADDRESS_SPACE_MAPPINGS_MAX / 4 insertions made at most half of the limit.
+ */
 static void
 make_room(struct address_space *space)
 {
@@ -154,8 +157,8 @@ make_room(struct address_space *space)
 }
 
 /*
- * Replace what lies in [start, end) by `middle` (nothing when its image is NULL); what sticks out to the left and
- * to the right stays. Room for two mappings more has been made.
+ * Replace what lies in [start, end) by `middle` (nothing when its image is NULL); the parts of mappings before
+ * `start` and behind `end` stay. Room for two more mappings has been reserved.
  */
 static void
 replace(struct address_space *space, uint64_t start, uint64_t end, const struct mapping *middle)
@@ -188,9 +191,9 @@ replace(struct address_space *space, uint64_t start, uint64_t end, const struct 
 	space->count = space->count - (behind - first) + added;
 }
 
-/* The same mapping, if it is there already. */
+/* The mapping with equal bounds, offset and image, or NULL. */
 static struct mapping *
-find_same(struct address_space *space, const struct mapping *mapping)
+find_equal(struct address_space *space, const struct mapping *mapping)
 {
 	size_t at = first_behind(space, mapping->start);
 	struct mapping *found = &space->mappings[at];
@@ -206,15 +209,15 @@ address_space_insert(struct address_space **space, struct mapping_budget *budget
                      uint64_t file_offset, struct mapped_image *image)
 {
 	struct mapping mapping = {.start = start, .end = end, .file_offset = file_offset, .image = image};
-	struct mapping *same = *space ? find_same(*space, &mapping) : NULL;
+	struct mapping *equal = *space ? find_equal(*space, &mapping) : NULL;
 	int err;
 
-	if (same) { /* mprotect(2) tells a mapping again */
+	if (equal) { /* mprotect(2) makes a record of a mapping that exists */
 		if ((*space)->references == 1)
-			same->born = (*space)->insertions;
+			equal->born = (*space)->insertions;
 		return 0;
 	}
-	err = own(space, budget);
+	err = unshare(space, budget);
 	if (err)
 		return err;
 	make_room(*space);
@@ -252,7 +255,7 @@ address_space_remove(struct address_space **space, struct mapping_budget *budget
 	at = first_behind(*space, start);
 	if (at == (*space)->count || (*space)->mappings[at].start >= end)
 		return 0;
-	err = own(space, budget);
+	err = unshare(space, budget);
 	if (err)
 		return err;
 	err = reserve(*space, 1);

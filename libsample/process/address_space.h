@@ -1,11 +1,10 @@
 /*
- * address_space.h - which image lies where, for one process or several that still agree
+ * address_space.h - which image lies where, for one process or several with equal mappings
  *
  * A sorted array of mappings that do not overlap. A fork shares its parent's array; the first change by either makes a
- * copy. NULL is the empty address space. There is no record of munmap, so mappings that are gone pile up in a process
- * that always maps elsewhere: beyond ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory without a file
- * first.
- * Thread rule: one thread for all address spaces of a budget.
+ * copy. NULL is the empty address space. There is no record of munmap, so mappings that are gone accumulate in a
+ * process that maps new addresses all the time: beyond ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory
+ * without a file first. Thread rule: one thread for all address spaces of a budget.
  */
 #ifndef DCPI_PROCESS_ADDRESS_SPACE_H
 #define DCPI_PROCESS_ADDRESS_SPACE_H
@@ -36,17 +35,18 @@ struct address_space *address_space_share(struct address_space *space); /* one r
 void address_space_release(struct address_space *space);                /* one less */
 
 /*
- * Put [start, end) into *space, which is made or copied when it must be; what it covers is cut, split or removed. Takes
- * a reference to `image` of its own. 0; -ENOMEM, also when the budget is spent: then *space is as it was.
+ * Put [start, end) into *space, which is created, or copied when it is shared; mappings below it are cut, split or
+ * removed. Takes a reference to `image` of its own. 0; -ENOMEM, also when the budget is spent: then *space is as it
+ * was.
  */
 int address_space_insert(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end,
                          uint64_t file_offset, struct mapped_image *image);
 
-/* Put all that `over` has into *space, over what is there. 0 or -ENOMEM: then a part of it. */
+/* Insert all mappings of `over` into *space. 0 or -ENOMEM: then only a part of them. */
 int address_space_lay_over(struct address_space **space, struct mapping_budget *budget,
                            const struct address_space *over);
 
-/* Take whatever lies in [start, end) out. 0 or -ENOMEM. */
+/* Remove everything in [start, end). 0 or -ENOMEM. */
 int address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end);
 
 /* The mapping that holds `address`, or NULL; valid until the next change. */
@@ -55,7 +55,7 @@ const struct mapping *address_space_find(struct address_space *space, uint64_t a
 /* The first mapping that ends behind `address`: the one that holds it, or the next. NULL: there is none. */
 const struct mapping *address_space_behind(const struct address_space *space, uint64_t address);
 
-/* Whether one file of a user covers all of [start, end), in one piece or in pieces that continue each other. */
+/* Does one IMAGE_USER cover all of [start, end), in one mapping or in mappings that continue each other? */
 bool address_space_is_file(const struct address_space *space, uint64_t start, uint64_t end);
 
 size_t address_space_size(const struct address_space *space);

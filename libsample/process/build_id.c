@@ -10,7 +10,7 @@
 #define WINDOW_SIZE 4096
 
 /* Bytes in memory, or a file seen through a window: the first one holds all that is needed of most files. */
-struct source {
+struct elf_source {
 	const uint8_t *memory; /* NULL: a file */
 	uint64_t memory_size;
 	int fd;
@@ -22,7 +22,7 @@ struct source {
 };
 
 static void
-window_move(struct source *source, uint64_t offset)
+window_move(struct elf_source *source, uint64_t offset)
 {
 	ssize_t got;
 
@@ -42,7 +42,7 @@ window_move(struct source *source, uint64_t offset)
 }
 
 static bool
-window_holds(const struct source *source, uint64_t offset, size_t size)
+window_holds(const struct elf_source *source, uint64_t offset, size_t size)
 {
 	return offset >= source->window_offset && offset - source->window_offset <= source->window_size &&
 	       size <= source->window_size - (offset - source->window_offset);
@@ -50,7 +50,7 @@ window_holds(const struct source *source, uint64_t offset, size_t size)
 
 /* `size` (at most WINDOW_SIZE) bytes at `offset`, valid until the next call; NULL when they cannot be had. */
 static const uint8_t *
-source_get(struct source *source, uint64_t offset, size_t size)
+source_get(struct elf_source *source, uint64_t offset, size_t size)
 {
 	if (source->memory) {
 		if (offset > source->memory_size || size > source->memory_size - offset)
@@ -75,7 +75,7 @@ align4(uint64_t size)
  * properties) come out right, too: their sizes are multiples of 8.
  */
 static int
-find_in_notes(struct source *source, uint64_t offset, uint64_t size, uint8_t build_id[BUILD_ID_SIZE_MAX])
+find_in_notes(struct elf_source *source, uint64_t offset, uint64_t size, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
 	static const char owner[4] = "GNU";
 	Elf32_Nhdr header; /* the same in both classes */
@@ -104,14 +104,14 @@ find_in_notes(struct source *source, uint64_t offset, uint64_t size, uint8_t bui
 	return -ENOENT;
 }
 
-struct segments {
+struct elf_segments {
 	uint64_t offset; /* of the program headers */
 	unsigned count;
 	bool is_64;
 };
 
 static int
-read_header(struct source *source, struct segments *segments)
+read_header(struct elf_source *source, struct elf_segments *segments)
 {
 	static const uint8_t order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 	Elf32_Ehdr small;
@@ -138,7 +138,8 @@ read_header(struct source *source, struct segments *segments)
 
 /* False when segment `number` cannot be read; size 0 when it holds no notes. */
 static bool
-read_segment(struct source *source, const struct segments *segments, unsigned number, uint64_t *offset, uint64_t *size)
+read_segment(struct elf_source *source, const struct elf_segments *segments, unsigned number, uint64_t *offset,
+             uint64_t *size)
 {
 	Elf32_Phdr small;
 	Elf64_Phdr large;
@@ -163,9 +164,9 @@ read_segment(struct source *source, const struct segments *segments, unsigned nu
 }
 
 static int
-find_in_elf(struct source *source, uint8_t build_id[BUILD_ID_SIZE_MAX])
+find_in_elf(struct elf_source *source, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
-	struct segments segments;
+	struct elf_segments segments;
 	uint64_t offset, size;
 	int result;
 
@@ -186,7 +187,7 @@ find_in_elf(struct source *source, uint8_t build_id[BUILD_ID_SIZE_MAX])
 int
 build_id_from_notes(const void *notes, size_t size, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
-	struct source source = {.memory = notes, .memory_size = size};
+	struct elf_source source = {.memory = notes, .memory_size = size};
 
 	return notes ? find_in_notes(&source, 0, size, build_id) : -ENOENT;
 }
@@ -194,7 +195,7 @@ build_id_from_notes(const void *notes, size_t size, uint8_t build_id[BUILD_ID_SI
 int
 build_id_from_memory(const void *elf, size_t size, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
-	struct source source = {.memory = elf, .memory_size = size};
+	struct elf_source source = {.memory = elf, .memory_size = size};
 
 	return elf ? find_in_elf(&source, build_id) : -ENOENT;
 }
@@ -202,7 +203,7 @@ build_id_from_memory(const void *elf, size_t size, uint8_t build_id[BUILD_ID_SIZ
 int
 build_id_from_file(int fd, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
-	struct source source = {.fd = fd};
+	struct elf_source source = {.fd = fd};
 
 	return find_in_elf(&source, build_id);
 }

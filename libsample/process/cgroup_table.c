@@ -16,7 +16,7 @@
 
 #define DEPTH_MAX  64 /* directories below each other */
 #define ROOT_INODE 1  /* of a whole hierarchy */
-#define LOOKS_MIN  64
+#define CHECKS_MIN 64
 
 struct cgroup_node {
 	uint64_t id;
@@ -26,8 +26,7 @@ struct cgroup_node {
 };
 
 struct cgroup_table {
-	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head was neither made, asked for nor looked
-	                              at longest */
+	struct cgroup_node *by_id; /* uthash keeps the order of adding: the head is the least recently used */
 	size_t bytes;              /* of all paths, with their NUL */
 };
 
@@ -96,7 +95,7 @@ cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path)
 	return 0;
 }
 
-/* To the end of the order. NULL: there was no memory for that, and it is forgotten. */
+/* Make it the most recently used. NULL: there was no memory for that, and it is forgotten. */
 static struct cgroup_node *
 move_to_end(struct cgroup_table *table, struct cgroup_node *node)
 {
@@ -127,18 +126,18 @@ cgroup_table_size(const struct cgroup_table *table)
 	return HASH_COUNT(table->by_id);
 }
 
-/* A path that grows and shrinks with the walk. */
-struct walk {
+/* A depth-first walk, with the path of the present directory. */
+struct cgroup_walk {
 	cgroup_visit *visit;
 	void *context;
 	size_t length;
 	char path[PATH_MAX];
 };
 
-static int walk_directory(struct walk *walk, int fd, unsigned depth);
+static int walk_directory(struct cgroup_walk *walk, int fd, unsigned depth);
 
 static int
-walk_child(struct walk *walk, int parent, const char *name, unsigned depth)
+walk_child(struct cgroup_walk *walk, int parent, const char *name, unsigned depth)
 {
 	size_t length = walk->length, more = strlen(name);
 	int fd, err;
@@ -147,7 +146,7 @@ walk_child(struct walk *walk, int parent, const char *name, unsigned depth)
 		return 0;
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* removed meanwhile, or not ours to see */
+		return 0; /* removed meanwhile, or not readable */
 	walk->path[length] = '/';
 	memcpy(walk->path + length + 1, name, more + 1);
 	walk->length += 1 + more;
@@ -157,9 +156,9 @@ walk_child(struct walk *walk, int parent, const char *name, unsigned depth)
 	return err;
 }
 
-/* Takes `fd` over. */
+/* Takes ownership of `fd`. */
 static int
-walk_directory(struct walk *walk, int fd, unsigned depth)
+walk_directory(struct cgroup_walk *walk, int fd, unsigned depth)
 {
 	struct dirent *entry;
 	struct stat status;
@@ -209,7 +208,7 @@ open_hierarchy(const char *cgroupfs)
 int
 cgroup_table_walk(const char *cgroupfs, cgroup_visit *visit, void *context)
 {
-	struct walk walk = {.visit = visit, .context = context};
+	struct cgroup_walk walk = {.visit = visit, .context = context};
 	int fd = open_hierarchy(cgroupfs);
 
 	return fd < 0 ? fd : walk_directory(&walk, fd, 0);
@@ -243,7 +242,7 @@ cgroup_table_sees_all(const char *cgroupfs)
 	return sees_all;
 }
 
-/* Another that was made under the same name has another number. */
+/* Another cgroup that was made under this name has another inode. */
 static bool
 is_there(const struct cgroup_node *node, int hierarchy)
 {
@@ -256,7 +255,7 @@ is_there(const struct cgroup_node *node, int hierarchy)
 }
 
 static void
-look_after(struct cgroup_table *table, struct cgroup_node *node, int hierarchy, uint64_t now_ns, uint64_t grace_ns)
+check_node(struct cgroup_table *table, struct cgroup_node *node, int hierarchy, uint64_t now_ns, uint64_t grace_ns)
 {
 	if (is_there(node, hierarchy))
 		node->gone_ns = 0;
@@ -272,12 +271,12 @@ look_after(struct cgroup_table *table, struct cgroup_node *node, int hierarchy, 
 void
 cgroup_table_expire(struct cgroup_table *table, const char *cgroupfs, uint64_t now_ns, uint64_t grace_ns)
 {
-	size_t size = cgroup_table_size(table), looks = LOOKS_MIN + size / 16;
+	size_t size = cgroup_table_size(table), checks = CHECKS_MIN + size / 16;
 	int hierarchy = open_hierarchy(cgroupfs);
 
 	if (hierarchy < 0)
 		return;
-	for (looks = looks < size ? looks : size; looks > 0 && table->by_id; looks--)
-		look_after(table, table->by_id, hierarchy, now_ns, grace_ns);
+	for (checks = checks < size ? checks : size; checks > 0 && table->by_id; checks--)
+		check_node(table, table->by_id, hierarchy, now_ns, grace_ns);
 	close(hierarchy);
 }

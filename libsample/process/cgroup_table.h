@@ -1,10 +1,10 @@
 /*
  * cgroup_table.h - the paths of cgroups by the number that samples carry
  *
- * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). Nobody tells when a cgroup is gone: the
- * directories are looked at. Where they are not all to be seen, the limits are what bounds the table: beyond
- * CGROUP_TABLE_MAX, or CGROUP_TABLE_BYTES_MAX of paths, the one that was neither made, asked for nor looked at longest
- * is forgotten: 8 MiB at most. Thread rule: one thread.
+ * The number is the inode of the cgroup's directory (PERF_SAMPLE_CGROUP). No record announces that a cgroup is gone:
+ * the directories are checked. Where not all of them are visible, the limits bound the table: beyond CGROUP_TABLE_MAX,
+ * or CGROUP_TABLE_BYTES_MAX of paths, the least recently used one is forgotten (making, finding and checking are uses):
+ * 8 MiB at most. Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_CGROUP_TABLE_H
 #define DCPI_PROCESS_CGROUP_TABLE_H
@@ -27,7 +27,8 @@ void cgroup_table_free(struct cgroup_table *table);
  */
 int cgroup_table_scan(struct cgroup_table *table, const char *cgroupfs);
 
-/* Call `visit` with each cgroup of that hierarchy until it says something else than 0; returns that, or as above. */
+/* Call `visit` with each cgroup of that hierarchy until it returns something else than 0; returns that, or the errors
+ * of cgroup_table_scan(). */
 typedef int cgroup_visit(void *context, uint64_t id, const char *path);
 int cgroup_table_walk(const char *cgroupfs, cgroup_visit *visit, void *context);
 
@@ -44,8 +45,8 @@ const char *cgroup_table_find(struct cgroup_table *table, uint64_t id);
 bool cgroup_table_sees_all(const char *cgroupfs);
 
 /*
- * Look whether some of the cgroups - 64, and a sixteenth of all - are still there, and forget what was gone at two
- * looks that lie `grace_ns` or more apart: until then, samples of it may still come. To be called again and again.
+ * Check whether some of the cgroups - 64, and a sixteenth of all - are still there, and forget those that were gone at
+ * two checks that lie `grace_ns` or more apart: until then, samples of them may still come. Call it periodically.
  */
 void cgroup_table_expire(struct cgroup_table *table, const char *cgroupfs, uint64_t now_ns, uint64_t grace_ns);
 

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "process/hash.h"
 
-/* The three strings one behind the other, each with its NUL: that is also the key. */
+/* `text` has the three strings one after the other, each with its NUL, and is also the key. */
 struct context_node {
 	UT_hash_handle hh;
 	uint32_t number;
@@ -40,18 +40,6 @@ context_table_free(struct context_table *table)
 		free(table->nodes[i]);
 	free(table->nodes);
 	free(table);
-}
-
-static int
-reserve_number(struct context_table *table)
-{
-	struct context_node **nodes;
-
-	nodes = array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct context_node *));
-	if (!nodes)
-		return -ENOMEM;
-	table->nodes = nodes;
-	return 0;
 }
 
 static const char *
@@ -88,8 +76,12 @@ node_new(const struct context *context, size_t *text_size)
 static int
 add_node(struct context_table *table, struct context_node *node, size_t size)
 {
-	if (reserve_number(table))
+	struct context_node **nodes =
+		array_grow(table->nodes, &table->capacity, (size_t)table->count + 1, sizeof(struct context_node *));
+
+	if (!nodes)
 		return -ENOMEM;
+	table->nodes = nodes;
 	HASH_ADD_KEYPTR(hh, table->by_text, node->text, size, node);
 	if (!hash_added(node))
 		return -ENOMEM;
@@ -116,7 +108,7 @@ context_table_intern(struct context_table *table, const struct context *context,
 		*number = known->number;
 		return 0;
 	}
-	/* once full, always full: or else a name would be kept by its length */
+	/* once full, always full: otherwise short names would still fit after a long one did not */
 	if (context != &other &&
 	    (table->is_full || context_table_bytes(table) + sizeof(*node) + size > CONTEXT_TABLE_BYTES_MAX)) {
 		free(node);

@@ -1,8 +1,8 @@
 /*
  * hash.h - uthash as this room uses it
  *
- * Running out of memory is told, not fatal: after HASH_ADD..., hash_added(element) says whether it went in. Keys are
- * hashed eight bytes at a time: those of images are dozens of bytes, and each mapping record looks for one.
+ * Running out of memory is reported, not fatal: after HASH_ADD..., hash_added(element) says whether it was added. Keys
+ * are hashed eight bytes at a time: those of images have dozens of bytes, and each mapping record looks one up.
  */
 #ifndef DCPI_PROCESS_HASH_H
 #define DCPI_PROCESS_HASH_H

@@ -1,18 +1,19 @@
 /*
- * image_table.h - the images that this session has seen, each once
+ * image_table.h - images: what a mapping shows, when two images are the same, and the table of those seen in a session
  *
  * An image is a file with code in it, or something that stands for one. Two mappings are the same image when their
  * identities are equal: the kind, and the build-id where there is one, else the file's device, inode and generation,
- * else - for what is no file - the name. Same path, new build: a new image. Numbers count from 0 in the order of first
- * sight; they are the session's, not the database's.
- * A table takes IMAGE_TABLE_BYTES_MAX, and then no image more: its owner begins a new one long before, unless nobody
- * writes down what it holds.
- * Thread rule: one thread; a `const struct image *` stays valid and unchanged until image_table_free(), and may be
- * handed to another thread.
+ * else - for memory without a file - the name. Same path, new build: a new image. Numbers count from 0 in the order of
+ * first sight; they belong to the session, not to the database.
+ * A table takes IMAGE_TABLE_BYTES_MAX, and then no more images: its owner begins a new one long before, unless the
+ * database cannot be written.
+ * Thread rule: one thread for a table; a `const struct image *` stays valid and unchanged until image_table_free(), and
+ * may be handed to another thread. All other functions are stateless.
  */
 #ifndef DCPI_PROCESS_IMAGE_TABLE_H
 #define DCPI_PROCESS_IMAGE_TABLE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ struct image {
 	uint64_t inode, inode_generation; /* inode 0: not known */
 	uint32_t content; /* counts what the file held, when it was written to in place: the session's, never stored */
 	bool deleted;     /* the path was gone when the file was mapped */
-	bool is_roots;    /* nobody but root could have put it at its path (file_owner.h); no part of the identity */
+	bool is_roots; /* only root could have put it at its path (mapped_file_is_roots()); not part of the identity */
 	const char *path; /* as the process saw it; "[kernel]", "[ext4]" (a module), "[vdso]", "[anon]" for what is
 	                      no file */
 };
@@ -50,6 +51,58 @@ image_is_of_kernel(const struct image *image)
 {
 	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE;
 }
+
+/* ---- identity ---- */
+
+/*
+ * When two images are the same: the kind, and the build-id where there is one, else the file's device, inode and
+ * generation, and which of its contents it had. An image with neither is identified by its name, which is not part of
+ * this key. No padding, so that it can be compared and hashed as bytes.
+ */
+struct image_identity {
+	uint64_t inode, inode_generation;
+	uint32_t device_major, device_minor;
+	uint32_t content, zero;
+	uint16_t kind, build_id_size;
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+};
+
+/* False when only the name identifies `image`. */
+bool image_identity(const struct image *image, struct image_identity *identity);
+
+/* `kind`, or IMAGE_UNKNOWN for a number out of range. */
+enum image_kind image_kind_checked(enum image_kind kind);
+
+/* ---- the image that a mapping shows, by the name that the kernel gave it ----
+ *
+ * Names that do not begin with a slash, and a few that do, are the kernel's names for memory without a file; numbers
+ * and details in them are dropped, so that there is one image per kind of memory.
+ */
+
+/* The build-id of the 64-bit vdso: one for all processes of a kernel. */
+struct vdso_identity {
+	uint8_t build_id[BUILD_ID_SIZE_MAX];
+	uint8_t build_id_size; /* 0: not known */
+};
+
+/* Read it from this process's own vdso. */
+void vdso_identity_read(struct vdso_identity *vdso);
+
+/* Fill *image; its path points to `buffer`, to the record's path or to a constant. */
+void image_of_mapping(const struct record_mmap *mmap, const struct vdso_identity *vdso, struct image *image,
+                      char buffer[PATH_MAX]);
+
+/*
+ * Memory that has a name may hold a program (memfd_create(2), fexecve(3)): where its build-id can be read, it counts as
+ * a file until it turns out to have none. *image is as image_of_mapping() filled it; its path lies in that buffer.
+ */
+void image_of_memory_file(const struct record_mmap *mmap, struct image *image);
+
+/* Is it an image of image_of_memory_file() without a build-id? image_make_memory() turns it back into memory. */
+bool image_is_memory_file(const struct image *image);
+void image_make_memory(struct image *image);
+
+/* ---- the table ---- */
 
 #define IMAGE_TABLE_BYTES_MAX ((size_t)4 << 20) /* as of image_table_bytes() */
 

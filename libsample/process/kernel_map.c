@@ -8,17 +8,55 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "process/attribution.h"
 #include "process/build_id.h"
-#include "process/kallsyms.h"
-#include "process/kernel_map_state.h"
+#include "process/unknown_cause.h"
 
-#define NOTES_SIZE_MAX  65536
-#define JIT_NAME_SIZE   512   /* KSYM_NAME_LEN */
-#define JIT_SIZE_GUESS  65536 /* of run-time code that was there before us: kallsyms tells no sizes */
-#define MAPPINGS_MAX    ADDRESS_SPACE_MAPPINGS_MAX
-#define REREAD_INTERVAL UINT64_C(1000000000) /* ns */
+#define NOTES_SIZE_MAX     65536
+#define JIT_NAME_SIZE      512   /* KSYM_NAME_LEN */
+#define JIT_SIZE_GUESS     65536 /* of run-time code that was there before us: kallsyms has no sizes */
+#define MAPPINGS_MAX       ADDRESS_SPACE_MAPPINGS_MAX
+#define MODULES_MAX        16384
+#define REREAD_INTERVAL_NS SECOND_NS
+
+/* The list of modules, by address. */
+struct loaded_module {
+	uint64_t start; /* of its text */
+	uint64_t size;  /* of all it has in memory; text comes first */
+	char name[MODULE_NAME_SIZE];
+};
+
+struct loaded_modules {
+	struct loaded_module *list;
+	size_t count, capacity;
+};
+
+/* When the list of modules was last read again for one reason: at most once a REREAD_INTERVAL_NS. */
+struct modules_reread {
+	bool done; /* at time_ns */
+	uint64_t time_ns;
+};
+
+struct kernel_map {
+	const char *procfs, *sysfs;
+	struct mapped_images *images;
+	const struct kernel_known *known; /* NULL, also after the scan */
+	const struct log *log;
+	struct mapping_budget budget;
+	bool hidden;
+	bool incomplete;           /* there was no memory for a mapping of a recording */
+	struct mapping text;       /* image NULL: bounds are not known */
+	struct address_space *jit; /* looked up first: its bounds are exact */
+	struct address_space *modules;
+	struct kallsyms_copy *symbols;         /* of the scan, until kernel_map_take_symbols() */
+	struct loaded_modules list;            /* what `modules` was made of */
+	bool scanned;                          /* else nothing of this machine is read */
+	bool unlisted;                         /* symbols were not listed; modules are as long as is known */
+	struct modules_reread unmapped_reread; /* because nothing lies at an address */
+	struct modules_reread replaced_reread; /* because another module may lie there by now */
+};
 
 struct kernel_map *
 kernel_map_new(const char *procfs, const char *sysfs, struct mapped_images *images, const struct kernel_known *known,
@@ -45,12 +83,12 @@ kernel_map_free(struct kernel_map *map)
 	mapped_image_release(map->text.image);
 	address_space_release(map->jit);
 	address_space_release(map->modules);
-	kernel_modules_fini(&map->list);
+	free(map->list.list);
 	kallsyms_copy_free(map->symbols);
 	free(map);
 }
 
-/* The build-id in a file of notes below sysfs; none leaves the image without. */
+/* Take the build-id from a file of notes below sysfs. If there is none, the image has none. */
 static void
 read_notes(const struct kernel_map *map, const char *name, struct image *image)
 {
@@ -92,87 +130,83 @@ insert_jit(struct kernel_map *map, uint64_t start, uint64_t end, const char *nam
 	return err;
 }
 
-/* What one pass over the symbols looks for. */
-struct findings {
-	uint64_t start, end;
-	struct jit_symbol {
-		uint64_t address;
-		char *name;
-	} * jit;
+/* What one pass over the symbols collects. */
+struct kernel_jit_symbol {
+	uint64_t address;
+	char *name;
+};
+
+struct listed_symbols {
+	uint64_t start, end; /* of the text */
+	struct kernel_jit_symbol *jit;
 	size_t count, capacity;
-	struct kallsyms_copy
-		*copy; /* NULL: there is no memory for it, and whoever needs the symbols reads them again */
+	struct kallsyms_copy *copy; /* NULL: no memory for it; the next pass reads the symbols from the kernel */
 };
 
 static int
-note_jit(struct findings *findings, const struct kallsyms_symbol *symbol)
+note_jit(struct listed_symbols *listed, const struct kallsyms_symbol *symbol)
 {
-	size_t capacity = findings->capacity ? findings->capacity * 2 : 64;
-	struct jit_symbol *more;
+	struct kernel_jit_symbol *list;
+	char *name;
 
-	if (findings->count == MAPPINGS_MAX / 2)
+	if (listed->count == MAPPINGS_MAX / 2)
 		return 0;
-	if (findings->count == findings->capacity) {
-		more = realloc(findings->jit, capacity * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		findings->jit = more;
-		findings->capacity = capacity;
-	}
-	more = &findings->jit[findings->count];
-	more->address = symbol->address;
-	more->name = strdup(symbol->name);
-	if (!more->name)
+	list = array_grow(listed->jit, &listed->capacity, listed->count + 1, sizeof(*list));
+	if (!list)
 		return -ENOMEM;
-	findings->count++;
+	listed->jit = list;
+	name = strdup(symbol->name);
+	if (!name)
+		return -ENOMEM;
+	list[listed->count++] = (struct kernel_jit_symbol){.address = symbol->address, .name = name};
 	return 0;
 }
 
 static int
 visit_symbol(void *context, const struct kallsyms_symbol *symbol)
 {
-	struct findings *findings = context;
+	struct listed_symbols *listed = context;
 
-	if (findings->copy && kallsyms_copy_add(findings->copy, symbol)) {
-		kallsyms_copy_free(findings->copy);
-		findings->copy = NULL;
+	if (listed->copy && kallsyms_copy_add(listed->copy, symbol)) {
+		kallsyms_copy_free(listed->copy);
+		listed->copy = NULL;
 	}
 	if (strcmp(symbol->module, "bpf") == 0 || strncmp(symbol->module, "__builtin__", 11) == 0)
-		return note_jit(findings, symbol);
+		return note_jit(listed, symbol);
 	if (symbol->module[0] != '\0')
 		return 0;
 	if (strcmp(symbol->name, "_stext") == 0)
-		findings->start = symbol->address;
+		listed->start = symbol->address;
 	else if (strcmp(symbol->name, "_etext") == 0)
-		findings->end = symbol->address;
+		listed->end = symbol->address;
 	return 0;
 }
 
 static int
 compare_address(const void *left, const void *right)
 {
-	const struct jit_symbol *a = left, *b = right;
+	const struct kernel_jit_symbol *a = left, *b = right;
 
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* The run-time code of the list, in ascending order; what records told meanwhile, with its size, stays as it is. */
+/* Insert the listed run-time code, in ascending order. Code that records have registered meanwhile keeps its size. */
 static int
-insert_listed_jit(struct kernel_map *map, const struct findings *findings)
+insert_listed_jit(struct kernel_map *map, const struct listed_symbols *listed)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < findings->count; i++) {
-		const uint64_t start = findings->jit[i].address;
+	for (size_t i = 0; !err && i < listed->count; i++) {
+		const uint64_t start = listed->jit[i].address;
 		const struct mapping *behind = address_space_behind(map->jit, start);
 		uint64_t end = start <= UINT64_MAX - JIT_SIZE_GUESS ? start + JIT_SIZE_GUESS : UINT64_MAX;
 
-		if (i + 1 < findings->count && findings->jit[i + 1].address < end)
-			end = findings->jit[i + 1].address;
+		if (i + 1 < listed->count && listed->jit[i + 1].address < end)
+			end = listed->jit[i + 1].address;
 		if (behind && behind->start < end)
 			end = behind->start;
 		if (start < end)
-			err = insert_jit(map, start, end, findings->jit[i].name);
+			err = insert_jit(map, start, end, listed->jit[i].name);
 	}
 	return err;
 }
@@ -185,33 +219,27 @@ set_text(struct kernel_map *map, const struct image *image, uint64_t start, uint
 	return map->text.image ? 0 : -ENOMEM;
 }
 
-static int
-insert_findings(struct kernel_map *map, const struct findings *findings)
-{
-	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
-	int err = insert_listed_jit(map, findings);
-
-	if (err || map->text.image || !findings->start || findings->end <= findings->start)
-		return err;
-	read_notes(map, "kernel/notes", &image);
-	return set_text(map, &image, findings->start, findings->end);
-}
-
+/* Insert the run-time code, and the text if its bounds are not known yet. Takes ownership of `copy`. */
 static int
 list_symbols(struct kernel_map *map, struct kallsyms_copy *copy)
 {
-	struct findings findings = {.copy = copy};
-	int err = kallsyms_read(map->procfs, visit_symbol, &findings);
+	struct image image = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
+	struct listed_symbols listed = {.copy = copy};
+	int err = kallsyms_read(map->procfs, visit_symbol, &listed);
 
-	if (findings.count > 1)
-		qsort(findings.jit, findings.count, sizeof(*findings.jit), compare_address);
+	if (listed.count > 1)
+		qsort(listed.jit, listed.count, sizeof(*listed.jit), compare_address);
 	if (!err)
-		err = insert_findings(map, &findings);
-	for (size_t i = 0; i < findings.count; i++)
-		free(findings.jit[i].name);
-	free(findings.jit);
+		err = insert_listed_jit(map, &listed);
+	if (!err && !map->text.image && listed.start && listed.end > listed.start) {
+		read_notes(map, "kernel/notes", &image);
+		err = set_text(map, &image, listed.start, listed.end);
+	}
+	for (size_t i = 0; i < listed.count; i++)
+		free(listed.jit[i].name);
+	free(listed.jit);
 	kallsyms_copy_free(map->symbols);
-	map->symbols = findings.copy;
+	map->symbols = listed.copy;
 	if (err) {
 		kallsyms_copy_free(map->symbols);
 		map->symbols = NULL;
@@ -230,7 +258,9 @@ visit_start(void *context, const struct kallsyms_symbol *symbol)
 	return 1;
 }
 
-/* Of a kernel whose size is known the symbols are read as far as its first. 1, 0 when it is not known, or -ENOMEM. */
+/*
+ * If the size of this kernel's text is known, read the symbols only as far as _stext. 1; 0: it is not known; -ENOMEM.
+ */
 static int
 scan_known(struct kernel_map *map)
 {
@@ -248,32 +278,67 @@ scan_known(struct kernel_map *map)
 	return err ? err : 1;
 }
 
-/* Until symbols are listed, run-time code may lie behind the text of a module, in what else its size counts. */
-static uint64_t
-sure_size(const struct kernel_map *map, const struct kernel_module *module, const struct image *image)
+static int
+note_module(void *context, const struct kernel_module *module)
 {
-	uint64_t known;
+	const size_t length = strlen(module->name);
+	struct loaded_modules *modules = context;
+	struct loaded_module *list;
 
-	if (!map->unlisted)
-		return module->size;
-	known = map->known && image->build_id_size > 0 ? map->known->text_size(map->known->context, image) : 0;
-	return known < module->size ? known : module->size;
+	if (module->size == 0 || module->size > UINT64_MAX - module->address || length >= MODULE_NAME_SIZE)
+		return 0;
+	if (modules->count == MODULES_MAX)
+		return 0;
+	list = array_grow(modules->list, &modules->capacity, modules->count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	modules->list = list;
+	list += modules->count++;
+	*list = (struct loaded_module){.start = module->address, .size = module->size};
+	memcpy(list->name, module->name, length);
+	return 0;
 }
 
 static int
-insert_module(struct kernel_map *map, struct address_space **space, const struct kernel_module *module)
+compare_start(const void *left, const void *right)
+{
+	const struct loaded_module *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool
+modules_equal(const struct loaded_modules *left, const struct loaded_modules *right)
+{
+	if (left->count != right->count)
+		return false;
+	for (size_t i = 0; i < left->count; i++) {
+		const struct loaded_module *a = &left->list[i], *b = &right->list[i];
+
+		if (a->start != b->start || a->size != b->size || strcmp(a->name, b->name) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int
+insert_module(struct kernel_map *map, struct address_space **space, const struct loaded_module *module)
 {
 	char path[MODULE_NAME_SIZE + 2], notes[MODULE_NAME_SIZE + 40];
 	struct image image = {.kind = IMAGE_MODULE, .path = path};
+	uint64_t size = module->size, known = 0;
 	struct mapped_image *mapped;
-	uint64_t size;
 	int err;
 
 	snprintf(path, sizeof(path), "[%s]", module->name);
 	snprintf(notes, sizeof(notes), "module/%s/notes/.note.gnu.build-id", module->name);
 	if (!strchr(module->name, '/'))
 		read_notes(map, notes, &image);
-	size = sure_size(map, module, &image);
+	if (map->unlisted) { /* run-time code may lie behind the text of the module, within the size in the list */
+		if (map->known && image.build_id_size > 0)
+			known = map->known->text_size(map->known->context, &image);
+		size = known < size ? known : size;
+	}
 	if (size == 0)
 		return 0;
 	mapped = mapped_image_get(map->images, &image);
@@ -284,28 +349,30 @@ insert_module(struct kernel_map *map, struct address_space **space, const struct
 	return err;
 }
 
-/* Read the list of modules; nothing changes when it is the same as before, and they are as long as they were. */
+/* Read the list of modules. If it has not changed, the map stays as it is, unless `always`. */
 static int
-read_modules(struct kernel_map *map, bool anyhow)
+read_modules(struct kernel_map *map, bool always)
 {
-	struct kernel_modules list = {0};
 	struct address_space *space = NULL;
-	int err = kernel_modules_read(map->procfs, &list);
+	struct loaded_modules list = {0};
+	int err = kernel_modules_read(map->procfs, note_module, &list);
 
-	if (err || (!anyhow && kernel_modules_equal(&list, &map->list))) {
-		kernel_modules_fini(&list);
+	if (list.count > 1)
+		qsort(list.list, list.count, sizeof(*list.list), compare_start);
+	if (err || (!always && modules_equal(&list, &map->list))) {
+		free(list.list);
 		return err;
 	}
 	for (size_t i = 0; !err && i < list.count; i++)
-		err = insert_module(map, &space, &list.modules[i]);
+		err = insert_module(map, &space, &list.list[i]);
 	if (err) {
 		address_space_release(space);
-		kernel_modules_fini(&list);
+		free(list.list);
 		return err;
 	}
 	address_space_release(map->modules);
 	map->modules = space;
-	kernel_modules_fini(&map->list);
+	free(map->list.list);
 	map->list = list;
 	return 0;
 }
@@ -359,32 +426,33 @@ kernel_map_apply(struct kernel_map *map, const struct record *record)
 }
 
 static bool
-may_reread(const struct kernel_map *map, struct reread *reread, uint64_t time_ns)
+may_reread(const struct kernel_map *map, struct modules_reread *reread, uint64_t time_ns)
 {
 	if (!map->scanned || map->hidden)
 		return false;
-	if (reread->done && time_ns < reread->time_ns + REREAD_INTERVAL)
+	if (reread->done && time_ns < reread->time_ns + REREAD_INTERVAL_NS)
 		return false;
 	reread->done = true;
 	reread->time_ns = time_ns;
 	return true;
 }
 
-/* What lies at an address beside the text: run-time code, or a module. NULL: neither. */
+/* What lies at an address outside the text: run-time code, or a module. NULL: neither. */
 static const struct mapping *
-find_beside(struct kernel_map *map, uint64_t address, uint64_t time_ns)
+find_outside_text(struct kernel_map *map, uint64_t address, uint64_t time_ns)
 {
 	const struct mapping *mapping = address_space_find(map->jit, address);
 
 	if (mapping)
 		return mapping;
 	mapping = address_space_find(map->modules, address);
-	if (may_reread(map, mapping ? &map->for_change : &map->for_nothing, time_ns) && read_modules(map, false) == 0)
+	if (may_reread(map, mapping ? &map->replaced_reread : &map->unmapped_reread, time_ns) &&
+	    read_modules(map, false) == 0)
 		mapping = address_space_find(map->modules, address);
 	if (mapping || !map->unlisted)
 		return mapping;
 	map->unlisted = false;
-	(void)list_symbols(map, NULL); /* what fails leaves the address unknown, as ever */
+	(void)list_symbols(map, NULL); /* if it fails, the address stays unknown */
 	(void)read_modules(map, true);
 	mapping = address_space_find(map->jit, address);
 	return mapping ? mapping : address_space_find(map->modules, address);
@@ -395,8 +463,108 @@ kernel_map_find(struct kernel_map *map, uint64_t address, uint64_t time_ns, cons
 {
 	const bool is_text = map->text.image && address >= map->text.start && address < map->text.end;
 
-	*mapping = is_text ? &map->text : find_beside(map, address, time_ns);
+	*mapping = is_text ? &map->text : find_outside_text(map, address, time_ns);
 	if (*mapping)
 		return 0;
 	return 1 + (map->hidden ? UNKNOWN_KERNEL_HIDDEN : map->incomplete ? UNKNOWN_MEMORY : UNKNOWN_KERNEL_ADDRESS);
+}
+
+/* ---- the kernel of a recording ---- */
+
+#define KERNEL_PREFIX "[kernel.kallsyms]"
+
+/*
+ * perf gives the address of the symbol that it names: _text or _stext, and offsets count from _stext. On x86 both are
+ * equal; on arm64 the head lies between them, 64 KiB of an image that is loaded at a multiple of 2 MiB.
+ */
+#define ARM64_HEAD_SIZE  UINT64_C(0x10000)
+#define ARM64_TEXT_ALIGN UINT64_C(0x200000)
+#define ARM64_FIRST      UINT64_C(0xffff000000000000)
+#define X86_FIRST        UINT64_C(0xffffffff80000000)
+
+static uint64_t
+text_start(const struct record_mmap *mmap)
+{
+	const uint64_t end = mmap->start + mmap->length;
+	const bool is_within = mmap->file_offset >= mmap->start && mmap->file_offset < end;
+	const uint64_t start = is_within ? mmap->file_offset : mmap->start;
+	const bool is_arm64 = start >= ARM64_FIRST && start < X86_FIRST && start % ARM64_TEXT_ALIGN == 0;
+
+	if (is_arm64 && strcmp(mmap->path, KERNEL_PREFIX "_text") == 0 && end - start > ARM64_HEAD_SIZE)
+		return start + ARM64_HEAD_SIZE;
+	return start;
+}
+
+/* "/lib/modules/6.1/kernel/fs/some-thing.ko.xz" and "[some_thing]" are "[some_thing]". False: not a module. */
+static bool
+module_name(const char *path, char name[KERNEL_MAP_NAME_SIZE])
+{
+	const char *start = strrchr(path, '/'), *end;
+	size_t size;
+
+	start = start ? start + 1 : path;
+	if (path[0] == '[') {
+		end = strchr(++start, ']');
+	} else {
+		end = strstr(start, ".ko");
+		if (path[0] != '/')
+			end = NULL;
+	}
+	if (!end || end == start || (size_t)(end - start) >= MODULE_NAME_SIZE)
+		return false;
+	size = (size_t)(end - start);
+	name[0] = '[';
+	memcpy(name + 1, start, size);
+	for (size_t i = 0; i < size; i++)
+		if (name[1 + i] == '-')
+			name[1 + i] = '_';
+	memcpy(name + 1 + size, "]", 2);
+	return true;
+}
+
+enum image_kind
+kernel_map_name(const char *path, char name[KERNEL_MAP_NAME_SIZE])
+{
+	if (strncmp(path, KERNEL_PREFIX, strlen(KERNEL_PREFIX)) == 0) {
+		snprintf(name, KERNEL_MAP_NAME_SIZE, "[kernel]");
+		return IMAGE_KERNEL;
+	}
+	return module_name(path, name) ? IMAGE_MODULE : IMAGE_UNKNOWN;
+}
+
+int
+kernel_map_apply_mmap(struct kernel_map *map, const struct record_mmap *mmap)
+{
+	char name[KERNEL_MAP_NAME_SIZE];
+	struct image image = {.path = name};
+	struct mapped_image *mapped;
+	int err;
+
+	if (mmap->length == 0 || mmap->length > UINT64_MAX - mmap->start || !mmap->path)
+		return 0;
+	image.kind = kernel_map_name(mmap->path, name);
+	if (image.kind == IMAGE_UNKNOWN)
+		return 0;
+	if (mmap->build_id_size <= BUILD_ID_SIZE_MAX) {
+		memcpy(image.build_id, mmap->build_id, mmap->build_id_size);
+		image.build_id_size = mmap->build_id_size;
+	}
+	mapped = mapped_image_get(map->images, &image);
+	if (!mapped) {
+		map->incomplete = true;
+		return -ENOMEM;
+	}
+	if (image.kind == IMAGE_KERNEL) {
+		mapped_image_release(map->text.image);
+		map->text = (struct mapping){
+			.start = text_start(mmap),
+			.end = mmap->start + mmap->length,
+			.image = mapped,
+		};
+		return 0;
+	}
+	err = address_space_insert(&map->modules, &map->budget, mmap->start, mmap->start + mmap->length, 0, mapped);
+	mapped_image_release(mapped);
+	map->incomplete |= err != 0;
+	return err;
 }

@@ -1,14 +1,14 @@
 /*
  * kernel_map.h - what lies where in the kernel
  *
- * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records tell. Loading a
- * module is told by nobody, nor is that another has taken its place: the list of modules is read again for an address
- * that lies nowhere, and for one that lies in a module, each at most once a second. Of another machine's kernel a
- * recording tells (kernel_map_place.c).
- * Of a kernel that somebody knows the symbols are not listed at first, and with them the code that was made before.
- * Until then a module is as long as it is known to be, so that an address behind it, like one that lies nowhere, has
- * them listed: no program of BPF is taken for a part of a module.
- * Thread rule: one thread.
+ * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records announce. No
+ * record announces that a module was loaded, or that another has taken its place: the list of modules is read again for
+ * an address that lies nowhere, and for one that lies in a module, each at most once a second. The map of another
+ * machine's kernel comes from its recording (kernel_map_apply_mmap()).
+ * The symbols of a kernel whose text size is known already are not listed at first, and neither is run-time code that
+ * was made before the scan. Until they are listed, a module is only as long as its known size; an address behind it, or
+ * one that lies nowhere, makes the map list them: so no BPF program counts as a part of a module. Thread rule: one
+ * thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MAP_H
 #define DCPI_PROCESS_KERNEL_MAP_H
@@ -17,16 +17,15 @@
 
 #include "base/log.h"
 #include "process/address_space.h"
-#include "process/kallsyms_copy.h"
+#include "process/kallsyms.h"
 #include "process/mapped_image.h"
-#include "process/modules.h"
 #include "stream/record.h"
 
 struct kernel_map;
 
 /*
- * What somebody knows of a kernel from before, by build-id: where it was loaded does not matter. To list the symbols
- * takes the kernel tens of milliseconds; with this, all but their beginning is read only when a sample needs it.
+ * What is known of kernels from before, by build-id: where they were loaded does not matter. To list the symbols takes
+ * the kernel tens of milliseconds; with this, all but their beginning is read only when a sample needs it.
  */
 struct kernel_known {
 	/* Bytes of text of `image`, the kernel's exactly, a module's at least; 0: not known. Called by a scan only. */
@@ -44,23 +43,23 @@ void kernel_map_free(struct kernel_map *map); /* NULL is allowed */
 int kernel_map_scan(struct kernel_map *map);
 
 /*
- * What the scan read of the kernel's symbols, which is the caller's from now on; NULL: nothing, they were known, or
- * they were taken.
+ * The kernel's symbols as the scan read them, which the caller owns from now on; NULL: the scan did not read them, or
+ * they were taken before.
  */
 struct kallsyms_copy *kernel_map_take_symbols(struct kernel_map *map);
 
 /*
- * What a recording says lay where in the kernel of the machine that it is from: instead of a scan, a mapping for the
- * kernel's text ("[kernel.kallsyms]_stext", whose address is the offset in the file) and for each module. 0 or -ENOMEM;
- * a mapping of anything else is passed by.
+ * Apply a kernel mapping of a recording, which has them instead of a scan: one for the kernel's text
+ * ("[kernel.kallsyms]_stext", whose address is the offset in the file) and one for each module. 0 or -ENOMEM; any other
+ * mapping is ignored.
  */
-int kernel_map_place(struct kernel_map *map, const struct record_mmap *mmap);
+int kernel_map_apply_mmap(struct kernel_map *map, const struct record_mmap *mmap);
 
 #define KERNEL_MAP_NAME_SIZE (MODULE_NAME_SIZE + 2)
 
 /*
- * What the image is called that perf calls `path`, and its kind: IMAGE_KERNEL, IMAGE_MODULE, or IMAGE_UNKNOWN for
- * neither, without a name.
+ * The name of the image that perf calls `path`, and its kind: IMAGE_KERNEL, IMAGE_MODULE, or IMAGE_UNKNOWN for anything
+ * else, which gets no name.
  */
 enum image_kind kernel_map_name(const char *path, char name[KERNEL_MAP_NAME_SIZE]);
 

@@ -6,65 +6,65 @@
 #include "process/hash.h"
 
 struct label {
-	struct labels *labels; /* that it is one of */
+	struct label_set *set;
 	size_t owners;
-	size_t processes;              /* that have it and live */
+	size_t processes;              /* living ones that have it */
 	uint64_t since_ns;             /* while there are any: the time before is counted */
 	uint64_t begin_ns, elapsed_ns; /* counted and not taken; the end is since_ns */
 	UT_hash_handle hh;
 	char text[];
 };
 
-struct labels {
+struct label_set {
 	struct label *all;
-	size_t ended; /* that nobody owns */
+	size_t unused; /* labels without owners */
 };
 
-struct labels *
-labels_new(void)
+struct label_set *
+label_set_new(void)
 {
-	return calloc(1, sizeof(struct labels));
+	return calloc(1, sizeof(struct label_set));
 }
 
 static void
-forget(struct labels *labels, struct label *label)
+forget(struct label_set *set, struct label *label)
 {
-	HASH_DELETE(hh, labels->all, label);
+	HASH_DELETE(hh, set->all, label);
 	free(label);
 }
 
 void
-labels_free(struct labels *labels)
+label_set_free(struct label_set *set)
 {
 	struct label *label, *next;
 
-	if (!labels)
+	if (!set)
 		return;
-	for (label = labels->all; label; label = next) {
+	for (label = set->all; label; label = next) {
 		next = label->hh.next;
-		forget(labels, label);
+		forget(set, label);
 	}
-	free(labels);
+	free(set);
 }
 
 struct label *
-labels_get(struct labels *labels, const char *text)
+label_set_get(struct label_set *set, const char *text)
 {
 	const size_t length = strlen(text);
 	struct label *label;
 
-	HASH_FIND(hh, labels->all, text, length, label);
+	HASH_FIND(hh, set->all, text, length, label);
 	if (label) {
-		labels->ended -= label->owners == 0;
+		set->unused -= label->owners == 0;
 		return label_share(label);
 	}
 	label = calloc(1, sizeof(*label) + length + 1);
 	if (!label)
 		return NULL;
-	label->labels = labels;
+	label->set = set;
 	label->owners = 1;
 	memcpy(label->text, text, length + 1);
-	HASH_ADD_KEYPTR(hh, labels->all, label->text, length, label);
+	HASH_ADD_KEYPTR(hh, set->all, label->text, length, label);
 	if (!hash_added(label)) {
 		free(label);
 		return NULL;
@@ -83,15 +83,15 @@ label_share(struct label *label)
 void
 label_release(struct label *label)
 {
-	struct labels *labels;
+	struct label_set *set;
 
 	if (!label || --label->owners > 0)
 		return;
-	labels = label->labels;
-	if (label->elapsed_ns == 0 || labels->ended == LABELS_ENDED_MAX)
-		forget(labels, label);
+	set = label->set;
+	if (label->elapsed_ns == 0 || set->unused == LABEL_SET_UNUSED_MAX)
+		forget(set, label);
 	else
-		labels->ended++;
+		set->unused++;
 }
 
 const char *
@@ -111,7 +111,7 @@ count_until(struct label *label, uint64_t time_ns)
 	label->since_ns = time_ns;
 }
 
-/* No time is counted twice, whoever tells late that a process lived. */
+/* No time is counted twice, even when a record of a process comes late. */
 void
 label_begin_process(struct label *label, uint64_t time_ns)
 {
@@ -126,40 +126,30 @@ label_end_process(struct label *label, uint64_t time_ns)
 		count_until(label, time_ns);
 }
 
-static int
-take_label(struct label *label, int (*take)(void *context, const struct label_time *time), void *context)
-{
-	const struct label_time time = {
-		.text = label->text,
-		.begin_ns = label->begin_ns,
-		.end_ns = label->since_ns,
-		.elapsed_ns = label->elapsed_ns,
-	};
-	int result = label->elapsed_ns ? take(context, &time) : 0;
-
-	if (!result)
-		label->elapsed_ns = 0;
-	return result;
-}
-
 int
-labels_take(struct labels *labels, uint64_t now_ns, int (*take)(void *context, const struct label_time *time),
-            void *context)
+label_set_take(struct label_set *set, uint64_t now_ns, int (*take)(void *context, const struct label_time *time),
+               void *context)
 {
 	struct label *label, *next;
-	int result = 0;
+	int result;
 
-	for (label = labels->all; label; label = next) {
+	for (label = set->all; label; label = next) {
 		next = label->hh.next;
 		if (label->processes > 0)
 			count_until(label, now_ns);
-		result = take_label(label, take, context);
-		if (result)
-			break;
+		if (label->elapsed_ns) {
+			const struct label_time time = {label->text, label->begin_ns, label->since_ns,
+			                                label->elapsed_ns};
+
+			result = take(context, &time);
+			if (result)
+				return result;
+			label->elapsed_ns = 0;
+		}
 		if (label->owners == 0) {
-			labels->ended--;
-			forget(labels, label);
+			set->unused--;
+			forget(set, label);
 		}
 	}
-	return result;
+	return 0;
 }

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "process/hash.h"
-#include "process/image_identity.h"
 
 struct mapped_image {
 	struct mapped_image_head head;
 	struct mapped_images *set;
 	size_t references;
 	uint32_t number;
-	uint32_t session; /* whose number it is; 0: nobody's */
+	uint32_t session; /* the session of `number`; 0: none */
 	bool identified;
 	struct image image;
 	struct image_identity identity;
@@ -42,12 +41,12 @@ mapped_images_new(struct image_table *table)
 	struct mapped_images *images = calloc(1, sizeof(*images));
 
 	if (images)
-		mapped_images_renew(images, table);
+		mapped_images_reset_ids(images, table);
 	return images;
 }
 
 void
-mapped_images_renew(struct mapped_images *images, struct image_table *table)
+mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
 {
 	images->table = table;
 	if (++images->session == 0)
@@ -68,40 +67,6 @@ mapped_images_free(struct mapped_images *images)
 		free(file);
 	}
 	free(images);
-}
-
-static struct mapped_image *
-image_new(struct mapped_images *images, const struct image *image, const char *path)
-{
-	size_t size = strlen(path) + 1;
-	struct mapped_image *mapped = NULL;
-
-	if (images->bytes + sizeof(*mapped) + size <= MAPPED_IMAGES_BYTES_MAX)
-		mapped = calloc(1, sizeof(*mapped) + size);
-	if (!mapped)
-		return NULL;
-	memcpy(mapped->path, path, size);
-	mapped->set = images;
-	mapped->references = 1;
-	mapped->image = *image;
-	mapped->image.kind = image_kind_checked(image->kind);
-	mapped->image.path = mapped->path;
-	return mapped;
-}
-
-static size_t
-image_bytes(const struct mapped_image *image)
-{
-	return sizeof(*image) + strlen(image->path) + 1;
-}
-
-static uint32_t
-content_of(const struct mapped_images *images, const struct image_identity *identity)
-{
-	struct changed_file *file;
-
-	HASH_FIND(hh, images->changed, identity, sizeof(*identity), file);
-	return file ? file->content : 0;
 }
 
 static int
@@ -152,34 +117,46 @@ mapped_images_change(struct mapped_images *images, const struct image *image, ui
 struct mapped_image *
 mapped_image_get(struct mapped_images *images, const struct image *image)
 {
-	struct mapped_image **by_name = &images->by_name[image_kind_checked(image->kind)];
+	const enum image_kind kind = image_kind_checked(image->kind);
 	const char *path = image->path ? image->path : "";
+	const size_t path_size = strlen(path) + 1, size = sizeof(struct mapped_image) + path_size;
 	struct image_identity identity;
-	bool identified = image_identity(image, &identity);
+	const bool identified = image_identity(image, &identity);
+	struct changed_file *changed = NULL;
 	struct mapped_image *mapped;
 
 	if (identified)
 		HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), mapped);
 	else
-		HASH_FIND_STR(*by_name, path, mapped);
+		HASH_FIND_STR(images->by_name[kind], path, mapped);
 	if (mapped)
 		return mapped_image_share(mapped);
-	mapped = image_new(images, image, path);
+	if (images->bytes + size > MAPPED_IMAGES_BYTES_MAX)
+		return NULL;
+	mapped = calloc(1, size);
 	if (!mapped)
 		return NULL;
+	memcpy(mapped->path, path, path_size);
+	mapped->set = images;
+	mapped->references = 1;
+	mapped->image = *image;
+	mapped->image.kind = kind;
+	mapped->image.path = mapped->path;
 	mapped->identity = identity;
 	mapped->identified = identified;
-	if (identified && images->changed)
-		mapped->image.content = content_of(images, &identity);
+	if (identified && images->changed) {
+		HASH_FIND(hh, images->changed, &identity, sizeof(identity), changed);
+		mapped->image.content = changed ? changed->content : 0;
+	}
 	if (identified)
 		HASH_ADD(hh, images->by_identity, identity, sizeof(identity), mapped);
 	else
-		HASH_ADD_STR(*by_name, path, mapped);
+		HASH_ADD_STR(images->by_name[kind], path, mapped);
 	if (!hash_added(mapped)) {
 		free(mapped);
 		return NULL;
 	}
-	images->bytes += image_bytes(mapped);
+	images->bytes += size;
 	return mapped;
 }
 
@@ -199,7 +176,7 @@ mapped_image_release(struct mapped_image *image)
 		HASH_DELETE(hh, image->set->by_identity, image);
 	else
 		HASH_DELETE(hh, image->set->by_name[image->image.kind], image);
-	image->set->bytes -= image_bytes(image);
+	image->set->bytes -= sizeof(*image) + strlen(image->path) + 1;
 	free(image);
 }
 
@@ -216,10 +193,10 @@ mapped_image_path(const struct mapped_image *image)
 }
 
 void
-mapped_image_note(struct mapped_image *image, uint64_t time_ns)
+mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns)
 {
 	if (image->image.kind == IMAGE_USER && image->image.inode != 0 && image->image.build_id_size == 0)
-		image->head.noted_ns = time_ns ? time_ns : 1;
+		image->head.mapped_ns = time_ns ? time_ns : 1;
 }
 
 int

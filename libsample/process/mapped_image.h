@@ -3,7 +3,7 @@
  *
  * Thousands of mappings share a few hundred images, and most images are never sampled: an image gets its number
  * in the session's table with its first sample and is forgotten here with its last mapping. All of them take
- * MAPPED_IMAGES_BYTES_MAX at most: names are others' to choose, and to map costs them nothing.
+ * MAPPED_IMAGES_BYTES_MAX at most: other users choose the names, and to map costs them nothing.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_MAPPED_IMAGE_H
@@ -21,8 +21,8 @@ struct mapped_image;
 struct mapped_images *mapped_images_new(struct image_table *table);
 void mapped_images_free(struct mapped_images *images); /* after every image was released; NULL is allowed */
 
-/* Images get numbers of `table` from now on, new ones each; as mapped_images_new(). */
-void mapped_images_renew(struct mapped_images *images, struct image_table *table);
+/* All images get new numbers, of `table`, which is borrowed as in mapped_images_new(). */
+void mapped_images_reset_ids(struct mapped_images *images, struct image_table *table);
 
 /* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory, or no
  * room. */
@@ -33,24 +33,24 @@ void mapped_image_release(struct mapped_image *image);               /* one less
 enum image_kind mapped_image_kind(const struct mapped_image *image);
 const char *mapped_image_path(const struct mapped_image *image);
 
-/* It was mapped at `time_ns`, in record time: noted of a file that only its inode identifies. */
-void mapped_image_note(struct mapped_image *image, uint64_t time_ns);
+/* It was mapped at `time_ns`, in record time: kept for a file that only its inode identifies. */
+void mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns);
 
-/* How a mapped image begins, for each sample looks at it. */
+/* The first member of a mapped image, read inline for each sample. */
 struct mapped_image_head {
-	uint64_t noted_ns;
+	uint64_t mapped_ns;
 };
 
 /* When it was mapped the last time; 0: it is no such file. */
 static inline uint64_t
-mapped_image_noted_ns(const struct mapped_image *image)
+mapped_image_mapped_ns(const struct mapped_image *image)
 {
-	return ((const struct mapped_image_head *)image)->noted_ns;
+	return ((const struct mapped_image_head *)image)->mapped_ns;
 }
 
 /*
  * The file was written to: it is another image from now on, in all its mappings. `content` counts from 1; only
- * MAPPED_IMAGES_CHANGED_MAX files are remembered when nobody maps them. 0 or -ENOMEM.
+ * MAPPED_IMAGES_CHANGED_MAX files are remembered while they are not mapped. 0 or -ENOMEM.
  */
 int mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content);
 

@@ -1,10 +1,12 @@
 #include "process/proc_maps.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -64,13 +66,13 @@ proc_maps_parse(char *line, struct record_mmap *mmap)
 	uint64_t end, major, minor;
 
 	memset(mmap, 0, sizeof(*mmap));
-	if (!parse_hex(&at, &mmap->start) || *at++ != '-' || !parse_hex(&at, &end) || *at++ != ' ')
+	if (!proc_text_hex(&at, &mmap->start) || *at++ != '-' || !proc_text_hex(&at, &end) || *at++ != ' ')
 		return false;
 	if (end <= mmap->start || !parse_protection(at, &mmap->protection))
 		return false;
 	at += 5;
-	if (!parse_hex(&at, &mmap->file_offset) || *at++ != ' ' || !parse_hex(&at, &major) || *at++ != ':' ||
-	    !parse_hex(&at, &minor) || *at++ != ' ' || !parse_decimal(&at, &mmap->inode))
+	if (!proc_text_hex(&at, &mmap->file_offset) || *at++ != ' ' || !proc_text_hex(&at, &major) || *at++ != ':' ||
+	    !proc_text_hex(&at, &minor) || *at++ != ' ' || !proc_text_decimal(&at, &mmap->inode))
 		return false;
 	if (major > UINT32_MAX || minor > UINT32_MAX || (*at != ' ' && *at != '\0'))
 		return false;
@@ -97,18 +99,13 @@ read_root(struct proc_maps *maps, uint32_t pid)
 	maps->root[length > 0 ? length : 0] = '\0';
 }
 
-static const char *
-path_below_root(const struct proc_maps *maps, const char *path)
-{
-	size_t length = strlen(maps->root);
-
-	return length > 0 && !strncmp(path, maps->root, length) && path[length] == '/' ? path + length : path;
-}
-
 static int
 visit_one(struct proc_maps *maps, uint32_t pid, struct record_mmap *mmap, proc_maps_visit *visit, void *context)
 {
-	mmap->path = path_below_root(maps, mmap->path);
+	const size_t length = strlen(maps->root);
+
+	if (length > 0 && strncmp(mmap->path, maps->root, length) == 0 && mmap->path[length] == '/')
+		mmap->path += length;
 	if (mmap->inode != 0 && (file_generations_know(maps->files, mmap) || !maps->may_open ||
 	                         maps->may_open(maps->may_open_context, mmap)))
 		file_generations_complete(maps->files, maps->procfs, pid, mmap);
@@ -122,8 +119,8 @@ read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, 
 	char *line;
 	int result;
 
-	lines_init(maps->lines, fd);
-	while ((result = lines_next(maps->lines, &line)) > 0) {
+	line_reader_init(maps->lines, fd);
+	while ((result = line_reader_next(maps->lines, &line)) > 0) {
 		if (!proc_maps_parse(line, &mmap) || mmap.is_data)
 			continue;
 		result = visit_one(maps, pid, &mmap, visit, context);
@@ -221,4 +218,170 @@ proc_maps_read(struct proc_maps *maps, uint32_t pid, proc_maps_visit *visit, voi
 	}
 	close(fd);
 	return result;
+}
+
+/* ---- all processes ---- */
+
+struct proc_scan_pass {
+	const struct proc_scan_visitor *visitor;
+	const char *path; /* of /proc */
+	struct proc_maps maps;
+	uint32_t pid;
+	bool any; /* it has a mapping */
+};
+
+/* "" when the process is gone. */
+static void
+read_comm(int procfs, uint32_t pid, char *comm, size_t size)
+{
+	char name[32], *work;
+	ssize_t got;
+	int fd;
+
+	comm[0] = '\0';
+	snprintf(name, sizeof(name), "%" PRIu32 "/comm", pid);
+	fd = openat(procfs, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	do
+		got = read(fd, comm, size - 1);
+	while (got < 0 && errno == EINTR);
+	close(fd);
+	comm[got > 0 ? got : 0] = '\0';
+	got = (ssize_t)strlen(comm);
+	if (got > 0 && comm[got - 1] == '\n')
+		comm[got - 1] = '\0';
+	/* /proc shows a worker with its work ("kworker/0:1-events"), records show only its name ("kworker/0:1") */
+	work = strncmp(comm, "kworker/", 8) == 0 ? strchr(comm, ':') : NULL;
+	work = work ? strpbrk(work, "+-") : NULL;
+	if (work)
+		*work = '\0';
+}
+
+static int
+visit_mapping(void *context, const struct record_mmap *mmap)
+{
+	struct proc_scan_pass *scan = context;
+
+	scan->any = true;
+	return scan->visitor->mapping(scan->visitor->context, scan->pid, mmap);
+}
+
+static bool
+parse_pid(const char *name, uint32_t *pid)
+{
+	uint64_t value;
+
+	if (!proc_text_decimal(&name, &value) || *name != '\0' || value == 0 || value >= UINT32_MAX)
+		return false;
+	*pid = (uint32_t)value;
+	return true;
+}
+
+/* The maps file of a main thread that has ended is empty, while other threads of its process still use the mappings. */
+static int
+scan_threads(struct proc_scan_pass *scan, uint32_t pid)
+{
+	struct dirent *entry;
+	DIR *directory;
+	uint32_t tid;
+	char name[32];
+	int fd, result = 0;
+
+	snprintf(name, sizeof(name), "%" PRIu32 "/task", pid);
+	fd = openat(scan->maps.procfs, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!scan->any && result != -ENOMEM && (entry = readdir(directory)))
+		if (parse_pid(entry->d_name, &tid) && tid != pid)
+			result = proc_maps_read(&scan->maps, tid, visit_mapping, scan);
+	closedir(directory);
+	return result;
+}
+
+static int
+scan_process(struct proc_scan_pass *scan, uint32_t pid)
+{
+	const struct proc_scan_visitor *visitor = scan->visitor;
+	char comm[64]; /* that of a kernel worker is longer than COMM_SIZE */
+	struct proc_scan_process process = {.pid = pid, .comm = comm};
+	int result;
+
+	result = visitor->begin(visitor->context, pid);
+	if (result)
+		return result == PROC_SCAN_PASS ? 0 : result;
+	read_comm(scan->maps.procfs, pid, comm, sizeof(comm));
+	(void)proc_stat_read(scan->path, pid, &process.birth);
+	result = visitor->process(visitor->context, &process);
+	if (result)
+		return result == PROC_SCAN_PASS ? 0 : result;
+	scan->pid = pid;
+	scan->any = false;
+	result = proc_maps_read(&scan->maps, pid, visit_mapping, scan);
+	if (!scan->any && (result == 0 || result == -ESRCH))
+		result = scan_threads(scan, pid);
+	/* Only -ENOMEM ends the scan: any other error concerns this process alone. */
+	return result == -ENOMEM ? result : visitor->end(visitor->context, pid, result);
+}
+
+static int
+scan_all(struct proc_scan_pass *scan, DIR *directory)
+{
+	struct dirent *entry;
+	uint32_t pid;
+	int result = 0;
+
+	for (;;) {
+		errno = 0;
+		entry = readdir(directory);
+		if (!entry)
+			return -errno;
+		if (!parse_pid(entry->d_name, &pid))
+			continue;
+		result = scan_process(scan, pid);
+		if (result)
+			return result;
+	}
+}
+
+/* One process, or all with `pid` 0. */
+static int
+scan_processes(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
+{
+	struct proc_scan_pass scan = {
+		.visitor = visitor,
+		.path = procfs,
+		.maps = {.may_open = visitor->may_open, .may_open_context = visitor->context},
+	};
+	DIR *directory = opendir(procfs);
+	int result = -ENOMEM;
+
+	if (!directory)
+		return -errno;
+	scan.maps.procfs = dirfd(directory);
+	scan.maps.files = file_generations_new();
+	scan.maps.lines = malloc(sizeof(*scan.maps.lines));
+	if (scan.maps.files && scan.maps.lines)
+		result = pid ? scan_process(&scan, pid) : scan_all(&scan, directory);
+	free(scan.maps.lines);
+	file_generations_free(scan.maps.files);
+	closedir(directory);
+	return result;
+}
+
+int
+proc_scan(const char *procfs, const struct proc_scan_visitor *visitor)
+{
+	return scan_processes(procfs, 0, visitor);
+}
+
+int
+proc_scan_one(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
+{
+	return scan_processes(procfs, pid, visitor);
 }

@@ -10,11 +10,11 @@
 #define RECENT_SLOTS 256
 
 struct process_node {
-	struct process process;           /* first: the outside sees only this */
+	struct process process;           /* first: callers see only this */
 	struct process_node *prev, *next; /* in the list of those that live, or of those that ended */
 };
 
-/* The kernel gives pids in order: those of a storm of short processes lie side by side. */
+/* The kernel gives pids in order: those of a burst of short processes share a page. */
 struct pid_page {
 	uint32_t number; /* pid / PAGE_PIDS */
 	unsigned used;
@@ -24,10 +24,10 @@ struct pid_page {
 
 struct process_table {
 	struct pid_page *pages;
-	struct process_node *living; /* the head is the one whose turn it is */
-	struct process_node *ended;  /* the one that ended first is the head */
+	struct process_node *living; /* the head is the next one of process_next_living() */
+	struct process_node *ended;  /* by end, the oldest first */
 	size_t count, ended_count;
-	struct pid_page *recent[RECENT_SLOTS]; /* found last with a number of this slot; NULL when it is gone */
+	struct pid_page *recent[RECENT_SLOTS]; /* the last one found whose number has this remainder; NULL: gone */
 };
 
 struct process_table *
@@ -145,27 +145,6 @@ process_find(struct process_table *table, uint32_t pid)
 	return node ? &node->process : NULL;
 }
 
-static struct process_node *
-node_new(struct process_table *table, uint32_t pid)
-{
-	struct pid_page *page = page_ensure(table, pid / PAGE_PIDS);
-	struct process_node *node;
-
-	if (!page)
-		return NULL;
-	node = calloc(1, sizeof(*node));
-	if (!node) {
-		page_free_unused(table, page);
-		return NULL;
-	}
-	node->process.pid = pid;
-	page->nodes[pid % PAGE_PIDS] = node;
-	page->used++;
-	table->count++;
-	DL_APPEND(table->living, node);
-	return node;
-}
-
 static void
 revive(struct process_table *table, struct process_node *node)
 {
@@ -193,17 +172,30 @@ struct process *
 process_ensure(struct process_table *table, uint32_t pid)
 {
 	struct process_node *node = node_find(table, pid);
+	struct pid_page *page;
 
-	if (!node)
-		node = node_new(table, pid);
-	if (!node)
+	if (node) {
+		revive(table, node);
+		return &node->process;
+	}
+	page = page_ensure(table, pid / PAGE_PIDS);
+	if (!page)
 		return NULL;
-	revive(table, node);
+	node = calloc(1, sizeof(*node));
+	if (!node) {
+		page_free_unused(table, page);
+		return NULL;
+	}
+	node->process.pid = pid;
+	page->nodes[pid % PAGE_PIDS] = node;
+	page->used++;
+	table->count++;
+	DL_APPEND(table->living, node);
 	return &node->process;
 }
 
 struct process *
-process_renew(struct process_table *table, uint32_t pid)
+process_replace(struct process_table *table, uint32_t pid)
 {
 	struct process *process = process_ensure(table, pid);
 
@@ -252,7 +244,7 @@ process_end(struct process_table *table, struct process *process, uint64_t now_n
 }
 
 void
-process_go_on(struct process_table *table, struct process *process, uint64_t now_ns)
+process_outlive_main(struct process_table *table, struct process *process, uint64_t now_ns)
 {
 	process->outlived = true;
 	process_count_label(process, process->ended_ns);

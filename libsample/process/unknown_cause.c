@@ -1,11 +1,11 @@
-#include "process/attribution.h"
+#include "process/unknown_cause.h"
 
-struct cause {
+struct unknown_cause_text {
 	const char *name;
 	const char *text;
 };
 
-static const struct cause causes[] = {
+static const struct unknown_cause_text causes[] = {
 #define UNKNOWN_CAUSE_ENTRY(value, name, text) [value] = {name, text},
 	UNKNOWN_CAUSES(UNKNOWN_CAUSE_ENTRY)
 #undef UNKNOWN_CAUSE_ENTRY

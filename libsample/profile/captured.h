@@ -99,7 +99,7 @@ struct captured_value {
 /* Whose file it was taken from. */
 enum captured_owner {
 	CAPTURED_ANYBODYS, /* not known, or without effect */
-	CAPTURED_ROOTS,    /* only root could have put the file at its path (process/file_owner.h) */
+	CAPTURED_ROOTS,    /* only root could have put the file at its path (process/mapped_file.h) */
 	CAPTURED_OTHERS,
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "process/kallsyms.h"
-#include "process/modules.h"
 #include "process/proc_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,7 +24,7 @@ see_symbol(void *context, const struct kallsyms_symbol *symbol)
 }
 
 static int
-see_module(void *context, const struct module *module)
+see_module(void *context, const struct kernel_module *module)
 {
 	size_t *bytes = context;
 
@@ -122,7 +121,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	default:
 		write_memory(data + 1, size - 1);
-		(void)modules_read(directory, see_module, &bytes);
+		(void)kernel_modules_read(directory, see_module, &bytes);
 	}
 	return 0;
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/process_birth.h"
+#include "process/proc_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,12 +10,12 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size ? size : 1); /* without a NUL behind it */
-	struct process_birth birth;
+	struct proc_stat birth;
 
 	if (!text)
 		abort();
 	memcpy(text, data, size);
-	(void)process_birth_parse(text, size, &birth);
+	(void)proc_stat_parse(text, size, &birth);
 	free(text);
 	return 0;
 }

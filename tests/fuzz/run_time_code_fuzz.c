@@ -9,7 +9,7 @@
 #include "image/jitdump.h"
 #include "image/perf_map.h"
 #include "image/run_time_capture.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,7 +50,7 @@ capture(int file)
 
 	require(run_time_capture(file, &request, &made) == 0);
 	for (size_t i = 0; i < made.symbol_count; i++) {
-		require(made.symbols[i].offset < CODE_MAKER_SPAN && strlen(made.symbols[i].name) > 0);
+		require(made.symbols[i].offset < JIT_SPAN && strlen(made.symbols[i].name) > 0);
 		require(i == 0 || made.symbols[i].offset >= made.symbols[i - 1].offset);
 	}
 	for (size_t i = 0; i < made.block_count; i++) {

@@ -377,7 +377,7 @@ make_sampler(struct replay *replay, const struct config *config, const char *pro
 		.sysfs = sysfs,
 		.cgroupfs = procfs,
 		.clock_ns = played_clock_ns,
-		.tells_code_makers = true,
+		.tracks_jit = true,
 	};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 

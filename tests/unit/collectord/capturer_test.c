@@ -453,7 +453,7 @@ begin_again(struct stage *stage)
 	profile_close(stage->writer.profile);
 	image_table_free(stage->images);
 	stage->images = image_table_new();
-	attribution_renew(stage->attribution, stage->images, stage->contexts);
+	attribution_reset_ids(stage->attribution, stage->images, stage->contexts);
 	start_capturer(stage, 1 << 20);
 	stage->writer.bare = true;
 	capturer_see(stage->capturer, stage->images, stage->attribution);

@@ -118,7 +118,7 @@ setup(void **state)
 {
 	const struct profile_options options = {.write = true, .size_limit = 16 << 20};
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct code_maker maker = {.generation = GENERATION, .base = BASE};
+	struct jit_process maker = {.generation = GENERATION, .base = BASE};
 
 	assert_non_null(fixture);
 	find_program(fixture);

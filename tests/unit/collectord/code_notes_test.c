@@ -72,7 +72,7 @@ write_map(struct fixture *fixture, const char *text)
 static void
 meet(struct fixture *fixture, uint64_t generation)
 {
-	const struct code_maker maker = {
+	const struct jit_process maker = {
 		.pid = (uint32_t)fixture->child,
 		.generation = generation,
 		.base = 0x200000 * generation,
@@ -291,7 +291,7 @@ static void
 one_that_does_not_answer_delays_nobody_who_waits(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct code_maker silent = {.pid = 77, .generation = 1};
+	const struct jit_process silent = {.pid = 77, .generation = 1};
 	const struct image image = {.kind = IMAGE_JIT, .inode = 77, .inode_generation = 1, .path = "[jit]"};
 	char target[64], link[PATH_MAX], name[32];
 	struct code_note note;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/local_socket.h"
-#include "process/process_birth.h"
+#include "process/proc_text.h"
 #include "tests/unit/test.h"
 
 #define DCPI_UID 990
@@ -266,13 +266,13 @@ static void
 without_a_pidfd_the_start_tells_who_it_was(void **state)
 {
 	struct peer_process process;
-	struct process_birth birth;
+	struct proc_stat birth;
 	struct other other;
 
 	(void)state;
 	begin_other(&other, 0);
 	peer_fini(&other.peer);
-	assert_int_equal(process_birth_read("/proc", (uint32_t)other.pid, &birth), 0);
+	assert_int_equal(proc_stat_read("/proc", (uint32_t)other.pid, &birth), 0);
 	other.peer.start_ticks = birth.start_ticks;
 	assert_int_equal(find(&other.peer, 0, &process), 0);
 	other.peer.start_ticks--;

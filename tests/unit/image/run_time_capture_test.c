@@ -1,7 +1,7 @@
 #include "tests/unit/image/jitdump_file.h"
 
 #include "image/run_time_capture.h"
-#include "process/code_maker.h"
+#include "process/jit.h"
 
 #define BASE UINT64_C(0x7f0000200000)
 
@@ -63,7 +63,7 @@ functions_on_both_sides_of_the_base_are_in_order(void **state)
 	capture(file_of(map, sizeof(map) - 1), BASE, blocks, 2);
 	assert_int_equal(captured.symbol_count, 2);
 	assert_symbol(0, 0x10, 0x10, "above");
-	assert_symbol(1, CODE_MAKER_SPAN - 0xff0, 0x10, "below");
+	assert_symbol(1, JIT_SPAN - 0xff0, 0x10, "below");
 }
 
 static void
@@ -133,8 +133,8 @@ the_layout_tells_the_address_of_every_offset(void **state)
 	writer_fini(&file);
 	assert_int_equal(captured.layout.segment_count, 2);
 	assert_int_equal(segments[0].address - segments[0].offset, BASE);
-	assert_int_equal(segments[1].address - segments[1].offset, BASE - CODE_MAKER_SPAN);
-	assert_int_equal(segments[1].offset + segments[1].size, CODE_MAKER_SPAN);
+	assert_int_equal(segments[1].address - segments[1].offset, BASE - JIT_SPAN);
+	assert_int_equal(segments[1].offset + segments[1].size, JIT_SPAN);
 	assert_int_equal(segments[0].offset + segments[0].size, segments[1].offset);
 	assert_int_equal(captured.layout.section_count, 2);
 	assert_int_equal(captured.layout.sections[0].address, BASE - 0x2000);

@@ -132,7 +132,7 @@ new_tables_ask_anew(void **state)
 
 	begin_live(story);
 	assert_sample(story, 1, 42, 0x401010, "/usr/bin/gzip", 0x1010);
-	attribution_renew(story->attribution, images, contexts);
+	attribution_reset_ids(story->attribution, images, contexts);
 	image_table_free(story->images);
 	context_table_free(story->contexts);
 	story->images = images;

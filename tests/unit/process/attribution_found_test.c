@@ -1,5 +1,5 @@
 /* What /proc said comes late: records were applied meanwhile. */
-#include "process/attribution_found.h"
+#include "process/attribution.h"
 
 #include "tests/unit/process/story.h"
 
@@ -110,7 +110,7 @@ a_process_that_was_told_by_half_is_told_again(void **state)
 	attribution_found_begin(story->attribution, true);
 	find(story, 10, 42, "program");
 	find_mapping(story, "/bin/program", 77, 0x400000, 0x1000);
-	attribution_found_whole(story->attribution);
+	attribution_found_process_end(story->attribution);
 	find(story, 20, 42, "program");
 	find_mapping(story, "/bin/program", 77, 0x400000, 0x1000);
 	find_mapping(story, "/lib/library.so", 78, 0x500000, 0x1000);

@@ -312,7 +312,7 @@ what_nobody_told_is_unknown_for_that(void **state)
 	put_process(story, "42", "sh\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/sh\n");
 	assert_int_equal(attribution_scan(story->attribution), 0);
 	assert_unknown(story, 1, 43, 0x401010, UNKNOWN_PROCESS);
-	attribution_miss_records(story->attribution);
+	attribution_records_lost(story->attribution);
 	assert_unknown(story, 2, 43, 0x401010, UNKNOWN_RECORDS);
 	assert_unknown(story, 2, 42, 0x500010, UNKNOWN_RECORDS);
 	assert_sample(story, 2, 42, 0x401010, "/bin/sh", 0x1010);

@@ -389,7 +389,7 @@ new_tables_get_new_numbers_of_the_same_things(void **state)
 	context_table_free(story->contexts);
 	story->images = image_table_new();
 	story->contexts = context_table_new();
-	attribution_renew(story->attribution, story->images, story->contexts);
+	attribution_reset_ids(story->attribution, story->images, story->contexts);
 	assert_int_equal(story_stats(story).images, 0);
 	assert_int_equal(story_stats(story).contexts, 0);
 	assert_int_equal(story_sample(story, 2, CPU_MODE_USER, 11, 0x400010, &key), 0);
@@ -455,7 +455,7 @@ names_without_end_have_an_end(void **state)
 	/* It can be written again. */
 	story->images = image_table_new();
 	story->contexts = context_table_new();
-	attribution_renew(story->attribution, story->images, story->contexts);
+	attribution_reset_ids(story->attribution, story->images, story->contexts);
 	image_table_free(images);
 	context_table_free(contexts);
 	assert_false(story_stats(story).is_full);

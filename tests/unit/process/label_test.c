@@ -8,21 +8,21 @@
 static int
 setup(void **state)
 {
-	*state = labels_new();
+	*state = label_set_new();
 	return *state ? 0 : -1;
 }
 
 static int
 teardown(void **state)
 {
-	labels_free(*state);
+	label_set_free(*state);
 	return 0;
 }
 
 static void
 a_label_is_there_until_its_last_owner_has_gone(void **state)
 {
-	struct label *label = labels_get(*state, "run1"), *share = label_share(label);
+	struct label *label = label_set_get(*state, "run1"), *share = label_share(label);
 
 	assert_ptr_equal(label, share);
 	label_release(label);
@@ -42,8 +42,8 @@ no_label_is_an_empty_text(void **state)
 static void
 one_text_is_one_label(void **state)
 {
-	struct label *one = labels_get(*state, "run1"), *same = labels_get(*state, "run1");
-	struct label *other = labels_get(*state, "run10");
+	struct label *one = label_set_get(*state, "run1"), *same = label_set_get(*state, "run1");
+	struct label *other = label_set_get(*state, "run10");
 
 	assert_ptr_equal(one, same);
 	assert_ptr_not_equal(one, other);
@@ -71,11 +71,11 @@ take(void *context, const struct label_time *time)
 }
 
 static struct taken
-take_all(struct labels *labels, uint64_t now_ns)
+take_all(struct label_set *labels, uint64_t now_ns)
 {
 	struct taken taken = {0};
 
-	assert_int_equal(labels_take(labels, now_ns, take, &taken), 0);
+	assert_int_equal(label_set_take(labels, now_ns, take, &taken), 0);
 	return taken;
 }
 
@@ -91,7 +91,7 @@ assert_time(const struct taken *taken, uint64_t begin_ns, uint64_t end_ns, uint6
 static void
 time_counts_while_any_process_has_the_label(void **state)
 {
-	struct label *label = labels_get(*state, "run1");
+	struct label *label = label_set_get(*state, "run1");
 	struct taken taken;
 
 	label_begin_process(label, 100);
@@ -108,13 +108,13 @@ time_counts_while_any_process_has_the_label(void **state)
 static void
 runs_of_one_label_add_up_and_what_lies_between_does_not_count(void **state)
 {
-	struct label *label = labels_get(*state, "run1");
+	struct label *label = label_set_get(*state, "run1");
 	struct taken taken;
 
 	label_begin_process(label, 100);
 	label_end_process(label, 200);
 	label_release(label);
-	label = labels_get(*state, "run1");
+	label = label_set_get(*state, "run1");
 	label_begin_process(label, 500);
 	label_end_process(label, 530);
 	label_release(label);
@@ -126,7 +126,7 @@ runs_of_one_label_add_up_and_what_lies_between_does_not_count(void **state)
 static void
 a_run_that_goes_on_is_told_piece_by_piece(void **state)
 {
-	struct label *label = labels_get(*state, "run1");
+	struct label *label = label_set_get(*state, "run1");
 	struct taken taken;
 
 	label_begin_process(label, 100);
@@ -143,7 +143,7 @@ a_run_that_goes_on_is_told_piece_by_piece(void **state)
 static void
 who_tells_late_counts_no_time_twice(void **state)
 {
-	struct label *label = labels_get(*state, "run1");
+	struct label *label = label_set_get(*state, "run1");
 	struct taken taken;
 
 	label_begin_process(label, 100);
@@ -160,11 +160,11 @@ who_tells_late_counts_no_time_twice(void **state)
 static void
 what_could_not_be_told_is_told_the_next_time(void **state)
 {
-	struct label *label = labels_get(*state, "run1");
+	struct label *label = label_set_get(*state, "run1");
 	struct taken taken = {.answer = -1};
 
 	label_begin_process(label, 100);
-	assert_int_equal(labels_take(*state, 200, take, &taken), -1);
+	assert_int_equal(label_set_take(*state, 200, take, &taken), -1);
 	taken = take_all(*state, 300);
 	assert_time(&taken, 100, 300, 200);
 	label_end_process(label, 300);
@@ -176,16 +176,16 @@ labels_that_wait_to_be_told_are_bounded(void **state)
 {
 	char text[16];
 
-	for (unsigned i = 0; i < LABELS_ENDED_MAX + 100; i++) {
+	for (unsigned i = 0; i < LABEL_SET_UNUSED_MAX + 100; i++) {
 		struct label *label;
 
 		snprintf(text, sizeof(text), "run%u", i);
-		label = labels_get(*state, text);
+		label = label_set_get(*state, text);
 		label_begin_process(label, i);
 		label_end_process(label, i + 1);
 		label_release(label);
 	}
-	assert_int_equal(take_all(*state, 1).count, LABELS_ENDED_MAX);
+	assert_int_equal(take_all(*state, 1).count, LABEL_SET_UNUSED_MAX);
 	assert_int_equal(take_all(*state, 1).count, 0);
 }
 

@@ -108,7 +108,7 @@ a_new_table_gives_each_image_a_new_number(void **state)
 	assert_int_equal(number, 1);
 	image_table_free(ground->table);
 	ground->table = image_table_new();
-	mapped_images_renew(ground->images, ground->table);
+	mapped_images_reset_ids(ground->images, ground->table);
 	assert_int_equal(mapped_image_number(second, &number), 0);
 	assert_int_equal(number, 0);
 	assert_int_equal(mapped_image_number(first, &number), 0);

@@ -267,7 +267,7 @@ assert_main_program(struct ground *ground, const char *path, const char *same_bu
 	assert_non_null(found);
 	assert_true(found->inode > 0);
 	mmap = *found;
-	file_identity_complete(ground->maps.procfs, (uint32_t)ground->child, &mmap);
+	mapped_file_complete(ground->maps.procfs, (uint32_t)ground->child, &mmap);
 	assert_int_equal(mmap.build_id_size, size);
 	assert_memory_equal(mmap.build_id, expected, (size_t)size);
 }

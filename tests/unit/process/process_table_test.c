@@ -92,7 +92,7 @@ a_renewed_process_has_no_past(void **state)
 	process->incomplete = true;
 	process->context.session = 1;
 	process_end(*state, process, 10);
-	process = process_renew(*state, 1);
+	process = process_replace(*state, 1);
 	assert_string_equal(process->comm, "");
 	assert_false(process->incomplete);
 	assert_true(process->one_thread);

@@ -1,4 +1,4 @@
-/* Whose a file is that has a build-id: process/file_owner.h. */
+/* Which user can have made a file that carries a build-id: process/mapped_file.h. */
 #include "tests/unit/test.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process/file_owner.h"
+#include "process/mapped_file.h"
 
 #define SOMEBODY 60123
 
@@ -24,7 +24,7 @@ setup(void **state)
 	static struct site site;
 	int fd;
 
-	site = (struct site){.folder = "/run/file_owner_test.XXXXXX", .procfs = open("/proc", O_RDONLY | O_DIRECTORY)};
+	site = (struct site){.folder = "/run/mapped_file_test.XXXXXX", .procfs = open("/proc", O_RDONLY | O_DIRECTORY)};
 	*state = &site;
 	if (geteuid() != 0)
 		return site.procfs < 0;
@@ -52,7 +52,7 @@ teardown(void **state)
 static int
 open_roots(const struct site *site, const char *path)
 {
-	const int fd = file_owner_open_roots(site->procfs, path);
+	const int fd = mapped_file_open_roots(site->procfs, path);
 
 	if (fd < 0)
 		return fd;
@@ -143,9 +143,9 @@ another_file_than_that_of_the_path_is_not(void **state)
 	const int sleep = open("/usr/bin/sleep", O_RDONLY), other = open("/usr/bin/env", O_RDONLY);
 
 	assert_true(sleep >= 0 && other >= 0);
-	assert_true(file_owner_is_root(site->procfs, "/usr/bin/sleep", sleep));
-	assert_false(file_owner_is_root(site->procfs, "/usr/bin/sleep", other));
-	assert_false(file_owner_is_root(site->procfs, "sleep", sleep));
+	assert_true(mapped_file_is_roots(site->procfs, "/usr/bin/sleep", sleep));
+	assert_false(mapped_file_is_roots(site->procfs, "/usr/bin/sleep", other));
+	assert_false(mapped_file_is_roots(site->procfs, "sleep", sleep));
 	close(sleep);
 	close(other);
 }

@@ -1,6 +1,6 @@
 /* Labels where no record told: lost records, and a dcpid that comes after another. Times in milliseconds. */
-#include "process/attribution_labels.h"
-#include "process/process_birth.h"
+#include "process/proc_text.h"
+#include "process/process_labels.h"
 #include "tests/unit/process/story.h"
 
 #define CODE "00001000-00002000 r-xp 00000000 08:01 77 /bin/program\n"
@@ -47,7 +47,7 @@ show(struct story *story, uint32_t pid, uint32_t parent, uint64_t start_ms)
 
 	snprintf(name, sizeof(name), "%u/stat", pid);
 	snprintf(text, sizeof(text), "%u (program) S %u 1 1 0 1 0 0 0 0 0 1 2 0 0 20 0 1 0 %llu 2703360 236\n", pid,
-	         parent, (unsigned long long)process_birth_ticks(start_ms * MS));
+	         parent, (unsigned long long)proc_stat_ticks(start_ms * MS));
 	fake_text(&story->fake, name, text);
 	snprintf(name, sizeof(name), "%u/comm", pid);
 	fake_text(&story->fake, name, "program\n");
@@ -67,8 +67,8 @@ hide(struct story *story, uint32_t pid)
 static void
 label(struct story *story, uint64_t at, uint32_t pid, const char *text, enum label_start start)
 {
-	assert_int_equal(attribution_label(story->attribution, pid, text, start, at * MS), 0);
-	attribution_begin_labels(story->attribution, at * MS);
+	assert_int_equal(process_labels_add(attribution_labels(story->attribution), pid, text, start, at * MS), 0);
+	process_labels_begin(attribution_labels(story->attribution), at * MS);
 }
 
 static void
@@ -82,7 +82,7 @@ static void
 scan_again(struct story *story, uint64_t at)
 {
 	now_ms = at;
-	attribution_miss_records(story->attribution);
+	attribution_records_lost(story->attribution);
 	assert_int_equal(attribution_rescan(story->attribution), 0);
 }
 
@@ -164,11 +164,11 @@ begin_anew(struct story *story, uint64_t known_ms, uint64_t scan_ms)
 {
 	struct labelled_processes labelled = {0};
 
-	assert_int_equal(attribution_labelled(story->attribution, known_ms * MS, &labelled), 0);
+	assert_int_equal(process_labels_save(attribution_labels(story->attribution), known_ms * MS, &labelled), 0);
 	attribution_free(story->attribution);
 	story->attribution = attribution_of(story);
 	scan(story, scan_ms);
-	assert_int_equal(attribution_label_again(story->attribution, &labelled, scan_ms * MS), 0);
+	assert_int_equal(process_labels_restore(attribution_labels(story->attribution), &labelled, scan_ms * MS), 0);
 	labelled_processes_fini(&labelled);
 }
 
@@ -225,13 +225,13 @@ a_pid_that_was_given_again_between_two_has_none(void **state)
 	show(story, 42, 1, 100);
 	scan(story, 1000);
 	label(story, 1100, 42, "run1", LABEL_AT_ONCE);
-	assert_int_equal(attribution_labelled(story->attribution, 1500 * MS, &labelled), 0);
+	assert_int_equal(process_labels_save(attribution_labels(story->attribution), 1500 * MS, &labelled), 0);
 	assert_int_equal(labelled.count, 1);
 	show(story, 42, 1, 1700);
 	attribution_free(story->attribution);
 	story->attribution = attribution_of(story);
 	scan(story, 2000);
-	assert_int_equal(attribution_label_again(story->attribution, &labelled, 2000 * MS), 0);
+	assert_int_equal(process_labels_restore(attribution_labels(story->attribution), &labelled, 2000 * MS), 0);
 	labelled_processes_fini(&labelled);
 	assert_string_equal(label_of(story, 2001, 42), "");
 }
@@ -250,7 +250,7 @@ who_has_ended_unseen_is_not_listed(void **state)
 	label(story, 1100, 50, "run2", LABEL_AT_ONCE);
 	show(story, 42, 1, 1490);
 	hide(story, 50);
-	assert_int_equal(attribution_labelled(story->attribution, 1480 * MS, &labelled), 0);
+	assert_int_equal(process_labels_save(attribution_labels(story->attribution), 1480 * MS, &labelled), 0);
 	assert_int_equal(labelled.count, 0);
 	labelled_processes_fini(&labelled);
 }
@@ -263,7 +263,8 @@ a_label_that_waits_is_listed(void **state)
 
 	show(story, 42, 1, 100);
 	scan(story, 1000);
-	assert_int_equal(attribution_label(story->attribution, 42, "run1", LABEL_AT_EXEC, 1100 * MS), 0);
+	assert_int_equal(
+		process_labels_add(attribution_labels(story->attribution), 42, "run1", LABEL_AT_EXEC, 1100 * MS), 0);
 	begin_anew(story, 1050, 2000);
 	assert_string_equal(label_of(story, 2001, 42), "run1");
 }
@@ -279,19 +280,19 @@ who_began_after_the_scan_has_its_label_from_then_on(void **state)
 	show(story, 42, 1, 1200);
 	story_fork(story, 1200, 1, 42);
 	label(story, 1300, 42, "run1", LABEL_AT_ONCE);
-	assert_int_equal(attribution_labelled(story->attribution, 1500 * MS, &labelled), 0);
+	assert_int_equal(process_labels_save(attribution_labels(story->attribution), 1500 * MS, &labelled), 0);
 	hide(story, 42);
 	attribution_free(story->attribution);
 	story->attribution = attribution_of(story);
 	scan(story, 1100);
 	show(story, 42, 1, 1200);
-	assert_int_equal(attribution_label_again(story->attribution, &labelled, 1600 * MS), 0);
+	assert_int_equal(process_labels_restore(attribution_labels(story->attribution), &labelled, 1600 * MS), 0);
 	labelled_processes_fini(&labelled);
 	story_fork(story, 1200, 1, 42);
 	story_map(story, 1200, 42, "/bin/program", 1, 0x1000, 0x1000, 0);
 	assert_string_equal(label_of(story, 1201, 42), "");
-	assert_int_equal(attribution_next_label_ns(story->attribution), 1600 * MS);
-	attribution_begin_labels(story->attribution, 1600 * MS);
+	assert_int_equal(process_labels_next_ns(attribution_labels(story->attribution)), 1600 * MS);
+	process_labels_begin(attribution_labels(story->attribution), 1600 * MS);
 	assert_string_equal(label_of(story, 1601, 42), "run1");
 }
 
@@ -308,7 +309,9 @@ elapsed_until(struct story *story, uint64_t at)
 {
 	uint64_t elapsed_ns = 0;
 
-	assert_int_equal(attribution_take_label_times(story->attribution, at * MS, add_elapsed, &elapsed_ns), 0);
+	assert_int_equal(
+		process_labels_take_times(attribution_labels(story->attribution), at * MS, add_elapsed, &elapsed_ns),
+		0);
 	return elapsed_ns / MS;
 }
 

@@ -16,8 +16,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	static const struct attribution_options options = {
-		.procfs = "", .sysfs = "", .cgroupfs = "", .elsewhere = true};
+	static const struct attribution_options options = {.procfs = "", .sysfs = "", .cgroupfs = "", .offline = true};
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);

@@ -13,7 +13,7 @@ setup(void **state)
 	story = *state;
 	attribution_free(story->attribution);
 	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
-	options.tells_code_makers = true;
+	options.tracks_jit = true;
 	story->attribution = attribution_new(&options, story->images, story->contexts);
 	return story->attribution ? 0 : -1;
 }
@@ -33,21 +33,21 @@ image_of(struct story *story, uint64_t at, uint32_t pid, uint64_t address)
 	return image_table_get(story->images, sample(story, at, pid, address).image);
 }
 
-static struct code_maker
+static struct jit_process
 take(struct story *story)
 {
-	struct code_maker maker;
+	struct jit_process maker;
 
-	assert_true(attribution_take_code_maker(story->attribution, &maker));
+	assert_true(attribution_take_jit_process(story->attribution, &maker));
 	return maker;
 }
 
 static void
 assert_none(struct story *story)
 {
-	struct code_maker maker;
+	struct jit_process maker;
 
-	assert_false(attribution_take_code_maker(story->attribution, &maker));
+	assert_false(attribution_take_jit_process(story->attribution, &maker));
 }
 
 static void
@@ -63,7 +63,7 @@ code_made_at_run_time_is_an_image_of_its_process(void **state)
 {
 	struct story *story = *state;
 	const struct image *image;
-	struct code_maker maker;
+	struct jit_process maker;
 
 	run(story, 42, "node");
 	assert_none(story);
@@ -71,7 +71,7 @@ code_made_at_run_time_is_an_image_of_its_process(void **state)
 	assert_int_equal(image->kind, IMAGE_JIT);
 	assert_string_equal(image->path, "[jit:node]");
 	assert_int_equal(image->inode, 42);
-	assert_true(code_maker_is_image(image));
+	assert_true(jit_is_image(image));
 	assert_int_equal(sample(story, 5, 42, CODE + 0x10).offset, CODE + 0x10 - BASE);
 	maker = take(story);
 	assert_int_equal(maker.pid, 42);
@@ -94,7 +94,7 @@ all_code_of_a_process_counts_from_one_base(void **state)
 	story_map_memory(story, 5, 42, "//anon", CODE + 0x100000000, 0x1000);
 	story_map_memory(story, 5, 42, "[anon:v8]", 0x10000, 0x1000);
 	assert_int_equal(sample(story, 6, 42, CODE + 0x100000004).offset, CODE + 0x100000004 - BASE);
-	assert_int_equal(sample(story, 6, 42, 0x10000).offset, (0x10000 - BASE) % CODE_MAKER_SPAN);
+	assert_int_equal(sample(story, 6, 42, 0x10000).offset, (0x10000 - BASE) % JIT_SPAN);
 	assert_int_equal(image_table_count(story->images), 1);
 }
 
@@ -130,7 +130,7 @@ static void
 a_jitdump_that_is_mapped_is_told(void **state)
 {
 	struct story *story = *state;
-	struct code_maker maker;
+	struct jit_process maker;
 
 	run(story, 42, "node");
 	story_map(story, 4, 42, "/home/anna/jit-42.dump", 0, 0x500000, 0x1000, 0);
@@ -149,7 +149,7 @@ static void
 one_that_is_mapped_later_is_told_under_the_same_image(void **state)
 {
 	struct story *story = *state;
-	struct code_maker first, second;
+	struct jit_process first, second;
 
 	run(story, 42, "java");
 	(void)sample(story, 4, 42, CODE);
@@ -166,15 +166,15 @@ renewed_code_is_another_image_with_the_same_offsets(void **state)
 {
 	struct story *story = *state;
 	struct sample_key first, second;
-	struct code_maker maker;
+	struct jit_process maker;
 
 	run(story, 42, "node");
 	first = sample(story, 4, 42, CODE);
 	maker = take(story);
-	attribution_renew_code(story->attribution, 42, maker.generation - 1);
-	attribution_renew_code(story->attribution, 41, maker.generation);
+	attribution_reset_jit(story->attribution, 42, maker.generation - 1);
+	attribution_reset_jit(story->attribution, 41, maker.generation);
 	assert_int_equal(sample(story, 5, 42, CODE).image, first.image);
-	attribution_renew_code(story->attribution, 42, maker.generation);
+	attribution_reset_jit(story->attribution, 42, maker.generation);
 	second = sample(story, 6, 42, CODE);
 	assert_int_not_equal(second.image, first.image);
 	assert_int_equal(second.offset, first.offset);
@@ -191,7 +191,7 @@ a_new_session_keeps_the_image(void **state)
 
 	run(story, 42, "node");
 	generation = image_of(story, 4, 42, CODE)->inode_generation;
-	attribution_renew(story->attribution, images, contexts);
+	attribution_reset_ids(story->attribution, images, contexts);
 	image_table_free(story->images);
 	context_table_free(story->contexts);
 	story->images = images;
@@ -217,16 +217,16 @@ static void
 more_than_can_wait_are_not_told(void **state)
 {
 	struct story *story = *state;
-	struct code_maker maker;
+	struct jit_process maker;
 	size_t count = 0;
 
-	for (uint32_t pid = 10; pid < 10 + CODE_MAKERS_MAX + 50; pid++) {
+	for (uint32_t pid = 10; pid < 10 + JIT_PROCESSES_MAX + 50; pid++) {
 		run(story, pid, "node");
 		(void)sample(story, 4, pid, CODE);
 	}
-	while (attribution_take_code_maker(story->attribution, &maker))
+	while (attribution_take_jit_process(story->attribution, &maker))
 		count++;
-	assert_int_equal(count, CODE_MAKERS_MAX);
+	assert_int_equal(count, JIT_PROCESSES_MAX);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, story_teardown)

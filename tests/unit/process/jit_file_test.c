@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "process/code_file.h"
+#include "process/jit.h"
 
 #define TEXT "1000 10 f\n"
 
 struct child {
-	struct code_maker maker;
+	struct jit_process maker;
 	int alive;     /* closed, it ends */
 	bool is_ready; /* it has done its work */
 	char map[64];
@@ -91,14 +91,14 @@ end(struct child *child)
 }
 
 static int
-find_file(const struct code_maker *maker)
+find_file(const struct jit_process *maker)
 {
-	return code_file_find("/proc", maker, NULL, NULL);
+	return jit_file_find("/proc", maker, NULL, NULL);
 }
 
 /* What is found can only be kept: it is read through a descriptor that is opened for it. */
 static void
-assert_opens(const struct code_maker *maker)
+assert_opens(const struct jit_process *maker)
 {
 	char text[64];
 	int file = find_file(maker), fd;
@@ -123,7 +123,7 @@ a_process_tells_in_tmp(void **state)
 
 	(void)state;
 	assert_opens(&child.maker);
-	assert_true(code_file_lives("/proc", &child.maker));
+	assert_true(jit_process_is_alive("/proc", &child.maker));
 	child.maker.begun_ns = 0; /* it was there before us */
 	assert_opens(&child.maker);
 	end(&child);
@@ -137,7 +137,7 @@ what_a_process_told_is_there_when_it_ended(void **state)
 
 	(void)state;
 	end(&child);
-	assert_false(code_file_lives("/proc", &child.maker));
+	assert_false(jit_process_is_alive("/proc", &child.maker));
 	assert_opens(&child.maker);
 	child.maker.ancestor_count = 1;
 	assert_int_equal(find_file(&child.maker), -ENOENT);
@@ -344,9 +344,9 @@ a_number_that_another_process_has_now_is_not_it(void **state)
 	struct child child = begin(write_own_map);
 
 	(void)state;
-	assert_true(code_file_lives("/proc", &child.maker));
+	assert_true(jit_process_is_alive("/proc", &child.maker));
 	child.maker.begun_ns = 1; /* when the machine booted */
-	assert_int_equal(code_file_lives("/proc", &child.maker), false);
+	assert_int_equal(jit_process_is_alive("/proc", &child.maker), false);
 	end(&child);
 	unlink(child.map);
 }

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "process/attribution_labels.h"
+#include "process/process_labels.h"
 
 #define CODE 0x1000 /* where all that runs in these stories has its code */
 
@@ -25,10 +25,10 @@ execute(struct story *story, uint64_t at, uint32_t pid, const char *comm)
 static void
 label_from(struct story *story, uint64_t at, uint32_t pid, const char *label, enum label_start start)
 {
-	assert_int_equal(attribution_label(story->attribution, pid, label, start, at * MS), 0);
-	assert_int_equal(attribution_next_label_ns(story->attribution), at * MS);
-	attribution_begin_labels(story->attribution, at * MS);
-	assert_int_equal(attribution_next_label_ns(story->attribution), LABELS_WAIT_FOREVER);
+	assert_int_equal(process_labels_add(attribution_labels(story->attribution), pid, label, start, at * MS), 0);
+	assert_int_equal(process_labels_next_ns(attribution_labels(story->attribution)), at * MS);
+	process_labels_begin(attribution_labels(story->attribution), at * MS);
+	assert_int_equal(process_labels_next_ns(attribution_labels(story->attribution)), LABELS_WAIT_FOREVER);
 }
 
 static const char *
@@ -51,11 +51,12 @@ static void
 a_label_begins_at_its_moment(void **state)
 {
 	begin(*state, 10, 1, 42);
-	assert_int_equal(attribution_label(((struct story *)*state)->attribution, 42, "run1", LABEL_AT_ONCE, 30 * MS),
+	assert_int_equal(process_labels_add(attribution_labels(((struct story *)*state)->attribution), 42, "run1",
+	                                    LABEL_AT_ONCE, 30 * MS),
 	                 0);
-	attribution_begin_labels(((struct story *)*state)->attribution, 29 * MS);
+	process_labels_begin(attribution_labels(((struct story *)*state)->attribution), 29 * MS);
 	assert_string_equal(label_of(*state, 29, 42), "");
-	attribution_begin_labels(((struct story *)*state)->attribution, 30 * MS);
+	process_labels_begin(attribution_labels(((struct story *)*state)->attribution), 30 * MS);
 	assert_string_equal(label_of(*state, 31, 42), "run1");
 }
 
@@ -207,7 +208,7 @@ a_new_session_keeps_the_labels(void **state)
 	assert_string_equal(label_of(story, 21, 42), "run1");
 	story->contexts = context_table_new();
 	story->images = image_table_new();
-	attribution_renew(story->attribution, story->images, story->contexts);
+	attribution_reset_ids(story->attribution, story->images, story->contexts);
 	assert_string_equal(label_of(story, 22, 42), "run1");
 	context_table_free(old);
 	image_table_free(old_images);
@@ -219,28 +220,29 @@ no_more_than_so_many_wait(void **state)
 	struct attribution *attribution = ((struct story *)*state)->attribution;
 
 	for (uint32_t i = 0; i < LABELS_WAITING_MAX; i++)
-		assert_int_equal(attribution_label(attribution, 100 + i, "run1", LABEL_AT_ONCE, MS), 0);
-	assert_int_equal(attribution_label(attribution, 42, "run1", LABEL_AT_ONCE, MS), -EBUSY);
-	attribution_begin_labels(attribution, MS);
-	assert_int_equal(attribution_label(attribution, 42, "run1", LABEL_AT_ONCE, 2 * MS), 0);
+		assert_int_equal(
+			process_labels_add(attribution_labels(attribution), 100 + i, "run1", LABEL_AT_ONCE, MS), 0);
+	assert_int_equal(process_labels_add(attribution_labels(attribution), 42, "run1", LABEL_AT_ONCE, MS), -EBUSY);
+	process_labels_begin(attribution_labels(attribution), MS);
+	assert_int_equal(process_labels_add(attribution_labels(attribution), 42, "run1", LABEL_AT_ONCE, 2 * MS), 0);
 }
 
 static void
 each_change_of_who_has_a_label_is_counted(void **state)
 {
 	struct story *story = *state;
-	uint64_t before = attribution_label_changes(story->attribution);
+	uint64_t before = process_labels_changes(attribution_labels(story->attribution));
 
 	begin(story, 10, 1, 42);
 	execute(story, 11, 42, "program");
-	assert_int_equal(attribution_label_changes(story->attribution), before);
+	assert_int_equal(process_labels_changes(attribution_labels(story->attribution)), before);
 	label_from(story, 20, 42, "run1", LABEL_AT_ONCE);
-	assert_true(attribution_label_changes(story->attribution) > before);
-	before = attribution_label_changes(story->attribution);
+	assert_true(process_labels_changes(attribution_labels(story->attribution)) > before);
+	before = process_labels_changes(attribution_labels(story->attribution));
 	begin(story, 30, 42, 43);
-	assert_int_equal(attribution_label_changes(story->attribution), before + 1);
+	assert_int_equal(process_labels_changes(attribution_labels(story->attribution)), before + 1);
 	story_exit(story, 40, 43, 43);
-	assert_int_equal(attribution_label_changes(story->attribution), before + 2);
+	assert_int_equal(process_labels_changes(attribution_labels(story->attribution)), before + 2);
 }
 
 static void
@@ -250,17 +252,18 @@ there_are_labels_while_who_has_or_awaits_one_lives(void **state)
 	uint64_t before;
 
 	begin(story, 10, 1, 42);
-	assert_false(attribution_has_labels(story->attribution));
-	assert_int_equal(attribution_label(story->attribution, 42, "run1", LABEL_AT_EXEC, 20 * MS), 0);
-	assert_true(attribution_has_labels(story->attribution));
-	attribution_begin_labels(story->attribution, 20 * MS);
-	assert_true(attribution_has_labels(story->attribution));
+	assert_false(process_labels_any(attribution_labels(story->attribution)));
+	assert_int_equal(process_labels_add(attribution_labels(story->attribution), 42, "run1", LABEL_AT_EXEC, 20 * MS),
+	                 0);
+	assert_true(process_labels_any(attribution_labels(story->attribution)));
+	process_labels_begin(attribution_labels(story->attribution), 20 * MS);
+	assert_true(process_labels_any(attribution_labels(story->attribution)));
 	execute(story, 30, 42, "program");
-	assert_true(attribution_has_labels(story->attribution));
-	before = attribution_label_changes(story->attribution);
+	assert_true(process_labels_any(attribution_labels(story->attribution)));
+	before = process_labels_changes(attribution_labels(story->attribution));
 	story_exit(story, 40, 42, 42);
-	assert_false(attribution_has_labels(story->attribution));
-	assert_true(attribution_label_changes(story->attribution) > before);
+	assert_false(process_labels_any(attribution_labels(story->attribution)));
+	assert_true(process_labels_changes(attribution_labels(story->attribution)) > before);
 }
 
 /* dcpilabel that finds no program to execute. */
@@ -272,10 +275,10 @@ who_ends_before_the_exec_changes_who_has_a_label(void **state)
 
 	begin(story, 10, 1, 42);
 	label_from(story, 20, 42, "run1", LABEL_AT_EXEC);
-	before = attribution_label_changes(story->attribution);
+	before = process_labels_changes(attribution_labels(story->attribution));
 	story_exit(story, 30, 42, 42);
-	assert_true(attribution_label_changes(story->attribution) > before);
-	assert_false(attribution_has_labels(story->attribution));
+	assert_true(process_labels_changes(attribution_labels(story->attribution)) > before);
+	assert_false(process_labels_any(attribution_labels(story->attribution)));
 }
 
 /* ---- for how long ---- */
@@ -301,7 +304,8 @@ assert_counted(struct story *story, uint64_t at, uint64_t begin, uint64_t end, u
 {
 	struct taken taken = {0};
 
-	assert_int_equal(attribution_take_label_times(story->attribution, at * MS, take_time, &taken), 0);
+	assert_int_equal(process_labels_take_times(attribution_labels(story->attribution), at * MS, take_time, &taken),
+	                 0);
 	assert_int_equal(taken.count, elapsed > 0);
 	if (elapsed == 0)
 		return;
